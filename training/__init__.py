@@ -1,0 +1,4 @@
+"""What learns and what runs: worker, supervisor, worlds, action host, options, PPO, evaluation.
+
+No textual here.
+"""

@@ -1,0 +1,128 @@
+"""The border between the trusted side and the action host: what can be asked, what comes back.
+
+One `ActionHost` per worker serves every env (`lane`) of the worker. All generated code, in every mode
+but `trusted`, lives behind it. Calls block; one message per `tick` carries all lanes.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Literal, NamedTuple, Protocol
+
+from rlgpt.training.worlds.protocol import Command
+
+Kind = Literal["action", "done_when", "reward"]
+Mode = Literal["locked", "wasm", "process", "trusted"]
+End = Literal["return", "error", "bad_yield", "budget", "killed", "quarantined"]
+"""Why a call ended in the host. The cap, the alarm and the episode's end are the caller's business."""
+
+
+def source_hash(source: str) -> str:
+    """Hex digest that names a source everywhere (rows, slots, artifacts)."""
+    return hashlib.blake2b(source.encode(), digest_size=16).hexdigest()
+
+
+class Admission(NamedTuple):
+    """`rule`, `line` and `message` are written for the language model that has to mend the source."""
+
+    admitted: bool
+    source_hash: str
+    kind: Kind
+    name: str
+    rule: str
+    line: int
+    message: str
+    arguments: Mapping[str, tuple[object, ...]]
+    """Literal argument values by parameter; {} when the action takes none."""
+    has_available: bool
+    ignore_alarm: bool
+    tree_hash: str
+    """Hash of the normalised syntax tree: equal trees are one slot."""
+
+
+@dataclass(frozen=True)
+class Action:
+    """One callable: a coded action with its arguments bound, or a plan followed as an option."""
+
+    source_hash: str
+    arguments: tuple[tuple[str, object], ...] = ()
+
+
+@dataclass(frozen=True)
+class PlanItem:
+    done_when: str
+    """Expression source, admitted as kind `done_when`."""
+    action: Action
+
+
+@dataclass(frozen=True)
+class Programs:
+    """Everything loaded in the host at once; indices into these tuples are the wire format."""
+
+    sources: Mapping[str, str] = field(default_factory=dict)
+    """Hash -> source, admitted before."""
+    actions: tuple[Action, ...] = ()
+    plan: tuple[PlanItem, ...] = ()
+    """What `follow_plan` runs: the first item whose done_when is false. Callable as action index
+    `FOLLOW_PLAN`."""
+    predicates: tuple[str, ...] = ()
+    """done_when expressions whose truth can be asked for (at most 64)."""
+    rewards: tuple[str, ...] = ()
+    """Hashes of admitted `reward` sources (`def reward(before, view): return float`)."""
+
+
+FOLLOW_PLAN = 0xFFFF
+
+
+class Ask(NamedTuple):
+    lane: int
+    view: bytes
+    """`Env.view(whole)`: whole when `open` is given or `episode_start`, else the change since the last."""
+    open: int | None = None
+    """Start this action (index into Programs.actions, or FOLLOW_PLAN), dropping any open call."""
+    resume: bool = False
+    """Continue the open call with this view."""
+    episode_start: bool = False
+    """This view becomes `start` of the predicates and of follow_plan."""
+    predicates: bool = False
+    available: bool = False
+    reward: bool = False
+    """Ask for the generated reward of the step from the lane's previous view to this one."""
+
+
+class Answer(NamedTuple):
+    lane: int
+    command: Command | None
+    """The next env step of the call; None when it ended or none was asked for."""
+    end: End | None
+    message: str
+    """Traceback line or sentence when `end` is error, bad_yield, budget, killed or quarantined."""
+    action: int
+    """Which action really runs (under FOLLOW_PLAN the plan item's index + 0x8000), else -1."""
+    predicates: int
+    """Bit i: predicate i is true now. 0 unless asked."""
+    available: int
+    """Bit i: action i may start now (no `available` function: set). 0 unless asked."""
+    reward: float
+    """Sum of the generated rewards, clipped to [-1, 1]; 0.0 unless asked."""
+
+
+class Host(Protocol):
+    mode: Mode
+    enforced: Mapping[str, str]
+    """Protection -> `enforced` or why not; stored with the session."""
+    deaths: int
+
+    def admit(self, kind: Kind, source: str, views: Sequence[Sequence[bytes]] = ()) -> Admission:
+        """Check and dry-run twice on recorded views (each a sequence whose first is whole). Never raises for
+        bad source."""
+
+    def load(self, programs: Programs) -> None:
+        """Replace everything loaded; open calls are dropped. Raises if a source was never admitted."""
+
+    def tick(self, asks: Sequence[Ask]) -> list[Answer]:
+        """Answers in the order of the asks. Survives the death of the process: only the guilty call ends."""
+
+    def close(self) -> None: ...

@@ -1,0 +1,1 @@
+"""The worlds and the protocol they share. No policy, no store."""
