@@ -1,0 +1,119 @@
+"""What the agents say, as pydantic models: the JSON schemas that language models answer in."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+Name = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]{0,39}$")]
+Mode = Literal["code", "rl"]
+Executor = Literal["sequence", "policy"]
+
+
+class Reply(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+
+class SubTask(Reply):
+    task: str
+    """A task id of the world."""
+    goal: str
+    reason: str
+
+
+class TaskPlanReply(Reply):
+    """The task planner, for long-horizon tasks."""
+
+    sub_tasks: list[SubTask] = Field(min_length=1, max_length=12)
+    reason: str
+
+
+class SubActionReply(Reply):
+    name: Name
+    mode: Mode
+    goal: str = Field(max_length=400)
+    reason: str = Field(max_length=600)
+    done_when: str = Field(max_length=600)
+    """One Python expression over `start` and `view`."""
+    max_steps: int = Field(ge=1, le=2000)
+
+
+class PlanReply(Reply):
+    """The slow agent, for a plan and for a refinement alike."""
+
+    executor: Executor
+    sub_actions: list[SubActionReply] = Field(min_length=1, max_length=24)
+    rationale: str
+
+
+class CodeReply(Reply):
+    """The fast agent writing a coded action: `source` defines one generator function named as the sub-action."""
+
+    source: str = Field(max_length=20_000)
+    note: str
+
+
+class RewardTerm(Reply):
+    term: Literal["task", "world", "step", "distance", "milestone", "generated"]
+    """task: 1 at success. world: the world's published reward. step: 1 per env step (use a negative weight).
+    distance: progress towards `argument`. milestone: 1 the first time `argument` is reached in an episode.
+    generated: `argument` is the source hash of an admitted reward function."""
+    argument: str = ""
+    weight: float = Field(ge=-100.0, le=100.0)
+
+
+class Hyperparameters(Reply):
+    learning_rate: float = Field(default=3e-4, ge=0.0, le=1e-2)
+    gamma: float = Field(default=0.99, ge=0.8, le=0.9999)
+    gae_lambda: float = Field(default=0.95, ge=0.0, le=1.0)
+    clip_range: float = Field(default=0.2, ge=0.01, le=0.5)
+    entropy: float = Field(default=0.01, ge=0.0, le=0.2)
+    """Coefficient on the entropy normalised by log(number of valid joint actions)."""
+    epochs: int = Field(default=4, ge=1, le=80)
+    batch_size: int = Field(default=512, ge=32, le=65_536)
+    n_envs: int = Field(default=8, ge=1, le=64)
+    rollout_env_steps: int = Field(default=2048, ge=64, le=131_072)
+    """Env steps over all envs between updates."""
+    target_kl: float | None = Field(default=0.03, gt=0.0, le=1.0)
+    value_coefficient: float = Field(default=0.5, ge=0.0, le=10.0)
+    max_grad_norm: float = Field(default=0.5, gt=0.0, le=100.0)
+
+
+class SelfImitation(Reply):
+    mode: Literal["none", "paper", "oh2018"] = "none"
+    weight: float = Field(default=1.0, ge=0.0, le=10.0)
+
+
+class RlConfigReply(Reply):
+    """The fast agent instantiating RL as a tool (method.md, "RL configuration")."""
+
+    target: str
+    """Milestone or success the policy is trained for; the last milestone of the task by default."""
+    observation: list[str] = Field(min_length=1)
+    """Subset of the world's feature names."""
+    reward: list[RewardTerm] = Field(min_length=1, max_length=12)
+    primitives: list[str]
+    """Subset of the world's primitives; may be empty when options are given."""
+    options: list[Name]
+    """Subset of the accepted sub-actions, and `follow_plan`."""
+    option_prior: float = Field(default=0.5, gt=0.0, lt=1.0)
+    """Total prior probability of all options together when they are activated."""
+    plan_prior: float = Field(default=0.0, ge=0.0, lt=1.0)
+    """Prior probability of follow_plan; the other options share option_prior."""
+    option_cap: int = Field(default=16, ge=1, le=200)
+    horizon: int = Field(ge=10, le=20_000)
+    env_steps: int = Field(ge=0, le=100_000_000)
+    hyperparameters: Hyperparameters = Hyperparameters()
+    self_imitation: SelfImitation = SelfImitation()
+    note: str = ""
+
+
+class CritiqueReply(Reply):
+    """The critic on one sub-action, or on an iteration."""
+
+    success: bool
+    confidence: float = Field(ge=0.0, le=1.0)
+    cause: str
+    advice_slow: str
+    advice_fast: str

@@ -1,0 +1,291 @@
+"""The loop as a fold: `next_step(history)` names what to do next, and nothing else decides.
+
+The worker executes one step, appends its rows in one transaction, folds them, and asks again. Resume, fork,
+replayed models, overrides and dry runs are this same function on other histories. method.md, "The two loops".
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from rlgpt.store.history import Attempt, History, Item, IterationState, PlanState
+
+
+@dataclass(frozen=True)
+class Limits:
+    """The loop's constants, fixed with the session."""
+
+    iterations: int = 3
+    """Refinements after iteration 0."""
+    inner: int = 3
+    """Attempts per coded sub-action and iteration."""
+    depth: int = 2
+    """Refinements of the plan inside one iteration."""
+    target: float = 0.95
+    """Dev success at which the session stops."""
+    dev_first: int = 20
+    dev_more: int = 30
+    test_episodes: int = 100
+    review: bool = False
+    critic: Literal["model", "human", "none"] = "model"
+
+
+@dataclass(frozen=True)
+class PlanTasks:
+    pass
+
+
+@dataclass(frozen=True)
+class OpenIteration:
+    sub_task: int
+    number: int
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Slow agent. `failed` names the items that a refinement is about; empty for a new plan."""
+
+    sub_task: int
+    iteration: int
+    failed: tuple[str, ...] = ()
+    last_depth: bool = False
+    """The refinement must hand every failed item to RL, or drop it; the loop enforces it."""
+
+
+@dataclass(frozen=True)
+class Code:
+    item: str
+    attempt: int
+    """Within the iteration, from 1."""
+
+
+@dataclass(frozen=True)
+class Trial:
+    item: str
+    version: int
+
+
+@dataclass(frozen=True)
+class JudgeItem:
+    item: str
+    version: int
+
+
+@dataclass(frozen=True)
+class Configure:
+    revision: int
+
+
+@dataclass(frozen=True)
+class Train:
+    revision: int
+    run: int | None
+    """A run to continue from its last checkpoint, or None for a new one."""
+
+
+@dataclass(frozen=True)
+class Evaluate:
+    iteration: int
+    split: Literal["dev", "test"]
+    variant: str
+    first: int
+    episodes: int
+
+
+@dataclass(frozen=True)
+class JudgeIteration:
+    iteration: int
+
+
+@dataclass(frozen=True)
+class Wait:
+    reason: Literal["approval", "paused", "critic"]
+    revision: int = 0
+    item: str = ""
+
+
+@dataclass(frozen=True)
+class Done:
+    """Write `ended` with this status and reason; when already ended, nothing."""
+
+    status: Literal["succeeded", "finished", "stopped", "failed"]
+    reason: str
+
+
+Step = (
+    PlanTasks | OpenIteration | Plan | Code | Trial | JudgeItem | Configure | Train | Evaluate | JudgeIteration
+    | Wait | Done
+)  # fmt: skip
+
+VARIANTS = ("options_off", "primitives_off")
+
+
+def next_step(h: History, limits: Limits, over_budget: str = "") -> Step:
+    """The next step of the session. `over_budget` is the sentence of a reached budget, empty if none."""
+    if h.status == "ended":
+        return Done(h.result, h.reason)  # type: ignore[arg-type]
+    if h.stop_requested:
+        return Done("stopped", "stopped by the operator")
+    if h.pause_requested:
+        return Wait("paused")
+    if over_budget:
+        return _finish(h, limits, "finished", over_budget)
+    if h.session.get("task_info", {}).get("long_horizon") and not h.task_plans:
+        return PlanTasks()
+    iteration = h.iteration
+    if iteration is None:
+        return OpenIteration(0, 0)
+    if iteration.verdict is not None and not iteration.reopened:
+        return _after_iteration(h, iteration, limits)
+    return _inside_iteration(h, iteration, limits)
+
+
+# ---- inside an iteration ------------------------------------------------------------------------
+def _inside_iteration(h: History, iteration: IterationState, limits: Limits) -> Step:
+    pending = h.pending_plan
+    if pending and pending.iteration == iteration.number and pending.sub_task == iteration.sub_task:
+        return Wait("approval", revision=pending.revision)
+    plan = h.plan
+    if plan is None or (plan.sub_task, plan.iteration) != (iteration.sub_task, iteration.number):
+        return Plan(iteration.sub_task, iteration.number)
+
+    failed: list[str] = []
+    for item in plan.items:
+        step = _code_item(h, iteration, plan, item, limits)
+        if isinstance(step, str):
+            if step == "failed":
+                failed.append(item.name)
+            continue
+        return step
+    if failed and plan.depth < limits.depth:
+        return Plan(iteration.sub_task, iteration.number, tuple(failed), plan.depth + 1 >= limits.depth)
+    return _learn(h, iteration, plan, limits)
+
+
+def _code_item(
+    h: History, iteration: IterationState, plan: PlanState, item: Item, limits: Limits
+) -> Step | Literal["accepted", "failed", "rl", "later"]:
+    """The next step of one sub-action's inner loop, or what became of it."""
+    if item.mode == "rl":
+        return "rl"
+    if h.accepted(item):
+        return "accepted"
+    mine = [a for a in h.attempts_of(item.name, iteration.number) if _same_sub_task(a, iteration)]
+    for attempt in mine:
+        if attempt.trial is None:
+            return Trial(item.name, attempt.version)
+    current = [a for a in mine if a.done_when == item.done_when]
+    last = current[-1] if current else None
+    if last and last.trial and last.trial.outcome == "unreached":
+        return "later"
+    if last and last.trial and last.verdict is None and last.trial.outcome == "failed" and limits.critic != "none":
+        if limits.critic == "human":
+            return Wait("critic", item=item.name)
+        return JudgeItem(item.name, last.version)
+    written = [a for a in current if a.author == "fast"]
+    if len(written) >= limits.inner or (last and last.trial and last.trial.outcome == "vacuous"):
+        return "failed"
+    return Code(item.name, len(written) + 1)
+
+
+def _same_sub_task(attempt: Attempt, iteration: IterationState) -> bool:
+    return attempt.sub_task == iteration.sub_task
+
+
+def _learn(h: History, iteration: IterationState, plan: PlanState, limits: Limits) -> Step:
+    """Configure, train, evaluate, judge."""
+    uses_policy = plan.executor == "policy" or any(item.mode == "rl" for item in plan.items)
+    run = None
+    if uses_policy:
+        if iteration.config is None or iteration.config.revision != plan.revision:
+            return Configure(plan.revision)
+        mine = [h.runs[r] for r in iteration.runs if h.runs[r].revision == plan.revision]
+        if not mine:
+            return Train(plan.revision, None)
+        if mine[-1].state == "running":
+            return Train(plan.revision, mine[-1].run)
+        run = mine[-1].run
+    step = _evaluate_dev(h, iteration, plan, run, limits)
+    if step:
+        return step
+    if limits.critic == "human":
+        return Wait("critic")
+    return JudgeIteration(iteration.number)
+
+
+def _evaluate_dev(
+    h: History, iteration: IterationState, plan: PlanState, run: int | None, limits: Limits
+) -> Step | None:
+    done = [e for e in iteration.evaluations if (e.split, e.revision, e.run) == ("dev", plan.revision, run)]
+    full = [e for e in done if e.variant == "full"]
+    if not full:
+        return Evaluate(iteration.number, "dev", "full", 0, limits.dev_first)
+    successes, episodes = sum(e.successes for e in full), sum(e.episodes for e in full)
+    if episodes == limits.dev_first and limits.dev_more and successes / episodes >= limits.target:
+        return Evaluate(iteration.number, "dev", "full", limits.dev_first, limits.dev_more)
+    variants = ("plan",) if run and has_code(h, plan) else ()
+    for variant in variants:
+        parts = [e for e in done if e.variant == variant]
+        if sum(e.episodes for e in parts) < episodes:
+            first = sum(e.episodes for e in parts)
+            return Evaluate(iteration.number, "dev", variant, first, episodes - first)
+    return None
+
+
+def has_code(h: History, plan: PlanState) -> bool:
+    """Whether follow_plan can do anything: some coded sub-action is accepted."""
+    return any(item.mode == "code" and h.accepted(item) for item in plan.items)
+
+
+# ---- between iterations -------------------------------------------------------------------------
+def _after_iteration(h: History, iteration: IterationState, limits: Limits) -> Step:
+    successes, episodes = h.pooled(iteration, "dev", "full")
+    if episodes >= limits.dev_first + limits.dev_more and successes / episodes >= limits.target:
+        return _sub_task_over(h, iteration, limits, "succeeded", f"dev success {successes}/{episodes} reached the target")
+    if iteration.number >= limits.iterations:
+        return _sub_task_over(h, iteration, limits, "finished", f"all {limits.iterations + 1} iterations are done")
+    if _no_change(h, iteration):
+        return _sub_task_over(h, iteration, limits, "finished", "no change: plan, code and configuration repeat and dev success stays inside the previous interval")
+    return OpenIteration(iteration.sub_task, iteration.number + 1)
+
+
+def _sub_task_over(
+    h: History, iteration: IterationState, limits: Limits, status: Literal["succeeded", "finished"], reason: str
+) -> Step:
+    if h.task_plans and iteration.sub_task + 1 < len(h.task_plans[-1]["sub_tasks"]) and status == "succeeded":
+        return OpenIteration(iteration.sub_task + 1, 0)
+    return _finish(h, limits, status, reason)
+
+
+def _no_change(h: History, iteration: IterationState) -> bool:
+    mine = [i for i in h.iterations if i.sub_task == iteration.sub_task]
+    if len(mine) < 2 or fingerprint(h, mine[-1]) != fingerprint(h, mine[-2]):
+        return False
+    earlier = [e for e in mine[-2].evaluations if e.split == "dev" and e.variant == "full"]
+    successes, episodes = h.pooled(iteration, "dev", "full")
+    return bool(earlier) and bool(episodes) and earlier[-1].ci_low <= successes / episodes <= earlier[-1].ci_high
+
+
+def fingerprint(h: History, iteration: IterationState) -> tuple[object, ...]:
+    """Plan, source hashes and configuration of an iteration, comparable across iterations."""
+    plan = h.plans[iteration.plans[-1]] if iteration.plans else None
+    items = tuple((i.name, i.mode, i.goal, i.done_when) for i in plan.items) if plan else ()
+    sources = tuple(a.source_hash if (a := h.accepted(i)) else "" for i in plan.items) if plan else ()
+    config = iteration.config.config_hash if iteration.config else ""
+    return (plan.executor if plan else "", items, sources, config)
+
+
+def _finish(h: History, limits: Limits, status: Literal["succeeded", "finished"], reason: str) -> Step:
+    """The test evaluation of the incumbent, once, then the end."""
+    best = h.incumbent
+    if best is None:
+        return Done(status, reason)
+    wanted: list[str] = ["full"]
+    last = [e for e in best.evaluations if e.split == "dev" and e.variant == "full"][-1]
+    if last.policy == "ppo":
+        wanted += ["greedy", *VARIANTS]
+    for variant in wanted:
+        if not any(e.split == "test" and e.variant == variant for e in best.evaluations):
+            return Evaluate(best.number, "test", variant, 0, limits.test_episodes)
+    return Done(status, reason)

@@ -1,0 +1,378 @@
+"""The schema: one class a table. Every content table is insert-only (a trigger refuses the rest).
+
+A row's place in the session is `seq`, given by the worker's writer in the transaction that writes it; all
+tables share one sequence. `at` is UTC seconds for people, `active` seconds of work for budgets and replay.
+Column docs say what the fold (`history.py`) and the panes rely on. JSON columns hold plain data.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sqlalchemy import JSON, Column, Index, LargeBinary
+from sqlalchemy.orm import declared_attr
+from sqlmodel import Field, SQLModel
+
+SCHEMA = 1
+"""Major version of the schema; a store with a higher one is refused."""
+
+
+def _snake(name: str) -> str:
+    return "".join(f"_{c.lower()}" if c.isupper() else c for c in name).lstrip("_")
+
+
+class Row(SQLModel):
+    """What every row of the worker carries; the writer fills all of it."""
+
+    @declared_attr.directive
+    def __tablename__(cls) -> str:  # noqa: N805
+        return _snake(cls.__name__)
+
+    seq: int = Field(primary_key=True, sa_column_kwargs={"autoincrement": False})
+    session_id: str = ""
+    incarnation: int = 0
+    at: float = 0.0
+    active: float = 0.0
+
+
+def json_column() -> Any:
+    return Field(default_factory=dict, sa_column=Column(JSON, nullable=False))
+
+
+def json_list() -> Any:
+    return Field(default_factory=list, sa_column=Column(JSON, nullable=False))
+
+
+class Session(Row, table=True):
+    """Fixed at creation, never re-decided. Always seq 1."""
+
+    name: str
+    task: str
+    world: str
+    world_version: str
+    settings: dict[str, Any] = json_column()
+    """The whole settings tree, without secrets."""
+    versions: dict[str, Any] = json_column()
+    """Library versions, world hash, machine, device and its explanation, host mode and what was enforced."""
+    task_info: dict[str, Any] = json_column()
+    """prompt, horizon, milestones, kind, long_horizon, sub_tasks, primitives, targets, frame_format."""
+    parent_id: str | None = None
+    parent_seq: int | None = None
+
+
+class Event(Row, table=True):
+    """Every change of state; kinds and payloads are listed in history.py."""
+
+    kind: str
+    payload: dict[str, Any] = json_column()
+
+
+class Text(SQLModel, table=True):
+    """Long texts once, by hash (blake2b-16 hex of the utf-8), zstd-compressed. Not in the sequence."""
+
+    hash: str = Field(primary_key=True)
+    body: bytes = Field(sa_column=Column(LargeBinary, nullable=False))
+
+
+class TaskPlan(Row, table=True):
+    revision: int
+    author: str
+    sub_tasks: list[Any] = json_list()
+    """[{task, goal, reason}] in order."""
+    reason: str = ""
+
+
+class Iteration(Row, table=True):
+    """Opens an iteration; it is closed by its verdict (verdict row with sub_action NULL)."""
+
+    sub_task: int
+    number: int
+
+
+class Plan(Row, table=True):
+    """A revision; its sub_action rows follow in the same transaction, then event plan_in_force or waiting."""
+
+    sub_task: int
+    iteration: int
+    revision: int
+    """Counts over the whole session."""
+    author: str
+    """slow | refine | operator | loop (a rule of the loop was enforced) | fork."""
+    executor: str
+    """sequence | policy."""
+    rationale: str = ""
+    depth: int = 0
+    """How many refinements inside this iteration led here."""
+    attempted: dict[str, Any] = json_column()
+    """What the model asked for where the loop enforced a pin or a rule: {item: {field: value}}."""
+
+
+class SubAction(Row, table=True):
+    revision: int
+    position: int
+    name: str
+    mode: str
+    """code | rl."""
+    goal: str
+    reason: str
+    done_when: str
+    max_steps: int
+    """Env steps a trial may spend on it."""
+    pinned: bool = False
+    author: str = ""
+    """Who last changed this item."""
+
+
+class CodeVersion(Row, table=True):
+    sub_task: int
+    iteration: int
+    sub_action: str
+    version: int
+    """Per sub-action name, from 1, over the whole session."""
+    attempt: int
+    """Within the iteration, from 1; 0 for a skill or an operator's edit."""
+    author: str
+    """fast | operator | skill | fork."""
+    source_hash: str
+    """Text hash of the source."""
+    note: str = ""
+    admitted: bool = False
+    admission: dict[str, Any] = json_column()
+    """name, rule, line, message, arguments, has_available, ignore_alarm, tree_hash; `done_when` likewise
+    nested under `done_when`."""
+
+
+class Trial(Row, table=True):
+    sub_task: int
+    iteration: int
+    sub_action: str
+    version: int
+    source_hash: str
+    done_when: str
+    outcome: str
+    """accepted | failed | unreached | refused (not admitted) | vacuous."""
+    episodes: int
+    """Trials whose prefix arrived."""
+    successes: int
+    prefixes: int
+    """Trials started, arrived or not."""
+    env_steps: int
+    error: str = ""
+    trials: list[Any] = json_list()
+    """[{seed, arrived, start_true, end_true, env_steps, end, message}]."""
+    evidence: dict[str, Any] = json_column()
+    """What the critic sees: {good: {...}|null, bad: {...}|null}, each {before, after, difference, yields,
+    end, message}."""
+
+
+class RlConfig(Row, table=True):
+    sub_task: int
+    iteration: int
+    revision: int
+    author: str
+    config: dict[str, Any] = json_column()
+    config_hash: str = ""
+    note: str = ""
+
+
+class TrainingRun(Row, table=True):
+    sub_task: int
+    iteration: int
+    revision: int
+    run: int
+    """From 1 over the session."""
+    config_hash: str
+    env_steps_planned: int
+    warm_from: int | None = None
+    """Run whose final checkpoint it started from."""
+    slots: list[Any] = json_list()
+    """[{slot, name, source_hash, arguments, prior, similar}] of the coded actions in the action space."""
+    device: str = "cpu"
+    explanation: str = ""
+
+
+class Metric(Row, table=True):
+    """One wide row per PPO update."""
+
+    run: int
+    update: int
+    env_steps: int
+    decisions: int
+    episodes: int
+    """Finished since the previous row."""
+    successes: int
+    return_mean: float | None = None
+    length_mean: float | None = None
+    kl: float | None = None
+    clip_fraction: float | None = None
+    entropy: float | None = None
+    """Normalised by log(number of valid joint actions)."""
+    policy_loss: float | None = None
+    value_loss: float | None = None
+    explained_variance: float | None = None
+    rate: float | None = None
+    """Env steps per second of wall time."""
+    learning_rate: float | None = None
+    dead_loops: int = 0
+    milestones: dict[str, Any] = json_column()
+    """Episodes that reached each milestone since the previous row."""
+    option_usage: dict[str, Any] = json_column()
+    """Decisions per slot name; primitives together under `primitive`."""
+    end_reasons: dict[str, Any] = json_column()
+    """slot name -> {return, cap, episode, alarm, error, bad_yield, budget, killed}: counts."""
+    rewards: dict[str, Any] = json_column()
+    """Sum per reward term since the previous row."""
+
+
+class Episode(Row, table=True):
+    """One evaluation or trial episode (training episodes only as sums in metric)."""
+
+    split: str
+    owner: int
+    """seq-free reference: evaluation number or, for trials, code version."""
+    variant: str
+    index: int
+    seed: int
+    success: bool
+    return_: float = Field(sa_column_kwargs={"name": "return"})
+    env_steps: int
+    decisions: int
+    dead_loop: bool
+    end: str
+    milestones: list[Any] = json_list()
+    actions: bytes | None = Field(default=None, sa_column=Column(LargeBinary))
+    """zstd of the int16 commands, kept for test episodes."""
+
+
+class Evaluation(Row, table=True):
+    sub_task: int
+    iteration: int
+    revision: int
+    number: int
+    """From 1 over the session."""
+    split: str
+    """dev | test."""
+    variant: str
+    """full | greedy | options_off | primitives_off | plan (follow_plan alone) | random."""
+    first: int
+    """Index of its first episode in the split's range."""
+    episodes: int
+    successes: int
+    ci_low: float
+    ci_high: float
+    """Wilson, 95%."""
+    return_mean: float
+    length_mean: float
+    dead_loops: int
+    env_steps: int
+    run: int | None
+    """Training run of the policy; NULL for follow_plan alone."""
+    policy: str
+    """plan | ppo."""
+    funnel: dict[str, Any] = json_column()
+    """sub-action name -> episodes in which its done_when was ever true."""
+    milestones: dict[str, Any] = json_column()
+    option_usage: dict[str, Any] = json_column()
+    end_reasons: dict[str, Any] = json_column()
+    rewards: dict[str, Any] = json_column()
+
+
+class Verdict(Row, table=True):
+    sub_task: int
+    iteration: int
+    revision: int
+    sub_action: str | None
+    """NULL: the iteration's verdict, which closes it."""
+    version: int | None
+    author: str
+    """critic | operator."""
+    success: bool
+    confidence: float
+    cause: str
+    advice_slow: str = ""
+    advice_fast: str = ""
+    measured: bool | None = None
+    """What measurement says of the same question; agreement = (success == measured)."""
+    better: str = ""
+    """Iteration verdicts: which is better by measurement: code | policy | undecided | only one."""
+
+
+class LlmCall(Row, table=True):
+    """Two rows a call: state `sent` before, `answered` or `failed` after; same `call`."""
+
+    call: str
+    step: str
+    """Key of the step it belongs to; a resumed step finds its recorded replies by (step, request_hash)."""
+    role: str
+    model: str
+    state: str
+    request_hash: str
+    """Text hash of the canonical request JSON (no key)."""
+    reply_hash: str | None = None
+    error: str = ""
+    try_number: int = 1
+    reserved: float | None = None
+    """USD reserved; NULL when the price is unknown."""
+    tokens_in: int = 0
+    tokens_out: int = 0
+    cost: float | None = None
+    """USD; NULL = unknown."""
+    seconds: float = 0.0
+
+
+class Frame(Row, table=True):
+    """Thinned moments for the world pane."""
+
+    source: str
+    """trial | train | dev | test."""
+    owner: int
+    episode: int
+    step: int
+    format: str
+    decision: str = ""
+    body: bytes = Field(sa_column=Column(LargeBinary, nullable=False))
+
+
+class Checkpoint(Row, table=True):
+    run: int
+    update: int
+    env_steps: int
+    kind: str
+    """rollout (only the last few are kept on disk) | boundary (kept)."""
+    artifact: str
+    """Hash of the file in artifacts/."""
+    size: int
+
+
+class Log(Row, table=True):
+    level: str
+    event: str
+    fields: dict[str, Any] = json_column()
+
+
+class Command(SQLModel, table=True):
+    """The inbox: written by consoles, taken by the worker, whose events report its fate. `rowid` is the order."""
+
+    id: str = Field(primary_key=True)
+    """UUID hex."""
+    session_id: str
+    at: float
+    author: str
+    """user@host of the console or command line."""
+    kind: str
+    payload: dict[str, Any] = json_column()
+    revision: int | None = None
+    """The plan revision its author saw; a stale one is refused."""
+
+
+CONTENT: tuple[type[SQLModel], ...] = (
+    Session, Event, TaskPlan, Iteration, Plan, SubAction, CodeVersion, Trial, RlConfig, TrainingRun, Metric,
+    Episode, Evaluation, Verdict, LlmCall, Frame, Checkpoint, Log,
+)  # fmt: skip
+"""Tables in the shared sequence, in the order in which equal-seq rows could never occur."""
+
+INDEXES = (
+    Index("ix_metric_run", Metric.run, Metric.update),  # type: ignore[arg-type]
+    Index("ix_frame_owner", Frame.source, Frame.owner, Frame.episode, Frame.step),  # type: ignore[arg-type]
+    Index("ix_llm_call", LlmCall.step, LlmCall.request_hash),  # type: ignore[arg-type]
+)
