@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from rlgpt.store.history import Attempt, History, Item, IterationState, PlanState
+from rlgpt.store.history import History, Item, IterationState, PlanState
 
 
 @dataclass(frozen=True)
@@ -171,14 +171,16 @@ def _code_item(
         return "rl"
     if h.accepted(item):
         return "accepted"
-    mine = [a for a in h.attempts_of(item.name, iteration.number) if _same_sub_task(a, iteration)]
-    for attempt in mine:
-        if attempt.trial is None:
-            return Trial(item.name, attempt.version)
-    current = [a for a in mine if a.done_when == item.done_when]
-    last = current[-1] if current else None
-    if last and last.trial and last.trial.outcome == "unreached":
+    versions = [a for a in h.attempts_of(item.name) if a.sub_task == iteration.sub_task]
+    last = versions[-1] if versions else None
+    if last and last.trial is None:
+        return Trial(item.name, last.version)
+    if last and last.trial and last.trial.outcome == "unreached" and last.done_when == item.done_when:
+        if last.trial.revision != plan.revision:
+            return Trial(item.name, last.version)
         return "later"
+    current = [a for a in versions if a.iteration == iteration.number and a.done_when == item.done_when]
+    last = current[-1] if current else None
     if last and last.trial and last.verdict is None and last.trial.outcome == "failed" and limits.critic != "none":
         if limits.critic == "human":
             return Wait("critic", item=item.name)
@@ -187,10 +189,6 @@ def _code_item(
     if len(written) >= limits.inner or (last and last.trial and last.trial.outcome == "vacuous"):
         return "failed"
     return Code(item.name, len(written) + 1)
-
-
-def _same_sub_task(attempt: Attempt, iteration: IterationState) -> bool:
-    return attempt.sub_task == iteration.sub_task
 
 
 def _learn(h: History, iteration: IterationState, plan: PlanState, limits: Limits) -> Step:

@@ -70,6 +70,8 @@ class PlanState:
 
 @dataclass
 class TrialState:
+    iteration: int
+    revision: int
     outcome: str
     episodes: int
     successes: int
@@ -284,11 +286,12 @@ class History:
             if a.sub_action == name and (iteration is None or a.iteration == iteration)
         ]
 
-    def accepted(self, item: Item) -> Attempt | None:
-        """The newest version accepted by measurement for exactly this item's goal and predicate."""
+    def accepted(self, item: Item, until: int | None = None) -> Attempt | None:
+        """The newest version accepted by measurement for exactly this item's predicate, as of seq `until`."""
         for attempt in reversed(self.attempts):
             if (
                 attempt.sub_action == item.name
+                and (until is None or attempt.seq <= until)
                 and attempt.trial
                 and attempt.trial.outcome == "accepted"
                 and attempt.done_when == item.done_when
@@ -378,7 +381,9 @@ def _trial(h: History, row: Fields) -> None:
     h.spent.env_steps += row["env_steps"]
     attempt = _attempt(h, row)
     if attempt:
-        keys = ("outcome", "episodes", "successes", "prefixes", "env_steps", "error", "seq", "evidence")
+        keys = (
+            "iteration", "revision", "outcome", "episodes", "successes", "prefixes", "env_steps", "error", "seq", "evidence",
+        )  # fmt: skip
         attempt.trial = TrialState(**{k: row[k] for k in keys})
         attempt.done_when = row["done_when"]
 

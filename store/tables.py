@@ -145,6 +145,8 @@ class CodeVersion(Row, table=True):
 class Trial(Row, table=True):
     sub_task: int
     iteration: int
+    revision: int
+    """Plan revision whose prefix it was tried behind."""
     sub_action: str
     version: int
     source_hash: str
