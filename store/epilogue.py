@@ -1,0 +1,56 @@
+"""Last words: one event row appended to a session by a process that is not its trainer.
+
+Only the supervisor uses this, while it holds the session's lease and no trainer runs, so there is still one
+writer at a time. Standard library only: a supervisor must stay small and must not fail to import.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+
+def append_event(folder: Path, kind: str, payload: Mapping[str, Any]) -> int:
+    """Append the event behind everything written so far; returns its seq. Raises sqlite3.Error."""
+    base = sqlite3.connect(folder / "session.db", timeout=10, isolation_level=None)
+    try:
+        base.execute("PRAGMA synchronous=FULL")
+        base.execute("BEGIN IMMEDIATE")
+        last = _last_row(base)
+        base.execute(
+            "INSERT INTO event (seq, session_id, incarnation, at, active, kind, payload) VALUES (?,?,?,?,?,?,?)",
+            (last[0] + 1, last[1], last[2], time.time(), last[3], kind, json.dumps(dict(payload))),
+        )
+        base.execute("COMMIT")
+        return int(last[0]) + 1
+    finally:
+        base.close()
+
+
+def progress_mark(folder: Path) -> int:
+    """Seq of the newest row that stands for completed work: what a restarted trainer need not do again."""
+    base = sqlite3.connect(folder / "session.db", timeout=10)
+    try:
+        tables = ("plan", "code_version", "trial", "rl_config", "checkpoint", "evaluation", "verdict")
+        return max(base.execute(f"SELECT coalesce(max(seq), 0) FROM {t}").fetchone()[0] for t in tables)
+    finally:
+        base.close()
+
+
+def _last_row(base: sqlite3.Connection) -> tuple[int, str, int, float]:
+    names = [row[0] for row in base.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
+    best: tuple[int, str, int, float] = (0, "", 0, 0.0)
+    for name in names:
+        columns = {row[1] for row in base.execute(f'PRAGMA table_info("{name}")')}
+        if not {"seq", "session_id", "incarnation", "active"} <= columns:
+            continue
+        row = base.execute(
+            f'SELECT seq, session_id, incarnation, active FROM "{name}" ORDER BY seq DESC LIMIT 1'
+        ).fetchone()
+        if row and row[0] > best[0]:
+            best = row
+    return best

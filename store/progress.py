@@ -1,0 +1,52 @@
+"""A heartbeat that says how far, not when: one small file in the session's folder, rewritten in place.
+
+Progress moves with env steps, bytes of an LLM reply and phase changes. It is no row: rows of the same session
+are equal from run to run, a clock is not.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from pathlib import Path
+
+SIZE = 256
+NAME = "progress"
+
+
+class Progress:
+    """Writes at most ten times a second; the file always holds one padded JSON object of 256 bytes."""
+
+    def __init__(self, folder: Path) -> None:
+        self._file = os.open(folder / NAME, os.O_CREAT | os.O_WRONLY | os.O_CLOEXEC, 0o600)
+        self._last = 0.0
+        self._env_steps = 0
+        self._what = ""
+
+    def phase(self, what: str) -> None:
+        self._what = what
+        self._write(time.time())
+
+    def steps(self, env_steps: int) -> None:
+        """`env_steps` more were executed, of any kind (trials, training, evaluation)."""
+        self._env_steps += env_steps
+        now = time.time()
+        if now - self._last >= 0.1:
+            self._write(now)
+
+    def _write(self, now: float) -> None:
+        self._last = now
+        text = json.dumps({"at": now, "env_steps": self._env_steps, "what": self._what[:80]})
+        os.pwrite(self._file, text.encode().ljust(SIZE)[:SIZE], 0)
+
+    def close(self) -> None:
+        os.close(self._file)
+
+
+def read(folder: Path) -> dict[str, object]:
+    """The last heartbeat, {} before the first."""
+    try:
+        return dict(json.loads((folder / NAME).read_bytes()))
+    except (OSError, ValueError):
+        return {}

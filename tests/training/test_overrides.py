@@ -1,0 +1,64 @@
+import pytest
+
+from rlgpt.store.history import Item, PlanState
+from rlgpt.training.overrides import Refused, apply_edits
+
+
+def plan() -> PlanState:
+    items = [
+        Item(name, "code", f"get {name}", "because", f"view.{name}", 50, False, "slow")
+        for name in ("wood", "table")
+    ]
+    return PlanState(0, 0, 1, "slow", "sequence", "", 0, {}, 5, items)
+
+
+def test_set_changes_only_the_named_fields_and_the_author():
+    executor, items = apply_edits(plan(), [{"op": "set", "name": "wood", "mode": "rl"}])
+    assert executor == "sequence"
+    assert (items[0].mode, items[0].author, items[0].goal) == ("rl", "operator", "get wood")
+    assert items[1] == plan().items[1]
+
+
+def test_add_move_remove_pin_and_executor_in_one_edit():
+    executor, items = apply_edits(
+        plan(),
+        [
+            {"op": "add", "name": "stone", "mode": "rl", "goal": "g", "done_when": "view.stone", "position": 0},
+            {"op": "move", "name": "table", "position": 0},
+            {"op": "remove", "name": "wood"},
+            {"op": "pin", "name": "stone"},
+            {"op": "executor", "value": "policy"},
+        ],
+    )
+    assert executor == "policy"
+    assert [(i.name, i.pinned) for i in items] == [("table", False), ("stone", True)]
+
+
+@pytest.mark.parametrize(
+    ("edits", "sentence"),
+    [
+        ([{"op": "set", "name": "gold", "mode": "rl"}], "no sub-action 'gold'; it has: wood, table"),
+        ([{"op": "set", "name": "wood", "mode": "magic"}], "mode is one of code, rl"),
+        ([{"op": "set", "name": "wood", "max_steps": True}], "whole number"),
+        ([{"op": "set", "name": "wood", "rename": "table"}], "already has"),
+        ([{"op": "set", "name": "wood", "rename": "class"}], "is no name"),
+        ([{"op": "add", "name": "x1", "mode": "rl"}], "needs goal, done_when"),
+        ([{"op": "move", "name": "wood", "position": 9}], "from 0 to 1"),
+        ([{"op": "explode", "name": "wood"}], "no edit called"),
+        ([{"op": "remove", "name": "wood"}, {"op": "remove", "name": "table"}], "only sub-action"),
+        ([{"op": "set", "name": "wood", "mode": "code"}, {"op": "unpin", "name": "table"}], ""),
+    ],
+)
+def test_a_bad_edit_is_refused_with_a_sentence(edits, sentence):
+    if sentence:
+        with pytest.raises(Refused, match=sentence):
+            apply_edits(plan(), edits)
+    else:
+        assert apply_edits(plan(), edits)[1][0].author == "operator"
+
+
+def test_an_edit_without_effect_is_refused():
+    unchanged = plan()
+    unchanged.items[0].author = "operator"
+    with pytest.raises(Refused, match="changes nothing"):
+        apply_edits(unchanged, [{"op": "set", "name": "wood", "mode": "code"}])

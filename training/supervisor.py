@@ -1,0 +1,138 @@
+"""Keeps one session's trainer running: holds the lock, restarts, writes last words.
+
+Standard library only, so that it stays small and outlives anything the trainer can do to itself.
+`python -P -m rlgpt.training.supervisor FOLDER`; ends with the session. SIGTERM is passed on to the trainer.
+"""
+
+from __future__ import annotations
+
+import collections
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+from types import FrameType
+from typing import IO
+
+from rlgpt.store.epilogue import append_event, progress_mark
+from rlgpt.store.lease import Lease, LeaseTaken, training_slot
+
+RESTARTS = 3
+"""Restarts without new completed work before the session is given up."""
+LAST_LINES = 30
+LOG_BYTES = 20_000_000
+LOG_FILES = 3
+TAKEN = 4
+"""Exit code: another worker has the session."""
+
+
+def supervise(folder: Path) -> int:
+    """Run the session of `folder` to its end; returns the exit code of this process."""
+    try:
+        lease = Lease.acquire(folder)
+    except LeaseTaken as error:
+        print(error, file=sys.stderr)
+        return TAKEN
+    with lease, training_slot(folder, on_wait=lambda: _say(folder, "waiting", {"for": "a free training slot"})):
+        return _keep_running(folder)
+
+
+def _keep_running(folder: Path) -> int:
+    failures, mark = 0, progress_mark(folder)
+    while True:
+        trainer = _Trainer(folder)
+        signal.signal(signal.SIGTERM, trainer.pass_on)
+        code, peak = trainer.wait()
+        if code == 0:
+            return 0
+        now = progress_mark(folder)
+        failures = 1 if now > mark else failures + 1
+        mark = now
+        again = failures <= RESTARTS and not trainer.told_to_stop
+        words = trainer.last_lines()
+        _say(
+            folder,
+            "trainer_died",
+            {
+                "exit_code": code if code >= 0 else None,
+                "signal": signal.Signals(-code).name if code < 0 else None,
+                "peak_mb": peak // 1024,
+                "last_lines": words,
+                "restart": again,
+            },
+        )
+        if not again:
+            last = words[-1] if words else "it said nothing"
+            reason = f"the trainer died {failures} times without getting further; its last words: {last}"
+            _say(folder, "ended", {"status": "failed", "reason": reason})
+            return 1
+        time.sleep(0.25 * 2 ** (failures - 1))
+
+
+def _say(folder: Path, kind: str, payload: dict[str, object]) -> None:
+    try:
+        append_event(folder, kind, payload)
+    except Exception as error:  # the store may be what broke; the log still tells
+        with (folder / "worker.log").open("a") as log:
+            log.write(f"supervisor: could not write {kind} {payload}: {error}\n")
+
+
+class _Trainer:
+    """One trainer process and the tail of what it prints."""
+
+    def __init__(self, folder: Path) -> None:
+        self._log = folder / "worker.log"
+        self._tail: collections.deque[str] = collections.deque(maxlen=LAST_LINES)
+        self.told_to_stop = False
+        self._child = subprocess.Popen(
+            [sys.executable, "-P", "-m", "rlgpt.training.worker", str(folder)],
+            cwd=folder,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            env=os.environ | {"PYTHONUNBUFFERED": "1", "PYTHONHASHSEED": "0"},
+        )
+        assert self._child.stdout is not None
+        self._reader = threading.Thread(target=self._read, args=(self._child.stdout,), daemon=True)
+        self._reader.start()
+
+    def _read(self, output: IO[bytes]) -> None:
+        for raw in output:
+            line = raw.decode(errors="replace").rstrip("\n")
+            self._tail.append(line[:500])
+            _rotate(self._log)
+            with self._log.open("a") as log:
+                log.write(line + "\n")
+
+    def pass_on(self, number: int, frame: FrameType | None) -> None:
+        self.told_to_stop = True
+        self._child.send_signal(number)
+
+    def wait(self) -> tuple[int, int]:
+        """(exit code or negative signal, peak resident kB)."""
+        _, status, usage = os.wait4(self._child.pid, 0)
+        self._child.returncode = os.waitstatus_to_exitcode(status)
+        self._reader.join(timeout=2)
+        return self._child.returncode, usage.ru_maxrss
+
+    def last_lines(self) -> list[str]:
+        return list(self._tail)
+
+
+def _rotate(log: Path) -> None:
+    """Keep at most three files of 20 MB."""
+    if not log.exists() or log.stat().st_size < LOG_BYTES:
+        return
+    for number in range(LOG_FILES - 1, 0, -1):
+        older = log.with_suffix(f".log.{number}")
+        newer = log if number == 1 else log.with_suffix(f".log.{number - 1}")
+        if newer.exists():
+            newer.replace(older)
+
+
+if __name__ == "__main__":
+    os.umask(0o077)
+    sys.exit(supervise(Path(sys.argv[1])))
