@@ -1,0 +1,18 @@
+"""Where sessions live: `RLGPT_HOME`, else the platform's data folder for rlgpt."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+VARIABLE = "RLGPT_HOME"
+
+
+def home() -> Path:
+    """The folder with `sessions/`, `catalog.db` and `rlgpt.toml`; it need not exist yet."""
+    chosen = os.environ.get(VARIABLE)
+    if chosen:
+        return Path(chosen).expanduser().absolute()
+    import platformdirs  # late: most processes of a session are told their folder
+
+    return Path(platformdirs.user_data_dir("rlgpt", appauthor=False))

@@ -1,0 +1,166 @@
+"""What a session is asked to be: one tree, from `rlgpt.toml`, then `RLGPT_*` variables, then flags.
+
+Stored whole in the session's first row and never re-decided. No field may hold a secret: keys come from the
+environment variable named by `llm.api_key_env`, in the worker.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic_settings import (
+    BaseSettings,
+    PydanticBaseSettingsSource,
+    SettingsConfigDict,
+    TomlConfigSettingsSource,
+)
+
+from rlgpt.store.home import home
+
+FILE = "rlgpt.toml"
+ROLES = ("planner", "slow", "fast", "critic")
+
+Device = Literal["auto", "cpu", "cuda"]
+Observation = Literal["symbolic", "pixels"]
+Critic = Literal["model", "human", "none"]
+HostMode = Literal["locked", "wasm", "process", "trusted"]
+
+
+class Refused(ValueError):
+    """Settings that cannot be; the argument is the sentence for the operator."""
+
+
+class Part(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+
+class RoleSettings(Part):
+    """What differs for one role; None takes the session's value."""
+
+    model: str | None = None
+    base_url: str | None = None
+    temperature: float | None = Field(default=None, ge=0.0, le=2.0)
+    timeout: float | None = Field(default=None, gt=0.0)
+    price_in: float | None = Field(default=None, ge=0.0)
+    """USD per million tokens; None: the built-in table, else unknown."""
+    price_out: float | None = Field(default=None, ge=0.0)
+
+
+class LlmSettings(Part):
+    kind: str = Field(default="rules", pattern=r"^(rules|openai|replay:[A-Za-z0-9_.\-]+)$")
+    """`rules`, `openai` (any server that speaks Chat Completions) or `replay:SESSION`."""
+    model: str = "gpt-5-mini"
+    base_url: str | None = None
+    api_key_env: str = Field(default="OPENAI_API_KEY", pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")
+    temperature: float = Field(default=0.0, ge=0.0, le=2.0)
+    timeout: float = Field(default=120.0, gt=0.0)
+    """Seconds per call."""
+    roles: dict[Literal["planner", "slow", "fast", "critic"], RoleSettings] = Field(default_factory=dict)
+
+
+class Budget(Part):
+    """Where a session ends cleanly; None: no limit."""
+
+    env_steps: int | None = Field(default=1_000_000, ge=1)
+    """Trials, their prefixes and training; evaluation is free."""
+    cost: float | None = Field(default=5.0, ge=0.0)
+    """USD."""
+    tokens: int | None = Field(default=2_000_000, ge=1)
+    hours: float | None = Field(default=None, gt=0.0)
+    """Of active time."""
+    daily_cost: float | None = Field(default=20.0, ge=0.0)
+    """USD over all sessions of this store since midnight UTC."""
+
+
+class LoopSettings(Part):
+    """The constants of the two loops (`agents/loop.py`, Limits)."""
+
+    iterations: int = Field(default=3, ge=0, le=100)
+    """Refinements after iteration 0."""
+    inner: int = Field(default=3, ge=1, le=10)
+    depth: int = Field(default=2, ge=0, le=5)
+    target: float = Field(default=0.95, gt=0.0, le=1.0)
+    dev_first: int = Field(default=20, ge=1, le=1000)
+    dev_more: int = Field(default=30, ge=0, le=1000)
+    test_episodes: int = Field(default=100, ge=1, le=10_000)
+
+
+class Settings(Part):
+    task: str
+    world: str = "crafter"
+    name: str = ""
+    """Shown beside the id; the task and the seed when empty."""
+    seed: int = Field(default=0, ge=0, lt=2**31)
+    device: Device = "auto"
+    observation: Observation = "symbolic"
+    skills: str = Field(default="all", pattern=r"^(none|all|[0-9a-f]{6,64})$")
+    critic: Critic = "model"
+    host_mode: HostMode = "locked"
+    review: bool = False
+    """Every plan waits for the operator's approval."""
+    review_timeout: float | None = Field(default=None, gt=0.0)
+    """Minutes of waiting before `review_then` happens; None: wait for ever."""
+    review_then: Literal["continue", "stop"] = "continue"
+    n_envs: int | None = Field(default=None, ge=1, le=64)
+    """None: as the RL configuration says."""
+    threads: int = Field(default=1, ge=1, le=64)
+    llm: LlmSettings = Field(default_factory=LlmSettings)
+    budget: Budget = Field(default_factory=Budget)
+    loop: LoopSettings = Field(default_factory=LoopSettings)
+
+
+class _Layers(BaseSettings, Settings):
+    """The same tree, filled from flags over the environment over the files."""
+
+    model_config = SettingsConfigDict(env_prefix="RLGPT_", env_nested_delimiter="__", extra="forbid")
+
+    @classmethod
+    def settings_customise_sources(
+        cls,
+        settings_cls: type[BaseSettings],
+        init_settings: PydanticBaseSettingsSource,
+        env_settings: PydanticBaseSettingsSource,
+        dotenv_settings: PydanticBaseSettingsSource,
+        file_secret_settings: PydanticBaseSettingsSource,
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        files = [home() / FILE, Path(FILE)]
+        return init_settings, env_settings, TomlConfigSettingsSource(settings_cls, toml_file=files)
+
+
+def settle(flags: Mapping[str, Any]) -> Settings:
+    """The settings of a new session: `flags` (a tree) over the environment over the files. Raises Refused."""
+    try:
+        return Settings.model_validate(_Layers(**flags).model_dump())
+    except ValidationError as error:
+        raise Refused(_sentence(error)) from error
+    except (OSError, ValueError) as error:
+        raise Refused(f"{FILE} cannot be read: {error}") from error
+
+
+def stored(tree: Mapping[str, Any]) -> Settings:
+    """The settings of a session row, taken as they are: no file and no variable has a say."""
+    return Settings.model_validate(tree)
+
+
+def _sentence(error: ValidationError) -> str:
+    """`budget.cost must be greater than or equal to 0 (got -1)`, one clause a mistake."""
+    clauses = []
+    for mistake in error.errors(include_url=False):
+        place = ".".join(str(part) for part in mistake["loc"])
+        if mistake["type"] == "extra_forbidden":
+            clauses.append(f"there is no setting called {place}")
+        elif mistake["type"] == "missing":
+            clauses.append(f"{place} is missing")
+        else:
+            rule = mistake["msg"].removeprefix("Input ").removeprefix("String ").removeprefix("Value error, ")
+            clauses.append(f"{place} {rule} (got {mistake['input']!r})")
+    return "; ".join(clauses)
+
+
+def environment_key(settings: Settings) -> str | None:
+    """The API key, read from the environment only; None if the variable is not set."""
+    return os.environ.get(settings.llm.api_key_env)
