@@ -1,0 +1,47 @@
+"""What the store refuses, each with the sentence for the operator as its only argument."""
+
+from __future__ import annotations
+
+
+class StoreError(Exception):
+    """Base of everything here; `str(error)` is one clear sentence."""
+
+
+class NoSession(StoreError):
+    """Nothing, or more than one thing, answers to that id or name."""
+
+
+class LeaseTaken(StoreError):
+    """Another worker has the session."""
+
+
+class BadPlace(StoreError):
+    """A folder that cannot hold sessions: a network file system, no space, no permission."""
+
+
+class BadSchema(StoreError):
+    """A database that this version cannot read or may not change."""
+
+
+class BadRow(StoreError):
+    """A value that no column can hold; a mistake of the caller, nothing was written."""
+
+
+class DiskFull(StoreError):
+    """The transaction was rolled back whole; everything before it is safe."""
+
+
+class WriteFailed(StoreError):
+    """Any other refusal of the database; the transaction was rolled back whole."""
+
+
+class BadCommand(StoreError):
+    """A command that no worker could understand."""
+
+
+class BadBundle(StoreError):
+    """A bundle that is damaged or hostile; nothing of it was kept."""
+
+
+class ReadOnly(StoreError):
+    """The session lies where nothing can be written, such as a bundle on read-only media."""

@@ -1,0 +1,146 @@
+"""Who runs a session: a lock on `worker.lock`, and who may train now: one of a few slots of this machine.
+
+A lock is `flock` on a descriptor that no child keeps (close-on-exec, and closed after a bare fork), so it is
+free the moment its owner is gone, however it went. Dead = the lock is free; nothing else says so.
+Standard library only: the supervisor imports it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import json
+import os
+import socket
+import sqlite3
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import TracebackType
+from typing import NamedTuple
+
+from rlgpt.store.errors import LeaseTaken
+from rlgpt.store.home import home
+
+__all__ = ["Lease", "LeaseTaken", "Owner", "training_slot"]
+
+WORKER = "worker.lock"
+WRITER = "writer.lock"
+PATIENCE = 0.2
+"""Seconds an acquirer insists: a mere question (`held`) takes a shared lock for an instant."""
+DEFAULT_SLOTS = 2
+
+
+class Owner(NamedTuple):
+    pid: int
+    host: str
+    since: float
+    """UTC seconds."""
+
+
+class Lease:
+    """An exclusive lock on one file of a session's folder; a context manager."""
+
+    def __init__(self, descriptor: int) -> None:
+        self._descriptor = descriptor
+        os.register_at_fork(after_in_child=self._drop)
+
+    @classmethod
+    def acquire(cls, folder: Path, name: str = WORKER, patience: float = PATIENCE) -> Lease:
+        """Raises LeaseTaken if another process still has it after `patience` seconds."""
+        descriptor = os.open(folder / name, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        until = time.monotonic() + patience
+        while not _try(descriptor, fcntl.LOCK_EX):
+            if time.monotonic() >= until:
+                os.close(descriptor)
+                who = owner(folder, name)
+                by = f" by process {who.pid} on {who.host}" if who else ""
+                raise LeaseTaken(f"session {folder.name} is already being run{by}; attach to it, or stop it first")
+            time.sleep(0.01)
+        words = json.dumps({"pid": os.getpid(), "host": socket.gethostname(), "since": time.time()})
+        os.ftruncate(descriptor, 0)
+        os.pwrite(descriptor, words.encode(), 0)
+        return cls(descriptor)
+
+    @staticmethod
+    def held(folder: Path, name: str = WORKER) -> bool:
+        """Whether a living process has the lock."""
+        return owner(folder, name) is not None
+
+    @property
+    def alive(self) -> bool:
+        return self._descriptor >= 0
+
+    def release(self) -> None:
+        self._drop()
+
+    def _drop(self) -> None:
+        if self._descriptor >= 0:
+            os.close(self._descriptor)
+            self._descriptor = -1
+
+    def __enter__(self) -> Lease:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.release()
+
+
+def owner(folder: Path, name: str = WORKER) -> Owner | None:
+    """The living owner of the lock, None when it is free."""
+    try:
+        descriptor = os.open(folder / name, os.O_RDONLY | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return None
+    try:
+        if _try(descriptor, fcntl.LOCK_SH):
+            return None
+        try:
+            words = json.loads(os.pread(descriptor, 1000, 0))
+            return Owner(int(words["pid"]), str(words["host"]), float(words["since"]))
+        except (ValueError, KeyError, TypeError):  # locked, and not written yet
+            return Owner(0, socket.gethostname(), time.time())
+    finally:
+        os.close(descriptor)
+
+
+def _try(descriptor: int, how: int) -> bool:
+    try:
+        fcntl.flock(descriptor, how | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+@contextlib.contextmanager
+def training_slot(folder: Path, on_wait: Callable[[], object]) -> Iterator[int]:
+    """One of the slots of this machine's store; `on_wait` is called once if all are taken. Yields its number.
+
+    How many there are is the session's setting `limits.host_slots`.
+    """
+    slots = home() / "slots"
+    slots.mkdir(mode=0o700, parents=True, exist_ok=True)
+    count, told = _slot_count(folder), False
+    while True:
+        for number in range(count):
+            with contextlib.suppress(LeaseTaken):
+                lease = Lease.acquire(slots, f"slot-{number}.lock", patience=0.0)
+                with lease:
+                    yield number
+                return
+        if not told:
+            on_wait()
+            told = True
+        time.sleep(0.5)
+
+
+def _slot_count(folder: Path) -> int:
+    base = sqlite3.connect(f"file:{folder / 'session.db'}?mode=ro", uri=True, timeout=10)
+    try:
+        row = base.execute("SELECT settings FROM session").fetchone()
+    finally:
+        base.close()
+    limits = json.loads(row[0]).get("limits", {}) if row else {}
+    return int(limits.get("host_slots", DEFAULT_SLOTS))
