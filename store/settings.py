@@ -89,6 +89,13 @@ class LoopSettings(Part):
     test_episodes: int = Field(default=100, ge=1, le=10_000)
 
 
+class LimitSettings(Part):
+    """Of this machine, not of the session's result."""
+
+    host_slots: int = Field(default=2, ge=1, le=256)
+    """Sessions that train at once; others are queued."""
+
+
 class Settings(Part):
     task: str
     world: str = "crafter"
@@ -111,6 +118,7 @@ class Settings(Part):
     llm: LlmSettings = Field(default_factory=LlmSettings)
     budget: Budget = Field(default_factory=Budget)
     loop: LoopSettings = Field(default_factory=LoopSettings)
+    limits: LimitSettings = Field(default_factory=LimitSettings)
 
 
 class _Layers(BaseSettings, Settings):
