@@ -1,0 +1,50 @@
+"""Worlds by name: the built-in ones, and those that installed packages add by entry point."""
+
+from __future__ import annotations
+
+from functools import cache
+from importlib import import_module
+from importlib.metadata import EntryPoint, entry_points
+from typing import cast
+
+from rlgpt.training.worlds.protocol import World
+
+GROUP = "rlgpt.worlds"
+_BUILT_IN = {
+    "crafter": "rlgpt.training.worlds.crafter.world:make_world",
+    "minedojo": "rlgpt.training.worlds.minedojo.world:make_world",
+}
+"""Name -> `module:function`, a function of no arguments that returns the `World`."""
+
+
+class UnknownWorld(LookupError):
+    """No world of that name, or it cannot be loaded. The sentence for the operator is the argument."""
+
+
+def _entries() -> dict[str, EntryPoint]:
+    """Entry points by name; a built-in name cannot be taken over by another package."""
+    found = {point.name: point for point in entry_points(group=GROUP)}
+    return found | {name: EntryPoint(name, target, GROUP) for name, target in _BUILT_IN.items()}
+
+
+def names() -> tuple[str, ...]:
+    """Every world that can be asked for, sorted; none is imported."""
+    return tuple(sorted(_entries()))
+
+
+@cache
+def get(name: str) -> World:
+    """The world called `name`, made once per process.
+
+    `name` may also be `package.module:function`, for a world that is not registered.
+    Raises `UnknownWorld`.
+    """
+    module, colon, function = name.partition(":")
+    point = EntryPoint(name, name, GROUP) if colon else _entries().get(name)
+    if point is None:
+        raise UnknownWorld(f"There is no world called {name!r}; the worlds here are {', '.join(names())}.")
+    try:
+        world = point.load()() if not colon else getattr(import_module(module), function)()
+    except (ImportError, AttributeError) as error:
+        raise UnknownWorld(f"The world {name!r} cannot be loaded: {error}.") from error
+    return cast(World, world)
