@@ -1,0 +1,93 @@
+"""Asking the action host whether a source may run, and what its row says.
+
+Dry runs use views recorded on `trial` seeds under random legal primitives: the same views for the same session.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from rlgpt.store import tables
+from rlgpt.store.history import Item
+from rlgpt.training.host.api import Admission, Kind
+from rlgpt.training.live import Live
+from rlgpt.training.seeds import episode_seed, stream_seed
+from rlgpt.training.worlds.protocol import World
+
+DRY_EPISODES = 3
+DRY_STEPS = 12
+
+
+def dry_views(world: World, task: str, seed: int) -> list[list[bytes]]:
+    """A few short view sequences; the first view of each is whole."""
+    env = world.make(task)
+    sequences: list[list[bytes]] = []
+    try:
+        for index in range(DRY_EPISODES):
+            rng = np.random.default_rng(stream_seed(seed, "dry", index))
+            env.reset(episode_seed(seed, "trial", index))
+            views = [env.view(True)]
+            for _ in range(DRY_STEPS):
+                legal = np.flatnonzero(env.mask()[: world.heads[0]])
+                action = [int(rng.choice(legal)), *(0 for _ in world.heads[1:])]
+                if env.step(world.command(action)).terminated:
+                    break
+                views.append(env.view(False))
+            sequences.append(views)
+    finally:
+        env.close()
+    return sequences
+
+
+def admit(live: Live, kind: Kind, source: str) -> Admission:
+    """The admission of a source in this session's world; asked once per source."""
+    key = (kind, source)
+    if key not in live.admissions:
+        if live.task not in live.dry:
+            live.dry[live.task] = dry_views(live.world, live.task, live.seed)
+        live.admissions[key] = live.host.admit(kind, source, live.dry[live.task])
+    return live.admissions[key]
+
+
+def plain(admission: Admission) -> dict[str, Any]:
+    return {
+        "name": admission.name,
+        "rule": admission.rule,
+        "line": admission.line,
+        "message": admission.message,
+        "arguments": {name: list(values) for name, values in admission.arguments.items()},
+        "has_available": admission.has_available,
+        "ignore_alarm": admission.ignore_alarm,
+        "tree_hash": admission.tree_hash,
+    }
+
+
+def admit_version(
+    live: Live, item: Item, source: str, *, author: str, attempt: int, note: str
+) -> tables.CodeVersion:
+    """The row of a new version of an item's code, admitted or not. The text is stored, the row is not."""
+    admission = admit(live, "action", source)
+    history = live.history
+    told = plain(admission)
+    admitted = admission.admitted
+    if admitted and admission.name != item.name:
+        admitted = False
+        told |= {
+            "rule": "name",
+            "line": 1,
+            "message": f"the generator function must be called {item.name}, not {admission.name}",
+        }
+    return tables.CodeVersion(
+        sub_task=history.sub_task,
+        iteration=history.iteration.number if history.iteration else 0,
+        sub_action=item.name,
+        version=max((a.version for a in history.attempts_of(item.name)), default=0) + 1,
+        attempt=attempt,
+        author=author,
+        source_hash=live.writer.text(source),
+        note=note,
+        admitted=admitted,
+        admission=told,
+    )

@@ -1,0 +1,79 @@
+"""The command inbox, watched beside the loop: every command is marked `seen` within a second, in every phase.
+
+What a command does happens in the loop's own thread, at the next safe point (`commands.apply_pending`).
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from typing import Any
+
+from rlgpt.store.writer import Queued, Writer
+
+EVERY = 0.25
+"""Seconds between looks."""
+
+Command = Queued
+
+
+class Inbox:
+    def __init__(self, writer: Writer) -> None:
+        self._writer = writer
+        self._cursor = 0
+        self._pending: deque[Command] = deque()
+        self._known = {
+            c.id for c in writer.history.commands.values() if c.state in ("applied", "refused", "expired")
+        }
+        self._closing = threading.Event()
+        self._thread = threading.Thread(target=self._watch, name="inbox", daemon=True)
+        self.failure: BaseException | None = None
+        self.look()
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def look(self) -> None:
+        """Take what is new; commands that an earlier trainer saw but did not decide come back."""
+        for command in self._writer.commands_after(self._cursor):
+            self._cursor = command.rowid
+            if command.id in self._known:
+                continue
+            if command.id not in self._writer.history.commands:
+                self._writer.event("command", **fate(command, "seen", ""))
+            self._pending.append(command)
+
+    def _watch(self) -> None:
+        while not self._closing.wait(EVERY):
+            try:
+                self.look()
+            except BaseException as error:  # the loop's thread raises it at its next poll
+                self.failure = error
+                return
+
+    def pending(self) -> list[Command]:
+        """Commands seen and not yet decided, oldest first. Raises what stopped the watch, if anything did."""
+        if self.failure:
+            raise self.failure
+        return list(self._pending)
+
+    def decided(self, command: Command) -> None:
+        self._pending.remove(command)
+
+    def close(self) -> None:
+        self._closing.set()
+        if self._thread.is_alive():
+            self._thread.join(timeout=2)
+
+
+def fate(command: Command, state: str, reason: str) -> dict[str, Any]:
+    """The payload of the event that tells what became of a command."""
+    return {
+        "id": command.id,
+        "kind": command.kind,
+        "author": command.author,
+        "revision": command.revision,
+        "payload": command.payload,
+        "state": state,
+        "reason": reason,
+    }

@@ -1,0 +1,55 @@
+"""Task plan, iterations, plans: the steps of the planner and the slow agent."""
+
+from __future__ import annotations
+
+from rlgpt.agents import loop, planner, slow
+from rlgpt.agents.enforce import enforce
+from rlgpt.store import tables
+from rlgpt.training.live import Live
+from rlgpt.training.plans import write_plan
+
+
+def plan_tasks(live: Live, step: loop.PlanTasks) -> None:
+    reply = live.ask(lambda: planner.order(live.client, live.context()))
+    ordered = [s.model_dump() for s in reply.sub_tasks if s.task in live.world.tasks]
+    if not ordered or ordered[-1]["task"] != live.session_task:
+        goal = live.world.tasks[live.session_task].prompt
+        ordered.append({"task": live.session_task, "goal": goal, "reason": "the session's own task comes last"})
+    with live.writer.transaction(durable=True) as tx:
+        tx.add(tables.TaskPlan(revision=1, author="planner", sub_tasks=ordered, reason=reply.reason))
+
+
+def open_iteration(live: Live, step: loop.OpenIteration) -> None:
+    with live.writer.transaction(durable=True) as tx:
+        tx.add(tables.Iteration(sub_task=step.sub_task, number=step.number))
+
+
+def plan(live: Live, step: loop.Plan) -> None:
+    context = live.context()
+    previous = live.history.plan
+    if step.failed:
+        reply = live.ask(lambda: slow.refine(live.client, context, step.failed, step.last_depth))
+    else:
+        reply = live.ask(lambda: slow.plan(live.client, context))
+    depth = previous.depth + 1 if step.failed and previous else 0
+    author = "refine" if step.failed else "slow"
+    enforced = enforce(
+        reply,
+        previous,
+        failed=step.failed,
+        last_depth=step.last_depth,
+        author=author,
+    )
+    with live.writer.transaction(durable=True) as tx:
+        write_plan(
+            live,
+            tx,
+            step.iteration,
+            step.sub_task,
+            author,
+            reply.executor,
+            reply.rationale,
+            enforced.items,
+            depth=depth,
+            attempted=enforced.attempted,
+        )

@@ -1,0 +1,136 @@
+"""What the console needs a world for, as commands with one JSON object out.
+
+`python -P -m rlgpt.training.tool tasks|describe|create|world-check ...`. Exit code 0, or 2 with {"error": sentence}.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib.metadata
+import json
+import os
+import platform
+import sys
+from typing import Any
+
+from rlgpt.training.worlds import registry
+from rlgpt.training.worlds.protocol import UnknownTask, World
+
+PACKAGES = (
+    "rlgpt", "torch", "stable-baselines3", "numpy", "opensimplex", "numba", "crafter", "gymnasium", "openai",
+)  # fmt: skip
+
+
+class Sentence(Exception):
+    """An error the operator can act on."""
+
+
+def _world(name: str) -> World:
+    try:
+        return registry.get(name)
+    except registry.UnknownWorld as error:
+        raise Sentence(str(error.args[0])) from error
+
+
+def task_info(world: World, task_id: str) -> dict[str, Any]:
+    """What the session row keeps of its task. Raises Sentence for an unknown one."""
+    task = world.tasks.get(task_id)
+    if task is None:
+        close = [t for t in world.tasks if task_id.split("_")[-1] in t][:5]
+        hint = f"; did you mean {', '.join(close)}?" if close else f"; `rlgpt tasks --world {world.name}` lists them"
+        raise Sentence(f"the world {world.name} has no task {task_id!r}{hint}")
+    return {
+        "id": task.id,
+        "prompt": task.prompt,
+        "horizon": task.horizon,
+        "milestones": list(task.milestones),
+        "kind": task.kind,
+        "long_horizon": task.long_horizon,
+        "sub_tasks": list(task.sub_tasks),
+        "primitives": [p.name for p in world.primitives],
+        "targets": list(world.targets),
+        "frame_format": world.frame_format,
+    }
+
+
+def tasks(arguments: argparse.Namespace) -> dict[str, Any]:
+    world = _world(arguments.world)
+    return {
+        "world": world.name,
+        "version": world.version,
+        "tasks": [
+            {"id": t.id, "prompt": t.prompt, "horizon": t.horizon, "kind": t.kind, "long_horizon": t.long_horizon}
+            for t in world.tasks.values()
+        ],
+    }
+
+
+def worlds(arguments: argparse.Namespace) -> dict[str, Any]:
+    return {"worlds": list(registry.names())}
+
+
+def versions(world: World) -> dict[str, Any]:
+    found: dict[str, Any] = {"python": platform.python_version(), "machine": platform.machine()}
+    for package in PACKAGES:
+        try:
+            found[package] = importlib.metadata.version(package)
+        except importlib.metadata.PackageNotFoundError:
+            found[package] = None
+    world_hash = getattr(world, "world_hash", None)
+    if world_hash is not None:
+        found["world_hash"] = world_hash()
+    return found
+
+
+def create(arguments: argparse.Namespace) -> dict[str, Any]:
+    """Make a session from the flags (a settings tree) on standard input; no worker is started."""
+    from rlgpt.store import folder
+    from rlgpt.store.errors import StoreError
+    from rlgpt.store.settings import Refused, settle
+
+    try:
+        settings = settle(json.load(sys.stdin))
+    except Refused as error:
+        raise Sentence(str(error)) from error
+    if settings.llm.kind == "openai" and not settings.llm.base_url and not os.environ.get(settings.llm.api_key_env):
+        raise Sentence(f"the key is missing: set {settings.llm.api_key_env}, or use --base-url for a local server")
+    world = _world(settings.world)
+    info = task_info(world, settings.task)
+    try:
+        made = folder.create(settings, task_info=info, world_version=world.version, versions=versions(world))
+    except StoreError as error:
+        raise Sentence(str(error)) from error
+    return {"id": made.id, "name": made.name, "folder": str(made.path)}
+
+
+def world_check(arguments: argparse.Namespace) -> dict[str, Any]:
+    from rlgpt.training.worlds.conformance import check
+
+    findings = check(_world(arguments.world))
+    return {
+        "world": arguments.world,
+        "ok": all(f.ok for f in findings),
+        "findings": [{"ok": f.ok, "what": f.what, "why": f.why} for f in findings],
+    }
+
+
+def main(words: list[str]) -> int:
+    parser = argparse.ArgumentParser(prog="rlgpt.training.tool")
+    verbs = parser.add_subparsers(required=True)
+    for name, act in (("tasks", tasks), ("worlds", worlds), ("create", create), ("world-check", world_check)):
+        verb = verbs.add_parser(name)
+        verb.add_argument("--world", default="crafter")
+        verb.set_defaults(act=act)
+    arguments = parser.parse_args(words)
+    try:
+        answer = arguments.act(arguments)
+    except (Sentence, UnknownTask) as error:
+        print(json.dumps({"error": str(error.args[0])}))
+        return 2
+    print(json.dumps(answer))
+    return 0
+
+
+if __name__ == "__main__":
+    os.umask(0o077)
+    sys.exit(main(sys.argv[1:]))

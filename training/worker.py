@@ -1,0 +1,99 @@
+"""The trainer of one session: fold the rows, ask the loop for the next step, do it, append its rows, again.
+
+`python -P -m rlgpt.training.worker FOLDER`, started by the supervisor. Exit code 0: the session has ended or was
+stopped, whatever its result; anything else is a crash that the supervisor answers.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import signal
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+from rlgpt.agents import loop
+from rlgpt.agents.client import AgentFailure
+from rlgpt.store.errors import StoreError
+from rlgpt.training.budgets import over_budget
+from rlgpt.training.journal import BudgetReached
+from rlgpt.training.live import Interrupted, Live
+from rlgpt.training.opening import open_session
+from rlgpt.training.steps import coding, judging, learning, planning, waiting
+
+STEPS: dict[type, Callable[[Live, Any], None]] = {
+    loop.PlanTasks: planning.plan_tasks,
+    loop.OpenIteration: planning.open_iteration,
+    loop.Plan: planning.plan,
+    loop.Code: coding.code,
+    loop.Trial: coding.trial,
+    loop.JudgeItem: coding.judge_item,
+    loop.Configure: learning.configure,
+    loop.Train: learning.train,
+    loop.Evaluate: judging.evaluate,
+    loop.JudgeIteration: judging.judge_iteration,
+    loop.Wait: waiting.wait,
+}
+
+
+def run(live: Live) -> None:
+    """Step until the loop says Done."""
+    sentence = ""
+    while True:
+        live.apply(live, False)
+        step = loop.next_step(live.history, live.limits, sentence or over_budget(live))
+        if isinstance(step, loop.Done):
+            judging.end(live, step)
+            return
+        _announce(live, step)
+        try:
+            STEPS[type(step)](live, step)
+        except Interrupted:
+            continue
+        except BudgetReached as reached:
+            sentence = str(reached)
+
+
+def _announce(live: Live, step: loop.Step) -> None:
+    if isinstance(step, loop.Wait):
+        return
+    words = {k: v for k, v in vars(step).items() if v not in ("", (), None)}
+    name = type(step).__name__
+    live.progress.phase(" ".join([name, *map(str, words.values())]))
+    with live.writer.transaction() as tx:
+        tx.event("phase", name=name, **{k: list(v) if isinstance(v, tuple) else v for k, v in words.items()})
+
+
+def _die_with_parent() -> None:
+    """Nothing of a session outlives its supervisor, not even by kill -9."""
+    parent = os.getppid()
+    if sys.platform == "linux":
+        ctypes.CDLL(None, use_errno=True).prctl(1, signal.SIGKILL)
+    if os.getppid() != parent or parent == 1:
+        sys.exit("the supervisor is gone")
+
+
+def main(folder: Path) -> int:
+    os.umask(0o077)
+    _die_with_parent()
+    live = open_session(folder)
+
+    def stop(number: int, frame: FrameType | None) -> None:
+        live.stop_signal = True
+
+    signal.signal(signal.SIGTERM, stop)
+    signal.signal(signal.SIGINT, stop)
+    try:
+        run(live)
+    except (AgentFailure, StoreError) as error:
+        judging.end(live, loop.Done("failed", str(error)))
+    finally:
+        live.close()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(Path(sys.argv[1])))
