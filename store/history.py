@@ -264,6 +264,10 @@ class History:
     counts: dict[str, int] = field(default_factory=dict)
     """Rows per table."""
 
+    def copy(self) -> History:
+        """A state that can be folded on while this one stays: all that `fold` changes in place is new."""
+        return _copy(self)  # type: ignore[no-any-return]
+
     # ---- questions everybody asks -------------------------------------------------------------
     @property
     def plan(self) -> PlanState | None:
@@ -323,6 +327,28 @@ class History:
     @property
     def sub_task(self) -> int:
         return self.iterations[-1].sub_task if self.iterations else 0
+
+
+def _copy(value: Any) -> Any:
+    """Rows and payloads are never changed, so mappings of plain data are shared one level down."""
+    kind = type(value)
+    if kind in _ATOMS:
+        return value
+    if kind is list:
+        return [_copy(v) for v in value] if value and type(value[0]) not in _SHARED else value.copy()
+    if kind is dict:
+        return {k: _copy(v) for k, v in value.items()} if value and _holds_states(value) else value.copy()
+    fresh = object.__new__(kind)
+    fresh.__dict__.update({k: _copy(v) for k, v in value.__dict__.items()})
+    return fresh
+
+
+def _holds_states(value: dict[Any, Any]) -> bool:
+    return hasattr(next(iter(value.values())), "__dataclass_fields__")
+
+
+_ATOMS = frozenset({int, float, str, bool, type(None), tuple})
+_SHARED = frozenset({int, str, tuple, dict})
 
 
 def fold_all(rows: Iterable[tuple[str, Fields]], history: History | None = None) -> History:

@@ -123,17 +123,21 @@ def training_slot(folder: Path, on_wait: Callable[[], object]) -> Iterator[int]:
     slots = home() / "slots"
     slots.mkdir(mode=0o700, parents=True, exist_ok=True)
     count, told = _slot_count(folder), False
-    while True:
-        for number in range(count):
-            with contextlib.suppress(LeaseTaken):
-                lease = Lease.acquire(slots, f"slot-{number}.lock", patience=0.0)
-                with lease:
-                    yield number
-                return
+    while (taken := _free_slot(slots, count)) is None:
         if not told:
             on_wait()
             told = True
         time.sleep(0.5)
+    number, lease = taken
+    with lease:
+        yield number
+
+
+def _free_slot(slots: Path, count: int) -> tuple[int, Lease] | None:
+    for number in range(count):
+        with contextlib.suppress(LeaseTaken):
+            return number, Lease.acquire(slots, f"slot-{number}.lock", patience=0.0)
+    return None
 
 
 def _slot_count(folder: Path) -> int:

@@ -1,0 +1,264 @@
+"""Where a session lives: `sessions/<id>/{session.db, worker.lock, worker.log, artifacts/}`, for its owner only.
+
+Ids sort by time and can be read: `261121-013012-x7` (UTC). Anything that takes an id takes a unique prefix of
+one, or a session's name. Finding needs the standard library alone; only `create` imports SQLAlchemy.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import os
+import secrets
+import shutil
+import sqlite3
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from rlgpt.store.errors import BadPlace, NoSession
+from rlgpt.store.home import home
+
+if TYPE_CHECKING:
+    from pydantic import BaseModel
+
+DATABASE = "session.db"
+ARTIFACTS = "artifacts"
+LOG = "worker.log"
+FRAMES_STOP_BELOW = 1_000_000_000
+"""Bytes free below which no more frames are kept."""
+SESSIONS_STOP_BELOW = 200_000_000
+"""Bytes free below which a session ends cleanly and none starts."""
+_LETTERS = "abcdefghjkmnpqrstuvwxyz23456789"
+_NETWORK = (
+    "nfs", "cifs", "smb", "9p", "afs", "ceph", "lustre", "gpfs", "beegfs", "glusterfs", "fuse.glusterfs",
+    "fuse.sshfs", "fuse.s3fs", "fuse.rclone", "fuse.ceph", "fuse.gcsfuse", "fuse.grpcfuse", "ncpfs", "webdav", "orangefs",
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class SessionFolder:
+    path: Path
+
+    @property
+    def id(self) -> str:
+        return self.path.name
+
+    @cached_property
+    def name(self) -> str:
+        base = sqlite3.connect(f"{self.database.absolute().as_uri()}?mode=ro", uri=True, timeout=5)
+        with contextlib.closing(base):
+            row = base.execute("SELECT name FROM session").fetchone()
+        return str(row[0]) if row else ""
+
+    @property
+    def database(self) -> Path:
+        return self.path / DATABASE
+
+    @property
+    def artifacts(self) -> Path:
+        return self.path / ARTIFACTS
+
+    @property
+    def log(self) -> Path:
+        return self.path / LOG
+
+    def __fspath__(self) -> str:
+        return str(self.path)
+
+
+Place = Path | SessionFolder
+
+
+def path_of(place: Place) -> Path:
+    return place.path if isinstance(place, SessionFolder) else place
+
+
+def root() -> Path:
+    return home() / "sessions"
+
+
+def sessions() -> list[SessionFolder]:
+    """All of this store, oldest first."""
+    if not root().is_dir():
+        return []
+    folders = (p for p in root().iterdir() if not p.name.startswith("."))
+    return [SessionFolder(p) for p in sorted(folders) if (p / DATABASE).is_file()]
+
+
+def find(wanted: str) -> SessionFolder:
+    """By id, a prefix of it, or name; `last` is the newest. Raises NoSession."""
+    every = sessions()
+    if wanted == "last" and every:
+        return every[-1]
+    by_id = [s for s in every if s.id == wanted] or [s for s in every if wanted and s.id.startswith(wanted)]
+    matching = by_id or [s for s in every if _name(s) == wanted]
+    if len(matching) == 1:
+        return matching[0]
+    if matching:
+        names = ", ".join(s.id for s in matching[:5]) + (", ..." if len(matching) > 5 else "")
+        raise NoSession(f"{wanted!r} may mean {len(matching)} sessions: {names}")
+    raise NoSession(f"there is no session {wanted!r}; `rlgpt sessions` lists them")
+
+
+def _name(session: SessionFolder) -> str:
+    with contextlib.suppress(sqlite3.Error):  # a damaged session is found by its id alone
+        return session.name
+    return ""
+
+
+def create(
+    settings: BaseModel,
+    *,
+    task_info: Mapping[str, Any],
+    world_version: str,
+    versions: Mapping[str, Any],
+    name: str | None = None,
+    parent: tuple[str, int] | None = None,
+) -> SessionFolder:
+    """A new session, whole on the disk or not there at all. Raises BadPlace.
+
+    `settings` needs `task` and `world`; its dump is stored as it is. `parent` is (session id, seq) of a fork.
+    """
+    from rlgpt.store import schema, tables
+    from rlgpt.store.rows import encode
+
+    tree = settings.model_dump(mode="json")
+    made = prepare()
+    try:
+        row = tables.Session(
+            seq=1,
+            session_id=made.id,
+            at=time.time(),
+            name=name or tree.get("name") or _free_name(str(tree["task"])),
+            task=tree["task"],
+            world=tree["world"],
+            world_version=world_version,
+            settings=tree,
+            versions=dict(versions),
+            task_info=dict(task_info),
+            parent_id=parent[0] if parent else None,
+            parent_seq=parent[1] if parent else None,
+        )
+        base = sqlite3.connect(made.staging / DATABASE)
+        with contextlib.closing(base):
+            schema.create(base)
+            schema.insert(base, encode(row))
+            base.commit()
+        return made.publish()
+    except BaseException:
+        made.drop()
+        raise
+
+
+@dataclass(frozen=True)
+class Staging:
+    """A folder being filled; other processes do not see it before `publish`."""
+
+    id: str
+
+    @property
+    def staging(self) -> Path:
+        return root() / f".new-{self.id}"
+
+    def publish(self) -> SessionFolder:
+        final = root() / self.id
+        sync(self.staging)
+        self.staging.rename(final)
+        sync(root())
+        return SessionFolder(final)
+
+    def drop(self) -> None:
+        shutil.rmtree(self.staging, ignore_errors=True)
+
+
+def prepare(session_id: str | None = None) -> Staging:
+    """An empty folder for a new session, with an empty private database file. Raises BadPlace."""
+    check_place(root())
+    try:
+        root().mkdir(mode=0o700, parents=True, exist_ok=True)
+        while True:
+            made = Staging(session_id or new_id())
+            if (root() / made.id).exists():
+                if session_id:
+                    raise BadPlace(f"session {session_id} is already here")
+                continue
+            try:
+                made.staging.mkdir(mode=0o700)
+                break
+            except FileExistsError:
+                if session_id:
+                    made.drop()
+        (made.staging / ARTIFACTS).mkdir(mode=0o700)
+        os.close(os.open(made.staging / DATABASE, os.O_CREAT | os.O_WRONLY, 0o600))
+    except OSError as error:
+        raise BadPlace(f"cannot make a session in {root()}: {error.strerror or error}") from error
+    return made
+
+
+def new_id() -> str:
+    tail = "".join(secrets.choice(_LETTERS) for _ in range(2))
+    return time.strftime("%y%m%d-%H%M%S-", time.gmtime()) + tail
+
+
+def _free_name(task: str) -> str:
+    taken = {_name(s) for s in sessions()}
+    stem = task.replace("_", "-")
+    return next(n for i in itertools.count(1) if (n := f"{stem}-{i}") not in taken)
+
+
+# ---- the place ----------------------------------------------------------------------------------
+def check_place(path: Path) -> None:
+    """Raises BadPlace on a network file system or without space."""
+    kind = file_system(path)
+    if any(kind == n or kind.startswith(n) for n in _NETWORK):
+        raise BadPlace(
+            f"{path} is on a network file system ({kind}), where SQLite loses data: "
+            "set RLGPT_HOME to a folder on a local disk"
+        )
+    if space(path) == "none":
+        raise BadPlace(
+            f"only {free_bytes(path) // 1_000_000} MB are free at {path}: make room "
+            "(`rlgpt store prune`), or set RLGPT_HOME to a folder on another disk"
+        )
+
+
+def file_system(path: Path, mounts: Callable[[], list[tuple[str, str]]] | None = None) -> str:
+    """Type of the file system that holds `path` (which need not exist yet), "" if the system does not say."""
+    real = os.path.realpath(path)
+    best, kind = "", ""
+    for point, found in (mounts or _mounts)():
+        if (real == point or real.startswith(point.rstrip("/") + "/")) and len(point) >= len(best):
+            best, kind = point, found
+    return kind
+
+
+def _mounts() -> list[tuple[str, str]]:
+    import psutil  # late: only a new session asks
+
+    return [(part.mountpoint, part.fstype.lower()) for part in psutil.disk_partitions(all=True)]
+
+
+def free_bytes(path: Path) -> int:
+    while not path.exists():
+        path = path.parent
+    state = os.statvfs(path)
+    return state.f_bavail * state.f_frsize
+
+
+def space(path: Path) -> Literal["ok", "no frames", "none"]:
+    """The storage law: below 1 GB free no more frames, below 200 MB the session ends cleanly."""
+    free = free_bytes(path)
+    return "none" if free < SESSIONS_STOP_BELOW else "no frames" if free < FRAMES_STOP_BELOW else "ok"
+
+
+def sync(folder: Path) -> None:
+    """Make the folder's entries survive a power cut."""
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

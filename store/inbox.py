@@ -1,0 +1,69 @@
+"""Sending a command to a session: the one thing that a console ever writes. Standard library only."""
+
+from __future__ import annotations
+
+import getpass
+import json
+import os
+import socket
+import sqlite3
+import time
+import uuid
+from collections.abc import Mapping
+from typing import Any
+
+from rlgpt.store.commands import check
+from rlgpt.store.errors import DiskFull, ReadOnly, StoreError, WriteFailed
+from rlgpt.store.folder import Place, SessionFolder, path_of
+from rlgpt.store.revision import REVISION, found
+
+
+def send(
+    place: Place,
+    kind: str,
+    payload: Mapping[str, Any] | None = None,
+    revision: int | None = None,
+    author: str | None = None,
+) -> str:
+    """Queue a command; returns its id, under which events tell its fate. `revision`: the plan its author saw.
+
+    Raises BadCommand for a shape that no worker could understand, ReadOnly, BadSchema, DiskFull.
+    """
+    checked = check(kind, payload or {}, revision)
+    folder = SessionFolder(path_of(place))
+    if not os.access(folder.path, os.W_OK):
+        raise ReadOnly(f"session {folder.id} lies on read-only media: it can be looked at, not commanded")
+    name = uuid.uuid4().hex
+    base = sqlite3.connect(
+        f"{folder.database.absolute().as_uri()}?mode=rw", uri=True, timeout=10.0, isolation_level=None
+    )
+    try:
+        if found(base, folder.database) < REVISION:
+            raise ReadOnly(f"session {folder.id} has an older schema: resume it first, which brings it up to date")
+        base.execute("PRAGMA wal_autocheckpoint=0")  # the worker is the only checkpointer
+        base.execute("PRAGMA synchronous=FULL")
+        base.execute("BEGIN IMMEDIATE")
+        session = base.execute("SELECT session_id FROM session").fetchone()
+        if session is None:
+            raise StoreError(f"{folder.database} holds no session")
+        base.execute(
+            "INSERT INTO command (id, session_id, at, author, kind, payload, revision) VALUES (?,?,?,?,?,?,?)",
+            (name, session[0], time.time(), author or whoami(), kind, json.dumps(checked), revision),
+        )
+        base.execute("COMMIT")
+    except sqlite3.Error as error:
+        if error.sqlite_errorcode == sqlite3.SQLITE_FULL:
+            raise DiskFull(f"the disk of {folder.path} is full: the {kind} command was not sent") from error
+        raise WriteFailed(f"the {kind} command could not be sent to session {folder.id}: {error}") from error
+    finally:
+        base.close()
+    return name
+
+
+def whoami() -> str:
+    """user@host."""
+    try:
+        user = getpass.getuser()
+    except (KeyError, OSError):  # no such user in this container
+        user = str(os.getuid())
+    return f"{user}@{socket.gethostname()}"

@@ -1,0 +1,112 @@
+"""Reading rows as plain dicts in the order of `seq`, on any open connection. Standard library only.
+
+What a table has is asked of the database itself, so an older schema reads as far as it goes.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from operator import itemgetter
+from typing import Any, NamedTuple
+
+Change = tuple[str, dict[str, Any]]
+"""(table, row): JSON decoded, truth values as bool, column names as keys."""
+
+_ORDER = ("seq", "incarnation", "at", "active")
+FOLDED: Mapping[str, Sequence[str]] = {
+    "frame": _ORDER,
+    "episode": _ORDER,
+    "log": _ORDER,
+    "metric": (*_ORDER, "run", "update", "env_steps", "decisions", "episodes", "successes"),
+    "llm_call": (*_ORDER, "state", "tokens_in", "tokens_out", "cost"),
+}
+"""The columns of the heavy tables that the fold looks at; of every other table it may look at all."""
+
+
+class Table(NamedTuple):
+    name: str
+    columns: tuple[str, ...]
+    kinds: tuple[str, ...]
+    """Declared types, in upper case."""
+
+    def selection(self, columns: Sequence[str] | None = None) -> Selection:
+        """The named columns (all by default), those that this schema lacks left out."""
+        wanted = [c for c in columns if c in self.columns] if columns else list(self.columns)
+        kind = dict(zip(self.columns, self.kinds, strict=True))
+        decoders = [(c, _DECODE[kind[c]]) for c in wanted if kind[c] in _DECODE]
+        names = ", ".join(quoted(c) for c in wanted)
+        return Selection(self.name, f"SELECT {names} FROM {quoted(self.name)}", tuple(wanted), tuple(decoders))
+
+
+class Selection(NamedTuple):
+    table: str
+    sql: str
+    names: tuple[str, ...]
+    decoders: tuple[tuple[str, Callable[[Any], Any]], ...]
+
+    def rows(
+        self, base: sqlite3.Connection, clauses: str = "", values: Sequence[Any] = ()
+    ) -> Iterator[dict[str, Any]]:
+        names, decoders = self.names, self.decoders
+        for found in base.execute(f"{self.sql} {clauses}", values):
+            row = dict(zip(names, found, strict=True))
+            for name, decode in decoders:
+                value = row[name]
+                if value is not None:
+                    row[name] = decode(value)
+            yield row
+
+
+_DECODE: Mapping[str, Callable[[Any], Any]] = {"JSON": json.loads, "BOOLEAN": bool}
+
+
+def quoted(name: str) -> str:
+    """An SQL identifier. Names come from code and from the schema; this keeps a stray quote a mere name."""
+    return '"' + name.replace('"', '""') + '"'
+
+
+def sequenced(base: sqlite3.Connection) -> dict[str, Table]:
+    """The tables in the shared sequence."""
+    return {name: table for name, table in every(base).items() if "seq" in table.columns}
+
+
+def every(base: sqlite3.Connection) -> dict[str, Table]:
+    names = base.execute("SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY name").fetchall()
+    found = {}
+    for (name,) in names:
+        info = base.execute(f"PRAGMA table_info({quoted(name)})").fetchall()
+        found[name] = Table(name, tuple(i[1] for i in info), tuple(str(i[2]).upper() for i in info))
+    return found
+
+
+def changes(
+    base: sqlite3.Connection,
+    selections: Collection[Selection],
+    after: int,
+    upto: int | None = None,
+    limit: int | None = None,
+) -> list[Change]:
+    """Rows with after < seq <= upto of all the selections in one order, the first `limit` of them.
+
+    Call it inside one transaction: rows of one commit must not be seen half.
+    """
+    last = 2**62 if upto is None else upto
+    most = -1 if limit is None else limit
+    found: list[tuple[int, str, dict[str, Any]]] = []
+    for selection in selections:
+        where = "WHERE seq > ? AND seq <= ? ORDER BY seq LIMIT ?"
+        found += [(row["seq"], selection.table, row) for row in selection.rows(base, where, (after, last, most))]
+    found.sort(key=itemgetter(0))
+    return [(table, row) for _, table, row in (found if limit is None else found[:limit])]
+
+
+def folded(tables: Mapping[str, Table]) -> list[Selection]:
+    """What the fold needs of every table."""
+    return [table.selection(FOLDED.get(name)) for name, table in tables.items()]
+
+
+def last_seq(base: sqlite3.Connection, tables: Collection[str]) -> int:
+    every_last = (base.execute(f"SELECT max(seq) FROM {quoted(name)}").fetchone()[0] for name in tables)
+    return max((seq for seq in every_last if seq is not None), default=0)

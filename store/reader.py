@@ -1,0 +1,232 @@
+"""Reading a session: what the console, the command line and the loop's tools ask. Standard library only.
+
+A reader never writes: not a row, not a lock, not a checkpoint. It reads a session while it is written, after
+its worker died, and from a bundle on a medium that cannot be written at all.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sqlite3
+import threading
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from rlgpt.store import artifacts, query, series
+from rlgpt.store.errors import BadPlace, StoreError
+from rlgpt.store.folder import Place, SessionFolder, path_of
+from rlgpt.store.history import History
+from rlgpt.store.lease import owner
+from rlgpt.store.query import Change
+from rlgpt.store.revision import REVISION, found
+from rlgpt.store.timeline import Timeline
+
+HEAVY = frozenset({"metric", "frame", "episode", "log", "llm_call"})
+"""Tables that panes read for themselves, as rows up to the cursor."""
+
+
+class Reader:
+    """May be shared by threads; calls queue. Raises BadPlace, BadSchema."""
+
+    def __init__(self, place: Place) -> None:
+        self.folder = SessionFolder(path_of(place))
+        self._lock = threading.RLock()
+        self._base = _connect(self.folder.database)
+        try:
+            revision = found(self._base, self.folder.database)
+            self._tables = query.every(self._base)
+        except BaseException:
+            self._base.close()
+            raise
+        self.notice = (
+            f"this session has the older schema {revision} (now {REVISION}); it is shown as it is, and "
+            "brought up to date when it is resumed"
+            if revision < REVISION
+            else ""
+        )
+        """A sentence to show, empty for a session of this schema."""
+        self._sequenced = {n: t for n, t in self._tables.items() if "seq" in t.columns}
+        self._folded = query.folded(self._sequenced)
+        self._timeline = Timeline(self._folded_rows)
+        self._series = series.Columns(self._base)
+
+    # ---- the stream of changes ------------------------------------------------------------------
+    def data_version(self) -> int:
+        """Another number whenever anybody committed since; costs microseconds."""
+        with self._lock:
+            return int(self._base.execute("PRAGMA data_version").fetchone()[0])
+
+    def changes_since(
+        self, seq: int, limit: int | None = 1000, *, without: Collection[str] = ()
+    ) -> list[Change]:
+        """The first `limit` rows behind `seq`, in order; [] at the end. `without`: tables to leave out."""
+        chosen = [t.selection() for n, t in self._sequenced.items() if n not in without]
+        with self._snapshot():
+            return query.changes(self._base, chosen, seq, limit=limit)
+
+    def folded_since(self, seq: int, limit: int | None = 1000) -> list[Change]:
+        """Like changes_since, of heavy tables only what the fold looks at: the live console's stream."""
+        return self._folded_rows(seq, None, limit)
+
+    def last_seq(self) -> int:
+        with self._snapshot():
+            return query.last_seq(self._base, self._sequenced)
+
+    def history_at(self, seq: int | None = None) -> History:
+        """The fold up to `seq` (all of it by default). The caller may change what it gets."""
+        with self._lock:
+            return self._timeline.at(seq)
+
+    # ---- rows -----------------------------------------------------------------------------------
+    def rows(
+        self,
+        table: str,
+        where: str = "",
+        values: Sequence[Any] = (),
+        *,
+        upto_seq: int | None = None,
+        columns: Sequence[str] | None = None,
+        newest_first: bool = False,
+        limit: int | None = None,
+    ) -> list[dict[str, Any]]:
+        """Rows of one table by seq; `where` is an SQL condition with `?` for `values`, from code, never from people."""
+        known = self._sequenced.get(table)
+        if known is None:
+            raise StoreError(f"session {self.folder.id} has no table {table!r}")
+        conditions = [f"({where})"] if where else []
+        bound = [*values]
+        if upto_seq is not None:
+            conditions.append("seq <= ?")
+            bound.append(upto_seq)
+        clause = f"WHERE {' AND '.join(conditions)} " if conditions else ""
+        clause += f"ORDER BY seq {'DESC' if newest_first else 'ASC'}"
+        if limit is not None:
+            clause += f" LIMIT {int(limit)}"
+        with self._lock:
+            return list(known.selection(columns).rows(self._base, clause, bound))
+
+    def text(self, name: str | None) -> str:
+        """A text by its hash, "" for None. Raises StoreError if it was left out of a bundle."""
+        if not name:
+            return ""
+        with self._lock:
+            row = self._base.execute("SELECT body FROM text WHERE hash = ?", (name,)).fetchone()
+        if row is None:
+            raise StoreError(f"the text {name} is not kept in {self.folder.path}")
+        import zstandard  # late: the first frame needs no text
+
+        return zstandard.ZstdDecompressor().decompress(row[0]).decode()
+
+    def artifact(self, name: str) -> bytes:
+        return artifacts.get(self.folder.artifacts, name)
+
+    def commands(self, after_rowid: int = 0) -> list[dict[str, Any]]:
+        """The inbox, taken or not; `rowid` is its order. Their fate is in `history.commands`, by id."""
+        table = self._tables["command"]
+        selection = table.selection()
+        selection = selection._replace(
+            sql=selection.sql.replace("SELECT ", "SELECT rowid, ", 1), names=("rowid", *selection.names)
+        )
+        with self._lock:
+            return list(selection.rows(self._base, "WHERE rowid > ? ORDER BY rowid", (after_rowid,)))
+
+    # ---- curves and frames ----------------------------------------------------------------------
+    def metric_series(
+        self,
+        runs: int | Iterable[int],
+        column: str,
+        upto_seq: int | None = None,
+        max_points: int = 400,
+        *,
+        window: tuple[float, float] | None = None,
+        hidden: bool = True,
+    ) -> list[tuple[float, float]]:
+        """[(env steps, value)] of one run, or of several one after the other, what a resume superseded left out.
+
+        At most `max_points` points: the first, last, lowest and highest of every stretch. `column` is a
+        column of `metric` or `option_usage.NAME`, `rewards.TERM`, `milestones.NAME`. `window`: only these env
+        steps. Env steps of later runs count on from the end of those before. `hidden=False` keeps all rows.
+        """
+        wanted = [runs] if isinstance(runs, int) else list(runs)
+        with self._lock:
+            skipped = {run: self._hidden(run, upto_seq) if hidden else () for run in wanted}
+            return self._series.points(wanted, column, upto_seq, max_points, window, skipped)
+
+    def frames(
+        self,
+        source: str,
+        owner: int,
+        episode: int | None = None,
+        *,
+        upto_seq: int | None = None,
+        limit: int = 1000,
+    ) -> list[dict[str, Any]]:
+        """Frame rows in order of episode and step, `body` in `format`."""
+        where, values = "source = ? AND owner = ?", [source, owner]
+        if episode is not None:
+            where, values = f"{where} AND episode = ?", [*values, episode]
+        found = self.rows("frame", where, values, upto_seq=upto_seq, limit=limit)
+        return sorted(found, key=lambda row: (row["episode"], row["step"]))
+
+    def frame_at(self, seq: int | None = None) -> dict[str, Any] | None:
+        """The newest frame up to the cursor."""
+        found = self.rows("frame", upto_seq=seq, newest_first=True, limit=1)
+        return found[0] if found else None
+
+    # ---- life -----------------------------------------------------------------------------------
+    def alive(self) -> bool:
+        """Whether a worker has the session now."""
+        return owner(self.folder.path) is not None
+
+    def close(self) -> None:
+        with self._lock:
+            self._base.close()
+
+    def __enter__(self) -> Reader:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+    # ---- inside ---------------------------------------------------------------------------------
+    def _hidden(self, run: int, upto: int | None) -> Sequence[tuple[int, int]]:
+        values = {"run": run, "upto": 2**62 if upto is None else upto}
+        rows = self._base.execute(
+            "SELECT json_extract(payload, '$.from_seq'), seq FROM event WHERE kind = 'resumed' "
+            "AND json_extract(payload, '$.run') = :run AND seq <= :upto ORDER BY seq",
+            values,
+        )
+        return [(int(after), int(before)) for after, before in rows]
+
+    def _folded_rows(self, after: int, upto: int | None, limit: int | None) -> list[Change]:
+        with self._snapshot():
+            return query.changes(self._base, self._folded, after, upto, limit)
+
+    @contextlib.contextmanager
+    def _snapshot(self) -> Iterator[None]:
+        """One read transaction, so that a commit is seen whole or not at all."""
+        with self._lock:
+            self._base.execute("BEGIN")
+            try:
+                yield
+            finally:
+                self._base.execute("COMMIT")
+
+
+def _connect(database: Path) -> sqlite3.Connection:
+    if not database.is_file():
+        raise BadPlace(f"there is no session in {database.parent}")
+    uri = database.absolute().as_uri()
+    fixed = not os.access(database.parent, os.W_OK)
+    try:
+        return sqlite3.connect(
+            f"{uri}?immutable=1" if fixed else f"{uri}?mode=ro",
+            uri=True,
+            timeout=10.0,
+            isolation_level=None,
+            check_same_thread=False,
+        )
+    except sqlite3.Error as error:
+        raise BadPlace(f"{database} cannot be opened: {error}") from error

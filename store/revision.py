@@ -1,0 +1,25 @@
+"""Which revision of the schema a database has, and what that allows. Standard library only."""
+
+from __future__ import annotations
+
+import sqlite3
+from pathlib import Path
+
+from rlgpt.store.errors import BadSchema
+
+REVISION = "0001"
+"""The newest revision; they are numbered, so that their order is that of their names."""
+
+
+def found(base: sqlite3.Connection, path: Path) -> str:
+    """The revision of an open database. Raises BadSchema if it is no session of ours or a newer one."""
+    try:
+        row = base.execute("SELECT version_num FROM alembic_version").fetchone()
+    except sqlite3.DatabaseError as error:
+        raise BadSchema(f"{path} is not the database of a session ({error})") from error
+    revision = str(row[0]) if row else ""
+    if revision > REVISION:
+        raise BadSchema(
+            f"{path} has schema {revision}, this rlgpt knows schemas up to {REVISION}: update rlgpt to open it"
+        )
+    return revision

@@ -1,0 +1,59 @@
+"""Makes a session's database: tables, indexes, triggers and the mark of its revision.
+
+SQLAlchemy makes the tables, so this belongs to writing; readers use `revision.py` alone.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from typing import Any
+
+from sqlalchemy.dialects import sqlite
+from sqlalchemy.schema import CreateIndex, CreateTable
+
+from rlgpt.store import tables
+from rlgpt.store.revision import REVISION
+from rlgpt.store.rows import Encoded
+
+KEYS = {"text": "hash", "command": "id"}
+"""Tables outside the sequence, and what their rows go by."""
+
+
+def statements() -> list[str]:
+    """The whole schema as SQLite statements, in order."""
+    dialect = sqlite.dialect()  # type: ignore[no-untyped-call]
+    made = [model.__table__ for model in (*tables.CONTENT, tables.Text, tables.Command)]  # type: ignore[attr-defined]
+    created = [str(CreateTable(table).compile(dialect=dialect)).strip() for table in made]
+    indexes = [str(CreateIndex(index).compile(dialect=dialect)) for index in tables.INDEXES]
+    return [*created, *indexes, *(t for table in made for t in triggers(table.name))]
+
+
+def triggers(table: str) -> list[str]:
+    """A row once written stays as it is: UPDATE and DELETE are refused, and so is replacing it by an INSERT."""
+    key = KEYS.get(table, "seq")
+    words = f"SELECT RAISE(ABORT, '{table} rows are never changed')"
+    return [
+        f'CREATE TRIGGER "{table}_no_update" BEFORE UPDATE ON "{table}" BEGIN {words}; END',
+        f'CREATE TRIGGER "{table}_no_delete" BEFORE DELETE ON "{table}" BEGIN {words}; END',
+        f'CREATE TRIGGER "{table}_no_replace" BEFORE INSERT ON "{table}" '
+        f'WHEN EXISTS (SELECT 1 FROM "{table}" WHERE "{key}" = NEW."{key}") BEGIN {words}; END',
+    ]
+
+
+def create(base: sqlite3.Connection) -> None:
+    """Raises sqlite3.Error. The connection is left in WAL mode."""
+    base.execute("PRAGMA journal_mode=WAL")
+    for statement in statements():
+        base.execute(statement)
+    base.execute("CREATE TABLE alembic_version (version_num VARCHAR(32) NOT NULL PRIMARY KEY)")
+    base.execute("INSERT INTO alembic_version VALUES (?)", (REVISION,))
+    base.commit()
+
+
+def insert(base: sqlite3.Connection, row: Encoded) -> None:
+    """One row outside a writer: for making and copying sessions."""
+    names = ", ".join(f'"{name}"' for name in row.values)
+    marks = ", ".join("?" * len(row.values))
+    values: list[Any] = [json.dumps(v) if isinstance(v, (dict, list)) else v for v in row.values.values()]
+    base.execute(f'INSERT INTO "{row.table}" ({names}) VALUES ({marks})', values)
