@@ -26,7 +26,7 @@ def put(folder: Path, body: bytes) -> str:
     partial = folder / f".{name}.{os.getpid()}"
     try:
         descriptor = os.open(partial, os.O_CREAT | os.O_WRONLY | os.O_TRUNC | os.O_CLOEXEC, 0o600)
-        with open(descriptor, "wb") as file:
+        with os.fdopen(descriptor, "wb") as file:
             file.write(body)
             file.flush()
             os.fsync(file.fileno())

@@ -1,9 +1,9 @@
 """The shape of every command, checked where it is sent and where it is taken. Pure.
 
-  override  {edits: [{op: set|add|remove|move|pin|unpin|executor, name?, ...}], apply: now|next}   needs a revision
+  override  {edits: [{op: set|add|remove|move|pin|unpin|executor, name?, ...}], apply: now|next}; a revision
   approve   {}                       reject {text}                      need the revision they answer
   advise    {agent: planner|slow|fast|critic, text}
-  verdict   {success, cause, sub_action?, advice_slow?, advice_fast?, confidence?}     the person as the critic
+  verdict   {success, cause, sub_action?, advice_slow?, advice_fast?, confidence?}   a person is the critic
   edit_code {sub_action, source}     edit_reward {source, weight?}      apply: now|next
   stop_training {}                   ends the PPO run, keeps what it learnt
   pause {}    resume {}              stop {now?}                        budget {name, value}
@@ -70,7 +70,7 @@ SHAPES: Mapping[str, Mapping[str, Field]] = {
     "verdict": {
         "success": Field(lambda v: isinstance(v, bool), "true or false"),
         "cause": TEXT,
-        "sub_action": Field(lambda v: v is None or _text(40)(v), "the name of a sub-action, or nothing", None),
+        "sub_action": Field(lambda v: v is None or _text(40)(v), "a sub-action's name, or nothing", None),
         "advice_slow": NOTE,
         "advice_fast": NOTE,
         "confidence": Field(lambda v: _number(v) and 0 <= v <= 1, "a number from 0 to 1", 1.0),
@@ -91,7 +91,9 @@ SHAPES: Mapping[str, Mapping[str, Field]] = {
     "stop": {"now": Field(lambda v: isinstance(v, bool), "true or false", False)},
     "budget": {
         "name": Field(_one_of(*BUDGETS), f"one of {', '.join(BUDGETS)}"),
-        "value": Field(lambda v: v is None or (_number(v) and v >= 0), "a number from 0, or nothing for no limit"),
+        "value": Field(
+            lambda v: v is None or (_number(v) and v >= 0), "a number from 0, or null for no limit"
+        ),
     },
 }
 NEEDS_REVISION = ("override", "approve", "reject")

@@ -22,7 +22,8 @@ def append_event(folder: Path, kind: str, payload: Mapping[str, Any]) -> int:
         base.execute("BEGIN IMMEDIATE")
         last = _last_row(base)
         base.execute(
-            "INSERT INTO event (seq, session_id, incarnation, at, active, kind, payload) VALUES (?,?,?,?,?,?,?)",
+            "INSERT INTO event (seq, session_id, incarnation, at, active, kind, payload) "
+            "VALUES (?,?,?,?,?,?,?)",
             (last[0] + 1, last[1], last[2], time.time(), last[3], kind, json.dumps(dict(payload))),
         )
         base.execute("COMMIT")
@@ -36,7 +37,7 @@ def progress_mark(folder: Path) -> int:
     base = sqlite3.connect(folder / "session.db", timeout=10)
     try:
         tables = ("plan", "code_version", "trial", "rl_config", "checkpoint", "evaluation", "verdict")
-        return max(base.execute(f"SELECT coalesce(max(seq), 0) FROM {t}").fetchone()[0] for t in tables)
+        return max(int(base.execute(f"SELECT coalesce(max(seq), 0) FROM {t}").fetchone()[0]) for t in tables)
     finally:
         base.close()
 

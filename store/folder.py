@@ -1,4 +1,4 @@
-"""Where a session lives: `sessions/<id>/{session.db, worker.lock, worker.log, artifacts/}`, for its owner only.
+"""Where a session lives: `sessions/<id>/{session.db, worker.lock, worker.log, artifacts/}`.
 
 Ids sort by time and can be read: `261121-013012-x7` (UTC). Anything that takes an id takes a unique prefix of
 one, or a session's name. Finding needs the standard library alone; only `create` imports SQLAlchemy.
@@ -35,7 +35,8 @@ SESSIONS_STOP_BELOW = 200_000_000
 _LETTERS = "abcdefghjkmnpqrstuvwxyz23456789"
 _NETWORK = (
     "nfs", "cifs", "smb", "9p", "afs", "ceph", "lustre", "gpfs", "beegfs", "glusterfs", "fuse.glusterfs",
-    "fuse.sshfs", "fuse.s3fs", "fuse.rclone", "fuse.ceph", "fuse.gcsfuse", "fuse.grpcfuse", "ncpfs", "webdav", "orangefs",
+    "fuse.sshfs", "fuse.s3fs", "fuse.rclone", "fuse.ceph", "fuse.gcsfuse", "fuse.grpcfuse", "ncpfs",
+    "webdav", "orangefs",
 )  # fmt: skip
 
 

@@ -17,7 +17,7 @@ Event kinds and payloads
   command {id, kind, state, reason, author, revision, payload}  state: seen | applied | refused | expired
   incumbent is derived, never an event         nondeterministic {cause}
   skill_kept {name, hash}                      host_death {signal, source_hash, sub_action}
-  waiting {for}                                ended {status, reason}    status: succeeded|finished|stopped|failed
+  waiting {for}                                ended {status: succeeded|finished|stopped|failed, reason}
 """
 
 from __future__ import annotations
@@ -385,7 +385,9 @@ def _iteration(h: History, row: Fields) -> None:
 
 
 def _plan(h: History, row: Fields) -> None:
-    keys = ("sub_task", "iteration", "revision", "author", "executor", "rationale", "depth", "attempted", "seq")
+    keys = (
+        "sub_task", "iteration", "revision", "author", "executor", "rationale", "depth", "attempted", "seq",
+    )  # fmt: skip
     h.plans[row["revision"]] = PlanState(**{k: row[k] for k in keys})
     if h.iteration:
         h.iteration.plans.append(row["revision"])
@@ -398,7 +400,8 @@ def _sub_action(h: History, row: Fields) -> None:
 
 def _code_version(h: History, row: Fields) -> None:
     keys = (
-        "sub_task", "iteration", "sub_action", "version", "attempt", "author", "source_hash", "note", "admission", "seq",
+        "sub_task", "iteration", "sub_action", "version", "attempt", "author", "source_hash", "note",
+        "admission", "seq",
     )  # fmt: skip
     h.attempts.append(Attempt(**{k: row[k] for k in keys}, admitted=bool(row["admitted"])))
 
@@ -408,7 +411,8 @@ def _trial(h: History, row: Fields) -> None:
     attempt = _attempt(h, row)
     if attempt:
         keys = (
-            "iteration", "revision", "outcome", "episodes", "successes", "prefixes", "env_steps", "error", "seq", "evidence",
+            "iteration", "revision", "outcome", "episodes", "successes", "prefixes", "env_steps", "error",
+            "seq", "evidence",
         )  # fmt: skip
         attempt.trial = TrialState(**{k: row[k] for k in keys})
         attempt.done_when = row["done_when"]
@@ -429,7 +433,8 @@ def _rl_config(h: History, row: Fields) -> None:
 
 def _training_run(h: History, row: Fields) -> None:
     keys = (
-        "run", "iteration", "revision", "config_hash", "env_steps_planned", "warm_from", "slots", "device", "explanation", "seq",
+        "run", "iteration", "revision", "config_hash", "env_steps_planned", "warm_from", "slots", "device",
+        "explanation", "seq",
     )  # fmt: skip
     h.runs[row["run"]] = Run(**{k: row[k] for k in keys})
     if h.iteration:
@@ -453,7 +458,7 @@ def _checkpoint(h: History, row: Fields) -> None:
 
 
 def _evaluation(h: History, row: Fields) -> None:
-    keys = [f for f in EvaluationState.__dataclass_fields__]
+    keys = list(EvaluationState.__dataclass_fields__)
     if h.iterations:
         owner = next(
             (i for i in h.iterations if (i.sub_task, i.number) == (row["sub_task"], row["iteration"])),

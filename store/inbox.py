@@ -39,7 +39,7 @@ def send(
     )
     try:
         if found(base, folder.database) < REVISION:
-            raise ReadOnly(f"session {folder.id} has an older schema: resume it first, which brings it up to date")
+            raise ReadOnly(f"session {folder.id} has an older schema: resume it first")
         base.execute("PRAGMA wal_autocheckpoint=0")  # the worker is the only checkpointer
         base.execute("PRAGMA synchronous=FULL")
         base.execute("BEGIN IMMEDIATE")
@@ -47,7 +47,8 @@ def send(
         if session is None:
             raise StoreError(f"{folder.database} holds no session")
         base.execute(
-            "INSERT INTO command (id, session_id, at, author, kind, payload, revision) VALUES (?,?,?,?,?,?,?)",
+            "INSERT INTO command (id, session_id, at, author, kind, payload, revision) "
+            "VALUES (?,?,?,?,?,?,?)",
             (name, session[0], time.time(), author or whoami(), kind, json.dumps(checked), revision),
         )
         base.execute("COMMIT")

@@ -55,7 +55,7 @@ class Lease:
                 os.close(descriptor)
                 who = owner(folder, name)
                 by = f" by process {who.pid} on {who.host}" if who else ""
-                raise LeaseTaken(f"session {folder.name} is already being run{by}; attach to it, or stop it first")
+                raise LeaseTaken(f"session {folder.name} is already run{by}; attach to it, or stop it first")
             time.sleep(0.01)
         words = json.dumps({"pid": os.getpid(), "host": socket.gethostname(), "since": time.time()})
         os.ftruncate(descriptor, 0)

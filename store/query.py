@@ -37,7 +37,8 @@ class Table(NamedTuple):
         kind = dict(zip(self.columns, self.kinds, strict=True))
         decoders = [(c, _DECODE[kind[c]]) for c in wanted if kind[c] in _DECODE]
         names = ", ".join(quoted(c) for c in wanted)
-        return Selection(self.name, f"SELECT {names} FROM {quoted(self.name)}", tuple(wanted), tuple(decoders))
+        sql = f"SELECT {names} FROM {quoted(self.name)}"
+        return Selection(self.name, sql, tuple(wanted), tuple(decoders))
 
 
 class Selection(NamedTuple):
@@ -94,10 +95,11 @@ def changes(
     """
     last = 2**62 if upto is None else upto
     most = -1 if limit is None else limit
+    where = "WHERE seq > ? AND seq <= ? ORDER BY seq LIMIT ?"
     found: list[tuple[int, str, dict[str, Any]]] = []
     for selection in selections:
-        where = "WHERE seq > ? AND seq <= ? ORDER BY seq LIMIT ?"
-        found += [(row["seq"], selection.table, row) for row in selection.rows(base, where, (after, last, most))]
+        rows = selection.rows(base, where, (after, last, most))
+        found += [(row["seq"], selection.table, row) for row in rows]
     found.sort(key=itemgetter(0))
     return [(table, row) for _, table, row in (found if limit is None else found[:limit])]
 

@@ -10,7 +10,7 @@ import contextlib
 import os
 import sqlite3
 import threading
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -83,20 +83,19 @@ class Reader:
     def rows(
         self,
         table: str,
-        where: str = "",
-        values: Sequence[Any] = (),
+        where: Mapping[str, Any] | None = None,
         *,
         upto_seq: int | None = None,
         columns: Sequence[str] | None = None,
         newest_first: bool = False,
         limit: int | None = None,
     ) -> list[dict[str, Any]]:
-        """Rows of one table by seq; `where` is an SQL condition with `?` for `values`, from code, never from people."""
+        """Rows of one table by seq; `where`: columns and the values they must have (None: NULL)."""
         known = self._sequenced.get(table)
         if known is None:
             raise StoreError(f"session {self.folder.id} has no table {table!r}")
-        conditions = [f"({where})"] if where else []
-        bound = [*values]
+        conditions = [f"{query.quoted(name)} IS ?" for name in where or {}]
+        bound = list((where or {}).values())
         if upto_seq is not None:
             conditions.append("seq <= ?")
             bound.append(upto_seq)
@@ -143,7 +142,7 @@ class Reader:
         window: tuple[float, float] | None = None,
         hidden: bool = True,
     ) -> list[tuple[float, float]]:
-        """[(env steps, value)] of one run, or of several one after the other, what a resume superseded left out.
+        """[(env steps, value)] of one run, or of several in a row, without what a resume superseded.
 
         At most `max_points` points: the first, last, lowest and highest of every stretch. `column` is a
         column of `metric` or `option_usage.NAME`, `rewards.TERM`, `milestones.NAME`. `window`: only these env
@@ -164,10 +163,8 @@ class Reader:
         limit: int = 1000,
     ) -> list[dict[str, Any]]:
         """Frame rows in order of episode and step, `body` in `format`."""
-        where, values = "source = ? AND owner = ?", [source, owner]
-        if episode is not None:
-            where, values = f"{where} AND episode = ?", [*values, episode]
-        found = self.rows("frame", where, values, upto_seq=upto_seq, limit=limit)
+        where = {"source": source, "owner": owner} | ({} if episode is None else {"episode": episode})
+        found = self.rows("frame", where, upto_seq=upto_seq, limit=limit)
         return sorted(found, key=lambda row: (row["episode"], row["step"]))
 
     def frame_at(self, seq: int | None = None) -> dict[str, Any] | None:

@@ -20,6 +20,6 @@ def found(base: sqlite3.Connection, path: Path) -> str:
     revision = str(row[0]) if row else ""
     if revision > REVISION:
         raise BadSchema(
-            f"{path} has schema {revision}, this rlgpt knows schemas up to {REVISION}: update rlgpt to open it"
+            f"{path} has schema {revision}, newer than this rlgpt's {REVISION}: update rlgpt to open it"
         )
     return revision

@@ -35,7 +35,7 @@ def encode(row: SQLModel, stamp: Mapping[str, Any] | None = None) -> Encoded:
         except (TypeError, ValueError, OverflowError) as error:
             raise BadRow(f"{table}.{name} cannot hold {value!r:.200}: {error}") from error
         if plain is None and not nullable:
-            raise BadRow(f"{table}.{name} is missing" if value is None else f"{table}.{name} is {value!r:.50}")
+            raise BadRow(f"{table}.{name} is {'missing' if value is None else repr(value)}")
         values[name] = plain
     return Encoded(table, values)
 

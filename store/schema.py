@@ -11,6 +11,7 @@ from typing import Any
 
 from sqlalchemy.dialects import sqlite
 from sqlalchemy.schema import CreateIndex, CreateTable
+from sqlmodel import SQLModel
 
 from rlgpt.store import tables
 from rlgpt.store.revision import REVISION
@@ -22,15 +23,16 @@ KEYS = {"text": "hash", "command": "id"}
 
 def statements() -> list[str]:
     """The whole schema as SQLite statements, in order."""
-    dialect = sqlite.dialect()  # type: ignore[no-untyped-call]
-    made = [model.__table__ for model in (*tables.CONTENT, tables.Text, tables.Command)]  # type: ignore[attr-defined]
+    dialect = sqlite.dialect()
+    models = (*tables.CONTENT, tables.Text, tables.Command)
+    made = [SQLModel.metadata.tables[str(model.__tablename__)] for model in models]
     created = [str(CreateTable(table).compile(dialect=dialect)).strip() for table in made]
     indexes = [str(CreateIndex(index).compile(dialect=dialect)) for index in tables.INDEXES]
     return [*created, *indexes, *(t for table in made for t in triggers(table.name))]
 
 
 def triggers(table: str) -> list[str]:
-    """A row once written stays as it is: UPDATE and DELETE are refused, and so is replacing it by an INSERT."""
+    """A row once written stays as it is: UPDATE, DELETE and replacing it by an INSERT are refused."""
     key = KEYS.get(table, "seq")
     words = f"SELECT RAISE(ABORT, '{table} rows are never changed')"
     return [

@@ -62,18 +62,19 @@ class Columns:
 
     def _column(self, run: int, column: str) -> _Run:
         """The run's arrays with `column` up to the last row committed."""
+        value = self._expression(column)
         kept = self._runs.setdefault(run, _Run())
         values = kept.values.setdefault(column, array("d"))
         known = kept.seq[-1] if kept.seq else 0
         if len(values) < len(kept.seq):
             after = kept.seq[len(values) - 1] if values else 0
-            sql = f"SELECT {self._expression(column)} FROM metric WHERE run = ? AND seq > ? AND seq <= ? ORDER BY seq"
+            sql = f"SELECT {value} FROM metric WHERE run = ? AND seq > ? AND seq <= ? ORDER BY seq"
             values.extend(NAN if v is None else v for (v,) in self._base.execute(sql, (run, after, known)))
-        sql = f"SELECT seq, env_steps, {self._expression(column)} FROM metric WHERE run = ? AND seq > ? ORDER BY seq"
-        for seq, steps, value in self._base.execute(sql, (run, known)):
+        sql = f"SELECT seq, env_steps, {value} FROM metric WHERE run = ? AND seq > ? ORDER BY seq"
+        for seq, steps, found in self._base.execute(sql, (run, known)):
             kept.seq.append(seq)
             kept.steps.append(steps)
-            values.append(NAN if value is None else value)
+            values.append(NAN if found is None else found)
         return kept
 
     def _expression(self, column: str) -> str:
@@ -99,8 +100,8 @@ def _visible(kept: _Run, end: int, hidden: Sequence[tuple[int, int]]) -> list[tu
 
 
 def thin(points: Sequence[Point], most: int) -> list[Point]:
-    """At most `most` (>= 4) of the points, in order: the first, the last, and of every stretch between them the
-    lowest and the highest."""
+    """At most `most` (>= 4) of the points, in order: first, last, and the lowest and highest of
+    every stretch between them."""
     if len(points) <= most:
         return list(points)
     stretches = max(1, (most - 2) // 2)

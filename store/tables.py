@@ -25,10 +25,10 @@ class Row(SQLModel):
     """What every row of the worker carries; the writer fills all of it."""
 
     @declared_attr.directive
-    def __tablename__(cls) -> str:  # noqa: N805
+    def __tablename__(cls) -> str:
         return _snake(cls.__name__)
 
-    seq: int = Field(primary_key=True, sa_column_kwargs={"autoincrement": False})
+    seq: int = Field(default=0, primary_key=True, sa_column_kwargs={"autoincrement": False})
     session_id: str = ""
     incarnation: int = 0
     at: float = 0.0
@@ -353,7 +353,7 @@ class Log(Row, table=True):
 
 
 class Command(SQLModel, table=True):
-    """The inbox: written by consoles, taken by the worker, whose events report its fate. `rowid` is the order."""
+    """The inbox: written by consoles, taken by the worker, whose events tell their fate; by `rowid`."""
 
     id: str = Field(primary_key=True)
     """UUID hex."""
@@ -376,5 +376,5 @@ CONTENT: tuple[type[SQLModel], ...] = (
 INDEXES = (
     Index("ix_metric_run", Metric.run, Metric.update),  # type: ignore[arg-type]
     Index("ix_frame_owner", Frame.source, Frame.owner, Frame.episode, Frame.step),  # type: ignore[arg-type]
-    Index("ix_llm_call", LlmCall.step, LlmCall.request_hash),  # type: ignore[arg-type]
+    Index("ix_llm_call", LlmCall.step, LlmCall.request_hash),
 )

@@ -25,7 +25,7 @@ from rlgpt.store import artifacts, query, tables
 from rlgpt.store.clock import ActiveClock
 from rlgpt.store.errors import BadRow, BadSchema, DiskFull, StoreError, WriteFailed
 from rlgpt.store.folder import DATABASE, Place, SessionFolder, path_of
-from rlgpt.store.history import History, fold, fold_all
+from rlgpt.store.history import fold, fold_all
 from rlgpt.store.lease import WRITER, Lease
 from rlgpt.store.revision import REVISION, found
 from rlgpt.store.rows import Encoded, encode, text
@@ -64,6 +64,9 @@ class Transaction:
 
     def event(self, kind: str, /, **payload: Any) -> int:
         return self.add(tables.Event(kind=kind, payload=payload))
+
+    def log(self, level: str, event: str, /, **fields: Any) -> int:
+        return self.add(tables.Log(level=level, event=event, fields=fields))
 
 
 class Writer:
@@ -140,6 +143,18 @@ class Writer:
                 self._texts[name] = self._compressor.compress(body.encode())
         return name
 
+    def text_of(self, name: str) -> str:
+        """A text by its hash, committed or still to be. Raises StoreError."""
+        with self._lock:
+            body = self._texts.get(name)
+            if body is None:
+                self._check_open()
+                row = self._base.execute("SELECT body FROM text WHERE hash = ?", (name,)).fetchone()
+                if row is None:
+                    raise StoreError(f"the text {name} is not kept in session {self.folder.id}")
+                body = row[0]
+        return zstandard.ZstdDecompressor().decompress(body).decode()
+
     def artifact(self, body: bytes) -> str:
         """Store bytes as a file that survives a power cut; returns its hash. Raises DiskFull."""
         try:
@@ -156,7 +171,8 @@ class Writer:
         with self._lock:
             self._check_open()
             rows = self._base.execute(
-                "SELECT rowid, id, at, author, kind, payload, revision FROM command WHERE rowid > ? ORDER BY rowid",
+                "SELECT rowid, id, at, author, kind, payload, revision FROM command "
+                "WHERE rowid > ? ORDER BY rowid",
                 (rowid,),
             ).fetchall()
         return [Queued(r[0], r[1], r[2], r[3], r[4], json.loads(r[5]), r[6]) for r in rows]
@@ -253,9 +269,9 @@ class Writer:
         try:
             revision = found(base, self.folder.database)
             if revision < REVISION:
-                from rlgpt.store.migrate import migrate  # late: Alembic costs half a second
+                from rlgpt.store.migrations import upgrade  # late: Alembic costs half a second
 
-                migrate(self.folder.path)
+                upgrade(base, self.folder.database)
             base.execute("PRAGMA journal_mode=WAL")
         except sqlite3.Error as error:
             base.close()
@@ -279,7 +295,7 @@ class Writer:
         if code == sqlite3.SQLITE_FULL or number in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG) or io_error:
             (self.folder.path / RESERVE).unlink(missing_ok=True)
             return DiskFull(
-                f"the disk of {self.folder.path} is full ({error}): {what} were not written, all before is safe; "
+                f"the disk of {self.folder.path} is full ({error}): {what} are lost, all else is safe; "
                 "make room (`rlgpt store prune`), then `rlgpt resume` the session"
             )
         if code == sqlite3.SQLITE_CONSTRAINT or isinstance(error, OverflowError):

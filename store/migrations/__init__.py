@@ -1,0 +1,41 @@
+"""Brings an older database to this schema, revision by revision. Imported only when the revision differs.
+
+A live session is migrated under its writer's lock and in one transaction; a bundle as a copy. Within a major
+version a revision only adds: an older reader of a newer minor schema is refused, never misled.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from pathlib import Path
+
+from alembic import command
+from alembic.config import Config
+from sqlalchemy import create_engine
+from sqlalchemy.pool import StaticPool
+
+from rlgpt.store.errors import BadSchema
+from rlgpt.store.revision import REVISION
+
+
+def upgrade(base: sqlite3.Connection, path: Path, to: str = REVISION) -> None:
+    """Migrate the open database (no transaction open) up to revision `to`. Raises BadSchema; then it is as it was.
+
+    Content tables refuse changes, so a revision that must touch rows drops the triggers and makes them again.
+    """
+    engine = create_engine("sqlite://", creator=lambda: base, poolclass=StaticPool)
+    with engine.connect() as connection:
+        config = Config()
+        config.set_main_option("script_location", str(Path(__file__).parent))
+        config.set_main_option("path_separator", "os")
+        config.attributes["connection"] = connection
+        try:
+            connection.exec_driver_sql("BEGIN IMMEDIATE")
+            command.upgrade(config, to)
+            connection.exec_driver_sql("COMMIT")
+        except Exception as error:
+            if base.in_transaction:
+                base.execute("ROLLBACK")
+            raise BadSchema(
+                f"{path} could not be brought to schema {to}, it is as it was: {error}"
+            ) from error
