@@ -21,7 +21,7 @@ End = Literal["return", "error", "bad_yield", "budget", "killed", "quarantined"]
 
 def source_hash(source: str) -> str:
     """Hex digest that names a source everywhere (rows, slots, artifacts)."""
-    return hashlib.blake2b(source.encode(), digest_size=16).hexdigest()
+    return hashlib.blake2b(source.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
 
 
 class Admission(NamedTuple):
@@ -90,6 +90,8 @@ class Ask(NamedTuple):
     available: bool = False
     reward: bool = False
     """Ask for the generated reward of the step from the lane's previous view to this one."""
+    step: int = 0
+    """`Env.steps` of the lane: seeds the `rng` of a call opened now, so equal episodes draw equal numbers."""
 
 
 class Answer(NamedTuple):
@@ -98,7 +100,8 @@ class Answer(NamedTuple):
     """The next env step of the call; None when it ended or none was asked for."""
     end: End | None
     message: str
-    """Traceback line or sentence when `end` is error, bad_yield, budget, killed or quarantined."""
+    """Traceback line or sentence when `end` is error, bad_yield, budget, killed or quarantined; with any `end`
+    also what a predicate, an `available` or a reward raised (it then counts as false, false, 0)."""
     action: int
     """Which action really runs (under FOLLOW_PLAN the plan item's index + 0x8000), else -1."""
     predicates: int
@@ -109,11 +112,25 @@ class Answer(NamedTuple):
     """Sum of the generated rewards, clipped to [-1, 1]; 0.0 unless asked."""
 
 
+class Death(NamedTuple):
+    """One death of the process. The session's numbers are no longer a function of its seeds."""
+
+    cause: str
+    """A sentence: what happened, while running what, for the how-manieth time."""
+    source_hash: str
+    """The source that is held responsible; empty if none was running."""
+    lane: int
+    quarantined: bool
+    """The source is not run any more."""
+
+
 class Host(Protocol):
     mode: Mode
     enforced: Mapping[str, str]
     """Protection -> `enforced` or why not; stored with the session."""
     deaths: int
+    quarantined: Mapping[str, str]
+    """Source hash -> why it is not run any more."""
 
     def admit(self, kind: Kind, source: str, views: Sequence[Sequence[bytes]] = ()) -> Admission:
         """Check and dry-run twice on recorded views (each a sequence whose first is whole). Never raises for
@@ -124,5 +141,8 @@ class Host(Protocol):
 
     def tick(self, asks: Sequence[Ask]) -> list[Answer]:
         """Answers in the order of the asks. Survives the death of the process: only the guilty call ends."""
+
+    def take_deaths(self) -> list[Death]:
+        """The deaths since the last call, for the session's rows."""
 
     def close(self) -> None: ...

@@ -1,0 +1,96 @@
+"""A source is run twice on recorded views before it is admitted: it must not fail, and must do the same twice."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import islice, product
+from types import ModuleType
+from typing import Any
+
+from rlgpt.training.host.admission import Refused
+from rlgpt.training.host.lane import BAD_YIELD, BUDGET, ERROR, Lane, Loaded, Slot
+from rlgpt.training.host.program import Program
+from rlgpt.training.host.runtime import Meter, OutOfTicks, sentence
+from rlgpt.training.host.wire import OPEN, RESUME, START, WHOLE
+
+COMBINATIONS = 12
+"""Argument combinations tried."""
+_FAILED = {ERROR: "error", BAD_YIELD: "bad yield", BUDGET: "budget"}
+
+
+def dry_run(program: Program, world: ModuleType, meter: Meter, views: Sequence[Sequence[bytes]], page: Any) -> None:
+    """Raises Refused with the first failure."""
+    once = _record(program, world, meter, views, page)
+    if once != _record(program, world, meter, views, page):
+        raise Refused("not repeatable", 0, "two runs on the same views differed; decide by `view` and `rng` only")
+
+
+def _record(
+    program: Program, world: ModuleType, meter: Meter, views: Sequence[Sequence[bytes]], page: Any
+) -> list[object]:
+    if program.checked.kind == "action":
+        names = list(program.checked.arguments)
+        bound = islice(product(*program.checked.arguments.values()), COMBINATIONS)
+        return [
+            _call(Slot(program, dict(zip(names, values, strict=True))), world, meter, sequence, page)
+            for values in bound
+            for sequence in views
+        ]
+    return [_watch(program, world, meter, sequence) for sequence in views]
+
+
+def _call(slot: Slot, world: ModuleType, meter: Meter, sequence: Sequence[bytes], page: Any) -> list[object]:
+    """Yields of one call along recorded views."""
+    lane = Lane(0, 0, world, meter, page)
+    lane.token = lambda what, index: bytes(page[0:8])  # type: ignore[method-assign]
+    lane.load(Loaded(slots=[slot]))
+    outcomes: list[object] = []
+    for step, packed in enumerate(sequence):
+        flags = OPEN | START | WHOLE if step == 0 else RESUME
+        lane.see(packed, flags)
+        if step == 0:
+            try:
+                meter.refill()
+                slot.program.available(lane.view, slot.arguments)
+            except (OutOfTicks, Exception) as error:
+                raise Refused("dry run", _line_of(error), f"`available`: {sentence(error)}") from None
+        outcome = lane.advance(flags, 0, step, packed)
+        if outcome.end in _FAILED:
+            raise Refused(
+                "dry run", _line_in(outcome.message), f"{_FAILED[outcome.end]} on a recorded view: {outcome.message}"
+            )
+        outcomes.append(outcome)
+        if outcome.end:
+            break
+    lane.drop()
+    return outcomes
+
+
+def _watch(program: Program, world: ModuleType, meter: Meter, sequence: Sequence[bytes]) -> list[object]:
+    """Values of a predicate or a reward along recorded views."""
+    values: list[object] = []
+    decode = world.decoder().view
+    start = before = None
+    for packed in sequence:
+        view = decode(packed)
+        if start is None:
+            start = before = world.decoder().view(packed)
+        meter.refill()
+        try:
+            if program.checked.kind == "reward":
+                values.append(program.reward(before, view))
+            else:
+                values.append(program.holds(start, view))
+        except (OutOfTicks, Exception) as error:
+            raise Refused("dry run", _line_of(error), f"on a recorded view: {sentence(error)}") from None
+        before = view
+    return values
+
+
+def _line_of(error: BaseException) -> int:
+    return _line_in(sentence(error))
+
+
+def _line_in(message: str) -> int:
+    head = message.removeprefix("line ").partition(":")[0]
+    return int(head) if head.isdigit() else 0

@@ -1,0 +1,296 @@
+"""One lane of a host: the views of one env, its open call, and what is asked about them.
+
+Every evaluation of a source goes through one of the `_run`, `_holds`, ... methods below; each names itself on the
+shared page first, refills the meter and turns whatever happens into an end code and a sentence.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+from zlib import crc32
+
+from rlgpt.training.host import wire
+from rlgpt.training.host.program import Program
+from rlgpt.training.host.runtime import Meter, OutOfTicks, Rng, sentence
+
+STEPS_CAP = 1_000
+"""Env steps of one call, whatever the caller's own cap."""
+
+YIELDED, RETURNED, ERROR, BAD_YIELD, BUDGET, KILLED, QUARANTINED = range(7)
+"""Indices into `wire.ENDS`."""
+OUT_OF_TICKS = "too much work without a yield: loop less, or yield between the parts"
+
+
+@dataclass(slots=True)
+class Slot:
+    """A coded action with its arguments bound."""
+
+    program: Program
+    arguments: Mapping[str, object]
+    disabled: bool = False
+
+
+@dataclass(slots=True)
+class Test:
+    """A predicate or a generated reward."""
+
+    program: Program
+    disabled: bool = False
+
+
+@dataclass(slots=True)
+class Item:
+    test: Test
+    slot: Slot
+
+
+@dataclass(slots=True)
+class Loaded:
+    slots: list[Slot] = field(default_factory=list)
+    plan: list[Item] = field(default_factory=list)
+    predicates: list[Test] = field(default_factory=list)
+    rewards: list[Test] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class Call:
+    generator: Generator[object, object, object]
+    slot: Slot
+    token: bytes
+    rng: Rng | None
+    steps: int = 0
+
+
+class Outcome(NamedTuple):
+    """What one evaluation of a call came to."""
+
+    command: tuple[int, ...] | None
+    end: int
+    message: str
+    action: int
+
+
+class Lane:
+    def __init__(self, index: int, seed: int, world: Any, meter: Meter, page: Any) -> None:
+        self.index = index
+        self.seed = seed
+        self.world = world
+        self.meter = meter
+        self.page = page
+        self.refill: Callable[[], None] = meter.refill
+        self.encode: Callable[[object], tuple[int, ...]] = world.encode
+        self.command_size: int = world.COMMAND_SIZE
+        self.decode: Callable[[bytes], object] = world.decoder().view
+        self.decoding = self.token(wire.DECODES, 0)
+        self.loaded = Loaded()
+        self.view: object = None
+        self.before: object = None
+        self.start: object = None
+        self.call: Call | None = None
+        self.following = False
+        self.item = -1
+        self.notes: list[str] = []
+
+    def token(self, what: int, index: int) -> bytes:
+        return wire.TOKEN.pack(self.index, what, index)
+
+    def load(self, loaded: Loaded) -> None:
+        """Drops the open call; the episode's views stay."""
+        self.drop()
+        self.loaded = loaded
+
+    def see(self, packed: bytes, flags: int) -> None:
+        if flags & wire.START:
+            self.drop()
+        self.page[0:8] = self.decoding
+        if flags & wire.START:
+            self.before = None
+            # Its own decoder: a later change of the map memory must not show in `start`.
+            self.start = self.world.decoder().view(packed)
+        else:
+            self.before = self.view
+        if flags & wire.WHOLE:
+            self.decode = self.world.decoder().view
+        self.view = self.decode(packed)
+
+    def advance(self, flags: int, index: int, step: int, packed: bytes) -> Outcome:
+        """Open or resume what the flags say."""
+        if flags & wire.OPEN:
+            self.drop()
+            if index == wire.FOLLOW_PLAN:
+                self.following = True
+                return self._follow(step, packed)
+            self.call = self._open(self.loaded.slots[index], wire.RUNS_ACTION, index, step, packed)
+            return self._run(self.call, None, index)
+        if self.following:
+            return self._follow(step, packed)
+        call = self.call
+        if call is None:
+            return Outcome(None, RETURNED, "no call is open", wire.NO_ACTION)
+        return self._run(call, self.view, wire.TOKEN.unpack(call.token)[2])
+
+    def drop(self) -> None:
+        """Close the open call while its own token stands on the page."""
+        call, self.call, self.following, self.item = self.call, None, False, -1
+        if call is not None:
+            self._close(call)
+
+    def _close(self, call: Call) -> None:
+        self.page[0:8] = call.token
+        self.refill()
+        try:
+            call.generator.close()
+        except (OutOfTicks, Exception) as error:
+            self.notes.append(f"while it was closed: {sentence(error)}")
+
+    def _open(self, slot: Slot, what: int, index: int, step: int, packed: bytes) -> Call:
+        token = self.token(what, index)
+        self.page[0:8] = token
+        rng = Rng(self.seed, self.index, step, crc32(packed)) if slot.program.checked.uses_rng else None
+        return Call(slot.program.open(self.view, slot.arguments), slot, token, rng)
+
+    def _run(self, call: Call, value: object, action: int) -> Outcome:
+        """Resume a call with `value` until it yields or ends."""
+        if call.slot.disabled:
+            self.drop()
+            return Outcome(None, QUARANTINED, "this source is disabled: it ended the host twice", action)
+        self.page[0:8] = call.token
+        self.refill()
+        if call.rng is not None:
+            call.slot.program.namespace["rng"] = call.rng
+        end, message = YIELDED, ""
+        try:
+            yielded = call.generator.send(value)
+        except StopIteration:
+            end = RETURNED
+        except OutOfTicks:
+            end, message = BUDGET, OUT_OF_TICKS
+        except MemoryError:
+            raise
+        except Exception as error:
+            end, message = ERROR, sentence(error)
+        if end:
+            self.call = None
+            return Outcome(None, end, message, action)
+        call.steps += 1
+        try:
+            command = self.encode(yielded)
+        except Exception as error:
+            said = str(error) if type(error) is ValueError else sentence(error)
+            end, message = BAD_YIELD, f"line {_line(call.generator)}: {said}"
+        else:
+            if len(command) == self.command_size and call.steps <= STEPS_CAP:
+                return Outcome(command, YIELDED, "", action)
+            end, message = BUDGET, f"a call takes at most {STEPS_CAP} env steps"
+        self.call = None
+        self._close(call)
+        return Outcome(None, end, message, action)
+
+    def _follow(self, step: int, packed: bytes) -> Outcome:
+        """The first item whose done_when is false; a running item goes on until it returns or is done."""
+        plan = self.loaded.plan
+        call, self.call = self.call, None
+        if call is not None:
+            index = self.item
+            if self._holds(plan[index].test, wire.RUNS_PLAN_TEST, index):
+                self._close(call)
+            else:
+                self.call = call
+                outcome = self._run(call, self.view, wire.PLAN_BIT | index)
+                if outcome.end != RETURNED:
+                    self.following = outcome.end == YIELDED
+                    return outcome
+        returned: set[int] = set()
+        outcome = Outcome(None, RETURNED, "every sub-action of the plan is done", wire.NO_ACTION)
+        for _ in range(len(plan) + 1):
+            index = self._first_open(plan)
+            if index < 0:
+                break
+            if index in returned:
+                said = f"sub-action {index + 1} returned without an env step and is not done"
+                outcome = Outcome(None, RETURNED, said, wire.PLAN_BIT | index)
+                break
+            self.item = index
+            self.call = self._open(plan[index].slot, wire.RUNS_PLAN_ACTION, index, step, packed)
+            outcome = self._run(self.call, None, wire.PLAN_BIT | index)
+            if outcome.end != RETURNED:
+                break
+            returned.add(index)
+        self.following = outcome.end == YIELDED
+        return outcome
+
+    def _first_open(self, plan: list[Item]) -> int:
+        for index, item in enumerate(plan):
+            if not self._holds(item.test, wire.RUNS_PLAN_TEST, index):
+                return index
+        return -1
+
+    def _holds(self, test: Test, what: int, index: int) -> bool:
+        """False, with a note, when the predicate fails."""
+        if test.disabled:
+            return False
+        self.page[0:8] = self.token(what, index)
+        self.refill()
+        try:
+            return test.program.holds(self.start, self.view)
+        except MemoryError:
+            raise
+        except (OutOfTicks, Exception) as error:
+            self.notes.append(f"done_when {index}: {sentence(error)}")
+            return False
+
+    def predicates(self) -> int:
+        """Bit i: predicate i holds."""
+        truths = 0
+        for index, test in enumerate(self.loaded.predicates):
+            if self._holds(test, wire.RUNS_PREDICATE, index):
+                truths |= 1 << index
+        return truths
+
+    def available(self) -> int:
+        """Bit i: action i may start in this view."""
+        mask = 0
+        for index, slot in enumerate(self.loaded.slots):
+            if slot.disabled:
+                continue
+            if slot.program.may_start is None:
+                mask |= 1 << index
+                continue
+            self.page[0:8] = self.token(wire.RUNS_AVAILABLE, index)
+            self.refill()
+            try:
+                if slot.program.available(self.view, slot.arguments):
+                    mask |= 1 << index
+            except MemoryError:
+                raise
+            except (OutOfTicks, Exception) as error:
+                self.notes.append(f"available of action {index}: {sentence(error)}")
+        return mask
+
+    def reward(self) -> float:
+        """Sum over the generated rewards of the step from the previous view to this one, in [-1, 1]."""
+        if self.before is None:
+            return 0.0
+        total = 0.0
+        for index, test in enumerate(self.loaded.rewards):
+            if test.disabled:
+                continue
+            self.page[0:8] = self.token(wire.RUNS_REWARD, index)
+            self.refill()
+            try:
+                total += test.program.reward(self.before, self.view)
+            except MemoryError:
+                raise
+            except (OutOfTicks, Exception) as error:
+                self.notes.append(f"reward {index}: {sentence(error)}")
+        return max(-1.0, min(1.0, total))
+
+
+def _line(generator: Any) -> int:
+    """Line of the innermost suspended generator."""
+    while getattr(generator, "gi_yieldfrom", None) is not None and hasattr(generator.gi_yieldfrom, "gi_frame"):
+        generator = generator.gi_yieldfrom
+    frame = generator.gi_frame
+    return frame.f_lineno if frame is not None else 0

@@ -1,0 +1,103 @@
+"""How a host is opened: which modes there are, which one this machine can give, and the process behind it."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import sys
+from pathlib import Path
+from typing import get_args
+
+from rlgpt.training.host.api import Host, Mode
+from rlgpt.training.host.client import ActionHost
+from rlgpt.training.host.engine import Engine
+from rlgpt.training.host.process import HostProcess
+from rlgpt.training.host.spawner import CHILD
+from rlgpt.training.host.wire import Writer
+from rlgpt.training.worlds.protocol import World
+
+
+class ModeUnavailable(RuntimeError):
+    """The mode asked for cannot be given here; the sentence for the operator is the argument."""
+
+
+def open_host(
+    world: World, *, lanes: int, mode: Mode = "locked", seed: int = 0, allow_process: bool = False
+) -> Host:
+    """A host that is ready and locked as `mode` says. Raises ModeUnavailable; never gives less than was asked.
+
+    `process` (no operating-system lock) needs `allow_process`, which only an explicit flag of the operator sets.
+    """
+    if mode not in get_args(Mode):
+        raise ModeUnavailable(f"there is no host mode {mode!r}; choose one of {', '.join(get_args(Mode))}")
+    if mode == "wasm":
+        raise ModeUnavailable(
+            "mode wasm is not available: no packaged Python interpreter for WebAssembly passes the attack corpus; "
+            "use locked (Linux), or process with its explicit flag"
+        )
+    if mode == "process" and not allow_process:
+        raise ModeUnavailable("mode process runs generated code without an operating-system lock; allow it explicitly")
+    if mode == "trusted":
+        return ActionHost(mode, lanes, world.command_size, InProcess(world, lanes, seed))
+    if mode == "locked" and not sys.platform.startswith("linux"):
+        raise ModeUnavailable(f"mode locked needs Linux, this is {sys.platform}; use process with its explicit flag")
+    return spawned_host(world, lanes, mode, seed, CHILD)
+
+
+def spawned_host(world: World, lanes: int, mode: Mode, seed: int, script: Path) -> ActionHost:
+    """A host in its own process, which is started by `script`."""
+    return ActionHost(mode, lanes, world.command_size, Spawning(hello(world, lanes, mode, seed), script))
+
+
+def hello(world: World, lanes: int, mode: Mode, seed: int) -> bytes:
+    """First message to a process: its settings, and where the world's host-side module and its packages lie."""
+    name = world.host_module
+    spec = importlib.util.find_spec(name)
+    if spec is None or spec.origin is None:
+        raise ModeUnavailable(f"the host-side module {name} of world {world.name} cannot be found")
+    parts = name.split(".")
+    packages = [".".join(parts[:size]) for size in range(1, len(parts))]
+    out = Writer().number(lanes).number(seed).text(mode).text(name).text(spec.origin).number(len(packages))
+    for package in packages:
+        found = importlib.util.find_spec(package)
+        paths = list(found.submodule_search_locations or ()) if found is not None else []
+        out.text(package).number(len(paths))
+        for path in paths:
+            out.text(path)
+    return out.done()
+
+
+class Spawning:
+    """Hands out processes that are ready and keeps the next one warm."""
+
+    def __init__(self, hello: bytes, script: Path) -> None:
+        self._hello = hello
+        self._script = script
+        self._spare: HostProcess | None = None
+
+    def take(self) -> HostProcess:
+        """Raises HostDied if the process did not become ready."""
+        process, self._spare = self._spare or HostProcess(self._hello, self._script), None
+        process.ready()
+        self._spare = HostProcess(self._hello, self._script)
+        return process
+
+    def close(self) -> None:
+        if self._spare is not None:
+            self._spare.close()
+
+
+class InProcess:
+    """The engine in the trusted side's own process: for hand-written code only."""
+
+    def __init__(self, world: World, lanes: int, seed: int) -> None:
+        self.enforced = {"language": "enforced", "process": "not enforced: mode trusted runs in the trainer's process"}
+        self._engine = Engine(importlib.import_module(world.host_module), lanes, seed, bytearray(8))
+
+    def take(self) -> InProcess:
+        return self
+
+    def exchange(self, kind: int, body: bytes) -> memoryview:
+        return memoryview(self._engine.reply(kind, memoryview(body)))
+
+    def close(self) -> None: ...

@@ -1,0 +1,188 @@
+"""One host process seen from the trusted side: exchange of frames, watchdog, and how it died."""
+
+from __future__ import annotations
+
+import mmap
+import os
+import select
+import signal
+import time
+from pathlib import Path
+
+from rlgpt.training.host import wire
+from rlgpt.training.host.spawner import CHILD, spawner
+from rlgpt.training.host.wire import FRAME, Reader, WireError
+
+CPU_SECONDS = 0.25
+"""Of host CPU time for one evaluation of a source."""
+WALL_SECONDS = 10.0
+"""For one message, on however busy a machine."""
+START_SECONDS = 30.0
+_SAMPLE_MS = 40
+
+
+class HostDied(Exception):
+    """The process is gone. `token` is what it was doing; `forbidden` a system call it may not make."""
+
+    def __init__(self, cause: str, token: bytes, forbidden: bool = False, out_of_memory: bool = False) -> None:
+        super().__init__(cause)
+        self.cause, self.token, self.forbidden, self.out_of_memory = cause, token, forbidden, out_of_memory
+
+
+class HostProcess:
+    """Spawned, not yet ready: `hello` must come first. Not thread-safe."""
+
+    def __init__(self, hello: bytes, script: Path = CHILD) -> None:
+        self.pid, self._requests, self._replies, page = spawner().spawn(script)
+        self.page = mmap.mmap(page, mmap.PAGESIZE)
+        os.close(page)
+        self._sequence = 0
+        self._poll = select.poll()
+        self._poll.register(self._replies, select.POLLIN)
+        self._buffer = memoryview(bytearray(1 << 17))
+        self._clock = ((~self.pid) << 3) | 2
+        self._alive = True
+        self.enforced: dict[str, str] = {}
+        self._send(wire.HELLO, hello)
+
+    def ready(self) -> HostProcess:
+        """Waits until it is locked down and answers; raises HostDied."""
+        if not self.enforced:
+            read = Reader(self._receive(wire.HELLO, START_SECONDS, START_SECONDS), wire.TEXT_CAP)
+            self.enforced = {read.text(): read.text() for _ in range(read.number(0, 64))}
+            read.end()
+        return self
+
+    def exchange(self, kind: int, body: bytes) -> memoryview:
+        """The reply's body, valid until the next exchange. Raises HostDied, after which the process is reaped."""
+        self._sequence = (self._sequence + 1) & 0xFFFFFFFF
+        self._send(kind, body)
+        return self._receive(kind, CPU_SECONDS, WALL_SECONDS)
+
+    def _send(self, kind: int, body: bytes) -> None:
+        frame = FRAME.pack(len(body), self._sequence, kind) + body
+        try:
+            sent = os.write(self._requests, frame)
+            if sent < len(frame):
+                self._send_rest(memoryview(frame)[sent:])
+        except BlockingIOError:
+            self._send_rest(memoryview(frame))
+        except OSError:
+            raise self._died() from None
+
+    def _send_rest(self, rest: memoryview) -> None:
+        writable = select.poll()
+        writable.register(self._requests, select.POLLOUT)
+        deadline = time.monotonic() + WALL_SECONDS
+        while rest:
+            if time.monotonic() > deadline:
+                raise self._killed(f"did not read a message within {WALL_SECONDS:g} s")
+            if writable.poll(100):
+                try:
+                    rest = rest[os.write(self._requests, rest) :]
+                except BlockingIOError:
+                    continue
+                except OSError:
+                    raise self._died() from None
+
+    def _receive(self, kind: int, cpu_seconds: float, wall_seconds: float) -> memoryview:
+        if not self._poll.poll(_SAMPLE_MS):
+            self._watch(cpu_seconds, wall_seconds)
+        buffer = self._buffer
+        got = os.readv(self._replies, [buffer])
+        while 0 < got < FRAME.size:
+            got += self._more(buffer[got:])
+        if not got:
+            raise self._died()
+        size, sequence, answered = FRAME.unpack_from(buffer)
+        if sequence != self._sequence or answered != kind or size > wire.REPLY_CAP:
+            raise self._killed("broke the protocol")
+        end = FRAME.size + size
+        if end > len(buffer):
+            larger = memoryview(bytearray(end))
+            larger[:got] = buffer[:got]
+            self._buffer = buffer = larger
+        while got < end:
+            got += self._more(buffer[got:end])
+        if got != end:
+            raise self._killed("broke the protocol")
+        return buffer[FRAME.size : end]
+
+    def _more(self, rest: memoryview) -> int:
+        if not self._poll.poll(int(WALL_SECONDS * 1000)):
+            raise self._killed("stopped in the middle of a message")
+        got = os.readv(self._replies, [rest])
+        if not got:
+            raise self._died()
+        return got
+
+    def _watch(self, cpu_seconds: float, wall_seconds: float) -> None:
+        """Returns when there is something to read; kills the process when one evaluation takes too long."""
+        deadline = time.monotonic() + wall_seconds
+        token, since = b"", 0.0
+        while True:
+            now_token, now = bytes(self.page[0:8]), self._cpu()
+            if now_token != token:
+                token, since = now_token, now
+            elif now - since > cpu_seconds:
+                raise self._killed(f"was killed after {cpu_seconds * 1000:.0f} ms of CPU time in one call")
+            if time.monotonic() > deadline:
+                raise self._killed(f"was killed after {wall_seconds:g} s")
+            if self._poll.poll(_SAMPLE_MS):
+                return
+
+    def _cpu(self) -> float:
+        """Seconds of CPU time the process has used; 0 once it is gone."""
+        try:
+            return time.clock_gettime(self._clock)
+        except OSError:
+            return 0.0
+
+    def _killed(self, cause: str) -> HostDied:
+        token = bytes(self.page[0:8])
+        self.close()
+        return HostDied(cause, token)
+
+    def _died(self) -> HostDied:
+        """Its pipe has ended: find out why."""
+        token = bytes(self.page[0:8])
+        status = self._reap(1.0)
+        self.close()
+        if status is None:
+            return HostDied("closed its pipe and was killed", token)
+        if os.WIFSIGNALED(status):
+            number = os.WTERMSIG(status)
+            forbidden = number == signal.SIGSYS
+            name = signal.Signals(number).name
+            cause = "made a system call that actions may not make" if forbidden else f"died with {name}"
+            return HostDied(cause, token, forbidden=forbidden)
+        code = os.WEXITSTATUS(status)
+        if code == wire.OUT_OF_MEMORY:
+            return HostDied("ran out of memory", token, out_of_memory=True)
+        return HostDied(f"exited with status {code}", token)
+
+    def _reap(self, seconds: float) -> int | None:
+        """Wait status, or None if it still runs after `seconds`."""
+        deadline = time.monotonic() + seconds
+        while self._alive:
+            pid, status = os.waitpid(self.pid, os.WNOHANG)
+            if pid:
+                self._alive = False
+                return status
+            if time.monotonic() > deadline:
+                return None
+            time.sleep(0.001)
+        return None
+
+    def close(self) -> None:
+        """Kill and reap; may be called again."""
+        for descriptor in (self._requests, self._replies):
+            if descriptor >= 0:
+                os.close(descriptor)
+        self._requests = self._replies = -1
+        if self._alive:
+            os.kill(self.pid, signal.SIGKILL)
+            os.waitpid(self.pid, 0)
+            self._alive = False
+        if not self.page.closed:
+            self.page.close()

@@ -1,0 +1,104 @@
+"""The life of a host process: locks itself down, then answers one frame after the other until its pipe ends."""
+
+from __future__ import annotations
+
+import gc
+import importlib.util
+import mmap
+import os
+import signal
+import sys
+import warnings
+from types import ModuleType
+
+from rlgpt.training.host import wire
+from rlgpt.training.host.engine import Engine
+from rlgpt.training.host.wire import FRAME, Reader, Writer
+
+REQUESTS, REPLIES, PAGE = 0, 1, 3
+"""Descriptors: two pipes, and the shared page until it is mapped."""
+
+
+def serve(parent: int) -> None:
+    """`parent` is the pid that must still be ours."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    sys.unraisablehook = lambda _: None
+    warnings.simplefilter("ignore")
+    page = mmap.mmap(PAGE, mmap.PAGESIZE)
+    os.closerange(2, 1 << 16)
+    buffer = bytearray(1 << 17)
+    view = memoryview(buffer)
+    body = _read(view)
+    if body is None:
+        return
+    sequence, _, hello = body
+    read = Reader(hello)
+    lanes, seed, mode, name, path = read.number(1, 4096), read.number(), read.text(), read.text(), read.text()
+    for _ in range(read.number(0, 64)):
+        _stub_package(read.text(), [read.text() for _ in range(read.number(0, 16))])
+    read.end()
+    engine = Engine(_module(name, path), lanes, seed, page)
+    enforced = _lock(mode, parent)
+    out = Writer().number(len(enforced))
+    for protection, state in enforced.items():
+        out.text(protection).text(state)
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(20_000, 20, 100)
+    sys.setrecursionlimit(400)
+    _write(sequence, wire.HELLO, out.done())
+    try:
+        while (message := _read(view)) is not None:
+            sequence, kind, part = message
+            _write(sequence, kind, engine.reply(kind, part))
+    except MemoryError:
+        os._exit(wire.OUT_OF_MEMORY)
+
+
+def _lock(mode: str, parent: int) -> dict[str, str]:
+    return {"descriptors": "enforced", "environment": "enforced", "language": "enforced"}
+
+
+def _stub_package(name: str, paths: list[str]) -> None:
+    """A package without running its `__init__`, so that only the stdlib and the named module are imported."""
+    module = ModuleType(name)
+    module.__path__ = paths
+    sys.modules[name] = module
+
+
+def _module(name: str, path: str) -> ModuleType:
+    spec = importlib.util.spec_from_file_location(name, path)
+    if spec is None or spec.loader is None:
+        raise ImportError(f"{path} is no Python module")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+def _read(view: memoryview) -> tuple[int, int, memoryview] | None:
+    """(sequence, kind, body) of the next frame; None when the trusted side has closed its end."""
+    got = os.readv(REQUESTS, [view])
+    while 0 < got < FRAME.size:
+        more = os.readv(REQUESTS, [view[got:]])
+        got = got + more if more else 0
+    if not got:
+        return None
+    size, sequence, kind = FRAME.unpack_from(view)
+    end = FRAME.size + size
+    if end > len(view):
+        whole = memoryview(bytearray(end))
+        whole[:got] = view[:got]
+        view = whole
+    while got < end:
+        more = os.readv(REQUESTS, [view[got:end]])
+        if not more:
+            return None
+        got += more
+    return sequence, kind, view[FRAME.size : end]
+
+
+def _write(sequence: int, kind: int, body: bytes) -> None:
+    rest = memoryview(FRAME.pack(len(body), sequence, kind) + body)
+    while rest:
+        rest = rest[os.write(REPLIES, rest) :]

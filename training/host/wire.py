@@ -1,0 +1,236 @@
+"""Frames between the trusted side and an action host: fixed structs, length caps, sequence numbers, no pickle.
+
+Both sides import this file, so it is stdlib only. A frame is `FRAME` followed by its body. Bodies of the rare
+messages are written field by field (`Writer`, `Reader`); a tick is one array of `ASK` records and the views
+behind it, answered by one array of fixed records and the messages behind it.
+Everything the trusted side decodes came from a process that may be hostile: a wrong byte raises `WireError`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from struct import Struct
+from typing import NamedTuple
+
+FRAME = Struct("<III")
+"""Body length, sequence number, message kind. The reply repeats sequence and kind."""
+FRAME_CAP = 1 << 22
+REPLY_CAP = 1 << 18
+TEXT_CAP = 2_000
+"""Bytes of any one text in a reply."""
+
+HELLO, ADMIT, LOAD, TICK, DISABLE, MEMORY = range(1, 7)
+
+ASK = Struct("<HHBxxxII")
+"""lane, action to open, flags, three spare bytes, env step (seeds the rng), length of the view."""
+OPEN, RESUME, START, WHOLE, PREDICATES, AVAILABLE, REWARD = (1 << bit for bit in range(7))
+CALLS = OPEN | RESUME
+REBUILD = CALLS | START | WHOLE
+"""The flags that change a lane's state; the others only ask."""
+
+TOKEN = Struct("<HBxHxx")
+"""Written to the shared page before anything of a lane is evaluated: lane, what, index."""
+(
+    DOES_NOTHING,
+    RUNS_ACTION,
+    RUNS_PLAN_ACTION,
+    RUNS_PLAN_TEST,
+    RUNS_PREDICATE,
+    RUNS_AVAILABLE,
+    RUNS_REWARD,
+    DECODES,
+    ADMITS,
+) = range(9)
+IDLE = TOKEN.pack(0, DOES_NOTHING, 0)
+
+FOLLOW_PLAN = 0xFFFF
+PLAN_BIT = 0x8000
+NO_ACTION = 0x7FFF
+ENDS = (None, "return", "error", "bad_yield", "budget", "killed", "quarantined")
+KINDS = ("action", "done_when", "reward")
+
+OUT_OF_MEMORY = 77
+"""Exit status of a host that ran into its memory limit outside any call it could blame."""
+
+
+class WireError(Exception):
+    """The other side sent something that is not in the protocol."""
+
+
+class Writer:
+    """Builds a body field by field."""
+
+    def __init__(self) -> None:
+        self.parts: list[bytes] = []
+
+    def number(self, value: int) -> Writer:
+        self.parts.append(value.to_bytes(8, "little", signed=True))
+        return self
+
+    def blob(self, value: bytes) -> Writer:
+        self.parts.append(len(value).to_bytes(4, "little"))
+        self.parts.append(value)
+        return self
+
+    def text(self, value: str) -> Writer:
+        return self.blob(value.encode("utf-8", "replace"))
+
+    def literal(self, value: object) -> Writer:
+        """A value of a `Literal`: str, bool, int or None."""
+        if value is None:
+            return self.text("n")
+        if isinstance(value, bool):
+            return self.text("b").number(value)
+        if isinstance(value, int):
+            return self.text("i").number(value)
+        if isinstance(value, str):
+            return self.text("s").text(value)
+        raise WireError(f"{type(value).__name__} cannot be an argument of an action")
+
+    def done(self) -> bytes:
+        return b"".join(self.parts)
+
+
+class Reader:
+    """Reads what a `Writer` wrote; anything else raises `WireError`."""
+
+    def __init__(self, body: bytes | memoryview, text_cap: int = FRAME_CAP) -> None:
+        self.body = memoryview(body)
+        self.at = 0
+        self.text_cap = text_cap
+
+    def take(self, size: int) -> memoryview:
+        end = self.at + size
+        if size < 0 or end > len(self.body):
+            raise WireError("a message is shorter than it says")
+        part = self.body[self.at : end]
+        self.at = end
+        return part
+
+    def number(self, low: int = -(1 << 63), high: int = (1 << 63) - 1) -> int:
+        value = int.from_bytes(self.take(8), "little", signed=True)
+        if not low <= value <= high:
+            raise WireError(f"{value} is not in [{low}, {high}]")
+        return value
+
+    def flag(self) -> bool:
+        return bool(self.number(0, 1))
+
+    def blob(self) -> bytes:
+        size = int.from_bytes(self.take(4), "little")
+        if size > self.text_cap:
+            raise WireError(f"a field of {size} bytes is longer than {self.text_cap}")
+        return bytes(self.take(size))
+
+    def text(self) -> str:
+        return self.blob().decode("utf-8", "replace")
+
+    def literal(self) -> object:
+        tag = self.text()
+        if tag == "n":
+            return None
+        if tag == "b":
+            return self.flag()
+        if tag == "i":
+            return self.number()
+        if tag == "s":
+            return self.text()
+        raise WireError("an argument has no known type")
+
+    def end(self) -> None:
+        if self.at != len(self.body):
+            raise WireError("a message is longer than it says")
+
+
+class Verdict(NamedTuple):
+    """What a host says about a source; the trusted side adds the hash of what it sent."""
+
+    admitted: bool
+    name: str
+    rule: str
+    line: int
+    message: str
+    arguments: Mapping[str, tuple[object, ...]]
+    has_available: bool
+    ignore_alarm: bool
+    tree_hash: str
+
+    def encode(self) -> bytes:
+        out = Writer().number(self.admitted).text(self.name).text(self.rule).number(self.line)
+        out.text(self.message[: TEXT_CAP // 4]).number(self.has_available).number(self.ignore_alarm)
+        out.text(self.tree_hash).number(len(self.arguments))
+        for name, values in self.arguments.items():
+            out.text(name).number(len(values))
+            for value in values:
+                out.literal(value)
+        return out.done()
+
+    @classmethod
+    def decode(cls, body: bytes | memoryview) -> Verdict:
+        read = Reader(body, TEXT_CAP)
+        admitted, name, rule = read.flag(), read.text(), read.text()
+        line, message = read.number(0, 1 << 20), read.text()
+        has_available, ignore_alarm, tree_hash = read.flag(), read.flag(), read.text()
+        arguments = {}
+        for _ in range(read.number(0, 16)):
+            argument = read.text()
+            arguments[argument] = tuple(read.literal() for _ in range(read.number(1, 6)))
+        read.end()
+        return cls(admitted, name, rule, line, message, arguments, has_available, ignore_alarm, tree_hash)
+
+
+class AnswerCodec:
+    """The reply to a tick, for one world and one set of programs.
+
+    A record is: lane u16, end u8, spare, action u16, length of its message u16, command i16 each, reward f64,
+    predicates u64, available bits.
+    """
+
+    def __init__(self, command_size: int, actions: int) -> None:
+        self.mask_bytes = (actions + 7) // 8
+        self.record = Struct(f"<HBxHH{command_size}hdQ{self.mask_bytes}s")
+        self.no_command = (0,) * command_size
+        self.actions = actions
+
+    def decode(
+        self, body: bytes | memoryview, lanes: list[int], plan: int, predicates: int
+    ) -> list[tuple[int, tuple[int, ...] | None, str | None, str, int, int, int, float]]:
+        """(lane, command, end, message, action, predicates, available, reward) for each of `lanes`."""
+        size, count = self.record.size, len(lanes)
+        actions, n_ends = self.actions, len(ENDS)
+        at = size * count
+        if len(body) < at:
+            raise WireError("a tick's answer is too short")
+        answers = []
+        from_bytes, isfinite = int.from_bytes, math.isfinite
+        for wanted, fields in zip(lanes, self.record.iter_unpack(memoryview(body)[:at]), strict=True):
+            lane, code, action, length, *command, reward, truths, mask = fields
+            end_code, has_command = code & 0x7F, code >> 7
+            if lane != wanted or end_code >= n_ends or (has_command and end_code):
+                raise WireError("a tick's answer names another lane or an unknown end")
+            if action == NO_ACTION:
+                action = -1
+            elif action & PLAN_BIT:
+                if action & ~PLAN_BIT >= plan:
+                    raise WireError("a tick's answer names an item that the plan does not have")
+            elif action >= actions:
+                raise WireError("a tick's answer names an action that is not loaded")
+            if not (isfinite(reward) and -1.0 <= reward <= 1.0):
+                raise WireError("a generated reward is not in [-1, 1]")
+            if truths >> predicates:
+                raise WireError("a tick's answer names a predicate that is not loaded")
+            available = from_bytes(mask, "little")
+            if available >> actions:
+                raise WireError("a tick's answer names an action that is not loaded")
+            message = ""
+            if length:
+                if length > TEXT_CAP or at + length > len(body):
+                    raise WireError("a message is longer than it may be")
+                message = bytes(body[at : at + length]).decode("utf-8", "replace")
+                at += length
+            answers.append((lane, tuple(command) if has_command else None, ENDS[end_code], message, action,
+                            truths, available, reward))  # fmt: skip
+        if at != len(body):
+            raise WireError("a tick's answer is too long")
+        return answers
