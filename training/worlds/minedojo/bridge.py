@@ -1,0 +1,185 @@
+"""The parent's side of the bridge: start the child, ask with a time limit, say what went wrong, end it all."""
+
+from __future__ import annotations
+
+import os
+import select
+import shutil
+import struct
+import subprocess
+import sys
+import time
+import uuid
+from collections.abc import Callable
+from pathlib import Path
+from typing import IO, Any
+
+import msgpack
+
+from rlgpt.training.worlds.minedojo import processes
+from rlgpt.training.worlds.minedojo.processes import MARK, ProcessRecord
+from rlgpt.training.worlds.minedojo.settings import Settings, folder
+
+PROTOCOL = 3
+CHILD = Path(__file__).with_name("child.py")
+SHIM = Path(__file__).with_name("shim")
+LAST_WORDS = 2000
+FRAME_LIMIT = 64 << 20
+KEPT = ("PATH", "HOME", "USER", "LOGNAME", "LANG", "LC_", "DISPLAY", "XAUTHORITY", "JAVA", "LD_LIBRARY_PATH", "XDG_",
+        "MINEDOJO_", "MALMO_", "LIBGL_", "MESA_")  # fmt: skip
+"""Prefixes of the variables that reach the child: no key or token does."""
+
+
+class MineDojoError(RuntimeError):
+    """The argument is the sentence for the operator; `last_words` are the child's last lines.
+
+    `kind`: `install`, `hello`, `task`, `game`, `stalled`, `died`, `memory`, `client`, `order` or `restarts`.
+    """
+
+    def __init__(self, kind: str, sentence: str, last_words: str = "") -> None:
+        super().__init__(sentence)
+        self.kind = kind
+        self.last_words = last_words
+
+
+class Bridge:
+    """One child process. Not thread-safe. `started` is called once the process runs, to store its record."""
+
+    def __init__(self, settings: Settings, started: Callable[[ProcessRecord], None] | None = None) -> None:
+        interpreter = settings.interpreter
+        if not interpreter.exists():
+            raise MineDojoError(
+                "install",
+                f"There is no interpreter with MineDojo at {interpreter}; run `rlgpt minedojo install`, or set "
+                "RLGPT_MINEDOJO_PYTHON to one.",
+            )
+        self.settings = settings
+        self.run = uuid.uuid4().hex
+        runs = folder() / "runs"
+        self.folder = runs / self.run
+        self.folder.mkdir(parents=True)
+        self.log = self.folder / "child.log"
+        environment = {name: value for name, value in os.environ.items() if name.startswith(KEPT)}
+        environment |= {MARK: self.run, "TMPDIR": str(self.folder), "PYTHONUNBUFFERED": "1"}
+        try:
+            with self.log.open("wb") as log:
+                self._process: subprocess.Popen[bytes] = subprocess.Popen(
+                    [str(interpreter), "-W", "ignore", str(CHILD), str(SHIM), str(settings.memory_mb)],
+                    stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log,
+                    cwd=self.folder, env=environment, start_new_session=True, close_fds=True,
+                )  # fmt: skip
+        except OSError as error:
+            shutil.rmtree(self.folder, ignore_errors=True)
+            raise MineDojoError("install", f"{interpreter} cannot be started: {error.strerror}.") from error
+        me = os.getpid()
+        self.record = ProcessRecord(
+            self.run, self._process.pid, processes.started_at(self._process.pid) or time.time(),
+            me, processes.started_at(me) or 0.0,
+        )  # fmt: skip
+        processes.write_record(self.folder, self.record)
+        if started is not None:
+            started(self.record)
+        assert self._process.stdin is not None and self._process.stdout is not None
+        self._requests: IO[bytes] = self._process.stdin
+        self._replies = self._process.stdout.fileno()
+        os.set_blocking(self._replies, False)
+        self.about: dict[str, Any] = {}
+        self._hello()
+
+    def _hello(self) -> None:
+        try:
+            self.about = self.ask(
+                "hello", self.settings.hello_timeout, patch=self.settings.patch, malmo=self.settings.malmo
+            )
+        except MineDojoError as error:
+            self.end()
+            if error.kind in ("died", "import"):
+                raise MineDojoError(
+                    "hello",
+                    f"{self.settings.interpreter} is not an interpreter with MineDojo: {error} Run "
+                    "`rlgpt minedojo install`, or set RLGPT_MINEDOJO_PYTHON.",
+                    error.last_words,
+                ) from error
+            raise
+        if self.about["protocol"] != PROTOCOL:
+            self.end()
+            raise MineDojoError("hello", f"The bridge child speaks protocol {self.about['protocol']}, not {PROTOCOL}.")
+
+    def ask(self, operation: str, timeout: float, **arguments: Any) -> dict[str, Any]:
+        """One request and its reply. Raises `MineDojoError`; after `stalled` or `died` the bridge must be ended."""
+        packed = msgpack.packb({"op": operation, **arguments})
+        try:
+            self._requests.write(struct.pack("!I", len(packed)) + packed)
+            self._requests.flush()
+            deadline = time.monotonic() + timeout
+            (size,) = struct.unpack("!I", self._read(4, deadline, operation, timeout))
+            if size > FRAME_LIMIT:
+                raise MineDojoError("client", f"MineDojo sent a message of {size} bytes.", self.last_words())
+            answer = msgpack.unpackb(self._read(size, deadline, operation, timeout))
+        except BrokenPipeError as error:
+            raise self._died() from error
+        if "error" in answer:
+            told = answer["error"]
+            raise MineDojoError(told["kind"], told["sentence"], told["trace"] or self.last_words())
+        done: dict[str, Any] = answer["ok"]
+        return done
+
+    def _read(self, count: int, deadline: float, operation: str, timeout: float) -> bytes:
+        parts = bytearray()
+        while len(parts) < count:
+            left = deadline - time.monotonic()
+            ready = left > 0 and select.select([self._replies], [], [], left)[0]
+            if not ready:
+                raise MineDojoError(
+                    "stalled", f"MineDojo did not answer {operation} within {timeout:g} s.", self.last_words()
+                )
+            part = os.read(self._replies, count - len(parts))
+            if not part:
+                raise self._died()
+            parts += part
+        return bytes(parts)
+
+    def _died(self) -> MineDojoError:
+        try:
+            code = self._process.wait(timeout=5)
+        except subprocess.TimeoutExpired:
+            return MineDojoError("died", "The MineDojo process closed its pipe.", self.last_words())
+        if code == -9:
+            how = "was killed (signal 9; the system does this when memory runs out)"
+        elif code < 0:
+            how = f"died of signal {-code}"
+        else:
+            how = f"ended with exit code {code}"
+        words = self.last_words()
+        last = next((line.strip() for line in reversed(words.splitlines()) if line.strip()), "")
+        said = f"; its last line was: {last[:200]}" if last else ""
+        return MineDojoError("died", f"The MineDojo process {how}{said}.", words)
+
+    def last_words(self) -> str:
+        """The end of what the child and the client wrote to their log."""
+        try:
+            with self.log.open("rb") as log:
+                log.seek(max(0, self.log.stat().st_size - LAST_WORDS))
+                return log.read().decode(errors="replace")
+        except OSError:
+            return ""
+
+    def close(self, patience: float = 15.0) -> None:
+        """Let the client close its game, then end whatever is left."""
+        try:
+            self.ask("close", patience)
+        except MineDojoError as error:
+            print(f"minedojo: closing was not orderly: {error}", file=sys.stderr)
+        self.end()
+
+    def end(self) -> None:
+        """Kill the child's group, the game and the watchdog; remove the run directory."""
+        processes.end(self.run, self._process.pid)
+        for pipe in (self._process.stdin, self._process.stdout):
+            try:
+                if pipe is not None:
+                    pipe.close()
+            except BrokenPipeError:
+                continue
+        self._process.wait(timeout=10)
+        shutil.rmtree(self.folder, ignore_errors=True)

@@ -1,0 +1,49 @@
+"""What the installed client knows (tasks, items, recipes), asked once through the bridge and kept as JSON."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from rlgpt.training.worlds.minedojo.bridge import Bridge, MineDojoError
+from rlgpt.training.worlds.minedojo.settings import Settings, folder
+
+CLIENT = "0.1"
+"""The version of the client that this world is written for and tested with."""
+
+
+def path() -> Path:
+    return folder() / f"catalogue-{CLIENT}.json"
+
+
+def kept() -> dict[str, Any]:
+    """The stored catalogue, {} when the client was never asked."""
+    try:
+        stored: dict[str, Any] = json.loads(path().read_text())
+    except (OSError, ValueError):
+        return {}
+    return stored
+
+
+def refresh(settings: Settings) -> dict[str, Any]:
+    """Ask the client and store the answer (about 4 s). Raises `MineDojoError`."""
+    bridge = Bridge(settings)
+    try:
+        version = bridge.about["minedojo"]
+        if version != CLIENT:
+            raise MineDojoError("hello", f"MineDojo {version} is installed; this world needs {CLIENT}.")
+        asked = bridge.ask("catalogue", settings.hello_timeout)
+        bridge.ask("close", settings.hello_timeout)
+    finally:
+        bridge.end()
+    path().parent.mkdir(parents=True, exist_ok=True)
+    part = path().with_suffix(".part")
+    part.write_text(json.dumps(asked))
+    part.replace(path())
+    return asked
+
+
+def known(settings: Settings) -> dict[str, Any]:
+    """The stored catalogue, asking the client first where it is installed but was never asked."""
+    return kept() or (refresh(settings) if settings.interpreter.exists() else {})

@@ -1,0 +1,488 @@
+"""The bridge child: one MineDojo environment behind length-prefixed msgpack frames. Run as a script.
+
+It runs under the interpreter that has MineDojo (maybe not ours): stdlib, numpy, msgpack and the client only,
+valid on Python 3.9, nothing imported from rlgpt. One request, one reply: `{"op": ..., ...}` gives
+`{"ok": {...}}` or `{"error": {"kind", "sentence", "trace"}}`. The reply pipe is a duplicate of fd 1, which
+then points to fd 2, because the client and the game print. On EOF, or when its parent is gone, it ends the
+game's process group and itself.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import resource
+import signal
+import struct
+import sys
+import threading
+import time
+import traceback
+from collections.abc import Mapping
+from typing import Any, BinaryIO
+
+PROTOCOL = 3
+FRAME_LIMIT = 64 << 20
+NOOP = (0, 0, 0, 12, 12, 0, 0, 0)
+SLOT_MASKS = {5: "equip", 6: "place", 7: "destroy"}
+AIR = ("air", "null", "")
+
+
+class Refused(Exception):
+    """A request that cannot be done; `kind` tells the parent what to do about it."""
+
+    def __init__(self, kind: str, sentence: str) -> None:
+        super().__init__(sentence)
+        self.kind = kind
+
+
+def load_client(shim: str) -> Any:
+    """Import minedojo, with the gym shim on the path (also of the launch watchdog) where gym is missing."""
+    try:
+        importlib.import_module("gym")
+    except ImportError:
+        sys.path.insert(0, shim)
+        os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [shim, os.environ.get("PYTHONPATH", "")]))
+        importlib.import_module("gym")
+    yaml = importlib.import_module("yaml")
+    yaml.SafeLoader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # halves the import: 1.3 MB of YAML
+    return importlib.import_module("minedojo")
+
+
+def spare_statistics(client: Any) -> None:
+    """Stop the client from copying 1,819 statistics three times a step.
+
+    Each step parses a fresh JSON object and nothing changes its inside, so a shallow copy is a copy; the
+    `full_stats` observation is deleted by the client's own mask wrapper and need not be built.
+    """
+    sim = importlib.import_module("minedojo.sim.sim")
+    base = importlib.import_module("minedojo.tasks.meta.base")
+    stats = importlib.import_module("minedojo.sim.handlers.agent.observations.mc_base_stats")
+
+    def shallow(value: Any) -> Any:
+        return dict(value) if isinstance(value, dict) else value
+
+    sim.deepcopy = shallow
+    base.deepcopy = shallow
+    stats.ObserveFromFullStats.from_hero = lambda self, raw: {}
+
+
+def catalogue(client: Any) -> dict[str, Any]:
+    """Everything the client knows about tasks, items and recipes, as plain data."""
+    tasks = importlib.import_module("minedojo.tasks")
+    mc = importlib.import_module("minedojo.sim.mc_meta.mc")
+    hand = mc.ALL_HAND_CRAFT_ITEMS_NN_ACTIONS
+    table = mc.ALL_TABLE_CRAFT_ONLY_ITEMS_NN_ACTIONS
+    recipes = {}
+    for index, item in enumerate(mc.ALL_CRAFT_SMELT_ITEMS):
+        source = mc.CRAFTING_RECIPES_BY_OUTPUT if item in hand or item in table else mc.SMELTING_RECIPES_BY_OUTPUT
+        recipe = source[item][0]
+        near = "" if item in hand else "crafting_table" if item in table else "furnace"
+        recipes[item] = {
+            "index": index,
+            "needs": {name: int(count) for name, count in recipe["ingredients"].items()},
+            "gives": int(recipe.get("outputCount", 1)),
+            "near": near,
+        }
+    return {
+        "tasks": {
+            task: {
+                "prompt": str(info["prompt"]),
+                "guidance": str(info["guidance"] or ""),
+                "category": str(info["category"]),
+                "spec": plain(tasks.ALL_TASKS_SPECS.get(task, {})),
+            }
+            for task, info in tasks.P_TASKS_PROMPTS_GUIDANCE.items()
+        },
+        "recipes": recipes,
+        "items": list(mc.ALL_ITEMS),
+        "placeable": [name.replace(" ", "_") for name in mc.PLACEABLE_ITEM_NAMES],
+        "biomes": dict(mc.BIOMES_MAP),
+    }
+
+
+def plain(value: Any) -> Any:
+    """Mappings, sequences and scalars of the client's configuration as msgpack types."""
+    if isinstance(value, Mapping) or hasattr(value, "items"):
+        return {str(key): plain(part) for key, part in value.items()}
+    if isinstance(value, (str, int, float, bool)) or value is None:
+        return value
+    return [plain(part) for part in value]
+
+
+class Tally:
+    """Stands between the action wrapper and the task: sums the rewards of the ticks of one env step.
+
+    The client runs functions 2, 4, 5, 6 and 7 for three ticks and returns only the last tick's reward.
+    """
+
+    def __init__(self, env: Any) -> None:
+        self.env = env
+        self.clear()
+
+    def clear(self) -> None:
+        self.reward, self.ended, self.ticks = 0.0, False, 0
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.env, name)
+
+    def step(self, action: Any) -> Any:
+        observation, reward, done, info = self.env.step(action)
+        self.reward += float(reward)
+        self.ended = self.ended or bool(done)
+        self.ticks += 1
+        return observation, reward, done, info
+
+
+class Game:
+    """One task of the client and its game process."""
+
+    def __init__(self, client: Any, numpy: Any, options: dict[str, Any]) -> None:
+        self.client = client
+        self.numpy = numpy
+        self.options = options
+        self.pixels = bool(options.get("pixels"))
+        self.env: Any = None
+        self.observation: dict[str, Any] = {}
+        self._make()
+
+    def _make(self) -> None:
+        options = self.options
+        tasks = importlib.import_module("minedojo.tasks")
+        task, arguments = options["task"], dict(options.get("arguments") or {})
+        extra = {"use_lidar": True, "lidar_rays": [tuple(ray) for ray in options["rays"]], "use_voxel": True}
+        extra["image_size"] = tuple(options["image"])
+        if "initial_inventory" in arguments:
+            item = importlib.import_module("minedojo.sim.inventory").InventoryItem
+            arguments["initial_inventory"] = [
+                item(slot=slot, **values) for slot, values in arguments["initial_inventory"].items()
+            ]
+        kept = tasks.ALL_TASKS_SPECS.get(task)
+        if kept is not None:
+            spec = dict(plain(kept))
+            overlap = [name for name in arguments if name in spec]
+            for name in ("use_lidar", "use_voxel", *overlap):  # a repeated keyword is a TypeError there
+                spec.pop(name, None)
+            tasks.ALL_TASKS_SPECS[task] = spec  # the client pops keys out of it, so it gets a copy
+        try:
+            self.env = self.client.make(task, **arguments, **extra)
+        except (AssertionError, TypeError, ValueError, KeyError) as error:
+            raise Refused("task", f"MineDojo cannot make {task!r}: {type(error).__name__}: {error}") from error
+        finally:
+            if kept is not None:
+                tasks.ALL_TASKS_SPECS[task] = kept
+        actions = self._layer("NNActionSpaceWrapper")
+        self.tally = Tally(actions.env)
+        actions.env = self.tally
+        self.task = self._layer("MetaTaskBase")
+        self.fast = self._layer("FastResetWrapper")
+        self.sim = self._layer("MineDojoSim")
+        self.stepper = self._layer("ARMasksWrapper")  # inside the delta-inventory wrapper, which nobody reads
+        if self.fast is not None and options.get("kill_mobs", True):
+            self.fast._reset_cmds.insert(0, "/kill @e[type=!player]")
+        bridge = self.sim._bridge_env
+        bridge.SOCKTIME = float(options.get("socket_timeout", 240.0))
+        bridge.step = lost_is_an_error(bridge)
+        port = options.get("port")
+        if port:
+            launch = bridge._get_new_instance
+            bridge._get_new_instance = lambda: launch(port=int(port))
+
+    def _layer(self, name: str) -> Any:
+        env = self.env
+        while env is not None:
+            if any(kind.__name__ == name for kind in type(env).__mro__):
+                return env
+            env = env.__dict__.get("env")
+        return None
+
+    def processes(self) -> list[int]:
+        """Process ids of the games this environment started (each leads a process group)."""
+        instances = self.sim._bridge_env._instances if self.env is not None else []
+        return [i.minecraft_process.pid for i in instances if i.minecraft_process is not None]
+
+    def reset(self, seed: int) -> dict[str, Any]:
+        for layer in (self.task, self.tally.env):
+            space = getattr(layer, "__dict__", {}).get("_mob_spawn_range_space")
+            if space is not None:
+                space.seed(seed % 2**31)
+        self.tally.clear()
+        try:
+            self.observation = self.stepper.reset()
+        except (OSError, EOFError, RuntimeError, TypeError, AssertionError, struct.error) as error:
+            raise Refused("game", game_sentence("reset", error)) from error
+        return self.reply()
+
+    def step(self, command: list[int]) -> dict[str, Any]:
+        np = self.numpy
+        self.tally.clear()
+        refused = self._illegal(command)
+        if refused:
+            command = [*command[:5], 0, 0, 0]
+        try:
+            self.observation, _, done, _ = self.stepper.step(np.asarray(command, dtype=np.int64))
+        except (OSError, RuntimeError, TypeError, struct.error) as error:
+            raise Refused("game", game_sentence("step", error)) from error
+        return self.reply(refused, bool(done))
+
+    def _illegal(self, command: list[int]) -> str:
+        """Why this command must not reach the client (it would raise on an empty slot), or ''."""
+        function, slot = command[5], command[7]
+        masks = self.observation["masks"]
+        if function in SLOT_MASKS and not masks[SLOT_MASKS[function]][slot]:
+            return f"{SLOT_MASKS[function]} of slot {slot} is not possible now"
+        if function == 4 and not masks["craft_smelt"][command[6]]:
+            return f"craft item {command[6]} lacks ingredients or its table or furnace"
+        return ""
+
+    def reply(self, refused: str = "", done: bool = False) -> dict[str, Any]:
+        """One observation as plain data; only what a policy, a view or the console can use."""
+        np, seen, info = self.numpy, self.observation, self.sim.prev_info
+        life, place, bag = seen["life_stats"], seen["location_stats"], seen["inventory"]
+        names, counts = bag["name"].tolist(), bag["quantity"].tolist()
+        worn = bag["cur_durability"].tolist()
+        masks = seen["masks"]
+        return {
+            "reward": self.tally.reward,
+            "ended": bool(self.tally.ended or done),
+            "success": bool(getattr(self.task, "is_successful", False)),
+            "alive": float(life["life"][0]) > 0 and bool(info.get("is_alive", True)),
+            "ticks": self.tally.ticks,
+            "refused": refused,
+            "inventory": [
+                [slot, name.replace(" ", "_"), int(counts[slot]), int(worn[slot])]
+                for slot, name in enumerate(names)
+                if name != "air"
+            ],
+            "equipment": [name.replace(" ", "_") for name in seen["equipment"]["name"].tolist()],
+            "life": [
+                float(life["life"][0]), float(life["food"][0]), float(life["armor"][0]),
+                float(life["oxygen"][0]), float(life["saturation"][0]), float(life["xp"][0]),
+                int(life["is_sleeping"]),
+            ],
+            "place": [
+                *(float(x) for x in place["pos"]), float(place["yaw"][0]), float(place["pitch"][0]),
+                int(place["biome_id"]), float(place["light_level"][0]), int(place["can_see_sky"]),
+                int(place["is_raining"]),
+            ],
+            "near": [int(seen["nearby_tools"]["table"]), int(seen["nearby_tools"]["furnace"])],
+            "voxels": seen["voxels"]["block_name"].reshape(-1).tolist(),
+            "rays": rays(seen["rays"]),
+            "masks": [np.packbits(masks[n]).tobytes() for n in ("equip", "place", "destroy", "craft_smelt")],
+            "rgb": np.ascontiguousarray(seen["rgb"].transpose(1, 2, 0)).tobytes() if self.pixels else b"",
+        }
+
+    def jpeg(self, width: int, quality: int) -> bytes:
+        cv2 = importlib.import_module("cv2")
+        image = self.observation["rgb"].transpose(1, 2, 0)[:, :, ::-1]
+        height = max(1, round(image.shape[0] * width / image.shape[1]))
+        small = cv2.resize(self.numpy.ascontiguousarray(image), (width, height), interpolation=cv2.INTER_AREA)
+        done, encoded = cv2.imencode(".jpg", small, [int(cv2.IMWRITE_JPEG_QUALITY), quality])
+        if not done:
+            raise Refused("frame", "OpenCV could not encode the frame as JPEG.")
+        return bytes(encoded)
+
+    def close(self) -> None:
+        if self.env is not None:
+            self.sim.close()
+
+
+def lost_is_an_error(bridge: Any) -> Any:
+    """The client answers a lost game with the previous observation and `done`; here it raises."""
+    take = bridge.step
+
+    def step(actions: Any) -> Any:
+        began = time.monotonic()
+        taken = take(actions)
+        if not taken.step_success:
+            waited = time.monotonic() - began
+            stalled = waited >= 0.9 * bridge.SOCKTIME
+            raise ConnectionError(
+                f"no answer for {waited:.0f} s (stalled)" if stalled else "the game closed its connection"
+            )
+        return taken
+
+    return step
+
+
+def rays(seen: Any) -> list[list[Any]]:
+    """The rays that met something: [ray, entity, distance, block, distance, block x, y, z].
+
+    `entity` is '' when a block was met first; a block's distance is -1 when the ray met only air.
+    """
+    entities, near = seen["entity_name"].tolist(), seen["entity_distance"].tolist()
+    blocks, far = seen["block_name"].tolist(), seen["block_distance"].tolist()
+    xs, ys = seen["traced_block_x"].tolist(), seen["traced_block_y"].tolist()
+    zs = seen["traced_block_z"].tolist()
+    out = []
+    for i, entity in enumerate(entities):
+        air = blocks[i] in AIR
+        if entity != "null":
+            out.append([i, entity, near[i], "" if air else blocks[i], -1.0 if air else far[i], xs[i], ys[i], zs[i]])
+        elif not air:
+            out.append([i, "", -1.0, blocks[i], far[i], xs[i], ys[i], zs[i]])
+    return out
+
+
+def game_sentence(what: str, error: BaseException) -> str:
+    text = str(error)
+    if isinstance(error, ConnectionRefusedError):
+        return f"No game answers on its port during {what} (connection refused)."
+    if isinstance(error, EOFError):
+        return "Minecraft ended before it was ready; its last lines follow."
+    if "No Malmo mod utilizing the port" in text:
+        return "No Minecraft with Malmo listens on the given port."
+    if isinstance(error, FileNotFoundError):
+        return f"The game cannot be started: {error}."
+    return f"The game was lost during {what}: {type(error).__name__}: {text[:200]}"
+
+
+class Child:
+    """The request loop."""
+
+    def __init__(self, requests: BinaryIO, replies: BinaryIO, shim: str, memory_mb: int) -> None:
+        self.requests, self.replies = requests, replies
+        self.shim, self.memory_mb = shim, memory_mb
+        self.client: Any = None
+        self.numpy: Any = None
+        self.msgpack: Any = None
+        self.game: Game | None = None
+
+    def serve(self) -> None:
+        self.msgpack = importlib.import_module("msgpack")
+        self.numpy = importlib.import_module("numpy")
+        while True:
+            head = self._read(4)
+            if head is None:
+                return
+            (size,) = struct.unpack("!I", head)
+            body = self._read(size)
+            if body is None:
+                return
+            request = self.msgpack.unpackb(body)
+            answer = self._answer(request)
+            packed = self.msgpack.packb(answer)
+            self.replies.write(struct.pack("!I", len(packed)) + packed)
+            self.replies.flush()
+            if request["op"] == "close":
+                return
+
+    def _read(self, count: int) -> bytes | None:
+        parts = b""
+        while len(parts) < count:
+            part = self.requests.read(count - len(parts))
+            if not part:
+                return None
+            parts += part
+        return parts
+
+    def _answer(self, request: dict[str, Any]) -> dict[str, Any]:
+        try:
+            return {"ok": self._do(request)}
+        except Refused as error:
+            return {"error": {"kind": error.kind, "sentence": str(error), "trace": traceback.format_exc()[-4000:]}}
+        except MemoryError:
+            return {"error": {"kind": "memory", "sentence": "The MineDojo process ran out of memory.", "trace": ""}}
+        except Exception as error:  # every failure of the client becomes a reply the parent can store
+            sentence = f"MineDojo failed in {request.get('op')}: {type(error).__name__}: {str(error)[:300]}"
+            return {"error": {"kind": "client", "sentence": sentence, "trace": traceback.format_exc()[-4000:]}}
+
+    def _do(self, request: dict[str, Any]) -> Any:
+        operation = request["op"]
+        if operation == "hello":
+            return self._hello(bool(request.get("patch", True)), str(request.get("malmo") or ""))
+        if operation == "catalogue":
+            return catalogue(self.client)
+        if operation == "make":
+            if self.game is not None:
+                self.game.close()
+            self.game = None
+            self.game = Game(self.client, self.numpy, request)
+            shape = self.game.env.observation_space["rgb"].shape
+            return {"nvec": [int(n) for n in self.game.env.action_space.nvec], "rgb": [int(n) for n in shape]}
+        if operation == "close":
+            if self.game is not None:
+                self.game.close()
+            return {}
+        if self.game is None:
+            raise Refused("order", f"{operation} was asked before make")
+        if operation == "reset":
+            return {**self.game.reset(int(request["seed"])), "games": self.game.processes()}
+        if operation == "step":
+            return self.game.step(request["command"])
+        if operation == "jpeg":
+            return {"jpeg": self.game.jpeg(int(request["width"]), int(request["quality"]))}
+        raise Refused("order", f"unknown operation {operation!r}")
+
+    def _hello(self, patch: bool, malmo: str) -> dict[str, Any]:
+        if self.memory_mb:
+            limit = resource.getrlimit(resource.RLIMIT_AS)[1]
+            resource.setrlimit(resource.RLIMIT_AS, (self.memory_mb << 20, limit))
+        try:
+            self.client = load_client(self.shim)
+        except ImportError as error:
+            raise Refused("import", f"{sys.executable} cannot import MineDojo: {error}.") from error
+        if patch:
+            spare_statistics(self.client)
+        instance = importlib.import_module("minedojo.sim.bridge.mc_instance.instance")
+        if malmo:
+            instance.MC_DIR = malmo
+        self._lift_limit(instance.MinecraftInstance)
+        metadata = importlib.import_module("importlib.metadata")
+        return {
+            "protocol": PROTOCOL,
+            "python": ".".join(map(str, sys.version_info[:3])),
+            "minedojo": metadata.version("minedojo"),
+            "numpy": self.numpy.__version__,
+            "malmo": instance.MC_DIR,
+        }
+
+    def _lift_limit(self, kind: Any) -> None:
+        """The memory limit is this process's own: the game is started without it."""
+        launch = kind._launch_minecraft
+
+        def unlimited(instance: Any, *args: Any, **kwargs: Any) -> Any:
+            soft, hard = resource.getrlimit(resource.RLIMIT_AS)
+            resource.setrlimit(resource.RLIMIT_AS, (hard, hard))
+            try:
+                return launch(instance, *args, **kwargs)
+            finally:
+                resource.setrlimit(resource.RLIMIT_AS, (soft, hard))
+
+        kind._launch_minecraft = unlimited
+
+    def end(self) -> None:
+        """Kill the games (each leads its own group) and leave without the client's slow exit hooks."""
+        for pid in self.game.processes() if self.game is not None else []:
+            try:
+                os.killpg(pid, signal.SIGKILL)
+            except (ProcessLookupError, PermissionError):
+                continue
+
+
+def watch_parent(child: Child, parent: int) -> None:
+    """A blocked socket read would hide EOF, so the parent is also watched by its process id."""
+    while os.getppid() == parent:
+        time.sleep(1.0)
+    child.end()
+    os._exit(3)
+
+
+def main() -> None:
+    requests, replies = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(nothing, 0)
+    # sys.path[0] is this file's folder: its other modules must not shadow the client's
+    sys.path[:] = [path for path in sys.path if os.path.abspath(path or ".") != os.path.dirname(os.path.abspath(__file__))]
+    child = Child(requests, replies, sys.argv[1], int(sys.argv[2]))
+    threading.Thread(target=watch_parent, args=(child, os.getppid()), daemon=True).start()
+    try:
+        child.serve()
+    finally:
+        child.end()
+        os._exit(0)
+
+
+if __name__ == "__main__":
+    main()

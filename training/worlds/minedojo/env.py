@@ -1,0 +1,324 @@
+"""One running MineDojo task behind the Env protocol: bounded recovery, our time limit and our death rule."""
+
+from __future__ import annotations
+
+import json
+import math
+import zlib
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rlgpt.training.worlds.minedojo import features as rows
+from rlgpt.training.worlds.minedojo.bridge import Bridge, MineDojoError
+from rlgpt.training.worlds.minedojo.features import Moment, command_category
+from rlgpt.training.worlds.minedojo.host_side import NVEC
+from rlgpt.training.worlds.minedojo.items import CRAFT_ITEMS
+from rlgpt.training.worlds.minedojo.launching import PortPool, launch_lock
+from rlgpt.training.worlds.minedojo.mineclip import Embedding
+from rlgpt.training.worlds.minedojo.processes import ProcessRecord
+from rlgpt.training.worlds.minedojo.sense import Seen, bearing, lidar, sights
+from rlgpt.training.worlds.minedojo.settings import Settings
+from rlgpt.training.worlds.minedojo.tasks import ClientTask
+from rlgpt.training.worlds.protocol import Command, StepResult
+
+HOSTILE = frozenset(
+    "zombie skeleton spider creeper witch enderman husk slime silverfish pigzombie blaze ghast magmacube "
+    "witherskeleton endermite shulker cavespider".split()
+)
+"""Class names of the game's entities, in lower case and without `Entity`."""
+DANGER = 4.0
+FRAME_WIDTH, FRAME_QUALITY = 192, 60
+LOST = frozenset({"game", "stalled", "died", "memory", "client"})
+"""Faults after which a fresh child is worth a try."""
+
+
+@dataclass(frozen=True)
+class Event:
+    """Something a session should keep a row of. `kind`: process, fault, restart or remake."""
+
+    kind: str
+    sentence: str
+    detail: dict[str, Any] = field(default_factory=dict)
+
+
+class MineDojoEnv:
+    """See `protocol.Env`. `reset` and `step` raise `MineDojoError` when the game cannot be brought back."""
+
+    def __init__(
+        self, made: ClientTask, settings: Settings, features: Sequence[str], pixels: bool,
+        ports: PortPool, report: Callable[[Event], None], embedding: Embedding | None = None,
+    ) -> None:  # fmt: skip
+        self.task = made.task
+        self.steps = 0
+        self._made, self._settings, self._pixels = made, settings, pixels
+        self._features = tuple(features)
+        self._report = report
+        self._embedding = embedding
+        self._ports = ports
+        self._port = ports.take()
+        self._bridge: Bridge | None = None
+        self._episodes = 0
+        self._failures = 0
+        self._broken = False
+        self._reply: dict[str, Any] = {}
+        self._clear()
+
+    # ---- episodes -----------------------------------------------------------------------------------
+    def reset(self, seed: int) -> None:
+        """Start an episode. `seed` decides where the task's animals appear; terrain, weather and the animals'
+        walks are the game's own, so an episode cannot be repeated."""
+        remake = self._settings.remake_every and self._episodes and self._episodes % self._settings.remake_every == 0
+        if remake and self._bridge is not None:
+            self._report(Event("remake", f"The world is generated anew after {self._episodes} episodes."))
+            self._drop(orderly=True)
+        while True:
+            try:
+                reply = self._begin(seed)
+                break
+            except MineDojoError as error:
+                self._fault(error)
+        self._episodes += 1
+        self._broken = False
+        self._clear()
+        self._take(reply, self._noop)
+        place = reply["place"]
+        self._origin = (place[0], place[1], place[2])
+        self._start = dict(self._counts)
+        self._most = dict(self._counts)
+        if self._embedding is not None:
+            self._embedding.clear()
+
+    def _begin(self, seed: int) -> dict[str, Any]:
+        if self._bridge is None:
+            with launch_lock():  # one launch at a time: each copies the game's folder and takes a free port
+                self._bridge = Bridge(self._settings, self._started)
+                self._bridge.ask(
+                    "make", self._settings.reset_timeout, task=self._made.client_id,
+                    arguments=dict(self._made.arguments), rays=lidar(self._settings.lidar_range),
+                    image=list(self._settings.image_size), pixels=self._pixels, port=self._port,
+                    socket_timeout=0.9 * self._settings.step_timeout,
+                )  # fmt: skip
+                return self._bridge.ask("reset", self._settings.reset_timeout, seed=seed)
+        return self._bridge.ask("reset", self._settings.reset_timeout, seed=seed)
+
+    def _started(self, record: ProcessRecord) -> None:
+        self._report(Event("process", f"MineDojo runs as process {record.pid}.", vars(record)))
+
+    def _fault(self, error: MineDojoError) -> None:
+        """Report, drop the child, and raise unless another try is allowed."""
+        self._report(Event("fault", str(error), {"kind": error.kind, "last_words": error.last_words}))
+        self._drop(orderly=False)
+        if error.kind not in LOST:
+            raise error
+        self._failures += 1
+        if self._failures > self._settings.restarts:
+            raise MineDojoError(
+                "restarts",
+                f"MineDojo failed {self._failures} times in a row without finishing an episode; the last time: {error}",
+                error.last_words,
+            ) from error
+        self._report(Event("restart", f"MineDojo is started again ({self._failures} of {self._settings.restarts})."))
+
+    def step(self, command: Command) -> StepResult:
+        """One env step. When the game is lost in it the episode is truncated and the next reset restarts."""
+        if self._bridge is None or self._broken:
+            raise MineDojoError("order", "The episode was lost with its game; reset starts another one.")
+        legal = [max(0, min(size - 1, int(value))) for value, size in zip(command, NVEC, strict=True)]
+        before = self._reply["life"][0]
+        try:
+            reply = self._bridge.ask("step", self._settings.step_timeout, command=legal)
+        except MineDojoError as error:
+            self._broken = True
+            self._fault(error)
+            return StepResult(0.0, False, True)
+        self.steps += 1
+        hostile = self._hostile_near()
+        self._take(reply, tuple(legal))
+        self._alarm = reply["life"][0] < before - 0.01 or (self._hostile_near() and not hostile)
+        done = self.succeeded()
+        terminated = done or not reply["alive"] or self.steps >= self.task.horizon
+        if terminated:
+            self._failures = 0
+        return StepResult(self._reward(done), terminated, bool(reply["ended"]) and not terminated)
+
+    def _reward(self, done: bool) -> float:
+        """The task's published reward, or the released trainer's (100 success - 1 + MineCLIP)."""
+        if self._settings.reward == "paper":
+            return 100.0 * done - 1.0 + (self._embedding.reward() if self._embedding is not None else 0.0)
+        return float(self._reply["reward"]) if self._made.goal == "client" else float(done)
+
+    def close(self) -> None:
+        self._drop(orderly=True)
+        if self._port is not None:
+            self._ports.give(self._port)
+            self._port = None
+
+    def _drop(self, orderly: bool) -> None:
+        bridge, self._bridge = self._bridge, None
+        if bridge is None:
+            return
+        if orderly:
+            bridge.close()
+        else:
+            bridge.end()
+
+    # ---- what happened ------------------------------------------------------------------------------
+    _noop: Command = (0, 0, 0, 12, 12, 0, 0, 0)
+
+    def _clear(self) -> None:
+        self.steps = 0
+        self._seen: list[Seen] = []
+        self._memory: dict[str, tuple[Seen, int]] = {}
+        self._reached: set[str] = set()
+        self._cells: set[tuple[int, int]] = set()
+        self._counts: dict[str, int] = {}
+        self._start: dict[str, int] = {}
+        self._most: dict[str, int] = {}
+        self._origin = (0.0, 0.0, 0.0)
+        self._novelty = 0
+        self._alarm = False
+        self._previous = command_category(self._noop)
+
+    def _take(self, reply: dict[str, Any], command: Command) -> None:
+        self._reply = reply
+        self._previous = command_category(command)
+        self._seen = sights(reply["place"], reply["rays"])
+        for seen in self._seen:
+            self._memory[seen.name] = (seen, self.steps)
+        counts: dict[str, int] = {}
+        for _, name, count, _ in reply["inventory"]:
+            counts[name] = counts.get(name, 0) + count
+        self._counts = counts
+        if self.steps:
+            self._mark(counts)
+        if self._embedding is not None:
+            self._embedding.add(self.pixels())
+
+    def _mark(self, counts: dict[str, int]) -> None:
+        """Milestones, inventory maxima and new cells."""
+        for name, count in counts.items():
+            if count > self._most.get(name, 0):
+                self._most[name] = count
+                self._novelty += 1
+            if count > self._start.get(name, 0) and name not in self._reached:
+                self._reached.add(name)
+        for flag, name in zip(self._reply["near"], ("near_table", "near_furnace"), strict=True):
+            if flag and name not in self._reached:
+                self._reached.add(name)
+                self._novelty += 1
+        if self.succeeded():
+            self._reached.add(self.task.milestones[-1])
+        cell = (math.floor(self._reply["place"][0]), math.floor(self._reply["place"][2]))
+        if cell not in self._cells:
+            self._cells.add(cell)
+            self._novelty += 1
+
+    def _hostile_near(self) -> bool:
+        return any(seen.name in HOSTILE and seen.distance < DANGER for seen in self._seen)
+
+    def succeeded(self) -> bool:
+        if self._made.goal == "near_table":
+            return bool(self._reply["near"][0])
+        if self._made.goal == "near_furnace":
+            return bool(self._reply["near"][1])
+        return bool(self._reply["success"])
+
+    def milestones(self) -> frozenset[str]:
+        return frozenset(self._reached)
+
+    def alarm(self) -> bool:
+        return self._alarm
+
+    def waiting(self) -> bool:
+        return bool(self._reply["life"][6])
+
+    def progress_key(self) -> int:
+        """Of the 1 m cell, the 15-degree bins of the look, and the inventory."""
+        x, y, z, yaw, pitch = self._reply["place"][:5]
+        where = (math.floor(x), math.floor(y), math.floor(z), round(yaw / 15), round(pitch / 15))
+        return zlib.crc32(repr((where, sorted(self._counts.items()))).encode())
+
+    def novelty(self) -> int:
+        return self._novelty
+
+    def distance(self, target: str) -> float | None:
+        return next((seen.distance for seen in self._seen if seen.name == target), None)
+
+    # ---- what the policy, the code and the operator see ---------------------------------------------
+    def observe(self) -> NDArray[np.float32]:
+        moment = Moment(
+            self._reply, self._seen, self._memory, self._made.target, self.steps, self.task.horizon, self._origin,
+            self._previous,
+        )  # fmt: skip
+        values: list[float] = []
+        for name in self._features:
+            if name == "mineclip":
+                assert self._embedding is not None
+                values.extend(self._embedding.vector().tolist())
+            else:
+                values.extend(rows.ROWS[name](moment))
+        return np.asarray(values, dtype=np.float32)
+
+    def pixels(self) -> NDArray[np.uint8]:
+        """Raises `MineDojoError` unless the env was made with pixels."""
+        if not self._pixels:
+            raise MineDojoError("order", "This environment was made without pixels.")
+        height, width = self._settings.image_size
+        return np.frombuffer(self._reply["rgb"], np.uint8).reshape(height, width, 3)
+
+    def mask(self) -> NDArray[np.bool_]:
+        """All 12 + 3: none of the policy's own actions needs a slot or an ingredient."""
+        return np.ones(15, dtype=np.bool_)
+
+    def view(self, whole: bool) -> bytes:
+        """Always whole: a view of Minecraft is about 3 kB with its memories."""
+        reply = self._reply
+        x, y, z, yaw, pitch, biome, light = reply["place"][:7]
+        equip, place, _, craft = (np.unpackbits(np.frombuffer(mask, np.uint8)) for mask in reply["masks"])
+        now = {seen.name for seen in self._seen}
+        return json.dumps({
+            "step": self.steps, "time_left": max(0, self.task.horizon - self.steps),
+            "health": reply["life"][0], "food": reply["life"][1], "armor": reply["life"][2],
+            "oxygen": reply["life"][3], "x": round(x, 3), "y": round(y, 3), "z": round(z, 3),
+            "yaw": round(yaw, 2), "pitch": round(pitch, 2), "biome": biome, "light": light,
+            "slots": [entry[:3] for entry in reply["inventory"]], "holding": reply["equipment"][0],
+            "near_table": bool(reply["near"][0]), "near_furnace": bool(reply["near"][1]),
+            "sights": [self._sight(seen, 0) for seen in self._seen],
+            "memories": [self._sight(s, self.steps - at) for name, (s, at) in self._memory.items() if name not in now],
+            "voxels": [rows.block_name(name) for name in reply["voxels"]],
+            "craftable": [CRAFT_ITEMS[i] for i in np.flatnonzero(craft[:244])],
+            "equippable": np.flatnonzero(equip[:36]).tolist(), "placeable": np.flatnonzero(place[:36]).tolist(),
+            "refused": reply["refused"],
+        }, separators=(",", ":")).encode()  # fmt: skip
+
+    def _sight(self, seen: Seen, age: int) -> list[Any]:
+        turn, tilt, distance = bearing(self._reply["place"], seen.x, seen.y, seen.z)
+        return [seen.name, seen.is_animal, round(seen.distance if age == 0 else distance, 2), round(turn, 1),
+                round(tilt, 1), age]  # fmt: skip
+
+    def frame(self) -> bytes:
+        """A small JPEG of the game's own frame; empty when the game has just been lost."""
+        if self._bridge is None:
+            return b""
+        reply = self._bridge.ask("jpeg", self._settings.step_timeout, width=FRAME_WIDTH, quality=FRAME_QUALITY)
+        return bytes(reply["jpeg"])
+
+    def save(self) -> bytes:
+        raise MineDojoError("order", "Minecraft's state cannot be saved exactly; this world is not restorable.")
+
+    def restore(self, state: bytes) -> None:
+        raise MineDojoError("order", "Minecraft's state cannot be restored; this world is not restorable.")
+
+
+@contextmanager
+def closing(env: MineDojoEnv) -> Iterator[MineDojoEnv]:
+    """The env, closed however the block ends."""
+    try:
+        yield env
+    finally:
+        env.close()

@@ -1,0 +1,152 @@
+"""The policy's observation: named features of one moment, each a short row of floats."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from rlgpt.training.worlds.minedojo.host_side import FUNCTIONS
+from rlgpt.training.worlds.minedojo.sense import Seen, bearing, block_name
+from rlgpt.training.worlds.protocol import Feature
+
+BLOCKS = (
+    "other", "air", "grass", "dirt", "log", "leaves", "stone", "cobblestone", "sand", "gravel", "water", "lava",
+    "planks", "crafting_table", "furnace", "coal_ore", "iron_ore", "gold_ore", "diamond_ore", "redstone_ore",
+    "tallgrass", "tall_grass", "flower", "snow", "ice", "clay", "bedrock",
+)  # fmt: skip
+"""The 27 categories of a voxel; every other block is `other`."""
+_BLOCK = {name: index for index, name in enumerate(BLOCKS)}
+ITEMS = (
+    "log", "planks", "stick", "crafting_table", "wooden_pickaxe", "cobblestone", "stone_pickaxe", "furnace", "coal",
+    "iron_ore", "iron_ingot", "iron_pickaxe", "diamond", "bucket", "milk_bucket", "shears", "wool", "bed", "beef",
+    "mutton", "dirt", "torch", "diamond_sword", "cooked_beef",
+)  # fmt: skip
+TARGETS = (
+    "cow", "sheep", "pig", "chicken", "zombie", "skeleton", "spider", "creeper", "item", "log", "stone", "coal_ore",
+    "iron_ore", "diamond_ore", "crafting_table", "furnace", "water",
+)  # fmt: skip
+FAR = 50.0
+MOVES = 13
+BIOMES = 168
+
+
+@dataclass
+class Moment:
+    """Everything a feature may read. `reply` is the child's, see child.py."""
+
+    reply: Mapping[str, Any]
+    seen: list[Seen]
+    memory: Mapping[str, tuple[Seen, int]]
+    """Name -> where it was last seen, and at which step."""
+    target: str
+    step: int
+    horizon: int
+    origin: tuple[float, float, float]
+    """Where the episode began."""
+    previous: int
+    """Category of the last command, see `command_category`."""
+
+
+def command_category(command: tuple[int, ...]) -> int:
+    """Movement (a head-0 primitive, or 12 for any other) times 8 plus function."""
+    movement = _MOVEMENT.get(command[:5], MOVES - 1)
+    return movement * len(FUNCTIONS) + command[5]
+
+
+def _primitive(index: int, value: int) -> tuple[int, ...]:
+    base = [0, 0, 0, 12, 12]
+    base[index] = value
+    return tuple(base)
+
+
+PRIMITIVE_VECTORS: tuple[tuple[int, ...], ...] = (
+    (0, 0, 0, 12, 12), _primitive(0, 1), _primitive(0, 2), _primitive(1, 1), _primitive(1, 2),
+    _primitive(2, 1), _primitive(2, 2), _primitive(2, 3), _primitive(3, 10), _primitive(3, 14),
+    _primitive(4, 10), _primitive(4, 14),
+)  # fmt: skip
+"""First five entries of the native action for each of the 12 actions of head 0."""
+_MOVEMENT = {vector: index for index, vector in enumerate(PRIMITIVE_VECTORS)}
+
+
+def _compass(m: Moment) -> list[float]:
+    yaw, pitch = (math.radians(m.reply["place"][i]) for i in (3, 4))
+    return [math.sin(yaw), math.cos(yaw), math.sin(pitch), math.cos(pitch)]
+
+
+def _gps(m: Moment) -> list[float]:
+    return [_clip((m.reply["place"][i] - m.origin[i]) / 100.0) for i in range(3)]
+
+
+def _voxels(m: Moment) -> list[float]:
+    return [float(_BLOCK.get(block_name(name), 0)) for name in m.reply["voxels"]]
+
+
+def _sight(m: Moment, name: str) -> list[float]:
+    """Seen now, known at all, nearness, sin and cos of the turn, tilt."""
+    now = next((s for s in m.seen if s.name == name), None)
+    known = now or (m.memory[name][0] if name in m.memory else None)
+    if known is None:
+        return [0.0] * 6
+    turn, tilt, distance = bearing(m.reply["place"], known.x, known.y, known.z)
+    angle = math.radians(turn)
+    return [float(now is not None), 1.0, 1.0 / (1.0 + distance / 4.0), math.sin(angle), math.cos(angle), _clip(tilt / 90)]
+
+
+def _target(m: Moment) -> list[float]:
+    """`_sight` of the task's target, its distance / 50, and whether it is in reach of the crosshair."""
+    row = _sight(m, m.target)
+    if not row[1]:
+        return [*row, 1.0, 0.0]
+    distance = 4.0 * (1.0 / row[2] - 1.0)
+    aimed = row[0] and distance < 4.0 and row[4] > 0.97 and abs(row[5]) < 0.2
+    return [*row, min(1.0, distance / FAR), float(bool(aimed))]
+
+
+def _all_sights(m: Moment) -> list[float]:
+    return [value for name in TARGETS for value in _sight(m, name)]
+
+
+def _vitals(m: Moment) -> list[float]:
+    life, food, armor, oxygen = m.reply["life"][:4]
+    return [life / 20, food / 20, armor / 20, max(0.0, oxygen) / 300, m.reply["place"][6] / 15]
+
+
+def _inventory(m: Moment) -> list[float]:
+    counts: dict[str, int] = {}
+    for _, name, count, _ in m.reply["inventory"]:
+        counts[name] = counts.get(name, 0) + count
+    return [min(1.0, math.log2(1 + counts.get(name, 0)) / 6) for name in ITEMS]
+
+
+def _nearby(m: Moment) -> list[float]:
+    return [float(flag) for flag in m.reply["near"]]
+
+
+def _clip(value: float) -> float:
+    return max(-1.0, min(1.0, value))
+
+
+_ROWS: tuple[tuple[Feature, Callable[[Moment], list[float]]], ...] = (
+    (Feature("compass", 4, "sine and cosine of yaw and pitch", -1.0), _compass),
+    (Feature("gps", 3, "x, y, z since the episode's start, in units of 100 blocks", -1.0), _gps),
+    (Feature("voxels", 27, "kinds of the 3x3x3 blocks around the feet", 0, len(BLOCKS), len(BLOCKS)), _voxels),
+    (Feature("biome", 1, "biome id", 0, BIOMES, BIOMES), lambda m: [float(max(0, min(BIOMES - 1, m.reply["place"][5])))]),
+    (Feature("previous_action", 1, "the last command: movement x function", 0, MOVES * 8, MOVES * 8),
+     lambda m: [float(m.previous)]),
+    (Feature("target", 8, "the task's target by lidar: seen, known, nearness, sine and cosine of the turn, tilt, "
+             "distance, aimed at", -1.0), _target),
+    (Feature("sights", 6 * len(TARGETS), "the same six values for each named target of the world", -1.0), _all_sights),
+    (Feature("vitals", 5, "health, food, armour, oxygen, light"), _vitals),
+    (Feature("inventory", len(ITEMS), "logarithm of the count of each of 24 items"), _inventory),
+    (Feature("nearby", 2, "crafting table, furnace in reach"), _nearby),
+    (Feature("time_left", 1, "share of the task's time limit that is left"),
+     lambda m: [max(0.0, 1.0 - m.step / m.horizon)]),
+)  # fmt: skip
+
+FEATURES: Mapping[str, Feature] = {feature.name: feature for feature, _ in _ROWS}
+ROWS: Mapping[str, Callable[[Moment], list[float]]] = {feature.name: row for feature, row in _ROWS}
+DEFAULT = ("compass", "gps", "voxels", "biome", "previous_action", "target", "vitals", "inventory", "time_left")
+"""The paper's compass, gps, voxels, biome and previous action; the target, since the distance reward needs it to be
+observed; and the time left, since our limit is terminal."""

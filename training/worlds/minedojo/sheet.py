@@ -1,0 +1,80 @@
+"""The world sheet: what the agents are told about Minecraft for one task, as plain data."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from typing import Any
+
+from rlgpt.training.worlds.minedojo.features import ITEMS, TARGETS
+from rlgpt.training.worlds.minedojo.tasks import ClientTask
+from rlgpt.training.worlds.protocol import Primitive, Script
+
+VIEW_DOC = """\
+view.step, view.time_left      env steps since the start, and left (one step is 50 ms of the game)
+view.health, .food (0-20), .armor (0-20), .oxygen (0-300)
+view.x, .y, .z                 position in blocks; y is up
+view.yaw, view.pitch           degrees; yaw 0 looks along +z and grows to the right, pitch grows downwards
+view.inventory                 item -> count, e.g. view.inventory.get("log", 0)
+view.slots                     tuple of (slot, name, count); view.holding is the item in the hand, "air" if none
+view.near_table, .near_furnace True if one is close enough to craft or smelt
+view.sights                    what the lidar meets now, nearest first, one per name; each has name, is_animal,
+                               distance (blocks from the eye), turn, tilt (degrees to face it), age (0)
+view.memories                  the same for what was seen before and is not now, age env steps ago
+view.voxels                    27 block names around the feet; use block(view, ahead, up, right)
+view.craftable                 items that can be crafted or smelted now
+view.biome, view.light (0-15), view.refused (why the last command was not executed, else "")"""
+
+LIBRARY_DOC = """\
+move(way="forward", turn=0, tilt=0, jump=False, sprint=False)   way: forward, back, left, right, stay
+turn(degrees, tilt=0)          right is positive; the camera moves in bins of 15 degrees
+act(way, turn, tilt, jump, sprint, sneak, do)                   all at once; do: none, use, attack, drop
+face(sight, do="none")         turn and tilt towards a sight
+use(), attack()                one env step: `view = yield attack()`
+use(n), attack(n), repeat(command, n)                           n env steps: `view = yield from attack(n)`
+craft(item), smelt(item)       smelt takes the result, e.g. smelt("iron_ingot")
+equip(view, item), place(view, item)                            place puts a block where the eye meets a surface
+nearest(view, name), remembered(view, name)                     a sight or None
+block(view, ahead, up, right)  name of one of the 27 blocks, each coordinate -1, 0 or 1
+NOOP                           do nothing for one env step
+A command is a tuple of 8 integers (forward/back, left/right, jump/sneak/sprint, pitch bin, yaw bin, function,
+craft item, slot) and may also be yielded as such."""
+
+DANGERS = (
+    "zombies, skeletons, spiders and creepers come at night and in the dark",
+    "lava and deep falls kill",
+    "animals walk; the aim point of a sight is where the animal is now",
+    "breaking a log by hand takes 60 env steps of uninterrupted attack at the same block",
+)
+
+
+def for_task(
+    made: ClientTask, catalogue: Mapping[str, Any], primitives: Sequence[Primitive], scripts: Sequence[Script]
+) -> dict[str, Any]:
+    """Items and recipes are those that the task's milestones lead through, not all 244."""
+    recipes: Mapping[str, Any] = catalogue.get("recipes", {})
+    wanted = [name.split(" ")[-1] for name in made.task.milestones]
+    shown: dict[str, Any] = {}
+    while wanted:
+        item = wanted.pop()
+        if item in recipes and item not in shown:
+            recipe = recipes[item]
+            shown[item] = {"needs": recipe["needs"], "gives": recipe["gives"], "near": recipe["near"] or None}
+            wanted.extend(recipe["needs"])
+    items = sorted({*ITEMS, *shown, *(need for recipe in shown.values() for need in recipe["needs"])})
+    return {
+        "task": made.task.id,
+        "prompt": made.task.prompt,
+        "guidance": made.guidance,
+        "items": items,
+        "recipes": shown,
+        "targets": list(TARGETS),
+        "primitives": [asdict(primitive) for primitive in primitives],
+        "view_doc": VIEW_DOC,
+        "library_doc": LIBRARY_DOC,
+        "dangers": list(DANGERS),
+        "milestones": list(made.task.milestones),
+        "start": {slot: dict(entry) for slot, entry in made.task.start.items()},
+        "scripts": [asdict(script) for script in scripts],
+        "limits": {"horizon": made.task.horizon, "ms_per_step": 50, "camera_bin_degrees": 15},
+    }

@@ -1,0 +1,277 @@
+"""Tasks: the client's 1,572 programmatic ones, its meta tasks with arguments, and the paper's with Plan4MC's settings.
+
+A meta task is named with its arguments like a query: `harvest?target_names=log&target_quantities=8`. MineDojo has
+no time limit of its own and no death rule; the horizons here are ours unless a source is named.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from types import MappingProxyType
+from typing import Any, Literal
+from urllib.parse import parse_qsl
+
+from rlgpt.training.worlds.protocol import Task, UnknownTask
+
+Goal = Literal["client", "near_table", "near_furnace"]
+META = ("harvest", "combat", "techtree")
+SHORT, FIGHT, LONG, TECH = 200, 500, 3000, 10000
+DIAMOND = 18000
+"""Env steps of MineRL's ObtainDiamond, 15 minutes of the game."""
+SOURCES = {
+    "milk_bucket": "cow", "wool": "sheep", "beef": "cow", "leather": "cow", "mutton": "sheep", "porkchop": "pig",
+    "chicken": "chicken", "feather": "chicken", "cobblestone": "stone", "coal": "coal_ore", "diamond": "diamond_ore",
+    "redstone": "redstone_ore", "planks": "log", "stick": "log", "crafting_table": "log", "bed": "sheep",
+    "wooden_pickaxe": "log", "stone_pickaxe": "stone", "furnace": "stone", "iron_ingot": "iron_ore",
+    "rotten_flesh": "zombie", "bone": "skeleton", "string": "spider", "gunpowder": "creeper", "egg": "chicken",
+}  # fmt: skip
+"""What one looks for to get an item, where it is not the item's own block."""
+
+
+@dataclass(frozen=True)
+class ClientTask:
+    """A task and how the client makes it."""
+
+    task: Task
+    client_id: str
+    arguments: Mapping[str, Any] = field(default_factory=dict)
+    goal: Goal = "client"
+    target: str = ""
+    """What the agent looks for first: the default argument of the distance reward and of the `target` feature."""
+    guidance: str = ""
+
+
+def _paper(
+    name: str, prompt: str, biome: str, horizon: int, item: str, chain: tuple[str, ...],
+    start: Mapping[str, Mapping[str, Any]] | None = None, goal: Goal = "client", animals: bool = False,
+    sub_tasks: tuple[str, ...] = (),
+) -> ClientTask:  # fmt: skip
+    """One of the paper's tasks; biome, start and horizon are Plan4MC's."""
+    arguments: dict[str, Any] = {"specified_biome": biome}
+    if goal == "client":
+        arguments |= {"target_names": item, "target_quantities": 1}
+    else:
+        arguments |= {"generate_world_type": "specified_biome", "fast_reset": True}
+    if start:
+        arguments["initial_inventory"] = start
+    if animals:
+        arguments |= {
+            "initial_mobs": ["cow"] * 3 + ["sheep"] * 3,
+            "initial_mob_spawn_range_low": [-30, 1, -30],
+            "initial_mob_spawn_range_high": [30, 1, 30],
+        }
+    task = Task(name, prompt, horizon, chain, long_horizon=True, sub_tasks=sub_tasks, start=start or {})
+    return ClientTask(
+        task, "harvest" if goal == "client" else "open-ended", arguments, goal, SOURCES.get(chain[0], chain[0])
+    )
+
+
+def _harvest(item: str, count: int = 1) -> str:
+    return f"harvest?target_names={item}&target_quantities={count}"
+
+
+_TABLE = {"mainhand": {"name": "crafting_table"}}
+_WOOD = ("log", "planks", "stick")
+
+PAPER: Mapping[str, ClientTask] = MappingProxyType({
+    made.task.id: made
+    for made in (
+        _paper("paper_stick", "Craft a stick.", "plains", 3000, "stick", _WOOD,
+               sub_tasks=(_harvest("log"), _harvest("planks"), _harvest("stick"))),
+        _paper("paper_crafting_table_nearby", "Place a crafting table nearby.", "plains", 3000, "crafting_table",
+               ("log", "planks", "crafting_table", "near_table"), goal="near_table",
+               sub_tasks=(_harvest("log"), _harvest("planks", 4), _harvest("crafting_table"))),
+        _paper("paper_wooden_pickaxe", "Craft a wooden pickaxe.", "forest", 3000, "wooden_pickaxe",
+               (*_WOOD, "crafting_table", "near_table", "wooden_pickaxe"),
+               sub_tasks=(_harvest("log", 3), _harvest("planks", 9), _harvest("stick", 2),
+                          _harvest("crafting_table"), _harvest("wooden_pickaxe"))),
+        _paper("paper_furnace_nearby", "Place a furnace nearby.", "extreme_hills", 5000, "furnace",
+               (*_WOOD[1:], "crafting_table", "near_table", "wooden_pickaxe", "cobblestone", "furnace",
+                "near_furnace"),
+               {"mainhand": {"name": "log", "quantity": 10}}, goal="near_furnace",
+               sub_tasks=(_harvest("planks", 9), _harvest("stick", 2), _harvest("crafting_table"),
+                          _harvest("wooden_pickaxe"), _harvest("cobblestone", 8), _harvest("furnace"))),
+        _paper("paper_stone_pickaxe", "Craft a stone pickaxe.", "forest_hills", 10000, "stone_pickaxe",
+               ("cobblestone", *_WOOD, "crafting_table", "near_table", "stone_pickaxe"),
+               {"mainhand": {"name": "wooden_pickaxe"}},
+               sub_tasks=(_harvest("cobblestone", 3), _harvest("log", 3), _harvest("planks", 4),
+                          _harvest("stick", 2), _harvest("crafting_table"), _harvest("stone_pickaxe"))),
+        _paper("paper_milk", "Obtain milk from a cow.", "plains", 3000, "milk_bucket",
+               ("near_table", "bucket", "milk_bucket"),
+               {**_TABLE, "1": {"name": "iron_ingot", "quantity": 3}}, animals=True,
+               sub_tasks=(_harvest("bucket"), _harvest("milk_bucket"))),
+        _paper("paper_wool", "Shear a sheep.", "plains", 3000, "wool", ("shears", "wool"),
+               {**_TABLE, "1": {"name": "iron_ingot", "quantity": 2}}, animals=True,
+               sub_tasks=(_harvest("shears"), _harvest("wool"))),
+        _paper("paper_beef", "Hunt a cow for beef.", "plains", 3000, "beef", ("beef",),
+               {"mainhand": {"name": "diamond_sword"}}, animals=True),
+        _paper("paper_mutton", "Hunt a sheep for mutton.", "plains", 3000, "mutton", ("mutton",),
+               {"mainhand": {"name": "diamond_sword"}}, animals=True),
+        _paper("paper_bed", "Craft a bed.", "plains", 10000, "bed",
+               ("wool", "log", "planks", "near_table", "bed"),
+               {**_TABLE, "1": {"name": "shears"}}, animals=True,
+               sub_tasks=(_harvest("wool", 3), _harvest("log"), _harvest("planks", 3), _harvest("bed"))),
+        _paper("obtain_diamond", "Obtain a diamond, starting with nothing.", "plains", DIAMOND, "diamond",
+               ("log", "planks", "stick", "crafting_table", "wooden_pickaxe", "cobblestone", "stone_pickaxe",
+                "furnace", "iron_ore", "coal", "iron_ingot", "iron_pickaxe", "diamond"),
+               sub_tasks=(_harvest("log", 6), _harvest("planks", 13), _harvest("stick", 6),
+                          _harvest("crafting_table"), _harvest("wooden_pickaxe"), _harvest("cobblestone", 11),
+                          _harvest("stone_pickaxe"), _harvest("iron_ore", 3), _harvest("furnace"),
+                          _harvest("iron_ingot", 3), _harvest("iron_pickaxe"), _harvest("diamond"))),
+    )
+})  # fmt: skip
+"""The paper's ten tasks and ObtainDiamond."""
+
+STARTERS: Mapping[str, tuple[str, str]] = MappingProxyType({
+    "harvest_milk_with_empty_bucket_and_cow": ("Obtain milk from a cow with an empty bucket and a cow nearby.",
+                                               "milk_bucket"),
+    "harvest_wool_with_shears_and_sheep": ("Shear a sheep with shears and a sheep nearby.", "wool"),
+    "harvest_1_log_forest": ("Obtain a log in a forest.", "log"),
+})  # fmt: skip
+"""Client tasks that are listed even before the client is installed, because the paper's short runs are these."""
+
+
+def horizon_of(task: str, spec: Mapping[str, Any]) -> int:
+    """Our time limit of a client task. 200 for the paper's milk and wool settings."""
+    kind = str(spec.get("__cls__", "harvest"))
+    if kind == "combat":
+        return FIGHT
+    if kind != "harvest":
+        return TECH
+    if spec.get("initial_mobs") and spec.get("initial_inventory"):
+        return SHORT
+    quantity = spec.get("target_quantities", 1)
+    easy = SOURCES.get(str(spec.get("target_names")), "") in ("", "cow", "sheep", "pig", "chicken")
+    return FIGHT if easy and quantity == 1 else LONG
+
+
+def _first(value: Any) -> str:
+    return str(value[0] if isinstance(value, list) else value)
+
+
+def goal_name(spec: Mapping[str, Any]) -> str:
+    """The milestone that is the client's own success test."""
+    kind = str(spec.get("__cls__", "harvest"))
+    if kind == "combat":
+        return f"kill {_first(spec['target_names'])}"
+    if kind == "techtree":
+        return f"use {spec.get('tech_item') or spec.get('tech')}"
+    if kind != "harvest":
+        return "success"
+    quantity, item = spec.get("target_quantities", 1), _first(spec["target_names"])
+    return item if quantity == 1 else f"{quantity} {item}"
+
+
+def from_client(task: str, entry: Mapping[str, Any], chain: tuple[str, ...] = ()) -> ClientTask:
+    """A programmatic task from its entry in the client's list."""
+    spec = entry["spec"]
+    goal = goal_name(spec)
+    kind = str(spec.get("__cls__", "harvest"))
+    item = _first(spec["target_names"]) if kind in ("harvest", "combat") else str(spec.get("tech_item") or "")
+    steps = tuple(name for name in chain if name != goal) + (goal,)
+    if kind == "combat":
+        target = item
+    else:
+        target = SOURCES.get(item) or SOURCES.get(steps[0], steps[0])
+    prompt = str(entry["prompt"]).strip()
+    made = Task(
+        task, prompt[:1].upper() + prompt[1:].rstrip(".") + ".", horizon_of(task, spec), steps,
+        kind="survive" if kind == "survival" else "goal", long_horizon=len(steps) > 2,
+        start=spec.get("initial_inventory", {}),
+    )  # fmt: skip
+    return ClientTask(made, task, {}, target=target, guidance=str(entry["guidance"]))
+
+
+def parse_meta(task: str) -> ClientTask:
+    """A meta task with arguments. Raises `UnknownTask` with the sentence."""
+    kind, _, query = task.partition("?")
+    arguments: dict[str, Any] = {}
+    for name, text in parse_qsl(query):
+        values = [int(v) if v.lstrip("-").isdigit() else {"true": True, "false": False}.get(v, v) for v in text.split(",")]
+        arguments[name] = values if len(values) > 1 else values[0]
+    needed = ("tech_item",) if kind == "techtree" else ("target_names", "target_quantities")
+    if kind == "techtree" and "tech" in arguments:
+        needed = ()
+    missing = [name for name in needed if name not in arguments]
+    if missing:
+        raise UnknownTask(f"{task!r} needs {' and '.join(missing)}, such as {_harvest('log', 8)!r}.")
+    horizon = arguments.pop("horizon", None)
+    spec = {"__cls__": kind, **arguments}
+    what = goal_name(spec)
+    words = what.replace("_", " ")
+    made = from_client(task, {"spec": spec, "guidance": "", "prompt": words if kind == "combat" else f"obtain {words}"})
+    if horizon is not None:
+        made = replace(made, task=replace(made.task, horizon=int(horizon)))
+    return replace(made, client_id=kind, arguments=arguments)
+
+
+class TaskList(Mapping[str, Task]):
+    """Every task of the world by id. The client's own are there once it was installed and asked.
+
+    Iteration gives the paper's tasks, then the client's; meta tasks with arguments can be looked up, not listed.
+    """
+
+    def __init__(self, catalogue: Mapping[str, Any]) -> None:
+        self.catalogue = catalogue
+        self._made: dict[str, ClientTask] = dict(PAPER)
+
+    @cached_property
+    def ids(self) -> tuple[str, ...]:
+        known: Mapping[str, Any] = self.catalogue.get("tasks", {})
+        return (*PAPER, *STARTERS, *(task for task in known if task not in STARTERS))
+
+    def client_task(self, task: str) -> ClientTask:
+        """Raises `UnknownTask`."""
+        if task not in self._made:
+            self._made[task] = self._make(task)
+        return self._made[task]
+
+    def _make(self, task: str) -> ClientTask:
+        known: Mapping[str, Any] = self.catalogue.get("tasks", {})
+        if task in known:
+            return from_client(task, known[task], self._chain(known[task]["spec"]))
+        if task in STARTERS:
+            prompt, item = STARTERS[task]
+            mobs = ["cow"] if item in SOURCES else []
+            spec = {"target_names": item, "initial_mobs": mobs, "initial_inventory": mobs}
+            return from_client(task, {"spec": spec, "prompt": prompt, "guidance": ""})
+        if task.partition("?")[0] in META:
+            return parse_meta(task)
+        hint = "" if known else " (the client's own list appears after `rlgpt minedojo install`)"
+        raise UnknownTask(f"MineDojo has no task called {task!r}{hint}.")
+
+    def _chain(self, spec: Mapping[str, Any]) -> tuple[str, ...]:
+        """What has to be made on the way to a crafted item, raw things first, from the client's recipes."""
+        recipes: Mapping[str, Any] = self.catalogue.get("recipes", {})
+        item = str(spec.get("tech_item") or "") or (_first(spec["target_names"]) if spec.get("__cls__") == "harvest" else "")
+        owned = {str(entry["name"]) for entry in spec.get("initial_inventory", {}).values()}
+        chain: list[str] = []
+
+        def visit(name: str, depth: int) -> None:
+            if name in chain or name in owned or depth > 6:
+                return
+            recipe = recipes.get(name)
+            if recipe is not None and name not in SOURCES or name in _CRAFTED:
+                for need in (recipe or {"needs": {}})["needs"]:
+                    visit(need, depth + 1)
+                if recipe is not None and recipe["near"]:
+                    visit(recipe["near"], depth + 1)
+            chain.append(name)
+
+        if item in recipes:
+            visit(item, 0)
+        return tuple(chain)
+
+    def __getitem__(self, task: str) -> Task:
+        return self.client_task(task).task
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.ids)
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+
+_CRAFTED = ("planks", "stick", "crafting_table", "wooden_pickaxe", "stone_pickaxe", "furnace", "iron_ingot", "bed")

@@ -1,0 +1,111 @@
+"""MineDojo as a `World`: tasks, the paper's [12, 3] heads, features, script book, world sheet."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from functools import cached_property
+from typing import Any
+
+from rlgpt.training.worlds.minedojo import catalogue, features, mineclip, scripts, sheet
+from rlgpt.training.worlds.minedojo.env import Event, MineDojoEnv
+from rlgpt.training.worlds.minedojo.launching import PortPool
+from rlgpt.training.worlds.minedojo.processes import records_in, sweep
+from rlgpt.training.worlds.minedojo.settings import Settings, folder, from_environment
+from rlgpt.training.worlds.minedojo.tasks import TaskList
+from rlgpt.training.worlds.protocol import Command, Feature, Primitive, Script, Task
+
+log = logging.getLogger(__name__)
+PRIMITIVES = (
+    Primitive("none", "Stand still."),
+    Primitive("forward", "Walk forward, 0.2 blocks a step."),
+    Primitive("back", "Walk back."),
+    Primitive("left", "Step to the left."),
+    Primitive("right", "Step to the right."),
+    Primitive("jump", "Jump."),
+    Primitive("sneak", "Sneak."),
+    Primitive("sprint", "Hold sprint."),
+    Primitive("look_up", "Look 30 degrees further up."),
+    Primitive("look_down", "Look 30 degrees further down."),
+    Primitive("turn_left", "Turn 30 degrees to the left."),
+    Primitive("turn_right", "Turn 30 degrees to the right."),
+)
+FUNCTION_OF_HEAD = (0, 1, 3)
+"""Head 1: nothing, use, attack, as the native function."""
+
+
+def log_event(event: Event) -> None:
+    """Where no session listens: to the worker's log."""
+    level = logging.WARNING if event.kind in ("fault", "restart") else logging.INFO
+    log.log(level, "%s: %s", event.kind, event.sentence)
+
+
+class MineDojoWorld:
+    """See `protocol.World`. `report` receives an `Event` for each process, fault, restart and remake."""
+
+    name = "minedojo"
+    version = f"minedojo-{catalogue.CLIENT}+1"
+    heads = (12, 3)
+    primitives = PRIMITIVES
+    targets = features.TARGETS
+    command_size = 8
+    host_module = "rlgpt.training.worlds.minedojo.host_side"
+    frame_format = "jpeg"
+    restorable = False
+
+    def __init__(self, settings: Settings | None = None, report: Callable[[Event], None] = log_event) -> None:
+        self.settings = settings or from_environment()
+        self.report = report
+        self._ports = PortPool(self.settings.port_list)
+        self._swept = False
+        height, width = self.settings.image_size
+        self.pixel_shape: tuple[int, int, int] | None = (height, width, 3)
+        self.default_features = features.DEFAULT
+
+    @cached_property
+    def tasks(self) -> Mapping[str, Task]:
+        """The paper's tasks always; the client's own once it is installed (asked once, then kept on disk)."""
+        return self._tasks
+
+    @cached_property
+    def _tasks(self) -> TaskList:
+        return TaskList(catalogue.known(self.settings))
+
+    @cached_property
+    def features(self) -> Mapping[str, Feature]:
+        offered = dict(features.FEATURES)
+        if not mineclip.available():
+            offered["mineclip"] = Feature("mineclip", mineclip.SIZE, "MineCLIP's embedding of the frame", -10.0, 10.0)
+        return offered
+
+    def command(self, action: Sequence[int]) -> Command:
+        return (*features.PRIMITIVE_VECTORS[action[0]], FUNCTION_OF_HEAD[action[1]], 0, 0)
+
+    def make(self, task: str, *, features: Sequence[str] | None = None, pixels: bool = False) -> MineDojoEnv:
+        """An env whose game starts at the first reset. Raises `UnknownTask`, `MineDojoError`."""
+        made = self._tasks.client_task(task)
+        if not self._swept:
+            self._swept = True
+            for record in sweep(records_in(folder() / "runs")):
+                self.report(Event("process", f"Ended what an earlier session had left of process {record.pid}."))
+        chosen = self.default_features if features is None else tuple(features)
+        unknown = [name for name in chosen if name not in self.features]
+        if unknown:
+            raise KeyError(f"MineDojo has no feature called {', '.join(unknown)}.")
+        clip = mineclip.Embedding(made.task.prompt) if "mineclip" in chosen else None
+        settings = replace(self.settings, image="160x256") if clip is not None else self.settings
+        return MineDojoEnv(
+            made, settings, chosen, pixels or clip is not None, self._ports, lambda event: self.report(event), clip
+        )
+
+    def scripts(self, task: str) -> tuple[Script, ...]:
+        return scripts.for_task(self._tasks.client_task(task), self._tasks.catalogue.get("recipes", {}))
+
+    def sheet(self, task: str) -> dict[str, Any]:
+        return sheet.for_task(self._tasks.client_task(task), self._tasks.catalogue, PRIMITIVES, self.scripts(task))
+
+
+def make_world() -> MineDojoWorld:
+    """The world with the settings of the environment. Raises `BadSetting`."""
+    return MineDojoWorld()
