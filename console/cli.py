@@ -1,0 +1,55 @@
+"""The command `rlgpt`. Without a word it opens the console at once; anything else is a command.
+
+All errors of the command line end here: a sentence on standard error (with --json also {"error": ...} on
+standard output) and an exit code from `commands/failure.py`.
+"""
+
+from __future__ import annotations
+
+import sys
+
+
+def main() -> None:
+    sys.exit(_run(sys.argv[1:]))
+
+
+def _run(words: list[str]) -> int:
+    from rlgpt.console.commands.failure import Exit, Failure
+    from rlgpt.store import errors
+
+    codes: dict[type[errors.StoreError], Exit] = {
+        errors.NoSession: Exit.NOT_FOUND,
+        errors.BadPlace: Exit.UNAVAILABLE,
+        errors.BadSchema: Exit.UNAVAILABLE,
+        errors.DiskFull: Exit.UNAVAILABLE,
+        errors.BadBundle: Exit.USAGE,
+        errors.BadCommand: Exit.USAGE,
+    }
+    try:
+        if not words:
+            from rlgpt.console.commands.open import open_console
+
+            return open_console()
+        from rlgpt.console.commands.tree import run
+
+        return run(words)
+    except Failure as error:
+        return _refuse(str(error), error.code, words)
+    except errors.StoreError as error:
+        return _refuse(str(error), codes.get(type(error), Exit.REFUSED), words)
+    except KeyboardInterrupt:
+        return Exit.INTERRUPTED
+    except BrokenPipeError:
+        sys.stderr.close()
+        return Exit.OK
+
+
+def _refuse(sentence: str, code: int, words: list[str]) -> int:
+    from rlgpt.console.sanitise import clean
+
+    if "--json" in words:
+        import json
+
+        print(json.dumps({"error": sentence, "exit_code": int(code)}), flush=True)
+    print(f"rlgpt: {clean(sentence)}", file=sys.stderr, flush=True)
+    return int(code)

@@ -1,0 +1,38 @@
+"""Exit codes, and the one exception that the command line shows as a sentence."""
+
+from __future__ import annotations
+
+from enum import IntEnum
+
+
+class Exit(IntEnum):
+    """Documented in the README; the numbers are a contract."""
+
+    OK = 0
+    ERROR = 1
+    """Something unexpected; the traceback is shown."""
+    USAGE = 2
+    """A word, flag, task, world or value that does not exist."""
+    NOT_FOUND = 3
+    """Nothing, or more than one thing, answers to that id or name."""
+    REFUSED = 4
+    """Understood and not done: another worker, a stale revision, a session in the wrong state."""
+    UNAVAILABLE = 5
+    """This machine lacks something: a key, space, permission, a program, a newer rlgpt."""
+    FAILED = 6
+    """The session ended as failed."""
+    STOPPED = 7
+    """The session was stopped before its end."""
+    BUDGET = 8
+    """The session ended because a budget was reached."""
+    DIFFERENT = 9
+    """A check ran to its end and found something wrong."""
+    INTERRUPTED = 130
+
+
+class Failure(Exception):
+    """One clear sentence for the operator, and the exit code."""
+
+    def __init__(self, sentence: str, code: Exit = Exit.REFUSED) -> None:
+        super().__init__(sentence)
+        self.code = code

@@ -1,0 +1,80 @@
+"""Following a session without a console: lines for people, or one JSON object per event, until it ends."""
+
+from __future__ import annotations
+
+import time
+
+from rlgpt.console.commands import output
+from rlgpt.console.commands.failure import Exit, Failure
+from rlgpt.console.commands.progress import Progress
+from rlgpt.store.folder import SessionFolder
+from rlgpt.store.history import History, fold
+from rlgpt.store.lease import Lease
+from rlgpt.store.reader import Reader
+
+EVERY = 0.2
+"""Seconds between looks."""
+START_PATIENCE = 20.0
+"""Seconds that a new session's worker may take to hold the session."""
+
+
+def follow(session: SessionFolder, *, json: bool = False, quiet: bool = False, after: int = 0) -> Exit:
+    """Wait for the end; returns the exit code that tells it. Ctrl-C leaves the session running."""
+    history, progress = History(), Progress()
+    began, seen_alive = time.monotonic(), False
+    if not json and not quiet:
+        hint = f"Ctrl-C leaves it running, `rlgpt stop {session.id}` ends it"
+        output.say(f"session {session.id} ({session.name}); {hint}")
+    with Reader(session) as reader:
+        try:
+            while True:
+                alive = Lease.held(session.path)
+                seen_alive = seen_alive or alive
+                _take_new(reader, history, progress, json=json, quiet=quiet, after=after)
+                if history.status == "ended":
+                    break
+                if not alive and (seen_alive or time.monotonic() - began > START_PATIENCE):
+                    raise Failure(_death(session, history), Exit.FAILED)
+                time.sleep(EVERY)
+        except KeyboardInterrupt:
+            if not json:
+                output.note(f"the session goes on; `rlgpt attach {session.id}` opens it")
+            raise
+    if json:
+        output.record({"id": session.id, "status": history.result, "reason": history.reason})
+    else:
+        output.say(f"{session.id} {history.result}: {history.reason}")
+    return code_of(history)
+
+
+def code_of(history: History) -> Exit:
+    """The exit code of an ended session."""
+    if history.result in ("failed", "stopped"):
+        return Exit.FAILED if history.result == "failed" else Exit.STOPPED
+    return Exit.BUDGET if history.result == "finished" and "budget" in history.reason else Exit.OK
+
+
+def _take_new(
+    reader: Reader, history: History, progress: Progress, *, json: bool, quiet: bool, after: int
+) -> None:
+    while rows := reader.changes_since(history.seq, 1000, without=("frame", "episode")):
+        for table, row in rows:
+            fold(history, table, row)
+            if quiet or row["seq"] <= after:
+                continue
+            if json:
+                if table == "event":
+                    output.record({k: row[k] for k in ("seq", "at", "active", "kind", "payload")})
+            elif sentence := progress.sentence(history, table, row):
+                output.say(f"{_clock(row['active'])}  {sentence}")
+
+
+def _clock(active: float) -> str:
+    whole = int(active)
+    return f"{whole // 3600}:{whole // 60 % 60:02d}:{whole % 60:02d}"
+
+
+def _death(session: SessionFolder, history: History) -> str:
+    words = session.log.read_text(errors="replace").strip().splitlines() if session.log.exists() else []
+    last = f"; its last words: {words[-1]}" if words else ""
+    return f"the worker of {session.id} died in seq {history.seq}{last}; `rlgpt resume {session.id}` goes on"

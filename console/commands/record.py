@@ -1,0 +1,216 @@
+"""A session as one JSON document: what `show --json` prints (docs/json.md). Pure: from the fold only."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from rlgpt.console.view.numbers import wilson
+from rlgpt.store.history import Attempt, EvaluationState, History, IterationState, PlanState, VerdictState
+
+_TASK_PLAN = ("revision", "author", "sub_tasks", "reason")
+
+
+def whole(h: History) -> dict[str, Any]:
+    best = h.incumbent
+    return {
+        **summary(h),
+        "world_version": h.session.get("world_version"),
+        "settings": h.session.get("settings", {}),
+        "versions": h.session.get("versions", {}),
+        "task_plans": [{key: plan[key] for key in _TASK_PLAN} for plan in h.task_plans],
+        "plan": _plan(h, h.plan) if h.plan else None,
+        "pending_plan": _plan(h, h.pending_plan) if h.pending_plan else None,
+        "iterations": [_iteration(h, iteration) for iteration in h.iterations],
+        "incumbent": {"sub_task": best.sub_task, "iteration": best.number} if best else None,
+        "test": _split(best, "test") if best else None,
+        "overrides": [
+            {k: getattr(c, k) for k in ("id", "kind", "payload", "author", "revision", "state", "reason")}
+            for c in h.commands.values()
+        ],
+        "nondeterministic": h.nondeterministic,
+        "skills_kept": h.skills_kept,
+    }
+
+
+def summary(h: History) -> dict[str, Any]:
+    """One row of `sessions --json`, and the head of `show --json`."""
+    session = h.session
+    last = h.iteration
+    successes, episodes = h.pooled(h.incumbent, "dev", "full") if h.incumbent else (0, 0)
+    return {
+        "id": session.get("session_id"),
+        "name": session.get("name"),
+        "task": session.get("task"),
+        "world": session.get("world"),
+        "llm": session.get("settings", {}).get("llm", {}).get("kind"),
+        "seed": session.get("settings", {}).get("seed"),
+        "parent": {"id": session.get("parent_id"), "seq": session.get("parent_seq")}
+        if session.get("parent_id")
+        else None,
+        "status": h.result if h.status == "ended" else h.status,
+        "reason": h.reason,
+        "phase": h.phase.get("name"),
+        "waiting_for": h.waiting_for or None,
+        "revision": h.revision,
+        "iteration": last.number if last else None,
+        "env_steps": h.spent.env_steps,
+        "dev": _rate(successes, episodes) if episodes else None,
+        "cost": {
+            "usd": None if h.spent.unknown_price else round(h.spent.cost, 6),
+            "known_usd": round(h.spent.cost, 6),
+            "tokens": h.spent.tokens,
+            "calls": h.spent.calls,
+        },
+        "started_at": h.started_at,
+        "last_at": h.at,
+        "active_seconds": h.active,
+        "incarnation": h.incarnation,
+        "seq": h.seq,
+    }
+
+
+def _iteration(h: History, iteration: IterationState) -> dict[str, Any]:
+    last = h.plans[iteration.plans[-1]] if iteration.plans else None
+    attempts = [
+        a for a in h.attempts if (a.sub_task, a.iteration) == (iteration.sub_task, iteration.number)
+    ]
+    return {
+        "sub_task": iteration.sub_task,
+        "iteration": iteration.number,
+        "plan": _plan(h, last) if last else None,
+        "revisions": iteration.plans,
+        "attempts": [_attempt(a) for a in attempts],
+        "configuration": dict(iteration.config.config) if iteration.config else None,
+        "training": [_training(h, run) for run in iteration.runs],
+        "evaluation": [
+            _split(iteration, split) for split in dict.fromkeys(e.split for e in iteration.evaluations)
+        ],
+        "verdict": _verdict(iteration.verdict),
+    }
+
+
+def _plan(h: History, plan: PlanState) -> dict[str, Any]:
+    return {
+        "revision": plan.revision,
+        "author": plan.author,
+        "executor": plan.executor,
+        "status": plan.status,
+        "rationale": plan.rationale,
+        "attempted": dict(plan.attempted),
+        "sub_actions": [
+            {
+                "name": item.name,
+                "mode": item.mode,
+                "reason": item.reason,
+                "pinned": item.pinned,
+                "goal": item.goal,
+                "done_when": item.done_when,
+                "max_steps": item.max_steps,
+                "author": item.author,
+                "accepted_version": attempt.version if (attempt := h.accepted(item)) else None,
+            }
+            for item in plan.items
+        ],
+    }
+
+
+def _attempt(attempt: Attempt) -> dict[str, Any]:
+    trial = attempt.trial
+    refusal = "" if attempt.admitted else str(attempt.admission.get("message", ""))
+    return {
+        "sub_action": attempt.sub_action,
+        "version": attempt.version,
+        "attempt": attempt.attempt,
+        "author": attempt.author,
+        "source_hash": attempt.source_hash,
+        "admitted": attempt.admitted,
+        "error": (trial.error if trial else "") or refusal or None,
+        "measured": {
+            "outcome": trial.outcome,
+            "successes": trial.successes,
+            "episodes": trial.episodes,
+            "prefixes": trial.prefixes,
+            "env_steps": trial.env_steps,
+        }
+        if trial
+        else None,
+        "verdict": _verdict(attempt.verdict),
+    }
+
+
+def _training(h: History, number: int) -> dict[str, Any]:
+    run = h.runs[number]
+    return {
+        "run": number,
+        "revision": run.revision,
+        "state": run.state,
+        "reason": run.reason,
+        "env_steps": run.env_steps,
+        "env_steps_planned": run.env_steps_planned,
+        "decisions": run.decisions,
+        "updates": run.updates,
+        "warm": run.warm_from is not None,
+        "warm_from": run.warm_from,
+        "options": [slot.get("name") for slot in run.slots],
+        "device": run.device,
+    }
+
+
+def _split(iteration: IterationState, split: str) -> dict[str, Any] | None:
+    """All variants of the policy evaluated last on this split; None if it was not evaluated."""
+    every = [e for e in iteration.evaluations if e.split == split]
+    full = [e for e in every if e.variant == "full"]
+    if not full:
+        return None
+    key = (full[-1].revision, full[-1].run)
+    same = [e for e in every if (e.revision, e.run) == key]
+    variants = dict.fromkeys(e.variant for e in same if e.variant != "full")
+    mine = [e for e in same if e.variant == "full"]
+    return {
+        "split": split,
+        "revision": full[-1].revision,
+        "policy": full[-1].policy,
+        **_pool(mine),
+        "options_off": None,
+        "primitives_off": None,
+        **{variant: _pool([e for e in same if e.variant == variant]) for variant in variants},
+        "funnel": _sum(e.funnel for e in mine),
+        "option_usage": _sum(e.option_usage for e in mine),
+    }
+
+
+def _pool(parts: list[EvaluationState]) -> dict[str, Any]:
+    successes, episodes = sum(e.successes for e in parts), sum(e.episodes for e in parts)
+    weighted = sum(e.return_mean * e.episodes for e in parts), sum(e.length_mean * e.episodes for e in parts)
+    return {
+        **_rate(successes, episodes),
+        "return_mean": weighted[0] / episodes if episodes else None,
+        "length_mean": weighted[1] / episodes if episodes else None,
+        "dead_loops": sum(e.dead_loops for e in parts),
+    }
+
+
+def _rate(successes: int, episodes: int) -> dict[str, Any]:
+    low, high = wilson(successes, episodes)
+    return {
+        "successes": successes,
+        "episodes": episodes,
+        "rate": successes / episodes if episodes else None,
+        "ci95": [round(low, 4), round(high, 4)],
+    }
+
+
+def _sum(parts: Iterable[Any]) -> dict[str, int]:
+    total: dict[str, int] = {}
+    for part in parts:
+        for name, number in part.items():
+            total[name] = total.get(name, 0) + number
+    return total
+
+
+def _verdict(verdict: VerdictState | None) -> dict[str, Any] | None:
+    if verdict is None:
+        return None
+    keys = ("author", "success", "confidence", "cause", "advice_slow", "advice_fast", "measured", "better")
+    return {key: getattr(verdict, key) for key in keys}

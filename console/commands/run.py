@@ -1,0 +1,143 @@
+"""`run` and `demo`: make a session, start its worker, and stay with it in one of three ways."""
+
+from __future__ import annotations
+
+import sys
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from rlgpt.console.commands import children, output
+from rlgpt.console.commands.failure import Exit, Failure
+from rlgpt.console.commands.follow import follow
+from rlgpt.console.commands.open import open_console
+from rlgpt.console.commands.words import Json
+from rlgpt.store import folder as folders
+from rlgpt.store.lease import Lease
+
+DEMO_NAME = "demo"
+DEMO = {"task": "defeat_skeleton", "name": DEMO_NAME, "llm": {"kind": "rules"}, "skills": "none"}
+"""A task on which the shipped script alone fails more often than not, so there is something to learn."""
+
+Role = StrEnum("Role", ["planner", "slow", "fast", "critic"])
+Tree = dict[str, Any]
+
+
+def register(app: typer.Typer) -> None:
+    app.command()(run)
+    app.command()(demo)
+
+
+def run(
+    task: Annotated[str, typer.Argument(help="A task of the world; `rlgpt tasks` lists them.")],
+    world: Annotated[str | None, typer.Option(help="crafter, or any world that is installed.")] = None,
+    name: Annotated[str | None, typer.Option(help="How to call the session.")] = None,
+    llm: Annotated[
+        str | None, typer.Option(help="rules (the rule-based model), openai, or replay:ID of a past session.")
+    ] = None,
+    model: Annotated[
+        list[str] | None, typer.Option(help="A model, or ROLE=MODEL (planner, slow, fast, critic).")
+    ] = None,
+    base_url: Annotated[str | None, typer.Option(help="Any server that speaks Chat Completions.")] = None,
+    iterations: Annotated[int | None, typer.Option(help="Refinements after iteration 0.")] = None,
+    env_steps: Annotated[int | None, typer.Option(help="Budget of env steps (trials and training).")] = None,
+    max_cost: Annotated[float | None, typer.Option(help="Budget for language models in USD.")] = None,
+    max_tokens: Annotated[int | None, typer.Option(help="Budget of language-model tokens.")] = None,
+    max_hours: Annotated[float | None, typer.Option(help="Budget of active hours.")] = None,
+    seed: Annotated[int | None, typer.Option(help="Seed of everything in the session.")] = None,
+    device: Annotated[str | None, typer.Option(help="auto, cpu or cuda.")] = None,
+    observation: Annotated[str | None, typer.Option(help="symbolic or pixels.")] = None,
+    skills: Annotated[str | None, typer.Option(help="none, all, or the hash of a snapshot.")] = None,
+    critic: Annotated[str | None, typer.Option(help="model, human or none.")] = None,
+    host_mode: Annotated[str | None, typer.Option(help="locked, wasm, process or trusted.")] = None,
+    review: Annotated[bool, typer.Option("--review", help="Every plan waits for your approval.")] = False,
+    headless: Annotated[bool, typer.Option("--headless", help="Progress lines until the end.")] = False,
+    detach: Annotated[bool, typer.Option("--detach", help="Return at once; the session goes on.")] = False,
+    json: Json = False,
+) -> None:
+    """Start a session on TASK and open the console on it."""
+    if headless and detach:
+        raise Failure("--headless waits for the session and --detach does not: choose one.", Exit.USAGE)
+    flags = {
+        "task": task,
+        "world": world,
+        "name": name,
+        "seed": seed,
+        "device": device,
+        "observation": observation,
+        "skills": skills,
+        "critic": critic,
+        "host_mode": host_mode,
+        "review": review or None,
+        "llm": {"kind": _kind(llm), "base_url": base_url, **_models(model or [])},
+        "loop": {"iterations": iterations},
+        "budget": {"env_steps": env_steps, "cost": max_cost, "tokens": max_tokens, "hours": max_hours},
+    }
+    session = start(flags)
+    if detach:
+        _say_started(session, json)
+    elif headless or json or not interactive():
+        raise typer.Exit(follow(session, json=json))
+    else:
+        raise typer.Exit(open_console(session))
+
+
+def demo(
+    headless: Annotated[bool, typer.Option("--headless", help="Progress lines until the end.")] = False,
+    json: Json = False,
+) -> None:
+    """Open the console on a live session of the embedded world with the rule-based model.
+
+    Attaches to the demo session that is running, if one is; without a terminal it prints progress lines.
+    """
+    running = [s for s in folders.sessions() if Lease.held(s.path) and s.name.startswith(DEMO_NAME)]
+    session = running[-1] if running else start(DEMO | {"seed": len(folders.sessions())})
+    if headless or json or not interactive():
+        raise typer.Exit(follow(session, json=json))
+    raise typer.Exit(open_console(session))
+
+
+def start(flags: Tree) -> folders.SessionFolder:
+    """Make a session from a tree of settings (None: not given) and start its worker."""
+    made = children.ask("training.tool", "create", given=_given(flags))
+    session = folders.SessionFolder(Path(made["folder"]))
+    children.start_worker(session.path)
+    return session
+
+
+def interactive() -> bool:
+    return sys.stdin.isatty() and sys.stdout.isatty()
+
+
+def _say_started(session: folders.SessionFolder, json: bool) -> None:
+    if json:
+        output.document({"id": session.id, "name": session.name, "status": "started"})
+    else:
+        output.say(f"{session.id} ({session.name}) started; `rlgpt attach {session.id}` opens it")
+
+
+def _given(tree: Tree) -> Tree:
+    """Without what was not given, so that files and the environment have their say."""
+    inner = {key: _given(value) if isinstance(value, dict) else value for key, value in tree.items()}
+    return {key: value for key, value in inner.items() if value is not None and value != {}}
+
+
+def _kind(llm: str | None) -> str | None:
+    """`replay:` names its session in full, whatever prefix was typed."""
+    if llm is None or not llm.startswith("replay:"):
+        return llm
+    return f"replay:{folders.find(llm.removeprefix('replay:')).id}"
+
+
+def _models(words: list[str]) -> Tree:
+    """`M` for every role, `ROLE=M` for one; a model's own name may hold `=`."""
+    tree: Tree = {"roles": {}}
+    for word in words:
+        role, equals, name = word.partition("=")
+        if equals and role in Role.__members__:
+            tree["roles"][role] = {"model": name}
+        else:
+            tree["model"] = word
+    return tree

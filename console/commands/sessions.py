@@ -1,0 +1,153 @@
+"""Looking at sessions: `sessions`, `show`, `logs`, `attach`, `replay`, `wait`."""
+
+from __future__ import annotations
+
+import time
+from typing import Annotated, Any
+
+import typer
+
+from rlgpt.console.commands import output, record, tell
+from rlgpt.console.commands.follow import follow
+from rlgpt.console.commands.open import open_console
+from rlgpt.console.commands.words import Json, Session
+from rlgpt.console.view.numbers import count, day_time, money, rate
+from rlgpt.store.errors import NoSession, StoreError
+from rlgpt.store.folder import SessionFolder, find
+from rlgpt.store.folder import sessions as all_sessions
+from rlgpt.store.lease import Lease
+from rlgpt.store.reader import Reader
+
+TITLES = (
+    "id", "name", "task", "model", "status", "iteration", "success (dev)", "env steps", "cost", "started",
+)  # fmt: skip
+LEVELS = ("debug", "info", "warning", "error")
+
+
+def register(app: typer.Typer) -> None:
+    for command in (sessions, show, attach, replay, wait, logs):
+        app.command()(command)
+
+
+def sessions(json: Json = False) -> None:
+    """List the sessions of this store, newest last."""
+    found = [_summary(session) for session in all_sessions()]
+    if json:
+        output.document({"sessions": found})
+        return
+    if not found:
+        output.say("no session yet; `rlgpt run TASK` starts one, `rlgpt tasks` lists what there is to do")
+        return
+    output.table(TITLES, [_row(summary) for summary in found])
+
+
+def show(session: Session, json: Json = False) -> None:
+    """Everything about one session: plan, attempts, training, evaluations and verdicts of every iteration."""
+    folder = find(session)
+    with Reader(folder) as reader:
+        history = reader.history_at()
+        whole = record.whole(history) | {"worker_alive": reader.alive()}
+        if reader.notice:
+            output.note(reader.notice)
+    if json:
+        output.document(whole)
+        return
+    for line in tell.lines(whole):
+        output.say(line)
+
+
+def attach(
+    session: Annotated[str, typer.Argument(metavar="[ID]", help="The newest running one if left out.")] = "",
+    read_only: Annotated[bool, typer.Option("--read-only", help="Look, send nothing.")] = False,
+) -> None:
+    """Open the console on a session; `q` leaves it running."""
+    raise typer.Exit(open_console(find(session) if session else _newest(), read_only=read_only))
+
+
+def replay(session: Session) -> None:
+    """Open a past session in the console at its beginning."""
+    raise typer.Exit(open_console(find(session), replay=True))
+
+
+def wait(session: Session, json: Json = False) -> None:
+    """Wait for the end of a session, silently; the exit code tells how it ended."""
+    raise typer.Exit(follow(find(session), json=json, quiet=True))
+
+
+def logs(
+    session: Session,
+    forever: Annotated[bool, typer.Option("-f", "--follow", help="Go on until the session ends.")] = False,
+    level: Annotated[str, typer.Option(help="debug, info, warning or error: this and worse.")] = "debug",
+    worker: Annotated[bool, typer.Option("--worker", help="What its processes printed, instead.")] = False,
+    json: Json = False,
+) -> None:
+    """Print the log of a session."""
+    if level not in LEVELS:
+        raise typer.BadParameter(f"there is no level {level!r}; there are {', '.join(LEVELS)}.")
+    folder = find(session)
+    if worker:
+        for line in folder.log.read_text(errors="replace").splitlines() if folder.log.exists() else []:
+            output.say(line)
+        return
+    shown = LEVELS[LEVELS.index(level) :]
+    with Reader(folder) as reader:
+        seq = 0
+        while True:
+            last = not forever or _ended(reader)
+            while rows := reader.changes_since(seq, without=("frame", "episode", "metric")):
+                seq = rows[-1][1]["seq"]
+                for table, row in rows:
+                    if table == "log" and row["level"] in shown:
+                        _print_log(row, json)
+            if last:
+                return
+            time.sleep(0.2)
+
+
+def _ended(reader: Reader) -> bool:
+    """No more rows will come by themselves: said by the last event, or no worker has the session."""
+    last = reader.rows("event", newest_first=True, limit=1, columns=("seq", "kind"))
+    return bool(last and last[0]["kind"] == "ended") or not reader.alive()
+
+
+def _print_log(row: dict[str, Any], json: bool) -> None:
+    if json:
+        output.record({k: row[k] for k in ("seq", "at", "active", "level", "event", "fields")})
+    else:
+        fields = " ".join(f"{key}={value}" for key, value in row["fields"].items())
+        output.say(f"{day_time(row['at'])}  {row['level']:<7}  {row['event']} {fields}")
+
+
+def _newest() -> SessionFolder:
+    running = [session for session in all_sessions() if Lease.held(session.path)]
+    if not running:
+        raise NoSession("no session is running; `rlgpt sessions` lists those there are")
+    return running[-1]
+
+
+def _summary(session: SessionFolder) -> dict[str, Any]:
+    try:
+        with Reader(session) as reader:
+            alive = reader.alive()
+            return record.summary(reader.history_at()) | {"worker_alive": alive, "error": None}
+    except StoreError as error:
+        return {"id": session.id, "error": str(error)}
+
+
+def _row(s: dict[str, Any]) -> tuple[object, ...]:
+    if s["error"]:
+        return (s["id"], "", "", "", s["error"], "", "", "", "", "")
+    dead = not s["worker_alive"] and s["status"] in ("created", "running", "waiting", "paused")
+    dev = s["dev"]
+    return (
+        s["id"],
+        s["name"],
+        s["task"],
+        "rule-based model" if s["llm"] == "rules" else s["llm"],
+        "dead" if dead else s["status"],
+        s["iteration"],
+        rate(dev["successes"], dev["episodes"]) if dev else "",
+        count(s["env_steps"]),
+        money(s["cost"]["known_usd"], s["cost"]["usd"] is None),
+        day_time(s["started_at"]),
+    )

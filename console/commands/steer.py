@@ -1,0 +1,275 @@
+"""Stepping in: every action of an operator on a running session, as a command in its inbox."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import sys
+import time
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from rlgpt.console.commands import children, output
+from rlgpt.console.commands.failure import Exit, Failure
+from rlgpt.console.commands.words import Json, Revision, Session
+from rlgpt.store import inbox
+from rlgpt.store.epilogue import append_event
+from rlgpt.store.folder import SessionFolder, find
+from rlgpt.store.folder import sessions as all_sessions
+from rlgpt.store.lease import Lease, owner
+from rlgpt.store.reader import Reader
+
+PATIENCE = 10.0
+"""Seconds to wait for a command's fate before saying that it is queued."""
+FINAL = ("applied", "refused", "expired")
+Apply = Annotated[str, typer.Option("--apply", help="now: ends the PPO run in progress; next: waits for it.")]
+Text = Annotated[str, typer.Argument(help="What to say, word for word.")]
+
+
+def register(app: typer.Typer) -> None:
+    for command in (pause, resume, stop, approve, reject, override, edit, advise, verdict, budget):
+        app.command()(command)
+    app.command("stop-training")(stop_training)
+
+
+def pause(session: Session, json: Json = False) -> None:
+    """Pause a session at its next safe point."""
+    _command(session, "pause", {}, json)
+
+
+def resume(
+    session: Annotated[str, typer.Argument(metavar="[ID]")] = "",
+    everything: Annotated[bool, typer.Option("--all", help="Every session whose worker died.")] = False,
+    json: Json = False,
+) -> None:
+    """Go on with a paused session, or start the worker of a dead one again."""
+    if bool(session) == everything:
+        raise Failure("say which session to resume, or --all for every one that died.", Exit.USAGE)
+    if not everything:
+        folder = find(session)
+        if Lease.held(folder.path):
+            _command(session, "resume", {}, json)
+            return
+        _restart(folder)
+        resumed = [folder]
+    else:
+        resumed = [folder for folder in all_sessions() if _is_dead(folder)]
+        for folder in resumed:
+            children.start_worker(folder.path)
+    if json:
+        output.document({"resumed": [folder.id for folder in resumed]})
+    else:
+        output.say("resumed " + (", ".join(folder.id for folder in resumed) or "nothing: no session is dead"))
+
+
+def stop(
+    session: Session,
+    now: Annotated[bool, typer.Option("--now", help="End its processes at once, whatever they do.")] = False,
+    json: Json = False,
+) -> None:
+    """Stop a session after what it is doing; everything is kept."""
+    folder = find(session)
+    if not Lease.held(folder.path):
+        raise Failure(f"session {folder.id} is not running.", Exit.REFUSED)
+    if now:
+        _kill(folder)
+        if json:
+            output.document({"session": folder.id, "kind": "stop", "state": "applied", "reason": "killed"})
+        else:
+            output.say(f"the processes of {folder.id} are gone; `rlgpt resume {folder.id}` goes on")
+        return
+    _command(session, "stop", {}, json, until_end=True)
+
+
+def approve(session: Session, revision: Revision, json: Json = False) -> None:
+    """Let the plan that waits for approval come into force."""
+    _command(session, "approve", {}, json, revision)
+
+
+def reject(session: Session, revision: Revision, text: Text = "", json: Json = False) -> None:
+    """Send the plan that waits back to the slow agent, with a reason."""
+    _command(session, "reject", {"text": text}, json, revision)
+
+
+def override(
+    session: Session,
+    revision: Revision,
+    sub_action: Annotated[str | None, typer.Option(help="The sub-action to change.")] = None,
+    mode: Annotated[str | None, typer.Option(help="code or rl.")] = None,
+    pin: Annotated[bool | None, typer.Option("--pin/--unpin", help="Keep it against the model.")] = None,
+    rename: Annotated[str | None, typer.Option(help="Its new name.")] = None,
+    goal: Annotated[str | None, typer.Option(help="Its new goal.")] = None,
+    done_when: Annotated[str | None, typer.Option(help="An expression over start and view.")] = None,
+    max_steps: Annotated[int | None, typer.Option(help="Env steps a trial may spend on it.")] = None,
+    position: Annotated[int | None, typer.Option(min=0, help="Move it there, from 0.")] = None,
+    remove: Annotated[bool, typer.Option("--remove", help="Take it out of the plan.")] = False,
+    add: Annotated[bool, typer.Option("--add", help="Add it; needs mode, goal and done-when.")] = False,
+    executor: Annotated[str | None, typer.Option(help="sequence or policy.")] = None,
+    apply: Apply = "now",
+    json: Json = False,
+) -> None:
+    """Change the plan: a sub-action's mode, goal, place or pin, or the executor."""
+    fields = {"mode": mode, "goal": goal, "done_when": done_when, "max_steps": max_steps, "rename": rename}
+    edits = _edits(sub_action, {k: v for k, v in fields.items() if v is not None}, add=add, remove=remove)
+    if sub_action and position is not None and not add:
+        edits.append({"op": "move", "name": sub_action, "position": position})
+    if sub_action and position is not None and add:
+        edits[0]["position"] = position
+    if sub_action and pin is not None:
+        edits.append({"op": "pin" if pin else "unpin", "name": rename or sub_action})
+    if executor is not None:
+        edits.append({"op": "executor", "value": executor})
+    if not edits:
+        raise Failure("say what to change, for example --sub-action NAME --mode rl.", Exit.USAGE)
+    _command(session, "override", {"edits": edits, "apply": apply}, json, revision)
+
+
+def edit(
+    session: Session,
+    sub_action: Annotated[str, typer.Option(help="The sub-action whose code it is.")],
+    file: Annotated[Path, typer.Argument(help="The source; - reads standard input.")],
+    apply: Apply = "now",
+    json: Json = False,
+) -> None:
+    """Put your own source in place of a coded action; it is admitted and tried like the fast agent's."""
+    try:
+        source = sys.stdin.read() if str(file) == "-" else file.read_text()
+    except (OSError, UnicodeDecodeError) as error:
+        raise Failure(f"{file} cannot be read: {error}", Exit.USAGE) from error
+    _command(session, "edit_code", {"sub_action": sub_action, "source": source, "apply": apply}, json)
+
+
+def advise(
+    session: Session,
+    text: Text,
+    agent: Annotated[str, typer.Option(help="planner, slow, fast or critic.")] = "slow",
+    json: Json = False,
+) -> None:
+    """Write advice into the next prompt of an agent."""
+    _command(session, "advise", {"agent": agent, "text": text}, json)
+
+
+def verdict(
+    session: Session,
+    success: Annotated[bool, typer.Option("--success/--failure", help="What you saw.")],
+    cause: Annotated[str, typer.Option(help="Why, in a sentence.")],
+    sub_action: Annotated[str | None, typer.Option(help="The sub-action; the iteration if left out.")] = None,
+    advice_slow: Annotated[str, typer.Option(help="For the slow agent.")] = "",
+    advice_fast: Annotated[str, typer.Option(help="For the fast agent.")] = "",
+    json: Json = False,
+) -> None:
+    """Be the critic of a sub-action's trial or of an iteration."""
+    payload = {"success": success, "cause": cause, "advice_slow": advice_slow, "advice_fast": advice_fast}
+    _command(session, "verdict", payload | ({"sub_action": sub_action} if sub_action else {}), json)
+
+
+def budget(
+    session: Session,
+    name: Annotated[str, typer.Argument(help="env_steps, cost, tokens or hours.")],
+    value: Annotated[float, typer.Argument(help="The new limit over the whole session.")],
+    json: Json = False,
+) -> None:
+    """Change a budget of a running session."""
+    whole = int(value) if name in ("env_steps", "tokens") and value == int(value) else value
+    _command(session, "budget", {"name": name, "value": whole}, json)
+
+
+def stop_training(session: Session, json: Json = False) -> None:
+    """End the PPO run in progress early; what it learnt is kept and evaluated."""
+    _command(session, "stop_training", {}, json)
+
+
+def _edits(name: str | None, fields: dict[str, Any], *, add: bool, remove: bool) -> list[dict[str, Any]]:
+    if name is None:
+        if fields or add or remove:
+            raise Failure("say which sub-action with --sub-action NAME.", Exit.USAGE)
+        return []
+    if remove:
+        return [{"op": "remove", "name": name}]
+    if add:
+        return [{"op": "add", "name": name, **fields}]
+    return [{"op": "set", "name": name, **fields}] if fields else []
+
+
+def _command(
+    session: str,
+    kind: str,
+    payload: dict[str, Any],
+    json: bool,
+    revision: int | None = None,
+    *,
+    until_end: bool = False,
+) -> None:
+    """Send, wait a little for what becomes of it, and tell. Refused is a Failure with the worker's reason."""
+    folder = find(session)
+    with Reader(folder) as reader:
+        history = reader.history_at()
+        if history.status == "ended":
+            raise Failure(f"session {folder.id} has ended ({history.result}): {history.reason}")
+        if not reader.alive():
+            raise Failure(f"the worker of {folder.id} is dead; `rlgpt resume {folder.id}` starts it again.")
+        name = inbox.send(folder, kind, payload, revision)
+        state, reason = _fate(reader, name, until_end)
+    if json:
+        document = {"session": folder.id, "command": name, "kind": kind, "state": state, "reason": reason}
+        output.document(document)
+    elif state not in ("refused", "expired"):
+        what = "is waiting for the worker's next safe point" if state in ("queued", "seen") else state
+        output.say(f"{kind} {what}{': ' + reason if reason else ''}")
+    if state in ("refused", "expired"):
+        if json:
+            raise typer.Exit(Exit.REFUSED)
+        raise Failure(f"{kind} was {state}: {reason}", Exit.REFUSED)
+
+
+def _fate(reader: Reader, name: str, until_end: bool) -> tuple[str, str]:
+    """(state, reason) of a command, as far as it is known within PATIENCE."""
+    until = time.monotonic() + PATIENCE
+    state, reason = "queued", ""
+    while time.monotonic() < until:
+        history = reader.history_at()
+        if name in history.commands:
+            state, reason = history.commands[name].state, history.commands[name].reason
+        if history.status == "ended":
+            return ("applied" if state == "applied" else "expired"), reason or history.reason
+        if state in FINAL and not (until_end and state == "applied"):
+            return state, reason
+        time.sleep(0.05)
+    if until_end and state == "applied":
+        phase = reader.history_at().phase
+        reason = f"it ends when this is done: {' '.join(str(v) for v in phase.values())}"
+    return state, reason
+
+
+def _is_dead(folder: SessionFolder) -> bool:
+    if Lease.held(folder.path):
+        return False
+    with Reader(folder) as reader:
+        return reader.history_at().status != "ended"
+
+
+def _restart(folder: SessionFolder) -> None:
+    with Reader(folder) as reader:
+        history = reader.history_at()
+    if history.status == "ended" and history.result in ("succeeded", "finished"):
+        raise Failure(f"session {folder.id} has ended ({history.result}): {history.reason}")
+    children.start_worker(folder.path)
+
+
+def _kill(folder: SessionFolder) -> None:
+    """End the supervisor's process group: with it go the trainer and its hosts."""
+    who = owner(folder.path)
+    if who is None or who.pid <= 1:
+        raise Failure(f"session {folder.id} does not say which process runs it.", Exit.REFUSED)
+    if who.host != socket.gethostname():
+        raise Failure(f"session {folder.id} runs on {who.host}: stop it there.", Exit.REFUSED)
+    os.killpg(os.getpgid(who.pid), signal.SIGKILL)
+    until = time.monotonic() + PATIENCE
+    while Lease.held(folder.path) and time.monotonic() < until:
+        time.sleep(0.02)
+    reason = f"ended at once by {inbox.whoami()}"
+    with Lease.acquire(folder.path):
+        append_event(folder.path, "ended", {"status": "stopped", "reason": reason})

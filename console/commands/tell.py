@@ -1,0 +1,62 @@
+"""`show` for people: the document of `record.py` as lines. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from rlgpt.console.view.numbers import count, money, rate
+
+Part = Mapping[str, Any]
+
+
+def lines(w: Part) -> Iterator[str]:
+    yield f"{w['id']} ({w['name']}): {w['task']} in {w['world']}, seed {w['seed']}"
+    yield f"{w['status']}: {w['reason']}" if w["reason"] else str(w["status"])
+    cost = w["cost"]
+    spent = money(cost["known_usd"], cost["usd"] is None)
+    yield f"{count(w['env_steps'])} env steps, {cost['calls']} calls, {count(cost['tokens'])} tokens, {spent}"
+    for iteration in w["iterations"]:
+        yield ""
+        of = f" of sub-task {iteration['sub_task']}" if w["task_plans"] else ""
+        yield f"iteration {iteration['iteration']}{of}"
+        for line in _iteration(iteration):
+            yield "  " + line
+    if w["test"]:
+        yield ""
+        yield f"incumbent: iteration {w['incumbent']['iteration']}"
+        yield from _split(w["test"])
+
+
+def _iteration(i: Part) -> Iterator[str]:
+    if plan := i["plan"]:
+        yield f"plan revision {plan['revision']} by {plan['author']}, {plan['status']}, {plan['executor']}"
+        for item in plan["sub_actions"]:
+            pin = " (pinned)" if item["pinned"] else ""
+            yield f"  {item['mode']:<4} {item['name']}{pin}: {item['reason']}"
+    for attempt in i["attempts"]:
+        yield _attempt(attempt)
+    for run in i["training"]:
+        steps = count(run["env_steps"])
+        yield f"PPO run {run['run']} {run['state']}: {steps} env steps, {run['updates']} updates"
+    for split in i["evaluation"]:
+        yield from _split(split)
+    if verdict := i["verdict"]:
+        yield f"verdict by {verdict['author']}: {verdict['cause']}"
+
+
+def _attempt(a: Part) -> str:
+    measured = a["measured"]
+    became = "untried"
+    if measured:
+        became = f"{measured['outcome']} {measured['successes']}/{measured['episodes']}"
+    error = f", {a['error']}" if a["error"] else ""
+    return f"code {a['sub_action']} version {a['version']} by {a['author']}: {became}{error}"
+
+
+def _split(split: Part) -> Iterator[str]:
+    shown = rate(split["successes"], split["episodes"])
+    yield f"{split['split']} success {shown}, {split['dead_loops']} dead loops"
+    for variant, part in split.items():
+        if isinstance(part, dict) and "ci95" in part:
+            yield f"  {variant.replace('_', ' ')}: {rate(part['successes'], part['episodes'])}"
