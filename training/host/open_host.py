@@ -13,7 +13,7 @@ from rlgpt.training.host.client import ActionHost
 from rlgpt.training.host.engine import Engine
 from rlgpt.training.host.process import HostProcess
 from rlgpt.training.host.spawner import CHILD
-from rlgpt.training.host.wire import Writer
+from rlgpt.training.host.wire import UNLOCKED, Writer
 from rlgpt.training.worlds.protocol import World
 
 
@@ -76,9 +76,12 @@ class Spawning:
         self._spare: HostProcess | None = None
 
     def take(self) -> HostProcess:
-        """Raises HostDied if the process did not become ready."""
+        """Raises HostDied if the process did not become ready, ModeUnavailable if it could not be locked."""
         process, self._spare = self._spare or HostProcess(self._hello, self._script), None
         process.ready()
+        if UNLOCKED in process.enforced:
+            process.close()
+            raise ModeUnavailable(f"mode locked cannot be had here: {process.enforced[UNLOCKED]}")
         self._spare = HostProcess(self._hello, self._script)
         return process
 

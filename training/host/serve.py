@@ -13,10 +13,11 @@ from types import ModuleType
 
 from rlgpt.training.host import wire
 from rlgpt.training.host.engine import Engine
-from rlgpt.training.host.wire import FRAME, Reader, Writer
+from rlgpt.training.host.lockdown import ENFORCED, NotEnforced, die_with_parent, lock
+from rlgpt.training.host.wire import FRAME, UNLOCKED, Reader, Writer
 
-REQUESTS, REPLIES, PAGE = 0, 1, 3
-"""Descriptors: two pipes, and the shared page until it is mapped."""
+REQUESTS, REPLIES, ERRORS, PAGE = range(4)
+"""Descriptors: two pipes; errors are shown until the lock, and the page is shared until it is mapped."""
 
 
 def serve(parent: int) -> None:
@@ -25,7 +26,7 @@ def serve(parent: int) -> None:
     sys.unraisablehook = lambda _: None
     warnings.simplefilter("ignore")
     page = mmap.mmap(PAGE, mmap.PAGESIZE)
-    os.closerange(2, 1 << 16)
+    os.closerange(PAGE, os.sysconf("SC_OPEN_MAX"))
     buffer = bytearray(1 << 17)
     view = memoryview(buffer)
     body = _read(view)
@@ -38,13 +39,16 @@ def serve(parent: int) -> None:
         _stub_package(read.text(), [read.text() for _ in range(read.number(0, 16))])
     read.end()
     engine = Engine(_module(name, path), lanes, seed, page)
-    enforced = _lock(mode, parent)
-    out = Writer().number(len(enforced))
-    for protection, state in enforced.items():
-        out.text(protection).text(state)
+    enforced = {"language": ENFORCED, "environment": ENFORCED, "descriptors": ENFORCED}
     gc.collect()
     gc.freeze()
     gc.set_threshold(20_000, 20, 100)
+    os.close(ERRORS)
+    sys.stderr = None
+    enforced |= _lock(mode, parent)
+    out = Writer().number(len(enforced))
+    for protection, state in enforced.items():
+        out.text(protection).text(state)
     sys.setrecursionlimit(400)
     _write(sequence, wire.HELLO, out.done())
     try:
@@ -56,7 +60,13 @@ def serve(parent: int) -> None:
 
 
 def _lock(mode: str, parent: int) -> dict[str, str]:
-    return {"descriptors": "enforced", "environment": "enforced", "language": "enforced"}
+    """What the mode adds to the language; says in its stead why it could not, and the trusted side gives up."""
+    if mode != "locked":
+        return {"parent death": die_with_parent(parent), "system": f"not enforced: mode {mode} has no lock"}
+    try:
+        return lock(parent, REQUESTS, REPLIES)
+    except NotEnforced as error:
+        return {UNLOCKED: str(error)}
 
 
 def _stub_package(name: str, paths: list[str]) -> None:

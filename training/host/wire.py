@@ -53,6 +53,9 @@ KINDS = ("action", "done_when", "reward")
 OUT_OF_MEMORY = 77
 """Exit status of a host that ran into its memory limit outside any call it could blame."""
 
+UNLOCKED = "unlocked"
+"""In the reply to HELLO: why the lock that the mode promises could not be had."""
+
 
 class WireError(Exception):
     """The other side sent something that is not in the protocol."""

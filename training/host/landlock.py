@@ -1,0 +1,35 @@
+"""Landlock: this process may open no file, reach no TCP port, no abstract socket, and signal nobody outside.
+
+Constants of the kernel's <linux/landlock.h>; what a kernel does not know yet is left out and said.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from struct import pack
+
+_CREATE, _RESTRICT, _VERSION = 444, 446, 1
+_FILE_RIGHTS = {1: 13, 2: 14, 3: 15, 5: 16}
+"""ABI -> number of file system rights, from the lowest bit."""
+_TCP_SINCE, _SCOPES_SINCE = 4, 6
+_BIND_AND_CONNECT = _ABSTRACT_SOCKETS_AND_SIGNALS = 3
+
+
+def restrict() -> str:
+    """Denies everything this kernel can deny to the calling thread; returns `enforced` with the ABI, or why not."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    abi = libc.syscall(_CREATE, None, 0, _VERSION)
+    if abi < 1:
+        return f"not available: the kernel has no Landlock (errno {ctypes.get_errno()})"
+    files = (1 << max(count for since, count in _FILE_RIGHTS.items() if since <= abi)) - 1
+    attributes = pack("<Q", files)
+    if abi >= _TCP_SINCE:
+        attributes += pack("<Q", _BIND_AND_CONNECT)
+    if abi >= _SCOPES_SINCE:
+        attributes += pack("<Q", _ABSTRACT_SOCKETS_AND_SIGNALS)
+    ruleset = libc.syscall(_CREATE, attributes, len(attributes), 0)
+    if ruleset < 0:
+        return f"not available: the kernel refused the rules (errno {ctypes.get_errno()})"
+    if libc.syscall(_RESTRICT, ruleset, 0):
+        return f"not available: the kernel refused to restrict (errno {ctypes.get_errno()})"
+    return f"enforced (ABI {abi}{', no TCP rules' if abi < _TCP_SINCE else ''})"
