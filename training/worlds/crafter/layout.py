@@ -1,0 +1,106 @@
+"""Where everything of one running world lies in its arrays.
+
+`state` int64: the random stream and all scalars, at the offsets below.
+`material` uint8 [64, 64] and `occupant` int16 [64, 64], indexed [x, y] like Crafter's own maps;
+an occupant is the row of an object plus 1, 0 is nobody.
+`objects` int32 [CAPACITY, FIELDS]: live and dead objects in the order they came, the player first.
+`memory` uint8 [70, 72] and `senses` uint8: see `names`.
+"""
+
+from typing import Final
+
+from rlgpt.training.worlds.crafter import names
+
+# state
+RANDOM: Final = 0
+RANDOM_SIZE: Final = 624
+RANDOM_AT: Final = 624
+STEP: Final = 625
+HORIZON: Final = 626
+GOAL: Final = 627
+"""Achievement whose unlocking ends the episode, -1: none."""
+FACING: Final = 628
+SLEEPING: Final = 629
+LAST_HEALTH: Final = 630
+"""As the player remembers it, for waking up when hurt."""
+REWARDED_HEALTH: Final = 631
+"""As the reward of the last step saw it."""
+HUNGER2: Final = 632
+THIRST2: Final = 633
+RECOVER2: Final = 634
+"""These three count halves in Crafter, so they are doubled here."""
+FATIGUE: Final = 635
+ROWS: Final = 636
+"""Used rows of `objects`."""
+DEAD: Final = 637
+"""Dead rows among them."""
+ENTERED: Final = 638
+"""Counts entries into chunks; orders the objects of one chunk."""
+CHUNKS: Final = 639
+"""Chunks that ever held an object."""
+ENEMY_NEAR: Final = 640
+ALARM: Final = 641
+NOVELTY: Final = 642
+LEFT: Final = 643
+RIGHT: Final = 644
+TOP: Final = 645
+BOTTOM: Final = 646
+"""Bounding box of the remembered cells, in memory columns and rows, inclusive."""
+ITEM: Final = 650
+"""16 counts."""
+MOST: Final = 670
+"""16 maxima of this episode."""
+DONE_TIMES: Final = 690
+"""22 achievement counts."""
+CHUNK_ORDER: Final = 720
+"""36 chunk numbers by creation."""
+CHUNK_KNOWN: Final = 760
+POPULATION: Final = 800
+"""36 x 3 counts of zombies, skeletons and cows, valid while chunks are balanced."""
+STATE_SIZE: Final = 910
+
+# objects
+KIND: Final = 0
+X: Final = 1
+Y: Final = 2
+HEALTH: Final = 3
+TIMER: Final = 4
+"""Zombie: cooldown, skeleton: reload, plant: grown."""
+HEADING: Final = 5
+"""Of an arrow."""
+CAME: Final = 6
+"""Its ENTERED number in its present chunk."""
+FIELDS: Final = 7
+CAPACITY: Final = 12288
+"""At most 4,096 live objects, one per cell; a step adds fewer than as many again."""
+
+NOBODY: Final = 0
+PLAYER: Final = 1
+COW: Final = 2
+ZOMBIE: Final = 3
+SKELETON: Final = 4
+ARROW: Final = 5
+PLANT: Final = 6
+
+# materials
+OUTSIDE: Final = 0
+WATER: Final = 1
+GRASS: Final = 2
+STONE: Final = 3
+PATH: Final = 4
+SAND: Final = 5
+TREE: Final = 6
+LAVA: Final = 7
+COAL: Final = 8
+IRON: Final = 9
+DIAMOND: Final = 10
+TABLE: Final = 11
+FURNACE: Final = 12
+
+AREA: Final = names.AREA
+CHUNK: Final = 12
+CHUNK_ROWS: Final = 6
+"""Chunks per side; the last of each row and column is smaller."""
+ACTIVE: Final = 18
+"""Objects at this L1 distance from the player or further stand still."""
+RIPE: Final = 300

@@ -1,0 +1,131 @@
+"""One running Crafter world: its arrays, reset, step, exact save and restore."""
+
+from __future__ import annotations
+
+import math
+import struct
+from functools import cache
+
+import numpy as np
+import opensimplex
+from numpy.typing import NDArray
+
+from rlgpt.training.worlds.crafter import layout, names, senses, terrain
+from rlgpt.training.worlds.crafter.layout import FIELDS, RANDOM_AT, RANDOM_SIZE, STATE_SIZE
+
+_MAGIC = b"crafter1"
+_HEADER = struct.Struct("<8sI")
+_MAP = layout.AREA * layout.AREA
+
+
+@cache
+def daylight() -> NDArray[np.float64]:
+    """Daylight by step, as stock computes it: scalar by scalar, since arrays may round otherwise."""
+    table = np.empty(senses.LAST_STEP + 1)
+    for step in range(len(table)):
+        progress = (step / 300) % 1 + 0.3
+        table[step] = 1 - np.abs(np.cos(np.pi * progress)) ** 3
+    return table
+
+
+def world_seed(seed: int, episode: int = 1) -> int:
+    """The number stock `crafter.Env(seed=seed)` seeds its n-th episode with."""
+    return hash((seed, episode)) % (2**31 - 1)
+
+
+class Simulation:
+    """The arrays of `layout`. Deterministic in (seed, horizon, goal, actions)."""
+
+    __slots__ = ("lights", "material", "memory", "objects", "occupant", "senses", "state")
+
+    def __init__(self) -> None:
+        self.state = np.zeros(STATE_SIZE, np.int64)
+        self.material = np.zeros((layout.AREA, layout.AREA), np.uint8)
+        self.occupant = np.zeros((layout.AREA, layout.AREA), np.int16)
+        self.objects = np.zeros((layout.CAPACITY, FIELDS), np.int32)
+        self.memory = np.zeros((names.MEMORY_HEIGHT, names.MEMORY_WIDTH), np.uint8)
+        self.senses = np.zeros(senses.SENSES_SIZE, np.uint8)
+        self.lights = daylight()
+
+    def reset(self, seed: int, horizon: int, goal: int) -> None:
+        """The first episode of stock `crafter.Env(seed=seed)`. `goal`: index of an achievement or -1."""
+        state = self.state
+        state[:] = 0
+        self.occupant[:] = 0
+        self.memory[:] = 0
+        self.senses[:] = 0
+        stream = np.random.RandomState(world_seed(seed))
+        noise = opensimplex.OpenSimplex(seed=stream.randint(0, 2**31 - 1))
+        _, words, at = stream.get_state()[:3]
+        state[:RANDOM_SIZE] = words
+        state[RANDOM_AT] = at
+        state[layout.HORIZON] = horizon
+        state[layout.GOAL] = goal
+        state[layout.FACING] = names.FACINGS.index("down")
+        state[layout.ITEM : layout.ITEM + 4] = 9
+        state[layout.LAST_HEALTH] = state[layout.REWARDED_HEALTH] = 9
+        state[layout.LEFT], state[layout.TOP] = names.MEMORY_WIDTH, names.MEMORY_HEIGHT
+        self._generate(noise._perm, noise._perm_grad_index3)
+        self.look()
+
+    def _generate(self, perm: NDArray[np.int64], grad: NDArray[np.int64]) -> None:
+        logits = np.empty((layout.AREA, layout.AREA))
+        terrain.start_logits(perm, grad, logits)
+        start = 1 / (1 + np.exp(-logits))
+        terrain.generate(self.state, self.material, self.occupant, self.objects, perm, grad, start)
+
+    def step(self, action: int) -> tuple[float, bool]:
+        """Crafter's reward and whether the episode is over."""
+        reward, over = senses.advance(
+            self.state, self.material, self.occupant, self.objects, self.memory, self.senses, self.lights, action
+        )
+        return reward, over
+
+    def look(self) -> None:
+        senses.perceive(
+            self.state, self.material, self.occupant, self.objects, self.memory, self.senses, self.lights
+        )
+
+    def save(self) -> bytes:
+        rows = int(self.state[layout.ROWS])
+        parts = (self.state, self.material, self.memory, self.senses, self.objects[:rows])
+        return _HEADER.pack(_MAGIC, rows) + b"".join(part.tobytes() for part in parts)
+
+    def restore(self, saved: bytes) -> None:
+        """Raises ValueError (a sentence) for anything that `save` did not write."""
+        if len(saved) < _HEADER.size or saved[:8] != _MAGIC:
+            raise ValueError("These bytes are not a saved Crafter world of this version.")
+        rows = _HEADER.unpack_from(saved)[1]
+        shapes = (self.state, self.material, self.memory, self.senses)
+        size = _HEADER.size + sum(part.nbytes for part in shapes) + rows * FIELDS * 4
+        if not 0 < rows <= layout.CAPACITY or len(saved) != size:
+            raise ValueError("The saved Crafter world is cut short or damaged.")
+        at = _HEADER.size
+        for part in (*shapes, self.objects[:rows]):
+            count = math.prod(part.shape)
+            part[...] = np.frombuffer(saved, part.dtype, count, at).reshape(part.shape)
+            at += part.nbytes
+        self._check()
+        self.occupant[:] = 0
+        for row in range(rows):
+            if self.objects[row, layout.KIND] != layout.NOBODY:
+                self.occupant[self.objects[row, layout.X], self.objects[row, layout.Y]] = row + 1
+
+    def _check(self) -> None:
+        """Compiled code does not check its indices, so what decides them is checked here."""
+        state, rows = self.state, self.objects[: int(self.state[layout.ROWS])]
+        fine = (
+            0 < state[layout.ROWS] <= layout.CAPACITY
+            and 0 <= state[RANDOM_AT] <= RANDOM_SIZE
+            and 0 <= state[layout.STEP] <= senses.LAST_STEP
+            and -1 <= state[layout.GOAL] < len(names.ACHIEVEMENTS)
+            and 0 <= state[layout.FACING] < 4
+            and 0 <= state[layout.CHUNKS] <= layout.CHUNK_ROWS**2
+            and bool((self.material < len(names.MATERIALS)).all())
+            and bool((self.memory < len(names.MATERIALS)).all())
+            and bool(((rows[:, [layout.X, layout.Y]] >= 0) & (rows[:, [layout.X, layout.Y]] < layout.AREA)).all())
+            and rows[0, layout.KIND] == layout.PLAYER
+            and bool(((rows[:, layout.HEADING] >= 0) & (rows[:, layout.HEADING] < 4)).all())
+        )  # fmt: skip
+        if not fine:
+            raise ValueError("The saved Crafter world is damaged.")
