@@ -134,7 +134,7 @@ def create(
             seq=1,
             session_id=made.id,
             at=time.time(),
-            name=name or tree.get("name") or _free_name(str(tree["task"])),
+            name=name or tree.get("name") or _free_name(f"{tree['task']}-{tree.get('seed', 0)}"),
             task=tree["task"],
             world=tree["world"],
             world_version=world_version,
@@ -205,10 +205,12 @@ def new_id() -> str:
     return time.strftime("%y%m%d-%H%M%S-", time.gmtime()) + tail
 
 
-def _free_name(task: str) -> str:
+def _free_name(stem: str) -> str:
+    """`make-stone-pickaxe-1` for the first session with that task and seed, then `make-stone-pickaxe-1-2`."""
     taken = {_name(s) for s in sessions()}
-    stem = task.replace("_", "-")
-    return next(n for i in itertools.count(1) if (n := f"{stem}-{i}") not in taken)
+    stem = stem.replace("_", "-")
+    tails = itertools.chain([""], (f"-{n}" for n in itertools.count(2)))
+    return next(name for tail in tails if (name := stem + tail) not in taken)
 
 
 # ---- the place ----------------------------------------------------------------------------------

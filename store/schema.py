@@ -24,7 +24,7 @@ KEYS = {"text": "hash", "command": "id"}
 def statements() -> list[str]:
     """The whole schema as SQLite statements, in order."""
     dialect = sqlite.dialect()
-    models = (*tables.CONTENT, tables.Text, tables.Command)
+    models: tuple[type[SQLModel], ...] = (*tables.CONTENT, tables.Text, tables.Command)
     made = [SQLModel.metadata.tables[str(model.__tablename__)] for model in models]
     created = [str(CreateTable(table).compile(dialect=dialect)).strip() for table in made]
     indexes = [str(CreateIndex(index).compile(dialect=dialect)) for index in tables.INDEXES]

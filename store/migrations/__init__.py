@@ -19,7 +19,7 @@ from rlgpt.store.revision import REVISION
 
 
 def upgrade(base: sqlite3.Connection, path: Path, to: str = REVISION) -> None:
-    """Migrate the open database (no transaction open) up to revision `to`. Raises BadSchema; then it is as it was.
+    """Migrate the open database, no transaction open, up to `to`. Raises BadSchema; then it is as it was.
 
     Content tables refuse changes, so a revision that must touch rows drops the triggers and makes them again.
     """
