@@ -76,10 +76,7 @@ def _parse(kind: str, source: str) -> ast.Module | ast.Expression:
     try:
         source.encode("utf-8")
         tree: ast.Module | ast.Expression
-        if kind == "done_when":
-            tree = ast.parse(source.strip(), mode="eval")
-        else:
-            tree = ast.parse(source)
+        tree = ast.parse(source.strip(), mode="eval") if kind == "done_when" else ast.parse(source)
     except SyntaxError as error:
         what = "write one expression over `start` and `view`: " if kind == "done_when" else ""
         raise Refused("syntax", error.lineno or 0, f"{what}{error.msg}") from None
@@ -116,7 +113,9 @@ def _module_level(tree: ast.Module) -> bool:
             case ast.Assign(targets=[ast.Name(id=name)], value=value) if _is_literal(value):
                 if name == "ignore_alarm":
                     if not (isinstance(value, ast.Constant) and isinstance(value.value, bool)):
-                        raise Refused("ignore_alarm", node.lineno, "write `ignore_alarm = True` or leave it out")
+                        raise Refused(
+                            "ignore_alarm", node.lineno, "write `ignore_alarm = True` or leave it out"
+                        )
                     ignore_alarm = value.value
             case ast.AnnAssign(target=ast.Name(), value=ast.expr() as value) if _is_literal(value):
                 pass
@@ -125,7 +124,8 @@ def _module_level(tree: ast.Module) -> bool:
                 raise Refused(
                     "top level",
                     node.lineno,
-                    what or "outside functions only constants (numbers, texts, tuples, lists, dicts of these) "
+                    what
+                    or "outside functions only constants (numbers, texts, tuples, lists, dicts of these) "
                     "are allowed; compute inside a function",
                 )
         kept.append(node)
@@ -222,9 +222,15 @@ def _literal_value(node: ast.expr) -> object:
             pass
         case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int() as number)):
             value = -number
-    if value is None or (type(value) in (bool, str)) or (type(value) is int and abs(value) < rules.INTEGER_CAP):
+    if (
+        value is None
+        or (type(value) in (bool, str))
+        or (type(value) is int and abs(value) < rules.INTEGER_CAP)
+    ):
         return value
-    raise Refused("argument", node.lineno, "values in `Literal` are texts, whole numbers, True, False or None")
+    raise Refused(
+        "argument", node.lineno, "values in `Literal` are texts, whole numbers, True, False or None"
+    )
 
 
 def _available(available: ast.FunctionDef, entry: ast.FunctionDef) -> None:
@@ -232,7 +238,9 @@ def _available(available: ast.FunctionDef, entry: ast.FunctionDef) -> None:
     taken = [parameter.arg for parameter in _parameters(available)]
     if taken not in (["view"], allowed):
         raise Refused(
-            "signature", available.lineno, f"`available` takes (view) or the action's own ({', '.join(allowed)})"
+            "signature",
+            available.lineno,
+            f"`available` takes (view) or the action's own ({', '.join(allowed)})",
         )
     if _yields(available):
         raise Refused("yield", available.lineno, "`available` returns True or False; it must not yield")
@@ -252,7 +260,11 @@ def _strip_annotations(tree: ast.Module) -> None:
     for node in ast.walk(tree):
         if isinstance(node, ast.FunctionDef):
             node.returns = None
-            if node.body and isinstance(node.body[0], ast.Expr) and isinstance(node.body[0].value, ast.Constant):
+            if (
+                node.body
+                and isinstance(node.body[0], ast.Expr)
+                and isinstance(node.body[0].value, ast.Constant)
+            ):
                 node.body = node.body[1:] or [ast.copy_location(ast.Pass(), node.body[0])]
         elif isinstance(node, ast.arg):
             node.annotation = None
@@ -300,7 +312,8 @@ class _Walk:
                 self._attribute(attribute)
                 if not isinstance(context, ast.Load):
                     raise self.refuse(
-                        "attribute", "attributes cannot be changed; views are immutable, keep a local variable"
+                        "attribute",
+                        "attributes cannot be changed; views are immutable, keep a local variable",
                     )
             case ast.FunctionDef(name=name, decorator_list=decorators):
                 self._identifier(name)
@@ -328,7 +341,9 @@ class _Walk:
                 self._constant(value)
             case ast.FormattedValue(conversion=conversion, format_spec=spec):
                 if conversion != -1 or spec is not None:
-                    raise self.refuse("f-string", "write {value} without `!` or `:`; round numbers with round(x, 2)")
+                    raise self.refuse(
+                        "f-string", "write {value} without `!` or `:`; round numbers with round(x, 2)"
+                    )
             case ast.AugAssign(op=ast.Mod()):
                 raise self.refuse("remainder", "write `x = x % y` instead of `x %= y`")
             case ast.comprehension(is_async=is_async):

@@ -100,8 +100,8 @@ class Answer(NamedTuple):
     """The next env step of the call; None when it ended or none was asked for."""
     end: End | None
     message: str
-    """Traceback line or sentence when `end` is error, bad_yield, budget, killed or quarantined; with any `end`
-    also what a predicate, an `available` or a reward raised (it then counts as false, false, 0)."""
+    """Traceback line or sentence when `end` is error, bad_yield, budget, killed or quarantined; with any
+    `end` also what a predicate, an `available` or a reward raised (it counts as false, false, 0)."""
     action: int
     """Which action really runs (under FOLLOW_PLAN the plan item's index + 0x8000), else -1."""
     predicates: int

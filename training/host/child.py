@@ -1,4 +1,4 @@
-"""First file of a host process, run by path: makes our packages importable without their `__init__`, then serves.
+"""First file of a host process, run by path: our packages without their `__init__`, then the host itself.
 
 Arguments: pid of the parent.
 """
@@ -8,7 +8,11 @@ from pathlib import Path
 from types import ModuleType
 
 here = Path(__file__).resolve().parent
-for name, path in (("rlgpt", []), ("rlgpt.training", [str(here.parent)]), ("rlgpt.training.host", [str(here)])):
+for name, path in (
+    ("rlgpt", []),
+    ("rlgpt.training", [str(here.parent)]),
+    ("rlgpt.training.host", [str(here)]),
+):
     package = ModuleType(name)
     package.__path__ = path
     sys.modules[name] = package

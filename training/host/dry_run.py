@@ -1,4 +1,4 @@
-"""A source is run twice on recorded views before it is admitted: it must not fail, and must do the same twice."""
+"""Before it is admitted a source runs twice on recorded views: without failing, and the same both times."""
 
 from __future__ import annotations
 
@@ -18,11 +18,15 @@ COMBINATIONS = 12
 _FAILED = {ERROR: "error", BAD_YIELD: "bad yield", BUDGET: "budget"}
 
 
-def dry_run(program: Program, world: ModuleType, meter: Meter, views: Sequence[Sequence[bytes]], page: Any) -> None:
+def dry_run(
+    program: Program, world: ModuleType, meter: Meter, views: Sequence[Sequence[bytes]], page: Any
+) -> None:
     """Raises Refused with the first failure."""
     once = _record(program, world, meter, views, page)
     if once != _record(program, world, meter, views, page):
-        raise Refused("not repeatable", 0, "two runs on the same views differed; decide by `view` and `rng` only")
+        raise Refused(
+            "not repeatable", 0, "two runs on the same views differed; decide by `view` and `rng` only"
+        )
 
 
 def _record(
@@ -57,7 +61,9 @@ def _call(slot: Slot, world: ModuleType, meter: Meter, sequence: Sequence[bytes]
         outcome = lane.advance(flags, 0, step, packed)
         if outcome.end in _FAILED:
             raise Refused(
-                "dry run", _line_in(outcome.message), f"{_FAILED[outcome.end]} on a recorded view: {outcome.message}"
+                "dry run",
+                _line_in(outcome.message),
+                f"{_FAILED[outcome.end]} on a recorded view: {outcome.message}",
             )
         outcomes.append(outcome)
         if outcome.end:

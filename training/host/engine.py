@@ -139,7 +139,9 @@ class Engine:
                 lane.notes = []
             encoded = message.encode("utf-8", "replace")[: wire.TEXT_CAP] if message else b""
             code = end if command is None else 0x80
-            records.append(pack(index, code, action, len(encoded), *(command or no_command), reward, truths, mask))
+            records.append(
+                pack(index, code, action, len(encoded), *(command or no_command), reward, truths, mask)
+            )
             if encoded:
                 messages.append(encoded)
         self.page[0:8] = wire.IDLE

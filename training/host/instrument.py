@@ -1,8 +1,8 @@
 """A checked tree becomes code that counts its own work.
 
-A call to `_tick` stands at the start of every function and loop body and in every clause of a comprehension, so
-no loop written in the language runs uncounted. `_mod` and `_text` take the place of `%` and of values in
-f-strings, which would otherwise print memory addresses. The names cannot clash: sources may not use underscores.
+A call to `_tick` stands at the start of every function and loop body and in every clause of a comprehension,
+so no loop written in the language runs uncounted. `_mod` and `_text` take the place of `%` and of values in
+f-strings, which would otherwise print memory addresses. Sources may not use underscores, so nothing clashes.
 """
 
 from __future__ import annotations
@@ -20,7 +20,11 @@ def compiled(checked: Checked) -> CodeType:
     tree = checked.tree
     if isinstance(tree, ast.Expression):
         both = ast.arguments(
-            posonlyargs=[], args=[ast.arg("start"), ast.arg("view")], kwonlyargs=[], kw_defaults=[], defaults=[]
+            posonlyargs=[],
+            args=[ast.arg("start"), ast.arg("view")],
+            kwonlyargs=[],
+            kw_defaults=[],
+            defaults=[],
         )
         tree = ast.Expression(ast.copy_location(ast.Lambda(both, tree.body), tree.body))
     tree = _Instrument().visit(tree)

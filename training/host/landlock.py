@@ -16,7 +16,7 @@ _BIND_AND_CONNECT = _ABSTRACT_SOCKETS_AND_SIGNALS = 3
 
 
 def restrict() -> str:
-    """Denies everything this kernel can deny to the calling thread; returns `enforced` with the ABI, or why not."""
+    """Denies the calling thread everything this kernel can deny; says `enforced` and the ABI, or why not."""
     libc = ctypes.CDLL(None, use_errno=True)
     abi = libc.syscall(_CREATE, None, 0, _VERSION)
     if abi < 1:

@@ -1,7 +1,7 @@
 """One lane of a host: the views of one env, its open call, and what is asked about them.
 
-Every evaluation of a source goes through one of the `_run`, `_holds`, ... methods below; each names itself on the
-shared page first, refills the meter and turns whatever happens into an end code and a sentence.
+Every evaluation of a source goes through one of the `_run`, `_holds`, ... methods below; each names itself on
+the shared page first, refills the meter and turns whatever happens into an end code and a sentence.
 """
 
 from __future__ import annotations
@@ -290,7 +290,9 @@ class Lane:
 
 def _line(generator: Any) -> int:
     """Line of the innermost suspended generator."""
-    while getattr(generator, "gi_yieldfrom", None) is not None and hasattr(generator.gi_yieldfrom, "gi_frame"):
+    while getattr(generator, "gi_yieldfrom", None) is not None and hasattr(
+        generator.gi_yieldfrom, "gi_frame"
+    ):
         generator = generator.gi_yieldfrom
     frame = generator.gi_frame
     return frame.f_lineno if frame is not None else 0

@@ -10,6 +10,7 @@ import os
 import resource
 import signal
 import sys
+from pathlib import Path
 
 from rlgpt.training.host import landlock, seccomp
 from rlgpt.training.host.seccomp import NotEnforced
@@ -80,5 +81,5 @@ def _prctl(option: int, value: int) -> None:
 
 def address_space() -> int:
     """Bytes of address space in use."""
-    with open("/proc/self/statm", encoding="ascii") as file:
-        return int(file.read().split()[0]) * resource.getpagesize()
+    pages = Path("/proc/self/statm").read_text("ascii").split()[0]
+    return int(pages) * resource.getpagesize()

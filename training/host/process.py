@@ -11,7 +11,7 @@ from pathlib import Path
 
 from rlgpt.training.host import wire
 from rlgpt.training.host.spawner import CHILD, spawner
-from rlgpt.training.host.wire import FRAME, Reader, WireError
+from rlgpt.training.host.wire import FRAME, Reader
 
 CPU_SECONDS = 0.25
 """Of host CPU time for one evaluation of a source."""
@@ -24,7 +24,9 @@ _SAMPLE_MS = 40
 class HostDied(Exception):
     """The process is gone. `token` is what it was doing; `forbidden` a system call it may not make."""
 
-    def __init__(self, cause: str, token: bytes, forbidden: bool = False, out_of_memory: bool = False) -> None:
+    def __init__(
+        self, cause: str, token: bytes, forbidden: bool = False, out_of_memory: bool = False
+    ) -> None:
         super().__init__(cause)
         self.cause, self.token, self.forbidden, self.out_of_memory = cause, token, forbidden, out_of_memory
 
@@ -54,7 +56,7 @@ class HostProcess:
         return self
 
     def exchange(self, kind: int, body: bytes) -> memoryview:
-        """The reply's body, valid until the next exchange. Raises HostDied, after which the process is reaped."""
+        """The reply's body, valid until the next exchange. Raises HostDied; the process is then reaped."""
         self._sequence = (self._sequence + 1) & 0xFFFFFFFF
         self._send(kind, body)
         return self._receive(kind, CPU_SECONDS, WALL_SECONDS)

@@ -86,7 +86,8 @@ class Program:
         """Raises TypeError unless the source returns True or False."""
         if self.may_start is None:
             return True
-        takes_arguments = self.may_start.__code__.co_argcount + self.may_start.__code__.co_kwonlyargcount > 1  # type: ignore[attr-defined]
+        code = self.may_start.__code__
+        takes_arguments = code.co_argcount + code.co_kwonlyargcount > 1
         answer = self.may_start(view, **arguments) if takes_arguments else self.may_start(view)
         if answer is True or answer is False:
             return answer

@@ -1,4 +1,4 @@
-"""What generated code may be made of: an allow-list, and for what is not on it the sentence that says what to write.
+"""What generated code may be made of: an allow-list, and for the rest the sentence that says what to write.
 
 Names a world adds come from its host-side module (`LIBRARY`, and the public attributes of its classes).
 """
@@ -17,16 +17,17 @@ INTEGER_CAP = 1 << 62
 TEXT_CAP = 1_000
 
 EXPRESSIONS: tuple[type[ast.AST], ...] = (
-    ast.BoolOp, ast.NamedExpr, ast.BinOp, ast.UnaryOp, ast.Lambda, ast.IfExp, ast.Dict, ast.Set, ast.ListComp,
-    ast.SetComp, ast.DictComp, ast.GeneratorExp, ast.Compare, ast.Call, ast.JoinedStr, ast.FormattedValue,
-    ast.Constant, ast.Attribute, ast.Subscript, ast.Starred, ast.Name, ast.List, ast.Tuple, ast.Slice,
-    ast.comprehension, ast.arguments, ast.arg, ast.keyword, ast.expr_context, ast.boolop, ast.unaryop, ast.cmpop,
-    ast.Add, ast.Sub, ast.Mult, ast.Div, ast.Mod, ast.FloorDiv, ast.BitOr, ast.BitXor, ast.BitAnd, ast.RShift,
+    ast.BoolOp, ast.NamedExpr, ast.BinOp, ast.UnaryOp, ast.Lambda, ast.IfExp, ast.Dict, ast.Set,
+    ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp, ast.Compare, ast.Call, ast.JoinedStr,
+    ast.FormattedValue, ast.Constant, ast.Attribute, ast.Subscript, ast.Starred, ast.Name, ast.List,
+    ast.Tuple, ast.Slice, ast.comprehension, ast.arguments, ast.arg, ast.keyword, ast.expr_context,
+    ast.boolop, ast.unaryop, ast.cmpop, ast.Add, ast.Sub, ast.Mult, ast.Div, ast.Mod, ast.FloorDiv,
+    ast.BitOr, ast.BitXor, ast.BitAnd, ast.RShift,
 )  # fmt: skip
 STATEMENTS: tuple[type[ast.AST], ...] = (
-    ast.FunctionDef, ast.Return, ast.Delete, ast.Assign, ast.AugAssign, ast.AnnAssign, ast.For, ast.While, ast.If,
-    ast.Raise, ast.Try, ast.ExceptHandler, ast.Assert, ast.Nonlocal, ast.Expr, ast.Pass, ast.Break, ast.Continue,
-    ast.Yield, ast.YieldFrom,
+    ast.FunctionDef, ast.Return, ast.Delete, ast.Assign, ast.AugAssign, ast.AnnAssign, ast.For, ast.While,
+    ast.If, ast.Raise, ast.Try, ast.ExceptHandler, ast.Assert, ast.Nonlocal, ast.Expr, ast.Pass,
+    ast.Break, ast.Continue, ast.Yield, ast.YieldFrom,
 )  # fmt: skip
 
 INSTEAD: dict[str, str] = {
@@ -48,12 +49,14 @@ INSTEAD: dict[str, str] = {
 }
 
 BUILTINS: tuple[str, ...] = (
-    "abs", "all", "any", "bool", "dict", "divmod", "enumerate", "float", "frozenset", "int", "isinstance", "len",
-    "list", "max", "min", "next", "range", "reversed", "round", "set", "sorted", "str", "sum", "tuple", "zip",
+    "abs", "all", "any", "bool", "dict", "divmod", "enumerate", "float", "frozenset", "int", "isinstance",
+    "len", "list", "max", "min", "next", "range", "reversed", "round", "set", "sorted", "str", "sum",
+    "tuple", "zip",
 )  # fmt: skip
 EXCEPTIONS: tuple[str, ...] = (
-    "ArithmeticError", "AssertionError", "AttributeError", "Exception", "IndexError", "KeyError", "LookupError",
-    "OverflowError", "RuntimeError", "StopIteration", "TypeError", "ValueError", "ZeroDivisionError",
+    "ArithmeticError", "AssertionError", "AttributeError", "Exception", "IndexError", "KeyError",
+    "LookupError", "OverflowError", "RuntimeError", "StopIteration", "TypeError", "ValueError",
+    "ZeroDivisionError",
 )  # fmt: skip
 
 NAME_ADVICE: dict[str, str] = {
@@ -72,22 +75,27 @@ NAME_ADVICE: dict[str, str] = {
     "Literal": "`Literal` is only for the annotations of the action's arguments",
 }
 
-ATTRIBUTES: frozenset[str] = frozenset(
-    # list, tuple
-    "append clear copy count extend index insert pop remove reverse sort "
-    # dict
-    "get items keys setdefault update values "
-    # set
-    "add difference discard intersection isdisjoint issubset issuperset symmetric_difference union "
-    # str
-    "endswith find isdigit join lower lstrip partition removeprefix removesuffix replace rfind rpartition rsplit "
-    "rstrip split splitlines startswith strip title upper "
-    # int, rng
-    "bit_count bit_length choice randint random randrange shuffle".split()
-)
-FORBIDDEN_ATTRIBUTES: frozenset[str] = frozenset(
-    "format format_map mro close throw send with_traceback add_note from_bytes to_bytes encode decode translate "
-    "maketrans fromkeys obj args".split()
-)
-"""Never allowed, whatever a world's classes offer; nor are `gi_`, `cr_`, `ag_`, `f_`, `tb_`, `co_`, `func_`."""
-FORBIDDEN_PREFIXES: tuple[str, ...] = ("_", "gi_", "cr_", "ag_", "f_", "tb_", "co_", "func_")
+ATTRIBUTES = frozenset(
+    (
+        # list, tuple
+        "append", "clear", "copy", "count", "extend", "index", "insert", "pop", "remove", "reverse",
+        "sort",
+        # dict
+        "get", "items", "keys", "setdefault", "update", "values",
+        # set
+        "add", "difference", "discard", "intersection", "isdisjoint", "issubset", "issuperset",
+        "symmetric_difference", "union",
+        # str
+        "endswith", "find", "isdigit", "join", "lower", "lstrip", "partition", "removeprefix",
+        "removesuffix", "replace", "rfind", "rpartition", "rsplit", "rstrip", "split", "splitlines",
+        "startswith", "strip", "title", "upper",
+        # int, rng
+        "bit_count", "bit_length", "choice", "randint", "random", "randrange", "shuffle",
+    )
+)  # fmt: skip
+FORBIDDEN_ATTRIBUTES = frozenset((
+    "format", "format_map", "mro", "close", "throw", "send", "with_traceback", "add_note", "from_bytes",
+    "to_bytes", "encode", "decode", "translate", "maketrans", "fromkeys", "obj", "args",
+))  # fmt: skip
+"""Never allowed, whatever a world's classes offer; nor is anything with one of the prefixes."""
+FORBIDDEN_PREFIXES = ("_", "gi_", "cr_", "ag_", "f_", "tb_", "co_", "func_")

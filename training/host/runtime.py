@@ -105,7 +105,7 @@ class Rng:
 def text(value: object = "") -> str:
     """`str` without memory addresses: only of plain values."""
     if not _is_plain(value, 4):
-        raise TypeError(f"a text can be made of numbers, texts, None and tuples or lists of these, not of {_kind(value)}")
+        raise TypeError(f"a text is made of numbers, texts, None, tuples and lists, not of {_kind(value)}")
     made = str(value)
     if len(made) > TEXT_CAP:
         raise ValueError(f"texts have at most {TEXT_CAP} characters")
@@ -139,12 +139,13 @@ def bounded_range(*args: int) -> range:
     return made
 
 
-_AS_TYPE: dict[Any, type] = {text: str, bounded_range: range}
+_AS_TYPE: dict[Any, Any] = {text: str, bounded_range: range}
 
 
 def is_instance(value: object, kind: Any) -> bool:
-    kinds = kind if isinstance(kind, tuple) else (kind,)
-    return isinstance(value, tuple(_AS_TYPE.get(k, k) for k in kinds))
+    kinds: tuple[Any, ...] = kind if isinstance(kind, tuple) else (kind,)
+    real: tuple[Any, ...] = tuple([_AS_TYPE.get(each, each) for each in kinds])
+    return isinstance(value, real)
 
 
 def _builtins() -> dict[str, Any]:

@@ -1,8 +1,8 @@
 """A seccomp filter: the system calls that a computing Python needs, and death for every other one.
 
-Classic BPF over `struct seccomp_data`: offset 0 the call's number, 4 the architecture, 16 + 8 i the low half of
-argument i. The filter allows reading from the request pipe, writing to the reply pipe, and memory that cannot
-be executed; it is installed for every thread at once.
+Classic BPF over `struct seccomp_data`: offset 0 the call's number, 4 the architecture, 16 + 8 i the low half
+of argument i. The filter allows reading from the request pipe, writing to the reply pipe, and memory that
+cannot be executed; it is installed for every thread at once.
 """
 
 from __future__ import annotations
@@ -22,20 +22,20 @@ _ANY, _FD, _NO_EXEC = range(3)
 """Which argument is checked: none; the first is this descriptor; the third has no PROT_EXEC."""
 
 CALLS = (
-    "read readv write mmap mprotect munmap mremap madvise brk futex rt_sigreturn restart_syscall clock_gettime "
-    "getrusage exit exit_group"
-).split()
+    "read", "readv", "write", "mmap", "mprotect", "munmap", "mremap", "madvise", "brk", "futex",
+    "rt_sigreturn", "restart_syscall", "clock_gettime", "getrusage", "exit", "exit_group",
+)  # fmt: skip
 
 NUMBERS: dict[str, dict[str, int]] = {
     "x86_64": {
-        "read": 0, "readv": 19, "write": 1, "mmap": 9, "mprotect": 10, "munmap": 11, "mremap": 25, "madvise": 28,
-        "brk": 12, "futex": 202, "rt_sigreturn": 15, "restart_syscall": 219, "clock_gettime": 228, "getrusage": 98,
-        "exit": 60, "exit_group": 231,
+        "read": 0, "readv": 19, "write": 1, "mmap": 9, "mprotect": 10, "munmap": 11, "mremap": 25,
+        "madvise": 28, "brk": 12, "futex": 202, "rt_sigreturn": 15, "restart_syscall": 219,
+        "clock_gettime": 228, "getrusage": 98, "exit": 60, "exit_group": 231,
     },
     "aarch64": {
         "read": 63, "readv": 65, "write": 64, "mmap": 222, "mprotect": 226, "munmap": 215, "mremap": 216,
-        "madvise": 233, "brk": 214, "futex": 98, "rt_sigreturn": 139, "restart_syscall": 128, "clock_gettime": 113,
-        "getrusage": 165, "exit": 93, "exit_group": 94,
+        "madvise": 233, "brk": 214, "futex": 98, "rt_sigreturn": 139, "restart_syscall": 128,
+        "clock_gettime": 113, "getrusage": 165, "exit": 93, "exit_group": 94,
     },
 }  # fmt: skip
 AUDIT = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
@@ -50,7 +50,14 @@ def program(machine: str, requests: int, replies: int) -> bytes:
     """The filter for `machine`: an array of `struct sock_filter`."""
     numbers = NUMBERS[machine]
     kill, allow = _op(_RETURN, _KILL_PROCESS), _op(_RETURN, _ALLOW)
-    code = [_op(_LOAD, 4), _op(_EQUAL, AUDIT[machine], 1, 0), kill, _op(_LOAD, 0), _op(_AT_LEAST, _X32, 0, 1), kill]
+    code = [
+        _op(_LOAD, 4),
+        _op(_EQUAL, AUDIT[machine], 1, 0),
+        kill,
+        _op(_LOAD, 0),
+        _op(_AT_LEAST, _X32, 0, 1),
+        kill,
+    ]
     for call in CALLS:
         match call:
             case "read" | "readv" | "write":

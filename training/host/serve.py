@@ -1,4 +1,4 @@
-"""The life of a host process: locks itself down, then answers one frame after the other until its pipe ends."""
+"""The life of a host process: locks itself down, then answers frames until its pipe ends."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ from types import ModuleType
 
 from rlgpt.training.host import wire
 from rlgpt.training.host.engine import Engine
-from rlgpt.training.host.lockdown import ENFORCED, NotEnforced, die_with_parent, lock
+from rlgpt.training.host.lockdown import ENFORCED, die_with_parent, lock
+from rlgpt.training.host.seccomp import NotEnforced
 from rlgpt.training.host.wire import FRAME, UNLOCKED, Reader, Writer
 
 REQUESTS, REPLIES, ERRORS, PAGE = range(4)
@@ -60,7 +61,7 @@ def serve(parent: int) -> None:
 
 
 def _lock(mode: str, parent: int) -> dict[str, str]:
-    """What the mode adds to the language; says in its stead why it could not, and the trusted side gives up."""
+    """What the mode adds to the language, or why it could not; the trusted side then gives up."""
     if mode != "locked":
         return {"parent death": die_with_parent(parent), "system": f"not enforced: mode {mode} has no lock"}
     try:

@@ -1,6 +1,6 @@
 """Starts host processes from one thread that lives as long as the worker.
 
-A host asks the kernel to be killed with its parent; the kernel counts the *thread* that spawned it as the parent.
+A host asks the kernel to be killed with its parent; the kernel counts the *thread* that spawned it as such.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Frames between the trusted side and an action host: fixed structs, length caps, sequence numbers, no pickle.
+"""Frames between the trusted side and an action host: fixed structs, length caps, no pickle.
 
 Both sides import this file, so it is stdlib only. A frame is `FRAME` followed by its body. Bodies of the rare
 messages are written field by field (`Writer`, `Reader`); a tick is one array of `ASK` records and the views
@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from struct import Struct
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 FRAME = Struct("<III")
 """Body length, sequence number, message kind. The reply repeats sequence and kind."""
@@ -47,7 +47,8 @@ IDLE = TOKEN.pack(0, DOES_NOTHING, 0)
 FOLLOW_PLAN = 0xFFFF
 PLAN_BIT = 0x8000
 NO_ACTION = 0x7FFF
-ENDS = (None, "return", "error", "bad_yield", "budget", "killed", "quarantined")
+End = Literal["return", "error", "bad_yield", "budget", "killed", "quarantined"]
+ENDS: tuple[End | None, ...] = (None, "return", "error", "bad_yield", "budget", "killed", "quarantined")
 KINDS = ("action", "done_when", "reward")
 
 OUT_OF_MEMORY = 77
@@ -198,7 +199,7 @@ class AnswerCodec:
 
     def decode(
         self, body: bytes | memoryview, lanes: list[int], plan: int, predicates: int
-    ) -> list[tuple[int, tuple[int, ...] | None, str | None, str, int, int, int, float]]:
+    ) -> list[tuple[int, tuple[int, ...] | None, End | None, str, int, int, int, float]]:
         """(lane, command, end, message, action, predicates, available, reward) for each of `lanes`."""
         size, count = self.record.size, len(lanes)
         actions, n_ends = self.actions, len(ENDS)

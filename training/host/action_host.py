@@ -1,0 +1,522 @@
+"""The trusted side of the action host: one host that survives the death of its process.
+
+What the process knows about a lane is a function of the views it was sent since the last whole one. They are
+kept here, so after a death a fresh process is brought to the same state by sending them again; only the call
+that was running when the process died is not continued.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import NamedTuple, Protocol
+
+from rlgpt.training.host import wire
+from rlgpt.training.host.api import (
+    Action,
+    Admission,
+    Answer,
+    Ask,
+    Death,
+    End,
+    Kind,
+    Mode,
+    Programs,
+    source_hash,
+)
+from rlgpt.training.host.process import HostDied
+from rlgpt.training.host.wire import AnswerCodec, Reader, Verdict, WireError, Writer
+
+DEATHS_ALLOWED = 2
+"""Host deaths from one source after which it is not run any more."""
+UNEXPLAINED_ALLOWED = 3
+"""Deaths in one exchange with no source to blame before the host gives up."""
+MEMORY_OF_A_CALL = 32 << 20
+"""Bytes by which rebuilding one lane may grow a fresh process."""
+SOURCE_SENT = 65_536
+"""Characters of a source that are sent; longer ones are refused for their length anyway."""
+_CHUNK = 256
+"""Views replayed in one message when a lane is rebuilt."""
+_FRESH_TRIED = 3
+
+
+class HostLost(RuntimeError):
+    """The host cannot be kept alive; the sentence for the operator is the argument."""
+
+
+class NotAdmitted(ValueError):
+    """A source was loaded that this host never admitted."""
+
+
+class Transport(Protocol):
+    enforced: dict[str, str]
+
+    def exchange(self, kind: int, body: bytes) -> memoryview: ...
+
+    def close(self) -> None: ...
+
+
+class Processes(Protocol):
+    """Where transports come from."""
+
+    def take(self) -> Transport:
+        """One that is ready; raises HostDied."""
+
+    def close(self) -> None: ...
+
+
+class Seen(NamedTuple):
+    """One view a lane was sent, with the flags that changed its state."""
+
+    flags: int
+    opens: int
+    step: int
+    view: bytes
+
+
+class LaneLog:
+    """What it takes to rebuild one lane."""
+
+    __slots__ = ("is_open", "seen", "start")
+
+    def __init__(self) -> None:
+        self.start: Seen | None = None
+        self.seen: list[Seen] = []
+        """From the last whole view on."""
+        self.is_open = False
+
+    def replay(self, with_call: bool) -> list[Seen]:
+        mask = wire.REBUILD if with_call and self.is_open else wire.START | wire.WHOLE
+        views = [Seen(seen.flags & mask, seen.opens, seen.step, seen.view) for seen in self.seen]
+        if self.start is not None and not (views and views[0].flags & wire.START):
+            return [self.start, *views]
+        return views
+
+
+class Ended(NamedTuple):
+    """A call that died with its process."""
+
+    end: End
+    message: str
+    action: int
+
+
+@dataclass
+class _Losses:
+    """What a tick goes on without."""
+
+    skip: dict[int, int] = field(default_factory=dict)
+    """Lane of this tick -> flags that are not asked again."""
+    opening: set[int] = field(default_factory=set)
+    """Lanes that open another call in this tick: the old one need not be rebuilt."""
+    ended: dict[int, Ended] = field(default_factory=dict)
+    notes: dict[int, str] = field(default_factory=dict)
+    unexplained: int = 0
+
+
+class ActionHost:
+    """Implements `api.Host` over any transport."""
+
+    def __init__(self, mode: Mode, lanes: int, command_size: int, processes: Processes) -> None:
+        self.mode = mode
+        self.deaths = 0
+        self._quarantined: dict[str, str] = {}
+        self.quarantined: Mapping[str, str] = MappingProxyType(self._quarantined)
+        self._processes = processes
+        self._transport = self._replacement()
+        self.enforced: Mapping[str, str] = dict(self._transport.enforced)
+        self._command_size = command_size
+        self._codec = AnswerCodec(command_size, 0)
+        self._lanes = [LaneLog() for _ in range(lanes)]
+        self._lost: dict[int, Ended] = {}
+        self._programs = Programs()
+        self._loaded = False
+        self._admitted: dict[tuple[str, str], Admission] = {}
+        self._sources: dict[str, str] = {}
+        self._died_with: Counter[str] = Counter()
+        self._new_deaths: list[Death] = []
+
+    # Admission
+
+    def admit(self, kind: Kind, source: str, views: Sequence[Sequence[bytes]] = ()) -> Admission:
+        name = source_hash(source)
+        known = self._admitted.get((kind, name))
+        if known is not None:
+            return known
+        verdict = self._verdict(kind, name, source, views)
+        admission = Admission(
+            verdict.admitted, name, kind, verdict.name, verdict.rule, verdict.line, verdict.message,
+            verdict.arguments, verdict.has_available, verdict.ignore_alarm, verdict.tree_hash,
+        )  # fmt: skip
+        if admission.admitted:
+            self._admitted[kind, name] = admission
+            self._sources[name] = source
+        return admission
+
+    def _verdict(self, kind: Kind, name: str, source: str, views: Sequence[Sequence[bytes]]) -> Verdict:
+        if name in self.quarantined:
+            return _refusal(
+                "quarantined", f"this source is disabled: {self.quarantined[name]}; write another"
+            )
+        try:
+            source.encode()
+        except UnicodeEncodeError:
+            return _refusal("syntax", "the source has characters that are no valid text")
+        body = Writer().number(wire.KINDS.index(kind)).text(source[:SOURCE_SENT]).number(len(views))
+        for sequence in views:
+            body.number(len(sequence))
+            for view in sequence:
+                body.blob(view)
+        for _ in range(UNEXPLAINED_ALLOWED):
+            try:
+                return Verdict.decode(self._transport.exchange(wire.ADMIT, body.done()))
+            except WireError as error:
+                died = HostDied(f"broke the protocol: {error}", _ADMITTING)
+            except HostDied as error:
+                died = error
+            if died.token != _ADMITTING:
+                self._recover(died, _Losses())
+                continue
+            self._count(died, name, "the source in its dry run", 0)
+            self._restart()
+            return _refusal("killed", f"the host {died.cause} in the dry run; do less work per step")
+        raise HostLost("the action host died repeatedly before it could read a source")
+
+    # Loading
+
+    def load(self, programs: Programs) -> None:
+        for action in (*programs.actions, *(item.action for item in programs.plan)):
+            self._check_action(action, programs)
+        for predicate in (*programs.predicates, *(item.done_when for item in programs.plan)):
+            self._check_admitted("done_when", source_hash(predicate))
+        for reward in programs.rewards:
+            self._check_admitted("reward", reward)
+        if len(programs.predicates) > 64 or len(programs.rewards) > 64:
+            raise ValueError("at most 64 predicates and 64 rewards can be loaded")
+        self._programs = programs
+        self._loaded = True
+        self._codec = AnswerCodec(self._command_size, len(programs.actions))
+        self._lost.clear()
+        for lane in self._lanes:
+            lane.is_open = False
+        try:
+            self._transport.exchange(wire.LOAD, self._load_body())
+        except HostDied as died:
+            self._recover(died, _Losses())
+
+    def _check_admitted(self, kind: Kind, name: str) -> Admission:
+        admission = self._admitted.get((kind, name))
+        if admission is None:
+            raise NotAdmitted(f"source {name} was not admitted as {kind} by this host")
+        return admission
+
+    def _check_action(self, action: Action, programs: Programs) -> None:
+        admission = self._check_admitted("action", action.source_hash)
+        given = dict(action.arguments)
+        if set(given) != set(admission.arguments) or any(
+            value not in admission.arguments[name] for name, value in given.items()
+        ):
+            raise ValueError(f"`{admission.name}` does not take the arguments {given}")
+        if (
+            action.source_hash in programs.sources
+            and programs.sources[action.source_hash] != self._sources[action.source_hash]
+        ):
+            raise ValueError(f"source {action.source_hash} is not the text that was admitted")
+
+    def _load_body(self) -> bytes:
+        programs = self._programs
+        kinds: dict[str, Kind] = {}
+        for action in (*programs.actions, *(item.action for item in programs.plan)):
+            kinds[action.source_hash] = "action"
+        for predicate in (*programs.predicates, *(item.done_when for item in programs.plan)):
+            kinds[source_hash(predicate)] = "done_when"
+        kinds.update(dict.fromkeys(programs.rewards, "reward"))
+        out = Writer().number(len(kinds))
+        for name, kind in kinds.items():
+            out.text(name).number(wire.KINDS.index(kind)).text(self._sources[name])
+
+        def put(action: Action) -> None:
+            out.text(action.source_hash).number(len(action.arguments))
+            for argument, value in action.arguments:
+                out.text(argument).literal(value)
+
+        out.number(len(programs.actions))
+        for action in programs.actions:
+            put(action)
+        out.number(len(programs.plan))
+        for item in programs.plan:
+            out.text(source_hash(item.done_when))
+            put(item.action)
+        for names in (
+            [source_hash(text) for text in programs.predicates],
+            programs.rewards,
+            list(self.quarantined),
+        ):
+            out.number(len(names))
+            for name in names:
+                out.text(name)
+        return out.done()
+
+    # The tick
+
+    def tick(self, asks: Sequence[Ask]) -> list[Answer]:
+        if self._lost:
+            return self._careful_tick(asks, None)
+        try:
+            answers = self._exchange_tick(asks, self._flags(asks))
+        except HostDied as died:
+            return self._careful_tick(asks, died)
+        self._remember(asks, answers)
+        return answers
+
+    def _flags(self, asks: Sequence[Ask]) -> list[int]:
+        flags = []
+        for _, _, opens, resume, start, predicates, available, reward, _ in asks:
+            flag = resume << 1 | predicates << 4 | available << 5 | reward << 6
+            if start:
+                flag = (flag | wire.START | wire.WHOLE) & ~wire.RESUME
+            if opens is not None:
+                flag = (flag | wire.OPEN | wire.WHOLE) & ~wire.RESUME
+            flags.append(flag)
+        return flags
+
+    def _exchange_tick(self, asks: Sequence[Ask], flags: Sequence[int]) -> list[Answer]:
+        pack = wire.ASK.pack
+        records = [len(asks).to_bytes(4, "little")]
+        views = []
+        lanes = []
+        for ask, flag in zip(asks, flags, strict=True):
+            lane, view, opens = ask.lane, ask.view, ask.open
+            records.append(pack(lane, opens or 0, flag, ask.step, len(view)))
+            views.append(view)
+            lanes.append(lane)
+        reply = self._transport.exchange(wire.TICK, b"".join(records + views))
+        try:
+            decoded = self._codec.decode(
+                reply, lanes, len(self._programs.plan), len(self._programs.predicates)
+            )
+        except WireError as error:
+            raise HostDied(f"broke the protocol: {error}", wire.IDLE) from None
+        return [Answer(*fields) for fields in decoded]
+
+    def _remember(self, asks: Sequence[Ask], answers: Sequence[Answer]) -> None:
+        lanes = self._lanes
+        for (index, view, opens, resume, start, _, _, _, step), answer in zip(asks, answers, strict=True):
+            lane = lanes[index]
+            if opens is not None:
+                flags = wire.OPEN | wire.WHOLE | (wire.START if start else 0)
+                lane.is_open = answer.end is None
+            elif start:
+                flags = wire.START | wire.WHOLE
+                lane.is_open = False
+            else:
+                lane.seen.append(Seen(wire.RESUME if resume else 0, 0, step, view))
+                if answer.end is not None:
+                    lane.is_open = False
+                continue
+            seen = Seen(flags, opens or 0, step, view)
+            lane.seen = [seen]
+            if start:
+                lane.start = Seen(wire.START | wire.WHOLE, 0, step, view)
+
+    # After a death
+
+    def _careful_tick(self, asks: Sequence[Ask], died: HostDied | None) -> list[Answer]:
+        """A tick around calls that have died: the rest of it is asked of a rebuilt process."""
+        losses = _Losses({ask.lane: 0 for ask in asks}, {ask.lane for ask in asks if ask.open is not None})
+        for ask in asks:
+            lost = self._lost.pop(ask.lane, None)
+            if lost is not None and ask.resume and ask.open is None:
+                losses.ended[ask.lane], losses.skip[ask.lane] = lost, wire.CALLS
+        while True:
+            if died is not None:
+                self._recover(died, losses)
+            try:
+                flags = [
+                    flag & ~losses.skip[ask.lane] for ask, flag in zip(asks, self._flags(asks), strict=True)
+                ]
+                answers = self._exchange_tick(asks, flags)
+                break
+            except HostDied as error:
+                died = error
+        self._remember(asks, answers)
+        return [self._with_losses(answer, losses) for answer in answers]
+
+    def _with_losses(self, answer: Answer, losses: _Losses) -> Answer:
+        ended, note = losses.ended.get(answer.lane), losses.notes.get(answer.lane)
+        if ended is not None:
+            self._lanes[answer.lane].is_open = False
+            answer = answer._replace(end=ended.end, message=ended.message, action=ended.action)
+        if note:
+            answer = answer._replace(message="; ".join(filter(None, (answer.message, note))))
+        return answer
+
+    def _recover(self, died: HostDied, losses: _Losses) -> None:
+        """Blame the dead process's last call and bring a fresh process to the state of the others."""
+        while True:
+            if died.out_of_memory:
+                died = self._largest(died, losses)
+            if self._blame(died, losses):
+                losses.unexplained = 0
+            else:
+                losses.unexplained += 1
+                if losses.unexplained >= UNEXPLAINED_ALLOWED:
+                    raise HostLost(
+                        f"the action host {died.cause}, {losses.unexplained} times, with no call to blame"
+                    )
+            try:
+                self._rebuild(losses)
+                return
+            except HostDied as error:
+                died = error
+
+    def _restart(self) -> None:
+        """A fresh process in the state of the dead one, whose death was explained otherwise."""
+        losses = _Losses()
+        try:
+            self._rebuild(losses)
+        except HostDied as died:
+            self._recover(died, losses)
+
+    def _rebuild(self, losses: _Losses) -> None:
+        self._transport.close()
+        self._transport = self._replacement()
+        self._load_again()
+        for index in range(len(self._lanes)):
+            self._replay(index, losses)
+
+    def _replacement(self) -> Transport:
+        for _ in range(_FRESH_TRIED - 1):
+            try:
+                return self._processes.take()
+            except HostDied:
+                self.deaths += 1
+        try:
+            return self._processes.take()
+        except HostDied as died:
+            raise HostLost(f"no action host can be started: the process {died.cause}") from died
+
+    def _load_again(self) -> None:
+        if self._loaded:
+            self._transport.exchange(wire.LOAD, self._load_body())
+
+    def _replay(self, index: int, losses: _Losses) -> int:
+        """Send a lane's views again; returns which action its call runs, -1 if none."""
+        views = self._lanes[index].replay(with_call=index not in losses.opening)
+        action = -1
+        for at in range(0, len(views), _CHUNK):
+            chunk = views[at : at + _CHUNK]
+            records = [
+                wire.ASK.pack(index, seen.opens, seen.flags, seen.step, len(seen.view)) for seen in chunk
+            ]
+            body = b"".join([len(chunk).to_bytes(4, "little"), *records, *(seen.view for seen in chunk)])
+            reply = self._transport.exchange(wire.TICK, body)
+            plan, predicates = len(self._programs.plan), len(self._programs.predicates)
+            try:
+                action = self._codec.decode(reply, [index] * len(chunk), plan, predicates)[-1][4]
+            except WireError as error:
+                raise HostDied(f"broke the protocol: {error}", wire.IDLE) from None
+        return action
+
+    def _largest(self, died: HostDied, losses: _Losses) -> HostDied:
+        """Which call holds the memory that the process ran out of: each is rebuilt alone and measured.
+
+        If none is large the call that was running asked for too much at once.
+        """
+        try:
+            self._transport.close()
+            self._transport = self._replacement()
+            self._load_again()
+            before = self._memory()
+            for index in range(len(self._lanes)):
+                action = self._replay(index, losses)
+                after = self._memory()
+                if after - before > MEMORY_OF_A_CALL and action >= 0:
+                    what = wire.RUNS_PLAN_ACTION if action & wire.PLAN_BIT else wire.RUNS_ACTION
+                    return HostDied(died.cause, wire.TOKEN.pack(index, what, action & ~wire.PLAN_BIT))
+                before = after
+        except HostDied as again:
+            return HostDied(again.cause, again.token, again.forbidden)
+        return HostDied(died.cause, died.token)
+
+    def _memory(self) -> int:
+        """Peak resident bytes of the process."""
+        return Reader(self._transport.exchange(wire.MEMORY, b"")).number(0)
+
+    def _blame(self, died: HostDied, losses: _Losses) -> bool:
+        """Whether a source was running; its call, or what was asked of it, is not asked again."""
+        lane, what, index = wire.TOKEN.unpack(died.token)
+        name = self._source_of(what, index)
+        asked_of = _ASKED_OF.get(what, 0)
+        if name is None or lane >= len(self._lanes) or (asked_of and lane not in losses.skip):
+            self._count(died, "", "no source", lane)
+            return False
+        message = self._count(died, name, f"`{self._label(name)}`", lane)
+        if asked_of:
+            losses.skip[lane] |= asked_of
+            losses.notes[lane] = message
+            return True
+        plan = what in (wire.RUNS_PLAN_ACTION, wire.RUNS_PLAN_TEST)
+        lost = Ended("killed", message, index | wire.PLAN_BIT if plan else index)
+        self._lanes[lane].is_open = False
+        if lane in losses.skip:
+            losses.skip[lane] |= wire.CALLS
+            losses.ended[lane] = lost
+        else:
+            self._lost[lane] = lost
+        return True
+
+    def _source_of(self, what: int, index: int) -> str | None:
+        programs = self._programs
+        try:
+            match what:
+                case wire.RUNS_ACTION | wire.RUNS_AVAILABLE:
+                    return programs.actions[index].source_hash
+                case wire.RUNS_PLAN_ACTION:
+                    return programs.plan[index].action.source_hash
+                case wire.RUNS_PLAN_TEST:
+                    return source_hash(programs.plan[index].done_when)
+                case wire.RUNS_PREDICATE:
+                    return source_hash(programs.predicates[index])
+                case wire.RUNS_REWARD:
+                    return programs.rewards[index]
+        except IndexError:
+            pass
+        return None
+
+    def _label(self, name: str) -> str:
+        return next(a.name for a in self._admitted.values() if a.source_hash == name)
+
+    def _count(self, died: HostDied, name: str, label: str, lane: int) -> str:
+        """Book a death; the sentence about it."""
+        self.deaths += 1
+        message = f"the host {died.cause} while running {label}"
+        if name:
+            self._died_with[name] += 1
+            message += f", death {self._died_with[name]} of this source"
+            if died.forbidden or self._died_with[name] >= DEATHS_ALLOWED:
+                self._quarantined[name] = message
+        self._new_deaths.append(Death(message, name, lane, name in self.quarantined))
+        return message
+
+    def take_deaths(self) -> list[Death]:
+        taken, self._new_deaths = self._new_deaths, []
+        return taken
+
+    def close(self) -> None:
+        self._transport.close()
+        self._processes.close()
+
+
+_ADMITTING = wire.TOKEN.pack(0, wire.ADMITS, 0)
+_ASKED_OF = {
+    wire.RUNS_PREDICATE: wire.PREDICATES,
+    wire.RUNS_AVAILABLE: wire.AVAILABLE,
+    wire.RUNS_REWARD: wire.REWARD,
+}
+
+
+def _refusal(rule: str, message: str) -> Verdict:
+    return Verdict(False, "", rule, 0, message, {}, False, False, "")
