@@ -16,6 +16,7 @@ Event kinds and payloads
   pause_requested {author}, resume_requested {author}, stop_requested {author, now}
   command {id, kind, state, reason, author, revision, payload}  state: seen | applied | refused | expired
   incumbent is derived, never an event         nondeterministic {cause}
+  forked {parent, seq, changed}                in a fork, behind the last row copied
   skill_kept {name, hash}                      host_death {signal, source_hash, sub_action}
   waiting {for}                                ended {status: succeeded|finished|stopped|failed, reason}
 """
@@ -590,6 +591,11 @@ def _host_death(h: History, p: Fields, seq: int) -> None:
     h.host_deaths[p["source_hash"]] = h.host_deaths.get(p["source_hash"], 0) + 1
 
 
+def _forked(h: History, p: Fields, seq: int) -> None:
+    h.status, h.result, h.reason, h.waiting_for = "created", "", "", ""
+    h.stop_requested, h.pause_requested = "", False
+
+
 def _skill_kept(h: History, p: Fields, seq: int) -> None:
     h.skills_kept.append(dict(p))
 
@@ -606,5 +612,5 @@ _EVENTS = {
     "training_ended": _training_ended, "command": _command, "ended": _ended, "advice": _advice,
     "budget": _budget, "pause_requested": _pause_requested, "resume_requested": _resume_requested,
     "stop_requested": _stop_requested, "nondeterministic": _nondeterministic, "host_death": _host_death,
-    "skill_kept": _skill_kept,
+    "skill_kept": _skill_kept, "forked": _forked,
 }  # fmt: skip

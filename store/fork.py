@@ -1,0 +1,165 @@
+"""A new session that starts where an old one was: its rows up to the last complete step before a cursor.
+
+The copy holds the history, the texts, the checkpoints and the skill snapshot, so its worker continues as the
+parent's did: left alone it repeats the parent's next iteration exactly. Commands are not copied; send the
+fork its own before its worker starts. What the parent did behind its first test episode is never copied:
+nothing may be decided by a test.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import sqlite3
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from rlgpt.store import query, schema, tables
+from rlgpt.store.errors import StoreError
+from rlgpt.store.folder import DATABASE, Place, SessionFolder, path_of, prepare
+from rlgpt.store.reader import Reader
+from rlgpt.store.rows import encode
+from rlgpt.store.settings import Settings
+
+KEPT_SETTINGS = ("task", "world", "observation", "seed", "skills")
+"""What a fork shares with its parent, or its history would not be its own."""
+
+
+class BadFork(StoreError):
+    """There is nothing to start from, or a change that the copied history contradicts."""
+
+
+def fork(
+    place: Place,
+    at_seq: int | None = None,
+    *,
+    name: str | None = None,
+    changes: Mapping[str, Any] | None = None,
+) -> SessionFolder:
+    """Fork at the cursor (the end by default); `changes` is a partial tree of settings.
+
+    Raises BadFork, BadPlace; pydantic's ValidationError for settings that cannot be.
+    """
+    parent = SessionFolder(path_of(place))
+    with Reader(parent) as reader:
+        if reader.notice:
+            raise BadFork(f"session {parent.id} has an older schema: resume it first, then fork it")
+        history = reader.history_at()
+        cut = boundary(reader, at_seq)
+        kept = _artifacts(reader, cut)
+    old = history.session
+    tree = _merged(old["settings"], changes or {})
+    moved = [key for key in KEPT_SETTINGS if tree.get(key) != old["settings"].get(key)]
+    if moved:
+        raise BadFork(f"a fork keeps its parent's {moved[0]}; start a new session to change it")
+    checked = Settings.model_validate(tree).model_dump(mode="json")
+    made = prepare()
+    try:
+        row = tables.Session(
+            **{k: old[k] for k in ("task", "world", "world_version", "versions", "task_info")},
+            seq=1,
+            session_id=made.id,
+            at=time.time(),
+            name=name or f"{old['name']}-fork",
+            settings=checked,
+            parent_id=old["session_id"],
+            parent_seq=cut,
+        )
+        with contextlib.closing(sqlite3.connect(made.staging / DATABASE, uri=True)) as base:
+            schema.create(base)
+            schema.insert(base, encode(row))
+            _copy_rows(base, parent, made.id, cut)
+            mark = {"parent": parent.id, "seq": cut, "changed": sorted(changes or {})}
+            schema.insert(base, encode(_forked(base, made.id, mark)))
+            base.commit()
+        for artifact in kept:
+            _link(parent.artifacts / artifact, made.staging / "artifacts" / artifact)
+        return made.publish()
+    except BaseException:
+        made.drop()
+        raise
+
+
+def boundary(reader: Reader, at_seq: int | None = None) -> int:
+    """Seq of the last row of the last complete step at the cursor. Raises BadFork before the first.
+
+    Every step is announced by a `phase` event; one announced again (after a pause or a crash) goes on.
+    """
+    cursor = reader.last_seq() if at_seq is None else at_seq
+    tests = reader.rows("evaluation", {"split": "test"}, columns=["seq"], limit=1)
+    tests += reader.rows("episode", {"split": "test"}, columns=["seq"], limit=1)
+    cursor = min([cursor, *(row["seq"] - 1 for row in tests)])
+    best, before = 0, None
+    for row in reader.rows("event", upto_seq=cursor + 1):
+        if row["kind"] not in ("phase", "ended") or row["payload"] == before:
+            continue
+        before = row["payload"]
+        best = row["seq"] - 1
+    if best < 2:
+        raise BadFork(
+            f"session {reader.folder.id} has no complete step at seq {cursor}: start a new session instead"
+        )
+    return best
+
+
+def _merged(tree: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
+    merged = dict(tree)
+    for key, value in changes.items():
+        old = merged.get(key)
+        merged[key] = (
+            _merged(old, value) if isinstance(value, Mapping) and isinstance(old, Mapping) else value
+        )
+    return merged
+
+
+def _artifacts(reader: Reader, cut: int) -> list[str]:
+    """Every file but the checkpoints behind the cut."""
+    later = {row["artifact"] for row in reader.rows("checkpoint") if row["seq"] > cut}
+    later -= {row["artifact"] for row in reader.rows("checkpoint", upto_seq=cut)}
+    names = (path.name for path in reader.folder.artifacts.iterdir())
+    return sorted(n for n in names if n not in later and not n.startswith("."))
+
+
+def _copy_rows(base: sqlite3.Connection, parent: SessionFolder, session_id: str, cut: int) -> None:
+    """All rows with seq <= cut but the session's, under the new session's id, and all texts."""
+    base.execute("ATTACH ? AS parent", (f"{parent.database.absolute().as_uri()}?mode=ro",))
+    for name, table in query.sequenced(base).items():
+        if name == "session":
+            continue
+        columns = ", ".join(query.quoted(c) for c in table.columns)
+        values = ", ".join("?" if c == "session_id" else query.quoted(c) for c in table.columns)
+        quoted = query.quoted(name)
+        base.execute(
+            f"INSERT INTO main.{quoted} ({columns}) SELECT {values} FROM parent.{quoted} "
+            "WHERE seq <= ? ORDER BY seq",
+            (session_id, cut),
+        )
+    base.execute("INSERT INTO main.text (hash, body) SELECT hash, body FROM parent.text")
+    base.commit()
+    base.execute("DETACH parent")
+
+
+def _forked(base: sqlite3.Connection, session_id: str, payload: Mapping[str, Any]) -> tables.Event:
+    names = list(query.sequenced(base))
+    seq = query.last_seq(base, names)
+    spans = [
+        base.execute(f"SELECT incarnation, active FROM {query.quoted(n)} WHERE seq = ?", (seq,)).fetchone()
+        for n in names
+    ]
+    incarnation, active = next(span for span in spans if span)
+    return tables.Event(
+        seq=seq + 1, session_id=session_id, incarnation=incarnation, at=time.time(), active=active,
+        kind="forked", payload=dict(payload),
+    )  # fmt: skip
+
+
+def _link(old: Path, new: Path) -> None:
+    """Files are named by their content and never changed, so both sessions may share one."""
+    try:
+        os.link(old, new)
+    except OSError:
+        shutil.copyfile(old, new)
+        new.chmod(0o600)
