@@ -10,10 +10,11 @@ import sys
 
 
 def main() -> None:
-    sys.exit(_run(sys.argv[1:]))
+    sys.exit(run(sys.argv[1:]))
 
 
-def _run(words: list[str]) -> int:
+def run(words: list[str]) -> int:
+    """One command line, without `rlgpt` itself; returns the exit code."""
     from rlgpt.console.commands.failure import Exit, Failure
     from rlgpt.store import errors
 
@@ -30,9 +31,9 @@ def _run(words: list[str]) -> int:
             from rlgpt.console.commands.open import open_console
 
             return open_console()
-        from rlgpt.console.commands.tree import run
+        from rlgpt.console.commands import tree
 
-        return run(words)
+        return tree.run(words)
     except Failure as error:
         return _refuse(str(error), error.code, words)
     except errors.StoreError as error:

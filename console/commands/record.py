@@ -72,9 +72,7 @@ def summary(h: History) -> dict[str, Any]:
 
 def _iteration(h: History, iteration: IterationState) -> dict[str, Any]:
     last = h.plans[iteration.plans[-1]] if iteration.plans else None
-    attempts = [
-        a for a in h.attempts if (a.sub_task, a.iteration) == (iteration.sub_task, iteration.number)
-    ]
+    attempts = [a for a in h.attempts if (a.sub_task, a.iteration) == (iteration.sub_task, iteration.number)]
     return {
         "sub_task": iteration.sub_task,
         "iteration": iteration.number,

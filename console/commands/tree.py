@@ -8,10 +8,10 @@ import typer
 from typer.exceptions import TyperException
 
 from rlgpt.console.commands import run as run_family
-from rlgpt.console.commands import sessions, steer, worlds
+from rlgpt.console.commands import sessions, skills, steer, worlds
 from rlgpt.console.commands.failure import Exit, Failure
 
-FAMILIES = (run_family, sessions, steer, worlds)
+FAMILIES = (run_family, sessions, steer, skills, worlds)
 
 
 def build() -> typer.Typer:

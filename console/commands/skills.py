@@ -1,0 +1,123 @@
+"""The skill library: `skills list|show|export|import|retire|restore`."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from rlgpt.console.commands import output
+from rlgpt.console.commands.failure import Exit, Failure
+from rlgpt.console.commands.words import Json
+from rlgpt.console.sanitise import clean_lines
+from rlgpt.console.view.numbers import rate
+from rlgpt.store import skills as library
+
+
+def complete_skill(incomplete: str) -> list[str]:
+    return sorted({skill.name for skill in library.skills() if skill.name.startswith(incomplete)})
+
+
+Wanted = Annotated[
+    str,
+    typer.Argument(
+        metavar="SKILL", help="Name, or 4 or more digits of the hash.", autocompletion=complete_skill
+    ),
+]
+World = Annotated[str | None, typer.Option(help="Only skills of this world.")]
+
+
+def register(app: typer.Typer) -> None:
+    family = typer.Typer(help="Coded actions that earlier sessions accepted.", no_args_is_help=True)
+    family.command("list")(list_skills)
+    family.command("show")(show)
+    family.command("export")(export)
+    family.command("import")(import_skills)
+    family.command("retire")(retire)
+    family.command("restore")(restore)
+    app.add_typer(family, name="skills")
+
+
+def list_skills(
+    search: Annotated[str, typer.Argument(help="Words in the name, description, task or source.")] = "",
+    world: World = None,
+    retired: Annotated[bool, typer.Option("--retired", help="Those taken out of use.")] = False,
+    json: Json = False,
+) -> None:
+    """List the skills, best measured first."""
+    found = library.skills(world, retired=True) if retired else library.search(search, world)
+    if json:
+        output.document({"skills": [_tree(skill, source=False) for skill in found]})
+    else:
+        rows = [(s.hash[:8], s.name, s.world, rate(s.successes, s.episodes), s.description) for s in found]
+        output.table(("hash", "name", "world", "success in trials", "description"), rows)
+
+
+def show(skill: Wanted, json: Json = False) -> None:
+    """Print one skill with its source."""
+    found = library.find(skill)
+    if json:
+        output.document(_tree(found, source=True))
+        return
+    output.say(f"{found.name} ({found.hash[:8]}) in {found.world}: {found.description}")
+    output.say(f"success {rate(found.successes, found.episodes)} in trials of session {found.session_id}")
+    output.say(f"done when {found.done_when}")
+    output.say()
+    for line in clean_lines(found.source):
+        output.say(line)
+
+
+def export(
+    file: Annotated[Path, typer.Argument(help="The file to write.")],
+    skill: Annotated[list[str] | None, typer.Option("--skill", help="Only these; all if left out.")] = None,
+    world: World = None,
+    json: Json = False,
+) -> None:
+    """Write skills to a file that `rlgpt skills import` reads."""
+    chosen = [library.find(wanted) for wanted in skill] if skill else library.skills(world)
+    try:
+        file.write_bytes(library.export(chosen))
+    except OSError as error:
+        raise Failure(f"{file} cannot be written: {error.strerror}", Exit.UNAVAILABLE) from error
+    _told(json, "exported", chosen)
+
+
+def import_skills(
+    file: Annotated[Path, typer.Argument(help="A file of skills.")], json: Json = False
+) -> None:
+    """Keep all skills of a file; the action host admits them again wherever they are used."""
+    try:
+        body = file.read_bytes()
+    except OSError as error:
+        raise Failure(f"{file} cannot be read: {error.strerror}", Exit.USAGE) from error
+    _told(json, "imported", library.import_(body))
+
+
+def retire(skill: Wanted, json: Json = False) -> None:
+    """Take a skill out of use in new sessions."""
+    found = library.find(skill)
+    library.retire(found.hash)
+    _told(json, "retired", [found])
+
+
+def restore(skill: Wanted, json: Json = False) -> None:
+    """Put a retired skill back into use."""
+    found = library.find(skill)
+    library.restore(found.hash)
+    _told(json, "restored", [found])
+
+
+def _told(json: bool, verb: str, found: list[library.Skill]) -> None:
+    if json:
+        output.document({verb: [skill.hash for skill in found]})
+    else:
+        output.say(f"{verb} " + (", ".join(skill.name for skill in found) or "nothing"))
+
+
+def _tree(skill: library.Skill, *, source: bool) -> dict[str, Any]:
+    tree = {"hash": skill.hash, **dataclasses.asdict(skill)}
+    if not source:
+        del tree["source"]
+    return tree

@@ -1,0 +1,107 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from rlgpt.store.folder import SessionFolder
+from rlgpt.store.writer import Writer
+
+from .conftest import Answer, make
+
+Cli = Callable[..., Answer]
+
+
+def test_the_keys_of_show_are_a_contract(rlgpt: Cli, finished: SessionFolder) -> None:
+    shown = rlgpt("show", finished.id, "--json").document
+    assert {"iterations", "incumbent", "test", "cost", "overrides", "status", "reason"} <= set(shown)
+    (iteration,) = shown["iterations"]
+    assert {"plan", "attempts", "training", "evaluation", "verdict"} <= set(iteration)
+    plan = iteration["plan"]
+    assert {"revision", "author", "executor", "sub_actions"} <= set(plan)
+    assert {"name", "mode", "reason", "pinned"} <= set(plan["sub_actions"][0])
+    assert {"sub_action", "version", "error", "measured", "verdict"} <= set(iteration["attempts"][0])
+    assert {"env_steps", "decisions", "updates", "warm", "options"} <= set(iteration["training"][0])
+    wanted = {"split", "successes", "episodes", "ci95", "options_off", "primitives_off", "dead_loops"}
+    assert wanted <= set(iteration["evaluation"][0])
+
+
+def test_show_pools_the_parts_of_an_evaluation(rlgpt: Cli, finished: SessionFolder) -> None:
+    (dev, test) = rlgpt("show", finished.id, "--json").document["iterations"][0]["evaluation"]
+    assert (dev["split"], dev["successes"], dev["episodes"], dev["dead_loops"]) == ("dev", 48, 50, 4)
+    assert dev["ci95"][0] < 0.96 < dev["ci95"][1]
+    assert dev["options_off"] is None
+    assert (test["options_off"]["successes"], test["primitives_off"]["successes"]) == (10, 40)
+
+
+def test_show_tells_people_all_without_a_control_character(rlgpt: Cli, finished: SessionFolder) -> None:
+    answer = rlgpt("show", finished.id)
+    assert answer.code == 0
+    assert "code find_tree: find_tree reason" in answer.out
+    assert "test success 0.90 [0.83, 0.94] n=100" in answer.out
+    assert not [c for c in answer.out if ord(c) < 32 and c != "\n"]
+
+
+def test_sessions_are_found_by_prefix_name_and_last(rlgpt: Cli, finished: SessionFolder) -> None:
+    for wanted in (finished.id, finished.id[:9], "wood", "last"):
+        assert rlgpt("show", wanted, "--json").document["id"] == finished.id
+
+
+def test_the_list_tells_how_each_session_stands(rlgpt: Cli, finished: SessionFolder) -> None:
+    other = make("other")
+    listed = rlgpt("sessions", "--json").document["sessions"]
+    assert {s["id"]: s["status"] for s in listed} == {finished.id: "finished", other.id: "created"}
+    assert listed[0]["dev"]["rate"] == 0.96
+    assert "rule-based model" in rlgpt("sessions").out
+
+
+def test_a_damaged_session_does_not_hide_the_others(rlgpt: Cli, finished: SessionFolder, home: Path) -> None:
+    broken = home / "sessions" / "000000-000000-xx"
+    broken.mkdir()
+    (broken / "session.db").write_bytes(b"this is no database" * 100)
+    answer = rlgpt("sessions", "--json")
+    assert answer.code == 0
+    by_id = {s["id"]: s for s in answer.document["sessions"]}
+    assert by_id[broken.name]["error"] and by_id[finished.id]["status"] == "finished"
+
+
+def test_wait_tells_the_end_by_its_exit_code(rlgpt: Cli) -> None:
+    for status, reason, code in (
+        ("succeeded", "dev success reached the target", 0),
+        ("finished", "all 4 iterations are done", 0),
+        ("failed", "the trainer died 4 times", 6),
+        ("stopped", "stopped by the operator", 7),
+        ("finished", "the budget of 5 USD for language models is used up", 8),
+    ):
+        session = make(f"s{code}{status}")
+        with Writer(session) as writer:
+            writer.event("started")
+            writer.event("ended", status=status, reason=reason)
+        answer = rlgpt("wait", session.id, "--json")
+        assert answer.code == code
+        assert answer.out.splitlines()[-1].startswith(f'{{"id":"{session.id}","status":"{status}"')
+
+
+def test_logs_show_the_chosen_level_and_worse(rlgpt: Cli) -> None:
+    session = make()
+    with Writer(session) as writer, writer.transaction() as tx:
+        for level in ("debug", "info", "warning", "error"):
+            tx.log(level, f"{level}_said", n=1)
+    lines = rlgpt("logs", session.id, "--level", "warning").out.splitlines()
+    assert [line.split()[-2] for line in lines] == ["warning_said", "error_said"]
+    assert rlgpt("logs", session.id, "--level", "loud").code == 2
+
+
+def test_what_does_not_exist_is_a_sentence_and_its_exit_code(rlgpt: Cli) -> None:
+    for words, code in (
+        (("show", "nobody"), 3), (("frobnicate",), 2), (("show",), 2),
+        (("run", "x", "--headless", "--detach"), 2), (("attach",), 3), (("replay", "nobody"), 3),
+    ):  # fmt: skip
+        answer = rlgpt(*words)
+        assert answer.code == code
+        assert answer.err.startswith("rlgpt: ") and len(answer.err.splitlines()) == 1
+    assert rlgpt("show", "nobody", "--json").document["exit_code"] == 3
+
+
+def test_the_console_without_a_terminal_points_to_the_headless_twin(rlgpt: Cli) -> None:
+    answer = rlgpt()
+    assert answer.code == 2 and "--headless" in answer.err

@@ -1,0 +1,137 @@
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from rlgpt.store.folder import SessionFolder
+from rlgpt.store.writer import Queued, Writer
+
+from .conftest import Answer, make, write_plan
+
+Cli = Callable[..., Answer]
+Running = tuple[SessionFolder, Writer]
+
+
+@contextmanager
+def worker(writer: Writer, decide: Callable[[Queued], tuple[str, str]]) -> Iterator[list[Queued]]:
+    """A thread that takes commands as a worker does: seen, then `decide(command)` -> (state, reason)."""
+    taken: list[Queued] = []
+    stop = threading.Event()
+
+    def work() -> None:
+        cursor = 0
+        while not stop.wait(0.02):
+            for command in writer.commands_after(cursor):
+                cursor = command.rowid
+                taken.append(command)
+                state, reason = decide(command)
+                for now, why in (("seen", ""), (state, reason)):
+                    fields = {k: getattr(command, k) for k in ("id", "kind", "author", "revision", "payload")}
+                    writer.event("command", **fields, state=now, reason=why)
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    try:
+        yield taken
+    finally:
+        stop.set()
+        thread.join()
+
+
+def applied(command: Queued) -> tuple[str, str]:
+    return "applied", ""
+
+
+def sent(rlgpt: Cli, running: Running, *words: object) -> tuple[str, dict[str, Any], int | None]:
+    """(kind, payload, revision) of the command that a command line puts into the inbox."""
+    session, writer = running
+    with worker(writer, applied) as taken:
+        answer = rlgpt(words[0], session.id, *words[1:], "--json")
+    assert answer.code == 0, answer.err
+    assert answer.document["state"] == "applied"
+    return taken[-1].kind, taken[-1].payload, taken[-1].revision
+
+
+def test_a_mode_is_toggled_by_one_edit_on_the_revision_the_operator_saw(rlgpt: Cli, running: Running) -> None:
+    words = ("override", "--sub-action", "strike", "--mode", "code", "--revision", 1, "--apply", "next")
+    kind, payload, revision = sent(rlgpt, running, *words)
+    assert (kind, revision) == ("override", 1)
+    assert payload == {"edits": [{"op": "set", "name": "strike", "mode": "code"}], "apply": "next"}
+
+
+def test_one_override_may_hold_several_edits(rlgpt: Cli, running: Running) -> None:
+    words = (
+        "override",
+        "--sub-action",
+        "strike",
+        "--rename",
+        "hit",
+        "--pin",
+        "--executor",
+        "sequence",
+        "--revision",
+        1,
+    )
+    _, payload, _ = sent(rlgpt, running, *words)
+    assert [e["op"] for e in payload["edits"]] == ["set", "pin", "executor"]
+    assert payload["edits"][1]["name"] == "hit"
+
+
+def test_a_sub_action_is_added_at_a_position_and_removed(rlgpt: Cli, running: Running) -> None:
+    words = (
+        "override",
+        "--add",
+        "--sub-action",
+        "look",
+        "--mode",
+        "code",
+        "--goal",
+        "g",
+        "--done-when",
+        "True",
+    )
+    _, payload, _ = sent(rlgpt, running, *words, "--position", 0, "--revision", 1)
+    assert payload["edits"][0] | {"op": "add", "position": 0} == payload["edits"][0]
+
+
+def test_each_action_of_an_operator_is_one_command(rlgpt: Cli, running: Running) -> None:
+    assert sent(rlgpt, running, "pause")[:2] == ("pause", {})
+    assert sent(rlgpt, running, "advise", "go left", "--agent", "fast")[1] == {
+        "agent": "fast",
+        "text": "go left",
+    }
+    assert sent(rlgpt, running, "approve", "--revision", 1)[2] == 1
+    assert sent(rlgpt, running, "budget", "env_steps", 5000)[1] == {"name": "env_steps", "value": 5000}
+    assert sent(rlgpt, running, "stop-training")[0] == "stop_training"
+    verdict = sent(rlgpt, running, "verdict", "--failure", "--cause", "too slow", "--sub-action", "strike")[1]
+    assert (verdict["success"], verdict["cause"], verdict["sub_action"]) == (False, "too slow", "strike")
+
+
+def test_an_edited_source_is_sent_from_a_file(rlgpt: Cli, running: Running, tmp_path: Any) -> None:
+    (tmp_path / "mine.py").write_text("def find_tree(view):\n    yield 2\n")
+    kind, payload, _ = sent(rlgpt, running, "edit", "mine.py", "--sub-action", "find_tree")
+    assert (kind, payload["source"]) == ("edit_code", "def find_tree(view):\n    yield 2\n")
+
+
+def test_a_refusal_is_the_workers_sentence_and_exit_code_4(rlgpt: Cli, running: Running) -> None:
+    session, writer = running
+    write_plan(writer, revision=2)
+    with worker(writer, lambda c: ("refused", "you saw revision 1, by now it is revision 2")):
+        answer = rlgpt("override", session.id, "--executor", "sequence", "--revision", 1)
+    assert answer.code == 4 and "by now it is revision 2" in answer.err
+
+
+def test_a_dead_worker_takes_no_command_and_the_cure_is_named(rlgpt: Cli) -> None:
+    session = make()
+    with Writer(session) as writer:
+        write_plan(writer)
+    answer = rlgpt("pause", session.id)
+    assert answer.code == 4 and f"rlgpt resume {session.id}" in answer.err
+
+
+def test_an_ended_session_takes_no_command(rlgpt: Cli, finished: SessionFolder) -> None:
+    for words in (("pause",), ("stop",), ("resume",)):
+        answer = rlgpt(words[0], finished.id)
+        assert answer.code == 4, words
