@@ -17,7 +17,9 @@ REACH_BLOCK, REACH_ENTITY = 4.5, 3.0
 WALK, SPRINT, SNEAK = 0.216, 0.281, 0.065
 EYE, TALL, HALF = 1.62, 1.8, 0.3
 TREE_CELL = 4
-TREE_CHANCE = 0.55
+TREE_CHANCE = 0.4
+HEDGE_CELL = 7
+HEDGE_CHANCE = 0.9
 BOXES = {"cow": (0.45, 1.4), "sheep": (0.45, 1.3), "pig": (0.45, 0.9), "chicken": (0.2, 0.7),
          "zombie": (0.3, 1.95), "item": (0.125, 0.25)}  # fmt: skip
 CLASSES = {"cow": "EntityCow", "sheep": "EntitySheep", "pig": "EntityPig", "chicken": "EntityChicken",
@@ -83,6 +85,7 @@ class Animal:
         self.heading, self.walking, self.hurt, self.panic, self.cooldown = rng.uniform(0, 360), 0, 0, 0, 0
         self.wool = kind == "sheep"
         self.item = ""
+        self.summoned = False
 
 
 class World:
@@ -93,6 +96,7 @@ class World:
         self.rng = random.Random(seed)
         self.placed: dict[Block, str] = {}
         self._blocks: dict[Block, str] = {}
+        self._hedges: dict[tuple[int, int], tuple[bool, int, int] | None] = {}
         self._trees: dict[tuple[int, int], tuple[int, int, int] | None] = {}
         self.animals: list[Animal] = []
         self.biome = 1
@@ -126,6 +130,8 @@ class World:
             return "grass" if y == GROUND - 1 else "dirt" if y > GROUND - 4 else "stone"
         if y > GROUND + 6:
             return ""
+        if y == GROUND and self.hedge(x, z):
+            return "leaves"
         for cx in range((x - 1) // TREE_CELL, (x + 1) // TREE_CELL + 1):
             for cz in range((z - 1) // TREE_CELL, (z + 1) // TREE_CELL + 1):
                 tree = self.tree(cx, cz)
@@ -137,6 +143,21 @@ class World:
                 if abs(tx - x) <= 1 and abs(tz - z) <= 1 and GROUND + tall - 1 <= y <= GROUND + tall:
                     return "leaves"
         return ""
+
+    def hedge(self, x: int, z: int) -> bool:
+        """One block high: too high to walk over, low enough to jump and to see across. One per lattice cell,
+        along x or z, as long as the cell but for one gap; none where the first life began."""
+        cx, cz = x // HEDGE_CELL, z // HEDGE_CELL
+        if (cx, cz) not in self._hedges:
+            roll = random.Random(self.seed * 1_000_033 + cx * 6151 + cz)
+            grows = roll.random() < HEDGE_CHANCE and (cx, cz) != (0, 0)
+            self._hedges[cx, cz] = (roll.random() < 0.5, roll.randrange(HEDGE_CELL), roll.randrange(HEDGE_CELL)) if grows else None
+        hedge = self._hedges[cx, cz]
+        if hedge is None:
+            return False
+        along_x, row, gap = hedge
+        across, along = (z % HEDGE_CELL, x % HEDGE_CELL) if along_x else (x % HEDGE_CELL, z % HEDGE_CELL)
+        return across == row and along != gap
 
     def put(self, cell: Block, kind: str) -> None:
         self._blocks[cell] = kind
@@ -165,6 +186,18 @@ class World:
             if not self.solid_at(x, z, 0.5):
                 break
         self.animals.append(Animal(kind, x, z, self.rng))
+
+    def summon(self, kind: str, dx: float, dz: float) -> None:
+        """In the direction asked for, but 5 to 20 blocks off (0 to 14 asked), and instead of the herd's own."""
+        if kind not in HEALTH:
+            return
+        self.animals = [a for a in self.animals if a.kind != kind or a.summoned]
+        far, angle = 5 + 15 * min(1.0, math.hypot(dx, dz) / 14), math.atan2(dz, dx)
+        while self.solid_at(self.x + far * math.cos(angle), self.z + far * math.sin(angle), 0.5):
+            angle += 0.1
+        animal = Animal(kind, self.x + far * math.cos(angle), self.z + far * math.sin(angle), self.rng)
+        animal.summoned = True
+        self.animals.append(animal)
 
     def solid_at(self, x: float, z: float, half: float, y: float = GROUND, tall: float = 1.5) -> bool:
         for bx in range(math.floor(x - half), math.floor(x + half) + 1):
@@ -477,10 +510,7 @@ class World:
             name = rest[3].removeprefix("minecraft:")
             self.bag[slot] = None if name == "air" else (name, int(rest[4]) if len(rest) > 4 else 1)
         elif verb == "/summon":
-            dx, dz = float(rest[1].lstrip("~") or 0), float(rest[3].lstrip("~") or 0)
-            kind = rest[0].removeprefix("minecraft:")
-            if kind in HEALTH:
-                self.animals.append(Animal(kind, self.x + dx, self.z + dz, self.rng))
+            self.summon(rest[0].removeprefix("minecraft:"), float(rest[1].lstrip("~") or 0), float(rest[3].lstrip("~") or 0))
         elif verb == "/clear":
             self.bag = [None] * 41
         elif verb == "/tp":

@@ -705,13 +705,9 @@ def balance_chunks(
             state, material, occupant, objects, chunk, ZOMBIE,
             0 if grass < 50 else zombies, zombies, 6, 0, 0.3, 0.4,
         )  # fmt: skip
-        balance(
-            state, material, occupant, objects, chunk, SKELETON, 0 if path < 6 else 1, 2, 7, 7, 0.1, 0.1
-        )
+        balance(state, material, occupant, objects, chunk, SKELETON, 0 if path < 6 else 1, 2, 7, 7, 0.1, 0.1)
         cows = int(1.5 + light)
-        balance(
-            state, material, occupant, objects, chunk, COW, 0 if grass < 30 else 1, cows, 5, 5, 0.01, 0.1
-        )
+        balance(state, material, occupant, objects, chunk, COW, 0 if grass < 30 else 1, cows, 5, 5, 0.01, 0.1)
 
 
 @compiled

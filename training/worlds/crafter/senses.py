@@ -284,5 +284,3 @@ def key(state: NDArray, senses: NDArray) -> int:
     for item in range(12):
         value |= state[ITEM + 4 + item] << 14 + 4 * item
     return value
-
-

@@ -77,7 +77,14 @@ class Simulation:
     def step(self, action: int) -> tuple[float, bool]:
         """Crafter's reward and whether the episode is over."""
         reward, over = senses.advance(
-            self.state, self.material, self.occupant, self.objects, self.memory, self.senses, self.lights, action
+            self.state,
+            self.material,
+            self.occupant,
+            self.objects,
+            self.memory,
+            self.senses,
+            self.lights,
+            action,
         )
         return reward, over
 

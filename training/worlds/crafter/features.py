@@ -1,0 +1,75 @@
+"""The named features of the policy's observation and where they lie in the flat vector of `senses.describe`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rlgpt.training.worlds.crafter import names, senses
+from rlgpt.training.worlds.protocol import Feature
+
+_ITEMS = ", ".join(names.INVENTORY)
+
+FEATURES: dict[str, Feature] = {
+    feature.name: feature
+    for feature in (
+        Feature(
+            "window",
+            senses.CELLS,
+            "the 9x7 cells around the agent, row by row: " + ", ".join(names.CATEGORIES),
+            0,
+            len(names.CATEGORIES) - 1,
+            len(names.CATEGORIES),
+        ),
+        Feature("inventory", 12, f"counts / 9 of {_ITEMS}"),
+        Feature("vitals", 4, "health, food, drink and energy, each / 9"),
+        Feature("facing", 4, "one-hot: left, right, up, down"),
+        Feature("sleeping", 1, "1 while asleep"),
+        Feature("daylight", 1, "0 dark to 1 bright"),
+        Feature("time_left", 1, "share of the horizon that is left"),
+        Feature("near", 2, "whether a table, a furnace is close enough to craft"),
+        Feature(
+            "remembered",
+            3 * (len(names.MATERIALS) - 1),
+            "for each material the nearest cell seen so far: dx / d, dy / d and closeness 8 / (8 + d), d its "
+            "L1 distance; zeros if never seen; " + ", ".join(names.MATERIALS[1:]),
+            -1.0,
+        ),
+        Feature(
+            "creatures", 15, "the same for the nearest cow, zombie, skeleton, arrow, plant in sight", -1.0
+        ),
+        Feature("milestones", 22, "achievements unlocked in this episode"),
+    )
+}
+_STARTS = (
+    senses.F_WINDOW,
+    senses.F_INVENTORY,
+    senses.F_VITALS,
+    senses.F_FACING,
+    senses.F_SLEEPING,
+    senses.F_DAYLIGHT,
+    senses.F_TIME_LEFT,
+    senses.F_NEAR,
+    senses.F_REMEMBERED,
+    senses.F_CREATURES,
+    senses.F_MILESTONES,
+)
+DEFAULT = tuple(FEATURES)
+
+
+def columns(selected: Sequence[str]) -> NDArray[np.intp] | None:
+    """Indices of the selected features in the full vector, None for all of them in order.
+
+    Raises ValueError (a sentence) for an unknown or empty selection.
+    """
+    unknown = [name for name in selected if name not in FEATURES]
+    if unknown or not selected:
+        raise ValueError(
+            f"Crafter's features are {', '.join(FEATURES)}; not {', '.join(map(repr, unknown)) or 'none'}."
+        )
+    if tuple(selected) == DEFAULT:
+        return None
+    starts = dict(zip(FEATURES, _STARTS, strict=True))
+    return np.concatenate([np.arange(starts[name], starts[name] + FEATURES[name].size) for name in selected])

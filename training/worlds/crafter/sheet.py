@@ -1,0 +1,146 @@
+"""The world sheet: what agents are told about Crafter, generated from its own data where it has them."""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any
+
+import crafter
+
+from rlgpt.training.worlds.crafter import names
+from rlgpt.training.worlds.crafter.library import LIBRARY
+from rlgpt.training.worlds.crafter.scripts import SCRIPTS
+from rlgpt.training.worlds.crafter.view import View
+from rlgpt.training.worlds.protocol import Primitive, Task
+
+_DO = "Use the faced cell: collect its material, hit its creature, drink its water, eat its ripe plant."
+_DOCS = {
+    "noop": "Wait one step.",
+    "do": _DO,
+    "sleep": "Fall asleep; only when energy is below 9. Asleep, every action is ignored until energy is 9 or "
+    "something hurts; a zombie hits a sleeper for 7.",
+} | {
+    f"move_{way}": f"Face {way}, and walk one cell {way} if that cell is grass, sand or path. Walking into lava kills."
+    for way in names.FACINGS
+}
+
+
+def _amounts(uses: dict[str, int]) -> str:
+    return " and ".join(f"{count} {item}" for item, count in uses.items())
+
+
+def _primitive(action: str) -> Primitive:
+    verb, _, item = action.partition("_")
+    if verb == "place":
+        rule = crafter.constants.place[item]
+        where = ", ".join(rule["where"])
+        return Primitive(
+            action, f"Place a {item} on the faced cell; takes {_amounts(rule['uses'])}, on {where}."
+        )
+    if verb == "make":
+        rule = crafter.constants.make[item]
+        near = " and a ".join(rule["nearby"])
+        return Primitive(action, f"Make one; takes {_amounts(rule['uses'])}, with a {near} within one cell.")
+    return Primitive(action, _DOCS[action])
+
+
+PRIMITIVES = tuple(_primitive(action) for action in names.ACTIONS)
+
+
+def _recipes() -> list[dict[str, Any]]:
+    """name, primitive, needs (consumed), requires (kept), near, gives."""
+    recipes: list[dict[str, Any]] = []
+    for material, rule in crafter.constants.collect.items():
+        (item,) = rule["receive"]
+        recipes.append(
+            {
+                "name": f"collect_{item}",
+                "primitive": "do",
+                "from": material,
+                "needs": {},
+                "requires": dict(rule["require"]),
+                "near": [],
+                "gives": dict(rule["receive"]),
+                "probability": rule.get("probability", 1.0),
+            }
+        )
+    for kind in ("place", "make"):
+        for item, rule in getattr(crafter.constants, kind).items():
+            if f"{kind}_{item}" in names.ACTIONS:
+                recipes.append(
+                    {
+                        "name": f"{kind}_{item}",
+                        "primitive": f"{kind}_{item}",
+                        "needs": dict(rule["uses"]),
+                        "requires": {},
+                        "near": list(rule.get("nearby", ())),
+                        "gives": {item: 1},
+                        "probability": 1.0,
+                    }
+                )
+    return recipes
+
+
+_ITEM_DOCS = {
+    "sapling": "from grass, one time in ten; grows into a plant",
+    "wood": "from trees",
+    "stone": "from stone; blocks creatures when placed, also on water and lava",
+    "coal": "black dots in the mountains",
+    "iron": "orange dots, often along tunnels",
+    "diamond": "white, rare, deep in the mountains, often beside water or lava",
+}
+DANGERS = [
+    {"name": "zombie", "doc": "On grass, many in the dark. Walks up and hits for 2 about every 5 steps, a sleeper "
+     "for 7. 5 health; your blow takes 1, with wood, stone, iron sword 2, 3, 5."},
+    {"name": "skeleton", "doc": "In the tunnels of the mountains. Shoots arrows for 2 from up to 5 cells. 3 health."},
+    {"name": "lava", "doc": "Walking onto it kills at once."},
+    {"name": "needs", "doc": "Food, drink and energy fall by 1 about every 25, 20 and 30 steps; when one is 0 health "
+     "falls instead of recovering."},
+    {"name": "night", "doc": "Days last 300 steps; it is dark from about step 180 to 250 of each, and zombies are "
+     "born on grass near you."},
+]  # fmt: skip
+
+
+def view_doc() -> str:
+    """One line per attribute of the view, from its own docstrings."""
+    lines = []
+    for name, member in vars(View).items():
+        if name.startswith("_"):
+            continue
+        text = " ".join((inspect.getdoc(member) or "").split())
+        call = f"{name}{inspect.signature(member)}".replace("self, ", "") if callable(member) else name
+        lines.append(f"view.{call}: {text}")
+    return "\n".join(lines)
+
+
+def library_doc() -> str:
+    lines = []
+    for name, function in LIBRARY.items():
+        text = " ".join((inspect.getdoc(function) or "").split())
+        lines.append(f"{name}{inspect.signature(function)}: {text}")
+    return "\n".join(lines).replace("view: object", "view")
+
+
+def sheet(task: Task) -> dict[str, Any]:
+    return {
+        "items": [{"name": item, "doc": _ITEM_DOCS.get(item, "a tool, kept for ever")} for item in names.INVENTORY],
+        "materials": list(names.MATERIALS[1:]),
+        "creatures": list(names.OBJECTS[1:]),
+        "recipes": _recipes(),
+        "primitives": [{"name": p.name, "doc": p.doc} for p in PRIMITIVES],
+        "view_doc": view_doc(),
+        "library_doc": library_doc(),
+        "dangers": DANGERS,
+        "milestones": list(task.milestones),
+        "scripts": [
+            {"name": s.name, "goal": s.goal, "done_when": s.done_when, "needs": list(s.needs),
+             "gives": list(s.gives), "hard": s.hard, "sources": list(s.sources)}
+            for s in SCRIPTS
+        ],
+        "limits": {
+            "horizon": task.horizon,
+            "inventory": 9,
+            "window": "9 wide, 7 high; beyond it only what was seen before",
+            "mask": "make_* and place_* are masked where they would do nothing, and all but noop while asleep",
+        },
+    }  # fmt: skip

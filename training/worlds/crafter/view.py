@@ -1,0 +1,134 @@
+"""The immutable view that coded actions see. Standard library only; every access is cheap and bounded."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+from rlgpt.training.worlds.crafter import names
+
+_MATERIALS, _OBJECTS, _CATEGORIES = names.MATERIALS, names.OBJECTS, names.CATEGORIES
+_FIRST_OBJECT = len(_MATERIALS) - 1
+_FRONT = tuple((names.REACH_Y + dy) * names.WIDTH + names.REACH_X + dx for dx, dy in names.DIRECTIONS)
+_OFFSETS = tuple(
+    (cell % names.WIDTH - names.REACH_X, cell // names.WIDTH - names.REACH_Y)
+    for cell in range(names.WIDTH * names.HEIGHT)
+)
+_CLOSEST_FIRST = tuple(
+    sorted(range(len(_OFFSETS)), key=lambda cell: (abs(_OFFSETS[cell][0]) + abs(_OFFSETS[cell][1]), cell))
+)
+_NO_OBJECTS = bytes(names.WIDTH * names.HEIGHT)
+
+
+def _vital(index: int, doc: str) -> property:
+    at = names.AT_ITEMS + index
+    return property(lambda view: view._packed[at], doc=doc)
+
+
+class View:
+    """What the agent knows at one env step. Offsets are (dx, dy): dx to the right, dy downwards."""
+
+    __slots__ = ("_memory", "_packed")
+
+    def __init__(self, packed: bytes, memory: bytes) -> None:
+        self._packed = packed
+        self._memory = memory
+
+    health = _vital(0, "0..9; 0 is death")
+    food = _vital(1, "0..9; at 0 health falls")
+    drink = _vital(2, "0..9; at 0 health falls")
+    energy = _vital(3, "0..9; at 0 health falls; sleeping restores it")
+
+    @property
+    def inventory(self) -> Mapping[str, int]:
+        """Counts 0..9 of sapling, wood, stone, coal, iron, diamond and of the six tools."""
+        counts = self._packed[names.AT_ITEMS + 4 : names.AT_ITEMS + 16]
+        return MappingProxyType(dict(zip(names.INVENTORY, counts, strict=True)))
+
+    @property
+    def position(self) -> tuple[int, int]:
+        """Cell (x, y), each 0..63; every episode starts at (32, 32)."""
+        return self._packed[names.AT_X], self._packed[names.AT_Y]
+
+    @property
+    def facing(self) -> str:
+        """left, right, up or down."""
+        return names.FACINGS[self._packed[names.AT_FACING]]
+
+    @property
+    def front(self) -> str:
+        """What `do` and `place_*` act on: the object on the faced cell, else its material."""
+        cell = _FRONT[self._packed[names.AT_FACING]]
+        thing = self._packed[names.AT_OBJECTS + cell]
+        return _OBJECTS[thing] if thing else _MATERIALS[self._packed[names.AT_MATERIALS + cell]]
+
+    @property
+    def sleeping(self) -> bool:
+        return bool(self._packed[names.AT_SLEEPING])
+
+    @property
+    def daylight(self) -> float:
+        """0 dark to 1 bright; zombies come out of grass in the dark."""
+        return self._packed[names.AT_DAYLIGHT] / 255
+
+    @property
+    def steps(self) -> int:
+        """Env steps since the episode began."""
+        return self._packed[names.AT_STEPS] | self._packed[names.AT_STEPS + 1] << 8
+
+    @property
+    def steps_left(self) -> int:
+        return self._packed[names.AT_STEPS_LEFT] | self._packed[names.AT_STEPS_LEFT + 1] << 8
+
+    @property
+    def near_table(self) -> bool:
+        """A table is close enough to craft: within the 3x3 cells around the agent."""
+        return bool(self._packed[names.AT_NEAR] & 1)
+
+    @property
+    def near_furnace(self) -> bool:
+        return bool(self._packed[names.AT_NEAR] & 2)
+
+    @property
+    def achieved(self) -> frozenset[str]:
+        """Achievements unlocked in this episode."""
+        at = names.AT_ACHIEVED
+        bits = int.from_bytes(self._packed[at : at + 3], "little")
+        return frozenset(name for bit, name in enumerate(names.ACHIEVEMENTS) if bits >> bit & 1)
+
+    @property
+    def objects(self) -> tuple[tuple[str, int, int], ...]:
+        """(name, dx, dy) of everything that lives or flies in the window, closest first."""
+        things = self._packed[names.AT_OBJECTS : names.AT_MEMORY]
+        if things == _NO_OBJECTS:
+            return ()
+        return tuple((_OBJECTS[things[cell]], *_OFFSETS[cell]) for cell in _CLOSEST_FIRST if things[cell])
+
+    def at(self, dx: int, dy: int) -> str:
+        """Object or else material at an offset; outside the 9x7 window what was last seen there, or
+        `unknown`."""
+        if not (type(dx) is int and type(dy) is int):
+            raise TypeError("at(dx, dy) takes two ints")
+        if -names.REACH_X <= dx <= names.REACH_X and -names.REACH_Y <= dy <= names.REACH_Y:
+            cell = (dy + names.REACH_Y) * names.WIDTH + dx + names.REACH_X
+            thing = self._packed[names.AT_OBJECTS + cell]
+            return _OBJECTS[thing] if thing else _MATERIALS[self._packed[names.AT_MATERIALS + cell]]
+        x, y = self._packed[names.AT_X] + dx, self._packed[names.AT_Y] + dy
+        if not (0 <= x < names.AREA and 0 <= y < names.AREA):
+            return "unknown"
+        return _MATERIALS[self._memory[(y + names.REACH_Y) * names.MEMORY_WIDTH + x + names.REACH_X]]
+
+    def material(self, dx: int, dy: int) -> str:
+        """Like `at`, but what lies beneath an object."""
+        if not (type(dx) is int and type(dy) is int):
+            raise TypeError("material(dx, dy) takes two ints")
+        x, y = self._packed[names.AT_X] + dx, self._packed[names.AT_Y] + dy
+        if not (0 <= x < names.AREA and 0 <= y < names.AREA):
+            return "unknown"
+        return _MATERIALS[self._memory[(y + names.REACH_Y) * names.MEMORY_WIDTH + x + names.REACH_X]]
+
+    def known(self, name: str) -> int:
+        """How many cells of a material have been seen so far."""
+        if type(name) is not str or name not in _MATERIALS[1:]:
+            raise ValueError(f"known(name) takes one of {', '.join(_MATERIALS[1:])}")
+        return self._memory.count(_MATERIALS.index(name))

@@ -1,0 +1,60 @@
+"""The Crafter world: the immutable description that the rest of `training` sees."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from rlgpt.training.worlds.crafter import frame, names, render
+from rlgpt.training.worlds.crafter.env import TARGETS, CrafterEnv
+from rlgpt.training.worlds.crafter.features import DEFAULT, FEATURES
+from rlgpt.training.worlds.crafter.fingerprint import check_fingerprint
+from rlgpt.training.worlds.crafter.scripts import SCRIPTS
+from rlgpt.training.worlds.crafter.sheet import PRIMITIVES, sheet
+from rlgpt.training.worlds.crafter.tasks import TASKS
+from rlgpt.training.worlds.protocol import Command, Feature, Primitive, Script, Task, UnknownTask
+
+
+class CrafterWorld:
+    """See `protocol.World`."""
+
+    name = "crafter"
+    version = "1.8.3"
+    tasks: Mapping[str, Task] = TASKS
+    heads = (len(names.ACTIONS),)
+    primitives: tuple[Primitive, ...] = PRIMITIVES
+    features: Mapping[str, Feature] = FEATURES
+    default_features = DEFAULT
+    targets = TARGETS
+    command_size = 1
+    host_module = "rlgpt.training.worlds.crafter.host_side"
+    frame_format = frame.FORMAT
+    restorable = True
+    pixel_shape = render.SHAPE
+
+    def command(self, action: Sequence[int]) -> Command:
+        return (int(action[0]),)
+
+    def make(self, task: str, *, features: Sequence[str] | None = None, pixels: bool = False) -> CrafterEnv:
+        return CrafterEnv(self._task(task), features or self.default_features, pixels)
+
+    def sheet(self, task: str) -> dict[str, Any]:
+        return sheet(self._task(task))
+
+    def scripts(self, task: str) -> tuple[Script, ...]:
+        self._task(task)
+        return SCRIPTS
+
+    def _task(self, task: str) -> Task:
+        try:
+            return TASKS[task]
+        except KeyError:
+            raise UnknownTask(
+                f"Crafter has no task {task!r}; its tasks are {', '.join(sorted(TASKS))}."
+            ) from None
+
+
+def make_world() -> CrafterWorld:
+    """Checks first that this machine's numpy and opensimplex make the recorded worlds."""
+    check_fingerprint()
+    return CrafterWorld()
