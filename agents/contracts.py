@@ -12,7 +12,7 @@ Executor = Literal["sequence", "policy"]
 
 
 class Reply(BaseModel):
-    model_config = ConfigDict(extra="forbid")
+    model_config = ConfigDict(extra="forbid", use_attribute_docstrings=True)
 
 
 class SubTask(Reply):
@@ -86,7 +86,7 @@ class SelfImitation(Reply):
 
 
 class RlConfigReply(Reply):
-    """The fast agent instantiating RL as a tool (method.md, "RL configuration")."""
+    """The fast agent instantiating RL as a tool: what the policy sees, may do, is rewarded for, and for how long."""
 
     target: str
     """Milestone or success the policy is trained for; the last milestone of the task by default."""

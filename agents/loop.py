@@ -181,7 +181,13 @@ def _code_item(
         return "later"
     current = [a for a in versions if a.iteration == iteration.number and a.done_when == item.done_when]
     last = current[-1] if current else None
-    if last and last.trial and last.verdict is None and last.trial.outcome == "failed" and limits.critic != "none":
+    if (
+        last
+        and last.trial
+        and last.verdict is None
+        and last.trial.outcome == "failed"
+        and limits.critic != "none"
+    ):
         if limits.critic == "human":
             return Wait("critic", item=item.name)
         return JudgeItem(item.name, last.version)
@@ -203,7 +209,7 @@ def _learn(h: History, iteration: IterationState, plan: PlanState, limits: Limit
             return Train(plan.revision, None)
         if mine[-1].state == "running":
             return Train(plan.revision, mine[-1].run)
-        run = mine[-1].run
+        run = None if mine[-1].state == "failed" else mine[-1].run
     step = _evaluate_dev(h, iteration, plan, run, limits)
     if step:
         return step
@@ -240,16 +246,30 @@ def has_code(h: History, plan: PlanState) -> bool:
 def _after_iteration(h: History, iteration: IterationState, limits: Limits) -> Step:
     successes, episodes = h.pooled(iteration, "dev", "full")
     if episodes >= limits.dev_first + limits.dev_more and successes / episodes >= limits.target:
-        return _sub_task_over(h, iteration, limits, "succeeded", f"dev success {successes}/{episodes} reached the target")
+        return _sub_task_over(
+            h, iteration, limits, "succeeded", f"dev success {successes}/{episodes} reached the target"
+        )
     if iteration.number >= limits.iterations:
-        return _sub_task_over(h, iteration, limits, "finished", f"all {limits.iterations + 1} iterations are done")
+        return _sub_task_over(
+            h, iteration, limits, "finished", f"all {limits.iterations + 1} iterations are done"
+        )
     if _no_change(h, iteration):
-        return _sub_task_over(h, iteration, limits, "finished", "no change: plan, code and configuration repeat and dev success stays inside the previous interval")
+        return _sub_task_over(
+            h,
+            iteration,
+            limits,
+            "finished",
+            "no change: plan, code and configuration repeat and dev success stays inside the previous interval",
+        )
     return OpenIteration(iteration.sub_task, iteration.number + 1)
 
 
 def _sub_task_over(
-    h: History, iteration: IterationState, limits: Limits, status: Literal["succeeded", "finished"], reason: str
+    h: History,
+    iteration: IterationState,
+    limits: Limits,
+    status: Literal["succeeded", "finished"],
+    reason: str,
 ) -> Step:
     if h.task_plans and iteration.sub_task + 1 < len(h.task_plans[-1]["sub_tasks"]) and status == "succeeded":
         return OpenIteration(iteration.sub_task + 1, 0)
@@ -262,7 +282,9 @@ def _no_change(h: History, iteration: IterationState) -> bool:
         return False
     earlier = [e for e in mine[-2].evaluations if e.split == "dev" and e.variant == "full"]
     successes, episodes = h.pooled(iteration, "dev", "full")
-    return bool(earlier) and bool(episodes) and earlier[-1].ci_low <= successes / episodes <= earlier[-1].ci_high
+    return (
+        bool(earlier) and bool(episodes) and earlier[-1].ci_low <= successes / episodes <= earlier[-1].ci_high
+    )
 
 
 def fingerprint(h: History, iteration: IterationState) -> tuple[object, ...]:

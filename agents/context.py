@@ -1,0 +1,58 @@
+"""What every agent may know: the folded history, the world sheet, the task, the limits, the skills."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from rlgpt.agents.loop import Limits
+from rlgpt.store.history import History, Item
+
+
+class TaskInfo(Protocol):
+    """The world's task as the agents need it (training/worlds/protocol.py, Task)."""
+
+    @property
+    def id(self) -> str: ...
+    @property
+    def prompt(self) -> str: ...
+    @property
+    def horizon(self) -> int: ...
+    @property
+    def milestones(self) -> tuple[str, ...]: ...
+    @property
+    def kind(self) -> str: ...
+    @property
+    def sub_tasks(self) -> tuple[str, ...]: ...
+
+
+@dataclass(frozen=True)
+class Context:
+    history: History
+    sheet: Mapping[str, Any]
+    """`World.sheet(task)` with `features` ({name: doc}), `default_features` and `targets` beside it."""
+    task: TaskInfo
+    limits: Limits
+    skills: Sequence[Mapping[str, Any]] = ()
+    """Of the session's snapshot: {name, goal, done_when, source, measured}."""
+    text: Callable[[str], str] = field(default=lambda name: "")
+    """The text of a hash (sources)."""
+    env_steps_left: int = 0
+    """Of the session's budget, for trials and training."""
+
+    @property
+    def pins(self) -> list[Item]:
+        """Sub-actions that the operator has fixed."""
+        plan = self.history.plan
+        return [item for item in plan.items if item.pinned] if plan else []
+
+    def advice(self, agent: str) -> list[str]:
+        """What the operator told this agent, oldest first, word for word."""
+        return [str(a["text"]) for a in self.history.advice if a["agent"] == agent]
+
+    @property
+    def iterations_left(self) -> int:
+        """Passes of the outer loop that may still train, this one included."""
+        iteration = self.history.iteration
+        return max(1, self.limits.iterations + 1 - (iteration.number if iteration else 0))

@@ -1,0 +1,82 @@
+"""The critic: of one sub-action's code from before and after, of an iteration from its measurements.
+
+The critic of a sub-action never sees done_when, success counts or reward, nor which of the two trials the
+measurement liked: it judges what the code did, so that its agreement with the measurement means something.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from rlgpt.agents import memory
+from rlgpt.agents.asking import messages
+from rlgpt.agents.client import Client
+from rlgpt.agents.context import Context
+from rlgpt.agents.contracts import CritiqueReply
+from rlgpt.agents.journal import canonical, text_hash
+from rlgpt.store.history import Item
+
+SEEN = ("before", "after", "difference", "yields", "end", "message")
+
+
+def judge_item(client: Client, context: Context, item: Item, evidence: Mapping[str, Any]) -> CritiqueReply:
+    """On one sub-action. `evidence`: {good: trial | None, bad: trial | None}, trials as in the trial row."""
+    asked = messages(
+        "critic",
+        "critic_item",
+        _blind(context),
+        trim=("trials",),
+        request={"ask": "judge_item"},
+        item={"name": item.name, "goal": item.goal},
+        trials=blind_trials(evidence),
+        advice=context.advice("critic"),
+    )
+    attempts = context.history.attempts_of(item.name)
+    step = f"judge_item/{item.name}/{attempts[-1].version if attempts else 0}"
+    return client.ask("critic", step, asked, CritiqueReply)
+
+
+def blind_trials(evidence: Mapping[str, Any]) -> list[memory.Plain]:
+    """The trials in an order that says nothing about which one was measured a success."""
+    trials = [
+        {k: trial[k] for k in SEEN if k in trial}
+        for name in ("good", "bad")
+        if isinstance(trial := evidence.get(name), Mapping)
+    ]
+    return sorted(trials, key=lambda trial: text_hash(canonical(trial)))
+
+
+def _blind(context: Context) -> Context:
+    """Without whatever in the sheet says when something counts as done."""
+    sheet = {k: v for k, v in context.sheet.items() if k != "scripts"}
+    milestones = [
+        {k: v for k, v in m.items() if k != "done_when"} if isinstance(m, Mapping) else m
+        for m in sheet.get("milestones") or ()
+    ]
+    return replace(context, sheet=sheet | {"milestones": milestones})
+
+
+def judge_iteration(client: Client, context: Context, iteration: int) -> CritiqueReply:
+    """On the open iteration `iteration`, from its dev evaluation."""
+    history = context.history
+    current = history.iteration
+    if current is None or current.number != iteration:
+        raise ValueError(f"iteration {iteration} is not the open one")
+    before = memory.last_closed(history)
+    asked = messages(
+        "critic_of_iteration",
+        "critic_iteration",
+        context,
+        trim=("earlier",),
+        request={"ask": "judge_iteration", "iteration": iteration, "target": context.limits.target},
+        plan=memory.plan_now(context),
+        config=dict(current.config.config) if current.config else None,
+        measured=memory.measured(history, current),
+        before=memory.measured(history, before) if before else None,
+        advice=context.advice("critic"),
+        earlier=memory.earlier_iterations(history),
+    )
+    step = f"judge_iteration/{history.sub_task}.{iteration}/{history.revision}"
+    return client.ask("critic", step, asked, CritiqueReply)

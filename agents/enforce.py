@@ -1,0 +1,94 @@
+"""What the loop makes of a plan reply, whatever the model answered: pins hold, names are unique, depth ends. Pure."""
+
+from __future__ import annotations
+
+import keyword
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from rlgpt.agents.contracts import PlanReply, SubActionReply
+from rlgpt.store.history import Item, PlanState
+
+FIXED = ("mode", "goal", "done_when", "max_steps")
+"""What a pin fixes."""
+
+
+@dataclass
+class Enforced:
+    items: list[Item]
+    attempted: dict[str, dict[str, Any]] = field(default_factory=dict)
+    """{sub-action: {field: what the model asked for}} where the loop kept something else; `removed: True` for a
+    pinned sub-action that the reply had left out."""
+
+
+def enforce(
+    reply: PlanReply,
+    previous: PlanState | None,
+    *,
+    failed: Sequence[str] = (),
+    last_depth: bool = False,
+    author: str = "slow",
+) -> Enforced:
+    """The items of the next revision.
+
+    A pinned item keeps its fields and cannot be left out. After the last refinement (`last_depth`) a sub-action
+    that `failed` is left to RL unless it is pinned to code.
+    """
+    before = {item.name: item for item in previous.items} if previous else {}
+    out = Enforced([])
+    for asked in reply.sub_actions:
+        name = _unique(asked.name, [item.name for item in out.items])
+        if name != asked.name:
+            out.attempted.setdefault(name, {})["name"] = asked.name
+        item = _item(asked, name, before.get(name), author)
+        old = before.get(name)
+        if old is not None and old.pinned:
+            item = _pinned(item, old, out)
+        elif last_depth and name in failed and item.mode == "code":
+            out.attempted.setdefault(name, {})["mode"] = "code"
+            item = replace(item, mode="rl", author="loop")
+        out.items.append(item)
+    _restore_pins(out, previous)
+    return out
+
+
+def _item(asked: SubActionReply, name: str, old: Item | None, author: str) -> Item:
+    item = Item(
+        name, asked.mode, asked.goal, asked.reason, asked.done_when, asked.max_steps, False, author
+    )  # fmt: skip
+    if old is not None and all(getattr(old, field) == getattr(item, field) for field in FIXED):
+        return replace(item, author=old.author, pinned=old.pinned)
+    return item
+
+
+def _pinned(item: Item, old: Item, out: Enforced) -> Item:
+    asked = {field: getattr(item, field) for field in FIXED if getattr(item, field) != getattr(old, field)}
+    if asked:
+        out.attempted.setdefault(old.name, {}).update(asked)
+    return replace(old, reason=item.reason if not asked else old.reason)
+
+
+def _restore_pins(out: Enforced, previous: PlanState | None) -> None:
+    """Put pinned items that the reply left out back behind the item they followed."""
+    if previous is None:
+        return
+    behind = ""
+    for old in previous.items:
+        names = [item.name for item in out.items]
+        if old.pinned and old.name not in names:
+            out.items.insert(names.index(behind) + 1 if behind in names else 0, old)
+            out.attempted.setdefault(old.name, {})["removed"] = True
+        if old.name in [item.name for item in out.items]:
+            behind = old.name
+
+
+def _unique(name: str, taken: Sequence[str]) -> str:
+    """`name`, never a Python keyword (the code is a function of that name), with a number if it is taken."""
+    if keyword.iskeyword(name):
+        name = f"{name[:37]}_it"
+    number, unique = 2, name
+    while unique in taken:
+        suffix = f"_{number}"
+        unique, number = name[: 40 - len(suffix)] + suffix, number + 1
+    return unique

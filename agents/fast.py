@@ -1,0 +1,120 @@
+"""The fast agent: writes a coded action and repairs it; instantiates RL as a tool."""
+
+from __future__ import annotations
+
+from rlgpt.agents import memory
+from rlgpt.agents.asking import messages
+from rlgpt.agents.client import Client
+from rlgpt.agents.context import Context
+from rlgpt.agents.contracts import CodeReply, RlConfigReply
+from rlgpt.store.history import Item
+
+FOLLOW_PLAN = "follow_plan"
+"""The option that runs the first sub-action whose done_when is false."""
+
+
+# ---- coded actions ------------------------------------------------------------------------------
+def write(client: Client, context: Context, item: Item, attempt: int) -> CodeReply:
+    """The source of a coded action; a reply without source says that the model cannot code it."""
+    history = context.history
+    attempts = history.attempts_of(item.name)
+    previous = context.text(attempts[-1].source_hash) if attempts else ""
+    plan = history.plan
+    names = [i.name for i in plan.items] if plan else [item.name]
+
+    def useless(reply: CodeReply) -> str:
+        if previous and reply.source.strip() == previous.strip():
+            return "this is the very source that was to be repaired"
+        return ""
+
+    asked = messages(
+        "fast",
+        "fast_write",
+        context,
+        scripts=client.shows_scripts("fast"),
+        trim=("earlier", "skills", "previous"),
+        request={"ask": "write", "attempt": attempt, "attempts": context.limits.inner},
+        item={k: getattr(item, k) for k in ("name", "goal", "done_when", "max_steps")},
+        before=names[: names.index(item.name)] if item.name in names else [],
+        advice=context.advice("fast"),
+        skills=[dict(s) for s in context.skills if s.get("name") == item.name],
+        last=memory.last_attempt(context, item),
+        previous=previous,
+        critique=memory.critique(attempts[-1].verdict, "advice_fast") if attempts else None,
+        earlier=memory.earlier_attempts(context, item),
+    )
+    where = history.iteration.number if history.iteration else 0
+    step = f"write/{history.sub_task}.{where}/{item.name}/{len(attempts) + 1}"
+    return client.ask("fast", step, asked, CodeReply, useless)
+
+
+# ---- RL -----------------------------------------------------------------------------------------
+def configure(client: Client, context: Context) -> RlConfigReply:
+    """What to train: every name in it exists, every option is accepted."""
+    history = context.history
+    plan = history.plan
+    accepted = [i.name for i in plan.items if i.mode == "code" and history.accepted(i)] if plan else []
+    options = [*accepted, FOLLOW_PLAN] if accepted else []
+    last = memory.last_closed(history)
+    known = _Known(context, options)
+    asked = messages(
+        "fast_rl",
+        "fast_configure",
+        context,
+        trim=("earlier", "measured"),
+        request={
+            "ask": "configure",
+            "env_steps_left": context.env_steps_left,
+            "iterations_left": context.iterations_left,
+        },
+        plan=memory.plan_now(context),
+        options=options,
+        advice=context.advice("fast"),
+        last_config=_last_config(context),
+        measured=memory.measured(history, last) if last else None,
+        critique=memory.critique(last.verdict, "advice_fast") if last else None,
+        earlier=memory.earlier_iterations(history),
+    )
+    step = f"configure/{history.sub_task}/{history.revision}"
+    return client.ask("fast", step, asked, RlConfigReply, known.mistake)
+
+
+def _last_config(context: Context) -> memory.Plain | None:
+    history = context.history
+    mine = [i.config for i in history.iterations if i.sub_task == history.sub_task and i.config]
+    return dict(mine[-1].config) if mine else None
+
+
+class _Known:
+    """The names that a configuration may use."""
+
+    def __init__(self, context: Context, options: list[str]) -> None:
+        sheet = context.sheet
+        self._options = options
+        self._primitives = [p["name"] for p in sheet["primitives"]]
+        self._features = list(sheet.get("features") or {})
+        self._arguments = {
+            "distance": list(sheet.get("targets") or ()),
+            "milestone": [m["name"] if isinstance(m, dict) else m for m in sheet.get("milestones") or ()],
+        }
+
+    def mistake(self, reply: RlConfigReply) -> str:
+        for what, given, known in (
+            ("feature", reply.observation, self._features),
+            ("primitive", reply.primitives, self._primitives),
+            ("accepted option", reply.options, self._options),
+        ):
+            strange = [name for name in given if name not in known]
+            if strange:
+                return f"there is no {what} {strange[0]!r}; there are: {', '.join(known) or 'none'}"
+        if not reply.primitives and not reply.options:
+            return "without primitives and options there is nothing to choose from"
+        for term in reply.reward:
+            names = self._arguments.get(term.term)
+            if names is not None and term.argument not in names:
+                return (
+                    f"{term.term} has no argument {term.argument!r}; there are: {', '.join(names) or 'none'}"
+                )
+        if reply.plan_prior + (reply.option_prior if len(reply.options) > 1 else 0.0) >= 1.0:
+            return "plan_prior and option_prior together must stay below 1"
+        return ""

@@ -1,0 +1,71 @@
+"""The record of every exchange with a model, as the client sees it; the worker writes it to the store.
+
+Order of one exchange: `recorded` (a resumed step gets its old reply and nothing is sent), `reserve`, `sent`,
+then exactly one of `answered` or `failed`. Retries, repair turns and requests without a rejected parameter are
+exchanges of their own.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+
+def canonical(request: Mapping[str, Any]) -> str:
+    """The one JSON text of a request; the hash of it is the request's name."""
+    return json.dumps(request, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
+
+
+def text_hash(text: str) -> str:
+    """blake2b-16 hex of the utf-8, as texts are named in the store."""
+    return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
+
+
+@dataclass(frozen=True)
+class Call:
+    id: str
+    """Deterministic: a hash of step, request and try."""
+    step: str
+    """The step of the loop it belongs to, derived from the history."""
+    role: str
+    model: str
+    request: str
+    """Canonical JSON of the Chat Completions request; never a key."""
+    request_hash: str
+    try_number: int
+    reserved: float | None
+    """USD that it can cost at most; None: unknown price."""
+    reserved_tokens: int
+    """Tokens, both ways, that it can take at most."""
+
+
+@dataclass(frozen=True)
+class Answer:
+    reply: str
+    """Canonical JSON of {content, finish_reason, refusal, model, usage}."""
+    tokens_in: int
+    tokens_out: int
+    cost: float | None
+    """USD; None: unknown price."""
+    seconds: float
+    fault: str
+    """Why the reply cannot be used (truncated, refusal, malformed JSON, wrong schema ...), empty if it can."""
+
+
+class Journal(Protocol):
+    def recorded(self, step: str, request_hash: str) -> str | None:
+        """The `Answer.reply` already recorded for this request of this step."""
+
+    def reserve(self, call: Call) -> None:
+        """Raises when `call.reserved`, or `call.reserved_tokens`, does not fit what is left of a budget."""
+
+    def sent(self, call: Call) -> None: ...
+
+    def answered(self, call: Call, answer: Answer) -> None: ...
+
+    def failed(self, call: Call, error: str, seconds: float) -> None:
+        """No reply. `error` starts with a code and a colon (`429: ...`, `rejected temperature: ...`): see
+        backends.Failure."""

@@ -1,0 +1,202 @@
+"""What a role remembers of a session: the last attempt and critique in full, a line for each earlier one.
+
+Plain data for the prompts; pure. The two critics are blind to some of it: see critic.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from rlgpt.agents.context import Context
+from rlgpt.store.history import Attempt, EvaluationState, History, Item, IterationState, VerdictState
+
+Plain = dict[str, Any]
+
+
+# ---- plans --------------------------------------------------------------------------------------
+def plan_now(context: Context) -> Plain | None:
+    """The plan in force with what became of each sub-action; None before the first."""
+    history = context.history
+    plan = history.plan
+    if plan is None or plan.sub_task != history.sub_task:
+        return None
+    return {
+        "revision": plan.revision,
+        "executor": plan.executor,
+        "sub_actions": [item_now(history, item) for item in plan.items],
+    }
+
+
+def item_now(history: History, item: Item) -> Plain:
+    """One sub-action with `state`: left to RL | accepted | failed | unreached | untried."""
+    facts: Plain = {
+        "name": item.name,
+        "mode": item.mode,
+        "goal": item.goal,
+        "done_when": item.done_when,
+        "max_steps": item.max_steps,
+        "pinned": item.pinned,
+    }
+    attempts = history.attempts_of(item.name)
+    tried = [a for a in attempts if a.trial]
+    if item.mode == "rl":
+        facts["state"] = "left to RL"
+        if any(a.trial and a.trial.outcome == "failed" for a in attempts):
+            facts["code_failed_before"] = True
+    elif accepted := history.accepted(item):
+        facts |= {"state": "accepted", "measured": _ratio(accepted)}
+    elif tried:
+        outcome = tried[-1].trial.outcome if tried[-1].trial else ""
+        facts |= {"state": "unreached" if outcome == "unreached" else "failed"}
+        facts |= {"measured": _ratio(tried[-1]), "versions_tried": len(tried)}
+        facts |= {k: v for k, v in _trouble(tried[-1]).items() if v}
+    else:
+        facts["state"] = "untried"
+    return facts
+
+
+def _ratio(attempt: Attempt) -> str:
+    return f"{attempt.trial.successes}/{attempt.trial.episodes}" if attempt.trial else ""
+
+
+def _trouble(attempt: Attempt) -> Plain:
+    verdict = attempt.verdict
+    return {
+        "outcome": attempt.trial.outcome if attempt.trial else "",
+        "error": attempt.trial.error if attempt.trial else "",
+        "critique": verdict.cause if verdict else "",
+        "advice": verdict.advice_slow if verdict else "",
+    }
+
+
+def rejected_plan(context: Context) -> Plain | None:
+    """The newest plan, if the operator has rejected it."""
+    plans = context.history.plans
+    last = plans[max(plans)] if plans else None
+    if last is None or last.status != "rejected":
+        return None
+    names = [{"name": i.name, "mode": i.mode} for i in last.items]
+    return {"executor": last.executor, "sub_actions": names, "operator": last.rejection}
+
+
+# ---- iterations ---------------------------------------------------------------------------------
+def last_closed(history: History) -> IterationState | None:
+    """The newest iteration of this sub-task that has a verdict."""
+    mine = [i for i in history.iterations if i.sub_task == history.sub_task and i.verdict]
+    return mine[-1] if mine else None
+
+
+def measured(history: History, iteration: IterationState) -> Plain:
+    """Dev evaluation of an iteration: success of what was run and, beside a policy, of the plan's code alone."""
+    facts: Plain = {"iteration": iteration.number}
+    full = _evaluations(iteration, "full")
+    if not full:
+        return facts
+    last = full[-1]
+    successes, episodes = history.pooled(iteration, "dev", "full")
+    facts |= {
+        "ran": "policy" if last.policy == "ppo" else "plan",
+        "successes": successes,
+        "episodes": episodes,
+        "ci95": [round(last.ci_low, 3), round(last.ci_high, 3)],
+        "funnel": dict(last.funnel),
+        "milestones": dict(last.milestones),
+        "option_usage": dict(last.option_usage),
+        "end_reasons": dict(last.end_reasons),
+        "reward_by_term": dict(last.rewards),
+        "length_mean": round(last.length_mean, 1),
+        "dead_loops": last.dead_loops,
+    }
+    if _evaluations(iteration, "plan"):
+        plan_successes, plan_episodes = history.pooled(iteration, "dev", "plan")
+        facts["plan_alone"] = {"successes": plan_successes, "episodes": plan_episodes}
+    run = history.runs.get(iteration.runs[-1]) if iteration.runs else None
+    if run:
+        facts["training"] = {
+            "env_steps": run.env_steps,
+            "updates": run.updates,
+            "episodes": run.episodes,
+            "successes": run.successes,
+            "ended": run.state,
+        }
+    return facts
+
+
+def _evaluations(iteration: IterationState, variant: str) -> list[EvaluationState]:
+    return [e for e in iteration.evaluations if e.split == "dev" and e.variant == variant]
+
+
+def critique(verdict: VerdictState | None, *advice: str) -> Plain | None:
+    """A verdict for the agent(s) it advises (`advice_slow`, `advice_fast`)."""
+    if verdict is None:
+        return None
+    facts = {"author": verdict.author, "success": verdict.success, "cause": verdict.cause}
+    return facts | {name: getattr(verdict, name) for name in advice}
+
+
+def earlier_iterations(history: History) -> list[str]:
+    """One line for each closed iteration of this sub-task but the last, oldest first."""
+    mine = [i for i in history.iterations if i.sub_task == history.sub_task and i.verdict]
+    lines = []
+    for iteration in mine[:-1]:
+        successes, episodes = history.pooled(iteration, "dev", "full")
+        plan = history.plans[iteration.plans[-1]] if iteration.plans else None
+        items = ", ".join(f"{i.name} ({i.mode})" for i in plan.items) if plan else "no plan"
+        executor = plan.executor if plan else ""
+        cause = iteration.verdict.cause if iteration.verdict else ""
+        lines.append(
+            f"iteration {iteration.number}: {executor}: {items}; dev {successes}/{episodes}; {_line(cause)}"
+        )
+    return lines
+
+
+# ---- code ---------------------------------------------------------------------------------------
+def last_attempt(context: Context, item: Item) -> Plain | None:
+    """The newest version of a sub-action's code, with what was measured of it."""
+    attempts = context.history.attempts_of(item.name)
+    if not attempts:
+        return None
+    last = attempts[-1]
+    facts: Plain = {"version": last.version, "author": last.author, "source_hash": last.source_hash}
+    facts["same_done_when"] = last.done_when == item.done_when
+    if last.trial:
+        facts |= {"outcome": last.trial.outcome, "measured": _ratio(last), "error": last.trial.error}
+        facts["evidence"] = _evidence(last.trial.evidence)
+    if not last.admitted and last.admission:
+        told: Mapping[str, Any] = last.admission
+        facts["refused"] = {k: told.get(k) for k in ("rule", "line", "message")}
+    return facts
+
+
+def _evidence(evidence: Mapping[str, Any]) -> Plain:
+    """How the trials ended, without the views (they are for the critic)."""
+    keys = ("difference", "yields", "end", "message")
+    return {
+        name: {k: trial[k] for k in keys if k in trial}
+        for name, trial in evidence.items()
+        if isinstance(trial, Mapping)
+    }
+
+
+def earlier_attempts(context: Context, item: Item) -> list[Plain]:
+    """Version, source hash and outcome of each earlier version, oldest first."""
+    out = []
+    for attempt in context.history.attempts_of(item.name)[:-1]:
+        trial = attempt.trial
+        out.append(
+            {
+                "version": attempt.version,
+                "source_hash": attempt.source_hash,
+                "outcome": trial.outcome if trial else "untried",
+                "measured": _ratio(attempt),
+                "error": _line(trial.error) if trial else "",
+                "critique": _line(attempt.verdict.cause) if attempt.verdict else "",
+            }
+        )
+    return out
+
+
+def _line(text: str, most: int = 160) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= most else line[: most - 3] + "..."

@@ -1,0 +1,152 @@
+"""What the request says about the world: scripts, recipes, milestones, and what has to come before what."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from rlgpt.agents.rules.question import Question
+
+
+@dataclass(frozen=True)
+class ScriptEntry:
+    """One entry of the script book."""
+
+    name: str
+    goal: str
+    done_when: str
+    sources: tuple[str, ...]
+    needs: tuple[str, ...]
+    gives: tuple[str, ...]
+    hard: bool
+
+
+@dataclass(frozen=True)
+class Step:
+    """Something a plan may hold: a script, or a milestone that no script reaches."""
+
+    name: str
+    goal: str
+    done_when: str
+    script: ScriptEntry | None
+
+
+NEVER = "False"
+"""The predicate of a milestone for which the sheet gives none."""
+
+
+class Book:
+    def __init__(self, question: Question) -> None:
+        world = question.world
+        entries: Sequence[Mapping[str, Any]] = question.get("scripts") or ()
+        self.scripts = tuple(_script(entry) for entry in entries)
+        self._milestones = {_name(m): m for m in world.get("milestones") or ()}
+        self._recipes = {_name(r): r for r in world.get("recipes") or () if isinstance(r, Mapping)}
+        self.goals: tuple[str, ...] = _goals(world)
+
+    def script(self, name: str, done_when: str = "") -> ScriptEntry | None:
+        """By name, by the milestone it gives, by its predicate."""
+        for fits in (
+            lambda s: s.name == name,
+            lambda s: name in s.gives,
+            lambda s: bool(done_when) and s.done_when == done_when,
+        ):
+            found = next((script for script in self.scripts if fits(script)), None)
+            if found:
+                return found
+        return None
+
+    def steps(self, goals: Iterable[str]) -> list[Step]:
+        """Everything the goals need, in an order in which each comes after what it needs."""
+        out: list[Step] = []
+        self._visit_all(goals, out, set())
+        return out
+
+    def missing_before(self, name: str, present: Iterable[str]) -> list[Step]:
+        """What `name` needs and `present` lacks, in order."""
+        have = set(present) | {name}
+        return [step for step in self.steps([name]) if step.name not in have]
+
+    def _visit_all(self, names: Iterable[str], out: list[Step], seen: set[str]) -> None:
+        for name in names:
+            self._visit(name, out, seen)
+
+    def _visit(self, name: str, out: list[Step], seen: set[str]) -> None:
+        script = self.script(name)
+        key = script.name if script else name
+        if key in seen:
+            return
+        seen.add(key)
+        if script:
+            self._visit_all(script.needs, out, seen)
+            for milestone in script.gives or (script.name,):
+                self._visit_all(self._ingredients(milestone), out, seen)
+            out.append(Step(script.name, script.goal, script.done_when, script))
+            return
+        self._visit_all(self._ingredients(name), out, seen)
+        if name in self._milestones:
+            out.append(self._milestone(name))
+
+    def _milestone(self, name: str) -> Step:
+        entry = self._milestones[name]
+        facts: Mapping[str, Any] = entry if isinstance(entry, Mapping) else {}
+        goal = str(facts.get("doc") or f"Reach the milestone {name.replace('_', ' ')}.")
+        return Step(sub_action_name(name), goal, str(facts.get("done_when") or NEVER), None)
+
+    def _ingredients(self, milestone: str) -> list[str]:
+        """Milestones or scripts that yield what a milestone's recipe needs, tools and places first."""
+        recipe = self._recipes.get(milestone)
+        if recipe is None:
+            return []
+        needs: Any = recipe.get("needs") or {}
+        near: Any = recipe.get("near") or ()
+        tools: Any = recipe.get("requires") or recipe.get("require") or ()
+        wanted = [*tools, *([near] if isinstance(near, str) else near), *needs]
+        found = (self._source_of(str(item), milestone) for item in wanted)
+        return [name for name in found if name]
+
+    def _source_of(self, item: str, excluded: str) -> str:
+        """The milestone, recipe or script that yields an item: said by `gives`, else the one named after it."""
+        for name, recipe in self._recipes.items():
+            if name != excluded and item in _as_names(recipe.get("gives")):
+                return name
+        known = [*self._milestones, *self._recipes, *(script.name for script in self.scripts)]
+        named = (n for n in known if n != excluded and (n == item or n.endswith(f"_{item}")))
+        return next(named, "")
+
+
+def _goals(world: Mapping[str, Any]) -> tuple[str, ...]:
+    milestones = tuple(map(str, world.get("task_milestones") or ()))
+    if world.get("kind") == "goal":
+        return milestones[-1:]
+    return milestones or (str(world.get("task", "")),)
+
+
+def _script(entry: Mapping[str, Any]) -> ScriptEntry:
+    return ScriptEntry(
+        name=str(entry["name"]),
+        goal=str(entry["goal"]),
+        done_when=str(entry["done_when"]),
+        sources=tuple(map(str, entry["sources"])),
+        needs=tuple(map(str, entry.get("needs") or ())),
+        gives=tuple(map(str, entry.get("gives") or ())),
+        hard=bool(entry.get("hard", False)),
+    )
+
+
+def _name(entry: object) -> str:
+    return str(entry["name"]) if isinstance(entry, Mapping) else str(entry)
+
+
+def _as_names(value: object) -> list[str]:
+    if isinstance(value, str):
+        return [value]
+    return [str(name) for name in value] if isinstance(value, (Mapping, list, tuple)) else []
+
+
+def sub_action_name(text: str) -> str:
+    """A text as the name of a sub-action: lower-case, digits, underscores, a letter first, at most 40."""
+    name = re.sub(r"[^a-z0-9_]+", "_", text.lower()).strip("_")
+    return (name if name[:1].isalpha() else f"reach_{name}")[:40]

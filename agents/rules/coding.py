@@ -1,0 +1,133 @@
+"""Fast agent of the rule-based model: a ladder of scripts, climbed by measured failure; and the RL configuration."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from rlgpt.agents.contracts import CodeReply, Hyperparameters, RewardTerm, RlConfigReply
+from rlgpt.agents.rules.book import Book
+from rlgpt.agents.rules.planning import SIGNED
+from rlgpt.agents.rules.question import Question
+
+FAILED = ("failed", "refused", "vacuous")
+
+
+def write(question: Question) -> CodeReply:
+    """The first version of the script that has not failed; none left, or no script: an empty source."""
+    item = question["item"]
+    for skill in question.get("skills") or ():
+        if skill.get("done_when") == item["done_when"] and not _failed(question, str(skill["source"])):
+            note = SIGNED + f"kept from an earlier session, measured {skill.get('measured', '')}."
+            return CodeReply(source=str(skill["source"]), note=note)
+    script = Book(question).script(item["name"], item["done_when"])
+    if script is None:
+        return CodeReply(source="", note=SIGNED + f"no script for {item['name']}: I cannot code it.")
+    for number, template in enumerate(script.sources):
+        source = _renamed(template, script.name, item["name"])
+        if not _failed(question, source):
+            note = f"version {number + 1} of {len(script.sources)} from the script book"
+            return CodeReply(source=source, note=SIGNED + note + _why(question) + ".")
+    note = f"all {len(script.sources)} version(s) of {script.name} in the script book have failed: I cannot code it."
+    return CodeReply(source="", note=SIGNED + note)
+
+
+def _renamed(source: str, old: str, new: str) -> str:
+    return re.sub(rf"\bdef {re.escape(old)}\(", f"def {new}(", source)
+
+
+def _failed(question: Question, source: str) -> bool:
+    """Whether this very source was tried for the sub-action and failed, by measurement or by an exception."""
+    name = hashlib.blake2b(source.encode(), digest_size=16).hexdigest()
+    last = question.get("last")
+    tried = [*(question.get("earlier") or ()), *([last] if last else ())]
+    return any(t["source_hash"] == name and t.get("outcome") in FAILED for t in tried)
+
+
+def _why(question: Question) -> str:
+    last, critique = question.get("last"), question.get("critique")
+    if not last or last.get("outcome") not in FAILED:
+        return ""
+    cause = (critique or {}).get("cause") or last.get("error") or f"success {last.get('measured')}"
+    return f", because the one before failed: {str(cause)[:300]}"
+
+
+# ---- RL -----------------------------------------------------------------------------------------
+ROLLOUT = 2048
+TRIALS_SHARE = 0.1
+"""Of the remaining env steps, kept for trials of later iterations."""
+
+
+def configure(question: Question) -> RlConfigReply:
+    world, asked = question.world, question["request"]
+    options = [str(name) for name in question["options"]]
+    plan, measured = question["plan"], question.get("measured") or {}
+    last = question.get("last_config")
+    horizon = int(world.get("horizon", 1000))
+    milestones = [str(name) for name in world.get("task_milestones") or ()]
+    worse = _policy_is_worse(measured)
+    rate, plan_prior = 3e-4, 0.6 if "follow_plan" in options else 0.0
+    note = "defaults"
+    if last and worse:
+        rate = max(3e-5, last["hyperparameters"]["learning_rate"] / 2)
+        plan_prior = min(0.85, round(last["plan_prior"] + 0.15, 2)) if plan_prior else 0.0
+        note = "the policy was below the code alone: slower learning, more weight on the plan"
+    elif last:
+        rate, plan_prior = last["hyperparameters"]["learning_rate"], last["plan_prior"] if plan_prior else 0.0
+        note = "as before, with the remaining env steps"
+    return RlConfigReply(
+        target=milestones[-1] if milestones else str(world.get("task", "")),
+        observation=_features(question),
+        reward=_reward(question, plan, milestones),
+        primitives=[str(p["name"]) for p in question["primitives"]],
+        options=options,
+        option_prior=0.25 if len(options) > 1 else 0.05,
+        plan_prior=plan_prior,
+        option_cap=16,
+        horizon=max(10, min(20_000, horizon)),
+        env_steps=_env_steps(asked),
+        hyperparameters=Hyperparameters(
+            learning_rate=rate, gamma=0.997 if horizon >= 400 else 0.99, rollout_env_steps=ROLLOUT
+        ),
+        note=SIGNED + note + ".",
+    )
+
+
+def _features(question: Question) -> list[str]:
+    features: Mapping[str, Any] = question["features"]
+    default = [str(name) for name in question.world.get("default_features") or ()]
+    return [name for name in default if name in features] or list(features)
+
+
+def _reward(question: Question, plan: Mapping[str, Any], milestones: list[str]) -> list[RewardTerm]:
+    """The goal weighs most; milestones on the way share half of it; nearness to what RL has to reach a tenth."""
+    world = question.world
+    if world.get("kind") == "score":
+        return [RewardTerm(term="world", weight=1.0)]
+    terms = [RewardTerm(term="task", weight=1.0), RewardTerm(term="step", weight=-0.0002)]
+    way = milestones[:-1][-6:]
+    terms += [RewardTerm(term="milestone", argument=name, weight=round(0.5 / len(way), 4)) for name in way]
+    learnt = [
+        f"{i['name']} {i['goal']}".replace("_", " ").lower() for i in plan["sub_actions"] if i["mode"] == "rl"
+    ]
+    targets = [str(t) for t in world.get("targets") or ()]
+    near = [t for t in targets if any(re.search(rf"\b{re.escape(t.replace('_', ' '))}\b", g) for g in learnt)]
+    terms += [RewardTerm(term="distance", argument=name, weight=0.01) for name in near[:3]]
+    if world.get("kind") == "survive":
+        terms.append(RewardTerm(term="world", weight=0.1))
+    return terms[:12]
+
+
+def _env_steps(asked: Mapping[str, Any]) -> int:
+    """This iteration's share of what is left, in whole rollouts."""
+    share = asked["env_steps_left"] * (1 - TRIALS_SHARE) / max(1, asked["iterations_left"])
+    return min(100_000_000, int(share) // ROLLOUT * ROLLOUT)
+
+
+def _policy_is_worse(measured: Mapping[str, Any]) -> bool:
+    alone = measured.get("plan_alone")
+    if not alone or measured.get("ran") != "policy" or not measured.get("episodes"):
+        return False
+    return bool(measured["successes"] / measured["episodes"] < alone["successes"] / max(1, alone["episodes"]))

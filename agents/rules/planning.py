@@ -1,0 +1,215 @@
+"""Planner and slow agent of the rule-based model."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from rlgpt.agents.contracts import Executor, PlanReply, SubActionReply, SubTask, TaskPlanReply
+from rlgpt.agents.rules.book import Book, Step
+from rlgpt.agents.rules.directives import Directives, directives
+from rlgpt.agents.rules.question import Question
+
+SIGNED = "Rule-based model: "
+
+
+def order(question: Question) -> TaskPlanReply:
+    """Sub-tasks in the order of the recipes, the task itself last."""
+    known = [str(name) for name in question["sub_tasks"]]
+    task = str(question["request"]["task"])
+    book = Book(question)
+    reached = {m for step in book.steps([*book.goals, *known]) for m in (step.name, *_gives(step))}
+    ordered = [name for name in _by_need(book, known) if name != task and name in reached]
+    needed = {name for step in book.steps([*book.goals, task]) for name in (step.name, *_gives(step))}
+    kept = [name for name in ordered if name in needed] or [name for name in known if name != task]
+    sub_tasks = [
+        SubTask(task=name, goal=f"{name.replace('_', ' ').capitalize()}.", reason="A recipe needs it later.")
+        for name in kept
+    ]
+    last = SubTask(task=task, goal=str(question.world.get("prompt", task)), reason="The task itself.")
+    reason = SIGNED + "sub-tasks in the order in which the recipes of the world sheet need them."
+    return TaskPlanReply(sub_tasks=[*sub_tasks, last][-12:], reason=reason)
+
+
+def _gives(step: Step) -> tuple[str, ...]:
+    return step.script.gives if step.script else ()
+
+
+def _by_need(book: Book, names: list[str]) -> list[str]:
+    """`names`, each behind those that it needs."""
+    out: list[str] = []
+    for step in book.steps(names):
+        out += [name for name in names if name not in out and name in (step.name, *_gives(step))]
+    return out + [name for name in names if name not in out]
+
+
+# ---- plans --------------------------------------------------------------------------------------
+def plan(question: Question) -> PlanReply:
+    """From the recipes at first; then the plan in force, changed where it was measured to lose."""
+    book = Book(question)
+    last = question.get("plan")
+    if last is None:
+        items = [_new(step, question) for step in book.steps(book.goals)] or [_whole_task(question)]
+    else:
+        items = [_kept(item, book) for item in last["sub_actions"]]
+    told = _told(question, book, items)
+    items = _obeyed(items, told, book)
+    items = _with_pins(items, question)
+    executor = _executor(items, question, told)
+    return PlanReply(
+        executor=executor, sub_actions=items, rationale=SIGNED + _rationale(question, book, executor)
+    )
+
+
+def refine(question: Question) -> PlanReply:
+    """Failed sub-actions get what they lack in front of them; those that lack nothing are left to RL."""
+    book = Book(question)
+    asked = question["request"]
+    failed, last_depth = set(asked["failed"]), bool(asked["last_depth"])
+    before = question["plan"]
+    names = [item["name"] for item in before["sub_actions"]]
+    items: list[SubActionReply] = []
+    for item in before["sub_actions"]:
+        kept = _kept(item, book)
+        if item["name"] in failed:
+            missing = (
+                [] if last_depth else book.missing_before(item["name"], [*names, *(i.name for i in items)])
+            )
+            items += [_new(step, question) for step in missing]
+            if not missing:
+                why = (
+                    item.get("critique")
+                    or item.get("error")
+                    or f"success {item.get('measured', '0/0')} in trials"
+                )
+                kept = _left_to_rl(kept, f"Code failed by measurement: {why}")
+        items.append(kept)
+    told = _told(question, book, items)
+    items = _with_pins(_obeyed(items, told, book), question)
+    executor: Executor = "policy" if any(i.mode == "rl" for i in items) else before["executor"]
+    reason = (
+        f"{', '.join(sorted(failed))} failed as code; what each lacks comes first, the rest is left to RL."
+    )
+    return PlanReply(executor=executor, sub_actions=items, rationale=SIGNED + reason)
+
+
+# ---- sub-actions --------------------------------------------------------------------------------
+def _new(step: Step, question: Question) -> SubActionReply:
+    script = step.script
+    if script is None:
+        mode, reason = "rl", "The world offers no script for it: I cannot code it."
+    elif script.hard:
+        mode, reason = "rl", "The script book marks it as hard for code alone."
+    else:
+        mode, reason = "code", f"The script book holds {len(script.sources)} version(s) of it."
+    return SubActionReply(
+        name=step.name,
+        mode=mode,  # type: ignore[arg-type]
+        goal=step.goal[:400],
+        reason=reason,
+        done_when=step.done_when[:600],
+        max_steps=_max_steps(question.world),
+    )
+
+
+def _whole_task(question: Question) -> SubActionReply:
+    """For a task without milestones and scripts."""
+    world = question.world
+    step = Step("do_the_task", str(world.get("prompt") or world.get("task")), "False", None)
+    return _new(step, question)
+
+
+def _max_steps(world: Mapping[str, Any]) -> int:
+    return max(20, min(400, int(world.get("horizon", 400)) // 2))
+
+
+def _kept(item: Mapping[str, Any], book: Book) -> SubActionReply:
+    """A sub-action of the plan in force as it is, but without a mode that measurement has refuted."""
+    reply = SubActionReply(
+        name=item["name"],
+        mode=item["mode"],
+        goal=item["goal"][:400],
+        reason=f"As before: {item.get('state', 'untried')} {item.get('measured', '')}".strip() + ".",
+        done_when=item["done_when"][:600],
+        max_steps=item["max_steps"],
+    )
+    known = book.script(item["name"], item["done_when"]) is not None
+    if item["mode"] == "code" and not known and item.get("state") in ("failed", "untried"):
+        return _left_to_rl(reply, "The world offers no script for it: I cannot code it.")
+    return reply
+
+
+def _left_to_rl(item: SubActionReply, reason: str) -> SubActionReply:
+    return item.model_copy(update={"mode": "rl", "reason": reason[:600]})
+
+
+# ---- what people, critics and measurements ask --------------------------------------------------
+def _told(question: Question, book: Book, items: list[SubActionReply]) -> Directives:
+    """The critic first, so that the operator has the last word."""
+    critique = question.get("critique") or {}
+    plan = question.get("plan") or {"sub_actions": []}
+    texts = [str(critique.get("advice_slow", "")), *(str(i.get("advice", "")) for i in plan["sub_actions"])]
+    rejected = (question.get("rejected") or {}).get("operator", "")
+    names = [item.name for item in items] + [script.name for script in book.scripts]
+    return directives([*texts, str(rejected), *question.advice], names)
+
+
+def _obeyed(items: list[SubActionReply], told: Directives, book: Book) -> list[SubActionReply]:
+    kept = [item for item in items if item.name not in told.dropped] or items
+    out = []
+    for item in kept:
+        mode = told.modes.get(item.name, item.mode)
+        if mode == "code" and item.mode == "rl" and book.script(item.name, item.done_when) is None:
+            mode = "rl"
+        if mode != item.mode:
+            item = item.model_copy(update={"mode": mode, "reason": "Operator or critic asked for it."})
+        out.append(item)
+    return out
+
+
+def _with_pins(items: list[SubActionReply], question: Question) -> list[SubActionReply]:
+    """Pinned sub-actions exactly as given; those that are missing come last."""
+    pins = {pin["name"]: pin for pin in question.get("pins") or ()}
+    out = []
+    for item in items:
+        pin = pins.pop(item.name, None)
+        out.append(_pinned(pin) if pin else item)
+    return out + [_pinned(pin) for pin in pins.values()]
+
+
+def _pinned(pin: Mapping[str, Any]) -> SubActionReply:
+    fields = {k: pin[k] for k in ("name", "mode", "goal", "done_when", "max_steps")}
+    return SubActionReply(**fields, reason="Pinned by the operator.")
+
+
+def _executor(items: list[SubActionReply], question: Question, told: Directives) -> Executor:
+    """The sequence first; a policy for what is left to RL, or once the code was below the target."""
+    if any(item.mode == "rl" for item in items):
+        return "policy"
+    if told.executor:
+        return "policy" if told.executor == "policy" else "sequence"
+    rate = _code_rate(question.get("measured"))
+    target = float(question["request"].get("target", 1.0))
+    return "policy" if rate is not None and rate < target else "sequence"
+
+
+def _code_rate(measured: Mapping[str, Any] | None) -> float | None:
+    """Dev success of the code alone in the last iteration."""
+    if not measured or not measured.get("episodes"):
+        return None
+    alone = measured.get("plan_alone") or (measured if measured.get("ran") == "plan" else None)
+    if not alone:
+        return 0.0
+    return float(alone["successes"]) / float(alone["episodes"])
+
+
+def _rationale(question: Question, book: Book, executor: str) -> str:
+    if not book.scripts:
+        return "this world offers no script book, so I cannot code; every sub-action is left to RL."
+    measured = question.get("measured")
+    if not measured or not measured.get("episodes"):
+        return "the chain of recipes to the goal; scripts first, the sequence of them as it is."
+    found = f"{measured['successes']}/{measured['episodes']} evaluation episodes succeeded"
+    if executor == "policy":
+        return f"{found}, below the target: a policy on top of the code, with the plan as one of its actions."
+    return f"{found}; the sequence stays."

@@ -1,0 +1,125 @@
+"""Histories made by hand: rows as the worker writes them, folded as everybody folds them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rlgpt.agents.context import Context
+from rlgpt.agents.loop import Limits
+from rlgpt.store.history import History, fold
+
+
+class Told:
+    """A story told row by row: `Told().iteration().plan(dig="code").code("dig").trial("dig", 5)`."""
+
+    def __init__(self, **session: Any) -> None:
+        self.history = History()
+        self._row("session", id="s", name="s", task="t", task_info={"long_horizon": False} | session)
+
+    def _row(self, table: str, **fields: Any) -> Told:
+        seq = self.history.seq + 1
+        fold(self.history, table, {"seq": seq, "incarnation": 1, "at": 0.0, "active": 0.0} | fields)
+        return self
+
+    def event(self, kind: str, **payload: Any) -> Told:
+        return self._row("event", kind=kind, payload=payload)
+
+    def tasks(self, *names: str) -> Told:
+        ordered = [{"task": name, "goal": name, "reason": ""} for name in names]
+        return self._row("task_plan", revision=1, author="planner", sub_tasks=ordered, reason="")
+
+    def iteration(self, number: int = 0, sub_task: int = 0) -> Told:
+        return self._row("iteration", sub_task=sub_task, number=number)
+
+    @property
+    def where(self) -> dict[str, int]:
+        iteration = self.history.iterations[-1]
+        return {"sub_task": iteration.sub_task, "iteration": iteration.number}
+
+    def plan(
+        self, executor: str = "sequence", depth: int = 0, pinned: tuple[str, ...] = (), force: bool = True,
+        done: str = "view.{}", **modes: str,
+    ) -> Told:  # fmt: skip
+        revision = max(self.history.plans, default=0) + 1
+        self._row(
+            "plan", **self.where, revision=revision, author="slow", executor=executor, rationale="",
+            depth=depth, attempted={},
+        )  # fmt: skip
+        for position, (name, mode) in enumerate(modes.items()):
+            self._row(
+                "sub_action", revision=revision, position=position, name=name, mode=mode,
+                goal=f"Do {name}.", reason="", done_when=done.format(name), max_steps=50,
+                pinned=name in pinned, author="slow",
+            )  # fmt: skip
+        return self.event("plan_in_force" if force else "plan_waiting", revision=revision)
+
+    def code(self, name: str, source_hash: str = "", author: str = "fast", admitted: bool = True) -> Told:
+        versions = self.history.attempts_of(name)
+        now = [a for a in versions if a.iteration == self.where["iteration"] and a.author == "fast"]
+        return self._row(
+            "code_version", **self.where, sub_action=name, version=len(versions) + 1,
+            attempt=len(now) + 1 if author == "fast" else 0, author=author,
+            source_hash=source_hash or f"{name}{len(versions) + 1}", note="", admitted=admitted,
+            admission={} if admitted else {"rule": "top level", "line": 1, "message": "no import"},
+        )  # fmt: skip
+
+    def trial(
+        self, name: str, successes: int = 5, outcome: str = "", error: str = "", **evidence: Any
+    ) -> Told:
+        last = self.history.attempts_of(name)[-1]
+        item = self.history.plan.item(name) if self.history.plan else None
+        return self._row(
+            "trial", **self.where, revision=self.history.revision, sub_action=name, version=last.version,
+            source_hash=last.source_hash, done_when=item.done_when if item else "",
+            outcome=outcome or ("accepted" if successes >= 3 else "failed"), episodes=5, successes=successes,
+            prefixes=5, env_steps=100, error=error, evidence=evidence,
+        )  # fmt: skip
+
+    def verdict(self, name: str | None = None, success: bool = False, **advice: str) -> Told:
+        last = self.history.attempts_of(name)[-1] if name else None
+        told = {"cause": "", "advice_slow": "", "advice_fast": ""} | advice
+        return self._row(
+            "verdict", **self.where, revision=self.history.revision, sub_action=name,
+            version=last.version if last else None, author="critic", success=success, confidence=0.8,
+            measured=False, better="", **told,
+        )  # fmt: skip
+
+    def config(self, **config: Any) -> Told:
+        return self._row(
+            "rl_config", **self.where, revision=self.history.revision, author="fast", config=config,
+            config_hash=str(sorted(config.items())), note="",
+        )  # fmt: skip
+
+    def train(self, ended: str = "finished") -> Told:
+        run = len(self.history.runs) + 1
+        self._row(
+            "training_run", **self.where, revision=self.history.revision, run=run, config_hash="",
+            env_steps_planned=2048, warm_from=None, slots=[], device="cpu", explanation="",
+        )  # fmt: skip
+        if ended:
+            self.event(
+                "training_ended", run=run, state=ended, reason="", env_steps=2048, decisions=500, updates=1
+            )
+        return self
+
+    def evaluate(
+        self, successes: int, episodes: int = 20, split: str = "dev", variant: str = "full", first: int = 0,
+        run: int | None = None, **more: Any,
+    ) -> Told:  # fmt: skip
+        rate = successes / episodes
+        empty: dict[str, Any] = dict.fromkeys(
+            ("funnel", "milestones", "option_usage", "end_reasons", "rewards"), {}
+        )
+        return self._row(
+            "evaluation", **self.where, revision=self.history.revision,
+            number=self.history.counts.get("evaluation", 0) + 1, split=split, variant=variant, first=first,
+            episodes=episodes, successes=successes, ci_low=max(0.0, rate - 0.2), ci_high=min(1.0, rate + 0.2),
+            return_mean=0.0, length_mean=100.0, dead_loops=0, env_steps=100 * episodes, run=run,
+            policy="ppo" if run and variant != "plan" else "plan", **(empty | more),
+        )  # fmt: skip
+
+
+def context(told: Told | History, sheet: dict[str, Any], task: Any, **fields: Any) -> Context:
+    history = told.history if isinstance(told, Told) else told
+    limits = fields.pop("limits", Limits())
+    return Context(history=history, sheet=sheet, task=task, limits=limits, env_steps_left=200_000, **fields)
