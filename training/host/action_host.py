@@ -26,6 +26,7 @@ from rlgpt.training.host.api import (
     Programs,
     source_hash,
 )
+from rlgpt.training.host.errors import HostLost, NotAdmitted
 from rlgpt.training.host.process import HostDied
 from rlgpt.training.host.wire import AnswerCodec, Reader, Verdict, WireError, Writer
 
@@ -42,18 +43,10 @@ _CHUNK = 256
 _FRESH_TRIED = 3
 
 
-class HostLost(RuntimeError):
-    """The host cannot be kept alive; the sentence for the operator is the argument."""
-
-
-class NotAdmitted(ValueError):
-    """A source was loaded that this host never admitted."""
-
-
 class Transport(Protocol):
     enforced: dict[str, str]
 
-    def exchange(self, kind: int, body: bytes) -> memoryview: ...
+    def exchange(self, kind: int, body: bytes) -> bytes: ...
 
     def close(self) -> None: ...
 
@@ -67,32 +60,54 @@ class Processes(Protocol):
     def close(self) -> None: ...
 
 
-class Seen(NamedTuple):
-    """One view a lane was sent, with the flags that changed its state."""
-
-    flags: int
-    opens: int
-    step: int
-    view: bytes
-
-
 class LaneLog:
-    """What it takes to rebuild one lane."""
+    """What it takes to rebuild one lane: its asks from the last whole view on, and its episode's start."""
 
-    __slots__ = ("is_open", "seen", "start")
+    __slots__ = ("asks", "is_open", "start")
 
     def __init__(self) -> None:
-        self.start: Seen | None = None
-        self.seen: list[Seen] = []
-        """From the last whole view on."""
+        self.start: Ask | None = None
+        self.asks: list[Ask] = []
         self.is_open = False
 
-    def replay(self, with_call: bool) -> list[Seen]:
+    def add(self, ask: Ask) -> None:
+        if ask.episode_start:
+            self.start = ask
+        if ask.episode_start or ask.open is not None:
+            self.asks = [ask]
+            self.is_open = ask.open is not None
+        else:
+            self.asks.append(ask)
+
+    def replay(self, with_call: bool) -> list[tuple[Ask, int]]:
+        """The asks with the flags that bring a lane back; `with_call` false leaves the call out."""
         mask = wire.REBUILD if with_call and self.is_open else wire.START | wire.WHOLE
-        views = [Seen(seen.flags & mask, seen.opens, seen.step, seen.view) for seen in self.seen]
-        if self.start is not None and not (views and views[0].flags & wire.START):
-            return [self.start, *views]
-        return views
+        replayed = [(ask, flags_of(ask) & mask) for ask in self.asks]
+        if self.start is not None and self.start is not self.asks[0]:
+            replayed.insert(0, (self.start, wire.START | wire.WHOLE))
+        return replayed
+
+
+def flags_of(ask: Ask) -> int:
+    """The wire's flags of one ask."""
+    _, _, opens, resume, start, predicates, available, reward, _ = ask
+    flags = resume << 1 | predicates << 4 | available << 5 | reward << 6
+    if start:
+        flags = (flags | wire.START | wire.WHOLE) & ~wire.RESUME
+    if opens is not None:
+        flags = (flags | wire.OPEN | wire.WHOLE) & ~wire.RESUME
+    return flags
+
+
+def tick_body(asks: Sequence[Ask], flags: Sequence[int]) -> bytes:
+    pack = wire.ASK.pack
+    records = [len(asks).to_bytes(4, "little")]
+    views = []
+    for (lane, view, opens, _, _, _, _, _, step), flag in zip(asks, flags, strict=True):
+        records.append(pack(lane, opens or 0, flag, step, len(view)))
+        views.append(view)
+    records += views
+    return b"".join(records)
 
 
 class Ended(NamedTuple):
@@ -128,7 +143,7 @@ class ActionHost:
         self._transport = self._replacement()
         self.enforced: Mapping[str, str] = dict(self._transport.enforced)
         self._command_size = command_size
-        self._codec = AnswerCodec(command_size, 0)
+        self._codec = AnswerCodec(Answer, command_size, 0, 0, 0)
         self._lanes = [LaneLog() for _ in range(lanes)]
         self._lost: dict[int, Ended] = {}
         self._programs = Programs()
@@ -197,7 +212,8 @@ class ActionHost:
             raise ValueError("at most 64 predicates and 64 rewards can be loaded")
         self._programs = programs
         self._loaded = True
-        self._codec = AnswerCodec(self._command_size, len(programs.actions))
+        sizes = len(programs.actions), len(programs.plan), len(programs.predicates)
+        self._codec = AnswerCodec(Answer, self._command_size, *sizes)
         self._lost.clear()
         for lane in self._lanes:
             lane.is_open = False
@@ -265,61 +281,26 @@ class ActionHost:
         if self._lost:
             return self._careful_tick(asks, None)
         try:
-            answers = self._exchange_tick(asks, self._flags(asks))
+            answers = self._exchange_tick(asks, [flags_of(ask) for ask in asks])
         except HostDied as died:
             return self._careful_tick(asks, died)
         self._remember(asks, answers)
         return answers
 
-    def _flags(self, asks: Sequence[Ask]) -> list[int]:
-        flags = []
-        for _, _, opens, resume, start, predicates, available, reward, _ in asks:
-            flag = resume << 1 | predicates << 4 | available << 5 | reward << 6
-            if start:
-                flag = (flag | wire.START | wire.WHOLE) & ~wire.RESUME
-            if opens is not None:
-                flag = (flag | wire.OPEN | wire.WHOLE) & ~wire.RESUME
-            flags.append(flag)
-        return flags
-
     def _exchange_tick(self, asks: Sequence[Ask], flags: Sequence[int]) -> list[Answer]:
-        pack = wire.ASK.pack
-        records = [len(asks).to_bytes(4, "little")]
-        views = []
-        lanes = []
-        for ask, flag in zip(asks, flags, strict=True):
-            lane, view, opens = ask.lane, ask.view, ask.open
-            records.append(pack(lane, opens or 0, flag, ask.step, len(view)))
-            views.append(view)
-            lanes.append(lane)
-        reply = self._transport.exchange(wire.TICK, b"".join(records + views))
+        reply = self._transport.exchange(wire.TICK, tick_body(asks, flags))
         try:
-            decoded = self._codec.decode(
-                reply, lanes, len(self._programs.plan), len(self._programs.predicates)
-            )
+            return self._codec.decode(reply, [ask.lane for ask in asks])
         except WireError as error:
             raise HostDied(f"broke the protocol: {error}", wire.IDLE) from None
-        return [Answer(*fields) for fields in decoded]
 
     def _remember(self, asks: Sequence[Ask], answers: Sequence[Answer]) -> None:
         lanes = self._lanes
-        for (index, view, opens, resume, start, _, _, _, step), answer in zip(asks, answers, strict=True):
-            lane = lanes[index]
-            if opens is not None:
-                flags = wire.OPEN | wire.WHOLE | (wire.START if start else 0)
-                lane.is_open = answer.end is None
-            elif start:
-                flags = wire.START | wire.WHOLE
+        for ask, answer in zip(asks, answers, strict=True):
+            lane = lanes[ask.lane]
+            lane.add(ask)
+            if answer.end is not None:
                 lane.is_open = False
-            else:
-                lane.seen.append(Seen(wire.RESUME if resume else 0, 0, step, view))
-                if answer.end is not None:
-                    lane.is_open = False
-                continue
-            seen = Seen(flags, opens or 0, step, view)
-            lane.seen = [seen]
-            if start:
-                lane.start = Seen(wire.START | wire.WHOLE, 0, step, view)
 
     # After a death
 
@@ -334,10 +315,7 @@ class ActionHost:
             if died is not None:
                 self._recover(died, losses)
             try:
-                flags = [
-                    flag & ~losses.skip[ask.lane] for ask, flag in zip(asks, self._flags(asks), strict=True)
-                ]
-                answers = self._exchange_tick(asks, flags)
+                answers = self._exchange_tick(asks, [flags_of(ask) & ~losses.skip[ask.lane] for ask in asks])
                 break
             except HostDied as error:
                 died = error
@@ -404,20 +382,11 @@ class ActionHost:
 
     def _replay(self, index: int, losses: _Losses) -> int:
         """Send a lane's views again; returns which action its call runs, -1 if none."""
-        views = self._lanes[index].replay(with_call=index not in losses.opening)
+        replayed = self._lanes[index].replay(with_call=index not in losses.opening)
         action = -1
-        for at in range(0, len(views), _CHUNK):
-            chunk = views[at : at + _CHUNK]
-            records = [
-                wire.ASK.pack(index, seen.opens, seen.flags, seen.step, len(seen.view)) for seen in chunk
-            ]
-            body = b"".join([len(chunk).to_bytes(4, "little"), *records, *(seen.view for seen in chunk)])
-            reply = self._transport.exchange(wire.TICK, body)
-            plan, predicates = len(self._programs.plan), len(self._programs.predicates)
-            try:
-                action = self._codec.decode(reply, [index] * len(chunk), plan, predicates)[-1][4]
-            except WireError as error:
-                raise HostDied(f"broke the protocol: {error}", wire.IDLE) from None
+        for at in range(0, len(replayed), _CHUNK):
+            asks, flags = zip(*replayed[at : at + _CHUNK], strict=True)
+            action = self._exchange_tick(asks, flags)[-1].action
         return action
 
     def _largest(self, died: HostDied, losses: _Losses) -> HostDied:

@@ -11,14 +11,11 @@ from typing import get_args
 from rlgpt.training.host.action_host import ActionHost
 from rlgpt.training.host.api import Host, Mode
 from rlgpt.training.host.engine import Engine
+from rlgpt.training.host.errors import ModeUnavailable
 from rlgpt.training.host.process import HostProcess
 from rlgpt.training.host.spawner import CHILD
 from rlgpt.training.host.wire import UNLOCKED, Writer
 from rlgpt.training.worlds.protocol import World
-
-
-class ModeUnavailable(RuntimeError):
-    """The mode asked for cannot be given here; the sentence for the operator is the argument."""
 
 
 def open_host(
@@ -107,7 +104,7 @@ class InProcess:
     def take(self) -> InProcess:
         return self
 
-    def exchange(self, kind: int, body: bytes) -> memoryview:
-        return memoryview(self._engine.reply(kind, memoryview(body)))
+    def exchange(self, kind: int, body: bytes) -> bytes:
+        return self._engine.reply(kind, memoryview(body))
 
     def close(self) -> None: ...

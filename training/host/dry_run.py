@@ -11,7 +11,7 @@ from rlgpt.training.host.admission import Refused
 from rlgpt.training.host.lane import BAD_YIELD, BUDGET, ERROR, Lane, Loaded, Slot
 from rlgpt.training.host.program import Program
 from rlgpt.training.host.runtime import Meter, OutOfTicks, sentence
-from rlgpt.training.host.wire import OPEN, RESUME, START, WHOLE
+from rlgpt.training.host.wire import OPEN, RESUME, START, WHOLE, AnswerCodec
 
 COMBINATIONS = 12
 """Argument combinations tried."""
@@ -47,7 +47,7 @@ def _call(slot: Slot, world: ModuleType, meter: Meter, sequence: Sequence[bytes]
     """Yields of one call along recorded views."""
     lane = Lane(0, 0, world, meter, page)
     lane.token = lambda what, index: bytes(page[0:8])  # type: ignore[method-assign]
-    lane.load(Loaded(slots=[slot]))
+    lane.load(Loaded(slots=[slot]), AnswerCodec(tuple, world.COMMAND_SIZE, 1, 0, 0))
     outcomes: list[object] = []
     for step, packed in enumerate(sequence):
         flags = OPEN | START | WHOLE if step == 0 else RESUME

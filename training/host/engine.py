@@ -14,7 +14,7 @@ from typing import Any
 from rlgpt.training.host import wire
 from rlgpt.training.host.admission import Checked, Refused
 from rlgpt.training.host.dry_run import dry_run
-from rlgpt.training.host.lane import Item, Lane, Loaded, Slot, Test
+from rlgpt.training.host.lane import Item, Lane, Loaded, Outcome, Slot, Test
 from rlgpt.training.host.program import Language, Program
 from rlgpt.training.host.runtime import Meter, OutOfTicks, sentence
 from rlgpt.training.host.wire import AnswerCodec, Reader, Verdict
@@ -29,7 +29,7 @@ class Engine:
         self.meter = Meter()
         self.language = Language(world, self.meter)
         self.loaded = Loaded()
-        self.codec = AnswerCodec(world.COMMAND_SIZE, 0)
+        self.codec: AnswerCodec[tuple[object, ...]] = AnswerCodec(tuple, world.COMMAND_SIZE, 0, 0, 0)
         self.lanes = [Lane(index, seed, world, self.meter, page) for index in range(lanes)]
         self.hashes: dict[str, list[Slot | Test]] = {}
 
@@ -98,9 +98,10 @@ class Engine:
         loaded.predicates = [test(read.text()) for _ in range(read.number(0, 64))]
         loaded.rewards = [test(read.text()) for _ in range(read.number(0, 64))]
         self.loaded = loaded
-        self.codec = AnswerCodec(self.world.COMMAND_SIZE, len(loaded.slots))
+        sizes = len(loaded.slots), len(loaded.plan), len(loaded.predicates)
+        self.codec = AnswerCodec(tuple, self.world.COMMAND_SIZE, *sizes)
         for lane in self.lanes:
-            lane.load(loaded)
+            lane.load(loaded, self.codec)
         return self.disable(read)
 
     def disable(self, read: Reader) -> bytes:
@@ -114,35 +115,48 @@ class Engine:
 
     def tick(self, body: memoryview) -> bytes:
         """Count, that many asks, their views -> one record per ask, their messages."""
-        count = int.from_bytes(body[:4], "little")
-        at = 4 + count * wire.ASK.size
+        at = 4 + int.from_bytes(body[:4], "little") * wire.ASK.size
         records: list[bytes] = []
         messages: list[bytes] = []
-        lanes, codec = self.lanes, self.codec
-        pack, no_command = codec.record.pack, codec.no_command
-        none_available = bytes(codec.mask_bytes)
+        lanes = self.lanes
         for index, opens, flags, step, size in wire.ASK.iter_unpack(body[4:at]):
             lane = lanes[index]
             packed = bytes(body[at : at + size])
             at += size
-            lane.see(packed, flags)
-            reward = lane.reward() if flags & wire.REWARD else 0.0
-            command, end, message, action = None, 0, "", wire.NO_ACTION
-            if flags & (wire.OPEN | wire.RESUME):
-                command, end, message, action = lane.advance(flags, opens, step, packed)
-            truths = lane.predicates() if flags & wire.PREDICATES else 0
-            mask = none_available
-            if flags & wire.AVAILABLE:
-                mask = lane.available().to_bytes(codec.mask_bytes, "little")
-            if lane.notes:
-                message = "; ".join(filter(None, (message, *lane.notes)))
-                lane.notes = []
-            encoded = message.encode("utf-8", "replace")[: wire.TEXT_CAP] if message else b""
-            code = end if command is None else 0x80
-            records.append(
-                pack(index, code, action, len(encoded), *(command or no_command), reward, truths, mask)
-            )
-            if encoded:
-                messages.append(encoded)
+            if flags == wire.RESUME and lane.call is not None and not lane.following:
+                outcome = lane.resume(lane.call, packed)
+                if not lane.notes:
+                    records.append(outcome.record)
+                    if outcome.message:
+                        messages.append(outcome.message.encode("utf-8", "replace"))
+                    continue
+                record, message = self._whole(lane, outcome)
+            else:
+                record, message = self._answer(lane, opens, flags, step, packed)
+            records.append(record)
+            messages.append(message)
         self.page[0:8] = wire.IDLE
         return b"".join(records + messages)
+
+    def _answer(self, lane: Lane, opens: int, flags: int, step: int, packed: bytes) -> tuple[bytes, bytes]:
+        """Everything that can be asked of a lane: reward, call, predicates, available."""
+        lane.see(packed, flags)
+        reward = lane.reward() if flags & wire.REWARD else 0.0
+        outcome = lane.advance(flags, opens, step, packed) if flags & wire.CALLS else None
+        truths = lane.predicates() if flags & wire.PREDICATES else 0
+        mask = lane.available() if flags & wire.AVAILABLE else 0
+        return self._whole(lane, outcome, reward, truths, mask)
+
+    def _whole(
+        self, lane: Lane, outcome: Outcome | None, reward: float = 0.0, truths: int = 0, mask: int = 0
+    ) -> tuple[bytes, bytes]:
+        """The record of an answer, and its message."""
+        command, end, said, action = outcome[:4] if outcome is not None else (None, 0, "", wire.NO_ACTION)
+        notes, lane.notes = lane.notes, []
+        message = "; ".join(filter(None, (said, *notes)))[: wire.TEXT_CAP // 4].encode("utf-8", "replace")
+        codec = self.codec
+        record = codec.record.pack(
+            lane.index, end if command is None else wire.HAS_COMMAND, action, len(message), reward, truths,
+            mask.to_bytes(codec.mask_bytes, "little"), *(command or codec.no_command),
+        )  # fmt: skip
+        return record, message

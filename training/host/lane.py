@@ -13,13 +13,15 @@ from zlib import crc32
 
 from rlgpt.training.host import wire
 from rlgpt.training.host.program import Program
-from rlgpt.training.host.runtime import Meter, OutOfTicks, Rng, sentence
+from rlgpt.training.host.runtime import Meter, OutOfTicks, Rng, is_plain, sentence
+from rlgpt.training.host.wire import AnswerCodec
 
 STEPS_CAP = 1_000
 """Env steps of one call, whatever the caller's own cap."""
 
 YIELDED, RETURNED, ERROR, BAD_YIELD, BUDGET, KILLED, QUARANTINED = range(7)
 """Indices into `wire.ENDS`."""
+OUTCOMES_CAP = 256
 OUT_OF_TICKS = "too much work without a yield: loop less, or yield between the parts"
 
 
@@ -58,8 +60,12 @@ class Loaded:
 class Call:
     generator: Generator[object, object, object]
     slot: Slot
+    action: int
+    """As in an answer: index, with the plan's bit when it is the plan's."""
     token: bytes
     rng: Rng | None
+    outcomes: dict[object, Outcome]
+    """Yielded text or integer -> what it came to in this lane."""
     steps: int = 0
 
 
@@ -70,6 +76,8 @@ class Outcome(NamedTuple):
     end: int
     message: str
     action: int
+    record: bytes
+    """Its record, if nothing else was asked."""
 
 
 class Lane:
@@ -77,29 +85,30 @@ class Lane:
         self.index = index
         self.seed = seed
         self.world = world
-        self.meter = meter
         self.page = page
         self.refill: Callable[[], None] = meter.refill
         self.encode: Callable[[object], tuple[int, ...]] = world.encode
-        self.command_size: int = world.COMMAND_SIZE
         self.decode: Callable[[bytes], object] = world.decoder().view
         self.decoding = self.token(wire.DECODES, 0)
         self.loaded = Loaded()
+        self.codec: AnswerCodec[Any] = AnswerCodec(tuple, world.COMMAND_SIZE, 0, 0, 0)
         self.view: object = None
         self.before: object = None
         self.start: object = None
         self.call: Call | None = None
+        self.outcomes: dict[int, dict[object, Outcome]] = {}
         self.following = False
-        self.item = -1
         self.notes: list[str] = []
 
     def token(self, what: int, index: int) -> bytes:
         return wire.TOKEN.pack(self.index, what, index)
 
-    def load(self, loaded: Loaded) -> None:
+    def load(self, loaded: Loaded, codec: AnswerCodec[Any]) -> None:
         """Drops the open call; the episode's views stay."""
         self.drop()
         self.loaded = loaded
+        self.codec = codec
+        self.outcomes = {}
 
     def see(self, packed: bytes, flags: int) -> None:
         if flags & wire.START:
@@ -122,18 +131,25 @@ class Lane:
             if index == wire.FOLLOW_PLAN:
                 self.following = True
                 return self._follow(step, packed)
-            self.call = self._open(self.loaded.slots[index], wire.RUNS_ACTION, index, step, packed)
-            return self._run(self.call, None, index)
+            slot = self.loaded.slots[index]
+            self.call = self._open(slot, self.token(wire.RUNS_ACTION, index), index, step, packed)
+            return self._run(self.call, None)
         if self.following:
             return self._follow(step, packed)
-        call = self.call
-        if call is None:
-            return Outcome(None, RETURNED, "no call is open", wire.NO_ACTION)
-        return self._run(call, self.view, wire.TOKEN.unpack(call.token)[2])
+        if self.call is None:
+            return self._ended(RETURNED, "no call is open", wire.NO_ACTION)
+        return self._run(self.call, self.view)
+
+    def resume(self, call: Call, packed: bytes) -> Outcome:
+        """`see` and `advance` of a call that goes on: what nearly every ask is."""
+        self.page[0:8] = call.token
+        self.before = self.view
+        self.view = view = self.decode(packed)
+        return self._run(call, view)
 
     def drop(self) -> None:
         """Close the open call while its own token stands on the page."""
-        call, self.call, self.following, self.item = self.call, None, False, -1
+        call, self.call, self.following = self.call, None, False
         if call is not None:
             self._close(call)
 
@@ -145,81 +161,102 @@ class Lane:
         except (OutOfTicks, Exception) as error:
             self.notes.append(f"while it was closed: {sentence(error)}")
 
-    def _open(self, slot: Slot, what: int, index: int, step: int, packed: bytes) -> Call:
-        token = self.token(what, index)
+    def _open(self, slot: Slot, token: bytes, action: int, step: int, packed: bytes) -> Call:
         self.page[0:8] = token
         rng = Rng(self.seed, self.index, step, crc32(packed)) if slot.program.checked.uses_rng else None
-        return Call(slot.program.open(self.view, slot.arguments), slot, token, rng)
+        outcomes = self.outcomes.setdefault(action, {})
+        return Call(slot.program.open(self.view, slot.arguments), slot, action, token, rng, outcomes)
 
-    def _run(self, call: Call, value: object, action: int) -> Outcome:
+    def _ended(self, end: int, message: str, action: int) -> Outcome:
+        """The open call, if any, is over."""
+        self.call = None
+        message = message[: wire.TEXT_CAP // 4]
+        record = self.codec.bare(self.index, None, end, action, len(message.encode("utf-8", "replace")))
+        return Outcome(None, end, message, action, record)
+
+    def _run(self, call: Call, value: object) -> Outcome:
         """Resume a call with `value` until it yields or ends."""
         if call.slot.disabled:
             self.drop()
-            return Outcome(None, QUARANTINED, "this source is disabled: it ended the host twice", action)
+            return self._ended(QUARANTINED, "this source is disabled: it ended the host twice", call.action)
         self.page[0:8] = call.token
         self.refill()
         if call.rng is not None:
             call.slot.program.namespace["rng"] = call.rng
-        end, message = YIELDED, ""
         try:
             yielded = call.generator.send(value)
         except StopIteration:
-            end = RETURNED
+            return self._ended(RETURNED, "", call.action)
         except OutOfTicks:
-            end, message = BUDGET, OUT_OF_TICKS
+            return self._ended(BUDGET, OUT_OF_TICKS, call.action)
         except MemoryError:
             raise
         except Exception as error:
-            end, message = ERROR, sentence(error)
-        if end:
-            self.call = None
-            return Outcome(None, end, message, action)
+            return self._ended(ERROR, sentence(error), call.action)
         call.steps += 1
+        if call.steps > STEPS_CAP:
+            self._close(call)
+            return self._ended(BUDGET, f"a call takes at most {STEPS_CAP} env steps", call.action)
+        # Only these two types: 1, True and 1.0 are equal, but not equally allowed.
+        memorable = type(yielded) is str or type(yielded) is int
+        outcome = call.outcomes.get(yielded) if memorable else None
+        if outcome is None:
+            outcome = self._encoded(call, yielded)
+            if memorable and outcome.command is not None and len(call.outcomes) < OUTCOMES_CAP:
+                call.outcomes[yielded] = outcome
+        return outcome
+
+    def _encoded(self, call: Call, yielded: object) -> Outcome:
+        """The world's command for what was yielded, or the end of the call."""
+        line = _line(call.generator)
         try:
+            if not is_plain(yielded):
+                raise ValueError(f"yield a primitive, not a {type(yielded).__name__}")
             command = self.encode(yielded)
+            record = self.codec.bare(self.index, command, YIELDED, call.action, 0)
+            return Outcome(command, YIELDED, "", call.action, record)
+        except ValueError as error:
+            message = str(error)
         except Exception as error:
-            said = str(error) if type(error) is ValueError else sentence(error)
-            end, message = BAD_YIELD, f"line {_line(call.generator)}: {said}"
-        else:
-            if len(command) == self.command_size and call.steps <= STEPS_CAP:
-                return Outcome(command, YIELDED, "", action)
-            end, message = BUDGET, f"a call takes at most {STEPS_CAP} env steps"
-        self.call = None
+            message = sentence(error)
         self._close(call)
-        return Outcome(None, end, message, action)
+        return self._ended(BAD_YIELD, f"line {line}: {message}", call.action)
 
     def _follow(self, step: int, packed: bytes) -> Outcome:
         """The first item whose done_when is false; a running item goes on until it returns or is done."""
         plan = self.loaded.plan
         call, self.call = self.call, None
         if call is not None:
-            index = self.item
+            index = call.action & ~wire.PLAN_BIT
             if self._holds(plan[index].test, wire.RUNS_PLAN_TEST, index):
                 self._close(call)
             else:
                 self.call = call
-                outcome = self._run(call, self.view, wire.PLAN_BIT | index)
+                outcome = self._run(call, self.view)
                 if outcome.end != RETURNED:
                     self.following = outcome.end == YIELDED
                     return outcome
-        returned: set[int] = set()
-        outcome = Outcome(None, RETURNED, "every sub-action of the plan is done", wire.NO_ACTION)
-        for _ in range(len(plan) + 1):
-            index = self._first_open(plan)
-            if index < 0:
-                break
-            if index in returned:
-                said = f"sub-action {index + 1} returned without an env step and is not done"
-                outcome = Outcome(None, RETURNED, said, wire.PLAN_BIT | index)
-                break
-            self.item = index
-            self.call = self._open(plan[index].slot, wire.RUNS_PLAN_ACTION, index, step, packed)
-            outcome = self._run(self.call, None, wire.PLAN_BIT | index)
-            if outcome.end != RETURNED:
-                break
-            returned.add(index)
+        outcome = self._first_step(plan, step, packed)
         self.following = outcome.end == YIELDED
         return outcome
+
+    def _first_step(self, plan: list[Item], step: int, packed: bytes) -> Outcome:
+        """Open items in the plan's order of need until one takes an env step."""
+        returned: set[int] = set()
+        while True:
+            index = self._first_open(plan)
+            if index < 0:
+                return self._ended(RETURNED, "every sub-action of the plan is done", wire.NO_ACTION)
+            action = wire.PLAN_BIT | index
+            if index in returned:
+                said = f"sub-action {index + 1} returned without an env step and is not done"
+                return self._ended(RETURNED, said, action)
+            token = self.token(wire.RUNS_PLAN_ACTION, index)
+            self.call = self._open(plan[index].slot, token, action, step, packed)
+            outcome = self._run(self.call, None)
+            if outcome.end != RETURNED:
+                return outcome
+            returned.add(index)
 
     def _first_open(self, plan: list[Item]) -> int:
         for index, item in enumerate(plan):

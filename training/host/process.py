@@ -55,8 +55,8 @@ class HostProcess:
             read.end()
         return self
 
-    def exchange(self, kind: int, body: bytes) -> memoryview:
-        """The reply's body, valid until the next exchange. Raises HostDied; the process is then reaped."""
+    def exchange(self, kind: int, body: bytes) -> bytes:
+        """The reply's body. Raises HostDied; the process is then reaped."""
         self._sequence = (self._sequence + 1) & 0xFFFFFFFF
         self._send(kind, body)
         return self._receive(kind, CPU_SECONDS, WALL_SECONDS)
@@ -87,7 +87,7 @@ class HostProcess:
                 except OSError:
                     raise self._died() from None
 
-    def _receive(self, kind: int, cpu_seconds: float, wall_seconds: float) -> memoryview:
+    def _receive(self, kind: int, cpu_seconds: float, wall_seconds: float) -> bytes:
         if not self._poll.poll(_SAMPLE_MS):
             self._watch(cpu_seconds, wall_seconds)
         buffer = self._buffer
@@ -108,7 +108,7 @@ class HostProcess:
             got += self._more(buffer[got:end])
         if got != end:
             raise self._killed("broke the protocol")
-        return buffer[FRAME.size : end]
+        return bytes(buffer[FRAME.size : end])
 
     def _more(self, rest: memoryview) -> int:
         if not self._poll.poll(int(WALL_SECONDS * 1000)):

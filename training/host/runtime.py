@@ -104,7 +104,7 @@ class Rng:
 
 def text(value: object = "") -> str:
     """`str` without memory addresses: only of plain values."""
-    if not _is_plain(value, 4):
+    if not is_plain(value):
         raise TypeError(f"a text is made of numbers, texts, None, tuples and lists, not of {_kind(value)}")
     made = str(value)
     if len(made) > TEXT_CAP:
@@ -112,12 +112,13 @@ def text(value: object = "") -> str:
     return made
 
 
-def _is_plain(value: object, depth: int) -> bool:
+def is_plain(value: object, depth: int = 4) -> bool:
+    """Whether a value is a number, text or None, or a short nest of lists and tuples of these, exactly."""
     kind = type(value)
     if value is None or kind in (bool, int, float, str):
         return True
     if kind in (tuple, list) and depth and isinstance(value, tuple | list):
-        return len(value) <= 256 and all(_is_plain(part, depth - 1) for part in value)
+        return len(value) <= 256 and all(is_plain(part, depth - 1) for part in value)
     return False
 
 
@@ -179,6 +180,6 @@ def sentence(error: BaseException) -> str:
             line = trace.tb_lineno
         trace = trace.tb_next
     first = error.args[0] if error.args else ""
-    said = text(first)[:300] if _is_plain(first, 2) else ""
+    said = text(first)[:300] if is_plain(first) else ""
     where = f"line {line}: " if line else ""
     return f"{where}{type(error).__name__}{': ' + said if said else ''}"

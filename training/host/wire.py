@@ -8,10 +8,9 @@ Everything the trusted side decodes came from a process that may be hostile: a w
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from struct import Struct
-from typing import Literal, NamedTuple
+from typing import Any, Generic, Literal, NamedTuple, TypeVar
 
 FRAME = Struct("<III")
 """Body length, sequence number, message kind. The reply repeats sequence and kind."""
@@ -49,6 +48,9 @@ PLAN_BIT = 0x8000
 NO_ACTION = 0x7FFF
 End = Literal["return", "error", "bad_yield", "budget", "killed", "quarantined"]
 ENDS: tuple[End | None, ...] = (None, "return", "error", "bad_yield", "budget", "killed", "quarantined")
+HAS_COMMAND = 0x80
+KNOWN_CAP = 4_096
+"""Records whose decoded form is remembered: most answers of a run are one of a few."""
 KINDS = ("action", "done_when", "reward")
 
 OUT_OF_MEMORY = 77
@@ -184,57 +186,81 @@ class Verdict(NamedTuple):
         return cls(admitted, name, rule, line, message, arguments, has_available, ignore_alarm, tree_hash)
 
 
-class AnswerCodec:
+T = TypeVar("T", bound=tuple[Any, ...])
+
+
+class AnswerCodec(Generic[T]):
     """The reply to a tick, for one world and one set of programs.
 
-    A record is: lane u16, end u8, spare, action u16, length of its message u16, command i16 each, reward f64,
-    predicates u64, available bits.
+    A record is: lane u16, end u8 (bit 7: has a command), spare, action u16, length of its message u16,
+    reward f64, predicates u64, available bits, command i16 each. The messages follow the records.
     """
 
-    def __init__(self, command_size: int, actions: int) -> None:
-        self.mask_bytes = (actions + 7) // 8
-        self.record = Struct(f"<HBxHH{command_size}hdQ{self.mask_bytes}s")
-        self.no_command = (0,) * command_size
+    def __init__(self, answer: type[T], command_size: int, actions: int, plan: int, predicates: int) -> None:
+        self.answer = answer
         self.actions = actions
+        self.plan = plan
+        self.predicates = predicates
+        self.mask_bytes = (actions + 7) // 8
+        self.record = Struct(f"<HBxHHdQ{self.mask_bytes}s{command_size}h")
+        self.no_command = (0,) * command_size
+        self.none_available = bytes(self.mask_bytes)
+        self._known: dict[bytes, T] = {}
 
-    def decode(
-        self, body: bytes | memoryview, lanes: list[int], plan: int, predicates: int
-    ) -> list[tuple[int, tuple[int, ...] | None, End | None, str, int, int, int, float]]:
-        """(lane, command, end, message, action, predicates, available, reward) for each of `lanes`."""
-        size, count = self.record.size, len(lanes)
-        actions, n_ends = self.actions, len(ENDS)
-        at = size * count
-        if len(body) < at:
-            raise WireError("a tick's answer is too short")
+    def bare(self, lane: int, command: tuple[int, ...] | None, end: int, action: int, length: int) -> bytes:
+        """The record of an answer that was asked for nothing but its call."""
+        code = end if command is None else HAS_COMMAND
+        numbers = command or self.no_command
+        return self.record.pack(lane, code, action, length, 0.0, 0, self.none_available, *numbers)
+
+    def decode(self, reply: bytes, lanes: Sequence[int]) -> list[T]:
+        """One answer for each of `lanes`; raises WireError for anything that a host would not say."""
+        size, known = self.record.size, self._known
+        at, tail = 0, size * len(lanes)
         answers = []
-        from_bytes, isfinite = int.from_bytes, math.isfinite
-        for wanted, fields in zip(lanes, self.record.iter_unpack(memoryview(body)[:at]), strict=True):
-            lane, code, action, length, *command, reward, truths, mask = fields
-            end_code, has_command = code & 0x7F, code >> 7
-            if lane != wanted or end_code >= n_ends or (has_command and end_code):
-                raise WireError("a tick's answer names another lane or an unknown end")
-            if action == NO_ACTION:
-                action = -1
-            elif action & PLAN_BIT:
-                if action & ~PLAN_BIT >= plan:
-                    raise WireError("a tick's answer names an item that the plan does not have")
-            elif action >= actions:
-                raise WireError("a tick's answer names an action that is not loaded")
-            if not (isfinite(reward) and -1.0 <= reward <= 1.0):
-                raise WireError("a generated reward is not in [-1, 1]")
-            if truths >> predicates:
-                raise WireError("a tick's answer names a predicate that is not loaded")
-            available = from_bytes(mask, "little")
-            if available >> actions:
-                raise WireError("a tick's answer names an action that is not loaded")
-            message = ""
-            if length:
-                if length > TEXT_CAP or at + length > len(body):
-                    raise WireError("a message is longer than it may be")
-                message = bytes(body[at : at + length]).decode("utf-8", "replace")
-                at += length
-            answers.append((lane, tuple(command) if has_command else None, ENDS[end_code], message, action,
-                            truths, available, reward))  # fmt: skip
-        if at != len(body):
-            raise WireError("a tick's answer is too long")
+        for lane in lanes:
+            record = reply[at : at + size]
+            at += size
+            answer = known.get(record)
+            if answer is None or answer[0] != lane:
+                answer, length = self._decode(record, lane)
+                if length:
+                    message = reply[tail : tail + length].decode("utf-8", "replace")
+                    tail += length
+                    answer = self._with(answer, message)
+                elif len(known) < KNOWN_CAP:
+                    known[record] = answer
+            answers.append(answer)
+        if tail != len(reply):
+            raise WireError("a tick's answer has another length than it says")
         return answers
+
+    def _with(self, answer: T, message: str) -> T:
+        return tuple.__new__(self.answer, (*answer[:3], message, *answer[4:]))
+
+    def _decode(self, record: bytes, wanted: int) -> tuple[T, int]:
+        """An answer without its message, and the message's length."""
+        if len(record) != self.record.size:
+            raise WireError("a tick's answer is too short")
+        fields = self.record.unpack(record)
+        lane, code, action, length, reward, truths, mask = fields[:7]
+        end, has_command = code & ~HAS_COMMAND, bool(code & HAS_COMMAND)
+        if lane != wanted or end >= len(ENDS) or (has_command and end):
+            raise WireError("a tick's answer names another lane or an unknown end")
+        if action == NO_ACTION:
+            action = -1
+        elif action & PLAN_BIT:
+            if action & ~PLAN_BIT >= self.plan:
+                raise WireError("a tick's answer names an item that the plan does not have")
+        elif action >= self.actions:
+            raise WireError("a tick's answer names an action that is not loaded")
+        if not -1.0 <= reward <= 1.0:
+            raise WireError("a generated reward is not in [-1, 1]")
+        available = int.from_bytes(mask, "little")
+        if truths >> self.predicates or available >> self.actions:
+            raise WireError("a tick's answer names a predicate or an action that is not loaded")
+        if length > TEXT_CAP:
+            raise WireError("a message is longer than it may be")
+        command = fields[7:] if has_command else None
+        answer = (lane, command, ENDS[end], "", action, truths, available, reward)
+        return tuple.__new__(self.answer, answer), length

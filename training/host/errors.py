@@ -1,0 +1,17 @@
+"""What can go wrong with an action host, each with the sentence for the operator."""
+
+
+class HostError(RuntimeError):
+    """Base of the others."""
+
+
+class ModeUnavailable(HostError):
+    """The mode asked for cannot be given here."""
+
+
+class HostLost(HostError):
+    """The host cannot be kept alive."""
+
+
+class NotAdmitted(HostError):
+    """Something was loaded that this host never admitted."""
