@@ -144,6 +144,14 @@ class Env(Protocol):
 
 
 @runtime_checkable
+class CountsObtained(Protocol):
+    """Optional part of an Env: lets a distance reward start anew for the next target of the same kind."""
+
+    def obtained(self, target: str) -> int:
+        """How often `target` was obtained (collected, eaten, defeated) in this episode."""
+
+
+@runtime_checkable
 class World(Protocol):
     name: str
     version: str

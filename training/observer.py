@@ -1,0 +1,68 @@
+"""How a training, an evaluation or a trial talks to whoever started it."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import Any, Literal
+
+Signal = Literal["go", "stop", "supersede", "pause"]
+PAUSE_POLL = 0.1
+"""Seconds between two looks while paused."""
+
+
+@dataclass(frozen=True)
+class Moment:
+    """What a console needs to draw env 0 now."""
+
+    episode: int
+    step: int
+    decision: str
+    """Name of the primitive or option that runs."""
+    frame: bytes
+
+
+@dataclass(frozen=True)
+class Start:
+    """What was decided before a training began, as the training_run row wants it."""
+
+    slots: list[dict[str, Any]]
+    """[{slot, name, source_hash, arguments, prior, similar}]; prior is None for slots kept from the warm start."""
+    warm: bool
+    """Whether the parameters came from the given policy: observation and network are equal."""
+    device: str
+    explanation: str
+    kernel: str
+    """How updates are computed."""
+
+
+class Observer:
+    """Hears nothing and never interrupts; subclass what you need. Called from the thread that trains."""
+
+    def on_start(self, start: Start) -> None:
+        """Once, before the first env step of a training."""
+
+    def poll(self) -> Signal:
+        """Asked at every tick and between minibatches; must return at once."""
+        return "go"
+
+    def wants_frame(self) -> bool:
+        """Asked after each tick; True costs one `Env.frame()`."""
+        return False
+
+    def on_frame(self, moment: Moment) -> None: ...
+
+    def on_update(self, metrics: dict[str, Any]) -> None:
+        """After each update: the columns of the metric row but `run`."""
+
+    def on_checkpoint(self, blob: bytes, update: int, env_steps: int, kind: str) -> None:
+        """`kind`: rollout | boundary."""
+
+
+def obey(observer: Observer) -> Signal:
+    """The observer's signal, after waiting for the end of a pause."""
+    signal = observer.poll()
+    while signal == "pause":
+        time.sleep(PAUSE_POLL)
+        signal = observer.poll()
+    return signal

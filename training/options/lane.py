@@ -1,0 +1,112 @@
+"""One env with what the ticker keeps about it between env steps."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rlgpt.training.dead_loops import DeadLoopWatch
+from rlgpt.training.rewards import RewardStream
+from rlgpt.training.worlds.protocol import Command, Env
+
+Phase = Literal["idle", "decide", "opening", "running", "settling"]
+"""idle: no episode. decide: the policy is asked next. opening: an option was chosen, the host not yet asked.
+running: an option is open. settling: a decision is over, but the host still owes something about its end."""
+Outcome = Literal["", "success", "time", "death", "truncated"]
+END_REASONS = ("return", "cap", "episode", "alarm", "error", "bad_yield", "budget", "killed", "quarantined")
+
+FloatRow = NDArray[np.float32] | NDArray[np.uint8]
+
+
+@dataclass(slots=True, eq=False)
+class Lane:
+    index: int
+    env: Env
+    stream: RewardStream
+    watch: DeadLoopWatch
+    horizon: int
+    """Env steps after which the episode terminates."""
+    rng: np.random.Generator = field(default_factory=lambda: np.random.default_rng(0))
+    """Draws the actions of this episode; seeded with it, so that an episode does not depend on its lane."""
+
+    # the episode
+    episode: int = -1
+    seed: int = 0
+    outcome: Outcome = ""
+    decisions: int = 0
+    total: float = 0.0
+    """Undiscounted reward so far."""
+    truths_ever: int = 0
+    """Bit i: predicate i was true at some step of this episode."""
+    commands: list[Command] | None = None
+    usage: dict[str, int] = field(default_factory=dict)
+    ends: dict[str, dict[str, int]] = field(default_factory=dict)
+
+    # the decision
+    phase: Phase = "idle"
+    observation: FloatRow | None = None
+    mask: NDArray[np.bool_] | None = None
+    action: tuple[int, ...] = ()
+    slot: int = -1
+    """-1: a primitive."""
+    steps: int = 0
+    """Env steps of this decision so far (k)."""
+    reward: float = 0.0
+    """Discounted sum over this decision."""
+    discount: float = 1.0
+    """gamma ** steps."""
+    weight: float = 1.0
+    """gamma ** (steps - 1): the discount of the last env step."""
+    end: str = ""
+    message: str = ""
+    until: int = -1
+    """Index of the predicate whose truth ends the option; -1 for none."""
+    running: int = -1
+    """Which action really runs (Answer.action)."""
+
+    # the host
+    truths: int = 0
+    """Bit i: predicate i is true now."""
+    available: int = -1
+    served: bool = False
+    """Whether the host has answered about the present view."""
+    synced: bool = False
+    """Whether the host has seen the view of the previous env step."""
+    owed: bool = False
+    """Whether the generated reward of the last env step is still to come."""
+    fresh: bool = True
+    """Whether the host does not know yet that an episode began."""
+    start_view: bytes | None = None
+    """Whole view at the episode's start: what predicates and follow_plan compare with. Sent first when the
+    lane did not begin there (`moved`)."""
+    moved: bool = False
+    note: Any = None
+    """For whoever drives the lane."""
+
+
+@dataclass(frozen=True)
+class EpisodeResult:
+    """An episode that ended, as the episode row wants it."""
+
+    index: int
+    seed: int
+    success: bool
+    return_: float
+    env_steps: int
+    decisions: int
+    dead_loop: bool
+    end: Outcome
+    milestones: tuple[str, ...]
+    rewards: dict[str, float]
+    """Weighted sum per reward term."""
+    usage: dict[str, int]
+    """Decisions per slot name; primitives together under `primitive`."""
+    ends: dict[str, dict[str, int]]
+    """slot name -> end reason -> count."""
+    truths: int
+    """Bit i: predicate i was ever true."""
+    commands: bytes | None = None
+    """int16 little endian, (env_steps, command_size), where they were recorded."""

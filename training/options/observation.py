@@ -1,0 +1,90 @@
+"""What the policy observes: the configured features, the time left, and what the reward remembers."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rlgpt.training.rewards import RewardStream
+from rlgpt.training.worlds.protocol import Env, Feature, World
+
+PIXELS = "pixels"
+"""As a name in a configuration's `observation`: the world's picture instead of its features."""
+TIME_LEFT = Feature("time_left_of_horizon", 1, "share of the task's horizon that is left in this episode")
+
+
+class ObservationError(ValueError):
+    """The observation cannot be built or changed its shape; the sentence is the argument."""
+
+
+@dataclass(frozen=True)
+class Observation:
+    """Layout of the policy's input: (size,) float32, or uint8 with a picture first.
+
+    With a picture, the scalars after it are shares of 255.
+    """
+
+    features: tuple[Feature, ...]
+    """Of the world, in order; empty with pixels."""
+    own: tuple[Feature, ...]
+    """Appended by the ticker: TIME_LEFT, then the reward's."""
+    picture: tuple[int, int, int] | None = None
+    """(height, width, 3)."""
+
+    @property
+    def world_size(self) -> int:
+        if self.picture:
+            height, width, depth = self.picture
+            return height * width * depth
+        return sum(feature.size for feature in self.features)
+
+    @property
+    def size(self) -> int:
+        return self.world_size + len(self.own)
+
+    @property
+    def dtype(self) -> type[np.uint8] | type[np.float32]:
+        return np.uint8 if self.picture else np.float32
+
+    def fingerprint(self) -> str:
+        """Equal for layouts that a policy cannot tell apart."""
+        text = repr((self.picture, [(f.name, f.size, f.low, f.high, f.categories) for f in (*self.features, *self.own)]))
+        return hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
+
+    def read(self, env: Env, stream: RewardStream, left: float) -> NDArray[np.float32] | NDArray[np.uint8]:
+        """A fresh row. `left` in [0, 1]. Raises ObservationError when the world's part has another shape."""
+        row = np.empty(self.size, self.dtype)
+        seen = env.pixels().reshape(-1) if self.picture else env.observe()
+        count = self.size - len(self.own)
+        if seen.shape != (count,):
+            raise ObservationError(
+                f"The world's observation has shape {tuple(seen.shape)}, but this policy was built for ({count},)."
+            )
+        row[:count] = seen
+        own = [left, *stream.observe()]
+        row[count:] = [round(255 * value) for value in own] if self.picture else own
+        return row
+
+
+def build_observation(world: World, names: Sequence[str], stream: RewardStream) -> Observation:
+    own = (TIME_LEFT, *stream.features())
+    if PIXELS in names:
+        if world.pixel_shape is None:
+            raise ObservationError(f"The world {world.name} has no pixel observation.")
+        return Observation((), own, world.pixel_shape)
+    unknown = [name for name in names if name not in world.features]
+    if unknown or not names:
+        raise ObservationError(
+            f"The world {world.name} has no feature {unknown[0]!r}." if unknown else "No feature is observed."
+        )
+    return Observation(tuple(world.features[name] for name in names), own)
+
+
+def make_env(world: World, task: str, observation: Observation) -> Env:
+    if observation.picture:
+        return world.make(task, pixels=True)
+    return world.make(task, features=[feature.name for feature in observation.features])

@@ -1,0 +1,213 @@
+"""The action space: the world's primitives and K slots for coded actions.
+
+Coded actions extend the world's first head. A slot belongs to one (source hash, arguments) for as long as
+that is offered, over warm starts too; a rewritten source is a new slot.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import product
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rlgpt.training.host.api import FOLLOW_PLAN, Action, PlanItem, Programs, source_hash
+from rlgpt.training.worlds.protocol import World
+
+K = 24
+"""Slots of every policy."""
+FOLLOW = "follow_plan"
+UNCAPPED = 1 << 30
+
+
+class ActionSpaceError(ValueError):
+    """The configured action space cannot be built; the sentence is the argument."""
+
+
+@dataclass(frozen=True)
+class CodedAction:
+    """An accepted coded action, as its admission described it."""
+
+    name: str
+    source: str
+    tree_hash: str = ""
+    arguments: Mapping[str, tuple[object, ...]] = field(default_factory=dict)
+    """Literal values by parameter."""
+    ignore_alarm: bool = False
+    has_available: bool = False
+
+    @property
+    def source_hash(self) -> str:
+        return source_hash(self.source)
+
+    def bound(self) -> list[tuple[tuple[str, object], ...]]:
+        """Every combination of argument values; one empty tuple if it takes none."""
+        names = tuple(self.arguments)
+        return [tuple(zip(names, values, strict=True)) for values in product(*self.arguments.values())]
+
+
+@dataclass(frozen=True)
+class Slot:
+    """One coded action with its arguments bound, at a place in the first head."""
+
+    key: str
+    """Names its behaviour: equal syntax trees with equal arguments have equal keys."""
+    name: str
+    source_hash: str
+    """`follow_plan`: a hash of the plan."""
+    program: int
+    """Index into Programs.actions, or FOLLOW_PLAN."""
+    arguments: tuple[tuple[str, object], ...] = ()
+    cap: int = 16
+    """Env steps after which a call ends."""
+    has_available: bool = False
+    similar: str = ""
+    """Name of the first slot it behaves like on the probed states, empty if none."""
+
+
+@dataclass(frozen=True)
+class ActionSpace:
+    """Which actions a policy may take and what they run."""
+
+    heads: tuple[int, ...]
+    """The world's."""
+    noop: int
+    """Primitive that a zero-step option costs."""
+    primitives: NDArray[np.bool_]
+    """(heads[0],): primitives of the first head that the configuration allows."""
+    slots: tuple[Slot | None, ...] = (None,) * K
+    programs: Programs = field(default_factory=Programs)
+    calm: frozenset[str] = frozenset()
+    """Hashes of sources that ignore the alarm, the plan's included."""
+
+    @property
+    def first(self) -> int:
+        """Size of the first head, slots included."""
+        return self.heads[0] + len(self.slots)
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        return (self.first, *self.heads[1:])
+
+    @property
+    def total(self) -> int:
+        return sum(self.sizes)
+
+    def active(self) -> list[int]:
+        return [index for index, slot in enumerate(self.slots) if slot is not None]
+
+    def static_mask(self) -> NDArray[np.bool_]:
+        """(total,): what the configuration allows, whatever the state."""
+        filled = np.array([slot is not None for slot in self.slots], np.bool_)
+        rest = np.ones(sum(self.heads[1:]), np.bool_)
+        return np.concatenate([self.primitives, filled, rest])
+
+    def require_actions(self) -> None:
+        if not self.primitives.any() and not self.active():
+            raise ActionSpaceError(
+                "The action set is empty: the configuration allows no primitive and no accepted coded action."
+            )
+
+    def with_calm(self, calm: frozenset[str]) -> ActionSpace:
+        return replace(self, calm=calm)
+
+    def without_options(self) -> ActionSpace:
+        return replace(self, slots=(None,) * len(self.slots))
+
+    def without_primitives(self) -> ActionSpace:
+        return replace(self, primitives=np.zeros_like(self.primitives))
+
+
+def noop_of(world: World) -> int:
+    """The primitive that does nothing: the one named so, else the first."""
+    names = [primitive.name for primitive in world.primitives]
+    return next((i for i, name in enumerate(names) if name in ("noop", "no_op", "none", "stay")), 0)
+
+
+def primitive_mask(world: World, names: Sequence[str]) -> NDArray[np.bool_]:
+    known = [primitive.name for primitive in world.primitives]
+    unknown = [name for name in names if name not in known]
+    if unknown:
+        raise ActionSpaceError(f"The world {world.name} has no primitive {unknown[0]!r}.")
+    return np.array([name in names for name in known], np.bool_)
+
+
+def plan_hash(plan: Sequence[PlanItem]) -> str:
+    return source_hash(repr([(i.done_when, i.action.source_hash, i.action.arguments) for i in plan]))
+
+
+def build_slots(
+    options: Sequence[CodedAction],
+    plan: Sequence[PlanItem],
+    *,
+    cap: int,
+    follow_plan: bool,
+    previous: Sequence[Mapping[str, Any]] = (),
+    similar: Mapping[str, str] | None = None,
+) -> tuple[tuple[Slot | None, ...], tuple[Action, ...]]:
+    """Slots and the program actions they index.
+
+    `previous` is the slot table of the policy a run starts from ([{slot, key}]): what is still offered keeps
+    its place. Options with equal syntax trees and arguments are merged into the first. Raises
+    ActionSpaceError when more than K are wanted.
+    """
+    wanted: dict[str, Slot] = {}
+    actions: list[Action] = []
+    if follow_plan and plan:
+        key = f"{FOLLOW}:{plan_hash(plan)}"
+        wanted[key] = Slot(key, FOLLOW, plan_hash(plan), FOLLOW_PLAN, cap=cap)
+    for option in options:
+        for arguments in option.bound():
+            key = f"{option.tree_hash or option.source_hash}{_values(arguments)}"
+            if key in wanted:
+                continue
+            wanted[key] = Slot(
+                key, option.name + _values(arguments), option.source_hash, len(actions), arguments, cap,
+                option.has_available, (similar or {}).get(key, ""),
+            )  # fmt: skip
+            actions.append(Action(option.source_hash, arguments))
+    if len(wanted) > K:
+        raise ActionSpaceError(f"{len(wanted)} coded actions are offered, but a policy has {K} slots.")
+    slots: list[Slot | None] = [None] * K
+    for entry in previous:
+        slot = wanted.pop(entry["key"], None)
+        if slot is not None:
+            slots[entry["slot"]] = slot
+    free = iter([index for index, slot in enumerate(slots) if slot is None])
+    for slot in wanted.values():
+        slots[next(free)] = slot
+    return tuple(slots), tuple(actions)
+
+
+def _values(arguments: Sequence[tuple[str, object]]) -> str:
+    return f"({', '.join(str(value) for _, value in arguments)})" if arguments else ""
+
+
+def shares(
+    slots: Sequence[Slot | None], new: Sequence[int], option_prior: float, plan_prior: float
+) -> dict[int, float]:
+    """Prior probability of each newly activated slot.
+
+    follow_plan gets `plan_prior` (if > 0), the others share `option_prior` equally, except that slots which
+    behave alike share one part. Raises ActionSpaceError when the priors leave nothing for the other actions.
+    """
+    chosen = {index: slot for index in new if (slot := slots[index]) is not None}
+    result: dict[int, float] = {}
+    alone = [i for i, slot in chosen.items() if slot.name == FOLLOW and plan_prior > 0]
+    for index in alone:
+        result[index] = plan_prior
+    groups: dict[str, list[int]] = {}
+    for index, slot in chosen.items():
+        if index not in result:
+            groups.setdefault(slot.similar or slot.name, []).append(index)
+    for members in groups.values():
+        for index in members:
+            result[index] = option_prior / len(groups) / len(members)
+    if sum(result.values()) >= 1.0:
+        raise ActionSpaceError(
+            f"option_prior {option_prior:g} and plan_prior {plan_prior:g} leave no probability for the rest."
+        )
+    return result

@@ -1,0 +1,40 @@
+"""Giving new slots their prior without disturbing what the policy knows (method.md, "Slots")."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from math import log
+from typing import Any
+
+import numpy as np
+import torch as th
+from numpy.typing import NDArray
+
+from rlgpt.training.ppo.policy import OptionPolicy
+
+
+def activate(
+    policy: OptionPolicy, primitives: int, shares: Mapping[int, float],
+    observations: NDArray[Any], masks: NDArray[np.bool_],
+) -> None:  # fmt: skip
+    """Set the rows of newly filled slots so that together they have their prior probability.
+
+    `shares`: slot -> probability; observations and masks: (n, ...) states of the last rollout (or first states)
+    with the new slots' mask set. Weights 0, bias = mean over the states of logsumexp(other valid logits)
+    + log(p / (1 - sum of p)), optimizer rows 0: the others' relative probabilities and V do not change.
+    """
+    if not shares:
+        return
+    rows = [primitives + slot for slot in shares]
+    with th.no_grad():
+        logits = policy.logits(th.as_tensor(observations, device=policy.device))
+        mass = policy.joint.others_mass(logits, th.as_tensor(masks, device=policy.device), rows)
+        finite = mass[mass.isfinite()]
+        level = float(finite.mean()) - log(1 - sum(shares.values())) if len(finite) else 0.0
+        for row, share in zip(rows, shares.values(), strict=True):
+            policy.action_net.weight[row] = 0.0
+            policy.action_net.bias[row] = level + log(share)
+        for parameter in (policy.action_net.weight, policy.action_net.bias):
+            for name, value in policy.optimizer.state.get(parameter, {}).items():
+                if name != "step":
+                    value[rows] = 0.0

@@ -1,0 +1,90 @@
+"""From a configuration to what a run needs: action space, observation, programs, lanes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from rlgpt.agents.contracts import RlConfigReply
+from rlgpt.training.dead_loops import DeadLoopWatch
+from rlgpt.training.host.api import PlanItem, Programs
+from rlgpt.training.options.lane import Lane
+from rlgpt.training.options.observation import Observation, build_observation, make_env
+from rlgpt.training.options.slots import (
+    FOLLOW,
+    ActionSpace,
+    ActionSpaceError,
+    CodedAction,
+    build_slots,
+    noop_of,
+    primitive_mask,
+)
+from rlgpt.training.rewards import RewardStream
+from rlgpt.training.worlds.protocol import Task, World
+
+
+class ConfigError(ValueError):
+    """The configuration does not fit the world; the sentence is the argument."""
+
+
+@dataclass(frozen=True)
+class Setup:
+    world: World
+    task: Task
+    config: RlConfigReply
+    space: ActionSpace
+    observation: Observation
+    target: str
+    """Milestone that ends training episodes with success; empty for the task's own success."""
+    horizon: int
+
+    def lane(self, index: int) -> Lane:
+        env = make_env(self.world, self.task.id, self.observation)
+        stream = RewardStream(self.config.reward, self.world, self.task)
+        return Lane(index, env, stream, DeadLoopWatch(self.horizon), self.horizon)
+
+
+def build_setup(
+    world: World, task_id: str, config: RlConfigReply, options: Sequence[CodedAction], plan: Sequence[PlanItem],
+    sources: Mapping[str, str], previous: Sequence[Mapping[str, Any]], similar: Mapping[str, str] | None = None,
+) -> Setup:  # fmt: skip
+    """`sources` holds what plan and reward name beyond the options, by hash. Raises ConfigError,
+    ActionSpaceError, ObservationError or RewardError with the sentence for the operator."""
+    task = world.tasks[task_id]
+    chosen = []
+    for name in config.options:
+        mine = [option for option in options if option.name == name]
+        if not mine and (name != FOLLOW or not plan):
+            raise ActionSpaceError(f"The configuration names the option {name!r}, but no such coded action is accepted.")
+        chosen.extend(mine)
+    slots, actions = build_slots(
+        chosen, plan, cap=config.option_cap, follow_plan=FOLLOW in config.options, previous=previous, similar=similar
+    )
+    rewards = tuple(term.argument for term in config.reward if term.term == "generated")
+    known = dict(sources) | {option.source_hash: option.source for option in options}
+    needed = {action.source_hash for action in actions} | {*rewards}
+    if FOLLOW in config.options:
+        needed |= {item.action.source_hash for item in plan}
+    missing = sorted(needed - known.keys())
+    if missing:
+        raise ConfigError(f"The source {missing[0]} is named by the configuration but was not given.")
+    programs = Programs(
+        {key: known[key] for key in sorted(needed)}, actions,
+        tuple(plan) if FOLLOW in config.options else (), (), rewards,
+    )  # fmt: skip
+    space = ActionSpace(world.heads, noop_of(world), primitive_mask(world, config.primitives), slots, programs)
+    space.require_actions()
+    calm = frozenset(option.source_hash for option in options if option.ignore_alarm)
+    space = space.with_calm(calm)
+    observation = build_observation(world, config.observation, RewardStream(config.reward, world, task))
+    return Setup(world, task, config, space, observation, _target(task, config.target), min(config.horizon, task.horizon))
+
+
+def _target(task: Task, target: str) -> str:
+    goal = task.milestones[-1] if task.milestones else ""
+    if target in ("", "success", task.id) or (target == goal and task.kind == "goal"):
+        return ""
+    if target not in task.milestones:
+        raise ConfigError(f"The task {task.id} has no milestone {target!r} to train for.")
+    return target

@@ -1,0 +1,410 @@
+"""`train`: one PPO run from a configuration to a checkpoint. What the worker calls."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, Literal
+
+import numpy as np
+import torch as th
+from numpy.typing import NDArray
+
+from rlgpt.agents.contracts import RlConfigReply
+from rlgpt.training.checkpoints import (
+    Checkpoint,
+    CheckpointError,
+    load_module,
+    load_optimizer,
+    module_arrays,
+    optimizer_arrays,
+    pack,
+    unpack,
+)
+from rlgpt.training.host.api import Host, PlanItem
+from rlgpt.training.observer import Moment, Observer, Signal, Start, obey
+from rlgpt.training.options.lane import EpisodeResult, Lane
+from rlgpt.training.options.slots import CodedAction, shares
+from rlgpt.training.options.tally import Tally
+from rlgpt.training.options.ticker import Ticker
+from rlgpt.training.ppo.activation import activate
+from rlgpt.training.ppo.algorithm import OptionPPO, UpdateReport
+from rlgpt.training.ppo.device import choose_device
+from rlgpt.training.ppo.imitation import Trajectory, make_imitation
+from rlgpt.training.ppo.policy import network_hash
+from rlgpt.training.ppo.setup import ConfigError, Setup, build_setup
+from rlgpt.training.seeds import episode_seed, stream_seed
+from rlgpt.training.worlds.protocol import World
+
+POLL_SECONDS = 0.02
+"""Least time between two polls of the observer."""
+RECENT = 256
+"""States of the last rollout that a checkpoint keeps for the priors of a later run's new slots."""
+KERNEL = "eager, fused Adam"
+
+
+@dataclass(frozen=True)
+class TrainResult:
+    state: Literal["finished", "stopped", "superseded"]
+    checkpoint: bytes
+    """The boundary checkpoint; also given to the observer."""
+    env_steps: int
+    """Executed by this run, those before a resume included."""
+    decisions: int
+    updates: int
+    episodes: int
+    successes: int
+    start: Start
+
+
+def train(
+    world: World,
+    task: str,
+    config: RlConfigReply,
+    options: Sequence[CodedAction],
+    host: Host,
+    *,
+    seed: int,
+    device: str = "auto",
+    plan: Sequence[PlanItem] = (),
+    sources: Mapping[str, str] | None = None,
+    similar: Mapping[str, str] | None = None,
+    warm: bytes | None = None,
+    resume: bytes | None = None,
+    env_steps: int | None = None,
+    observer: Observer | None = None,
+    checkpoint_every: int = 1,
+) -> TrainResult:
+    """Train until `env_steps` (default: the configuration's) are executed or the observer says otherwise.
+
+    `options` are the accepted coded actions, `plan` what follow_plan runs, `sources` any further source by
+    hash (plan items and rewards). `similar` maps slot keys to the option they behave like (`probe.similar`).
+    `warm`: checkpoint to start from if its observation and network are equal; `resume`: checkpoint of this
+    very run, continued bit by bit on the same machine. 0 env steps give the untrained policy with its priors.
+    Raises ConfigError, ActionSpaceError, ObservationError, RewardError or DeviceError: one clear sentence.
+    """
+    run = Run(
+        world, task, config, options, host, seed=seed, device=device, plan=plan, sources=sources or {},
+        similar=similar or {}, warm=warm, resume=resume, observer=observer or Observer(),
+    )  # fmt: skip
+    return run.go(config.env_steps if env_steps is None else env_steps, checkpoint_every)
+
+
+class Run:
+    """The state of one training; also the ticker's sink."""
+
+    def __init__(
+        self, world: World, task: str, config: RlConfigReply, options: Sequence[CodedAction], host: Host, *,
+        seed: int, device: str, plan: Sequence[PlanItem], sources: Mapping[str, str], similar: Mapping[str, str],
+        warm: bytes | None, resume: bytes | None, observer: Observer,
+    ) -> None:  # fmt: skip
+        th.set_num_threads(1)
+        self.observer, self.seed, self.config = observer, seed, config
+        origin = unpack(resume or warm) if resume or warm else None
+        previous = origin.fields["slots"] if origin else []
+        setup = build_setup(world, task, config, options, plan, sources, previous, similar)
+        self.setup = setup
+        chosen = choose_device(device, setup.observation.picture is not None)
+        hyper = config.hyperparameters
+        self.ppo = OptionPPO(
+            setup.space, setup.observation, hyper, seed=stream_seed(seed, "ppo"), device=chosen.name
+        )
+        self.imitation = make_imitation(
+            config.self_imitation.mode, config.self_imitation.weight,
+            np.random.default_rng(stream_seed(seed, "self imitation")),
+        )  # fmt: skip
+        fits = origin is not None and origin.fields["network"] == network_hash(self.ppo.policy)
+        if resume and not fits:
+            raise CheckpointError("The checkpoint to resume from belongs to another observation or network.")
+        if origin is not None and fits:
+            load_module(self.ppo.policy, origin.part("policy"))
+            load_optimizer(self.ppo.policy, self.ppo.policy.optimizer, origin.part("adam"))
+            for group in self.ppo.policy.optimizer.param_groups:
+                group["lr"] = hyper.learning_rate
+        else:
+            origin = None
+        host.load(setup.space.programs)
+        self.lanes = [setup.lane(index) for index in range(hyper.n_envs)]
+        self.ticker = Ticker(
+            world, host, setup.space, self.lanes, self.ppo, self,
+            observation=setup.observation, gamma=hyper.gamma, target=setup.target,
+        )  # fmt: skip
+        self.updates = self.env_steps = self.decisions = 0
+        self.episodes = self.successes = self.next_episode = 0
+        self.tally = Tally()
+        self.usage: Counter[str] = Counter()
+        self.ends: dict[str, Counter[str]] = {}
+        self.paid: Counter[str] = Counter()
+        """Reward per term of all finished episodes."""
+        self.shown: dict[str, float] = {}
+        """Reward per term that metric rows have told."""
+        self.recent: tuple[NDArray[Any], NDArray[np.bool_]] | None = None
+        self.priors: dict[int, float] = {}
+        if resume and origin is not None:
+            self._resume(origin)
+        else:
+            self.ticker.start()
+            self._open_slots(origin)
+        self.ppo.actor.refresh()
+        self.signal: Signal = "go"
+        self._polled = 0.0
+        self.ppo.interrupted = self._interrupted
+        self.start = Start(self._slot_rows(), fits, chosen.name, chosen.explanation, KERNEL)
+
+    # ---- slots -----------------------------------------------------------------------------------
+    def _open_slots(self, origin: Checkpoint | None) -> None:
+        """Give every slot that the origin did not have its prior; forget imitated decisions of lost slots."""
+        space = self.setup.space
+        kept = {entry["slot"]: entry["key"] for entry in origin.fields["slots"]} if origin else {}
+        new = [i for i in space.active() if (slot := space.slots[i]) is not None and kept.get(i) != slot.key]
+        self.priors = shares(space.slots, new, self.config.option_prior, self.config.plan_prior)
+        if origin is not None and "observations" in (recent := origin.part("recent")):
+            observations, masks = recent["observations"], recent["masks"] & space.static_mask()
+            masks[:, [space.heads[0] + slot for slot in new]] = True
+        else:
+            for lane in self.lanes:
+                self.ticker.look(lane)
+            observations = np.stack([lane.observation for lane in self.lanes if lane.observation is not None])
+            masks = np.stack([lane.mask for lane in self.lanes if lane.mask is not None])
+        activate(self.ppo.policy, space.heads[0], self.priors, observations, masks)
+        if origin is not None and self.imitation is not None:
+            self._load_imitation(origin)
+            self.imitation.pending.clear()
+            lost = [slot for slot in kept if slot not in space.active() or slot in new]
+            self.imitation.drop([space.heads[0] + slot for slot in lost])
+
+    def _slot_rows(self) -> list[dict[str, Any]]:
+        return [
+            {
+                "slot": index, "name": slot.name, "source_hash": slot.source_hash,
+                "arguments": dict(slot.arguments), "prior": self.priors.get(index), "similar": slot.similar,
+            }
+            for index, slot in enumerate(self.setup.space.slots)
+            if slot is not None
+        ]  # fmt: skip
+
+    # ---- the ticker's sink -----------------------------------------------------------------------
+    def begin(self, lane: Lane) -> bool:
+        lane.episode = self.next_episode
+        self.next_episode += 1
+        lane.seed = episode_seed(self.seed, "train", lane.episode)
+        lane.rng = np.random.default_rng((lane.seed, 1))
+        lane.env.reset(lane.seed)
+        return True
+
+    def decided(self, lane: Lane) -> None:
+        self.decisions += 1
+        self.ppo.record(lane, lambda: self._final(lane))
+        name = "primitive"
+        slot = self.setup.space.slots[lane.slot] if lane.slot >= 0 else None
+        if slot is not None:
+            name = slot.name
+            self.ends.setdefault(name, Counter())[lane.end] += 1
+        self.usage[name] += 1
+        if self.imitation is not None and lane.observation is not None and lane.mask is not None:
+            trajectory = self.imitation.pending.setdefault(lane.index, Trajectory())
+            trajectory.add(lane.observation, lane.mask, lane.action, lane.reward, lane.discount)
+
+    def _final(self, lane: Lane) -> NDArray[Any]:
+        left = max(0.0, (lane.horizon - lane.env.steps) / lane.env.task.horizon)
+        return self.setup.observation.read(lane.env, lane.stream, left)
+
+    def ended(self, lane: Lane, result: EpisodeResult) -> None:
+        self.tally.add(result)
+        self.paid.update(result.rewards)
+        self.episodes += 1
+        self.successes += result.success
+        if self.imitation is not None:
+            self.imitation.finish(lane.index, result.success, result.return_)
+
+    # ---- the loop --------------------------------------------------------------------------------
+    def go(self, env_steps: int, checkpoint_every: int) -> TrainResult:
+        self.observer.on_start(self.start)
+        rollout = self.config.hyperparameters.rollout_env_steps
+        base = self.env_steps - self.ticker.env_steps
+        while self.env_steps < env_steps and self.signal == "go":
+            began = time.perf_counter()
+            before = self.env_steps
+            complete = self.ppo.collect_rollouts(self.ticker, min(rollout, env_steps - self.env_steps))
+            self.env_steps = base + self.ticker.env_steps
+            if not complete:
+                break
+            report = self.ppo.train()
+            self.updates += 1
+            if self.imitation is not None and self.imitation.update(
+                self.ppo.policy, self.updates, self.ppo.max_grad_norm
+            ):
+                self.ppo.actor.refresh()
+            self._keep_recent()
+            self.observer.on_update(self._metrics(report, before, time.perf_counter() - began))
+            if self.updates % checkpoint_every == 0 and self.env_steps < env_steps and self.signal == "go":
+                self.observer.on_checkpoint(self.checkpoint(), self.updates, self.env_steps, "rollout")
+        blob = self.checkpoint()
+        self.observer.on_checkpoint(blob, self.updates, self.env_steps, "boundary")
+        state: Literal["finished", "stopped", "superseded"] = "finished"
+        if self.signal != "go":
+            state = "stopped" if self.signal == "stop" else "superseded"
+        for lane in self.lanes:
+            lane.env.close()
+        return TrainResult(
+            state, blob, self.env_steps, self.decisions, self.updates, self.episodes, self.successes, self.start
+        )
+
+    def _interrupted(self) -> bool:
+        now = time.monotonic()
+        if now - self._polled >= POLL_SECONDS:
+            self._polled = now
+            self.signal = obey(self.observer)
+            if self.observer.wants_frame():
+                lane = self.lanes[0]
+                self.observer.on_frame(Moment(lane.episode, lane.env.steps, self._decision(lane), lane.env.frame()))
+        return self.signal != "go"
+
+    def _decision(self, lane: Lane) -> str:
+        slot = self.setup.space.slots[lane.slot] if lane.slot >= 0 else None
+        if slot is not None:
+            return slot.name
+        return self.setup.world.primitives[lane.action[0]].name if lane.action else ""
+
+    def _keep_recent(self) -> None:
+        buffer = self.ppo.rollout_buffer
+        rows = np.linspace(0, buffer.buffer_size - 1, min(RECENT, buffer.buffer_size)).astype(np.intp)
+        self.recent = (buffer.observations[rows], buffer.masks[rows])
+
+    def _metrics(self, report: UpdateReport, before: int, seconds: float) -> dict[str, Any]:
+        paid = Counter(self.paid)
+        for lane in self.lanes:
+            for name, value in zip(lane.stream.names, lane.stream.totals, strict=True):
+                paid[name] += value  # type: ignore[assignment]
+        fields = self.tally.fields() | asdict(report)
+        fields |= {
+            "update": self.updates,
+            "env_steps": self.env_steps,
+            "decisions": self.decisions,
+            "rate": (self.env_steps - before) / seconds,
+            "learning_rate": self.config.hyperparameters.learning_rate,
+            "option_usage": dict(sorted(self.usage.items())),
+            "end_reasons": {name: dict(sorted(ends.items())) for name, ends in sorted(self.ends.items())},
+            "rewards": {name: paid[name] - self.shown.get(name, 0.0) for name in self.lanes[0].stream.names},
+        }
+        self.tally, self.usage, self.ends, self.shown = Tally(), Counter(), {}, dict(paid)
+        return fields
+
+    # ---- checkpoints -----------------------------------------------------------------------------
+    def checkpoint(self) -> bytes:
+        """Everything needed to continue, to evaluate, and to start another run from. Every lane is at rest."""
+        policy = self.ppo.policy
+        space = self.setup.space
+        fields = {
+            "network": network_hash(policy),
+            "world": self.setup.world.name,
+            "task": self.setup.task.id,
+            "config": self.config.model_dump(mode="json"),
+            "slots": [
+                {
+                    "slot": index, "key": slot.key, "name": slot.name, "source_hash": slot.source_hash,
+                    "program": slot.program, "arguments": [list(pair) for pair in slot.arguments], "cap": slot.cap,
+                    "has_available": slot.has_available, "similar": slot.similar,
+                }
+                for index, slot in enumerate(space.slots)
+                if slot is not None
+            ],
+            "programs": {
+                "sources": dict(space.programs.sources),
+                "actions": [[a.source_hash, [list(p) for p in a.arguments]] for a in space.programs.actions],
+                "plan": [
+                    [i.done_when, i.action.source_hash, [list(p) for p in i.action.arguments]]
+                    for i in space.programs.plan
+                ],
+                "rewards": list(space.programs.rewards),
+            },
+            "calm": sorted(space.calm),
+            "counters": [
+                self.updates, self.env_steps, self.decisions, self.episodes, self.successes, self.next_episode
+            ],
+            "paid": dict(self.paid),
+            "shown": self.shown,
+            "priors": [[slot, share] for slot, share in self.priors.items()],
+            "shuffle": self.ppo.shuffle.bit_generator.state,
+            "lanes": [_lane_fields(lane) for lane in self.lanes],
+        }  # fmt: skip
+        parts: dict[str, Mapping[str, NDArray[Any]]] = {
+            "policy": module_arrays(policy),
+            "adam": optimizer_arrays(policy, policy.optimizer),
+            "torch": {"state": th.get_rng_state().numpy()},
+        }
+        if self.recent is not None:
+            parts["recent"] = {"observations": self.recent[0], "masks": self.recent[1]}
+        if self.setup.world.restorable:
+            parts["envs"] = {str(lane.index): np.frombuffer(lane.env.save(), np.uint8) for lane in self.lanes}
+            parts["starts"] = {
+                str(lane.index): np.frombuffer(lane.start_view, np.uint8)
+                for lane in self.lanes
+                if lane.start_view is not None
+            }
+        if self.imitation is not None:
+            kept, arrays = self.imitation.save()
+            fields["imitation"] = {"kept": kept, "shuffle": self.imitation.shuffle.bit_generator.state}
+            parts["imitation"] = arrays
+            for index, trajectory in self.imitation.pending.items():
+                parts[f"pending{index}"] = trajectory.save()
+        return pack(fields, parts)
+
+    def _load_imitation(self, saved: Checkpoint) -> None:
+        if self.imitation is not None and "imitation" in saved.fields:
+            mode = saved.fields["config"]["self_imitation"]["mode"]
+            if mode == self.config.self_imitation.mode:
+                self.imitation.restore(saved.fields["imitation"]["kept"], saved.part("imitation"))
+
+    def _resume(self, saved: Checkpoint) -> None:
+        fields = saved.fields
+        if fields["config"] != self.config.model_dump(mode="json"):
+            raise ConfigError("The checkpoint to resume from was made with another configuration.")
+        (self.updates, self.env_steps, self.decisions, self.episodes, self.successes, self.next_episode) = fields["counters"]  # fmt: skip
+        self.paid = Counter(fields["paid"])
+        self.shown = dict(fields["shown"])
+        self.priors = {slot: share for slot, share in fields["priors"]}
+        self.ppo.shuffle.bit_generator.state = fields["shuffle"]
+        th.set_rng_state(th.from_numpy(np.array(saved.part("torch")["state"])))
+        recent = saved.part("recent")
+        if recent:
+            self.recent = (recent["observations"], recent["masks"])
+        restorable = self.setup.world.restorable
+        if self.imitation is not None:
+            self._load_imitation(saved)
+            self.imitation.shuffle.bit_generator.state = fields["imitation"]["shuffle"]
+            if restorable:
+                pending = {lane.index: Trajectory.load(saved.part(f"pending{lane.index}")) for lane in self.lanes}
+                self.imitation.pending = pending
+        if not restorable:
+            self.ticker.start()
+            return
+        envs, starts = saved.part("envs"), saved.part("starts")
+        for lane, entry in zip(self.lanes, fields["lanes"], strict=True):
+            lane.env.reset(entry["seed"])
+            lane.env.restore(envs[str(lane.index)].tobytes())
+            view = starts.get(str(lane.index))
+            _restore_lane(lane, entry, None if view is None else view.tobytes())
+
+
+def _lane_fields(lane: Lane) -> dict[str, Any]:
+    return {
+        "episode": lane.episode, "seed": lane.seed, "decisions": lane.decisions, "total": lane.total,
+        "usage": lane.usage, "ends": lane.ends, "rng": lane.rng.bit_generator.state,
+        "watch": lane.watch.save(), "stream": lane.stream.save(),
+    }  # fmt: skip
+
+
+def _restore_lane(lane: Lane, entry: Mapping[str, Any], start_view: bytes | None) -> None:
+    lane.episode, lane.seed = entry["episode"], entry["seed"]
+    lane.decisions, lane.total = entry["decisions"], entry["total"]
+    lane.usage, lane.ends = dict(entry["usage"]), {name: dict(ends) for name, ends in entry["ends"].items()}
+    lane.rng = np.random.default_rng(0)
+    lane.rng.bit_generator.state = entry["rng"]
+    lane.watch.restore(entry["watch"])
+    lane.stream.restore(lane.env, entry["stream"])
+    lane.phase, lane.outcome = "decide", ""
+    lane.start_view, lane.moved = start_view, start_view is not None
+    lane.fresh, lane.served, lane.synced, lane.owed = True, False, False, False

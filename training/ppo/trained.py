@@ -1,0 +1,90 @@
+"""A trained policy from the bytes of a checkpoint."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from rlgpt.agents.contracts import RewardTerm, RlConfigReply
+from rlgpt.training.checkpoints import Checkpoint, CheckpointError, load_module, unpack
+from rlgpt.training.host.api import Action, PlanItem, Programs
+from rlgpt.training.options.lane import Lane
+from rlgpt.training.options.observation import Observation, build_observation
+from rlgpt.training.options.policies import draw, greedy
+from rlgpt.training.options.slots import K, ActionSpace, Slot, noop_of, primitive_mask
+from rlgpt.training.options.ticker import Chooser
+from rlgpt.training.ppo.algorithm import OptionPPO
+from rlgpt.training.ppo.policy import Actor, network_hash
+from rlgpt.training.rewards import RewardStream
+from rlgpt.training.worlds.protocol import World
+
+
+class TrainedPolicy:
+    """Plays one row at a time, so that an episode does not depend on what runs beside it."""
+
+    def __init__(
+        self, space: ActionSpace, observation: Observation, terms: Sequence[RewardTerm], actor: Actor
+    ) -> None:
+        self.space, self.observation, self.terms = space, observation, terms
+        self._actor = actor
+
+    def chooser(self, space: ActionSpace, best: bool) -> Chooser:
+        return _Chooser(self._actor, space, best)
+
+
+class _Chooser:
+    def __init__(self, actor: Actor, space: ActionSpace, best: bool) -> None:
+        self._actor, self._space, self._best = actor, space, best
+
+    def choose(self, lanes: Sequence[Lane]) -> list[tuple[int, ...]]:
+        return [self._one(lane) for lane in lanes]
+
+    def _one(self, lane: Lane) -> tuple[int, ...]:
+        assert lane.observation is not None and lane.mask is not None
+        row = self._actor.logits(lane.observation[np.newaxis])[0]
+        if self._best:
+            return greedy(row, lane.mask, self._space)
+        return draw(row, lane.mask, self._space, lane.rng)
+
+
+def load_policy(blob: bytes, world: World, device: str = "cpu") -> TrainedPolicy:
+    """Raises CheckpointError when the checkpoint belongs to another world or network."""
+    saved = unpack(blob)
+    if saved.fields["world"] != world.name:
+        raise CheckpointError(f"This checkpoint is of the world {saved.fields['world']}, not {world.name}.")
+    config = RlConfigReply.model_validate(saved.fields["config"])
+    stream = RewardStream(config.reward, world, world.tasks[saved.fields["task"]])
+    observation = build_observation(world, config.observation, stream)
+    space = _space(saved, world, config)
+    ppo = OptionPPO(space, observation, config.hyperparameters, seed=0, device=device)
+    if network_hash(ppo.policy) != saved.fields["network"]:
+        raise CheckpointError("This checkpoint's network does not fit the world's observation any more.")
+    load_module(ppo.policy, saved.part("policy"))
+    return TrainedPolicy(space, observation, config.reward, Actor(ppo.policy))
+
+
+def _space(saved: Checkpoint, world: World, config: RlConfigReply) -> ActionSpace:
+    slots: list[Slot | None] = [None] * K
+    for entry in saved.fields["slots"]:
+        slots[entry["slot"]] = Slot(
+            entry["key"], entry["name"], entry["source_hash"], entry["program"],
+            tuple((name, value) for name, value in entry["arguments"]), entry["cap"],
+            entry["has_available"], entry["similar"],
+        )  # fmt: skip
+    stored = saved.fields["programs"]
+    programs = Programs(
+        stored["sources"],
+        tuple(Action(source, _pairs(arguments)) for source, arguments in stored["actions"]),
+        tuple(PlanItem(test, Action(source, _pairs(arguments))) for test, source, arguments in stored["plan"]),
+        (),
+        tuple(stored["rewards"]),
+    )
+    return ActionSpace(
+        world.heads, noop_of(world), primitive_mask(world, config.primitives), tuple(slots), programs,
+        frozenset(saved.fields["calm"]),
+    )  # fmt: skip
+
+
+def _pairs(stored: Sequence[Sequence[object]]) -> tuple[tuple[str, object], ...]:
+    return tuple((str(name), value) for name, value in stored)

@@ -1,0 +1,215 @@
+"""The reward of a configuration: named terms, weighted and summed per env step."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from math import isfinite
+from typing import Any, Protocol
+
+from rlgpt.agents.contracts import RewardTerm
+from rlgpt.training.worlds.protocol import CountsObtained, Env, Feature, Task, World
+
+NEAR = 8.0
+"""Distance (in the world's unit) at which the observed d_min is one half."""
+
+
+class RewardError(ValueError):
+    """A reward term is impossible or gave no finite number; the sentence is the argument."""
+
+
+class Term(Protocol):
+    def start(self, env: Env) -> None: ...
+
+    def step(self, env: Env, world_reward: float, success: bool) -> float: ...
+
+
+class _Task:
+    def start(self, env: Env) -> None:
+        pass
+
+    def step(self, env: Env, world_reward: float, success: bool) -> float:
+        return 1.0 if success else 0.0
+
+
+class _World:
+    def start(self, env: Env) -> None:
+        pass
+
+    def step(self, env: Env, world_reward: float, success: bool) -> float:
+        return world_reward
+
+
+class _Step:
+    def start(self, env: Env) -> None:
+        pass
+
+    def step(self, env: Env, world_reward: float, success: bool) -> float:
+        return 1.0
+
+
+class Milestone:
+    """1 the first time the milestone is reached in an episode; whether it is, is observed."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.reached = False
+
+    def start(self, env: Env) -> None:
+        self.reached = self.name in env.milestones()
+
+    def step(self, env: Env, world_reward: float, success: bool) -> float:
+        if self.reached or self.name not in env.milestones():
+            return 0.0
+        self.reached = True
+        return 1.0
+
+    def observed(self) -> float:
+        return float(self.reached)
+
+    def save(self) -> list[Any]:
+        return [self.reached]
+
+    def restore(self, env: Env, state: list[Any]) -> None:
+        (self.reached,) = state
+
+
+class Distance:
+    """Running minimum d_min of the distance to the target in sight: r = max(0, previous d_min - d_min).
+
+    d_min is observed, unchanged while the target is unseen, and forgotten when the target is obtained: a
+    new milestone, or a higher count where the world counts (`CountsObtained`).
+    """
+
+    def __init__(self, target: str) -> None:
+        self.target = target
+        self.nearest: float | None = None
+        self._count: Callable[[], int] = int
+        self._obtained = 0
+
+    def start(self, env: Env) -> None:
+        counts = isinstance(env, CountsObtained)
+        self._count = partial(env.obtained, self.target) if counts else lambda: len(env.milestones())
+        self._obtained = self._count()
+        self.nearest = env.distance(self.target)
+
+    def step(self, env: Env, world_reward: float, success: bool) -> float:
+        obtained = self._count()
+        if obtained != self._obtained:
+            self._obtained, self.nearest = obtained, None
+        distance = env.distance(self.target)
+        if distance is None:
+            return 0.0
+        if self.nearest is None:
+            self.nearest = distance
+            return 0.0
+        gain = max(0.0, self.nearest - distance)
+        self.nearest = min(self.nearest, distance)
+        return gain
+
+    def observed(self) -> float:
+        return 1.0 if self.nearest is None else self.nearest / (self.nearest + NEAR)
+
+    def save(self) -> list[Any]:
+        return [self.nearest, self._obtained]
+
+    def restore(self, env: Env, state: list[Any]) -> None:
+        self.start(env)
+        self.nearest, self._obtained = state
+
+
+class RewardStream:
+    """The reward of one env, episode after episode."""
+
+    def __init__(self, terms: Sequence[RewardTerm], world: World, task: Task) -> None:
+        self.names = tuple(_name(term) for term in terms)
+        self.weights = tuple(term.weight for term in terms)
+        self.generated: int | None = None
+        """Index of the generated term, whose value comes from the action host."""
+        self._terms: list[tuple[int, float, Term]] = []
+        self._observed: list[Milestone | Distance] = []
+        for index, term in enumerate(terms):
+            if term.term == "generated":
+                if self.generated is not None:
+                    raise RewardError("A configuration takes at most one generated reward.")
+                self.generated = index
+                continue
+            made = _make(term, world, task)
+            if isinstance(made, Milestone | Distance):
+                self._observed.append(made)
+            self._terms.append((index, term.weight, made))
+        self.totals = [0.0] * len(terms)
+        """Weighted sums of the episode, one per term."""
+
+    def start(self, env: Env) -> None:
+        self.totals = [0.0] * len(self.names)
+        for _, _, term in self._terms:
+            term.start(env)
+
+    def step(self, env: Env, world_reward: float, success: bool) -> float:
+        """The reward of an env step but for the generated term. Raises RewardError if it is not finite."""
+        total = 0.0
+        totals = self.totals
+        for index, weight, term in self._terms:
+            value = weight * term.step(env, world_reward, success)
+            totals[index] += value
+            total += value
+        if not isfinite(total):
+            bad = next(n for n, t in zip(self.names, totals, strict=True) if not isfinite(t))
+            raise RewardError(
+                f"The reward term {bad} gave {total} at step {env.steps} of an episode; training stops."
+            )
+        return total
+
+    def add_generated(self, value: float, step: int) -> float:
+        """The weighted generated reward, once the action host has answered."""
+        index = self.generated
+        if index is None:
+            return 0.0
+        if not isfinite(value):
+            raise RewardError(f"The generated reward gave {value} at step {step} of an episode; training stops.")
+        value *= self.weights[index]
+        self.totals[index] += value
+        return value
+
+    def features(self) -> tuple[Feature, ...]:
+        """What the terms remember, as features the policy sees after the world's."""
+        return tuple(
+            Feature(f"nearest_{t.target}", 1, f"smallest distance d to {t.target} so far, d / (d + {NEAR:g})")
+            if isinstance(t, Distance)
+            else Feature(f"reached_{t.name}", 1, f"{t.name} was reached in this episode")
+            for t in self._observed
+        )
+
+    def save(self) -> list[Any]:
+        """Plain data; `restore` continues the episode."""
+        return [self.totals, [term.save() for term in self._observed]]
+
+    def restore(self, env: Env, state: list[Any]) -> None:
+        self.totals = [float(total) for total in state[0]]
+        for term, saved in zip(self._observed, state[1], strict=True):
+            term.restore(env, saved)
+
+    def observe(self) -> list[float]:
+        return [term.observed() for term in self._observed]
+
+
+def _name(term: RewardTerm) -> str:
+    return f"{term.term}:{term.argument}" if term.argument and term.term != "generated" else term.term
+
+
+def _make(term: RewardTerm, world: World, task: Task) -> Term:
+    if term.term == "task":
+        return _Task()
+    if term.term == "world":
+        return _World()
+    if term.term == "step":
+        return _Step()
+    if term.term == "milestone":
+        known = {name for each in world.tasks.values() for name in each.milestones}
+        if term.argument not in known:
+            raise RewardError(f"The world {world.name} has no milestone {term.argument!r}.")
+        return Milestone(term.argument)
+    if term.argument not in world.targets:
+        raise RewardError(f"The world {world.name} measures no distance to {term.argument!r}.")
+    return Distance(term.argument)
