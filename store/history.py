@@ -14,6 +14,7 @@ Event kinds and payloads
   training_ended {run, state, reason, env_steps, decisions, updates}   state: finished | superseded | stopped
   advice {agent, text, author}                 budget {name, value, author}
   pause_requested {author}, resume_requested {author}, stop_requested {author, now}
+  training_stop_requested {author}
   command {id, kind, state, reason, author, revision, payload}  state: seen | applied | refused | expired
   incumbent is derived, never an event         nondeterministic {cause}
   forked {parent, seq, changed}                in a fork, behind the last row copied
@@ -23,333 +24,41 @@ Event kinds and payloads
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
-from typing import Any
+from collections.abc import Iterable
 
-Fields = Mapping[str, Any]
+from rlgpt.store.states import (
+    Attempt,
+    CommandState,
+    ConfigState,
+    EvaluationState,
+    Fields,
+    History,
+    Item,
+    IterationState,
+    PlanState,
+    Run,
+    Spent,
+    TrialState,
+    VerdictState,
+)
 
-
-@dataclass
-class Item:
-    """One sub-action of a plan revision."""
-
-    name: str
-    mode: str
-    goal: str
-    reason: str
-    done_when: str
-    max_steps: int
-    pinned: bool
-    author: str
-
-    @property
-    def task(self) -> tuple[str, str, str]:
-        """What code for it was accepted for: a change here means it must be coded anew."""
-        return (self.name, self.goal, self.done_when)
-
-
-@dataclass
-class PlanState:
-    sub_task: int
-    iteration: int
-    revision: int
-    author: str
-    executor: str
-    rationale: str
-    depth: int
-    attempted: Fields
-    seq: int
-    items: list[Item] = field(default_factory=list)
-    status: str = "proposed"
-    """proposed | waiting | in_force | superseded | rejected."""
-    rejection: str = ""
-
-    def item(self, name: str) -> Item | None:
-        return next((item for item in self.items if item.name == name), None)
-
-
-@dataclass
-class TrialState:
-    iteration: int
-    revision: int
-    outcome: str
-    episodes: int
-    successes: int
-    prefixes: int
-    env_steps: int
-    error: str
-    seq: int
-    evidence: Fields = field(default_factory=dict)
-
-
-@dataclass
-class VerdictState:
-    author: str
-    success: bool
-    confidence: float
-    cause: str
-    advice_slow: str
-    advice_fast: str
-    measured: bool | None
-    better: str
-    seq: int
-
-
-@dataclass
-class Attempt:
-    """One code version with what became of it."""
-
-    sub_task: int
-    iteration: int
-    sub_action: str
-    version: int
-    attempt: int
-    author: str
-    source_hash: str
-    note: str
-    admitted: bool
-    admission: Fields
-    seq: int
-    trial: TrialState | None = None
-    done_when: str = ""
-    """The predicate the trial measured."""
-    verdict: VerdictState | None = None
-
-
-@dataclass
-class ConfigState:
-    revision: int
-    author: str
-    config: Fields
-    config_hash: str
-    note: str
-    seq: int
-
-
-@dataclass
-class Run:
-    run: int
-    iteration: int
-    revision: int
-    config_hash: str
-    env_steps_planned: int
-    warm_from: int | None
-    slots: list[Any]
-    device: str
-    explanation: str
-    seq: int
-    state: str = "running"
-    """running | finished | superseded | stopped."""
-    reason: str = ""
-    env_steps: int = 0
-    decisions: int = 0
-    updates: int = 0
-    episodes: int = 0
-    successes: int = 0
-    checkpoint: Fields | None = None
-    """Last checkpoint row: update, env_steps, artifact, kind, seq."""
-    hidden: list[tuple[int, int]] = field(default_factory=list)
-    """Seq ranges (after, before) of metric rows that a resume superseded."""
-    tally: list[tuple[int, int, int, int]] = field(default_factory=list)
-    """(update, decisions, episodes, successes) so far, to step back on a resume."""
-
-
-@dataclass
-class EvaluationState:
-    number: int
-    iteration: int
-    revision: int
-    split: str
-    variant: str
-    first: int
-    episodes: int
-    successes: int
-    ci_low: float
-    ci_high: float
-    return_mean: float
-    length_mean: float
-    dead_loops: int
-    run: int | None
-    policy: str
-    funnel: Fields
-    milestones: Fields
-    option_usage: Fields
-    end_reasons: Fields
-    rewards: Fields
-    seq: int
-
-    @property
-    def rate(self) -> float:
-        return self.successes / self.episodes if self.episodes else 0.0
-
-
-@dataclass
-class IterationState:
-    sub_task: int
-    number: int
-    seq: int
-    plans: list[int] = field(default_factory=list)
-    """Revisions, in order."""
-    config: ConfigState | None = None
-    runs: list[int] = field(default_factory=list)
-    evaluations: list[EvaluationState] = field(default_factory=list)
-    verdict: VerdictState | None = None
-    reopened: bool = False
-
-    def evaluation(self, split: str, variant: str, revision: int) -> EvaluationState | None:
-        """All episodes of one split and variant at one revision, pooled by the reader of `parts`."""
-        parts = [
-            e for e in self.evaluations if (e.split, e.variant, e.revision) == (split, variant, revision)
-        ]
-        return parts[-1] if parts else None
-
-
-@dataclass
-class CommandState:
-    id: str
-    kind: str
-    payload: Fields
-    author: str
-    revision: int | None
-    state: str
-    reason: str
-    seq: int
-
-
-@dataclass
-class Spent:
-    env_steps: int = 0
-    """Trials, prefixes and training; evaluation is free."""
-    tokens: int = 0
-    cost: float = 0.0
-    unknown_price: bool = False
-    calls: int = 0
-
-
-@dataclass
-class History:
-    session: dict[str, Any] = field(default_factory=dict)
-    seq: int = 0
-    incarnation: int = 0
-    at: float = 0.0
-    active: float = 0.0
-    started_at: float = 0.0
-    status: str = "created"
-    """created | running | waiting | paused | ended."""
-    result: str = ""
-    """When ended: succeeded | finished | stopped | failed."""
-    reason: str = ""
-    phase: dict[str, Any] = field(default_factory=dict)
-    phase_seq: int = 0
-    waiting_for: str = ""
-    task_plans: list[dict[str, Any]] = field(default_factory=list)
-    iterations: list[IterationState] = field(default_factory=list)
-    plans: dict[int, PlanState] = field(default_factory=dict)
-    revision: int = 0
-    """Of the plan in force, 0 before the first."""
-    attempts: list[Attempt] = field(default_factory=list)
-    runs: dict[int, Run] = field(default_factory=dict)
-    commands: dict[str, CommandState] = field(default_factory=dict)
-    advice: list[dict[str, Any]] = field(default_factory=list)
-    budgets: dict[str, Any] = field(default_factory=dict)
-    """Changed budgets: name -> value."""
-    spent: Spent = field(default_factory=Spent)
-    pause_requested: bool = False
-    stop_requested: str = ""
-    """"" | stop | now."""
-    nondeterministic: list[str] = field(default_factory=list)
-    host_deaths: dict[str, int] = field(default_factory=dict)
-    """source hash -> deaths."""
-    skills_kept: list[dict[str, Any]] = field(default_factory=list)
-    counts: dict[str, int] = field(default_factory=dict)
-    """Rows per table."""
-
-    def copy(self) -> History:
-        """A state that can be folded on while this one stays: all that `fold` changes in place is new."""
-        return _copy(self)  # type: ignore[no-any-return]
-
-    # ---- questions everybody asks -------------------------------------------------------------
-    @property
-    def plan(self) -> PlanState | None:
-        return self.plans.get(self.revision)
-
-    @property
-    def pending_plan(self) -> PlanState | None:
-        """A revision that waits for approval."""
-        last = self.plans[max(self.plans)] if self.plans else None
-        return last if last and last.status in ("proposed", "waiting") else None
-
-    @property
-    def iteration(self) -> IterationState | None:
-        return self.iterations[-1] if self.iterations else None
-
-    def attempts_of(self, name: str, iteration: int | None = None) -> list[Attempt]:
-        return [
-            a
-            for a in self.attempts
-            if a.sub_action == name and (iteration is None or a.iteration == iteration)
-        ]
-
-    def accepted(self, item: Item, until: int | None = None) -> Attempt | None:
-        """The newest version accepted by measurement for exactly this item's predicate, as of seq `until`."""
-        for attempt in reversed(self.attempts):
-            if (
-                attempt.sub_action == item.name
-                and (until is None or attempt.seq <= until)
-                and attempt.trial
-                and attempt.trial.outcome == "accepted"
-                and attempt.done_when == item.done_when
-            ):
-                return attempt
-        return None
-
-    def pooled(self, iteration: IterationState, split: str, variant: str) -> tuple[int, int]:
-        """(successes, episodes) of the revision evaluated last."""
-        parts = [e for e in iteration.evaluations if e.split == split and e.variant == variant]
-        if not parts:
-            return (0, 0)
-        same = [e for e in parts if (e.revision, e.run) == (parts[-1].revision, parts[-1].run)]
-        return (sum(e.successes for e in same), sum(e.episodes for e in same))
-
-    @property
-    def incumbent(self) -> IterationState | None:
-        """Best iteration of the current sub-task by dev success, ties to the earlier; only closed ones."""
-        best: IterationState | None = None
-        best_rate = -1.0
-        for iteration in self.iterations:
-            if iteration.sub_task != self.sub_task or iteration.verdict is None:
-                continue
-            successes, episodes = self.pooled(iteration, "dev", "full")
-            if episodes and successes / episodes > best_rate:
-                best, best_rate = iteration, successes / episodes
-        return best
-
-    @property
-    def sub_task(self) -> int:
-        return self.iterations[-1].sub_task if self.iterations else 0
-
-
-def _copy(value: Any) -> Any:
-    """Rows and payloads are never changed, so mappings of plain data are shared one level down."""
-    kind = type(value)
-    if kind in _ATOMS:
-        return value
-    if kind is list:
-        return [_copy(v) for v in value] if value and type(value[0]) not in _SHARED else value.copy()
-    if kind is dict:
-        return {k: _copy(v) for k, v in value.items()} if value and _holds_states(value) else value.copy()
-    fresh = object.__new__(kind)
-    fresh.__dict__.update({k: _copy(v) for k, v in value.__dict__.items()})
-    return fresh
-
-
-def _holds_states(value: dict[Any, Any]) -> bool:
-    return hasattr(next(iter(value.values())), "__dataclass_fields__")
-
-
-_ATOMS = frozenset({int, float, str, bool, type(None), tuple})
-_SHARED = frozenset({int, str, tuple, dict})
+__all__ = [
+    "Attempt",
+    "CommandState",
+    "ConfigState",
+    "EvaluationState",
+    "Fields",
+    "History",
+    "Item",
+    "IterationState",
+    "PlanState",
+    "Run",
+    "Spent",
+    "TrialState",
+    "VerdictState",
+    "fold",
+    "fold_all",
+]
 
 
 def fold_all(rows: Iterable[tuple[str, Fields]], history: History | None = None) -> History:
@@ -547,7 +256,12 @@ def _plan_rejected(h: History, p: Fields, seq: int) -> None:
     plan.status, plan.rejection = "rejected", p.get("text", "")
 
 
+def _training_stop_requested(h: History, p: Fields, seq: int) -> None:
+    h.training_stop_requested = True
+
+
 def _training_ended(h: History, p: Fields, seq: int) -> None:
+    h.training_stop_requested = False
     run = h.runs[p["run"]]
     run.state, run.reason = p["state"], p.get("reason", "")
     h.spent.env_steps += p["env_steps"] - run.env_steps
@@ -609,7 +323,8 @@ _TABLES = {
 _EVENTS = {
     "started": _started, "resumed": _resumed, "phase": _phase, "waiting": _waiting,
     "plan_in_force": _plan_in_force, "plan_waiting": _plan_waiting, "plan_rejected": _plan_rejected,
-    "training_ended": _training_ended, "command": _command, "ended": _ended, "advice": _advice,
+    "training_ended": _training_ended, "training_stop_requested": _training_stop_requested,
+    "command": _command, "ended": _ended, "advice": _advice,
     "budget": _budget, "pause_requested": _pause_requested, "resume_requested": _resume_requested,
     "stop_requested": _stop_requested, "nondeterministic": _nondeterministic, "host_death": _host_death,
     "skill_kept": _skill_kept, "forked": _forked,

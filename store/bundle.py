@@ -1,0 +1,189 @@
+"""One file that holds a session: `session.db`, its artifacts, and a manifest with the hash of each.
+
+A bundle comes from anywhere, so it is believed in nothing: names, sizes and hashes are checked while it is
+unpacked, the database must have exactly the tables, indexes and triggers of its revision (no view, no other
+trigger), its rows must be well-formed and fold. Only then does it become a session. Nothing is unpickled.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import re
+import tempfile
+import time
+import zipfile
+from collections.abc import Iterator
+from hashlib import blake2b
+from pathlib import Path
+from typing import IO, Any
+
+from rlgpt.store import revision
+from rlgpt.store.errors import BadBundle, StoreError
+from rlgpt.store.folder import ARTIFACTS, DATABASE, Place, SessionFolder, free_bytes, path_of, prepare
+from rlgpt.store.snapshot import copy_database, without_evidence_bulk
+from rlgpt.store.soundness import check_database
+
+FORMAT = "rlgpt-bundle-1"
+SUFFIX = ".rlgpt"
+MANIFEST = "manifest.json"
+EVIDENCE_BYTES = 1_000_000
+MOST_FILES = 20_000
+MOST_BYTES = 50_000_000_000
+MOST_MANIFEST = 10_000_000
+DENSEST = 200
+"""Times a bundle's files may be larger than the bundle, beyond the first 100 MB."""
+_MEMBER = re.compile(r"(session\.db|artifacts/[0-9a-f]{32})\Z")
+_ID = re.compile(r"[a-z0-9][a-z0-9-]{2,40}\Z")
+_CHUNK = 1 << 20
+
+
+def export_bundle(place: Place, target: Path, *, evidence: bool = False) -> Path:
+    """Write the session, as it is now, to `target`; returns it.
+
+    `evidence`: without frames, logs, prompts, replies and checkpoints, for a claim's footnote: at most 1 MB.
+    """
+    folder = SessionFolder(path_of(place))
+    partial = target.with_name(f".{target.name}.{os.getpid()}")
+    try:
+        with tempfile.TemporaryDirectory(prefix="rlgpt-", dir=target.parent) as scratch:
+            copy = Path(scratch) / DATABASE
+            copy_database(folder.database, copy)
+            if evidence:
+                without_evidence_bulk(copy)
+            members = {DATABASE: copy}
+            if not evidence and folder.artifacts.is_dir():
+                files = sorted(p for p in folder.artifacts.iterdir() if not p.name.startswith("."))
+                members |= {f"{ARTIFACTS}/{path.name}": path for path in files}
+            _pack(partial, folder.id, members, evidence)
+        if evidence and partial.stat().st_size > EVIDENCE_BYTES:
+            size = partial.stat().st_size
+            raise StoreError(
+                f"the evidence of session {folder.id} takes {size} bytes, more than {EVIDENCE_BYTES}"
+            )
+        partial.replace(target)
+    finally:
+        partial.unlink(missing_ok=True)
+    return target
+
+
+def import_bundle(source: Path) -> SessionFolder:
+    """Make the bundle's session one of this store, under its own id. Raises BadBundle, BadPlace."""
+    with _opened(source) as (archive, manifest):
+        made = prepare(str(manifest["id"]))
+        try:
+            _unpack(archive, manifest, made.staging)
+            check_database(made.staging / DATABASE, str(manifest["id"]))
+            return made.publish()
+        except BaseException:
+            made.drop()
+            raise
+
+
+@contextlib.contextmanager
+def viewed(source: Path) -> Iterator[SessionFolder]:
+    """The bundle as a folder to read, checked as an import is, gone afterwards; the store is not touched."""
+    with _opened(source) as (archive, manifest), tempfile.TemporaryDirectory(prefix="rlgpt-") as scratch:
+        folder = Path(scratch) / str(manifest["id"])
+        (folder / ARTIFACTS).mkdir(parents=True, mode=0o700)
+        _unpack(archive, manifest, folder)
+        check_database(folder / DATABASE, str(manifest["id"]))
+        yield SessionFolder(folder)
+
+
+def is_bundle(path: Path) -> bool:
+    return path.is_file() and zipfile.is_zipfile(path)
+
+
+# ---- packing --------------------------------------------------------------------------------------
+def _pack(target: Path, session_id: str, members: dict[str, Path], evidence: bool) -> None:
+    descriptor = os.open(target, os.O_CREAT | os.O_RDWR | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+    with os.fdopen(descriptor, "w+b") as file, zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
+        files = {}
+        for name, path in members.items():
+            archive.write(path, name)
+            with path.open("rb") as body:
+                files[name] = {"size": path.stat().st_size, "blake2b": _digest(body)}
+        manifest = {
+            "format": FORMAT,
+            "id": session_id,
+            "schema": revision.REVISION,
+            "made_at": time.time(),
+            "evidence": evidence,
+            "files": files,
+        }
+        archive.writestr(MANIFEST, json.dumps(manifest, indent=1))
+
+
+def _digest(body: IO[bytes]) -> str:
+    state = blake2b(digest_size=16)
+    while chunk := body.read(_CHUNK):
+        state.update(chunk)
+    return state.hexdigest()
+
+
+# ---- unpacking ------------------------------------------------------------------------------------
+@contextlib.contextmanager
+def _opened(source: Path) -> Iterator[tuple[zipfile.ZipFile, dict[str, Any]]]:
+    """Raises BadBundle before anything is unpacked if the names, sizes or the manifest are not right."""
+    try:
+        with zipfile.ZipFile(source) as archive:
+            yield archive, _manifest(source, archive)
+    except (zipfile.BadZipFile, NotImplementedError, RuntimeError, EOFError) as error:
+        raise BadBundle(f"{source} is no bundle, or a damaged one: {error}") from error
+    except OSError as error:
+        raise BadBundle(f"{source} cannot be read: {error.strerror or error}") from error
+
+
+def _manifest(source: Path, archive: zipfile.ZipFile) -> dict[str, Any]:
+    infos = archive.infolist()
+    if len(infos) > MOST_FILES:
+        raise BadBundle(f"{source} holds {len(infos)} files; a bundle has at most {MOST_FILES}")
+    names = [info.filename for info in infos]
+    if len(set(names)) != len(names) or MANIFEST not in names or DATABASE not in names:
+        raise BadBundle(f"{source} is no bundle: it needs one {MANIFEST} and one {DATABASE}")
+    strange = [n for n in names if n != MANIFEST and not _MEMBER.match(n)]
+    if strange:
+        raise BadBundle(f"{source} holds {strange[0]!r:.80}, which no bundle holds")
+    total = sum(info.file_size for info in infos)
+    if total > min(MOST_BYTES, 100_000_000 + DENSEST * source.stat().st_size):
+        raise BadBundle(f"{source} would unpack to {total} bytes, far more than a session of its size holds")
+    if total > free_bytes(Path(tempfile.gettempdir())):
+        raise BadBundle(f"{source} unpacks to {total // 1_000_000} MB, more than is free on the disk")
+    if archive.getinfo(MANIFEST).file_size > MOST_MANIFEST:
+        raise BadBundle(f"{source} is no bundle: its manifest is too large")
+    try:
+        manifest = json.loads(archive.read(MANIFEST))
+        ok = manifest["format"] == FORMAT and _ID.match(manifest["id"])
+        ok = ok and set(manifest["files"]) == set(names) - {MANIFEST}
+        schema = str(manifest["schema"])
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
+        raise BadBundle(f"{source} is no bundle: its manifest cannot be read ({error})") from error
+    if not ok:
+        raise BadBundle(f"{source} is no bundle: its manifest does not fit its files")
+    if schema > revision.REVISION:
+        raise BadBundle(f"{source} has schema {schema:.20}, newer than this rlgpt's: update rlgpt to open it")
+    return dict(manifest)
+
+
+def _unpack(archive: zipfile.ZipFile, manifest: dict[str, Any], folder: Path) -> None:
+    """Every member to its place, never past its declared size, only with its declared hash."""
+    for name, declared in manifest["files"].items():
+        target = folder / name
+        state, left = blake2b(digest_size=16), archive.getinfo(name).file_size
+        descriptor = os.open(target, os.O_CREAT | os.O_WRONLY | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+        with os.fdopen(descriptor, "wb") as file, archive.open(name) as body:
+            while chunk := body.read(_CHUNK):
+                left -= len(chunk)
+                if left < 0:
+                    raise BadBundle(f"{name} is larger than the bundle says")
+                state.update(chunk)
+                file.write(chunk)
+            file.flush()
+            os.fsync(file.fileno())
+        digest = state.hexdigest()
+        if not isinstance(declared, dict) or declared.get("blake2b") != digest:
+            raise BadBundle(f"{name} is not what the bundle's manifest says: it was damaged or changed")
+        if name.startswith(f"{ARTIFACTS}/") and name.removeprefix(f"{ARTIFACTS}/") != digest:
+            raise BadBundle(f"{name} is not what its name says")

@@ -1,0 +1,207 @@
+"""All sessions at a glance: a cache of summaries in `catalog.db`, rebuilt whenever it is in doubt.
+
+The sessions' own databases are the truth; a summary is as old as the files it was folded from, which are its
+key. Tags are the operator's: one small file in the session's folder.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import json
+import os
+import sqlite3
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from rlgpt.store.errors import StoreError
+from rlgpt.store.folder import DATABASE, SessionFolder, sessions
+from rlgpt.store.home import home
+from rlgpt.store.lease import owner
+from rlgpt.store.reader import Reader
+
+NAME = "catalog.db"
+TAGS = "tags.json"
+LONGEST_TAG = 40
+MOST_TAGS = 20
+_VERSION = 1
+
+
+@dataclass(frozen=True)
+class Summary:
+    id: str
+    name: str = ""
+    task: str = ""
+    world: str = ""
+    model: str = ""
+    """`rules`, or the name of the language model, or replay:ID."""
+    status: str = ""
+    """created | running | waiting | paused | ended, as its rows say; whether a worker lives is `alive`."""
+    result: str = ""
+    reason: str = ""
+    iteration: int | None = None
+    revision: int = 0
+    phase: str = ""
+    dev_successes: int = 0
+    dev_episodes: int = 0
+    """Of the incumbent, else of the last iteration."""
+    test_successes: int = 0
+    test_episodes: int = 0
+    env_steps: int = 0
+    tokens: int = 0
+    cost: float = 0.0
+    unknown_price: bool = False
+    started_at: float = 0.0
+    at: float = 0.0
+    """UTC seconds of the last row."""
+    active: float = 0.0
+    parent_id: str | None = None
+    fault: str = ""
+    """A sentence when the session cannot be read; the rest is then empty."""
+    alive: bool = False
+    tags: tuple[str, ...] = ()
+    size: int = 0
+    """Bytes on the disk."""
+
+
+def summaries() -> list[Summary]:
+    """All sessions, newest first; a damaged one with its fault instead of numbers."""
+    found = []
+    with _cache() as base:
+        for session in reversed(sessions()):
+            key = _key(session.database)
+            row = base.execute(
+                "SELECT body FROM summary WHERE id = ? AND key = ?", (session.id, key)
+            ).fetchone()
+            if row:
+                kept = Summary(**json.loads(row[0]))
+            else:
+                kept = summary(session)
+                body = json.dumps(dataclasses.asdict(kept))
+                base.execute("REPLACE INTO summary (id, key, body) VALUES (?, ?, ?)", (session.id, key, body))
+            alive, size = owner(session.path) is not None, disk_bytes(session.path)
+            found.append(dataclasses.replace(kept, alive=alive, tags=tags(session), size=size))
+        _forget(base, {s.id for s in found})
+    return found
+
+
+def summary(session: SessionFolder) -> Summary:
+    """Folded from its rows; never raises for a damaged session."""
+    try:
+        with Reader(session) as reader:
+            h = reader.history_at()
+        settings = h.session["settings"]
+        llm = settings.get("llm", {})
+        shown = h.incumbent or h.iteration
+        dev = h.pooled(shown, "dev", "full") if shown else (0, 0)
+        tested = [h.pooled(i, "test", "full") for i in h.iterations]
+        test = next((t for t in tested if t[1]), (0, 0))
+        return Summary(
+            id=session.id,
+            name=str(h.session["name"]),
+            task=str(h.session["task"]),
+            world=str(h.session["world"]),
+            model=str(llm.get("model", "")) if llm.get("kind") == "openai" else str(llm.get("kind", "")),
+            status=h.status,
+            result=h.result,
+            reason=h.reason,
+            iteration=h.iteration.number if h.iteration else None,
+            revision=h.revision,
+            phase=str(h.phase.get("name", "")),
+            dev_successes=dev[0],
+            dev_episodes=dev[1],
+            test_successes=test[0],
+            test_episodes=test[1],
+            env_steps=h.spent.env_steps,
+            tokens=h.spent.tokens,
+            cost=h.spent.cost,
+            unknown_price=h.spent.unknown_price,
+            started_at=h.started_at,
+            at=h.at,
+            active=h.active,
+            parent_id=h.session.get("parent_id"),
+        )
+    except (StoreError, sqlite3.Error, KeyError, TypeError, ValueError, AttributeError) as error:
+        known = isinstance(error, StoreError)
+        return Summary(session.id, fault=str(error) if known else f"session {session.id} is damaged: {error}")
+
+
+def tags(session: SessionFolder) -> tuple[str, ...]:
+    try:
+        found = json.loads((session.path / TAGS).read_bytes())
+    except (OSError, ValueError):
+        return ()
+    return tuple(str(tag)[:LONGEST_TAG] for tag in found) if isinstance(found, list) else ()
+
+
+def set_tags(session: SessionFolder, wanted: tuple[str, ...] | list[str]) -> tuple[str, ...]:
+    """Returns the tags as kept: stripped, each once, in order. Raises StoreError."""
+    kept = tuple(dict.fromkeys(tag.strip() for tag in wanted if tag.strip()))
+    if len(kept) > MOST_TAGS or any(len(tag) > LONGEST_TAG or not tag.isprintable() for tag in kept):
+        raise StoreError(
+            f"a session has at most {MOST_TAGS} tags of at most {LONGEST_TAG} printable characters"
+        )
+    partial = session.path / f".{TAGS}.{os.getpid()}"
+    try:
+        partial.write_text(json.dumps(kept))
+        partial.replace(session.path / TAGS)
+    except OSError as error:
+        raise StoreError(f"the tags of session {session.id} cannot be written: {error.strerror}") from error
+    return kept
+
+
+def disk_bytes(folder: Path) -> int:
+    """Of all files below the folder; those that vanish meanwhile count nothing."""
+    total = 0
+    for path, _, names in os.walk(folder):
+        for name in names:
+            with contextlib.suppress(OSError):
+                total += (Path(path) / name).stat().st_blocks * 512
+    return total
+
+
+# ---- the cache ------------------------------------------------------------------------------------
+def _key(database: Path) -> str:
+    """What changes whenever the session does."""
+    parts = []
+    for path in (database, database.with_name(f"{DATABASE}-wal")):
+        with contextlib.suppress(OSError):
+            state = path.stat()
+            parts.append(f"{state.st_size}.{state.st_mtime_ns}")
+    return "/".join((str(_VERSION), *parts))
+
+
+@contextlib.contextmanager
+def _cache() -> Iterator[sqlite3.Connection]:
+    """The cache, made anew when it is damaged; one in memory where nothing can be written."""
+    path = home() / NAME
+    try:
+        base = _open(path)
+    except sqlite3.OperationalError:
+        base = _open(None)
+    except sqlite3.DatabaseError:
+        path.unlink(missing_ok=True)
+        base = _open(path)
+    with contextlib.closing(base):
+        yield base
+
+
+def _open(path: Path | None) -> sqlite3.Connection:
+    if path is not None and path.parent.is_dir():
+        path.touch(mode=0o600)
+    base = sqlite3.connect(path or ":memory:", timeout=5, isolation_level=None)
+    try:
+        base.execute(
+            "CREATE TABLE IF NOT EXISTS summary (id TEXT PRIMARY KEY, key TEXT NOT NULL, body TEXT NOT NULL)"
+        )
+        base.execute("SELECT count(*) FROM summary").fetchone()
+    except BaseException:
+        base.close()
+        raise
+    return base
+
+
+def _forget(base: sqlite3.Connection, ids: set[str]) -> None:
+    known = [row[0] for row in base.execute("SELECT id FROM summary")]
+    base.executemany("DELETE FROM summary WHERE id = ?", [(i,) for i in known if i not in ids])

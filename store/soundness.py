@@ -1,0 +1,134 @@
+"""Is this database what it says it is? For bundles before they are believed, and for `rlgpt store check`."""
+
+from __future__ import annotations
+
+import contextlib
+import sqlite3
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from rlgpt.store import query, revision
+from rlgpt.store.errors import BadBundle, BadSchema, StoreError
+from rlgpt.store.history import fold_all
+
+_TYPES = {
+    "INTEGER": ("integer",),
+    "FLOAT": ("real", "integer"),
+    "VARCHAR": ("text",),
+    "JSON": ("text",),
+    "BOOLEAN": ("integer",),
+    "BLOB": ("blob",),
+}
+
+
+def check_database(path: Path, session_id: str | None = None) -> None:
+    """Raises BadBundle with the first thing that is wrong."""
+    uri = f"{path.absolute().as_uri()}?mode=ro"
+    try:
+        with contextlib.closing(sqlite3.connect(uri, uri=True, isolation_level=None)) as base:
+            base.execute("PRAGMA trusted_schema=OFF")
+            base.execute("PRAGMA cell_size_check=ON")
+            problems = faults(base, path)
+            if not problems and session_id is not None:
+                ids = {row[0] for row in base.execute("SELECT session_id FROM session")}
+                if ids != {session_id}:
+                    problems = [f"it is the database of another session than {session_id}"]
+    except (sqlite3.Error, StoreError, UnicodeDecodeError) as error:
+        raise BadBundle(f"the database is damaged or none of ours: {error}") from error
+    if problems:
+        raise BadBundle(f"the database is damaged or none of ours: {problems[0]}")
+
+
+def faults(base: sqlite3.Connection, path: Path) -> list[str]:
+    """What is wrong with an open database, as sentences; [] if it is sound. May raise sqlite3.Error."""
+    found = revision.found(base, path)
+    if shape(base) != expected_shape(found):
+        return ["its tables, indexes and triggers are not those of its schema"]
+    damage = [row[0] for row in base.execute("PRAGMA quick_check(5)")]
+    if damage != ["ok"]:
+        return [f"SQLite finds damage: {line}" for line in damage]
+    problems = []
+    for table in query.every(base).values():
+        problems += _column_faults(base, table)
+    return problems or _sequence_faults(base)
+
+
+def _column_faults(base: sqlite3.Connection, table: query.Table) -> list[str]:
+    problems = []
+    for column, kind in zip(table.columns, table.kinds, strict=True):
+        types = _TYPES.get(kind)
+        if types is None:  # alembic_version alone has a sized VARCHAR
+            continue
+        name = query.quoted(column)
+        allowed = ", ".join(f"'{t}'" for t in (*types, "null"))
+        wrong = f"typeof({name}) NOT IN ({allowed})"
+        if kind == "JSON":
+            wrong += f" OR NOT json_valid({name}) OR json_type({name}) != '{_json_kind(table.name, column)}'"
+        if kind == "BOOLEAN":
+            wrong += f" OR {name} NOT IN (0, 1)"
+        count = base.execute(f"SELECT count(*) FROM {query.quoted(table.name)} WHERE {wrong}").fetchone()[0]
+        if count:
+            problems.append(f"{count} rows of {table.name} have no proper {column}")
+    return problems
+
+
+def _json_kind(table: str, column: str) -> str:
+    """`object` or `array`, as the model's default is."""
+    from rlgpt.store import tables  # late: imports and checks only
+
+    models: tuple[Any, ...] = (*tables.CONTENT, tables.Command)
+    model = next(m for m in models if str(m.__tablename__) == table)
+    return "array" if model.model_fields[column].get_default(call_default_factory=True) == [] else "object"
+
+
+def _sequence_faults(base: sqlite3.Connection) -> list[str]:
+    """One session row, at seq 1; no seq twice; and the rows fold."""
+    tables = query.sequenced(base)
+    union = " UNION ALL ".join(f"SELECT seq FROM {query.quoted(name)}" for name in tables)
+    total, distinct, least = base.execute(
+        f"SELECT count(*), count(DISTINCT seq), min(seq) FROM ({union})"
+    ).fetchone()
+    sessions = base.execute("SELECT count(*), min(seq), max(seq) FROM session").fetchone()
+    if sessions != (1, 1, 1) or least != 1:
+        return ["it does not begin with its one session row"]
+    if total != distinct:
+        return [f"{total - distinct} rows have the number of another row"]
+    try:
+        fold_all(query.changes(base, query.folded(tables), after=0))
+    except (KeyError, TypeError, ValueError, AttributeError, IndexError, RecursionError) as error:
+        return [f"its rows contradict each other ({type(error).__name__}: {error})"]
+    return []
+
+
+def shape(base: sqlite3.Connection) -> frozenset[tuple[str, str, str, str]]:
+    """Everything the schema defines, with white space made equal."""
+    rows = base.execute("SELECT type, name, tbl_name, coalesce(sql, '') FROM sqlite_master").fetchall()
+    return frozenset(
+        (
+            kind,
+            name,
+            table,
+            " ".join(str(sql).replace("(", " ( ").replace(")", " ) ").replace(",", " , ").split()),
+        )
+        for kind, name, table, sql in rows
+        if name != "alembic_version" and table != "alembic_version"
+    )
+
+
+@cache
+def expected_shape(of: str) -> frozenset[tuple[str, str, str, str]]:
+    """The shape of a revision: this one as it is made, an older one as its migrations make it."""
+    with contextlib.closing(sqlite3.connect(":memory:", isolation_level=None)) as base:
+        if of == revision.REVISION:
+            from rlgpt.store import schema
+
+            schema.create(base)
+        else:
+            from rlgpt.store.migrations import upgrade
+
+            try:
+                upgrade(base, Path(":memory:"), of)
+            except StoreError as error:
+                raise BadSchema(f"there never was a schema {of!r:.20}") from error
+        return shape(base)

@@ -1,0 +1,193 @@
+"""`rlgpt store size | check | prune | backup`: what the store takes, whether it is sound, and less of it."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import sqlite3
+from dataclasses import dataclass
+from pathlib import Path
+
+from rlgpt.store import artifacts, catalog, query
+from rlgpt.store.errors import BadPlace, StoreError
+from rlgpt.store.folder import DATABASE, Place, SessionFolder, path_of, sync
+from rlgpt.store.home import home
+from rlgpt.store.lease import WORKER, WRITER, Lease
+from rlgpt.store.reader import Reader
+from rlgpt.store.revision import found
+from rlgpt.store.snapshot import copy_database, unguarded
+from rlgpt.store.soundness import faults
+
+BYTES_PER_ENV_STEP = 200
+"""The storage law: at most 200 MB per 1M env steps."""
+LEAST_STEPS = 100_000
+"""Below this many env steps the law speaks of this many."""
+
+
+@dataclass(frozen=True)
+class Size:
+    """Bytes on the disk."""
+
+    id: str
+    total: int
+    database: int
+    artifacts: int
+    logs: int
+    tables: dict[str, int]
+    """Bytes of the values in each table."""
+    env_steps: int
+
+    @property
+    def allowed(self) -> int:
+        return BYTES_PER_ENV_STEP * max(self.env_steps, LEAST_STEPS)
+
+
+@dataclass
+class Pruned:
+    """What prune removed; bytes are those freed on the disk."""
+
+    id: str
+    freed: int = 0
+    checkpoints: int = 0
+    frames: int = 0
+    skipped: str = ""
+    """Why nothing was done."""
+
+
+def size(place: Place) -> Size:
+    """Raises StoreError."""
+    folder = SessionFolder(path_of(place))
+    with Reader(folder) as reader:
+        env_steps = reader.history_at().spent.env_steps
+    with contextlib.closing(_open(folder, "ro")) as base:
+        tables = {name: _table_bytes(base, table) for name, table in query.every(base).items()}
+    database = sum(_bytes(folder.path / f"{DATABASE}{tail}") for tail in ("", "-wal", "-shm"))
+    logs = sum(_bytes(p) for p in folder.path.glob("worker.log*"))
+    kept = catalog.disk_bytes(folder.artifacts)
+    return Size(folder.id, catalog.disk_bytes(folder.path), database, kept, logs, tables, env_steps)
+
+
+def check(place: Place) -> list[str]:
+    """Everything that is wrong with a session, as sentences; [] if it is sound. Safe while it is running."""
+    folder = SessionFolder(path_of(place))
+    try:
+        with contextlib.closing(_open(folder, "ro")) as base:
+            problems = faults(base, folder.database)
+            newest = base.execute("SELECT artifact FROM checkpoint WHERE kind = 'boundary'").fetchall()
+    except (StoreError, sqlite3.Error) as error:
+        return [f"session {folder.id}: {error}"]
+    names = {path.name for path in folder.artifacts.iterdir()} if folder.artifacts.is_dir() else set()
+    for name in sorted(n for n in names if not n.startswith(".")):
+        try:
+            artifacts.get(folder.artifacts, name)
+        except StoreError as error:
+            problems.append(str(error))
+    problems += [
+        f"the checkpoint {name} is missing: a fork from it is not possible"
+        for (name,) in newest
+        if name not in names
+    ]
+    return [f"session {folder.id}: {problem}" for problem in problems]
+
+
+def prune(place: Place, *, frames: bool = False) -> Pruned:
+    """Free what no resume or fork needs: old rollout checkpoints, left-over files, spare space in the database.
+
+    `frames`: the stored frames too; replay then has no world pane. A running session is skipped.
+    """
+    folder = SessionFolder(path_of(place))
+    done = Pruned(folder.id)
+    before = catalog.disk_bytes(folder.path)
+    try:
+        with Lease.acquire(folder.path, WORKER), Lease.acquire(folder.path, WRITER):
+            _prune(folder, done, frames)
+    except StoreError as error:
+        done.skipped = str(error)
+    done.freed = max(0, before - catalog.disk_bytes(folder.path))
+    return done
+
+
+def backup(place: Place, target: Path) -> Path:
+    """Copy a session, running or not, to `target`/<id>; returns that. Raises BadPlace, StoreError."""
+    folder = SessionFolder(path_of(place))
+    final = target / folder.id
+    partial = target / f".{folder.id}.{os.getpid()}"
+    if final.exists():
+        raise BadPlace(f"{final} is already there")
+    try:
+        target.mkdir(parents=True, exist_ok=True)
+        partial.mkdir(mode=0o700)
+        copy_database(folder.database, partial / DATABASE)
+        (partial / "artifacts").mkdir(mode=0o700)
+        for path in folder.artifacts.iterdir():
+            if not path.name.startswith("."):
+                with contextlib.suppress(FileNotFoundError):  # a rollout checkpoint, superseded meanwhile
+                    shutil.copy2(path, partial / "artifacts" / path.name)
+        partial.rename(final)
+        sync(target)
+    except OSError as error:
+        raise BadPlace(f"session {folder.id} could not be copied to {target}: {error.strerror}") from error
+    finally:
+        shutil.rmtree(partial, ignore_errors=True)
+    return final
+
+
+def delete(place: Place) -> None:
+    """Remove a session for good. Raises LeaseTaken while it runs, BadPlace for anything outside the store."""
+    folder = SessionFolder(path_of(place))
+    if folder.path.resolve().parent != (home() / "sessions").resolve():
+        raise BadPlace(f"{folder.path} is not a session of this store")
+    with Lease.acquire(folder.path, WORKER), Lease.acquire(folder.path, WRITER):
+        hidden = folder.path.with_name(f".gone-{folder.id}")
+        folder.path.rename(hidden)
+    shutil.rmtree(hidden)
+
+
+def _prune(folder: SessionFolder, done: Pruned, frames: bool) -> None:
+    with Reader(folder) as reader:
+        history = reader.history_at()
+        needed = {row["artifact"] for row in reader.rows("checkpoint") if row["kind"] == "boundary"}
+        known = {row["artifact"] for row in reader.rows("checkpoint")}
+    needed |= {run.checkpoint["artifact"] for run in history.runs.values() if run.checkpoint}
+    for path in folder.artifacts.iterdir():
+        if path.name.startswith(".") or (path.name in known and path.name not in needed):
+            path.unlink()
+            done.checkpoints += 1
+    for path in folder.path.glob("worker.log.*"):
+        path.unlink()
+    with contextlib.closing(_open(folder, "rw")) as base:
+        if frames:
+            base.execute("BEGIN IMMEDIATE")
+            with unguarded(base, ("frame",)):
+                done.frames = base.execute("DELETE FROM frame").rowcount
+            base.execute("COMMIT")
+        base.execute("VACUUM")
+        base.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+
+
+def _open(folder: SessionFolder, mode: str) -> sqlite3.Connection:
+    fixed = mode == "ro" and not os.access(folder.path, os.W_OK)
+    tail = "immutable=1" if fixed else f"mode={mode}"
+    base = sqlite3.connect(
+        f"{folder.database.absolute().as_uri()}?{tail}", uri=True, timeout=30, isolation_level=None
+    )
+    try:
+        found(base, folder.database)
+    except BaseException:
+        base.close()
+        raise
+    return base
+
+
+def _table_bytes(base: sqlite3.Connection, table: query.Table) -> int:
+    lengths = " + ".join(f"coalesce(length(CAST({query.quoted(c)} AS BLOB)), 0)" for c in table.columns)
+    row = base.execute(f"SELECT coalesce(sum({lengths}), 0) FROM {query.quoted(table.name)}").fetchone()
+    return int(row[0])
+
+
+def _bytes(path: Path) -> int:
+    try:
+        return path.stat().st_size
+    except OSError:
+        return 0
