@@ -52,6 +52,10 @@ def _shorter(value: Any) -> Any:
     return type(value)()
 
 
+_ELSEWHERE = ("primitives", "features", "view_doc", "library_doc", "dangers", "scripts")
+"""Parts of a sheet that have a section of their own; the others are facts."""
+
+
 def world_sheet(context: Context, scripts: bool) -> str:
     sheet, task = context.sheet, context.task
     facts = {
@@ -60,8 +64,7 @@ def world_sheet(context: Context, scripts: bool) -> str:
         "kind": task.kind,
         "horizon": task.horizon,
         "task_milestones": list(task.milestones),
-        "default_features": list(sheet.get("default_features") or ()),
-        **{name: sheet.get(name) or [] for name in ("milestones", "items", "recipes", "targets", "limits")},
+        **{name: part for name, part in sheet.items() if name not in _ELSEWHERE},
     }
     return prompts.render(
         "world_sheet",

@@ -93,9 +93,7 @@ class OpenAIBackend:
         try:
             reply = client.chat.completions.create(**request, timeout=endpoint.timeout)
         except openai.APITimeoutError as error:
-            raise Failure(
-                "timeout", f"no answer from {_where(endpoint)} in {endpoint.timeout:g} s"
-            ) from error
+            raise Failure("timeout", f"no answer from {_where(endpoint)} in {endpoint.timeout:g} s") from error
         except openai.APIConnectionError as error:
             cause = _shown(endpoint, error.__cause__ or error)
             raise Failure("connection", f"{_where(endpoint)} cannot be reached ({cause})") from error
@@ -120,9 +118,7 @@ class OpenAIBackend:
                 azure_endpoint=f"{parts.scheme}://{parts.netloc}", api_version=version, api_key=endpoint.key,
                 max_retries=0, http_client=http,
             )  # fmt: skip
-        return openai.OpenAI(
-            base_url=endpoint.base_url, api_key=endpoint.key, max_retries=0, http_client=http
-        )
+        return openai.OpenAI(base_url=endpoint.base_url, api_key=endpoint.key, max_retries=0, http_client=http)
 
 
 def _completion(endpoint: Endpoint, reply: object) -> Completion:
@@ -169,11 +165,7 @@ def _blamed(request: Mapping[str, Any], error: openai.APIStatusError) -> str:
         return field
     text = error.message.lower()
     places = [
-        (text.find(word), name)
-        for name, words in _WORDS.items()
-        if name in request
-        for word in words
-        if word in text
+        (text.find(word), name) for name, words in _WORDS.items() if name in request for word in words if word in text
     ]
     return min(places)[1] if places else ""
 

@@ -18,7 +18,6 @@ from pydantic import BaseModel
 from rlgpt import prompts
 from rlgpt.agents.backends import Backend, Completion, Failure, OpenAIBackend, Outcome, ReplayBackend
 from rlgpt.agents.endpoint import Endpoint, endpoints
-from rlgpt.agents.errors import AgentFailure as AgentFailure
 from rlgpt.agents.errors import ModelUnavailable, NotRecorded, UselessReply
 from rlgpt.agents.journal import Answer, Call, Journal, canonical, text_hash
 from rlgpt.agents.rules.transport import RulesTransport
@@ -113,7 +112,7 @@ class Client:
     ) -> R:
         """The validated reply. `useless(reply)` says why a valid reply is of no use, empty if it is.
 
-        Raises ModelUnavailable, UselessReply, NotRecorded, and whatever the journal's `reserve` raises.
+        Raises ModelUnavailable, UselessReply, NotRecorded, BudgetReached.
         """
         endpoint = self._roles[role]
 
@@ -211,9 +210,7 @@ class Client:
         return completion
 
 
-def read_completion(
-    completion: Completion, contract: type[R], useless: Callable[[R], str]
-) -> tuple[R | None, str]:
+def read_completion(completion: Completion, contract: type[R], useless: Callable[[R], str]) -> tuple[R | None, str]:
     """(reply, "") or (None, why this completion cannot be used)."""
     if completion.refusal:
         return None, f"refusal: {completion.refusal[:300]}"
@@ -276,35 +273,25 @@ def _sentence(role: str, failure: Failure) -> str:
     return f"The {role} agent got no answer{tries}: {failure.sentence}.{cure}"
 
 
-@dataclass(frozen=True)
-class Recording:
-    """A past session, to be answered from."""
-
-    session: str
-    llm: Mapping[str, Any]
-    """The `llm` part of that session's settings."""
-    outcomes: Callable[[str, str], Sequence[Outcome]]
-    """(step, request_hash) -> how its exchanges ended, in order."""
-
-
 def make_client(
     llm: Mapping[str, Any],
     journal: Journal,
     environ: Mapping[str, str],
     *,
-    recording: Recording | None = None,
+    recorded: Callable[[str, str], Sequence[Outcome]] | None = None,
     sleep: Callable[[float], None] = time.sleep,
 ) -> Client:
-    """The client that the `llm` part of the settings asks for; `replay:ID` needs the recording.
+    """The client that the `llm` part of the settings asks for. Raises MissingKey, NotRecorded.
 
-    Raises MissingKey.
+    For kind `replay:ID`, the rest of `llm` is the recorded session's own, `llm["replayed"]` is its kind, and
+    `recorded(step, request_hash)` says how its exchanges ended, in order.
     """
     kind = str(llm["kind"])
     if kind.startswith("replay:"):
-        if recording is None:
-            raise NotRecorded(f"There is no recorded session {kind.removeprefix('replay:')} to answer from.")
-        backend = ReplayBackend(recording.session, recording.outcomes)
-        return Client(endpoints(recording.llm, None), backend, journal, sleep=sleep)
-    if kind == "rules":
-        return Client(endpoints(llm, environ), OpenAIBackend(RulesTransport()), journal, sleep=sleep)
-    return Client(endpoints(llm, environ), OpenAIBackend(), journal, sleep=sleep)
+        session = kind.removeprefix("replay:")
+        if recorded is None:
+            raise NotRecorded(f"There is no recorded session {session} to answer from.")
+        free = endpoints({**llm, "kind": llm["replayed"]}, None)
+        return Client(free, ReplayBackend(session, recorded), journal, sleep=sleep)
+    transport = RulesTransport() if kind == "rules" else None
+    return Client(endpoints(llm, environ), OpenAIBackend(transport), journal, sleep=sleep)

@@ -69,9 +69,7 @@ def _endpoint(role: str, llm: Mapping[str, Any], environ: Mapping[str, str] | No
         temperature=float(asked.get("temperature", 0.0)),
         timeout=float(asked.get("timeout", 120.0)),
         price=price,
-        key=_key(url, str(llm.get("api_key_env") or "OPENAI_API_KEY"), environ)
-        if environ is not None
-        else "none",
+        key=_key(url, str(llm.get("api_key_env") or "OPENAI_API_KEY"), environ) if environ is not None else "none",
     )
 
 

@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 
-class AgentFailure(Exception):
+class AgentError(Exception):
     """An agent cannot answer; the argument is the sentence."""
 
 
-class MissingKey(AgentFailure):
+class MissingKey(AgentError):
     """No API key in the environment for an endpoint that needs one."""
 
 
-class ModelUnavailable(AgentFailure):
+class BudgetReached(AgentError):
+    """What a call may cost does not fit what is left of a budget: raised by the journal before it is sent."""
+
+
+class ModelUnavailable(AgentError):
     """The endpoint refused the request, or gave no answer after every try."""
 
 
-class UselessReply(AgentFailure):
+class UselessReply(AgentError):
     """The model answered, but not even after a repair turn with anything that can be used."""
 
 
-class NotRecorded(AgentFailure):
+class NotRecorded(AgentError):
     """A replayed session asks what the recorded one never asked."""

@@ -112,9 +112,7 @@ class _Known:
         for term in reply.reward:
             names = self._arguments.get(term.term)
             if names is not None and term.argument not in names:
-                return (
-                    f"{term.term} has no argument {term.argument!r}; there are: {', '.join(names) or 'none'}"
-                )
+                return f"{term.term} has no argument {term.argument!r}; there are: {', '.join(names) or 'none'}"
         if reply.plan_prior + (reply.option_prior if len(reply.options) > 1 else 0.0) >= 1.0:
             return "plan_prior and option_prior together must stay below 1"
         return ""

@@ -60,7 +60,7 @@ class Journal(Protocol):
         """The `Answer.reply` already recorded for this request of this step."""
 
     def reserve(self, call: Call) -> None:
-        """Raises when `call.reserved`, or `call.reserved_tokens`, does not fit what is left of a budget."""
+        """Raises BudgetReached when `call.reserved` or `call.reserved_tokens` does not fit what is left."""
 
     def sent(self, call: Call) -> None: ...
 

@@ -181,13 +181,7 @@ def _code_item(
         return "later"
     current = [a for a in versions if a.iteration == iteration.number and a.done_when == item.done_when]
     last = current[-1] if current else None
-    if (
-        last
-        and last.trial
-        and last.verdict is None
-        and last.trial.outcome == "failed"
-        and limits.critic != "none"
-    ):
+    if last and last.trial and last.verdict is None and last.trial.outcome == "failed" and limits.critic != "none":
         if limits.critic == "human":
             return Wait("critic", item=item.name)
         return JudgeItem(item.name, last.version)
@@ -250,9 +244,7 @@ def _after_iteration(h: History, iteration: IterationState, limits: Limits) -> S
             h, iteration, limits, "succeeded", f"dev success {successes}/{episodes} reached the target"
         )
     if iteration.number >= limits.iterations:
-        return _sub_task_over(
-            h, iteration, limits, "finished", f"all {limits.iterations + 1} iterations are done"
-        )
+        return _sub_task_over(h, iteration, limits, "finished", f"all {limits.iterations + 1} iterations are done")
     if _no_change(h, iteration):
         return _sub_task_over(
             h,
@@ -282,9 +274,7 @@ def _no_change(h: History, iteration: IterationState) -> bool:
         return False
     earlier = [e for e in mine[-2].evaluations if e.split == "dev" and e.variant == "full"]
     successes, episodes = h.pooled(iteration, "dev", "full")
-    return (
-        bool(earlier) and bool(episodes) and earlier[-1].ci_low <= successes / episodes <= earlier[-1].ci_high
-    )
+    return bool(earlier) and bool(episodes) and earlier[-1].ci_low <= successes / episodes <= earlier[-1].ci_high
 
 
 def fingerprint(h: History, iteration: IterationState) -> tuple[object, ...]:

@@ -145,9 +145,7 @@ def earlier_iterations(history: History) -> list[str]:
         items = ", ".join(f"{i.name} ({i.mode})" for i in plan.items) if plan else "no plan"
         executor = plan.executor if plan else ""
         cause = iteration.verdict.cause if iteration.verdict else ""
-        lines.append(
-            f"iteration {iteration.number}: {executor}: {items}; dev {successes}/{episodes}; {_line(cause)}"
-        )
+        lines.append(f"iteration {iteration.number}: {executor}: {items}; dev {successes}/{episodes}; {_line(cause)}")
     return lines
 
 

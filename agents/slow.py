@@ -28,9 +28,7 @@ def plan(client: Client, context: Context) -> PlanReply:
         pins=[_pin(item) for item in context.pins],
         advice=context.advice("slow"),
         rejected=memory.rejected_plan(context),
-        skills=[
-            {k: s[k] for k in ("name", "goal", "done_when", "measured") if k in s} for s in context.skills
-        ],
+        skills=[{k: s[k] for k in ("name", "goal", "done_when", "measured") if k in s} for s in context.skills],
         plan=memory.plan_now(context),
         measured=memory.measured(history, last) if last else None,
         critique=memory.critique(last.verdict, "advice_slow") if last else None,

@@ -34,7 +34,7 @@ class Step:
 
 
 NEVER = "False"
-"""The predicate of a milestone for which the sheet gives none."""
+"""The predicate of a milestone that the view does not show."""
 
 
 class Book:
@@ -44,6 +44,7 @@ class Book:
         self.scripts = tuple(_script(entry) for entry in entries)
         self._milestones = {_name(m): m for m in world.get("milestones") or ()}
         self._recipes = {_name(r): r for r in world.get("recipes") or () if isinstance(r, Mapping)}
+        self._reached = _reached_attribute(question.texts.get("view", ""))
         self.goals: tuple[str, ...] = _goals(world)
 
     def script(self, name: str, done_when: str = "") -> ScriptEntry | None:
@@ -86,14 +87,15 @@ class Book:
             out.append(Step(script.name, script.goal, script.done_when, script))
             return
         self._visit_all(self._ingredients(name), out, seen)
-        if name in self._milestones:
+        if name in self._milestones or name in self._recipes:
             out.append(self._milestone(name))
 
     def _milestone(self, name: str) -> Step:
-        entry = self._milestones[name]
+        entry = self._milestones.get(name)
         facts: Mapping[str, Any] = entry if isinstance(entry, Mapping) else {}
         goal = str(facts.get("doc") or f"Reach the milestone {name.replace('_', ' ')}.")
-        return Step(sub_action_name(name), goal, str(facts.get("done_when") or NEVER), None)
+        seen = f'"{name}" in view.{self._reached}' if self._reached else NEVER
+        return Step(sub_action_name(name), goal, str(facts.get("done_when") or seen), None)
 
     def _ingredients(self, milestone: str) -> list[str]:
         """Milestones or scripts that yield what a milestone's recipe needs, tools and places first."""
@@ -117,11 +119,18 @@ class Book:
         return next(named, "")
 
 
+_REACHED = re.compile(r"^view\.(\w+): .*\b(?:achievements|milestones)\b.*\b(?:unlocked|reached)\b", re.M | re.I)
+
+
+def _reached_attribute(view_doc: str) -> str:
+    """The view's attribute that holds the names of the milestones reached, if its documentation has one."""
+    found = _REACHED.search(view_doc)
+    return found.group(1) if found else ""
+
+
 def _goals(world: Mapping[str, Any]) -> tuple[str, ...]:
-    milestones = tuple(map(str, world.get("task_milestones") or ()))
-    if world.get("kind") == "goal":
-        return milestones[-1:]
-    return milestones or (str(world.get("task", "")),)
+    """The milestones that lead to the task, in their usual order; a task without any is its own."""
+    return tuple(map(str, world.get("task_milestones") or ())) or (str(world.get("task", "")),)
 
 
 def _script(entry: Mapping[str, Any]) -> ScriptEntry:

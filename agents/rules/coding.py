@@ -109,9 +109,7 @@ def _reward(question: Question, plan: Mapping[str, Any], milestones: list[str]) 
     terms = [RewardTerm(term="task", weight=1.0), RewardTerm(term="step", weight=-0.0002)]
     way = milestones[:-1][-6:]
     terms += [RewardTerm(term="milestone", argument=name, weight=round(0.5 / len(way), 4)) for name in way]
-    learnt = [
-        f"{i['name']} {i['goal']}".replace("_", " ").lower() for i in plan["sub_actions"] if i["mode"] == "rl"
-    ]
+    learnt = [f"{i['name']} {i['goal']}".replace("_", " ").lower() for i in plan["sub_actions"] if i["mode"] == "rl"]
     targets = [str(t) for t in world.get("targets") or ()]
     near = [t for t in targets if any(re.search(rf"\b{re.escape(t.replace('_', ' '))}\b", g) for g in learnt)]
     terms += [RewardTerm(term="distance", argument=name, weight=0.01) for name in near[:3]]

@@ -63,15 +63,9 @@ def judge_item(question: Question) -> CritiqueReply:
         return _critique(True, min(f.confidence for f in findings), findings[0].cause)
     worst = max(bad, key=lambda finding: finding.confidence)
     end = next((str(t.get("end", "")) for t, f in zip(trials, findings, strict=True) if f is worst), "")
-    message = next(
-        (str(t.get("message", "")) for t, f in zip(trials, findings, strict=True) if f is worst), ""
-    )
+    message = next((str(t.get("message", "")) for t, f in zip(trials, findings, strict=True) if f is worst), "")
     cause = worst.cause + (f"; the call ended by {end}" if end else "") + (f": {message}" if message else "")
-    fast = (
-        f"Mend the error: {message}"
-        if message
-        else "Take a different approach; this one stops short of the goal."
-    )
+    fast = f"Mend the error: {message}" if message else "Take a different approach; this one stops short of the goal."
     slow = "" if len(bad) < len(findings) else f"{item['name']} may be more than code can do."
     return _critique(False, worst.confidence, cause, slow=slow, fast=fast)
 
@@ -121,11 +115,7 @@ def counts(view: Any) -> Counter[str]:
 
 def _relevant(words: list[str], keys: Any) -> list[str]:
     """The keys all of whose words the goal has; of these the most specific."""
-    fits = [
-        (len(_words(key)), key)
-        for key in keys
-        if _words(key) and all(_in(part, words) for part in _words(key))
-    ]
+    fits = [(len(_words(key)), key) for key in keys if _words(key) and all(_in(part, words) for part in _words(key))]
     most = max((size for size, _ in fits), default=0)
     return sorted(key for size, key in fits if size == most)
 
@@ -147,9 +137,7 @@ def _close(one: str, other: str) -> bool:
 def _wanted(words: list[str], relevant: list[str]) -> int:
     """The number that the goal puts before the thing (`collect 5 wood`), 0 if none."""
     for place, word in enumerate(words[:-1]):
-        if word.isdigit() and any(
-            _in(part, words[place + 1 : place + 3]) for k in relevant for part in _words(k)
-        ):
+        if word.isdigit() and any(_in(part, words[place + 1 : place + 3]) for k in relevant for part in _words(k)):
             return int(word)
     return 0
 
@@ -166,9 +154,7 @@ def judge_iteration(question: Question) -> CritiqueReply:
         return _critique(False, 0.9, "nothing was evaluated", fast="Evaluate before judging.")
     rate = measured["successes"] / episodes
     ci = measured["ci95"]
-    found = (
-        f"{measured['successes']}/{episodes} dev episodes succeeded (95% interval {ci[0]:.2f} to {ci[1]:.2f})"
-    )
+    found = f"{measured['successes']}/{episodes} dev episodes succeeded (95% interval {ci[0]:.2f} to {ci[1]:.2f})"
     if rate >= target:
         return _critique(True, 0.9, f"{found}: the target {target:g} is reached")
     lost = _largest_drop(measured.get("funnel") or {}, question.get("plan"), episodes)
@@ -199,11 +185,7 @@ def _comparison(measured: Mapping[str, Any], rate: float) -> str:
         return ""
     code = alone["successes"] / alone["episodes"]
     better = (
-        "the policy is better"
-        if rate > code
-        else "the code alone is better"
-        if code > rate
-        else "neither is better"
+        "the policy is better" if rate > code else "the code alone is better" if code > rate else "neither is better"
     )
     return f"; code alone {alone['successes']}/{alone['episodes']}: {better}"
 
@@ -221,9 +203,7 @@ def _advice(measured: Mapping[str, Any], config: Mapping[str, Any] | None, rate:
     return "", "More env steps with the same configuration."
 
 
-def _critique(
-    success: bool, confidence: float, cause: str, *, slow: str = "", fast: str = ""
-) -> CritiqueReply:
+def _critique(success: bool, confidence: float, cause: str, *, slow: str = "", fast: str = "") -> CritiqueReply:
     return CritiqueReply(
         success=success, confidence=confidence, cause=SIGNED + cause + ".", advice_slow=slow, advice_fast=fast
     )

@@ -56,9 +56,7 @@ def plan(question: Question) -> PlanReply:
     items = _obeyed(items, told, book)
     items = _with_pins(items, question)
     executor = _executor(items, question, told)
-    return PlanReply(
-        executor=executor, sub_actions=items, rationale=SIGNED + _rationale(question, book, executor)
-    )
+    return PlanReply(executor=executor, sub_actions=items, rationale=SIGNED + _rationale(question, book, executor))
 
 
 def refine(question: Question) -> PlanReply:
@@ -72,24 +70,16 @@ def refine(question: Question) -> PlanReply:
     for item in before["sub_actions"]:
         kept = _kept(item, book)
         if item["name"] in failed:
-            missing = (
-                [] if last_depth else book.missing_before(item["name"], [*names, *(i.name for i in items)])
-            )
+            missing = [] if last_depth else book.missing_before(item["name"], [*names, *(i.name for i in items)])
             items += [_new(step, question) for step in missing]
             if not missing:
-                why = (
-                    item.get("critique")
-                    or item.get("error")
-                    or f"success {item.get('measured', '0/0')} in trials"
-                )
+                why = item.get("critique") or item.get("error") or f"success {item.get('measured', '0/0')} in trials"
                 kept = _left_to_rl(kept, f"Code failed by measurement: {why}")
         items.append(kept)
     told = _told(question, book, items)
     items = _with_pins(_obeyed(items, told, book), question)
     executor: Executor = "policy" if any(i.mode == "rl" for i in items) else before["executor"]
-    reason = (
-        f"{', '.join(sorted(failed))} failed as code; what each lacks comes first, the rest is left to RL."
-    )
+    reason = f"{', '.join(sorted(failed))} failed as code; what each lacks comes first, the rest is left to RL."
     return PlanReply(executor=executor, sub_actions=items, rationale=SIGNED + reason)
 
 

@@ -63,9 +63,7 @@ class Told:
             admission={} if admitted else {"rule": "top level", "line": 1, "message": "no import"},
         )  # fmt: skip
 
-    def trial(
-        self, name: str, successes: int = 5, outcome: str = "", error: str = "", **evidence: Any
-    ) -> Told:
+    def trial(self, name: str, successes: int = 5, outcome: str = "", error: str = "", **evidence: Any) -> Told:
         last = self.history.attempts_of(name)[-1]
         item = self.history.plan.item(name) if self.history.plan else None
         return self._row(
@@ -97,9 +95,7 @@ class Told:
             env_steps_planned=2048, warm_from=None, slots=[], device="cpu", explanation="",
         )  # fmt: skip
         if ended:
-            self.event(
-                "training_ended", run=run, state=ended, reason="", env_steps=2048, decisions=500, updates=1
-            )
+            self.event("training_ended", run=run, state=ended, reason="", env_steps=2048, decisions=500, updates=1)
         return self
 
     def evaluate(
@@ -107,9 +103,7 @@ class Told:
         run: int | None = None, **more: Any,
     ) -> Told:  # fmt: skip
         rate = successes / episodes
-        empty: dict[str, Any] = dict.fromkeys(
-            ("funnel", "milestones", "option_usage", "end_reasons", "rewards"), {}
-        )
+        empty: dict[str, Any] = dict.fromkeys(("funnel", "milestones", "option_usage", "end_reasons", "rewards"), {})
         return self._row(
             "evaluation", **self.where, revision=self.history.revision,
             number=self.history.counts.get("evaluation", 0) + 1, split=split, variant=variant, first=first,

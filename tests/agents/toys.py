@@ -25,8 +25,7 @@ def _script(name: str, needs: tuple[str, ...], versions: int = 2, hard: bool = F
         "goal": f"Have one {item}.",
         "done_when": f'view.bag["{item}"] >= 1',
         "sources": [
-            f"def {name}(view):\n    view = yield 'use'\n" + "    # a longer version\n" * n
-            for n in range(versions)
+            f"def {name}(view):\n    view = yield 'use'\n" + "    # a longer version\n" * n for n in range(versions)
         ],
         "needs": list(needs),
         "gives": [name],
