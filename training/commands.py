@@ -25,7 +25,11 @@ LATER = ("override",)
 def apply_pending(live: Live, training: bool) -> None:
     """Decide every command that can be decided now."""
     for command in live.inbox.pending():
-        if command.kind in LATER and command.payload.get("apply") == "next" and not _next_has_come(live, command):
+        if (
+            command.kind in LATER
+            and command.payload.get("apply") == "next"
+            and not _next_has_come(live, command)
+        ):
             continue
         decide(live, command, training)
         live.inbox.decided(command)
@@ -118,10 +122,12 @@ def _override(live: Live, tx: Transaction, payload: Mapping[str, Any], command: 
     later = payload.get("apply") == "next"
     if not later and command.revision is not None and command.revision != plan.revision:
         raise Refused(
-            f"you saw revision {command['revision']}, by now it is revision {plan.revision}: look at it and edit again"
+            f"you saw revision {command.revision}, by now it is revision {plan.revision}: look at it and edit again"
         )
     executor, items = apply_edits(plan, payload.get("edits") or [])
-    write_plan(live, tx, plan.iteration, plan.sub_task, "operator", executor, plan.rationale, items, depth=plan.depth)
+    write_plan(
+        live, tx, plan.iteration, plan.sub_task, "operator", executor, plan.rationale, items, depth=plan.depth
+    )
 
 
 def _edit_code(live: Live, tx: Transaction, payload: Mapping[str, Any], command: Command) -> None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, TypeVar
@@ -15,13 +15,16 @@ from typing import Any, TypeVar
 from rlgpt.agents.client import Client
 from rlgpt.agents.context import Context
 from rlgpt.agents.loop import Limits
+from rlgpt.store import tables
 from rlgpt.store.folder import SessionFolder
 from rlgpt.store.history import History, Item
 from rlgpt.store.progress import Progress
+from rlgpt.store.reader import Reader
 from rlgpt.store.settings import Settings
-from rlgpt.store.writer import Writer
+from rlgpt.store.writer import Transaction, Writer
 from rlgpt.training.host.api import Admission, Host
 from rlgpt.training.inbox import Inbox
+from rlgpt.training.observer import Moment
 from rlgpt.training.worlds.protocol import World
 
 T = TypeVar("T")
@@ -36,6 +39,7 @@ class Live:
     folder: SessionFolder
     settings: Settings
     writer: Writer
+    reader: Reader
     world: World
     host: Host
     client: Client
@@ -50,6 +54,9 @@ class Live:
     dry: dict[str, list[list[bytes]]] = field(default_factory=dict)
     """Task -> recorded views for dry runs."""
     sheets: dict[str, dict[str, Any]] = field(default_factory=dict)
+    stop_signal: bool = False
+    """Set by SIGTERM: leave at the next poll; the session can be resumed."""
+    _texts: dict[str, str] = field(default_factory=dict)
 
     @property
     def history(self) -> History:
@@ -75,14 +82,18 @@ class Live:
     def context(self) -> Context:
         """What the agents may see now."""
         if self.task not in self.sheets:
-            self.sheets[self.task] = self.world.sheet(self.task)
+            self.sheets[self.task] = self.world.sheet(self.task) | {
+                "features": {f.name: f.doc for f in self.world.features.values()},
+                "default_features": list(self.world.default_features),
+                "targets": list(self.world.targets),
+            }
         return Context(
             history=self.history,
             sheet=self.sheets[self.task],
             task=self.world.tasks[self.task],
             limits=self.limits,
             skills=self.skills,
-            text=self.writer.text_of,
+            text=self.source,
             env_steps_left=self.env_steps_left(),
         )
 
@@ -91,7 +102,10 @@ class Live:
         return max(0, most - self.history.spent.env_steps) if most else 100_000_000
 
     def source(self, source_hash: str) -> str:
-        return self.writer.text_of(source_hash)
+        """A stored text, such as a coded action's source, by its hash."""
+        if source_hash not in self._texts:
+            self._texts[source_hash] = self.reader.text(source_hash)
+        return self._texts[source_hash]
 
     def item(self, name: str) -> Item:
         plan = self.history.plan
@@ -140,9 +154,29 @@ class Live:
             raise failure[0]
         return result[0]
 
+    # ---- rows that several steps write ---------------------------------------------------------------
+    def write_moments(self, tx: Transaction, source: str, owner: int, moments: Sequence[Moment]) -> None:
+        for moment in moments:
+            tx.add(
+                tables.Frame(
+                    source=source,
+                    owner=owner,
+                    episode=moment.episode,
+                    step=moment.step,
+                    format=self.world.frame_format,
+                    decision=moment.decision,
+                    body=moment.frame,
+                )
+            )
+
+    def write_deaths(self, tx: Transaction) -> None:
+        """What died in the action host since the last look."""
+        for death in self.host.take_deaths():
+            tx.event("host_death", **death._asdict())
+            tx.event("nondeterministic", cause=f"the action host died: {death.cause}")
+
     def log(self, level: str, event: str, **fields: Any) -> None:
-        with self.writer.transaction() as tx:
-            tx.log(level, event, **fields)
+        self.writer.add(tables.Log(level=level, event=event, fields=fields))
 
     def close(self) -> None:
         self.inbox.close()

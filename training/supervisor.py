@@ -36,7 +36,10 @@ def supervise(folder: Path) -> int:
     except LeaseTaken as error:
         print(error, file=sys.stderr)
         return TAKEN
-    with lease, training_slot(folder, on_wait=lambda: _say(folder, "waiting", {"for": "a free training slot"})):
+    with (
+        lease,
+        training_slot(folder, on_wait=lambda: _say(folder, "waiting", {"for": "a free training slot"})),
+    ):
         return _keep_running(folder)
 
 

@@ -37,7 +37,11 @@ def task_info(world: World, task_id: str) -> dict[str, Any]:
     task = world.tasks.get(task_id)
     if task is None:
         close = [t for t in world.tasks if task_id.split("_")[-1] in t][:5]
-        hint = f"; did you mean {', '.join(close)}?" if close else f"; `rlgpt tasks --world {world.name}` lists them"
+        hint = (
+            f"; did you mean {', '.join(close)}?"
+            if close
+            else f"; `rlgpt tasks --world {world.name}` lists them"
+        )
         raise Sentence(f"the world {world.name} has no task {task_id!r}{hint}")
     return {
         "id": task.id,
@@ -59,7 +63,13 @@ def tasks(arguments: argparse.Namespace) -> dict[str, Any]:
         "world": world.name,
         "version": world.version,
         "tasks": [
-            {"id": t.id, "prompt": t.prompt, "horizon": t.horizon, "kind": t.kind, "long_horizon": t.long_horizon}
+            {
+                "id": t.id,
+                "prompt": t.prompt,
+                "horizon": t.horizon,
+                "kind": t.kind,
+                "long_horizon": t.long_horizon,
+            }
             for t in world.tasks.values()
         ],
     }
@@ -84,7 +94,7 @@ def versions(world: World) -> dict[str, Any]:
 
 def create(arguments: argparse.Namespace) -> dict[str, Any]:
     """Make a session from the flags (a settings tree) on standard input; no worker is started."""
-    from rlgpt.store import folder
+    from rlgpt.store import artifacts, folder, skills
     from rlgpt.store.errors import StoreError
     from rlgpt.store.settings import Refused, settle
 
@@ -92,12 +102,21 @@ def create(arguments: argparse.Namespace) -> dict[str, Any]:
         settings = settle(json.load(sys.stdin))
     except Refused as error:
         raise Sentence(str(error)) from error
-    if settings.llm.kind == "openai" and not settings.llm.base_url and not os.environ.get(settings.llm.api_key_env):
-        raise Sentence(f"the key is missing: set {settings.llm.api_key_env}, or use --base-url for a local server")
+    if (
+        settings.llm.kind == "openai"
+        and not settings.llm.base_url
+        and not os.environ.get(settings.llm.api_key_env)
+    ):
+        raise Sentence(
+            f"the key is missing: set {settings.llm.api_key_env}, or use --base-url for a local server"
+        )
     world = _world(settings.world)
     info = task_info(world, settings.task)
     try:
-        made = folder.create(settings, task_info=info, world_version=world.version, versions=versions(world))
+        snapshot = skills.snapshot(settings.skills, world.name)
+        told = versions(world) | {"skills": artifacts.digest(snapshot)}
+        made = folder.create(settings, task_info=info, world_version=world.version, versions=told)
+        artifacts.put(made.artifacts, snapshot)
     except StoreError as error:
         raise Sentence(str(error)) from error
     return {"id": made.id, "name": made.name, "folder": str(made.path)}

@@ -16,10 +16,9 @@ from types import FrameType
 from typing import Any
 
 from rlgpt.agents import loop
-from rlgpt.agents.client import AgentFailure
+from rlgpt.agents.errors import AgentError, BudgetReached
 from rlgpt.store.errors import StoreError
 from rlgpt.training.budgets import over_budget
-from rlgpt.training.journal import BudgetReached
 from rlgpt.training.live import Interrupted, Live
 from rlgpt.training.opening import open_session
 from rlgpt.training.steps import coding, judging, learning, planning, waiting
@@ -88,7 +87,7 @@ def main(folder: Path) -> int:
     signal.signal(signal.SIGINT, stop)
     try:
         run(live)
-    except (AgentFailure, StoreError) as error:
+    except (AgentError, StoreError) as error:
         judging.end(live, loop.Done("failed", str(error)))
     finally:
         live.close()

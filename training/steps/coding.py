@@ -3,19 +3,26 @@
 from __future__ import annotations
 
 from rlgpt.agents import critic, fast, loop
+from rlgpt.agents.contracts import CodeReply, CritiqueReply
+from rlgpt.agents.errors import UselessReply
 from rlgpt.store import tables
 from rlgpt.store.history import Attempt, Item
 from rlgpt.training import trials
 from rlgpt.training.admitting import admit, admit_version
-from rlgpt.training.host.api import Action, PlanItem
 from rlgpt.training.live import Live
-from rlgpt.training.policies import accepted_sources, incumbent_policy, options_of
+from rlgpt.training.policies import admitted_predicates, candidate, coded_action, first_action
+from rlgpt.training.ppo.trained import TrainedPolicy, load_policy
+from rlgpt.training.seeds import episode_seed
+from rlgpt.training.watching import StepObserver
 
 
 def code(live: Live, step: loop.Code) -> None:
     item = live.item(step.item)
     context = live.context()
-    reply = live.ask(lambda: fast.write(live.client, context, item, step.attempt))
+    try:
+        reply = live.ask(lambda: fast.write(live.client, context, item, step.attempt))
+    except UselessReply as error:
+        reply = CodeReply(source="", note=str(error)[:2000])
     version = admit_version(live, item, reply.source, author="fast", attempt=step.attempt, note=reply.note)
     with live.writer.transaction(durable=True) as tx:
         tx.add(version)
@@ -38,28 +45,35 @@ def trial(live: Live, step: loop.Trial) -> None:
     plan = live.history.plan
     assert plan is not None
     before = plan.items[: [i.name for i in plan.items].index(item.name)]
-    waits_for = [i.name for i in before if i.mode == "rl"]
-    incumbent = incumbent_policy(live) if waits_for else None
-    if waits_for and incumbent is None:
-        error = f"waits for {', '.join(waits_for)}, which is left to RL and not learnt yet"
+    incumbent = _incumbent(live) if any(i.mode == "rl" for i in before) else None
+    if incumbent is None and (learnt := [i.name for i in before if i.mode == "rl"]):
+        error = f"waits for {', '.join(learnt)}, which is left to RL and not learnt yet"
         row = _untried(live, item, attempt.version, attempt.source_hash, "unreached", error)
         with live.writer.transaction(durable=True) as tx:
             tx.add(row)
         return
-    accepted = [(i, a) for i in before if i.mode == "code" and (a := live.history.accepted(i))]
+    accepted = {i.name: a for i in before if i.mode == "code" and (a := live.history.accepted(i))}
+    actions = [coded_action(live, a) for a in (*accepted.values(), attempt)]
+    known = admitted_predicates(live, plan)
+    prefix = [
+        trials.PrefixItem(i.done_when, first_action(accepted[i.name]) if i.name in accepted else None)
+        for i in before
+        if i.name in accepted or (i.mode == "rl" and i.name in known)
+    ]
+    observer = StepObserver(live)
     result = trials.try_item(
         live.world,
         live.task,
-        prefix=[PlanItem(i.done_when, _first_action(a)) for i, a in accepted],
-        incumbent=incumbent,
-        incumbent_until=[i.done_when for i in before if i.mode == "rl"],
-        action=_first_action(attempt),
-        sources=accepted_sources(live, [a for _, a in accepted] + [attempt]),
+        prefix=prefix,
+        action=first_action(attempt),
         done_when=item.done_when,
+        sources={a.source_hash: a.source for a in actions},
         host=live.host,
-        session_seed=live.seed,
+        seeds=[episode_seed(live.seed, "trial", i) for i in range(trials.ALL)],
         max_steps=item.max_steps,
-        observer=live.observer(),
+        calm=frozenset(a.source_hash for a in actions if a.ignore_alarm),
+        incumbent=incumbent,
+        observer=observer,
     )
     with live.writer.transaction(durable=True) as tx:
         tx.add(
@@ -77,11 +91,11 @@ def trial(live: Live, step: loop.Trial) -> None:
                 prefixes=result.prefixes,
                 env_steps=result.env_steps,
                 error=result.error,
-                trials=[t.plain() for t in result.trials],
+                trials=result.trials,
                 evidence=result.evidence,
             )
         )
-        live.write_frames(tx, "trial", attempt.version, result.frames)
+        live.write_moments(tx, "trial", attempt.seq, observer.moments)
         live.write_deaths(tx)
 
 
@@ -91,7 +105,10 @@ def judge_item(live: Live, step: loop.JudgeItem) -> None:
     assert attempt.trial is not None
     context = live.context()
     evidence = attempt.trial.evidence
-    reply = live.ask(lambda: critic.judge_item(live.client, context, item, evidence))
+    try:
+        reply = live.ask(lambda: critic.judge_item(live.client, context, item, evidence))
+    except UselessReply as error:
+        reply = CritiqueReply(success=False, confidence=0.0, cause=str(error), advice_slow="", advice_fast="")
     plan = live.history.plan
     assert plan is not None
     with live.writer.transaction(durable=True) as tx:
@@ -114,9 +131,10 @@ def _attempt(live: Live, name: str, version: int) -> Attempt:
     return next(a for a in live.history.attempts_of(name) if a.version == version)
 
 
-def _first_action(attempt: Attempt) -> Action:
-    """A coded action as its plan runs it: with the first value of each Literal argument."""
-    return options_of(attempt)[0]
+def _incumbent(live: Live) -> TrainedPolicy | None:
+    best = live.history.incumbent
+    chosen = candidate(live, best) if best else None
+    return load_policy(chosen.checkpoint, live.world) if chosen and chosen.checkpoint else None
 
 
 def _untried(

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from rlgpt.agents import loop, planner, slow
+from rlgpt.agents.contracts import PlanReply, SubActionReply
 from rlgpt.agents.enforce import enforce
+from rlgpt.agents.errors import UselessReply
 from rlgpt.store import tables
+from rlgpt.store.history import PlanState
 from rlgpt.training.live import Live
 from rlgpt.training.plans import write_plan
 
@@ -14,7 +19,9 @@ def plan_tasks(live: Live, step: loop.PlanTasks) -> None:
     ordered = [s.model_dump() for s in reply.sub_tasks if s.task in live.world.tasks]
     if not ordered or ordered[-1]["task"] != live.session_task:
         goal = live.world.tasks[live.session_task].prompt
-        ordered.append({"task": live.session_task, "goal": goal, "reason": "the session's own task comes last"})
+        ordered.append(
+            {"task": live.session_task, "goal": goal, "reason": "the session's own task comes last"}
+        )
     with live.writer.transaction(durable=True) as tx:
         tx.add(tables.TaskPlan(revision=1, author="planner", sub_tasks=ordered, reason=reply.reason))
 
@@ -24,13 +31,37 @@ def open_iteration(live: Live, step: loop.OpenIteration) -> None:
         tx.add(tables.Iteration(sub_task=step.sub_task, number=step.number))
 
 
+def _kept(previous: PlanState, failed: Sequence[str], error: str) -> PlanReply:
+    """The previous plan again, its failed sub-actions left to RL: what stands when the model says nothing of use."""
+    return PlanReply(
+        executor="policy" if failed else previous.executor,  # type: ignore[arg-type]
+        rationale=f"the previous plan is kept: {error}",
+        sub_actions=[
+            SubActionReply(
+                name=item.name,
+                mode="rl" if item.name in failed else item.mode,  # type: ignore[arg-type]
+                goal=item.goal,
+                reason=item.reason,
+                done_when=item.done_when,
+                max_steps=item.max_steps,
+            )
+            for item in previous.items
+        ],
+    )
+
+
 def plan(live: Live, step: loop.Plan) -> None:
     context = live.context()
     previous = live.history.plan
-    if step.failed:
-        reply = live.ask(lambda: slow.refine(live.client, context, step.failed, step.last_depth))
-    else:
-        reply = live.ask(lambda: slow.plan(live.client, context))
+    try:
+        if step.failed:
+            reply = live.ask(lambda: slow.refine(live.client, context, step.failed, step.last_depth))
+        else:
+            reply = live.ask(lambda: slow.plan(live.client, context))
+    except UselessReply as error:
+        if previous is None:
+            raise
+        reply = _kept(previous, step.failed, str(error))
     depth = previous.depth + 1 if step.failed and previous else 0
     author = "refine" if step.failed else "slow"
     enforced = enforce(

@@ -1,0 +1,115 @@
+"""The agents' journal in the store: every exchange before and after, budgets reserved first, nothing paid twice."""
+
+from __future__ import annotations
+
+import datetime
+import sqlite3
+import time
+from contextlib import closing
+
+from rlgpt.agents.backends import Outcome
+from rlgpt.agents.errors import BudgetReached
+from rlgpt.agents.journal import Answer, Call
+from rlgpt.store import folder, tables
+from rlgpt.store.reader import Reader
+from rlgpt.store.settings import Settings
+from rlgpt.store.writer import Writer
+from rlgpt.training.budgets import limit
+
+KEPT_ERROR = 2000
+"""Characters of an error that a row keeps."""
+
+
+class StoreJournal:
+    """Implements `rlgpt.agents.journal.Journal`. Called from the thread that makes the call."""
+
+    def __init__(self, writer: Writer, reader: Reader, settings: Settings) -> None:
+        self._writer, self._reader, self._settings = writer, reader, settings
+
+    def recorded(self, step: str, request_hash: str) -> str | None:
+        rows = self._reader.rows(
+            "llm_call", "step = ? AND request_hash = ? AND state = 'answered'", (step, request_hash)
+        )
+        return self._reader.text(rows[-1]["reply_hash"]) if rows else None
+
+    @staticmethod
+    def outcomes(source: Reader, step: str, request_hash: str) -> list[Outcome]:
+        """How every exchange of that request ended in another session, in order."""
+        rows = source.rows(
+            "llm_call", "step = ? AND request_hash = ? AND state != 'sent'", (step, request_hash)
+        )
+        return [
+            Outcome(reply=source.text(row["reply_hash"]))
+            if row["state"] == "answered"
+            else Outcome(error=row["error"])
+            for row in rows
+        ]
+
+    def reserve(self, call: Call) -> None:
+        history, budget = self._writer.history, self._settings.budget
+        tokens = limit(history, budget, "tokens")
+        if tokens is not None and history.spent.tokens + call.reserved_tokens > tokens:
+            left = tokens - history.spent.tokens
+            raise BudgetReached(
+                f"the budget of {tokens:g} tokens is used up: {left:g} are left and the next call may take "
+                f"{call.reserved_tokens}"
+            )
+        if call.reserved is None:
+            return
+        cost = limit(history, budget, "cost")
+        if cost is not None and history.spent.cost + call.reserved > cost:
+            raise BudgetReached(
+                f"the budget of {cost:g} USD is used up: {history.spent.cost:.4f} are spent and the next call "
+                f"may cost {call.reserved:.4f}"
+            )
+        if budget.daily_cost is not None and call.reserved > 0:
+            today = spent_today()
+            if today + call.reserved > budget.daily_cost:
+                raise BudgetReached(
+                    f"today's cap of {budget.daily_cost:g} USD over all sessions is reached: {today:.4f} are spent"
+                )
+
+    def sent(self, call: Call) -> None:
+        with self._writer.transaction(durable=True) as tx:
+            tx.add(self._row(call, "sent"))
+
+    def answered(self, call: Call, answer: Answer) -> None:
+        row = self._row(call, "answered")
+        row.reply_hash = self._writer.text(answer.reply)
+        row.error = answer.fault[:KEPT_ERROR]
+        row.tokens_in, row.tokens_out, row.cost = answer.tokens_in, answer.tokens_out, answer.cost
+        row.seconds = answer.seconds
+        self._writer.add(row, durable=True)
+
+    def failed(self, call: Call, error: str, seconds: float) -> None:
+        row = self._row(call, "failed")
+        row.error, row.seconds = error[:KEPT_ERROR], seconds
+        self._writer.add(row, durable=True)
+
+    def _row(self, call: Call, state: str) -> tables.LlmCall:
+        return tables.LlmCall(
+            call=call.id,
+            step=call.step,
+            role=call.role,
+            model=call.model,
+            state=state,
+            request_hash=self._writer.text(call.request),
+            try_number=call.try_number,
+            reserved=call.reserved,
+        )
+
+
+def spent_today() -> float:
+    """USD over all sessions of this store since midnight UTC."""
+    now = datetime.datetime.fromtimestamp(time.time(), datetime.UTC)
+    midnight = now.replace(hour=0, minute=0, second=0, microsecond=0).timestamp()
+    total = 0.0
+    for session in folder.sessions():
+        if max(f.stat().st_mtime for f in session.path.glob("session.db*")) < midnight:
+            continue
+        with closing(sqlite3.connect(f"{session.database.as_uri()}?mode=ro", uri=True, timeout=5)) as base:
+            row = base.execute(
+                "SELECT coalesce(sum(cost), 0) FROM llm_call WHERE at >= ?", (midnight,)
+            ).fetchone()
+            total += float(row[0])
+    return total

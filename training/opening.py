@@ -1,0 +1,117 @@
+"""Opening a session for its trainer: store, world, host, client, and the row that says it started or resumed."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from rlgpt.agents.backends import Outcome
+from rlgpt.agents.client import Client, make_client
+from rlgpt.agents.loop import Limits
+from rlgpt.store import folder as folders
+from rlgpt.store import skills
+from rlgpt.store.folder import SessionFolder
+from rlgpt.store.progress import Progress
+from rlgpt.store.reader import Reader
+from rlgpt.store.settings import Settings, stored
+from rlgpt.store.writer import Writer
+from rlgpt.training.commands import apply_pending
+from rlgpt.training.host.client import open_host
+from rlgpt.training.inbox import Inbox
+from rlgpt.training.journal import StoreJournal
+from rlgpt.training.live import Live
+from rlgpt.training.seeds import stream_seed
+from rlgpt.training.worlds import registry
+
+LANES = 64
+"""Envs that may have an option open at once."""
+
+
+def open_session(place: Path) -> Live:
+    """Raises StoreError, AgentError, HostError or UnknownWorld, each with the operator's sentence."""
+    folder = SessionFolder(place)
+    writer = Writer(folder)
+    reader = Reader(folder)
+    settings = stored(writer.history.session["settings"])
+    world = registry.get(settings.world)
+    journal = StoreJournal(writer, reader, settings)
+    host = open_host(
+        world,
+        lanes=LANES,
+        mode=settings.host_mode,
+        seed=stream_seed(settings.seed, "host"),
+        allow_process=settings.host_mode in ("process", "trusted"),
+    )
+    _begin(writer, {"mode": host.mode, "enforced": dict(host.enforced)})
+    name = writer.history.session["versions"].get("skills")
+    snapshot = skills.read(reader.artifact(name)) if name else []
+    live = Live(
+        folder=folder,
+        settings=settings,
+        writer=writer,
+        reader=reader,
+        world=world,
+        host=host,
+        client=_client(settings, journal),
+        limits=limits(settings),
+        progress=Progress(folder.path),
+        inbox=Inbox(writer),
+        apply=apply_pending,
+        skills=[skill.told() for skill in snapshot],
+    )
+    live.inbox.start()
+    return live
+
+
+def limits(settings: Settings) -> Limits:
+    loop = settings.loop
+    return Limits(
+        iterations=loop.iterations,
+        inner=loop.inner,
+        depth=loop.depth,
+        target=loop.target,
+        dev_first=loop.dev_first,
+        dev_more=loop.dev_more,
+        test_episodes=loop.test_episodes,
+        review=settings.review,
+        critic=settings.critic,
+    )
+
+
+def _begin(writer: Writer, host: dict[str, Any]) -> None:
+    """`started`, or `resumed` with the training run that goes back to its last checkpoint."""
+    history = writer.history
+    if history.status == "created":
+        writer.event("started", host=host)
+        return
+    running = [run for run in history.runs.values() if run.state == "running"]
+    if not running:
+        writer.event("resumed", from_seq=history.seq, host=host)
+        return
+    run = running[-1]
+    kept = run.checkpoint or {"seq": run.seq, "update": 0, "env_steps": 0}
+    writer.event(
+        "resumed",
+        from_seq=kept["seq"],
+        run=run.run,
+        update=kept["update"],
+        env_steps=kept["env_steps"],
+        host=host,
+    )
+
+
+def _client(settings: Settings, journal: StoreJournal) -> Client:
+    llm = settings.llm.model_dump()
+    if not settings.llm.kind.startswith("replay:"):
+        return make_client(llm, journal, os.environ)
+    source = Reader(folders.find(settings.llm.kind.removeprefix("replay:")))
+    told = source.history_at(None).session["settings"]["llm"]
+
+    def recorded(step: str, request_hash: str) -> Sequence[Outcome]:
+        return journal.outcomes(source, step, request_hash)
+
+    return make_client(
+        told | {"kind": settings.llm.kind, "replayed": told["kind"]}, journal, os.environ, recorded=recorded
+    )

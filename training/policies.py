@@ -1,0 +1,93 @@
+"""Which policy an iteration stands for: its accepted coded actions, the plan they follow, and its PPO checkpoint."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from rlgpt.store.history import Attempt, IterationState, PlanState, Run
+from rlgpt.training.admitting import admit
+from rlgpt.training.host.api import Action, PlanItem
+from rlgpt.training.live import Live
+from rlgpt.training.options.slots import CodedAction
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """Everything needed to act as an iteration did: nothing newer than its end is used."""
+
+    iteration: IterationState
+    plan: PlanState
+    actions: tuple[CodedAction, ...]
+    items: tuple[PlanItem, ...]
+    """What follow_plan runs."""
+    predicates: dict[str, str]
+    """Sub-action name -> done_when, admitted ones only, for the funnel."""
+    run: Run | None
+    checkpoint: bytes | None
+
+
+def coded_action(live: Live, attempt: Attempt) -> CodedAction:
+    told = attempt.admission
+    source = live.source(attempt.source_hash)
+    admit(live, "action", source)  # a host that was started since does not know it yet
+    return CodedAction(
+        name=attempt.sub_action,
+        source=source,
+        tree_hash=told.get("tree_hash", ""),
+        arguments={name: tuple(values) for name, values in told.get("arguments", {}).items()},
+        ignore_alarm=bool(told.get("ignore_alarm")),
+        has_available=bool(told.get("has_available")),
+    )
+
+
+def first_action(attempt: Attempt) -> Action:
+    """A coded action as a plan runs it: every Literal argument at its first value."""
+    arguments = attempt.admission.get("arguments", {})
+    return Action(attempt.source_hash, tuple((name, values[0]) for name, values in arguments.items()))
+
+
+def accepted_of(live: Live, plan: PlanState, until: int | None = None) -> list[Attempt]:
+    """The accepted attempt of every coded sub-action of the plan that has one, as of seq `until`."""
+    found = (live.history.accepted(item, until) for item in plan.items if item.mode == "code")
+    return [attempt for attempt in found if attempt]
+
+
+def plan_items(plan: PlanState, attempts: Sequence[Attempt]) -> tuple[PlanItem, ...]:
+    by_name = {attempt.sub_action: attempt for attempt in attempts}
+    return tuple(
+        PlanItem(item.done_when, first_action(by_name[item.name]))
+        for item in plan.items
+        if item.name in by_name
+    )
+
+
+def admitted_predicates(live: Live, plan: PlanState) -> dict[str, str]:
+    return {i.name: i.done_when for i in plan.items if admit(live, "done_when", i.done_when).admitted}
+
+
+def candidate(live: Live, iteration: IterationState, revision: int | None = None) -> Candidate:
+    """The policy of an iteration at its last evaluated (or the given) plan revision."""
+    history = live.history
+    plan = history.plans[revision if revision is not None else _evaluated_revision(iteration)]
+    until = iteration.verdict.seq if iteration.verdict and not iteration.reopened else None
+    attempts = accepted_of(live, plan, until)
+    runs = [history.runs[number] for number in iteration.runs]
+    run = next(
+        (r for r in reversed(runs) if r.revision == plan.revision and r.state in ("finished", "stopped")),
+        None,
+    )
+    body = live.reader.artifact(str(run.checkpoint["artifact"])) if run and run.checkpoint else None
+    return Candidate(
+        iteration,
+        plan,
+        tuple(coded_action(live, attempt) for attempt in attempts),
+        plan_items(plan, attempts),
+        admitted_predicates(live, plan),
+        run if body is not None else None,
+        body,
+    )
+
+
+def _evaluated_revision(iteration: IterationState) -> int:
+    return iteration.evaluations[-1].revision if iteration.evaluations else iteration.plans[-1]

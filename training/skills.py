@@ -1,0 +1,43 @@
+"""The skill library at both ends of a session: what it may use, fixed at creation, and what it leaves behind."""
+
+from __future__ import annotations
+
+import time
+
+from rlgpt.store import skills
+from rlgpt.store.history import Attempt
+from rlgpt.training.live import Live
+from rlgpt.training.policies import accepted_of
+
+
+def keep_skills(live: Live) -> None:
+    """Keep what the incumbent's plan runs: coded actions accepted by measurement, each once."""
+    history = live.history
+    best = history.incumbent
+    if best is None or not best.plans or live.settings.skills == "none":
+        return
+    plan = history.plans[best.plans[-1]]
+    for attempt in accepted_of(live, plan, best.verdict.seq if best.verdict else None):
+        if attempt.author == "skill":
+            continue
+        name = skills.keep(_skill(live, attempt))
+        live.writer.event("skill_kept", name=attempt.sub_action, hash=name)
+
+
+def _skill(live: Live, attempt: Attempt) -> skills.Skill:
+    assert attempt.trial is not None
+    goals = [
+        i.goal for plan in live.history.plans.values() for i in plan.items if i.name == attempt.sub_action
+    ]
+    return skills.Skill(
+        name=attempt.sub_action,
+        world=live.world.name,
+        task=live.session_task,
+        description=goals[-1] if goals else "",
+        source=live.source(attempt.source_hash),
+        done_when=attempt.done_when,
+        episodes=attempt.trial.episodes,
+        successes=attempt.trial.successes,
+        session_id=live.folder.id,
+        kept_at=time.time(),
+    )

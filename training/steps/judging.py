@@ -1,0 +1,146 @@
+"""Evaluations, the verdict that closes an iteration, and the end of the session."""
+
+from __future__ import annotations
+
+import zstandard
+
+from rlgpt.agents import critic, loop
+from rlgpt.agents.contracts import CritiqueReply
+from rlgpt.agents.errors import UselessReply
+from rlgpt.store import tables
+from rlgpt.training.commands import measured_iteration
+from rlgpt.training.evaluation import EvaluationResult, FollowPlan, Policy
+from rlgpt.training.evaluation import evaluate as play
+from rlgpt.training.live import Interrupted, Live
+from rlgpt.training.policies import Candidate, candidate
+from rlgpt.training.ppo.trained import load_policy
+from rlgpt.training.seeds import episode_seed
+from rlgpt.training.skills import keep_skills
+from rlgpt.training.watching import StepObserver
+
+LANES = 16
+"""Envs played side by side; results do not depend on it."""
+
+
+def evaluate(live: Live, step: loop.Evaluate) -> None:
+    history = live.history
+    mine = [i for i in history.iterations if i.sub_task == history.sub_task and i.number == step.iteration]
+    iteration = mine[-1]
+    revision = None if step.split == "test" else history.revision
+    chosen = candidate(live, iteration, revision)
+    task = live.session_task if step.split == "test" else live.task
+    seeds = [episode_seed(live.seed, step.split, i) for i in range(step.first, step.first + step.episodes)]
+    observer = StepObserver(live)
+    result = play(
+        live.world,
+        task,
+        policy_of(live, chosen, step.variant),
+        live.host,
+        seeds,
+        variant=step.variant,  # type: ignore[arg-type]
+        predicates=chosen.predicates,
+        record_actions=step.split == "test",
+        observer=observer,
+        first=step.first,
+        n_envs=LANES,
+    )
+    if not result.complete:
+        raise Interrupted
+    number = history.counts.get("evaluation", 0) + 1
+    by_ppo = chosen.run is not None and step.variant != "plan"
+    with live.writer.transaction(durable=True) as tx:
+        tx.add(
+            tables.Evaluation(
+                sub_task=iteration.sub_task,
+                iteration=iteration.number,
+                revision=chosen.plan.revision,
+                number=number,
+                split=step.split,
+                variant=step.variant,
+                first=step.first,
+                episodes=len(result.episodes),
+                successes=result.successes,
+                ci_low=result.ci_low,
+                ci_high=result.ci_high,
+                return_mean=result.return_mean,
+                length_mean=result.length_mean,
+                dead_loops=result.dead_loops,
+                env_steps=result.env_steps,
+                run=chosen.run.run if chosen.run else None,
+                policy="ppo" if by_ppo else "plan",
+                funnel=result.funnel,
+                milestones=result.milestones,
+                option_usage=result.option_usage,
+                end_reasons=result.end_reasons,
+                rewards=result.rewards,
+            )
+        )
+        for row in _episodes(result, step, number):
+            tx.add(row)
+        live.write_moments(tx, step.split, number, observer.moments)
+        live.write_deaths(tx)
+
+
+def policy_of(live: Live, chosen: Candidate, variant: str) -> Policy:
+    """The PPO policy of an iteration, or follow_plan where there is none or `plan` asks for it alone."""
+    if chosen.checkpoint is not None and variant != "plan":
+        return load_policy(chosen.checkpoint, live.world)
+    sources = {action.source_hash: action.source for action in chosen.actions}
+    return FollowPlan(live.world, chosen.items, sources, options=chosen.actions)
+
+
+def _episodes(result: EvaluationResult, step: loop.Evaluate, number: int) -> list[tables.Episode]:
+    return [
+        tables.Episode(
+            split=step.split,
+            owner=number,
+            variant=step.variant,
+            index=episode.index,
+            seed=episode.seed,
+            success=episode.success,
+            return_=episode.return_,
+            env_steps=episode.env_steps,
+            decisions=episode.decisions,
+            dead_loop=episode.dead_loop,
+            end=episode.end,
+            milestones=list(episode.milestones),
+            actions=zstandard.compress(episode.commands) if episode.commands else None,
+        )
+        for episode in result.episodes
+    ]
+
+
+def judge_iteration(live: Live, step: loop.JudgeIteration) -> None:
+    reached, better = measured_iteration(live)
+    context = live.context()
+    try:
+        reply = live.ask(lambda: critic.judge_iteration(live.client, context, step.iteration))
+    except UselessReply as error:
+        reply = CritiqueReply(
+            success=reached, confidence=0.0, cause=str(error), advice_slow="", advice_fast=""
+        )
+    iteration = live.history.iteration
+    assert iteration is not None
+    with live.writer.transaction(durable=True) as tx:
+        tx.add(
+            tables.Verdict(
+                sub_task=iteration.sub_task,
+                iteration=iteration.number,
+                revision=live.history.revision,
+                sub_action=None,
+                version=None,
+                author="critic",
+                measured=reached,
+                better=better,
+                **reply.model_dump(),
+            )
+        )
+
+
+def end(live: Live, step: loop.Done) -> None:
+    """The last row: `ended`, once."""
+    if live.history.status == "ended":
+        return
+    keep_skills(live)
+    live.writer.event("ended", status=step.status, reason=step.reason)
+    live.progress.phase(f"ended: {step.reason}")

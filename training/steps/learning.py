@@ -1,0 +1,231 @@
+"""RL as a tool: its configuration, and the PPO runs."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from typing import Any
+
+from rlgpt.agents import fast, loop
+from rlgpt.agents.contracts import RlConfigReply
+from rlgpt.store import tables
+from rlgpt.store.history import IterationState, PlanState, Run
+from rlgpt.training.budgets import over_budget
+from rlgpt.training.live import Interrupted, Live
+from rlgpt.training.observer import Moment, Observer, Signal, Start
+from rlgpt.training.policies import accepted_of, candidate, coded_action, plan_items
+from rlgpt.training.ppo.train import train as run_ppo
+from rlgpt.training.seeds import stream_seed
+
+KEPT_ROLLOUTS = 2
+"""Rollout checkpoints kept on the disk; boundaries are kept for good."""
+FRAME_EVERY = 500
+"""Ticks between two stored moments of training."""
+
+
+def configure(live: Live, step: loop.Configure) -> None:
+    context = live.context()
+    reply = live.ask(lambda: fast.configure(live.client, context))
+    write_config(live, step.revision, "fast", reply)
+
+
+def write_config(live: Live, revision: int, author: str, reply: RlConfigReply) -> None:
+    config = reply.model_dump(mode="json")
+    note = config.pop("note")
+    text = json.dumps(config, sort_keys=True)
+    iteration = live.history.iteration
+    assert iteration is not None
+    with live.writer.transaction(durable=True) as tx:
+        tx.add(
+            tables.RlConfig(
+                sub_task=iteration.sub_task,
+                iteration=iteration.number,
+                revision=revision,
+                author=author,
+                config=config,
+                config_hash=hashlib.blake2b(text.encode(), digest_size=8).hexdigest(),
+                note=note,
+            )
+        )
+
+
+def train(live: Live, step: loop.Train) -> None:
+    history = live.history
+    iteration, plan = history.iteration, history.plan
+    assert iteration is not None and plan is not None and iteration.config is not None
+    config = RlConfigReply.model_validate(dict(iteration.config.config))
+    run = history.runs[step.run] if step.run is not None else None
+    attempts = accepted_of(live, plan)
+    planned = run.env_steps_planned if run else min(config.env_steps, live.env_steps_left())
+    warm_run = None if run and run.warm_from is None else _origin(live, iteration, run)
+    observer = TrainingObserver(live, plan, iteration, planned, run, warm_run)
+    try:
+        result = run_ppo(
+            live.world,
+            live.task,
+            config,
+            [coded_action(live, attempt) for attempt in attempts],
+            live.host,
+            seed=stream_seed(live.seed, "run", iteration.sub_task, iteration.number, observer.number),
+            device=live.settings.device,
+            plan=plan_items(plan, attempts),
+            sources={a.source_hash: live.source(a.source_hash) for a in attempts},
+            warm=_checkpoint(live, warm_run) if warm_run else None,
+            resume=_checkpoint(live, run) if run and run.checkpoint else None,
+            env_steps=planned,
+            observer=observer,
+        )
+    except (
+        ValueError
+    ) as error:  # ConfigError, ActionSpaceError, RewardError ...: a sentence about the configuration
+        _give_up(live, observer, str(error))
+        return
+    if history.stop_requested:
+        raise Interrupted
+    with live.writer.transaction(durable=True) as tx:
+        tx.event(
+            "training_ended",
+            run=observer.number,
+            state=result.state,
+            reason=observer.reason,
+            env_steps=result.env_steps,
+            decisions=result.decisions,
+            updates=result.updates,
+        )
+        live.write_deaths(tx)
+
+
+def _give_up(live: Live, observer: TrainingObserver, sentence: str) -> None:
+    """A run that cannot be made, or breaks: one row that says why; the iteration goes on without it."""
+    if observer.run is None:
+        observer.on_start(Start((), False, "cpu", "not started", ""))
+    run = live.history.runs[observer.number]
+    with live.writer.transaction(durable=True) as tx:
+        tx.event(
+            "training_ended",
+            run=observer.number,
+            state="failed",
+            reason=sentence,
+            env_steps=run.env_steps,
+            decisions=run.decisions,
+            updates=run.updates,
+        )
+
+
+def _origin(live: Live, iteration: IterationState, run: Run | None) -> Run | None:
+    """The run to start from: the one superseded in this iteration, else the incumbent's."""
+    history = live.history
+    if run is not None and run.warm_from is not None:
+        return history.runs[run.warm_from]
+    superseded = [history.runs[r] for r in iteration.runs if history.runs[r].state == "superseded"]
+    if superseded and superseded[-1].checkpoint:
+        return superseded[-1]
+    best = history.incumbent
+    return candidate(live, best).run if best else None
+
+
+def _checkpoint(live: Live, run: Run) -> bytes:
+    assert run.checkpoint is not None
+    return live.reader.artifact(str(run.checkpoint["artifact"]))
+
+
+class TrainingObserver(Observer):
+    """Turns what PPO tells into rows, and the operator's commands into signals."""
+
+    def __init__(
+        self,
+        live: Live,
+        plan: PlanState,
+        iteration: IterationState,
+        planned: int,
+        run: Run | None,
+        warm: Run | None,
+    ) -> None:
+        self.live, self.plan, self.iteration, self.planned = live, plan, iteration, planned
+        self.run, self.warm = run, warm
+        self.number = run.run if run else max(live.history.runs, default=0) + 1
+        self.reason = ""
+        self._paused = False
+        self._kept: list[str] = []
+        self._frames: list[Moment] = []
+        self._env_steps = run.env_steps if run else 0
+
+    def on_start(self, start: Start) -> None:
+        if self.run is not None:
+            return
+        config = self.iteration.config
+        assert config is not None
+        with self.live.writer.transaction(durable=True) as tx:
+            tx.add(
+                tables.TrainingRun(
+                    sub_task=self.iteration.sub_task,
+                    iteration=self.iteration.number,
+                    revision=self.plan.revision,
+                    run=self.number,
+                    config_hash=config.config_hash,
+                    env_steps_planned=self.planned,
+                    warm_from=self.warm.run if self.warm and start.warm else None,
+                    slots=list(start.slots),
+                    device=start.device,
+                    explanation=start.explanation,
+                )
+            )
+        self.run = self.live.history.runs[self.number]
+
+    def on_update(self, metrics: dict[str, Any]) -> None:
+        with self.live.writer.transaction() as tx:
+            tx.add(tables.Metric(run=self.number, **metrics))
+            self.live.write_moments(tx, "train", self.number, self._frames)
+            self.live.write_deaths(tx)
+        self._frames.clear()
+        self.live.progress.steps(metrics["env_steps"] - self._env_steps)
+        self._env_steps = metrics["env_steps"]
+
+    def on_checkpoint(self, blob: bytes, update: int, env_steps: int, kind: str) -> None:
+        name = self.live.writer.artifact(blob)
+        with self.live.writer.transaction(durable=kind == "boundary") as tx:
+            tx.add(
+                tables.Checkpoint(
+                    run=self.number,
+                    update=update,
+                    env_steps=env_steps,
+                    kind=kind,
+                    artifact=name,
+                    size=len(blob),
+                )
+            )
+        if kind == "rollout":
+            self._kept.append(name)
+        while len(self._kept) > (0 if kind == "boundary" else KEPT_ROLLOUTS):
+            old = self._kept.pop(0)
+            if old != name:
+                self.live.writer.discard(old)
+
+    def on_frame(self, moment: Moment) -> None:
+        self._frames.append(moment)
+
+    def poll(self) -> Signal:
+        live = self.live
+        live.apply(live, True)
+        history = live.history
+        if history.stop_requested:
+            return "stop"
+        if history.pause_requested:
+            if not self._paused:
+                self._paused = True
+                self._phase = dict(history.phase)
+                live.writer.event("waiting", **{"for": "paused"})
+            return "pause"
+        if self._paused:
+            self._paused = False
+            live.writer.event("phase", durable=False, **self._phase)
+        if history.revision != self.plan.revision:
+            self.reason = f"superseded by plan revision {history.revision}"
+            return "supersede"
+        if history.training_stop_requested:
+            self.reason = "stopped early by the operator"
+            return "stop"
+        if sentence := over_budget(live):
+            self.reason = sentence
+            return "stop"
+        return "go"
