@@ -59,9 +59,7 @@ def export_bundle(place: Place, target: Path, *, evidence: bool = False) -> Path
             _pack(partial, folder.id, members, evidence)
         if evidence and partial.stat().st_size > EVIDENCE_BYTES:
             size = partial.stat().st_size
-            raise StoreError(
-                f"the evidence of session {folder.id} takes {size} bytes, more than {EVIDENCE_BYTES}"
-            )
+            raise StoreError(f"the evidence of session {folder.id} takes {size} bytes, more than {EVIDENCE_BYTES}")
         partial.replace(target)
     finally:
         partial.unlink(missing_ok=True)

@@ -71,9 +71,7 @@ def summaries() -> list[Summary]:
     with _cache() as base:
         for session in reversed(sessions()):
             key = _key(session.database)
-            row = base.execute(
-                "SELECT body FROM summary WHERE id = ? AND key = ?", (session.id, key)
-            ).fetchone()
+            row = base.execute("SELECT body FROM summary WHERE id = ? AND key = ?", (session.id, key)).fetchone()
             if row:
                 kept = Summary(**json.loads(row[0]))
             else:
@@ -139,9 +137,7 @@ def set_tags(session: SessionFolder, wanted: tuple[str, ...] | list[str]) -> tup
     """Returns the tags as kept: stripped, each once, in order. Raises StoreError."""
     kept = tuple(dict.fromkeys(tag.strip() for tag in wanted if tag.strip()))
     if len(kept) > MOST_TAGS or any(len(tag) > LONGEST_TAG or not tag.isprintable() for tag in kept):
-        raise StoreError(
-            f"a session has at most {MOST_TAGS} tags of at most {LONGEST_TAG} printable characters"
-        )
+        raise StoreError(f"a session has at most {MOST_TAGS} tags of at most {LONGEST_TAG} printable characters")
     partial = session.path / f".{TAGS}.{os.getpid()}"
     try:
         partial.write_text(json.dumps(kept))
@@ -192,9 +188,7 @@ def _open(path: Path | None) -> sqlite3.Connection:
         path.touch(mode=0o600)
     base = sqlite3.connect(path or ":memory:", timeout=5, isolation_level=None)
     try:
-        base.execute(
-            "CREATE TABLE IF NOT EXISTS summary (id TEXT PRIMARY KEY, key TEXT NOT NULL, body TEXT NOT NULL)"
-        )
+        base.execute("CREATE TABLE IF NOT EXISTS summary (id TEXT PRIMARY KEY, key TEXT NOT NULL, body TEXT NOT NULL)")
         base.execute("SELECT count(*) FROM summary").fetchone()
     except BaseException:
         base.close()

@@ -91,9 +91,7 @@ SHAPES: Mapping[str, Mapping[str, Field]] = {
     "stop": {"now": Field(lambda v: isinstance(v, bool), "true or false", False)},
     "budget": {
         "name": Field(_one_of(*BUDGETS), f"one of {', '.join(BUDGETS)}"),
-        "value": Field(
-            lambda v: v is None or (_number(v) and v >= 0), "a number from 0, or null for no limit"
-        ),
+        "value": Field(lambda v: v is None or (_number(v) and v >= 0), "a number from 0, or null for no limit"),
     },
 }
 NEEDS_REVISION = ("override", "approve", "reject")

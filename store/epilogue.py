@@ -22,8 +22,7 @@ def append_event(folder: Path, kind: str, payload: Mapping[str, Any]) -> int:
         base.execute("BEGIN IMMEDIATE")
         last = _last_row(base)
         base.execute(
-            "INSERT INTO event (seq, session_id, incarnation, at, active, kind, payload) "
-            "VALUES (?,?,?,?,?,?,?)",
+            "INSERT INTO event (seq, session_id, incarnation, at, active, kind, payload) VALUES (?,?,?,?,?,?,?)",
             (last[0] + 1, last[1], last[2], time.time(), last[3], kind, json.dumps(dict(payload))),
         )
         base.execute("COMMIT")

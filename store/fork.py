@@ -99,9 +99,7 @@ def boundary(reader: Reader, at_seq: int | None = None) -> int:
         before = row["payload"]
         best = row["seq"] - 1
     if best < 2:
-        raise BadFork(
-            f"session {reader.folder.id} has no complete step at seq {cursor}: start a new session instead"
-        )
+        raise BadFork(f"session {reader.folder.id} has no complete step at seq {cursor}: start a new session instead")
     return best
 
 
@@ -109,9 +107,7 @@ def _merged(tree: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, An
     merged = dict(tree)
     for key, value in changes.items():
         old = merged.get(key)
-        merged[key] = (
-            _merged(old, value) if isinstance(value, Mapping) and isinstance(old, Mapping) else value
-        )
+        merged[key] = _merged(old, value) if isinstance(value, Mapping) and isinstance(old, Mapping) else value
     return merged
 
 
@@ -133,8 +129,7 @@ def _copy_rows(base: sqlite3.Connection, parent: SessionFolder, session_id: str,
         values = ", ".join("?" if c == "session_id" else query.quoted(c) for c in table.columns)
         quoted = query.quoted(name)
         base.execute(
-            f"INSERT INTO main.{quoted} ({columns}) SELECT {values} FROM parent.{quoted} "
-            "WHERE seq <= ? ORDER BY seq",
+            f"INSERT INTO main.{quoted} ({columns}) SELECT {values} FROM parent.{quoted} WHERE seq <= ? ORDER BY seq",
             (session_id, cut),
         )
     base.execute("INSERT INTO main.text (hash, body) SELECT hash, body FROM parent.text")

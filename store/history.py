@@ -85,9 +85,7 @@ def _session(h: History, row: Fields) -> None:
 
 
 def _task_plan(h: History, row: Fields) -> None:
-    h.task_plans.append(
-        {k: row[k] for k in ("revision", "author", "sub_tasks", "reason")} | {"seq": row["seq"]}
-    )
+    h.task_plans.append({k: row[k] for k in ("revision", "author", "sub_tasks", "reason")} | {"seq": row["seq"]})
 
 
 def _iteration(h: History, row: Fields) -> None:

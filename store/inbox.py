@@ -47,8 +47,7 @@ def send(
         if session is None:
             raise StoreError(f"{folder.database} holds no session")
         base.execute(
-            "INSERT INTO command (id, session_id, at, author, kind, payload, revision) "
-            "VALUES (?,?,?,?,?,?,?)",
+            "INSERT INTO command (id, session_id, at, author, kind, payload, revision) VALUES (?,?,?,?,?,?,?)",
             (name, session[0], time.time(), author or whoami(), kind, json.dumps(checked), revision),
         )
         base.execute("COMMIT")

@@ -47,9 +47,7 @@ class Selection(NamedTuple):
     names: tuple[str, ...]
     decoders: tuple[tuple[str, Callable[[Any], Any]], ...]
 
-    def rows(
-        self, base: sqlite3.Connection, clauses: str = "", values: Sequence[Any] = ()
-    ) -> Iterator[dict[str, Any]]:
+    def rows(self, base: sqlite3.Connection, clauses: str = "", values: Sequence[Any] = ()) -> Iterator[dict[str, Any]]:
         names, decoders = self.names, self.decoders
         for found in base.execute(f"{self.sql} {clauses}", values):
             row = dict(zip(names, found, strict=True))

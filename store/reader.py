@@ -58,9 +58,7 @@ class Reader:
         with self._lock:
             return int(self._base.execute("PRAGMA data_version").fetchone()[0])
 
-    def changes_since(
-        self, seq: int, limit: int | None = 1000, *, without: Collection[str] = ()
-    ) -> list[Change]:
+    def changes_since(self, seq: int, limit: int | None = 1000, *, without: Collection[str] = ()) -> list[Change]:
         """The first `limit` rows behind `seq`, in order; [] at the end. `without`: tables to leave out."""
         chosen = [t.selection() for n, t in self._sequenced.items() if n not in without]
         with self._snapshot():

@@ -19,7 +19,5 @@ def found(base: sqlite3.Connection, path: Path) -> str:
         raise BadSchema(f"{path} is not the database of a session ({error})") from error
     revision = str(row[0]) if row else ""
     if revision > REVISION:
-        raise BadSchema(
-            f"{path} has schema {revision}, newer than this rlgpt's {REVISION}: update rlgpt to open it"
-        )
+        raise BadSchema(f"{path} has schema {revision}, newer than this rlgpt's {REVISION}: update rlgpt to open it")
     return revision

@@ -148,10 +148,8 @@ def snapshot(choice: str, world: str) -> bytes:
 
     Raises BadSkill for a hash that no snapshot here has.
     """
-    if choice in ("none", "all"):
-        body = export(skills(world) if choice == "all" else [])
-    else:
-        body = _snapshot(choice)
+    chosen = {"none": list[Skill], "all": lambda: skills(world)}.get(choice)
+    body = export(chosen()) if chosen else _snapshot(choice)
     path = _folder() / "snapshots" / f"{digest(body)}.json"
     if not path.exists():
         _write(path, body)
@@ -226,9 +224,7 @@ def _haystack(skill: Skill) -> str:
 def _check(tree: Any) -> Skill:
     """Raises BadSkill."""
     if not isinstance(tree, Mapping) or set(tree) != {f.name for f in dataclasses.fields(Skill)}:
-        raise BadSkill(
-            "a skill has exactly the fields " + ", ".join(f.name for f in dataclasses.fields(Skill))
-        )
+        raise BadSkill("a skill has exactly the fields " + ", ".join(f.name for f in dataclasses.fields(Skill)))
     texts = ("name", "world", "task", "description", "source", "done_when", "session_id")
     wrong = [k for k in texts if not isinstance(tree[k], str) or len(tree[k]) > LONGEST_SOURCE]
     wrong += [k for k in ("episodes", "successes") if type(tree[k]) is not int or tree[k] < 0]

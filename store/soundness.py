@@ -86,9 +86,7 @@ def _sequence_faults(base: sqlite3.Connection) -> list[str]:
     """One session row, at seq 1; no seq twice; and the rows fold."""
     tables = query.sequenced(base)
     union = " UNION ALL ".join(f"SELECT seq FROM {query.quoted(name)}" for name in tables)
-    total, distinct, least = base.execute(
-        f"SELECT count(*), count(DISTINCT seq), min(seq) FROM ({union})"
-    ).fetchone()
+    total, distinct, least = base.execute(f"SELECT count(*), count(DISTINCT seq), min(seq) FROM ({union})").fetchone()
     sessions = base.execute("SELECT count(*), min(seq), max(seq) FROM session").fetchone()
     if sessions != (1, 1, 1) or least != 1:
         return ["it does not begin with its one session row"]

@@ -178,9 +178,7 @@ class IterationState:
 
     def evaluation(self, split: str, variant: str, revision: int) -> EvaluationState | None:
         """All episodes of one split and variant at one revision, pooled by the reader of `parts`."""
-        parts = [
-            e for e in self.evaluations if (e.split, e.variant, e.revision) == (split, variant, revision)
-        ]
+        parts = [e for e in self.evaluations if (e.split, e.variant, e.revision) == (split, variant, revision)]
         return parts[-1] if parts else None
 
 
@@ -265,11 +263,7 @@ class History:
         return self.iterations[-1] if self.iterations else None
 
     def attempts_of(self, name: str, iteration: int | None = None) -> list[Attempt]:
-        return [
-            a
-            for a in self.attempts
-            if a.sub_action == name and (iteration is None or a.iteration == iteration)
-        ]
+        return [a for a in self.attempts if a.sub_action == name and (iteration is None or a.iteration == iteration)]
 
     def accepted(self, item: Item, until: int | None = None) -> Attempt | None:
         """The newest version accepted by measurement for exactly this item's predicate, as of seq `until`."""

@@ -84,15 +84,13 @@ def check(place: Place) -> list[str]:
         except StoreError as error:
             problems.append(str(error))
     problems += [
-        f"the checkpoint {name} is missing: a fork from it is not possible"
-        for (name,) in newest
-        if name not in names
+        f"the checkpoint {name} is missing: a fork from it is not possible" for (name,) in newest if name not in names
     ]
     return [f"session {folder.id}: {problem}" for problem in problems]
 
 
 def prune(place: Place, *, frames: bool = False) -> Pruned:
-    """Free what no resume or fork needs: old rollout checkpoints, left-over files, spare space in the database.
+    """Free what no resume or fork needs: old rollout checkpoints, left-over files, spare pages.
 
     `frames`: the stored frames too; replay then has no world pane. A running session is skipped.
     """
@@ -169,9 +167,7 @@ def _prune(folder: SessionFolder, done: Pruned, frames: bool) -> None:
 def _open(folder: SessionFolder, mode: str) -> sqlite3.Connection:
     fixed = mode == "ro" and not os.access(folder.path, os.W_OK)
     tail = "immutable=1" if fixed else f"mode={mode}"
-    base = sqlite3.connect(
-        f"{folder.database.absolute().as_uri()}?{tail}", uri=True, timeout=30, isolation_level=None
-    )
+    base = sqlite3.connect(f"{folder.database.absolute().as_uri()}?{tail}", uri=True, timeout=30, isolation_level=None)
     try:
         found(base, folder.database)
     except BaseException:

@@ -171,8 +171,7 @@ class Writer:
         with self._lock:
             self._check_open()
             rows = self._base.execute(
-                "SELECT rowid, id, at, author, kind, payload, revision FROM command "
-                "WHERE rowid > ? ORDER BY rowid",
+                "SELECT rowid, id, at, author, kind, payload, revision FROM command WHERE rowid > ? ORDER BY rowid",
                 (rowid,),
             ).fetchall()
         return [Queued(r[0], r[1], r[2], r[3], r[4], json.loads(r[5]), r[6]) for r in rows]
@@ -263,9 +262,7 @@ class Writer:
             self._base.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
     def _connect(self) -> sqlite3.Connection:
-        base = sqlite3.connect(
-            self.folder.database, timeout=30.0, isolation_level=None, check_same_thread=False
-        )
+        base = sqlite3.connect(self.folder.database, timeout=30.0, isolation_level=None, check_same_thread=False)
         try:
             revision = found(base, self.folder.database)
             if revision < REVISION:

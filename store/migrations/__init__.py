@@ -9,8 +9,9 @@ from __future__ import annotations
 import sqlite3
 from pathlib import Path
 
-from alembic import command
 from alembic.config import Config
+from alembic.runtime.environment import EnvironmentContext
+from alembic.script import ScriptDirectory
 from sqlalchemy import create_engine
 from sqlalchemy.pool import StaticPool
 
@@ -24,18 +25,18 @@ def upgrade(base: sqlite3.Connection, path: Path, to: str = REVISION) -> None:
     Content tables refuse changes, so a revision that must touch rows drops the triggers and makes them again.
     """
     engine = create_engine("sqlite://", creator=lambda: base, poolclass=StaticPool)
+    config = Config()
+    config.set_main_option("script_location", str(Path(__file__).parent))
+    config.set_main_option("path_separator", "os")
+    script = ScriptDirectory.from_config(config)
     with engine.connect() as connection:
-        config = Config()
-        config.set_main_option("script_location", str(Path(__file__).parent))
-        config.set_main_option("path_separator", "os")
-        config.attributes["connection"] = connection
         try:
             connection.exec_driver_sql("BEGIN IMMEDIATE")
-            command.upgrade(config, to)
+            with EnvironmentContext(config, script, fn=lambda now, _: script._upgrade_revs(to, now)) as env:
+                env.configure(connection=connection, transactional_ddl=False)
+                env.run_migrations()
             connection.exec_driver_sql("COMMIT")
         except Exception as error:
             if base.in_transaction:
                 base.execute("ROLLBACK")
-            raise BadSchema(
-                f"{path} could not be brought to schema {to}, it is as it was: {error}"
-            ) from error
+            raise BadSchema(f"{path} could not be brought to schema {to}, it is as it was: {error}") from error
