@@ -54,9 +54,7 @@ def code_of(history: History) -> Exit:
     return Exit.BUDGET if history.result == "finished" and "budget" in history.reason else Exit.OK
 
 
-def _take_new(
-    reader: Reader, history: History, progress: Progress, *, json: bool, quiet: bool, after: int
-) -> None:
+def _take_new(reader: Reader, history: History, progress: Progress, *, json: bool, quiet: bool, after: int) -> None:
     while rows := reader.changes_since(history.seq, 1000, without=("frame", "episode")):
         for table, row in rows:
             fold(history, table, row)

@@ -12,9 +12,7 @@ if TYPE_CHECKING:
     from rlgpt.store.folder import SessionFolder
 
 
-def open_console(
-    session: SessionFolder | None = None, *, replay: bool = False, read_only: bool = False
-) -> int:
+def open_console(session: SessionFolder | None = None, *, replay: bool = False, read_only: bool = False) -> int:
     """The list of sessions, or one session live or in replay; returns when the operator leaves."""
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
         raise Failure(

@@ -34,7 +34,7 @@ def whole(h: History) -> dict[str, Any]:
 
 
 def summary(h: History) -> dict[str, Any]:
-    """One row of `sessions --json`, and the head of `show --json`."""
+    """The head of `show --json`."""
     session = h.session
     last = h.iteration
     successes, episodes = h.pooled(h.incumbent, "dev", "full") if h.incumbent else (0, 0)
@@ -55,19 +55,19 @@ def summary(h: History) -> dict[str, Any]:
         "revision": h.revision,
         "iteration": last.number if last else None,
         "env_steps": h.spent.env_steps,
-        "dev": _rate(successes, episodes) if episodes else None,
-        "cost": {
-            "usd": None if h.spent.unknown_price else round(h.spent.cost, 6),
-            "known_usd": round(h.spent.cost, 6),
-            "tokens": h.spent.tokens,
-            "calls": h.spent.calls,
-        },
+        "dev": rate_of(successes, episodes) if episodes else None,
+        "cost": cost_of(h.spent.cost, h.spent.unknown_price, h.spent.tokens) | {"calls": h.spent.calls},
         "started_at": h.started_at,
         "last_at": h.at,
         "active_seconds": h.active,
         "incarnation": h.incarnation,
         "seq": h.seq,
     }
+
+
+def cost_of(usd: float, unknown: bool, tokens: int) -> dict[str, Any]:
+    """`usd` is null when a price is unknown; `known_usd` is what the known prices add up to."""
+    return {"usd": None if unknown else round(usd, 6), "known_usd": round(usd, 6), "tokens": tokens}
 
 
 def _iteration(h: History, iteration: IterationState) -> dict[str, Any]:
@@ -81,9 +81,7 @@ def _iteration(h: History, iteration: IterationState) -> dict[str, Any]:
         "attempts": [_attempt(a) for a in attempts],
         "configuration": dict(iteration.config.config) if iteration.config else None,
         "training": [_training(h, run) for run in iteration.runs],
-        "evaluation": [
-            _split(iteration, split) for split in dict.fromkeys(e.split for e in iteration.evaluations)
-        ],
+        "evaluation": [_split(iteration, split) for split in dict.fromkeys(e.split for e in iteration.evaluations)],
         "verdict": _verdict(iteration.verdict),
     }
 
@@ -182,14 +180,15 @@ def _pool(parts: list[EvaluationState]) -> dict[str, Any]:
     successes, episodes = sum(e.successes for e in parts), sum(e.episodes for e in parts)
     weighted = sum(e.return_mean * e.episodes for e in parts), sum(e.length_mean * e.episodes for e in parts)
     return {
-        **_rate(successes, episodes),
+        **rate_of(successes, episodes),
         "return_mean": weighted[0] / episodes if episodes else None,
         "length_mean": weighted[1] / episodes if episodes else None,
         "dead_loops": sum(e.dead_loops for e in parts),
     }
 
 
-def _rate(successes: int, episodes: int) -> dict[str, Any]:
+def rate_of(successes: int, episodes: int) -> dict[str, Any]:
+    """A success rate is never printed without its episodes and its 95% interval (Wilson)."""
     low, high = wilson(successes, episodes)
     return {
         "successes": successes,

@@ -12,14 +12,15 @@ from rlgpt.console.commands.follow import follow
 from rlgpt.console.commands.open import open_console
 from rlgpt.console.commands.words import Json, Session
 from rlgpt.console.view.numbers import count, day_time, money, rate
-from rlgpt.store.errors import NoSession, StoreError
+from rlgpt.store.catalog import Summary, summaries
+from rlgpt.store.errors import NoSession
 from rlgpt.store.folder import SessionFolder, find
 from rlgpt.store.folder import sessions as all_sessions
 from rlgpt.store.lease import Lease
 from rlgpt.store.reader import Reader
 
 TITLES = (
-    "id", "name", "task", "model", "status", "iteration", "success (dev)", "env steps", "cost", "started",
+    "id", "name", "task", "model", "status", "iteration", "success", "env steps", "cost", "started",
 )  # fmt: skip
 LEVELS = ("debug", "info", "warning", "error")
 
@@ -31,9 +32,9 @@ def register(app: typer.Typer) -> None:
 
 def sessions(json: Json = False) -> None:
     """List the sessions of this store, newest last."""
-    found = [_summary(session) for session in all_sessions()]
+    found = summaries()[::-1]
     if json:
-        output.document({"sessions": found})
+        output.document({"sessions": [_tree(summary) for summary in found]})
         return
     if not found:
         output.say("no session yet; `rlgpt run TASK` starts one, `rlgpt tasks` lists what there is to do")
@@ -46,7 +47,7 @@ def show(session: Session, json: Json = False) -> None:
     folder = find(session)
     with Reader(folder) as reader:
         history = reader.history_at()
-        whole = record.whole(history) | {"worker_alive": reader.alive()}
+        whole = record.whole(history) | {"alive": reader.alive()}
         if reader.notice:
             output.note(reader.notice)
     if json:
@@ -125,29 +126,48 @@ def _newest() -> SessionFolder:
     return running[-1]
 
 
-def _summary(session: SessionFolder) -> dict[str, Any]:
-    try:
-        with Reader(session) as reader:
-            alive = reader.alive()
-            return record.summary(reader.history_at()) | {"worker_alive": alive, "error": None}
-    except StoreError as error:
-        return {"id": session.id, "error": str(error)}
+def _tree(s: Summary) -> dict[str, Any]:
+    """One element of `sessions --json`."""
+    plain = ("id", "name", "task", "world", "model", "reason", "iteration", "revision", "phase", "env_steps", "tags")
+    return {key: getattr(s, key) for key in plain} | {
+        "status": _status(s),
+        "alive": s.alive,
+        "dev": record.rate_of(s.dev_successes, s.dev_episodes) if s.dev_episodes else None,
+        "test": record.rate_of(s.test_successes, s.test_episodes) if s.test_episodes else None,
+        "cost": record.cost_of(s.cost, s.unknown_price, s.tokens),
+        "started_at": s.started_at,
+        "last_at": s.at,
+        "active_seconds": s.active,
+        "parent": s.parent_id,
+        "bytes": s.size,
+        "error": s.fault or None,
+    }
 
 
-def _row(s: dict[str, Any]) -> tuple[object, ...]:
-    if s["error"]:
-        return (s["id"], "", "", "", s["error"], "", "", "", "", "")
-    dead = not s["worker_alive"] and s["status"] in ("created", "running", "waiting", "paused")
-    dev = s["dev"]
+def _status(s: Summary) -> str:
+    """How it ended, else what it does; `dead` when it has begun and no worker has it."""
+    if s.fault:
+        return "damaged"
+    if s.result:
+        return s.result
+    return s.status if s.alive or s.status == "created" else "dead"
+
+
+def _row(s: Summary) -> tuple[object, ...]:
+    if s.fault:
+        return (s.id, "", "", "", s.fault, "", "", "", "", "")
+    tested, split = (s.test_successes, s.test_episodes), "test"
+    if not s.test_episodes:
+        tested, split = (s.dev_successes, s.dev_episodes), "dev"
     return (
-        s["id"],
-        s["name"],
-        s["task"],
-        "rule-based model" if s["llm"] == "rules" else s["llm"],
-        "dead" if dead else s["status"],
-        s["iteration"],
-        rate(dev["successes"], dev["episodes"]) if dev else "",
-        count(s["env_steps"]),
-        money(s["cost"]["known_usd"], s["cost"]["usd"] is None),
-        day_time(s["started_at"]),
+        s.id,
+        s.name,
+        s.task,
+        "rule-based model" if s.model == "rules" else s.model,
+        _status(s),
+        s.iteration,
+        f"{rate(*tested)} {split}" if tested[1] else "",
+        count(s.env_steps),
+        money(s.cost, s.unknown_price),
+        day_time(s.started_at),
     )

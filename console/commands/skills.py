@@ -22,9 +22,7 @@ def complete_skill(incomplete: str) -> list[str]:
 
 Wanted = Annotated[
     str,
-    typer.Argument(
-        metavar="SKILL", help="Name, or 4 or more digits of the hash.", autocompletion=complete_skill
-    ),
+    typer.Argument(metavar="SKILL", help="Name, or 4 or more digits of the hash.", autocompletion=complete_skill),
 ]
 World = Annotated[str | None, typer.Option(help="Only skills of this world.")]
 
@@ -84,9 +82,7 @@ def export(
     _told(json, "exported", chosen)
 
 
-def import_skills(
-    file: Annotated[Path, typer.Argument(help="A file of skills.")], json: Json = False
-) -> None:
+def import_skills(file: Annotated[Path, typer.Argument(help="A file of skills.")], json: Json = False) -> None:
     """Keep all skills of a file; the action host admits them again wherever they are used."""
     try:
         body = file.read_bytes()

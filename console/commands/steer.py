@@ -209,15 +209,17 @@ def _command(
         history = reader.history_at()
         if history.status == "ended":
             raise Failure(f"session {folder.id} has ended ({history.result}): {history.reason}")
-        if not reader.alive():
+        alive = reader.alive()
+        if not alive and not _unstarted(reader):
             raise Failure(f"the worker of {folder.id} is dead; `rlgpt resume {folder.id}` starts it again.")
         name = inbox.send(folder, kind, payload, revision)
-        state, reason = _fate(reader, name, until_end)
+        state, reason = _fate(reader, name, until_end) if alive else ("queued", "")
     if json:
         document = {"session": folder.id, "command": name, "kind": kind, "state": state, "reason": reason}
         output.document(document)
     elif state not in ("refused", "expired"):
-        what = "is waiting for the worker's next safe point" if state in ("queued", "seen") else state
+        waits = "the worker's next safe point" if alive else f"its worker: rlgpt resume {folder.id}"
+        what = f"{state}, it waits for {waits}" if state in ("queued", "seen") else state
         output.say(f"{kind} {what}{': ' + reason if reason else ''}")
     if state in ("refused", "expired"):
         if json:
@@ -244,11 +246,17 @@ def _fate(reader: Reader, name: str, until_end: bool) -> tuple[str, str]:
     return state, reason
 
 
+def _unstarted(reader: Reader) -> bool:
+    """A fork that no worker has run yet: it takes the commands that make it another session."""
+    last = reader.rows("event", newest_first=True, limit=1)
+    return bool(last) and last[0]["kind"] == "forked"
+
+
 def _is_dead(folder: SessionFolder) -> bool:
     if Lease.held(folder.path):
         return False
     with Reader(folder) as reader:
-        return reader.history_at().status != "ended"
+        return reader.history_at().status != "ended" and not _unstarted(reader)
 
 
 def _restart(folder: SessionFolder) -> None:

@@ -17,11 +17,7 @@ def complete_session(incomplete: str) -> list[str]:
 
 Session = Annotated[
     str,
-    typer.Argument(
-        metavar="ID", help="Id or a prefix of it, name, or `last`.", autocompletion=complete_session
-    ),
+    typer.Argument(metavar="ID", help="Id or a prefix of it, name, or `last`.", autocompletion=complete_session),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON with stable keys (docs/json.md).")]
-Revision = Annotated[
-    int, typer.Option("--revision", min=1, help="The plan revision you saw; a stale one is refused.")
-]
+Revision = Annotated[int, typer.Option("--revision", min=1, help="The plan revision you saw; a stale one is refused.")]

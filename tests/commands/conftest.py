@@ -124,9 +124,7 @@ def write_iteration(writer: Writer) -> None:
             )
         )  # fmt: skip
         tx.add(tables.Metric(run=1, update=1, env_steps=2048, decisions=1500, episodes=9, successes=3))
-        tx.event(
-            "training_ended", run=1, state="finished", reason="", env_steps=2048, decisions=1500, updates=1
-        )
+        tx.event("training_ended", run=1, state="finished", reason="", env_steps=2048, decisions=1500, updates=1)
         for split, variant, episodes, successes in (
             ("dev", "full", 20, 19), ("dev", "full", 30, 29), ("test", "full", 100, 90),
             ("test", "options_off", 100, 10), ("test", "primitives_off", 100, 40),

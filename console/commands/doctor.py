@@ -1,0 +1,145 @@
+"""`doctor`: what this machine has and lacks, each lack with its cure. `minedojo install` mends one of them."""
+
+from __future__ import annotations
+
+import json as json_
+import os
+import platform
+import shutil
+import sqlite3
+import subprocess
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from importlib import metadata, util
+
+import typer
+
+from rlgpt.console.commands import children, output
+from rlgpt.console.commands.failure import Exit
+from rlgpt.console.commands.words import Json
+from rlgpt.console.view.numbers import size
+from rlgpt.store import folder
+from rlgpt.store.errors import StoreError
+from rlgpt.store.home import home
+
+CHILDREN = {"action host": "training.host.doctor", "minedojo": "training.worlds.minedojo.doctor"}
+"""Areas whose checks need code that the console does not import; each prints JSON lines."""
+
+
+@dataclass(frozen=True)
+class Finding:
+    area: str
+    item: str
+    ok: bool
+    sentence: str
+    cure: str = ""
+    optional: bool = False
+    """Sessions run without it."""
+
+
+def register(app: typer.Typer) -> None:
+    app.command()(doctor)
+    family = typer.Typer(help="The optional world of real Minecraft.", no_args_is_help=True)
+    arguments = {"allow_extra_args": True, "ignore_unknown_options": True}
+    family.command("install", context_settings=arguments)(install)
+    app.add_typer(family, name="minedojo")
+
+
+def doctor(json: Json = False) -> None:
+    """Say what is and is not available on this machine, and how to mend it."""
+    found: list[Finding] = []
+    area = ""
+    for finding in check():
+        found.append(finding)
+        if json:
+            continue
+        if finding.area != area:
+            area = finding.area
+            output.say(area)
+        mark = "ok" if finding.ok else "--" if finding.optional else "NO"
+        output.say(f"  {mark}  {finding.item}: {finding.sentence}")
+        if finding.cure and not finding.ok:
+            output.say(f"      cure: {finding.cure}")
+    good = all(f.ok or f.optional for f in found)
+    if json:
+        output.document({"ok": good, "findings": [asdict(f) for f in found]})
+    if not good:
+        raise typer.Exit(Exit.DIFFERENT)
+
+
+def install(context: typer.Context) -> None:
+    """Make the environment of MineDojo: [--same-venv] [--python PYTHON] [--json]."""
+    raise typer.Exit(children.hand_over("training.worlds.minedojo.install", *context.args))
+
+
+def check() -> Iterator[Finding]:
+    for look in (_python, _store, _terminal, _gpu, _key):
+        yield from look()
+    for area, module in CHILDREN.items():
+        yield from _child(area, module)
+
+
+def _python() -> Iterator[Finding]:
+    yield Finding("rlgpt", "version", True, f"rlgpt {metadata.version('rlgpt')}, Python {platform.python_version()}")
+    missing = [name for name in ("torch", "numba", "textual", "crafter") if util.find_spec(name) is None]
+    sentence = f"missing: {', '.join(missing)}" if missing else "all libraries are there"
+    yield Finding("rlgpt", "libraries", not missing, sentence, "make setup, or pip install rlgpt again")
+    yield Finding("rlgpt", "sqlite", sqlite3.sqlite_version_info >= (3, 37), f"SQLite {sqlite3.sqlite_version}")
+
+
+def _store() -> Iterator[Finding]:
+    try:
+        folder.check_place(folder.root())
+    except StoreError as error:
+        yield Finding("store", "place", False, str(error), "set RLGPT_HOME to a folder on a local disk")
+        return
+    kind = folder.file_system(folder.root()) or "a file system that does not tell its kind"
+    free = size(folder.free_bytes(folder.root()))
+    yield Finding("store", "place", True, f"{home()}, {kind}, {free} free, {len(folder.sessions())} sessions")
+
+
+def _terminal() -> Iterator[Finding]:
+    name = os.environ.get("TERM", "")
+    columns, lines = shutil.get_terminal_size((0, 0))
+    good = name not in ("", "dumb", "unknown")
+    inside = ", inside tmux" if os.environ.get("TMUX") else ""
+    sentence = f"TERM is {name!r}, {columns}x{lines}{inside}"
+    yield Finding("terminal", "terminal", good, sentence, "use a terminal, or the commands with --json", optional=True)
+
+
+def _gpu() -> Iterator[Finding]:
+    built_without = "+cpu" in metadata.version("torch") if util.find_spec("torch") else True
+    program = shutil.which("nvidia-smi")
+    if program is None:
+        sentence = "no NVIDIA GPU; small symbolic policies train faster on the CPU anyway"
+        yield Finding("gpu", "gpu", False, sentence, optional=True)
+        return
+    words = [program, "--query-gpu=name,memory.total", "--format=csv,noheader"]
+    done = subprocess.run(words, capture_output=True, text=True, check=False, timeout=20)
+    names = "; ".join(done.stdout.strip().splitlines()) or done.stderr.strip()
+    if done.returncode or built_without:
+        why = f"{names}; torch is built without CUDA" if not done.returncode else f"nvidia-smi fails: {names}"
+        yield Finding("gpu", "gpu", False, why, "install a CUDA build of torch 2.13.0", optional=True)
+    else:
+        yield Finding("gpu", "gpu", True, names, optional=True)
+
+
+def _key() -> Iterator[Finding]:
+    present = bool(os.environ.get("OPENAI_API_KEY"))
+    sentence = "OPENAI_API_KEY is set" if present else "OPENAI_API_KEY is not set: --llm rules needs no key"
+    cure = "set OPENAI_API_KEY, or use --base-url for a local server"
+    yield Finding("language models", "key", present, sentence, cure, optional=True)
+
+
+def _child(area: str, module: str) -> Iterator[Finding]:
+    """The JSON lines {item, ok, sentence, cure, optional?} of a checking module."""
+    words = children.command(module)
+    done = subprocess.run(words, capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL)
+    lines = [line for line in done.stdout.splitlines() if line.startswith("{")]
+    if not lines:
+        last = (done.stderr.strip().splitlines() or ["it said nothing"])[-1]
+        yield Finding(area, "check", False, f"the check itself failed: {last}")
+    for line in lines:
+        told = json_.loads(line)
+        optional = bool(told.get("optional", False)) or area == "minedojo"
+        yield Finding(area, told["item"], bool(told["ok"]), told["sentence"], told.get("cure", ""), optional)

@@ -1,0 +1,94 @@
+"""`fork`: a new session from a point of an old one, with another decision."""
+
+from __future__ import annotations
+
+import json as json_
+from typing import Annotated, Any
+
+import typer
+
+from rlgpt.console.commands import children, output
+from rlgpt.console.commands.failure import Exit, Failure
+from rlgpt.console.commands.follow import follow
+from rlgpt.console.commands.open import open_console
+from rlgpt.console.commands.run import interactive
+from rlgpt.console.commands.words import Json, Session
+from rlgpt.store.folder import find
+from rlgpt.store.reader import Reader
+
+
+def register(app: typer.Typer) -> None:
+    app.command()(fork)
+
+
+def fork(
+    session: Session,
+    at: Annotated[int | None, typer.Option(min=1, help="Row (seq) to fork at; the end if left out.")] = None,
+    iteration: Annotated[int | None, typer.Option(min=0, help="Fork after this iteration's verdict.")] = None,
+    name: Annotated[str | None, typer.Option(help="How to call the new session.")] = None,
+    change: Annotated[
+        list[str] | None, typer.Option("--set", help="KEY=VALUE of a setting, such as loop.iterations=5.")
+    ] = None,
+    start: Annotated[
+        bool, typer.Option("--start/--no-start", help="Without a worker it waits for your commands.")
+    ] = True,
+    headless: Annotated[bool, typer.Option("--headless", help="Progress lines until the end.")] = False,
+    detach: Annotated[bool, typer.Option("--detach", help="Return at once; the session goes on.")] = False,
+    json: Json = False,
+) -> None:
+    """Start a new session from the last complete step at a point of an old one."""
+    from pydantic import ValidationError
+
+    from rlgpt.store.fork import fork as make
+
+    if at is not None and iteration is not None:
+        raise Failure("say --at or --iteration, not both.", Exit.USAGE)
+    parent = find(session)
+    if iteration is not None:
+        at = _end_of(parent, iteration)
+    try:
+        made = make(parent, at, name=name, changes=_tree(change or []))
+    except ValidationError as error:
+        raise Failure(f"the changed settings cannot be: {error.errors()[0]['msg']}", Exit.USAGE) from error
+    if start:
+        children.start_worker(made.path)
+    if detach or not start:
+        with Reader(made) as reader:
+            seq = reader.history_at().session["parent_seq"]
+        if json:
+            state = "started" if start else "created"
+            output.document({"id": made.id, "name": made.name, "parent": parent.id, "seq": seq, "status": state})
+        else:
+            hint = "" if start else f"; `rlgpt resume {made.id}` starts its worker"
+            output.say(f"{made.id} ({made.name}) forked from {parent.id} after row {seq}{hint}")
+    elif headless or json or not interactive():
+        raise typer.Exit(follow(made, json=json))
+    else:
+        raise typer.Exit(open_console(made))
+
+
+def _end_of(parent: Any, number: int) -> int:
+    with Reader(parent) as reader:
+        closed = [i for i in reader.history_at().iterations if i.number == number and i.verdict is not None]
+    if not closed or closed[-1].verdict is None:
+        raise Failure(f"session {parent.id} has no iteration {number} with a verdict.", Exit.NOT_FOUND)
+    return closed[-1].verdict.seq
+
+
+def _tree(words: list[str]) -> dict[str, Any]:
+    """`a.b=1` as {a: {b: 1}}; a value is JSON where it can be, else text."""
+    tree: dict[str, Any] = {}
+    for word in words:
+        key, equals, text = word.partition("=")
+        if not equals or not key:
+            raise Failure(f"--set takes KEY=VALUE, not {word!r}.", Exit.USAGE)
+        try:
+            value = json_.loads(text)
+        except ValueError:
+            value = text
+        *outer, last = key.split(".")
+        place = tree
+        for part in outer:
+            place = place.setdefault(part, {})
+        place[last] = value
+    return tree

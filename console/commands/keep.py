@@ -1,0 +1,127 @@
+"""What is kept: `store size|check|prune|backup|delete`, `tag`."""
+
+from __future__ import annotations
+
+import dataclasses
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from rlgpt.console.commands import output
+from rlgpt.console.commands.failure import Exit, Failure
+from rlgpt.console.commands.words import Json, Session, complete_session
+from rlgpt.console.view.numbers import count
+from rlgpt.console.view.numbers import size as octets
+from rlgpt.store import catalog, upkeep
+from rlgpt.store.folder import SessionFolder, find, sessions
+
+Some = Annotated[
+    list[str] | None,
+    typer.Argument(metavar="[ID]...", help="All sessions if left out.", autocompletion=complete_session),
+]
+
+
+def register(app: typer.Typer) -> None:
+    family = typer.Typer(help="Size, soundness and copies of the stored sessions.", no_args_is_help=True)
+    for command in (size, check, prune, backup, delete):
+        family.command()(command)
+    app.add_typer(family, name="store")
+    app.command()(tag)
+
+
+def size(session: Some = None, json: Json = False) -> None:
+    """What each session takes on the disk, and what the storage law allows it."""
+    sizes = [upkeep.size(folder) for folder in _chosen(session)]
+    if json:
+        output.document({"sessions": [dataclasses.asdict(s) | {"allowed": s.allowed} for s in sizes]})
+        return
+    titles = ("id", "total", "allowed", "database", "artifacts", "logs", "env steps", "largest table")
+    rows = []
+    for s in sizes:
+        largest = max(s.tables, key=lambda name: s.tables[name])
+        parts = (octets(s.total), octets(s.allowed), octets(s.database), octets(s.artifacts), octets(s.logs))
+        rows.append((s.id, *parts, count(s.env_steps), f"{largest} {octets(s.tables[largest])}"))
+    output.table(titles, rows)
+    output.say(f"{len(sizes)} sessions, {octets(sum(s.total for s in sizes))}")
+
+
+def check(session: Some = None, json: Json = False) -> None:
+    """Check databases, files and hashes; safe while sessions run."""
+    chosen = _chosen(session)
+    problems = [problem for folder in chosen for problem in upkeep.check(folder)]
+    if json:
+        output.document({"checked": [folder.id for folder in chosen], "problems": problems})
+    else:
+        for problem in problems:
+            output.say(problem)
+        output.say(f"{len(chosen)} sessions checked, {len(problems) or 'no'} problems")
+    if problems:
+        raise typer.Exit(Exit.DIFFERENT)
+
+
+def prune(
+    session: Some = None,
+    frames: Annotated[bool, typer.Option("--frames", help="Frames too: replay loses its world pane.")] = False,
+    json: Json = False,
+) -> None:
+    """Free what no resume and no fork needs."""
+    done = [upkeep.prune(folder, frames=frames) for folder in _chosen(session)]
+    if json:
+        output.document({"sessions": [dataclasses.asdict(pruned) for pruned in done]})
+        return
+    for pruned in done:
+        what = f"{octets(pruned.freed)} freed, {pruned.checkpoints} files, {pruned.frames} frames"
+        output.say(f"{pruned.id}: {pruned.skipped or what}")
+
+
+def backup(
+    target: Annotated[Path, typer.Argument(help="A folder, on another disk.")],
+    session: Some = None,
+    json: Json = False,
+) -> None:
+    """Copy sessions, running or not, to a folder."""
+    copies = [upkeep.backup(folder, target) for folder in _chosen(session)]
+    if json:
+        output.document({"copies": [str(copy) for copy in copies]})
+    else:
+        for copy in copies:
+            output.say(str(copy))
+
+
+def delete(
+    session: Session,
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+    json: Json = False,
+) -> None:
+    """Remove a session for good."""
+    folder = find(session)
+    if not yes and not sys.stdin.isatty():
+        raise Failure(f"deleting {folder.id} cannot be undone: say --yes.", Exit.USAGE)
+    if not yes and not typer.confirm(f"Delete session {folder.id} for good?"):
+        raise Failure(f"session {folder.id} is kept.", Exit.REFUSED)
+    upkeep.delete(folder)
+    if json:
+        output.document({"deleted": folder.id})
+    else:
+        output.say(f"session {folder.id} is deleted")
+
+
+def tag(
+    session: Session,
+    tags: Annotated[list[str] | None, typer.Argument(help="The new tags; none removes all.")] = None,
+    json: Json = False,
+) -> None:
+    """Set the tags of a session, which the list of sessions can be filtered by."""
+    folder = find(session)
+    kept = catalog.set_tags(folder, tags or [])
+    if json:
+        output.document({"id": folder.id, "tags": kept})
+    else:
+        output.say(f"{folder.id}: " + (", ".join(kept) or "no tags"))
+
+
+def _chosen(wanted: Sequence[str] | None) -> list[SessionFolder]:
+    return [find(one) for one in wanted] if wanted else sessions()
