@@ -43,9 +43,9 @@ class Context:
 
     @property
     def pins(self) -> list[Item]:
-        """Sub-actions that the operator has fixed."""
+        """Sub-actions of this sub-task that the operator has fixed."""
         plan = self.history.plan
-        return [item for item in plan.items if item.pinned] if plan else []
+        return [i for i in plan.items if i.pinned] if plan and plan.sub_task == self.history.sub_task else []
 
     def advice(self, agent: str) -> list[str]:
         """What the operator told this agent, oldest first, word for word."""
@@ -53,6 +53,9 @@ class Context:
 
     @property
     def iterations_left(self) -> int:
-        """Passes of the outer loop that may still train, this one included."""
+        """Passes of the outer loop that may still train, this one and those of later sub-tasks included."""
         iteration = self.history.iteration
-        return max(1, self.limits.iterations + 1 - (iteration.number if iteration else 0))
+        passes = self.limits.iterations + 1
+        ordered = self.history.task_plans[-1]["sub_tasks"] if self.history.task_plans else ()
+        later = max(0, len(ordered) - 1 - self.history.sub_task)
+        return max(1, passes - (iteration.number if iteration else 0)) + passes * later

@@ -22,10 +22,12 @@ def write(client: Client, context: Context, item: Item, attempt: int) -> CodeRep
     plan = history.plan
     names = [i.name for i in plan.items] if plan else [item.name]
 
+    last = memory.last_attempt(context, item)
+    to_repair = previous.strip() if last and last.get("outcome") in ("failed", "refused") else ""
+
     def useless(reply: CodeReply) -> str:
-        if previous and reply.source.strip() == previous.strip():
-            return "this is the very source that was to be repaired"
-        return ""
+        same = bool(to_repair) and reply.source.strip() == to_repair
+        return "this is the very source that was to be repaired" if same else ""
 
     asked = messages(
         "fast",
@@ -38,7 +40,7 @@ def write(client: Client, context: Context, item: Item, attempt: int) -> CodeRep
         before=names[: names.index(item.name)] if item.name in names else [],
         advice=context.advice("fast"),
         skills=[dict(s) for s in context.skills if s.get("name") == item.name],
-        last=memory.last_attempt(context, item),
+        last=last,
         previous=previous,
         critique=memory.critique(attempts[-1].verdict, "advice_fast") if attempts else None,
         earlier=memory.earlier_attempts(context, item),

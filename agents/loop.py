@@ -119,6 +119,7 @@ Step = (
 )  # fmt: skip
 
 VARIANTS = ("options_off", "primitives_off")
+TESTED = "the test episodes have been seen: nothing may be decided after them"
 
 
 def next_step(h: History, limits: Limits, over_budget: str = "") -> Step:
@@ -129,8 +130,17 @@ def next_step(h: History, limits: Limits, over_budget: str = "") -> Step:
         return Done("stopped", "stopped by the operator")
     if h.pause_requested:
         return Wait("paused")
-    if over_budget:
-        return _finish(h, limits, "finished", over_budget)
+    step = _finish(h, limits, "finished", over_budget) if over_budget else _next(h, limits)
+    if _tested(h) and not (isinstance(step, Done) or (isinstance(step, Evaluate) and step.split == "test")):
+        return _finish(h, limits, "finished", TESTED)
+    return step
+
+
+def _tested(h: History) -> bool:
+    return any(e.split == "test" for i in h.iterations for e in i.evaluations)
+
+
+def _next(h: History, limits: Limits) -> Step:
     if h.session.get("task_info", {}).get("long_horizon") and not h.task_plans:
         return PlanTasks()
     iteration = h.iteration
@@ -169,12 +179,12 @@ def _code_item(
     """The next step of one sub-action's inner loop, or what became of it."""
     if item.mode == "rl":
         return "rl"
-    if h.accepted(item):
-        return "accepted"
     versions = [a for a in h.attempts_of(item.name) if a.sub_task == iteration.sub_task]
     last = versions[-1] if versions else None
     if last and last.trial is None:
         return Trial(item.name, last.version)
+    if h.accepted(item):
+        return "accepted"
     if last and last.trial and last.trial.outcome == "unreached" and last.done_when == item.done_when:
         if last.trial.revision != plan.revision:
             return Trial(item.name, last.version)
@@ -263,7 +273,8 @@ def _sub_task_over(
     status: Literal["succeeded", "finished"],
     reason: str,
 ) -> Step:
-    if h.task_plans and iteration.sub_task + 1 < len(h.task_plans[-1]["sub_tasks"]) and status == "succeeded":
+    """The next sub-task, also when this one has used up its iterations below the target; after the last, the end."""
+    if h.task_plans and iteration.sub_task + 1 < len(h.task_plans[-1]["sub_tasks"]):
         return OpenIteration(iteration.sub_task + 1, 0)
     return _finish(h, limits, status, reason)
 
@@ -281,7 +292,8 @@ def fingerprint(h: History, iteration: IterationState) -> tuple[object, ...]:
     """Plan, source hashes and configuration of an iteration, comparable across iterations."""
     plan = h.plans[iteration.plans[-1]] if iteration.plans else None
     items = tuple((i.name, i.mode, i.goal, i.done_when) for i in plan.items) if plan else ()
-    sources = tuple(a.source_hash if (a := h.accepted(i)) else "" for i in plan.items) if plan else ()
+    until = iteration.verdict.seq if iteration.verdict else None
+    sources = tuple(a.source_hash if (a := h.accepted(i, until)) else "" for i in plan.items) if plan else ()
     config = iteration.config.config_hash if iteration.config else ""
     return (plan.executor if plan else "", items, sources, config)
 

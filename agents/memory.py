@@ -151,14 +151,15 @@ def earlier_iterations(history: History) -> list[str]:
 
 # ---- code ---------------------------------------------------------------------------------------
 def last_attempt(context: Context, item: Item) -> Plain | None:
-    """The newest version of a sub-action's code, with what was measured of it."""
+    """The newest version of a sub-action's code, with what was measured of it for today's done_when."""
     attempts = context.history.attempts_of(item.name)
     if not attempts:
         return None
     last = attempts[-1]
     facts: Plain = {"version": last.version, "author": last.author, "source_hash": last.source_hash}
-    facts["same_done_when"] = last.done_when == item.done_when
-    if last.trial:
+    if last.trial and last.done_when != item.done_when:
+        facts["measured_against"] = last.done_when
+    elif last.trial:
         facts |= {"outcome": last.trial.outcome, "measured": _ratio(last), "error": last.trial.error}
         facts["evidence"] = _evidence(last.trial.evidence)
     if not last.admitted and last.admission:
@@ -178,16 +179,16 @@ def _evidence(evidence: Mapping[str, Any]) -> Plain:
 
 
 def earlier_attempts(context: Context, item: Item) -> list[Plain]:
-    """Version, source hash and outcome of each earlier version, oldest first."""
+    """Version, source hash and outcome (for today's done_when) of each earlier version, oldest first."""
     out = []
     for attempt in context.history.attempts_of(item.name)[:-1]:
-        trial = attempt.trial
+        trial = attempt.trial if attempt.done_when == item.done_when else None
         out.append(
             {
                 "version": attempt.version,
                 "source_hash": attempt.source_hash,
                 "outcome": trial.outcome if trial else "untried",
-                "measured": _ratio(attempt),
+                "measured": _ratio(attempt) if trial else "",
                 "error": _line(trial.error) if trial else "",
                 "critique": _line(attempt.verdict.cause) if attempt.verdict else "",
             }

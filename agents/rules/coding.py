@@ -12,7 +12,7 @@ from rlgpt.agents.rules.book import Book
 from rlgpt.agents.rules.planning import SIGNED
 from rlgpt.agents.rules.question import Question
 
-FAILED = ("failed", "refused", "vacuous")
+FAILED = ("failed", "refused")
 
 
 def write(question: Question) -> CodeReply:
@@ -119,9 +119,10 @@ def _reward(question: Question, plan: Mapping[str, Any], milestones: list[str]) 
 
 
 def _env_steps(asked: Mapping[str, Any]) -> int:
-    """This iteration's share of what is left, in whole rollouts."""
-    share = asked["env_steps_left"] * (1 - TRIALS_SHARE) / max(1, asked["iterations_left"])
-    return min(100_000_000, int(share) // ROLLOUT * ROLLOUT)
+    """This iteration's share of what is left, in whole rollouts, at least one."""
+    left = int(asked["env_steps_left"])
+    share = int(left * (1 - TRIALS_SHARE) / max(1, asked["iterations_left"]))
+    return min(100_000_000, max(share // ROLLOUT * ROLLOUT, min(left, ROLLOUT)))
 
 
 def _policy_is_worse(measured: Mapping[str, Any]) -> bool:

@@ -1,0 +1,330 @@
+"""The loop is a pure function of the history: every step it names, and every reason it stops for."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from rlgpt.agents.loop import (
+    TESTED,
+    Code,
+    Configure,
+    Done,
+    Evaluate,
+    JudgeItem,
+    JudgeIteration,
+    Limits,
+    OpenIteration,
+    Plan,
+    PlanTasks,
+    Step,
+    Train,
+    Trial,
+    Wait,
+    next_step,
+)
+from tests.agents.histories import Told
+
+LIMITS = Limits(iterations=2, inner=2, depth=2, target=0.9, dev_first=20, dev_more=30, test_episodes=100)
+
+
+def step(told: Told, over_budget: str = "", **limits: Any) -> Step:
+    return next_step(told.history, Limits(**(vars(LIMITS) | limits)), over_budget)
+
+
+def coded(**modes: str) -> Told:
+    """An open iteration whose only sub-action `dig` is accepted, beside `modes`."""
+    return Told().iteration().plan(dig="code", **modes).code("dig").trial("dig")
+
+
+def judged(successes: int, episodes: int = 20, number: int = 0, told: Told | None = None) -> Told:
+    told = (told or Told()).iteration(number).plan(dig="code")
+    if not told.history.attempts:
+        told.code("dig").trial("dig")
+    return told.evaluate(successes, episodes).verdict()
+
+
+# ---- the way through an iteration -----------------------------------------------------------------
+def test_a_new_session_opens_iteration_0() -> None:
+    assert step(Told()) == OpenIteration(0, 0)
+
+
+def test_a_long_horizon_task_is_planned_first() -> None:
+    assert step(Told(long_horizon=True)) == PlanTasks()
+    assert step(Told(long_horizon=True).tasks("a", "b")) == OpenIteration(0, 0)
+
+
+def test_an_iteration_begins_with_a_plan_even_if_an_older_one_is_in_force() -> None:
+    assert step(Told().iteration()) == Plan(0, 0)
+    assert step(judged(3).iteration(1)) == Plan(0, 1)
+
+
+def test_coded_sub_actions_are_written_and_tried_in_the_order_of_the_plan() -> None:
+    told = Told().iteration().plan(dig="code", build="code")
+    assert step(told) == Code("dig", 1)
+    assert step(told.code("dig")) == Trial("dig", 1)
+    assert step(told.trial("dig")) == Code("build", 1)
+
+
+def test_a_failed_trial_is_judged_once_and_then_repaired() -> None:
+    told = Told().iteration().plan(dig="code").code("dig").trial("dig", 1)
+    assert step(told) == JudgeItem("dig", 1)
+    assert step(told.verdict("dig")) == Code("dig", 2)
+
+
+def test_refused_code_is_repaired_without_a_critic() -> None:
+    told = Told().iteration().plan(dig="code").code("dig", admitted=False).trial("dig", 0, "refused")
+    assert step(told) == Code("dig", 2)
+
+
+def test_without_a_critic_nothing_is_judged() -> None:
+    told = Told().iteration().plan(dig="code").code("dig").trial("dig", 1)
+    assert step(told, critic="none") == Code("dig", 2)
+
+
+def test_a_human_critic_is_waited_for_at_sub_action_and_iteration() -> None:
+    told = Told().iteration().plan(dig="code").code("dig").trial("dig", 1)
+    assert step(told, critic="human") == Wait("critic", item="dig")
+    assert step(coded().evaluate(3), critic="human") == Wait("critic")
+
+
+def test_a_plan_of_accepted_code_is_evaluated_without_training() -> None:
+    told = coded()
+    assert step(told) == Evaluate(0, "dev", "full", 0, 20)
+    assert step(told.evaluate(3)) == JudgeIteration(0)
+
+
+@pytest.mark.parametrize("reason", ["executor", "mode"])
+def test_a_policy_is_configured_trained_and_evaluated_beside_the_code_alone(reason: str) -> None:
+    told = Told().iteration()
+    told = told.plan("policy", dig="code") if reason == "executor" else told.plan(dig="code", dodge="rl")
+    told.code("dig").trial("dig")
+    assert step(told) == Configure(1)
+    assert step(told.config(rate=1)) == Train(1, None)
+    assert step(told.train(ended="")) == Train(1, 1)
+    told.event("training_ended", run=1, state="finished", reason="", env_steps=9, decisions=5, updates=1)
+    assert step(told) == Evaluate(0, "dev", "full", 0, 20)
+    assert step(told.evaluate(3, run=1)) == Evaluate(0, "dev", "plan", 0, 20)
+    assert step(told.evaluate(2, run=1, variant="plan")) == JudgeIteration(0)
+
+
+def test_a_policy_without_any_code_is_not_compared_with_code() -> None:
+    told = Told().iteration().plan(dodge="rl").config().train().evaluate(3, run=1)
+    assert step(told) == JudgeIteration(0)
+
+
+def test_a_failed_run_leaves_the_code_to_be_evaluated() -> None:
+    told = coded(dodge="rl").config().train(ended="failed")
+    assert step(told) == Evaluate(0, "dev", "full", 0, 20)
+    assert step(told.evaluate(3)) == JudgeIteration(0)
+
+
+# ---- refinement -----------------------------------------------------------------------------------
+def failed_as_code(told: Told, name: str = "dig") -> Told:
+    for _ in range(LIMITS.inner):
+        told.code(name).trial(name, 0).verdict(name)
+    return told
+
+
+def test_after_all_attempts_the_plan_is_refined_and_the_last_refinement_is_said_to_be_the_last() -> None:
+    told = failed_as_code(Told().iteration().plan(dig="code"))
+    assert step(told) == Plan(0, 0, ("dig",), last_depth=False)
+    told.plan(depth=1, dig="code", scratch="code")
+    assert step(told) == Code("scratch", 1)
+    failed_as_code(told, "scratch")
+    assert step(told) == Plan(0, 0, ("dig", "scratch"), last_depth=True)
+
+
+def test_a_sub_action_handed_to_rl_is_not_coded_again() -> None:
+    told = failed_as_code(Told().iteration().plan(dig="code")).plan("policy", depth=1, dig="rl")
+    assert step(told) == Configure(2)
+
+
+def test_at_the_last_depth_a_pinned_failure_does_not_stop_the_iteration() -> None:
+    told = failed_as_code(Told().iteration().plan(depth=2, pinned=("dig",), dig="code"))
+    assert step(told) == Evaluate(0, "dev", "full", 0, 20)
+
+
+def test_a_vacuous_predicate_is_refined_at_once() -> None:
+    told = Told().iteration().plan(dig="code").code("dig").trial("dig", 0, "vacuous")
+    assert step(told) == Plan(0, 0, ("dig",), last_depth=False)
+
+
+def test_a_changed_predicate_means_new_attempts() -> None:
+    told = failed_as_code(Told().iteration().plan(dig="code")).plan(depth=1, done="view.new_{}", dig="code")
+    assert step(told) == Code("dig", 1)
+
+
+def test_attempts_are_counted_anew_in_every_iteration() -> None:
+    told = failed_as_code(Told().iteration().plan(dig="code")).plan(depth=1, dig="rl").config().train()
+    told.evaluate(3, run=1).verdict().iteration(1).plan(dig="code")
+    assert step(told) == Code("dig", 1)
+
+
+def test_an_unreached_sub_action_waits_for_another_plan_and_is_no_failure() -> None:
+    told = Told().iteration().plan(dodge="rl", dig="code").code("dig").trial("dig", 0, "unreached")
+    assert step(told) == Configure(1)
+    told.config().train().evaluate(3, run=1).verdict().iteration(1).plan(dodge="rl", dig="code")
+    assert step(told) == Trial("dig", 1)
+
+
+# ---- the operator ---------------------------------------------------------------------------------
+def test_a_plan_under_review_waits_and_a_rejected_one_is_planned_again() -> None:
+    told = Told().iteration().plan(force=False, dig="code")
+    assert step(told, review=True) == Wait("approval", revision=1)
+    assert step(told.event("plan_rejected", revision=1, author="o", text="no"), review=True) == Plan(0, 0)
+
+
+def test_an_approved_plan_goes_on() -> None:
+    told = Told().iteration().plan(force=False, dig="code")
+    assert step(told.event("plan_in_force", revision=1), review=True) == Code("dig", 1)
+
+
+def test_a_rejected_refinement_is_asked_for_again() -> None:
+    told = failed_as_code(Told().iteration().plan(dig="code")).plan(depth=1, force=False, dig="rl")
+    assert step(told) == Wait("approval", revision=2)
+    told.event("plan_rejected", revision=2, author="o", text="split it")
+    assert step(told) == Plan(0, 0, ("dig",), last_depth=False)
+
+
+def test_code_edited_by_the_operator_is_tried_though_an_older_version_is_accepted() -> None:
+    told = coded().code("dig", author="operator")
+    assert step(told) == Trial("dig", 2)
+    assert step(told.trial("dig", 0)) == Evaluate(0, "dev", "full", 0, 20)
+
+
+def test_operators_edits_do_not_use_up_attempts() -> None:
+    told = Told().iteration().plan(dig="code").code("dig", author="operator").trial("dig", 0).verdict("dig")
+    assert step(told) == Code("dig", 1)
+
+
+def test_an_override_during_training_closes_the_run_and_trains_on_the_new_revision() -> None:
+    told = coded(dodge="rl").config().train(ended="")
+    told.plan("policy", dig="rl", dodge="rl")
+    told.event("training_ended", run=1, state="superseded", reason="", env_steps=1, decisions=1, updates=0)
+    assert step(told) == Configure(2)
+    assert step(told.config()) == Train(2, None)
+
+
+def test_an_override_after_the_verdict_reopens_the_iteration() -> None:
+    told = judged(3).plan(dig="rl")
+    assert step(told) == Configure(2)
+    told.config().train().evaluate(5, run=1)
+    assert step(told) == JudgeIteration(0)
+    assert step(told.verdict()) == OpenIteration(0, 1)
+
+
+def test_pause_and_stop_come_before_everything() -> None:
+    told = coded().event("pause_requested", author="o")
+    assert step(told) == Wait("paused")
+    assert step(told.event("resume_requested", author="o")) == Evaluate(0, "dev", "full", 0, 20)
+    assert step(told.event("stop_requested", author="o", now=False)) == Done("stopped", "stopped by the operator")
+
+
+# ---- how it ends ----------------------------------------------------------------------------------
+def test_success_needs_fifty_dev_episodes_and_thirty_of_them_only_after_twenty_good_ones() -> None:
+    told = coded().evaluate(19)
+    assert step(told) == Evaluate(0, "dev", "full", 20, 30)
+    told.evaluate(29, 30, first=20)
+    assert step(told) == JudgeIteration(0)
+    assert step(told.verdict()) == Evaluate(0, "test", "full", 0, 100)
+    told.evaluate(97, 100, split="test")
+    assert step(told) == Done("succeeded", "dev success 48/50 reached the target")
+
+
+def test_twenty_good_episodes_and_thirty_bad_ones_are_no_success() -> None:
+    told = coded().evaluate(20).evaluate(10, 30, first=20).verdict()
+    assert step(told) == OpenIteration(0, 1)
+
+
+def test_the_code_alone_is_evaluated_on_as_many_episodes_as_the_policy() -> None:
+    told = coded(dodge="rl").config().train().evaluate(19, run=1).evaluate(29, 30, first=20, run=1)
+    assert step(told) == Evaluate(0, "dev", "plan", 0, 50)
+
+
+def test_iterations_are_counted_from_zero_to_the_limit() -> None:
+    told = judged(1)
+    assert step(told) == OpenIteration(0, 1)
+    told.iteration(1).plan(dig="code", done="view.other_{}").code("dig").trial("dig").evaluate(9).verdict()
+    assert step(told) == OpenIteration(0, 2)
+    told.iteration(2).plan(dig="code").evaluate(1).verdict()
+    assert step(told) == Evaluate(1, "test", "full", 0, 100)
+    assert step(told, iterations=3) == OpenIteration(0, 3)
+
+
+def test_no_change_stops_and_says_so() -> None:
+    told = judged(10, number=1, told=judged(9))
+    assert step(told) == Evaluate(1, "test", "full", 0, 100)
+    done = step(told.evaluate(50, 100, split="test"))
+    assert isinstance(done, Done) and done.status == "finished" and done.reason.startswith("no change")
+
+
+def test_the_same_plan_with_another_success_goes_on() -> None:
+    assert step(judged(15, number=1, told=judged(5))) == OpenIteration(0, 2)
+
+
+def test_the_same_plan_with_new_code_is_a_change() -> None:
+    told = judged(9)
+    told.iteration(1).plan(dig="code").code("dig", author="operator").trial("dig").evaluate(10).verdict()
+    assert step(told) == OpenIteration(0, 2)
+
+
+def test_the_incumbent_is_the_best_iteration_and_the_earlier_of_two_equal_ones() -> None:
+    told = judged(5, number=2, told=judged(9, number=1, told=judged(9)))
+    assert step(told) == Evaluate(0, "test", "full", 0, 100)
+
+
+def test_a_reached_budget_ends_with_the_test_of_the_incumbent_and_its_reason() -> None:
+    assert step(judged(5).iteration(1), "no tokens left") == Evaluate(0, "test", "full", 0, 100)
+    assert step(Told().iteration(), "no tokens left") == Done("finished", "no tokens left")
+
+
+def test_a_policy_is_tested_greedily_and_with_each_half_of_its_actions_off() -> None:
+    told = coded(dodge="rl").config().train().evaluate(3, run=1).evaluate(2, run=1, variant="plan").verdict()
+    asked = []
+    while isinstance(test := step(told, "over"), Evaluate):
+        asked.append(test.variant)
+        told.evaluate(50, 100, split="test", variant=test.variant, run=1)
+    assert asked == ["full", "greedy", "options_off", "primitives_off"]
+    assert step(told, "over") == Done("finished", "over")
+
+
+def test_nothing_is_decided_after_the_first_test_episode() -> None:
+    told = judged(5)
+    assert step(told, "over") == Evaluate(0, "test", "full", 0, 100)
+    told.evaluate(50, 100, split="test")
+    assert step(told) == Done("finished", TESTED)
+    assert step(told.plan(dig="rl")) == Done("finished", TESTED)
+
+
+def test_an_ended_session_stays_ended() -> None:
+    told = judged(5).event("ended", status="failed", reason="the disk is full")
+    assert step(told) == Done("failed", "the disk is full")
+
+
+# ---- long-horizon tasks ---------------------------------------------------------------------------
+def test_each_sub_task_runs_its_own_two_loops() -> None:
+    told = Told(long_horizon=True).tasks("a", "b").iteration()
+    told.plan(dig="code").code("dig").trial("dig").evaluate(20).evaluate(30, 30, first=20).verdict()
+    assert step(told) == OpenIteration(1, 0)
+    assert step(told.iteration(0, sub_task=1)) == Plan(1, 0)
+    told.plan(build="code")
+    assert step(told) == Code("build", 1)
+
+
+def test_a_sub_task_below_the_target_hands_over_when_its_iterations_are_used_up() -> None:
+    told = judged(5, told=Told(long_horizon=True).tasks("a", "b"))
+    assert step(told, iterations=0) == OpenIteration(1, 0)
+
+
+def test_the_last_sub_task_ends_the_session_with_its_own_incumbent() -> None:
+    told = judged(15, told=Told(long_horizon=True).tasks("a", "b"))
+    told.iteration(0, sub_task=1).plan(dig="code").evaluate(4).verdict()
+    assert step(told, iterations=0) == Evaluate(0, "test", "full", 0, 100)
+    assert told.history.incumbent is told.history.iterations[1]
+
+
+def test_code_of_another_sub_task_counts_only_if_it_was_accepted_for_the_same_predicate() -> None:
+    told = judged(15, told=Told(long_horizon=True).tasks("a", "b")).iteration(0, sub_task=1)
+    assert step(told.plan(dig="code")) == Evaluate(0, "dev", "full", 0, 20)
+    assert step(told.plan(dig="code", done="view.more_{}")) == Code("dig", 1)
