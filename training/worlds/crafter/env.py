@@ -79,7 +79,7 @@ class CrafterEnv:
 
     def view(self, whole: bool) -> bytes:
         packed = self._simulation.senses[: names.SENSES].tobytes()
-        return b"\1" + packed[1:] + self._simulation.memory.tobytes() if whole else packed
+        return b"\1" + packed[1:] + self._simulation.planes.tobytes() if whole else packed
 
     def alarm(self) -> bool:
         return bool(self._simulation.state[layout.ALARM])
@@ -96,7 +96,7 @@ class CrafterEnv:
 
     def distance(self, target: str) -> float | None:
         """L1 distance in cells within the 9x7 window."""
-        window = self._simulation.senses[names.AT_MATERIALS : names.AT_MEMORY].tolist()
+        window = self._simulation.senses[names.AT_MATERIALS : names.AT_BITS].tolist()
         materials, objects = window[: senses.CELLS], window[senses.CELLS :]
         codes = _CODES[target]
         first_object = len(names.MATERIALS) - 1

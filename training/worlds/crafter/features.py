@@ -1,4 +1,4 @@
-"""The named features of the policy's observation and where they lie in the flat vector of `senses.describe`."""
+"""The named features of the policy's observation, and their places in the vector of `senses.describe`."""
 
 from __future__ import annotations
 
@@ -37,9 +37,7 @@ FEATURES: dict[str, Feature] = {
             "L1 distance; zeros if never seen; " + ", ".join(names.MATERIALS[1:]),
             -1.0,
         ),
-        Feature(
-            "creatures", 15, "the same for the nearest cow, zombie, skeleton, arrow, plant in sight", -1.0
-        ),
+        Feature("creatures", 15, "the same for the nearest cow, zombie, skeleton, arrow, plant in sight", -1.0),
         Feature("milestones", 22, "achievements unlocked in this episode"),
     )
 }

@@ -32,6 +32,6 @@ def check_fingerprint() -> None:
     found = fingerprint()
     if found != RECORDED:
         raise DifferentWorlds(
-            f"Crafter makes other worlds here ({found} instead of {RECORDED}): install the numpy and opensimplex "
-            "versions of constraints.txt."
+            f"Crafter makes other worlds here ({found} instead of {RECORDED}): install the numpy and "
+            "opensimplex versions of constraints.txt."
         )

@@ -52,11 +52,9 @@ def pack_frame(packed: bytes) -> bytes:
     """The frame of packed senses (see `names`)."""
     first = len(names.MATERIALS) - 1
     materials = packed[names.AT_MATERIALS : names.AT_OBJECTS]
-    things = packed[names.AT_OBJECTS : names.AT_MEMORY]
+    things = packed[names.AT_OBJECTS : names.AT_BITS]
     if any(things):
-        window = bytes(
-            first + thing if thing else cell for cell, thing in zip(materials, things, strict=True)
-        )
+        window = bytes(first + thing if thing else cell for cell, thing in zip(materials, things, strict=True))
     else:
         window = materials
     return b"".join(

@@ -7,7 +7,7 @@ Standard library only. Arguments are checked: these functions are called by code
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any
 
@@ -15,10 +15,8 @@ from rlgpt.training.worlds.crafter import names
 from rlgpt.training.worlds.crafter.view import View
 
 _ROW = names.MEMORY_WIDTH
-_LAST = names.MEMORY_WIDTH * names.MEMORY_HEIGHT - 1
 _CODE = {name: code for code, name in enumerate(names.CATEGORIES) if code}
 _FIRST_OBJECT = len(names.MATERIALS)
-_ZERO, _ONE = b"0"[0], b"1"[0]
 _MOVES = ("move_left", "move_right", "move_up", "move_down")
 _SHIFTS = (-1, 1, -_ROW, _ROW)
 _WALKABLE = frozenset(("grass", "sand", "path"))
@@ -28,25 +26,15 @@ _DIG_STEPS = 3
 _MOST_STEPS = 400
 
 
-def _table(codes: Iterable[int]) -> bytes:
-    wanted = frozenset(codes)
-    return bytes(_ONE if code in wanted else _ZERO for code in range(256))
+_INSIDE = sum((1 << names.AREA) - 1 << (y + names.REACH_Y) * _ROW + names.REACH_X for y in range(names.AREA))
 
 
-_TABLES: dict[frozenset[str], bytes] = {}
-_INSIDE = sum(
-    1 << _LAST - ((y + names.REACH_Y) * _ROW + x + names.REACH_X)
-    for y in range(names.AREA)
-    for x in range(names.AREA)
-)
-
-
-def _board(memory: bytes, wanted: frozenset[str]) -> int:
-    """Bit board of the remembered cells of some materials; bit `_LAST - k` is cell k."""
-    table = _TABLES.get(wanted)
-    if table is None:
-        table = _TABLES[wanted] = _table(_CODE[name] if name != "unknown" else 0 for name in wanted)
-    return int(memory.translate(table), 2)
+def _board(view: View, wanted: frozenset[str]) -> int:
+    """Bit board of the remembered cells of some materials."""
+    board = 0
+    for name in wanted:
+        board |= view._cells(_CODE[name])
+    return board
 
 
 def _around(board: int) -> int:
@@ -81,26 +69,25 @@ class _Ground:
     def __init__(self, view: View, wanted: frozenset[str], dig: bool, bridge: bool) -> None:
         self.view = view
         self.agent = _agent(view)
-        self.here = 1 << _LAST - self.agent
+        self.here = 1 << self.agent
         self.occupied = self.targets = 0
         for name, dx, dy in view.objects:
-            bit = 1 << _LAST - (self.agent + dy * _ROW + dx)
+            bit = 1 << self.agent + dy * _ROW + dx
             self.occupied |= bit
             if name in wanted:
                 self.targets |= bit
         materials = frozenset(name for name in wanted if _CODE[name] < _FIRST_OBJECT)
-        memory = view._memory
         if materials:
-            self.targets |= _board(memory, materials) & ~self.occupied
-        self.walk = _board(memory, _WALKABLE) & ~self.occupied
+            self.targets |= _board(view, materials) & ~self.occupied
+        self.walk = _board(view, _WALKABLE) & ~self.occupied
         self.dig = 0
         if dig:
             items = view.inventory
             soft = frozenset(name for name, tool in _SOLID.items() if items[tool])
             if soft:
-                self.dig = _board(memory, soft)
+                self.dig = _board(view, soft)
             if bridge and items["stone"] and items["wood_pickaxe"]:
-                self.dig |= _board(memory, frozenset(("water",))) & ~self.occupied
+                self.dig |= _board(view, frozenset(("water",))) & ~self.occupied
 
     def route(self, goal: int) -> tuple[int, ...] | None:
         """Cells from the agent to the nearest cell of the board `goal`, both included."""
@@ -126,19 +113,19 @@ class _Ground:
 
     def _back(self, layers: list[int], reached: int) -> tuple[int, ...]:
         bit = 1 << reached.bit_length() - 1
-        cells = [_LAST - bit.bit_length() + 1]
+        cells = [bit.bit_length() - 1]
         at = len(layers) - 1
         while at:
             at -= _DIG_STEPS if bit & self.dig else 1
             before = _around(bit) & layers[at]
             bit = 1 << before.bit_length() - 1
-            cells.append(_LAST - bit.bit_length() + 1)
+            cells.append(bit.bit_length() - 1)
         return tuple(reversed(cells))
 
     def primitive(self, cell: int) -> str:
         """What to do now to get to the neighbouring cell: turn or walk, dig, or bridge."""
         way = _SHIFTS.index(cell - self.agent)
-        if self.dig >> _LAST - cell & 1 and self.view.facing == names.FACINGS[way]:
+        if self.dig >> cell & 1 and self.view.facing == names.FACINGS[way]:
             return "place_stone" if self.view.front == "water" else "do"
         return _MOVES[way]
 
@@ -153,7 +140,7 @@ def nearest(view: object, *wanted: str) -> tuple[int, int] | None:
     for _ in range(2 * names.AREA):
         if ring & board:
             hit = ring & board
-            cell = _LAST - hit.bit_length() + 1
+            cell = hit.bit_length() - 1
             x, y = seen.position
             return cell % _ROW - names.REACH_X - x, cell // _ROW - names.REACH_Y - y
         ring = _around(ring) & _INSIDE & ~reach
@@ -162,7 +149,7 @@ def nearest(view: object, *wanted: str) -> tuple[int, int] | None:
 
 
 def _distance(ground: _Ground, route: tuple[int, ...]) -> int:
-    return sum(_DIG_STEPS if ground.dig >> _LAST - cell & 1 else 1 for cell in route[1:])
+    return sum(_DIG_STEPS if ground.dig >> cell & 1 else 1 for cell in route[1:])
 
 
 def approach(view: object, *wanted: str, dig: bool = False, bridge: bool = False) -> str | None:
@@ -177,7 +164,7 @@ def approach(view: object, *wanted: str, dig: bool = False, bridge: bool = False
     if len(route) > 1:
         return ground.primitive(route[1])
     for way, shift in enumerate(_SHIFTS):
-        if ground.targets >> _LAST - (ground.agent + shift) & 1:
+        if ground.targets >> ground.agent + shift & 1:
             return _MOVES[way]
     return None
 
@@ -199,7 +186,7 @@ def go(view: object, dx: int, dy: int, dig: bool = False, bridge: bool = False) 
     if not (0 <= x + dx < names.AREA and 0 <= y + dy < names.AREA):
         return None
     ground = _Ground(seen, frozenset(), dig is True, bridge is True)
-    route = ground.route(1 << _LAST - (ground.agent + dy * _ROW + dx))
+    route = ground.route(1 << ground.agent + dy * _ROW + dx)
     return None if route is None or len(route) < 2 else ground.primitive(route[1])
 
 
@@ -208,11 +195,11 @@ def explore(view: object, *wanted: str, dig: bool = False, bridge: bool = False)
     close to a cell of the wanted materials. None when everything in reach has been seen."""
     seen = _look(view)
     ground = _Ground(seen, frozenset(), dig is True, bridge is True)
-    unseen = _board(seen._memory, frozenset(("unknown",))) & _INSIDE
+    unseen = seen._cells(0) & _INSIDE
     edge = _around(unseen) & (ground.walk | ground.dig | ground.here)
     goals = [edge & ~ground.here]
     if wanted:
-        near = _board(seen._memory, _names(wanted))
+        near = _board(seen, _names(wanted))
         for _ in range(2):
             near |= _around(near)
         goals.insert(0, edge & near & ~ground.here)
@@ -254,9 +241,8 @@ def enclosed(view: object, most: int = 12) -> bool:
     seen = _look(view)
     if type(most) is not int or not 1 <= most <= 64:
         raise ValueError("most must be an int from 1 to 64")
-    memory = seen._memory
-    open_cells = _board(memory, _WALKABLE | {"unknown"})
-    reach = 1 << _LAST - _agent(seen)
+    open_cells = _board(seen, _WALKABLE) | seen._cells(0)
+    reach = 1 << _agent(seen)
     for _ in range(most):
         wider = (reach | _around(reach)) & open_cells | reach
         if wider == reach:
@@ -280,3 +266,8 @@ LIBRARY: Mapping[str, Any] = MappingProxyType(
     }
 )
 """Everything generated code may name besides the host's own builtins."""
+
+COSTS: Mapping[str, int] = MappingProxyType(
+    {"nearest": 60, "approach": 100, "steps_to": 100, "go": 100, "explore": 150, "enclosed": 40}
+)
+"""What a call takes from the budget of work between two yields, where it is more than usual."""

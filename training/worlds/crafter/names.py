@@ -55,6 +55,14 @@ AT_NEAR = 31
 """Bit 0: table, bit 1: furnace in the 3x3 cells around the agent (the reach of crafting)."""
 AT_MATERIALS = 32
 AT_OBJECTS = AT_MATERIALS + WIDTH * HEIGHT
-AT_MEMORY = AT_OBJECTS + WIDTH * HEIGHT
-"""A whole view ends with the map memory, MEMORY_HEIGHT rows of MEMORY_WIDTH bytes."""
-SENSES = AT_MEMORY
+AT_BITS = AT_OBJECTS + WIDTH * HEIGHT
+"""The window's materials once more, as bit planes: PLANES numbers of WINDOW_BYTES bytes. Bit i of a code
+is in plane i; the bit of window cell (column, row) is row * MEMORY_WIDTH + column."""
+PLANES = 4
+WINDOW_BYTES = ((HEIGHT - 1) * MEMORY_WIDTH + WIDTH + 7) // 8
+SENSES = AT_BITS + PLANES * WINDOW_BYTES
+"""A view that is not whole ends here."""
+PLANE_BYTES = MEMORY_WIDTH * MEMORY_HEIGHT // 8
+"""A whole view goes on with the map memory, PLANES numbers of PLANE_BYTES bytes; the bit of memory cell
+(column, row) is row * MEMORY_WIDTH + column. A window at (x, y) starts at bit y * MEMORY_WIDTH + x."""
+WHOLE = SENSES + PLANES * PLANE_BYTES

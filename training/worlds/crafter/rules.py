@@ -181,10 +181,10 @@ def bury(state: NDArray, occupant: NDArray, objects: NDArray) -> None:
 
 @compiled
 def walkable(kind: int, material: int) -> bool:
-    if material == GRASS or material == SAND or material == PATH:
+    if material in (GRASS, SAND, PATH):
         return True
     if kind == ARROW:
-        return material == WATER or material == LAVA
+        return material in (WATER, LAVA)
     return kind == PLAYER and material == LAVA
 
 
@@ -259,9 +259,7 @@ def move_along(
 
 
 @compiled
-def move_anywhere(
-    state: NDArray, material: NDArray, occupant: NDArray, objects: NDArray, row: int, kind: int
-) -> None:
+def move_anywhere(state: NDArray, material: NDArray, occupant: NDArray, objects: NDArray, row: int, kind: int) -> None:
     way = below(state, 4)
     move(state, material, occupant, objects, row, kind, DX[way], DY[way])
 
@@ -284,7 +282,7 @@ def do_object(state: NDArray, objects: NDArray, row: int) -> None:
             objects[row, TIMER] = 0
             state[FOOD] += 4
             state[EAT_PLANT] += 1
-    elif kind == ZOMBIE or kind == SKELETON or kind == COW:
+    elif kind in (ZOMBIE, SKELETON, COW):
         objects[row, HEALTH] = max(0, objects[row, HEALTH] - damage)
         if objects[row, HEALTH] == 0:
             if kind == ZOMBIE:
@@ -342,9 +340,9 @@ def can_place(state: NDArray, material: NDArray, occupant: NDArray, action: int,
     if not inside(x, y) or occupant[x, y] != 0:
         return False
     cell = material[x, y]
-    land = cell == GRASS or cell == SAND or cell == PATH
+    land = cell in (GRASS, SAND, PATH)
     if action == SET_STONE:
-        return state[STONES] >= 1 and (land or cell == WATER or cell == LAVA)
+        return state[STONES] >= 1 and (land or cell in (WATER, LAVA))
     if action == SET_TABLE:
         return state[WOOD] >= 2 and land
     if action == SET_FURNACE:
@@ -353,9 +351,7 @@ def can_place(state: NDArray, material: NDArray, occupant: NDArray, action: int,
 
 
 @compiled
-def place(
-    state: NDArray, material: NDArray, occupant: NDArray, objects: NDArray, action: int, x: int, y: int
-) -> None:
+def place(state: NDArray, material: NDArray, occupant: NDArray, objects: NDArray, action: int, x: int, y: int) -> None:
     if not can_place(state, material, occupant, action, x, y):
         return
     if action == SET_STONE:
@@ -453,9 +449,7 @@ def live(state: NDArray) -> None:
 
 
 @compiled
-def update_player(
-    state: NDArray, material: NDArray, occupant: NDArray, objects: NDArray, action: int
-) -> None:
+def update_player(state: NDArray, material: NDArray, occupant: NDArray, objects: NDArray, action: int) -> None:
     facing = state[FACING]
     x = objects[0, X] + DX[facing]
     y = objects[0, Y] + DY[facing]
@@ -526,9 +520,7 @@ def update_zombie(state: NDArray, material: NDArray, occupant: NDArray, objects:
 
 
 @compiled
-def shoot(
-    state: NDArray, material: NDArray, occupant: NDArray, objects: NDArray, row: int, heading: int
-) -> None:
+def shoot(state: NDArray, material: NDArray, occupant: NDArray, objects: NDArray, row: int, heading: int) -> None:
     if objects[row, TIMER] > 0 or heading == 0:
         return
     way = (heading + 2) // 4 if abs(heading) == 2 else 2 + (heading + 1) // 2
@@ -576,7 +568,7 @@ def update_arrow(state: NDArray, material: NDArray, occupant: NDArray, objects: 
         remove(state, occupant, objects, row)
     elif not walkable(ARROW, cell):
         remove(state, occupant, objects, row)
-        if cell == TABLE or cell == FURNACE:
+        if cell in (TABLE, FURNACE):
             material[x, y] = PATH
     else:
         move(state, material, occupant, objects, row, ARROW, DX[way], DY[way])
@@ -590,7 +582,7 @@ def update_plant(state: NDArray, occupant: NDArray, objects: NDArray, row: int) 
         y = objects[row, Y] + DY[way]
         if inside(x, y) and occupant[x, y]:
             kind = objects[occupant[x, y] - 1, KIND]
-            if kind == ZOMBIE or kind == SKELETON or kind == COW:
+            if kind in (ZOMBIE, SKELETON, COW):
                 objects[row, HEALTH] = max(0, objects[row, HEALTH] - 1)
                 break
     if objects[row, HEALTH] <= 0:
@@ -598,9 +590,7 @@ def update_plant(state: NDArray, occupant: NDArray, objects: NDArray, row: int) 
 
 
 @compiled
-def update_objects(
-    state: NDArray, material: NDArray, occupant: NDArray, objects: NDArray, action: int
-) -> None:
+def update_objects(state: NDArray, material: NDArray, occupant: NDArray, objects: NDArray, action: int) -> None:
     """One update of everything close to the player; who is born now waits for the next step."""
     for row in range(state[ROWS]):
         kind = objects[row, KIND]
@@ -687,13 +677,11 @@ def balance(
 
 
 @compiled
-def balance_chunks(
-    state: NDArray, material: NDArray, occupant: NDArray, objects: NDArray, light: float
-) -> None:
+def balance_chunks(state: NDArray, material: NDArray, occupant: NDArray, objects: NDArray, light: float) -> None:
     state[POPULATION : POPULATION + 3 * CHUNK_ROWS * CHUNK_ROWS] = 0
     for row in range(state[ROWS]):
         kind = objects[row, KIND]
-        if kind == ZOMBIE or kind == SKELETON or kind == COW:
+        if kind in (ZOMBIE, SKELETON, COW):
             group = 0 if kind == ZOMBIE else 1 if kind == SKELETON else 2
             state[POPULATION + chunk_of(objects[row, X], objects[row, Y]) * 3 + group] += 1
     for index in range(state[CHUNKS]):
@@ -711,9 +699,7 @@ def balance_chunks(
 
 
 @compiled
-def step(
-    state: NDArray, material: NDArray, occupant: NDArray, objects: NDArray, light: float, action: int
-) -> None:
+def step(state: NDArray, material: NDArray, occupant: NDArray, objects: NDArray, light: float, action: int) -> None:
     """One env step of stock Crafter, without its picture. `light` is the daylight of the new step."""
     if state[DEAD] > 32:
         bury(state, occupant, objects)

@@ -61,6 +61,8 @@ AT_DAYLIGHT, AT_ALARM, AT_WAITING = names.AT_DAYLIGHT, names.AT_ALARM, names.AT_
 AT_STEPS, AT_STEPS_LEFT, AT_ITEMS = names.AT_STEPS, names.AT_STEPS_LEFT, names.AT_ITEMS
 AT_ACHIEVED, AT_NEAR = names.AT_ACHIEVED, names.AT_NEAR
 AT_MATERIALS, AT_OBJECTS = names.AT_MATERIALS, names.AT_OBJECTS
+AT_BITS, WINDOW_BYTES = names.AT_BITS, names.WINDOW_BYTES
+MEMORY_WIDTH, PLANES = names.MEMORY_WIDTH, names.PLANES
 AT_MASK = names.SENSES
 """Behind the packed senses: one byte per legal action."""
 SENSES_SIZE = AT_MASK + len(names.ACTIONS)
@@ -106,6 +108,7 @@ def look(
     occupant: NDArray,
     objects: NDArray,
     memory: NDArray,
+    planes: NDArray,
     senses: NDArray,
     light: float,
 ) -> None:
@@ -114,6 +117,7 @@ def look(
     y0 = objects[0, Y]
     enemy = 0
     waiting = state[SLEEPING]
+    senses[AT_BITS : AT_BITS + PLANES * WINDOW_BYTES] = 0
     for j in range(HEIGHT):
         for i in range(WIDTH):
             x = x0 + i - REACH_X
@@ -136,7 +140,15 @@ def look(
                     state[RIGHT] = max(state[RIGHT], column)
                     state[TOP] = min(state[TOP], row)
                     state[BOTTOM] = max(state[BOTTOM], row)
-                memory[row, column] = cell
+                if memory[row, column] != cell:
+                    memory[row, column] = cell
+                    bit = row * MEMORY_WIDTH + column
+                    for plane in range(PLANES):
+                        planes[plane, bit >> 3] &= 255 - (1 << (bit & 7))
+                        planes[plane, bit >> 3] |= (cell >> plane & 1) << (bit & 7)
+                bit = j * MEMORY_WIDTH + i
+                for plane in range(PLANES):
+                    senses[AT_BITS + plane * WINDOW_BYTES + (bit >> 3)] |= (cell >> plane & 1) << (bit & 7)
             senses[AT_MATERIALS + j * WIDTH + i] = cell
             senses[AT_OBJECTS + j * WIDTH + i] = code
     state[ALARM] = state[LIFE] < state[REWARDED_HEALTH] or (enemy and not state[ENEMY_NEAR])
@@ -193,6 +205,7 @@ def advance(
     occupant: NDArray,
     objects: NDArray,
     memory: NDArray,
+    planes: NDArray,
     senses: NDArray,
     lights: NDArray,
     action: int,
@@ -204,7 +217,7 @@ def advance(
     reward = (state[LIFE] - state[REWARDED_HEALTH]) / 10
     if achieve(state, senses):
         reward += 1.0
-    look(state, material, occupant, objects, memory, senses, light)
+    look(state, material, occupant, objects, memory, planes, senses, light)
     state[REWARDED_HEALTH] = state[LIFE]
     over = state[LIFE] <= 0 or state[STEP] >= state[HORIZON]
     if state[GOAL] >= 0 and state[DONE_TIMES + state[GOAL]] > 0:
@@ -219,11 +232,12 @@ def perceive(
     occupant: NDArray,
     objects: NDArray,
     memory: NDArray,
+    planes: NDArray,
     senses: NDArray,
     lights: NDArray,
 ) -> None:
     """The first look of an episode."""
-    look(state, material, occupant, objects, memory, senses, lights[min(state[STEP], LAST_STEP)])
+    look(state, material, occupant, objects, memory, planes, senses, lights[min(state[STEP], LAST_STEP)])
     state[ALARM] = 0
     senses[AT_ALARM] = 0
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+from dataclasses import asdict
 from typing import Any
 
 import crafter
@@ -10,6 +11,7 @@ import crafter
 from rlgpt.training.worlds.crafter import names
 from rlgpt.training.worlds.crafter.library import LIBRARY
 from rlgpt.training.worlds.crafter.scripts import SCRIPTS
+from rlgpt.training.worlds.crafter.tasks import NIGHT_OVER, SURVIVED, TASKS
 from rlgpt.training.worlds.crafter.view import View
 from rlgpt.training.worlds.protocol import Primitive, Task
 
@@ -20,7 +22,7 @@ _DOCS = {
     "sleep": "Fall asleep; only when energy is below 9. Asleep, every action is ignored until energy is 9 or "
     "something hurts; a zombie hits a sleeper for 7.",
 } | {
-    f"move_{way}": f"Face {way}, and walk one cell {way} if that cell is grass, sand or path. Walking into lava kills."
+    f"move_{way}": (f"Face {way}, and walk one cell {way} if it is free grass, sand or path. Walking into lava kills.")
     for way in names.FACINGS
 }
 
@@ -34,9 +36,7 @@ def _primitive(action: str) -> Primitive:
     if verb == "place":
         rule = crafter.constants.place[item]
         where = ", ".join(rule["where"])
-        return Primitive(
-            action, f"Place a {item} on the faced cell; takes {_amounts(rule['uses'])}, on {where}."
-        )
+        return Primitive(action, f"Place a {item} on the faced cell; takes {_amounts(rule['uses'])}, on {where}.")
     if verb == "make":
         rule = crafter.constants.make[item]
         near = " and a ".join(rule["nearby"])
@@ -74,7 +74,7 @@ def _recipes() -> list[dict[str, Any]]:
                         "needs": dict(rule["uses"]),
                         "requires": {},
                         "near": list(rule.get("nearby", ())),
-                        "gives": {item: 1},
+                        "gives": {} if item == "stone" else {item: 1},
                         "probability": 1.0,
                     }
                 )
@@ -89,16 +89,16 @@ _ITEM_DOCS = {
     "iron": "orange dots, often along tunnels",
     "diamond": "white, rare, deep in the mountains, often beside water or lava",
 }
-DANGERS = [
-    {"name": "zombie", "doc": "On grass, many in the dark. Walks up and hits for 2 about every 5 steps, a sleeper "
-     "for 7. 5 health; your blow takes 1, with wood, stone, iron sword 2, 3, 5."},
-    {"name": "skeleton", "doc": "In the tunnels of the mountains. Shoots arrows for 2 from up to 5 cells. 3 health."},
-    {"name": "lava", "doc": "Walking onto it kills at once."},
-    {"name": "needs", "doc": "Food, drink and energy fall by 1 about every 25, 20 and 30 steps; when one is 0 health "
-     "falls instead of recovering."},
-    {"name": "night", "doc": "Days last 300 steps; it is dark from about step 180 to 250 of each, and zombies are "
-     "born on grass near you."},
-]  # fmt: skip
+DANGERS = (
+    "zombie: on grass, many in the dark. Walks up to you and hits for 2 about every 5 steps, a sleeper for 7. "
+    "It has 5 health; your blow takes 1, with a wood, stone or iron sword 2, 3 or 5.",
+    "skeleton: in the tunnels of the mountains. Shoots arrows for 2 from up to 5 cells. It has 3 health.",
+    "lava: walking onto it kills at once.",
+    "needs: food, drink and energy fall by 1 about every 25, 20 and 30 steps; while one is 0 health falls "
+    "instead of recovering.",
+    "night: a day lasts 300 steps and starts in the morning; it is dark from about step 180 to 270, and "
+    "zombies are born on dark grass.",
+)
 
 
 def view_doc() -> str:
@@ -121,26 +121,38 @@ def library_doc() -> str:
     return "\n".join(lines).replace("view: object", "view")
 
 
+def milestones_for(task: Task) -> tuple[str, ...]:
+    """All the world's milestones, the task's own first."""
+    return tuple(dict.fromkeys((*task.milestones, *names.ACHIEVEMENTS, SURVIVED)))
+
+
+def _done_when(milestone: str) -> str:
+    if milestone == SURVIVED:
+        return f"view.steps >= {NIGHT_OVER} and view.health > 0"
+    return f'"{milestone}" in view.achieved'
+
+
+def _milestone(name: str) -> dict[str, str]:
+    return {"name": name, "doc": TASKS[name].prompt, "done_when": _done_when(name)}
+
+
 def sheet(task: Task) -> dict[str, Any]:
+    """See `protocol.World.sheet`; also `materials` and `creatures`, the names that the library takes."""
     return {
         "items": [{"name": item, "doc": _ITEM_DOCS.get(item, "a tool, kept for ever")} for item in names.INVENTORY],
         "materials": list(names.MATERIALS[1:]),
         "creatures": list(names.OBJECTS[1:]),
         "recipes": _recipes(),
-        "primitives": [{"name": p.name, "doc": p.doc} for p in PRIMITIVES],
+        "primitives": [{"name": primitive.name, "doc": primitive.doc} for primitive in PRIMITIVES],
         "view_doc": view_doc(),
         "library_doc": library_doc(),
-        "dangers": DANGERS,
-        "milestones": list(task.milestones),
-        "scripts": [
-            {"name": s.name, "goal": s.goal, "done_when": s.done_when, "needs": list(s.needs),
-             "gives": list(s.gives), "hard": s.hard, "sources": list(s.sources)}
-            for s in SCRIPTS
-        ],
+        "dangers": list(DANGERS),
+        "milestones": [_milestone(name) for name in milestones_for(task)],
+        "scripts": [asdict(script) for script in SCRIPTS],
         "limits": {
             "horizon": task.horizon,
             "inventory": 9,
             "window": "9 wide, 7 high; beyond it only what was seen before",
-            "mask": "make_* and place_* are masked where they would do nothing, and all but noop while asleep",
+            "mask": "make_* and place_* are masked where they would do nothing, all but noop while asleep",
         },
-    }  # fmt: skip
+    }

@@ -36,7 +36,7 @@ def world_seed(seed: int, episode: int = 1) -> int:
 class Simulation:
     """The arrays of `layout`. Deterministic in (seed, horizon, goal, actions)."""
 
-    __slots__ = ("lights", "material", "memory", "objects", "occupant", "senses", "state")
+    __slots__ = ("lights", "material", "memory", "objects", "occupant", "planes", "senses", "state")
 
     def __init__(self) -> None:
         self.state = np.zeros(STATE_SIZE, np.int64)
@@ -44,6 +44,7 @@ class Simulation:
         self.occupant = np.zeros((layout.AREA, layout.AREA), np.int16)
         self.objects = np.zeros((layout.CAPACITY, FIELDS), np.int32)
         self.memory = np.zeros((names.MEMORY_HEIGHT, names.MEMORY_WIDTH), np.uint8)
+        self.planes = np.zeros((names.PLANES, names.PLANE_BYTES), np.uint8)
         self.senses = np.zeros(senses.SENSES_SIZE, np.uint8)
         self.lights = daylight()
 
@@ -53,6 +54,7 @@ class Simulation:
         state[:] = 0
         self.occupant[:] = 0
         self.memory[:] = 0
+        self.planes[:] = 0
         self.senses[:] = 0
         stream = np.random.RandomState(world_seed(seed))
         noise = opensimplex.OpenSimplex(seed=stream.randint(0, 2**31 - 1))
@@ -76,26 +78,34 @@ class Simulation:
 
     def step(self, action: int) -> tuple[float, bool]:
         """Crafter's reward and whether the episode is over."""
-        reward, over = senses.advance(
+        result: tuple[float, bool] = senses.advance(
             self.state,
             self.material,
             self.occupant,
             self.objects,
             self.memory,
+            self.planes,
             self.senses,
             self.lights,
             action,
         )
-        return reward, over
+        return result
 
     def look(self) -> None:
         senses.perceive(
-            self.state, self.material, self.occupant, self.objects, self.memory, self.senses, self.lights
+            self.state,
+            self.material,
+            self.occupant,
+            self.objects,
+            self.memory,
+            self.planes,
+            self.senses,
+            self.lights,
         )
 
     def save(self) -> bytes:
         rows = int(self.state[layout.ROWS])
-        parts = (self.state, self.material, self.memory, self.senses, self.objects[:rows])
+        parts = (self.state, self.material, self.memory, self.planes, self.senses, self.objects[:rows])
         return _HEADER.pack(_MAGIC, rows) + b"".join(part.tobytes() for part in parts)
 
     def restore(self, saved: bytes) -> None:
@@ -103,7 +113,7 @@ class Simulation:
         if len(saved) < _HEADER.size or saved[:8] != _MAGIC:
             raise ValueError("These bytes are not a saved Crafter world of this version.")
         rows = _HEADER.unpack_from(saved)[1]
-        shapes = (self.state, self.material, self.memory, self.senses)
+        shapes = (self.state, self.material, self.memory, self.planes, self.senses)
         size = _HEADER.size + sum(part.nbytes for part in shapes) + rows * FIELDS * 4
         if not 0 < rows <= layout.CAPACITY or len(saved) != size:
             raise ValueError("The saved Crafter world is cut short or damaged.")
@@ -121,6 +131,7 @@ class Simulation:
     def _check(self) -> None:
         """Compiled code does not check its indices, so what decides them is checked here."""
         state, rows = self.state, self.objects[: int(self.state[layout.ROWS])]
+        places = rows[:, [layout.X, layout.Y]]
         fine = (
             0 < state[layout.ROWS] <= layout.CAPACITY
             and 0 <= state[RANDOM_AT] <= RANDOM_SIZE
@@ -130,7 +141,7 @@ class Simulation:
             and 0 <= state[layout.CHUNKS] <= layout.CHUNK_ROWS**2
             and bool((self.material < len(names.MATERIALS)).all())
             and bool((self.memory < len(names.MATERIALS)).all())
-            and bool(((rows[:, [layout.X, layout.Y]] >= 0) & (rows[:, [layout.X, layout.Y]] < layout.AREA)).all())
+            and bool(((places >= 0) & (places < layout.AREA)).all())
             and rows[0, layout.KIND] == layout.PLAYER
             and bool(((rows[:, layout.HEADING] >= 0) & (rows[:, layout.HEADING] < 4)).all())
         )  # fmt: skip

@@ -17,6 +17,7 @@ _OFFSETS = tuple(
 _CLOSEST_FIRST = tuple(
     sorted(range(len(_OFFSETS)), key=lambda cell: (abs(_OFFSETS[cell][0]) + abs(_OFFSETS[cell][1]), cell))
 )
+_EVERYWHERE = (1 << names.MEMORY_WIDTH * names.MEMORY_HEIGHT) - 1
 _NO_OBJECTS = bytes(names.WIDTH * names.HEIGHT)
 
 
@@ -28,11 +29,11 @@ def _vital(index: int, doc: str) -> property:
 class View:
     """What the agent knows at one env step. Offsets are (dx, dy): dx to the right, dy downwards."""
 
-    __slots__ = ("_memory", "_packed")
+    __slots__ = ("_packed", "_planes")
 
-    def __init__(self, packed: bytes, memory: bytes) -> None:
+    def __init__(self, packed: bytes, planes: tuple[int, ...]) -> None:
         self._packed = packed
-        self._memory = memory
+        self._planes = planes
 
     health = _vital(0, "0..9; 0 is death")
     food = _vital(1, "0..9; at 0 health falls")
@@ -64,6 +65,7 @@ class View:
 
     @property
     def sleeping(self) -> bool:
+        """While asleep every action is ignored."""
         return bool(self._packed[names.AT_SLEEPING])
 
     @property
@@ -78,6 +80,7 @@ class View:
 
     @property
     def steps_left(self) -> int:
+        """Env steps until the episode ends by time."""
         return self._packed[names.AT_STEPS_LEFT] | self._packed[names.AT_STEPS_LEFT + 1] << 8
 
     @property
@@ -87,6 +90,7 @@ class View:
 
     @property
     def near_furnace(self) -> bool:
+        """A furnace is close enough to craft."""
         return bool(self._packed[names.AT_NEAR] & 2)
 
     @property
@@ -99,7 +103,7 @@ class View:
     @property
     def objects(self) -> tuple[tuple[str, int, int], ...]:
         """(name, dx, dy) of everything that lives or flies in the window, closest first."""
-        things = self._packed[names.AT_OBJECTS : names.AT_MEMORY]
+        things = self._packed[names.AT_OBJECTS : names.AT_BITS]
         if things == _NO_OBJECTS:
             return ()
         return tuple((_OBJECTS[things[cell]], *_OFFSETS[cell]) for cell in _CLOSEST_FIRST if things[cell])
@@ -113,22 +117,30 @@ class View:
             cell = (dy + names.REACH_Y) * names.WIDTH + dx + names.REACH_X
             thing = self._packed[names.AT_OBJECTS + cell]
             return _OBJECTS[thing] if thing else _MATERIALS[self._packed[names.AT_MATERIALS + cell]]
-        x, y = self._packed[names.AT_X] + dx, self._packed[names.AT_Y] + dy
-        if not (0 <= x < names.AREA and 0 <= y < names.AREA):
-            return "unknown"
-        return _MATERIALS[self._memory[(y + names.REACH_Y) * names.MEMORY_WIDTH + x + names.REACH_X]]
+        return self._remembered(dx, dy)
 
     def material(self, dx: int, dy: int) -> str:
         """Like `at`, but what lies beneath an object."""
         if not (type(dx) is int and type(dy) is int):
             raise TypeError("material(dx, dy) takes two ints")
+        return self._remembered(dx, dy)
+
+    def _remembered(self, dx: int, dy: int) -> str:
         x, y = self._packed[names.AT_X] + dx, self._packed[names.AT_Y] + dy
         if not (0 <= x < names.AREA and 0 <= y < names.AREA):
             return "unknown"
-        return _MATERIALS[self._memory[(y + names.REACH_Y) * names.MEMORY_WIDTH + x + names.REACH_X]]
+        at = (y + names.REACH_Y) * names.MEMORY_WIDTH + x + names.REACH_X
+        return _MATERIALS[sum((plane >> at & 1) << bit for bit, plane in enumerate(self._planes))]
 
     def known(self, name: str) -> int:
         """How many cells of a material have been seen so far."""
         if type(name) is not str or name not in _MATERIALS[1:]:
             raise ValueError(f"known(name) takes one of {', '.join(_MATERIALS[1:])}")
-        return self._memory.count(_MATERIALS.index(name))
+        return self._cells(_MATERIALS.index(name)).bit_count()
+
+    def _cells(self, code: int) -> int:
+        """Bit board of the remembered cells of one material; code 0: never seen."""
+        board = _EVERYWHERE
+        for bit, plane in enumerate(self._planes):
+            board &= plane if code >> bit & 1 else plane ^ _EVERYWHERE
+        return board

@@ -49,9 +49,7 @@ class CrafterWorld:
         try:
             return TASKS[task]
         except KeyError:
-            raise UnknownTask(
-                f"Crafter has no task {task!r}; its tasks are {', '.join(sorted(TASKS))}."
-            ) from None
+            raise UnknownTask(f"Crafter has no task {task!r}; its tasks are {', '.join(sorted(TASKS))}.") from None
 
 
 def make_world() -> CrafterWorld:
