@@ -43,7 +43,8 @@ class Observer:
         """Once, before the first env step of a training."""
 
     def poll(self) -> Signal:
-        """Asked at every tick and between minibatches; must return at once."""
+        """Asked at every tick of evaluations and trials, about 50 times a second in training, its updates
+        included; must return at once. `pause` is asked again until it is over."""
         return "go"
 
     def wants_frame(self) -> bool:

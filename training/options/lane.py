@@ -62,6 +62,8 @@ class Lane:
     """gamma ** (steps - 1): the discount of the last env step."""
     end: str = ""
     message: str = ""
+    idle: bool = False
+    """Whether the option ended without a step of its own (it cost a no-op)."""
     until: int = -1
     """Index of the predicate whose truth ends the option; -1 for none."""
     running: int = -1

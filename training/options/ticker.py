@@ -24,8 +24,9 @@ PLAN_ITEM = 0x8000
 
 
 class Chooser(Protocol):
-    def choose(self, lanes: Sequence[Lane]) -> Sequence[Sequence[int]]:
-        """One index per head for each lane, from its observation, mask, truths and rng."""
+    def choose(self, lanes: Sequence[Lane]) -> Sequence[Sequence[int] | None]:
+        """One index per head for each lane, from its observation, mask, truths and rng. None leaves the
+        episode: the lane begins its next one without a further env step."""
 
 
 class Sink(Protocol):
@@ -115,7 +116,11 @@ class Ticker:
         for lane in ready:
             self.look(lane)
         for lane, action in zip(ready, self.chooser.choose(ready), strict=True):
+            if action is None:
+                self._begin(lane)
+                continue
             lane.action = tuple(action)
+            lane.idle = False
             lane.steps, lane.reward, lane.discount, lane.weight = 0, 0.0, 1.0, 1.0
             lane.end, lane.message = "", ""
             lane.slot = lane.action[0] - self._primitives
@@ -204,7 +209,7 @@ class Ticker:
             lane.running = answer.action
             if answer.command is None:
                 self._fault(lane, answer)
-                lane.phase = "settling"
+                lane.phase, lane.idle = "settling", True
                 moves.append((lane, self._noop))
             else:
                 lane.phase = "running"

@@ -85,6 +85,8 @@ class OptionPPO(PPO):  # type: ignore[misc]
         self.interrupted: Callable[[], bool] = lambda: False
         """Asked between minibatches and at every tick; True ends the rollout or the update early."""
 
+        self.after_tick: Callable[[], None] = lambda: None
+
     # ---- collecting ------------------------------------------------------------------------------
     def choose(self, lanes: Sequence[Lane]) -> list[tuple[int, ...]]:
         """For the ticker: one sampled action per lane."""
@@ -123,6 +125,7 @@ class OptionPPO(PPO):  # type: ignore[misc]
                 going = False
                 break
             ticker.tick()
+            self.after_tick()
         ticker.rest()
         if not going:
             return False

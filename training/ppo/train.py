@@ -151,6 +151,7 @@ class Run:
         self.signal: Signal = "go"
         self._polled = 0.0
         self.ppo.interrupted = self._interrupted
+        self.ppo.after_tick = self._show
         self.start = Start(self._slot_rows(), fits, chosen.name, chosen.explanation, KERNEL)
 
     # ---- slots -----------------------------------------------------------------------------------
@@ -257,10 +258,12 @@ class Run:
         if now - self._polled >= POLL_SECONDS:
             self._polled = now
             self.signal = obey(self.observer)
-            if self.observer.wants_frame():
-                lane = self.lanes[0]
-                self.observer.on_frame(Moment(lane.episode, lane.env.steps, self._decision(lane), lane.env.frame()))
         return self.signal != "go"
+
+    def _show(self) -> None:
+        if self.observer.wants_frame():
+            lane = self.lanes[0]
+            self.observer.on_frame(Moment(lane.episode, lane.env.steps, self._decision(lane), lane.env.frame()))
 
     def _decision(self, lane: Lane) -> str:
         slot = self.setup.space.slots[lane.slot] if lane.slot >= 0 else None

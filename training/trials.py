@@ -1,0 +1,410 @@
+"""Trials: does a coded sub-action do what it says, from states in which the plan needs it?
+
+method.md, "Trials". A trial resets a trial seed, executes the accepted sub-actions before the item until each
+one's done_when holds, and then calls the item until its own done_when holds or its env steps are spent. No
+state is ever made by other means.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal
+
+import numpy as np
+
+from rlgpt.agents.contracts import RewardTerm
+from rlgpt.training.dead_loops import DeadLoopWatch
+from rlgpt.training.describe import Describer, difference
+from rlgpt.training.host.api import Action, Host, Programs
+from rlgpt.training.observer import Observer, Signal, obey
+from rlgpt.training.options.lane import EpisodeResult, Lane
+from rlgpt.training.options.observation import make_env
+from rlgpt.training.options.slots import ActionSpace, Slot, noop_of
+from rlgpt.training.options.ticker import Chooser, Ticker
+from rlgpt.training.ppo.trained import TrainedPolicy
+from rlgpt.training.rewards import RewardStream
+from rlgpt.training.worlds.protocol import World
+
+Outcome = Literal["accepted", "failed", "unreached", "vacuous", "stopped"]
+FIRST = 5
+ALL = 10
+ACCEPT = 0.6
+IDLE_CALLS = 5
+"""Calls in a row that return without acting, after which a trial is over."""
+FAULTS = ("error", "bad_yield", "budget", "killed", "quarantined")
+
+
+@dataclass(frozen=True)
+class PrefixItem:
+    """A sub-action before the one on trial. `action` None: the incumbent policy acts (mode `rl`)."""
+
+    done_when: str
+    action: Action | None
+
+
+@dataclass(frozen=True)
+class Arrival:
+    """Where a prefix led."""
+
+    arrived: bool
+    state: bytes = b""
+    """Env.save()"""
+    start_view: bytes = b""
+    """Whole view at the episode's start."""
+    env_steps: int = 0
+
+
+@dataclass
+class PrefixCache:
+    """Arrivals by (prefix, seed), for worlds that restore exactly. Lives as long as its owner likes."""
+
+    arrivals: dict[tuple[str, int], Arrival] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """One trial, as the trial row lists it."""
+
+    seed: int
+    arrived: bool
+    start_true: bool
+    end_true: bool
+    env_steps: int
+    """Of the item alone."""
+    end: str
+    """done | time | episode | idle | prefix | already done, or the fault that ended it."""
+    message: str
+
+
+@dataclass(frozen=True)
+class TrialResult:
+    outcome: Outcome
+    episodes: int
+    """Trials whose prefix arrived."""
+    successes: int
+    prefixes: int
+    """Trials started."""
+    env_steps: int
+    """Prefixes included, also those that came from the cache: the number does not depend on a restart."""
+    error: str
+    """The first fault's message, or why nothing was measured."""
+    trials: list[dict[str, Any]]
+    evidence: dict[str, Any]
+    """{good, bad}: for the critic; each {before, after, difference, yields, end, message} or None."""
+    views: list[bytes]
+    """Whole views of the start states."""
+
+
+def try_item(
+    world: World,
+    task: str,
+    *,
+    prefix: Sequence[PrefixItem],
+    action: Action,
+    done_when: str,
+    sources: Mapping[str, str],
+    host: Host,
+    seeds: Sequence[int],
+    max_steps: int,
+    calm: frozenset[str] = frozenset(),
+    incumbent: TrainedPolicy | None = None,
+    incumbent_hash: str = "",
+    cache: PrefixCache | None = None,
+    observer: Observer | None = None,
+) -> TrialResult:
+    """Try `action` on up to 10 of `seeds` (5, and 5 more when the first leave it open).
+
+    `sources` by hash for prefix and action; `calm`: hashes that ignore the alarm. `incumbent` executes prefix
+    items of mode rl; `incumbent_hash` names it in the cache. Raises ValueError when such an item has none.
+    """
+    if incumbent is None and any(item.action is None for item in prefix):
+        raise ValueError(
+            "A sub-action before this one is learnt, and there is no trained policy yet to execute it."
+        )
+    bench = _Bench(
+        world, task, prefix, action, done_when, sources, host, max_steps, calm, incumbent, incumbent_hash,
+        cache if world.restorable else None, observer or Observer(),
+    )  # fmt: skip
+    return bench.run(seeds[:ALL])
+
+
+@dataclass
+class _Note:
+    """What a lane's trial has come to."""
+
+    seed: int
+    stage: Literal["prefix", "item", "over"]
+    item_from: int = 0
+    before: bytes = b""
+    yielded_from: int = 0
+    idle: int = 0
+    arrived: bool = False
+
+
+@dataclass(frozen=True)
+class _Evidence:
+    attempt: Attempt
+    before: bytes
+    after: bytes
+    yields: list[str]
+
+
+class _Bench:
+    """Chooser and sink of the ticker that runs the trials."""
+
+    def __init__(
+        self, world: World, task: str, prefix: Sequence[PrefixItem], action: Action, done_when: str,
+        sources: Mapping[str, str], host: Host, max_steps: int, calm: frozenset[str],
+        incumbent: TrainedPolicy | None, incumbent_hash: str, cache: PrefixCache | None, observer: Observer,
+    ) -> None:  # fmt: skip
+        self.world, self.task, self.prefix, self.host = world, world.tasks[task], prefix, host
+        self.max_steps, self.cache, self.observer = max_steps, cache, observer
+        self.incumbent = incumbent
+        own = incumbent.space if incumbent else ActionSpace(
+            world.heads, noop_of(world), np.zeros(world.heads[0], np.bool_), ()
+        )  # fmt: skip
+        self._own_slots = len(own.slots)
+        items = [*(item.action for item in prefix), action]
+        base = own.programs
+        actions = list(base.actions)
+        slots: list[Slot | None] = list(own.slots)
+        for index, chosen in enumerate(items):
+            bound = chosen or action
+            slots.append(
+                Slot(
+                    f"item_{index}",
+                    f"item_{index}",
+                    bound.source_hash,
+                    len(actions),
+                    bound.arguments,
+                    max_steps,
+                )
+            )
+            actions.append(bound)
+        needed = {bound.source_hash for bound in items if bound is not None}
+        programs = Programs(
+            dict(base.sources) | {key: sources[key] for key in sorted(needed)}, tuple(actions), base.plan,
+            (*(item.done_when for item in prefix), done_when), base.rewards,
+        )  # fmt: skip
+        self.space = replace(own, slots=tuple(slots), programs=programs, calm=own.calm | calm)
+        self._chooser: Chooser | None = incumbent.chooser(own, False) if incumbent else None
+        self._prefix_hash = _prefix_hash(world, task, prefix, incumbent_hash)
+        self._bit = len(prefix)
+        self._names = {
+            world.command([i, *[0] * (len(world.heads) - 1)]): p.name for i, p in enumerate(world.primitives)
+        }
+        self._queue: list[int] = []
+        self._done: list[_Evidence] = []
+        self.env_steps = 0
+
+    # ---- the course of a trial -------------------------------------------------------------------
+    def run(self, seeds: Sequence[int]) -> TrialResult:
+        signal = self._batch(seeds[:FIRST])
+        arrived = sum(e.attempt.arrived for e in self._done)
+        if signal == "go" and 2 * arrived >= len(self._done):
+            wins = sum(_won(e.attempt) for e in self._done)
+            open_ = 2 <= wins < arrived or (wins == arrived < FIRST)
+            if open_ and not self._vacuous():
+                signal = self._batch(seeds[FIRST:])
+        return self._result(stopped=signal != "go")
+
+    def _batch(self, seeds: Sequence[int]) -> Signal:
+        if not seeds:
+            return "go"
+        self._queue = list(seeds)
+        terms = self.incumbent.terms if self.incumbent else (RewardTerm(term="task", weight=1.0),)
+        layout = self.incumbent.observation if self.incumbent else None
+        horizon = self.task.horizon
+        lanes = [
+            Lane(
+                index,
+                make_env(self.world, self.task.id, layout) if layout else self.world.make(self.task.id),
+                RewardStream(terms, self.world, self.task), DeadLoopWatch(horizon), horizon,
+            )
+            for index in range(len(seeds))
+        ]  # fmt: skip
+        self.host.load(self.space.programs)
+        ticker = Ticker(
+            self.world, self.host, self.space, lanes, self, self,
+            observation=layout, predicates=True, record=True,
+        )  # fmt: skip
+        ticker.start()
+        signal: Signal = "go"
+        while any(lane.phase != "idle" for lane in lanes) and signal == "go":
+            ticker.tick()
+            signal = obey(self.observer)
+        for lane in lanes:
+            lane.env.close()
+        return signal
+
+    # ---- sink ------------------------------------------------------------------------------------
+    def begin(self, lane: Lane) -> bool:
+        if not self._queue:
+            return False
+        seed = self._queue.pop(0)
+        lane.seed, lane.episode, lane.horizon = seed, seed, self.task.horizon
+        lane.rng = np.random.default_rng((seed, 3))
+        lane.note = _Note(seed, "prefix")
+        lane.env.reset(seed)
+        known = self.cache.arrivals.get((self._prefix_hash, seed)) if self.cache is not None else None
+        if known is not None and not known.arrived:
+            self.env_steps += known.env_steps
+            self._close(lane, "prefix", False)
+            return self.begin(lane)
+        if known is not None:
+            lane.env.restore(known.state)
+            lane.start_view, lane.moved = known.start_view, True
+        return True
+
+    def decided(self, lane: Lane) -> None:
+        pass
+
+    def ended(self, lane: Lane, result: EpisodeResult) -> None:
+        if lane.note.stage == "prefix":
+            self._missed(lane)
+        elif lane.note.stage == "item":
+            done = bool(lane.truths >> self._bit & 1)
+            limit = result.env_steps - lane.note.item_from >= self.max_steps
+            self._close(
+                lane, "done" if done else "time" if limit or result.end == "time" else "episode", done
+            )
+
+    # ---- chooser ---------------------------------------------------------------------------------
+    def choose(self, lanes: Sequence[Lane]) -> list[tuple[int, ...] | None]:
+        return [self._next(lane) for lane in lanes]
+
+    def _next(self, lane: Lane) -> tuple[int, ...] | None:
+        note: _Note = lane.note
+        if note.stage == "prefix":
+            for index, item in enumerate(self.prefix):
+                if not lane.truths >> index & 1:
+                    lane.until = index
+                    return self._call(index) if item.action is not None else self._ask_incumbent(lane)
+            self._arrive(lane)
+        if lane.truths >> self._bit & 1:
+            already = lane.env.steps == note.item_from
+            self._close(lane, "already done" if already else "done", not already)
+            return None
+        if lane.env.steps > note.item_from:
+            if lane.end in FAULTS:
+                self._close(lane, lane.end, False)
+                return None
+            note.idle = note.idle + 1 if lane.end == "return" and lane.idle else 0
+            if note.idle >= IDLE_CALLS:
+                self._close(lane, "idle", False)
+                return None
+        lane.until = self._bit
+        return self._call(len(self.prefix))
+
+    def _call(self, index: int) -> tuple[int, ...]:
+        return (self.space.heads[0] + self._own_slots + index, *[0] * (len(self.space.heads) - 1))
+
+    def _ask_incumbent(self, lane: Lane) -> tuple[int, ...] | None:
+        assert self._chooser is not None and lane.mask is not None
+        whole = lane.mask
+        edge = self.space.heads[0] + self._own_slots
+        lane.mask = np.concatenate([whole[:edge], whole[self.space.first :]])
+        (chosen,) = self._chooser.choose([lane])
+        lane.mask = whole
+        return None if chosen is None else tuple(chosen)
+
+    def _arrive(self, lane: Lane) -> None:
+        note: _Note = lane.note
+        note.stage, note.arrived, note.item_from = "item", True, lane.env.steps
+        note.before = lane.env.view(True)
+        note.yielded_from = len(lane.commands or ())
+        lane.end = ""
+        lane.horizon = min(self.task.horizon, lane.env.steps + self.max_steps)
+        if self.cache is not None and lane.start_view is not None:
+            arrival = Arrival(True, lane.env.save(), lane.start_view, lane.env.steps)
+            self.cache.arrivals.setdefault((self._prefix_hash, note.seed), arrival)
+
+    def _missed(self, lane: Lane) -> None:
+        if self.cache is not None:
+            arrival = Arrival(False, env_steps=lane.env.steps)
+            self.cache.arrivals[self._prefix_hash, lane.note.seed] = arrival
+        self._close(lane, "prefix", False)
+
+    def _close(self, lane: Lane, end: str, done: bool) -> None:
+        note: _Note = lane.note
+        note.stage = "over"
+        self.env_steps += lane.env.steps
+        steps = lane.env.steps - note.item_from if note.arrived else 0
+        message = lane.message if end in FAULTS or end == "prefix" else ""
+        attempt = Attempt(note.seed, note.arrived, end == "already done", done, steps, end, message)
+        commands = (lane.commands or [])[note.yielded_from :]
+        names = [self._names.get(command, str(command)) for command in commands]
+        self._done.append(_Evidence(attempt, note.before, lane.env.view(True), names))
+
+    # ---- the result ------------------------------------------------------------------------------
+    def _vacuous(self) -> bool:
+        arrived = [e.attempt for e in self._done if e.attempt.arrived]
+        return bool(arrived) and 2 * sum(a.start_true for a in arrived) >= len(arrived)
+
+    def _result(self, stopped: bool) -> TrialResult:
+        attempts = [e.attempt for e in self._done]
+        arrived = [a for a in attempts if a.arrived]
+        wins = sum(_won(a) for a in arrived)
+        outcome: Outcome = "accepted" if arrived and wins >= ACCEPT * len(arrived) else "failed"
+        error = next((a.message for a in arrived if a.message), "")
+        if stopped:
+            outcome, error = "stopped", "the trial was stopped"
+        elif 2 * len(arrived) < len(attempts) or not attempts:
+            outcome = "unreached"
+            error = (
+                f"only {len(arrived)} of {len(attempts)} trials reached a state in which the plan needs it"
+            )
+        elif self._vacuous():
+            outcome = "vacuous"
+            error = "done_when was already true in half of the start states"
+        return TrialResult(
+            outcome, len(arrived), wins, len(attempts), self.env_steps, error,
+            [vars(a) | {} for a in attempts], self._evidence(), [e.before for e in self._done if e.before],
+        )  # fmt: skip
+
+    def _evidence(self) -> dict[str, Any]:
+        describe = Describer(self.world)
+        measured = [e for e in self._done if e.attempt.arrived and not e.attempt.start_true]
+        good = next((e for e in measured if _won(e.attempt)), None)
+        bad = next((e for e in measured if not _won(e.attempt)), None)
+        return {"good": _shown(good, describe), "bad": _shown(bad, describe)}
+
+
+def _won(attempt: Attempt) -> bool:
+    return attempt.arrived and not attempt.start_true and attempt.end_true
+
+
+def _shown(evidence: _Evidence | None, describe: Describer) -> dict[str, Any] | None:
+    if evidence is None:
+        return None
+    before, after = describe(evidence.before), describe(evidence.after)
+    return {
+        "before": before,
+        "after": after,
+        "difference": difference(before, after),
+        "yields": run_lengths(evidence.yields),
+        "end": evidence.attempt.end,
+        "message": evidence.attempt.message,
+    }
+
+
+def run_lengths(names: Sequence[str], limit: int = 60) -> list[str]:
+    """`["left", "left", "do"]` -> `["left x2", "do"]`; the middle of a long list is left out."""
+    runs: list[list[Any]] = []
+    for name in names:
+        if runs and runs[-1][0] == name:
+            runs[-1][1] += 1
+        else:
+            runs.append([name, 1])
+    texts = [name if count == 1 else f"{name} x{count}" for name, count in runs]
+    if len(texts) <= limit:
+        return texts
+    half = limit // 2
+    return [*texts[:half], f"... {len(texts) - 2 * half} more ...", *texts[-half:]]
+
+
+def _prefix_hash(world: World, task: str, prefix: Sequence[PrefixItem], incumbent: str) -> str:
+    text = repr((world.name, world.version, task, [(i.done_when, i.action) for i in prefix], incumbent))
+    return hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
