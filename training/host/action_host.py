@@ -172,9 +172,7 @@ class ActionHost:
 
     def _verdict(self, kind: Kind, name: str, source: str, views: Sequence[Sequence[bytes]]) -> Verdict:
         if name in self.quarantined:
-            return _refusal(
-                "quarantined", f"this source is disabled: {self.quarantined[name]}; write another"
-            )
+            return _refusal("quarantined", f"this source is disabled: {self.quarantined[name]}; write another")
         try:
             source.encode()
         except UnicodeEncodeError:
@@ -197,7 +195,7 @@ class ActionHost:
             self._count(died, name, "the source in its dry run", 0)
             self._restart()
             return _refusal("killed", f"the host {died.cause} in the dry run; do less work per step")
-        raise HostLost("the action host died repeatedly before it could read a source")
+        raise HostLost(f"the action host died repeatedly before it could read a source: it {died.cause}")
 
     # Loading
 
@@ -341,9 +339,7 @@ class ActionHost:
             else:
                 losses.unexplained += 1
                 if losses.unexplained >= UNEXPLAINED_ALLOWED:
-                    raise HostLost(
-                        f"the action host {died.cause}, {losses.unexplained} times, with no call to blame"
-                    )
+                    raise HostLost(f"the action host {died.cause}, {losses.unexplained} times, with no call to blame")
             try:
                 self._rebuild(losses)
                 return

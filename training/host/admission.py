@@ -61,9 +61,7 @@ def check(kind: str, source: str, world: Vocabulary) -> Checked:
     if available is not None:
         _available(available, entry)
     uses_rng = any(isinstance(node, ast.Name) and node.id == "rng" for node in ast.walk(tree))
-    return Checked(
-        kind, entry.name, tree, arguments, available is not None, ignore_alarm, uses_rng, _tree_hash(tree)
-    )
+    return Checked(kind, entry.name, tree, arguments, available is not None, ignore_alarm, uses_rng, _tree_hash(tree))
 
 
 def _parse(kind: str, source: str) -> ast.Module | ast.Expression:
@@ -93,11 +91,12 @@ def _parse(kind: str, source: str) -> ast.Module | ast.Expression:
 
 
 def _walk_with_depth(tree: ast.AST) -> Iterator[tuple[ast.AST, int]]:
+    """In the order of the source, so that the first refusal is about the first line."""
     todo = [(tree, 0)]
     while todo:
         node, depth = todo.pop()
         yield node, depth
-        todo.extend((child, depth + 1) for child in ast.iter_child_nodes(node))
+        todo.extend((child, depth + 1) for child in reversed(list(ast.iter_child_nodes(node))))
 
 
 def _module_level(tree: ast.Module) -> bool:
@@ -113,9 +112,7 @@ def _module_level(tree: ast.Module) -> bool:
             case ast.Assign(targets=[ast.Name(id=name)], value=value) if _is_literal(value):
                 if name == "ignore_alarm":
                     if not (isinstance(value, ast.Constant) and isinstance(value.value, bool)):
-                        raise Refused(
-                            "ignore_alarm", node.lineno, "write `ignore_alarm = True` or leave it out"
-                        )
+                        raise Refused("ignore_alarm", node.lineno, "write `ignore_alarm = True` or leave it out")
                     ignore_alarm = value.value
             case ast.AnnAssign(target=ast.Name(), value=ast.expr() as value) if _is_literal(value):
                 pass
@@ -148,12 +145,8 @@ def _is_literal(node: ast.expr) -> bool:
 
 def _plain_defaults(function: ast.FunctionDef) -> None:
     for default in (*function.args.defaults, *function.args.kw_defaults):
-        if default is not None and (
-            not _is_literal(default) or isinstance(default, ast.List | ast.Dict | ast.Set)
-        ):
-            raise Refused(
-                "default", function.lineno, "a default must be a number, a text, None or a tuple of these"
-            )
+        if default is not None and (not _is_literal(default) or isinstance(default, ast.List | ast.Dict | ast.Set)):
+            raise Refused("default", function.lineno, "a default must be a number, a text, None or a tuple of these")
 
 
 def _parameters(function: ast.FunctionDef) -> list[ast.arg]:
@@ -164,9 +157,7 @@ def _parameters(function: ast.FunctionDef) -> list[ast.arg]:
 
 
 def _action(functions: dict[str, ast.FunctionDef]) -> ast.FunctionDef:
-    candidates = [
-        f for name, f in functions.items() if name != "available" and _yields(f) and _first_is_view(f)
-    ]
+    candidates = [f for name, f in functions.items() if name != "available" and _yields(f) and _first_is_view(f)]
     if not candidates:
         line = next((f.lineno for f in functions.values()), 0)
         raise Refused(
@@ -222,15 +213,9 @@ def _literal_value(node: ast.expr) -> object:
             pass
         case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int() as number)):
             value = -number
-    if (
-        value is None
-        or (type(value) in (bool, str))
-        or (type(value) is int and abs(value) < rules.INTEGER_CAP)
-    ):
+    if value is None or (type(value) in (bool, str)) or (type(value) is int and abs(value) < rules.INTEGER_CAP):
         return value
-    raise Refused(
-        "argument", node.lineno, "values in `Literal` are texts, whole numbers, True, False or None"
-    )
+    raise Refused("argument", node.lineno, "values in `Literal` are texts, whole numbers, True, False or None")
 
 
 def _available(available: ast.FunctionDef, entry: ast.FunctionDef) -> None:
@@ -260,11 +245,7 @@ def _strip_annotations(tree: ast.Module) -> None:
     for node in ast.walk(tree):
         if isinstance(node, ast.FunctionDef):
             node.returns = None
-            if (
-                node.body
-                and isinstance(node.body[0], ast.Expr)
-                and isinstance(node.body[0].value, ast.Constant)
-            ):
+            if node.body and isinstance(node.body[0], ast.Expr) and isinstance(node.body[0].value, ast.Constant):
                 node.body = node.body[1:] or [ast.copy_location(ast.Pass(), node.body[0])]
         elif isinstance(node, ast.arg):
             node.annotation = None
@@ -279,9 +260,7 @@ def _tree_hash(tree: ast.AST) -> str:
 class _Walk:
     """Every node, name and attribute against the allow-list."""
 
-    def __init__(
-        self, nodes: tuple[type[ast.AST], ...], names: Collection[str], attributes: Collection[str]
-    ) -> None:
+    def __init__(self, nodes: tuple[type[ast.AST], ...], names: Collection[str], attributes: Collection[str]) -> None:
         self.nodes = nodes
         self.names = names
         self.attributes = rules.ATTRIBUTES | frozenset(attributes)
@@ -341,9 +320,7 @@ class _Walk:
                 self._constant(value)
             case ast.FormattedValue(conversion=conversion, format_spec=spec):
                 if conversion != -1 or spec is not None:
-                    raise self.refuse(
-                        "f-string", "write {value} without `!` or `:`; round numbers with round(x, 2)"
-                    )
+                    raise self.refuse("f-string", "write {value} without `!` or `:`; round numbers with round(x, 2)")
             case ast.AugAssign(op=ast.Mod()):
                 raise self.refuse("remainder", "write `x = x % y` instead of `x %= y`")
             case ast.comprehension(is_async=is_async):

@@ -18,9 +18,7 @@ from rlgpt.training.host.wire import UNLOCKED, Writer
 from rlgpt.training.worlds.protocol import World
 
 
-def open_host(
-    world: World, *, lanes: int, mode: Mode = "locked", seed: int = 0, allow_process: bool = False
-) -> Host:
+def open_host(world: World, *, lanes: int, mode: Mode = "locked", seed: int = 0, allow_process: bool = False) -> Host:
     """A host that is ready and locked as `mode` says; never less. Raises ModeUnavailable.
 
     `process` (no operating-system lock) needs `allow_process`, which only an explicit flag sets.
@@ -33,15 +31,11 @@ def open_host(
             "use locked (Linux), or process with its explicit flag"
         )
     if mode == "process" and not allow_process:
-        raise ModeUnavailable(
-            "mode process runs generated code without an operating-system lock; allow it explicitly"
-        )
+        raise ModeUnavailable("mode process runs generated code without an operating-system lock; allow it explicitly")
     if mode == "trusted":
         return ActionHost(mode, lanes, world.command_size, InProcess(world, lanes, seed))
     if mode == "locked" and not sys.platform.startswith("linux"):
-        raise ModeUnavailable(
-            f"mode locked needs Linux, this is {sys.platform}; use process with its explicit flag"
-        )
+        raise ModeUnavailable(f"mode locked needs Linux, this is {sys.platform}; use process with its explicit flag")
     return spawned_host(world, lanes, mode, seed, CHILD)
 
 

@@ -55,7 +55,7 @@ class Engine:
         self.page[0:8] = wire.TOKEN.pack(0, wire.ADMITS, 0)
         try:
             checked = self.language.check(kind, source)
-            dry_run(self._program(checked), self.world, self.meter, views, self.page)
+            dry_run(self._program(checked), self.world, self.meter, views)
         except Refused as refused:
             said = refused.message[:1500]
             return Verdict(False, "", refused.rule, max(0, refused.line), said, {}, False, False, "")

@@ -327,9 +327,7 @@ class Lane:
 
 def _line(generator: Any) -> int:
     """Line of the innermost suspended generator."""
-    while getattr(generator, "gi_yieldfrom", None) is not None and hasattr(
-        generator.gi_yieldfrom, "gi_frame"
-    ):
+    while getattr(generator, "gi_yieldfrom", None) is not None and hasattr(generator.gi_yieldfrom, "gi_frame"):
         generator = generator.gi_yieldfrom
     frame = generator.gi_frame
     return frame.f_lineno if frame is not None else 0

@@ -24,9 +24,7 @@ _SAMPLE_MS = 40
 class HostDied(Exception):
     """The process is gone. `token` is what it was doing; `forbidden` a system call it may not make."""
 
-    def __init__(
-        self, cause: str, token: bytes, forbidden: bool = False, out_of_memory: bool = False
-    ) -> None:
+    def __init__(self, cause: str, token: bytes, forbidden: bool = False, out_of_memory: bool = False) -> None:
         super().__init__(cause)
         self.cause, self.token, self.forbidden, self.out_of_memory = cause, token, forbidden, out_of_memory
 

@@ -8,6 +8,7 @@ import mmap
 import os
 import signal
 import sys
+import unicodedata  # noqa: F401  (the parser needs it for names that are not ASCII, and cannot load it later)
 import warnings
 from types import ModuleType
 
@@ -19,55 +20,69 @@ from rlgpt.training.host.wire import FRAME, UNLOCKED, Reader, Writer
 
 REQUESTS, REPLIES, ERRORS, PAGE = range(4)
 """Descriptors: two pipes; errors are shown until the lock, and the page is shared until it is mapped."""
+RECURSION = 400
+"""Frames a source may stack up."""
 
 
 def serve(parent: int) -> None:
     """`parent` is the pid that must still be ours."""
+    page, buffer = begin()
+    message = receive(buffer)
+    if message is None:
+        return
+    engine, mode = _engine(message[2], page)
+    enforced = {"language": ENFORCED, "environment": ENFORCED, "descriptors": ENFORCED, **lock_down(mode, parent)}
+    send(message[0], wire.HELLO, told(enforced))
+    sys.setrecursionlimit(RECURSION)
+    try:
+        while (message := receive(buffer)) is not None:
+            sequence, kind, body = message
+            send(sequence, kind, engine.reply(kind, body))
+    except MemoryError:
+        os._exit(wire.OUT_OF_MEMORY)
+
+
+def begin() -> tuple[mmap.mmap, memoryview]:
+    """Keep nothing but the two pipes and the shared page; returns the page and a buffer for messages."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     sys.unraisablehook = lambda _: None
     warnings.simplefilter("ignore")
     page = mmap.mmap(PAGE, mmap.PAGESIZE)
     os.closerange(PAGE, os.sysconf("SC_OPEN_MAX"))
-    buffer = bytearray(1 << 17)
-    view = memoryview(buffer)
-    body = _read(view)
-    if body is None:
-        return
-    sequence, _, hello = body
-    read = Reader(hello)
-    lanes, seed, mode, name, path = read.number(1, 4096), read.number(), read.text(), read.text(), read.text()
-    for _ in range(read.number(0, 64)):
-        _stub_package(read.text(), [read.text() for _ in range(read.number(0, 16))])
-    read.end()
-    engine = Engine(_module(name, path), lanes, seed, page)
-    enforced = {"language": ENFORCED, "environment": ENFORCED, "descriptors": ENFORCED}
+    return page, memoryview(bytearray(1 << 17))
+
+
+def lock_down(mode: str, parent: int) -> dict[str, str]:
+    """What the mode adds to the language, or why it could not; the trusted side then gives up."""
     gc.collect()
     gc.freeze()
     gc.set_threshold(20_000, 20, 100)
     os.close(ERRORS)
     sys.stderr = None
-    enforced |= _lock(mode, parent)
-    out = Writer().number(len(enforced))
-    for protection, state in enforced.items():
-        out.text(protection).text(state)
-    sys.setrecursionlimit(400)
-    _write(sequence, wire.HELLO, out.done())
-    try:
-        while (message := _read(view)) is not None:
-            sequence, kind, part = message
-            _write(sequence, kind, engine.reply(kind, part))
-    except MemoryError:
-        os._exit(wire.OUT_OF_MEMORY)
-
-
-def _lock(mode: str, parent: int) -> dict[str, str]:
-    """What the mode adds to the language, or why it could not; the trusted side then gives up."""
     if mode != "locked":
         return {"parent death": die_with_parent(parent), "system": f"not enforced: mode {mode} has no lock"}
     try:
         return lock(parent, REQUESTS, REPLIES)
     except NotEnforced as error:
         return {UNLOCKED: str(error)}
+
+
+def told(enforced: dict[str, str]) -> bytes:
+    """The reply to the first message: protection -> state."""
+    out = Writer().number(len(enforced))
+    for protection, state in enforced.items():
+        out.text(protection).text(state)
+    return out.done()
+
+
+def _engine(hello: memoryview, page: mmap.mmap) -> tuple[Engine, str]:
+    """The engine, and the mode, that the first message asks for."""
+    read = Reader(hello)
+    lanes, seed, mode, name, path = read.number(1, 4096), read.number(), read.text(), read.text(), read.text()
+    for _ in range(read.number(0, 64)):
+        _stub_package(read.text(), [read.text() for _ in range(read.number(0, 16))])
+    read.end()
+    return Engine(_module(name, path), lanes, seed, page), mode
 
 
 def _stub_package(name: str, paths: list[str]) -> None:
@@ -87,7 +102,7 @@ def _module(name: str, path: str) -> ModuleType:
     return module
 
 
-def _read(view: memoryview) -> tuple[int, int, memoryview] | None:
+def receive(view: memoryview) -> tuple[int, int, memoryview] | None:
     """(sequence, kind, body) of the next frame; None when the trusted side has closed its end."""
     got = os.readv(REQUESTS, [view])
     while 0 < got < FRAME.size:
@@ -109,7 +124,7 @@ def _read(view: memoryview) -> tuple[int, int, memoryview] | None:
     return sequence, kind, view[FRAME.size : end]
 
 
-def _write(sequence: int, kind: int, body: bytes) -> None:
+def send(sequence: int, kind: int, body: bytes) -> None:
     rest = memoryview(FRAME.pack(len(body), sequence, kind) + body)
     while rest:
         rest = rest[os.write(REPLIES, rest) :]
