@@ -103,7 +103,7 @@ class Told:
         run: int | None = None, **more: Any,
     ) -> Told:  # fmt: skip
         rate = successes / episodes
-        empty: dict[str, Any] = dict.fromkeys(("funnel", "milestones", "option_usage", "end_reasons", "rewards"), {})
+        empty: dict[str, Any] = {key: {} for key in ("funnel", "milestones", "option_usage", "end_reasons", "rewards")}
         return self._row(
             "evaluation", **self.where, revision=self.history.revision,
             number=self.history.counts.get("evaluation", 0) + 1, split=split, variant=variant, first=first,

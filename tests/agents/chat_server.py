@@ -1,0 +1,151 @@
+"""A local HTTP server that speaks Chat Completions, and fails on request.
+
+    with ChatServer(rules, script=[rate_limited(), "malformed"]) as server: ... server.url ...
+    python -m tests.agents.chat_server --port 8000 --script 429,timeout,refusal
+
+Each entry of the script answers one request; afterwards `answer` (the rule-based model) answers. What came in
+is in `requests`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import threading
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+from rlgpt.agents.rules.model import respond
+
+Answer = Callable[[dict[str, Any]], dict[str, Any]]
+
+
+@dataclass(frozen=True)
+class Reply:
+    status: int = 200
+    body: bytes = b""
+    headers: dict[str, str] = field(default_factory=dict)
+    delay: float = 0.0
+    """Seconds of silence first."""
+
+
+def _json(status: int, tree: object, **headers: str) -> Reply:
+    return Reply(status, json.dumps(tree).encode(), {"Content-Type": "application/json", **headers})
+
+
+def _error(status: int, message: str, param: str | None = None, **headers: str) -> Reply:
+    return _json(status, {"error": {"message": message, "type": "error", "param": param, "code": None}}, **headers)
+
+
+# ---- what can go wrong ----------------------------------------------------------------------------
+def rate_limited(seconds: float = 0.0) -> Reply:
+    return _error(429, "Rate limit reached.", **{"Retry-After": str(seconds)})
+
+
+def server_error(status: int = 500) -> Reply:
+    return _error(status, "The server had an error.")
+
+
+def silence(seconds: float = 2.0) -> Reply:
+    return Reply(delay=seconds)
+
+
+def no_json() -> Reply:
+    return Reply(200, b"<html>proxy</html>", {"Content-Type": "application/json"})
+
+
+def rejects(parameter: str) -> Reply:
+    return _error(400, f"Unsupported parameter: '{parameter}' is not supported with this model.", parameter)
+
+
+def completion(content: str | None, finish_reason: str = "stop", refusal: str | None = None) -> Reply:
+    message = {"role": "assistant", "content": content, "refusal": refusal}
+    choice = {"index": 0, "finish_reason": finish_reason, "message": message, "logprobs": None}
+    usage = {"prompt_tokens": 100, "completion_tokens": 10, "total_tokens": 110}
+    head = {"id": "c", "object": "chat.completion", "created": 0, "model": "scripted"}
+    return _json(200, head | {"choices": [choice], "usage": usage})
+
+
+NAMED: dict[str, Callable[[], Reply]] = {
+    "429": rate_limited,
+    "500": server_error,
+    "timeout": silence,
+    "no_json": no_json,
+    "malformed": lambda: completion('{"executor": "sequence", '),
+    "wrong_schema": lambda: completion('{"executor": "alone"}'),
+    "truncated": lambda: completion('{"executor": "seq', "length"),
+    "refusal": lambda: completion(None, refusal="I cannot help with that."),
+    "rejected": lambda: rejects("temperature"),
+}
+
+
+class ChatServer:
+    def __init__(self, answer: Answer = respond, script: Sequence[Reply | str] = (), port: int = 0) -> None:
+        self.requests: list[dict[str, Any]] = []
+        self.headers: list[dict[str, str]] = []
+        self._answer = answer
+        self._script = [NAMED[entry]() if isinstance(entry, str) else entry for entry in script]
+        self._server = ThreadingHTTPServer(("127.0.0.1", port), self._handler())
+        self._server.daemon_threads = True
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self._server.server_address[1]}/v1"
+
+    def __enter__(self) -> ChatServer:
+        threading.Thread(target=self._server.serve_forever, args=(0.02,), daemon=True).start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._server.shutdown()
+        self._server.server_close()
+
+    def serve_forever(self) -> None:
+        self._server.serve_forever()
+
+    def _reply(self, request: dict[str, Any], headers: dict[str, str]) -> Reply:
+        self.requests.append(request)
+        self.headers.append(headers)
+        return self._script.pop(0) if self._script else _json(200, self._answer(request))
+
+    def _handler(self) -> type[BaseHTTPRequestHandler]:
+        server = self
+
+        class Handler(BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+
+            def do_POST(self) -> None:
+                body = self.rfile.read(int(self.headers["Content-Length"]))
+                if self.path.partition("?")[0].endswith("/chat/completions"):
+                    reply = server._reply(json.loads(body), {k.lower(): v for k, v in self.headers.items()})
+                else:
+                    reply = _error(404, f"there is no {self.path}")
+                time.sleep(reply.delay)
+                self.send_response(reply.status)
+                for name, value in reply.headers.items():
+                    self.send_header(name, value)
+                self.send_header("Content-Length", str(len(reply.body)))
+                self.end_headers()
+                self.wfile.write(reply.body)
+
+            def log_message(self, *_: object) -> None:
+                pass
+
+        return Handler
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description="Chat Completions, answered by the rule-based model.")
+    parser.add_argument("--port", type=int, default=0)
+    parser.add_argument("--script", default="", help=f"comma-separated first replies: {', '.join(NAMED)}")
+    options = parser.parse_args()
+    server = ChatServer(script=[name for name in options.script.split(",") if name], port=options.port)
+    print(server.url, flush=True)
+    server.serve_forever()
+
+
+if __name__ == "__main__":
+    main()
