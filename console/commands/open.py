@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import os
-import sys
 from typing import TYPE_CHECKING
 
-from rlgpt.console.commands.failure import Exit, Failure
+from rlgpt.store.home import home
 
 if TYPE_CHECKING:
     from rlgpt.store.folder import SessionFolder
@@ -14,20 +12,6 @@ if TYPE_CHECKING:
 
 def open_console(session: SessionFolder | None = None, *, replay: bool = False, read_only: bool = False) -> int:
     """The list of sessions, or one session live or in replay; returns when the operator leaves."""
-    if not (sys.stdin.isatty() and sys.stdout.isatty()):
-        raise Failure(
-            "the console needs a terminal; without one use `rlgpt sessions`, `rlgpt show ID` or "
-            "`rlgpt run TASK --headless`, each with --json for programs.",
-            Exit.USAGE,
-        )
-    if os.environ.get("TERM", "") in ("dumb", "unknown"):
-        raise Failure(
-            f"the terminal calls itself {os.environ['TERM']!r} and cannot show the console; set TERM, or use "
-            "`rlgpt sessions` and `rlgpt show ID`.",
-            Exit.UNAVAILABLE,
-        )
-    from rlgpt.console.app import Console
+    from rlgpt.console.app import run
 
-    console = Console(session.path if session else None, replay=replay, read_only=read_only)
-    console.run()
-    return console.return_code or Exit.OK
+    return run(home(), session.id if session else None, replay=replay, read_only=read_only)

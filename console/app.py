@@ -1,0 +1,217 @@
+"""The operator console. `run` opens it; everything heavy is imported after the first frame."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any, ClassVar
+
+from rlgpt.console import keymap
+from rlgpt.console.palette import Palette
+from rlgpt.console.preferences import Preferences
+from rlgpt.console.sanitise import clean, clean_text
+from rlgpt.console.themes import THEMES
+from textual.app import App, SystemCommand
+from textual.binding import BindingType
+from textual.content import Content
+from textual.screen import Screen
+
+
+class ConsoleApp(App[int]):
+    """`palette`, `preferences`, `user_keys`, `clock` and `home` are what screens and panes share."""
+
+    CSS_PATH = "console.tcss"
+    TITLE = "rlgpt"
+    ENABLE_COMMAND_PALETTE = True
+    COMMAND_PALETTE_BINDING = "ctrl+p"
+    BINDINGS: ClassVar[list[BindingType]] = keymap.bindings("app")
+    AUTO_FOCUS = "*"
+
+    def __init__(
+        self,
+        home: Path,
+        session: str | None = None,
+        *,
+        replay: bool = False,
+        cursor: int | None = None,
+        read_only: bool = False,
+        clock: Callable[[], float] = time.time,
+        animated: bool = True,
+    ) -> None:
+        super().__init__()
+        self.home, self.read_only, self.clock, self.animated = home, read_only, clock, animated
+        self._opened = (session, replay, cursor)
+        self.preferences = Preferences.load(home)
+        self.user_keys, self._keymap_faults = keymap.user_keys(home)
+        for theme in THEMES:
+            self.register_theme(theme)
+        self.palette = Palette({}, True, ansi=True)
+        self.set_keymap(self.user_keys)
+
+    def on_mount(self) -> None:
+        self.theme = self._first_theme()
+        self._paint(self.theme)
+        self.theme_changed_signal.subscribe(self, lambda theme: self._paint(theme.name))
+        for sentence in self._keymap_faults:
+            self.tell(sentence, "warning")
+        session, replay, cursor = self._opened
+        from rlgpt.console.screens.sessions import SessionsScreen
+
+        self.push_screen(SessionsScreen())
+        if session is not None:
+            self.open_session(session, replay=replay, cursor=cursor)
+
+    def _first_theme(self) -> str:
+        wanted = self.preferences.theme
+        if self._few_colours:
+            return "ansi-dark"
+        return wanted if wanted in self.available_themes else "rlgpt-dark"
+
+    @property
+    def _few_colours(self) -> bool:
+        return not self.is_headless and self.console.color_system in (None, "standard")
+
+    def _paint(self, name: str) -> None:
+        theme = self.get_theme(name)
+        ansi = name.startswith("ansi-") or self._few_colours
+        self.palette = Palette(self.theme_variables, bool(theme and theme.dark), ansi=ansi)
+        for screen in self.screen_stack:
+            for widget in screen.walk_children():
+                widget.refresh()
+
+    # ---- what screens ask of the app --------------------------------------------------------------
+    def open_session(self, ident: str, *, replay: bool = False, cursor: int | None = None) -> None:
+        from rlgpt.console.screens.session import SessionScreen
+        from rlgpt.store import folder
+        from rlgpt.store.errors import StoreError
+
+        try:
+            found = folder.find(ident)
+        except StoreError as error:
+            self.tell(str(error), "error")
+            return
+        self.push_screen(SessionScreen(found.path, replay=replay, cursor=cursor, read_only=self.read_only))
+
+    def tell(self, sentence: str, severity: str = "information", *, bell: bool = False) -> None:
+        """A notification of untrusted or own text, never read as markup; with a bell it also reaches a person
+        who looks elsewhere (BEL, and OSC 9 where the terminal shows it)."""
+        self.notify(clean(sentence), severity=severity, markup=False, timeout=6 if severity != "error" else 12)  # type: ignore[arg-type]
+        if bell:
+            self.bell()
+            self.write_escape(f"9;{clean(sentence)[:160]}")
+
+    def write_escape(self, body: str) -> None:
+        """An operating system command to the terminal; `body` is already clean."""
+        if self._driver is not None and not self.is_headless and "\x1b" not in body and "\x07" not in body:
+            self._driver.write(f"\x1b]{body}\x07")
+
+    def set_terminal_title(self, words: str) -> None:
+        self.write_escape(f"2;{clean(words)[:80]}")
+
+    def hints(self) -> None:
+        """Bring the footer up to date with the state."""
+        from rlgpt.console.panes.bars import Footer
+
+        for footer in self.screen.query(Footer):
+            footer.update_hints()
+
+    def get_system_commands(self, screen: Screen[Any]) -> Iterable[SystemCommand]:
+        """Every action of the keymap that is possible here, then the themes."""
+        seen: set[str] = set()
+        for active in screen.active_bindings.values():
+            name = active.binding.id
+            key = next((k for k in keymap.KEYS if k.id == name), None)
+            if key is None or not active.enabled or key.id in seen or key.id == "app.palette":
+                continue
+            seen.add(key.id)
+            run = _Run(self, active.binding.action, active.node)
+            yield SystemCommand(f"{key.help}", f"{key.id}   {keymap.written(key, self.user_keys)}", run)
+        for name in sorted(self.available_themes):
+            yield SystemCommand(f"Theme {name}", "colours of the console", _Theme(self, name))
+
+    # ---- actions --------------------------------------------------------------------------------
+    def action_help(self) -> None:
+        from rlgpt.console.screens.help import HelpScreen
+
+        self.push_screen(HelpScreen(self.screen))
+
+    def action_next_theme(self) -> None:
+        names = [t.name for t in THEMES] + ["ansi-dark", "nord", "gruvbox", "dracula", "solarized-light"]
+        place = names.index(self.theme) if self.theme in names else -1
+        self.use_theme(names[(place + 1) % len(names)])
+        self.tell(f"theme {self.theme}")
+
+    def use_theme(self, name: str) -> None:
+        self.theme = name
+        self.preferences.theme = name
+        self.preferences.save(self.home)
+
+    def action_save_screenshot(self) -> None:
+        folder = self.home / "screenshots"
+        folder.mkdir(parents=True, exist_ok=True)
+        name = time.strftime("rlgpt-%Y%m%d-%H%M%S.svg")
+        self.save_screenshot(name, str(folder))
+        self.tell(f"saved {folder / name}")
+
+    def action_yank(self) -> None:
+        focused = self.focused
+        text = focused.yank() if focused is not None and hasattr(focused, "yank") else ""
+        if not text:
+            self.tell("nothing to copy here", "warning")
+            return
+        self.copy_to_clipboard(clean_text(text))
+        lines = text.count("\n") + 1
+        self.tell(f"copied {len(text):,} characters, {lines} line{'s' if lines > 1 else ''} (OSC 52: the terminal must allow it)")
+
+    def action_back(self) -> None:
+        """Closes what lies on top of the sessions list."""
+        if len(self.screen_stack) > 2:
+            self.pop_screen()
+
+    def action_leave(self) -> None:
+        """One step back from a session; out of the console from the list."""
+        if len(self.screen_stack) > 2 and self._opened[0] is None:
+            self.pop_screen()
+        else:
+            self.exit(0)
+
+
+class _Run:
+    """An action of the table as a palette entry."""
+
+    def __init__(self, app: ConsoleApp, action: str, node: Any) -> None:
+        self._app, self._action, self._node = app, action, node
+
+    def __call__(self) -> None:
+        self._app.call_later(self._app.run_action, self._action, self._node)
+
+
+class _Theme:
+    def __init__(self, app: ConsoleApp, name: str) -> None:
+        self._app, self._name = app, name
+
+    def __call__(self) -> None:
+        self._app.use_theme(self._name)
+
+
+def safe_content(text: str) -> Content:
+    """Untrusted text for a Textual widget: cleaned, and no markup."""
+    return Content(clean(text))
+
+
+def run(
+    home: Path, session: str | None = None, replay: bool = False, cursor: int | None = None, read_only: bool = False
+) -> int:
+    """Open the console; returns the exit code. Without a usable terminal: one sentence on stderr and 2."""
+    if not (sys.stdin.isatty() and sys.stdout.isatty()):
+        print("rlgpt needs a terminal here; without one use its commands, such as `rlgpt sessions --json`.", file=sys.stderr)
+        return 2
+    if os.environ.get("TERM", "dumb") in ("dumb", "unknown", ""):
+        print("This terminal cannot draw (TERM=dumb); set TERM, or use rlgpt's commands, such as `rlgpt sessions`.", file=sys.stderr)
+        return 2
+    app = ConsoleApp(home, session, replay=replay, cursor=cursor, read_only=read_only)
+    code = app.run()
+    return int(code or 0) if app.return_code in (0, None) else int(app.return_code)

@@ -1,0 +1,224 @@
+"""A chart as lines of spans: title with legend, y gutter, braille curves, axis with marks, x labels."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+from numpy.typing import NDArray
+from rlgpt.console.charts.axes import padded, place, ticks
+from rlgpt.console.charts.braille import Canvas, columns_of
+from rlgpt.console.view.numbers import count, decimal
+from rlgpt.console.view.text import Line, Span, fit, line, spread, width_of
+
+Floats = NDArray[np.float64]
+GUTTER = 6
+"""Cells left of the canvas: a label of five and the axis."""
+
+
+@dataclass(frozen=True)
+class Curve:
+    name: str
+    x: Floats
+    """Ascending."""
+    y: Floats
+    style: str
+    points: bool = False
+    """Single measurements instead of a joined line."""
+    low: Floats | None = None
+    high: Floats | None = None
+    """Interval around each point."""
+    note: str = ""
+    """Behind the last value in the legend (`n=50`)."""
+    segments: tuple[int, ...] = ()
+    """Indices at which the line breaks (a new training run starts there)."""
+
+
+@dataclass(frozen=True)
+class Mark:
+    x: float
+    glyph: str
+    style: str
+
+
+@dataclass(frozen=True)
+class Plot:
+    title: str
+    curves: Sequence[Curve] = field(default_factory=tuple)
+    marks: Sequence[Mark] = field(default_factory=tuple)
+    x_range: tuple[float, float] | None = None
+    y_range: tuple[float, float] | None = None
+    log: bool = False
+    crosshair: float | None = None
+    """x at which values are read off; None reads the last."""
+    empty: str = "no points yet"
+    note: str = ""
+
+
+def draw(plot: Plot, width: int, height: int) -> list[Line]:
+    """`height` lines of `width` cells. With fewer than 4 lines or 16 cells only the title fits."""
+    if height < 4 or width < 16:
+        return [fit(_title(plot, width), width)][:height]
+    if plot.log:
+        plot = replace(plot, curves=[_logarithmic(c) for c in plot.curves], y_range=None)
+    baseline = height >= 7
+    canvas_width, canvas_height = width - GUTTER, height - (3 if baseline else 2)
+    x0, x1 = plot.x_range or _extent([c.x for c in plot.curves]) or (0.0, 1.0)
+    if x1 <= x0:
+        x1 = x0 + 1.0
+    visible = _extent([_within(c, x0, x1) for c in plot.curves])
+    out = [_title(plot, width)]
+    if visible is None:
+        return out + _nothing(plot, width, height - 1)
+    y0, y1 = plot.y_range or padded(*visible)
+    bounds = (x0, x1, y0, y1)
+    canvas = Canvas(canvas_width, canvas_height)
+    for layer, curve in enumerate(plot.curves):
+        _rasterise(canvas, curve, layer, bounds)
+    labels = _row_labels(y0, y1, canvas_height, plot.log)
+    cross = None
+    if plot.crosshair is not None and x0 <= plot.crosshair <= x1:
+        cross = place([plot.crosshair], x0, x1, canvas_width)[0]
+    for index, runs in enumerate(canvas.rows()):
+        label = labels.get(index, "")
+        edge = "┤" if label else "│"
+        spans = [Span(f"{label:>{GUTTER - 1}}", "dim"), Span(edge, "axis")]
+        spans += [Span(text, plot.curves[layer].style if layer >= 0 else "") for text, layer in runs]
+        out.append(_crossed(spans, cross) if cross is not None else tuple(spans))
+    if baseline:
+        out.append(_axis(plot, x0, x1, canvas_width))
+    out.append(_x_labels(x0, x1, width))
+    return out
+
+
+def value_at(curve: Curve, x: float | None) -> float | None:
+    """The curve's newest finite value at or before `x` (its last when None)."""
+    end = len(curve.x) if x is None else int(np.searchsorted(curve.x, x, side="right"))
+    tail = curve.y[:end]
+    good = np.flatnonzero(np.isfinite(tail[-4096:]))
+    return float(tail[-4096:][good[-1]]) if len(good) else None
+
+
+def _title(plot: Plot, width: int) -> Line:
+    legend: list[Span] = []
+    for curve in plot.curves:
+        value = value_at(curve, plot.crosshair)
+        if value is None:
+            continue
+        shown = decimal(10**value if plot.log and curve.style.endswith("log") else value)
+        glyph = "•" if curve.points else "─"
+        note = f" {curve.note}" if curve.note else ""
+        legend += [Span(f" {glyph}", curve.style), Span(f"{curve.name} " if curve.name else "", "dim"), Span(shown, "bold"), Span(note, "dim")]
+    title = [Span(plot.title, "title")]
+    if plot.log:
+        title.append(Span(" log", "dim"))
+    if plot.crosshair is not None:
+        title.append(Span(f" @{count(plot.crosshair)}", "accent"))
+    if plot.note:
+        title.append(Span(f" {plot.note}", "dim"))
+    while legend and width_of(title) + width_of(legend) + 1 > width and len(legend) > 4:
+        legend = legend[:-4]
+    return spread(title, legend, width)
+
+
+def _nothing(plot: Plot, width: int, height: int) -> list[Line]:
+    lines = [line("") for _ in range(height)]
+    lines[max(0, height // 2 - 1)] = line((plot.empty.center(width)[:width], "dim"))
+    return lines
+
+
+def _rasterise(canvas: Canvas, curve: Curve, layer: int, bounds: tuple[float, float, float, float]) -> None:
+    x0, x1, y0, y1 = bounds
+    wide, tall = canvas.width, canvas.height
+    if not curve.points:
+        cuts = [0, *curve.segments, len(curve.x)]
+        for start, stop in zip(cuts[:-1], cuts[1:], strict=True):
+            if stop > start:
+                canvas.curve(columns_of(curve.x[start:stop], curve.y[start:stop], bounds, wide, tall), layer)
+        return
+    inside = np.isfinite(curve.y) & (curve.x >= x0) & (curve.x <= x1)
+    column = np.rint((curve.x - x0) / (x1 - x0) * (2 * wide - 2)).astype(np.int64)
+    scale = (4 * tall - 1) / max(y1 - y0, 1e-12)
+    if curve.low is not None and curve.high is not None:
+        for index in np.flatnonzero(inside)[-400:]:
+            low, high = np.clip((np.array([curve.low[index], curve.high[index]]) - y0) * scale, 0, 4 * tall - 1)
+            canvas.whisker(int(column[index]), float(low), float(high), layer)
+    canvas.points(column[inside], np.clip((curve.y[inside] - y0) * scale, 0, 4 * tall - 1), layer)
+
+
+def _row_labels(y0: float, y1: float, height: int, log: bool) -> dict[int, str]:
+    values = ticks(y0, y1, max(2, height // 3))
+    rows = place(values, y0, y1, height)
+    return {
+        height - 1 - row: decimal(10**value if log else value)[: GUTTER - 1]
+        for row, value in zip(rows, values, strict=True)
+    }
+
+
+def _axis(plot: Plot, x0: float, x1: float, width: int) -> Line:
+    cells: list[Span] = [Span("─", "axis")] * width
+    for mark in plot.marks:
+        if x0 <= mark.x <= x1:
+            cells[place([mark.x], x0, x1, width)[0]] = Span(mark.glyph, mark.style)
+    merged: list[Span] = [Span(" " * (GUTTER - 1)), Span("└", "axis")]
+    for cell in cells:
+        if merged[-1].style == cell.style:
+            merged[-1] = Span(merged[-1].text + cell.text, cell.style)
+        else:
+            merged.append(cell)
+    return tuple(merged)
+
+
+def _x_labels(x0: float, x1: float, width: int) -> Line:
+    cells = [" "] * width
+    room = width - GUTTER
+    values = ticks(x0, x1, max(2, room // 14))
+    for value, column in zip(values, place(values, x0, x1, room), strict=True):
+        label = count(value)
+        start = min(max(GUTTER + column - len(label) // 2, 0), width - len(label))
+        if all(c == " " for c in cells[max(start - 1, 0) : start + len(label) + 1]):
+            cells[start : start + len(label)] = label
+    unit = "env steps"
+    if all(c == " " for c in cells[-len(unit) - 1 :]):
+        cells[-len(unit) :] = unit
+    return line(("".join(cells), "dim"))
+
+
+def _crossed(spans: Sequence[Span], column: int) -> Line:
+    """The crosshair's cell of a row, drawn where no dot is."""
+    out: list[Span] = []
+    position = -GUTTER
+    for span in spans:
+        size = len(span.text)
+        if position <= column < position + size and span.text[column - position] == " ":
+            at = column - position
+            out += [Span(span.text[:at], span.style), Span("┊", "accent"), Span(span.text[at + 1 :], span.style)]
+        else:
+            out.append(span)
+        position += size
+    return tuple(s for s in out if s.text)
+
+
+def _within(curve: Curve, x0: float, x1: float) -> Floats:
+    first, last = np.searchsorted(curve.x, [x0, x1])
+    return curve.y[max(int(first) - 1, 0) : int(last) + 1]
+
+
+def _logarithmic(curve: Curve) -> Curve:
+    with np.errstate(divide="ignore", invalid="ignore"):
+        y = np.where(curve.y > 0, np.log10(curve.y), np.nan)
+    return replace(curve, y=y, low=None, high=None, style=curve.style + " log")
+
+
+def _extent(arrays: Sequence[Floats]) -> tuple[float, float] | None:
+    lows, highs = [], []
+    for values in arrays:
+        good = values[np.isfinite(values)]
+        if len(good):
+            lows.append(float(good.min()))
+            highs.append(float(good.max()))
+    if not lows or not math.isfinite(min(lows)):
+        return None
+    return (min(lows), max(highs))

@@ -1,0 +1,241 @@
+"""A session as the console follows it: read in one background thread, handed over as moments.
+
+The store is read and folded here and nowhere else in the console. Live is the moment at the end; a cursor gives
+the same object for an earlier row. Everything but `Details` is called from the feed's own thread.
+"""
+
+from __future__ import annotations
+
+import bisect
+import time
+from collections.abc import Callable, Mapping
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from rlgpt.console.view.metrics import SCALARS, MetricTable
+from rlgpt.console.view.moment import Moment, Worker
+from rlgpt.console.view.timeline import TimeMap
+from rlgpt.console.view.words import bound
+from rlgpt.store import progress
+from rlgpt.store.errors import StoreError
+from rlgpt.store.history import History, fold
+from rlgpt.store.lease import owner
+from rlgpt.store.query import Change
+from rlgpt.store.reader import Reader
+from rlgpt.store.timeline import Timeline
+
+CHUNK = 1_000
+"""Rows read at a time: short enough that the screen answers between two."""
+MAPPINGS = ("seq", "option_usage", "end_reasons", "rewards", "milestones")
+
+
+class Feed:
+    """One session. `open` first; then `poll` now and then, and `moment` for what to draw."""
+
+    def __init__(self, folder: Path, clock: Callable[[], float] = time.time) -> None:
+        self.folder = folder
+        self.times = TimeMap()
+        self.metrics = MetricTable()
+        self._clock = clock
+        self._logs: list[dict[str, Any]] = []
+        self._calls: list[dict[str, Any]] = []
+        self._frames: list[tuple[int, str, int, int, int]] = []
+        self._inbox: list[dict[str, Any]] = []
+        self._head = History()
+        self._version = -1
+        self._worker = Worker()
+        self._watch = _Watch()
+        self._mappings_from: int | None = None
+        self.usage: Mapping[str, Any] = {}
+        self.sizes: Mapping[str, Any] = {}
+
+    # ---- reading --------------------------------------------------------------------------------
+    def open(self) -> None:
+        """Reads the whole session. Raises StoreError with a sentence."""
+        self._reader = Reader(self.folder)
+        self.details = Details(self.folder)
+        self._timeline = Timeline(self._read)
+        self._version = self._reader.data_version()
+        self._head = self._timeline.at()
+        self._first_rows()
+        self._look()
+
+    @property
+    def notice(self) -> str:
+        return self._reader.notice
+
+    def _read(self, after: int, upto: int | None, limit: int | None) -> list[Change]:
+        rows = self._reader.folded_since(after, limit)
+        for _, row in rows:
+            self.times.add(row["seq"], row["active"])
+        return rows if upto is None else [r for r in rows if r[1]["seq"] <= upto]
+
+    def _first_rows(self) -> None:
+        seq, reader = self._head.seq, self._reader
+        found = reader.rows("metric", columns=SCALARS, upto_seq=seq)
+        self.metrics.extend_scalars([[row.get(name) for name in SCALARS] for row in found])
+        self._mappings_from = 0 if found else None
+        self._logs = reader.rows("log", upto_seq=seq)
+        self._calls = reader.rows("llm_call", upto_seq=seq)
+        columns = ("seq", "source", "owner", "episode", "step")
+        self._frames = [tuple(r[c] for c in columns) for r in reader.rows("frame", columns=columns, upto_seq=seq)]  # type: ignore[misc]
+        self._inbox = reader.commands()
+
+    def read_mappings(self) -> bool:
+        """Reads the mappings of some metric rows that were left for later; False when none are left."""
+        if self._mappings_from is None:
+            return False
+        start = self._mappings_from
+        seq = self.metrics.column("seq")
+        if start >= len(seq):
+            self._mappings_from = None
+            return False
+        rows = self._metric_mappings(int(seq[start]), int(seq[min(start + CHUNK, len(seq)) - 1]))
+        self.metrics.fill_mappings(start, rows)
+        self._mappings_from = start + len(rows)
+        return True
+
+    def _metric_mappings(self, first: int, last: int) -> list[dict[str, Any]]:
+        rows = self._reader.changes_since(first - 1, CHUNK, without=self._all_but_metric)
+        return [row for _, row in rows if row["seq"] <= last]
+
+    @property
+    def _all_but_metric(self) -> frozenset[str]:
+        from rlgpt.console.view.tables import SEQUENCED
+
+        return SEQUENCED - {"metric"}
+
+    def poll(self) -> bool:
+        """Reads what was committed since; whether there is anything new to draw."""
+        version = self._reader.data_version()
+        changed = version != self._version
+        if changed:
+            self._version = version
+            self._inbox = self._reader.commands()
+            while rows := self._reader.changes_since(self._head.seq, CHUNK):
+                self._take(rows)
+                if len(rows) < CHUNK:
+                    break
+        return self._look() or changed
+
+    def _take(self, rows: list[Change]) -> None:
+        metrics = []
+        for table, row in rows:
+            fold(self._head, table, row)
+            self.times.add(row["seq"], row["active"])
+            if table == "metric":
+                metrics.append(row)
+            elif table == "log":
+                self._logs.append(row)
+            elif table == "llm_call":
+                self._calls.append(row)
+            elif table == "frame":
+                self._frames.append((row["seq"], row["source"], row["owner"], row["episode"], row["step"]))
+        if metrics:
+            while self._mappings_from is not None and self.read_mappings():
+                pass
+            self.metrics.extend(metrics)
+
+    def _look(self) -> bool:
+        """What is known of the worker from outside; whether that changed."""
+        before = self._worker
+        lock = owner(self.folder)
+        beat = progress.read(self.folder)
+        silent = self._watch.silent(beat, self._clock())
+        settings = self._head.session.get("settings", {})
+        allowed = bound(str(self._head.phase.get("name", "")), settings)
+        late = silent is not None and self._head.status == "running" and silent > allowed
+        self._worker = Worker(
+            alive=lock is not None,
+            overdue=(silent or 0.0) - allowed if late else 0.0,
+            beat=float(beat["at"]) if beat else None,  # type: ignore[arg-type]
+            env_steps=int(beat.get("env_steps", 0)),  # type: ignore[call-overload]
+            what=str(beat.get("what", "")),
+            pid=lock.pid if lock else 0,
+            host=lock.host if lock else "",
+            usage=self.usage,
+            sizes=self.sizes,
+        )
+        return before != self._worker
+
+    # ---- moments --------------------------------------------------------------------------------
+    @property
+    def end_seq(self) -> int:
+        return self._head.seq
+
+    def moment(self, seq: int | None = None) -> Moment:
+        """The session up to row `seq`; None or the end is live."""
+        live = seq is None or seq >= self._head.seq
+        history = self._head.copy() if live else self._timeline.at(seq)
+        if not live and history.seq != seq:
+            history.seq = int(seq or 0)
+        upto = history.seq
+        return Moment(
+            history,
+            live,
+            self._clock() if live and history.status != "ended" else history.at,
+            self.metrics,
+            self._logs[: _upto(self._logs, upto)],
+            self._calls[: _upto(self._calls, upto)],
+            self._frames[: bisect.bisect_right(self._frames, upto, key=lambda f: f[0])],
+            [c for c in self._inbox if c["id"] not in self._head.commands] if live else (),
+            self._worker,
+            self.details.text,
+            self.details.frame,
+            self._head.seq,
+        )
+
+    def head(self) -> History:
+        """All there is, for the marks of the timeline."""
+        return self._head.copy()
+
+    def close(self) -> None:
+        if hasattr(self, "_reader"):
+            self._reader.close()
+            self.details.close()
+
+
+def _upto(rows: list[dict[str, Any]], seq: int) -> int:
+    return bisect.bisect_right(rows, seq, key=lambda row: row["seq"])
+
+
+class Details:
+    """Single rows on demand, on their own connection: a stored text, the bytes of a frame. Any thread."""
+
+    def __init__(self, folder: Path) -> None:
+        self._reader = Reader(folder)
+        self.text = lru_cache(maxsize=256)(self._text)
+        self.frame = lru_cache(maxsize=64)(self._frame)
+
+    def _text(self, name: str) -> str | None:
+        try:
+            return self._reader.text(name)
+        except StoreError as error:
+            return f"({error})"
+
+    def _frame(self, seq: int) -> dict[str, Any] | None:
+        found = self._reader.rows("frame", {"seq": seq})
+        return found[0] if found else None
+
+    def close(self) -> None:
+        self._reader.close()
+
+
+class _Watch:
+    """Seconds since progress last moved, by this process' monotonic clock once it was seen to move."""
+
+    def __init__(self) -> None:
+        self._last: Mapping[str, object] = {}
+        self._since = 0.0
+
+    def silent(self, beat: Mapping[str, object], now: float) -> float | None:
+        if not beat:
+            return None
+        tick = time.monotonic()
+        if beat != self._last:
+            first = not self._last
+            self._last = dict(beat)
+            age = max(now - float(beat["at"]), 0.0) if first else 0.0  # type: ignore[arg-type]
+            self._since = tick - age
+        return tick - self._since

@@ -1,0 +1,99 @@
+"""One-line bars: the session's status above the panes, the timeline and the footer of keys below."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rlgpt.console import keymap
+from rlgpt.console.palette import Palette
+from rlgpt.console.view.text import Line, Span, width_of
+from textual import events
+from textual.message import Message
+from textual.strip import Strip
+from textual.widget import Widget
+
+
+class Bar(Widget):
+    """Some lines, painted as they are."""
+
+    def __init__(self, *, id: str) -> None:
+        super().__init__(id=id)
+        self._lines: list[Line] = []
+
+    def set_lines(self, lines: Sequence[Line]) -> None:
+        if list(lines) != self._lines:
+            self._lines = list(lines)
+            self.refresh()
+
+    def render_line(self, y: int) -> Strip:
+        if y >= len(self._lines):
+            return Strip.blank(self.size.width, self.rich_style)
+        palette: Palette = self.app.palette  # type: ignore[attr-defined]
+        return Strip(palette.segments(self._lines[y])).adjust_cell_length(self.size.width).apply_style(self.rich_style)
+
+
+class TimelineBar(Bar):
+    """Click to seek."""
+
+    class Sought(Message):
+        def __init__(self, share: float) -> None:
+            super().__init__()
+            self.share = share
+
+    def on_mouse_down(self, event: events.MouseDown) -> None:
+        self.capture_mouse()
+        self._seek(event.x)
+
+    def on_mouse_move(self, event: events.MouseMove) -> None:
+        if self.app.mouse_captured is self:
+            self._seek(event.x)
+
+    def on_mouse_up(self, event: events.MouseUp) -> None:
+        self.release_mouse()
+
+    def _seek(self, x: int) -> None:
+        self.post_message(self.Sought(min(max(x / max(self.size.width - 1, 1), 0.0), 1.0)))
+
+
+class Footer(Bar):
+    """The keys that do something here and now, in the table's order, as many as fit."""
+
+    def __init__(self) -> None:
+        super().__init__(id="footer")
+        self._spots: list[tuple[int, int, str]] = []
+
+    def update_hints(self) -> None:
+        screen = self.screen
+        active = {b.binding.id: b for b in screen.active_bindings.values() if b.enabled and b.binding.id}
+        hints = sorted((k for k in keymap.KEYS if k.hint and k.id in active), key=lambda k: k.hint)
+        tail = [k for k in hints if k.hint >= 80]
+        own = [k for k in hints if k.hint < 80]
+        overrides = self.app.user_keys  # type: ignore[attr-defined]
+        width = self.size.width
+        reserved = sum(width_of(_hint(k, overrides)) for k in tail)
+        spans: list[Span] = []
+        self._spots = []
+        for key in [*own, *tail]:
+            part = _hint(key, overrides)
+            size = width_of(part)
+            room = width - (reserved if key not in tail else 0)
+            if width_of(spans) + size > room:
+                continue
+            start = width_of(spans)
+            self._spots.append((start, start + size, key.id))
+            spans += part
+        self.set_lines([tuple(spans)])
+
+    def on_click(self, event: events.Click) -> None:
+        for start, stop, name in self._spots:
+            if start <= event.x < stop:
+                found = next((b for b in self.screen.active_bindings.values() if b.binding.id == name), None)
+                if found:
+                    self.app.call_later(self.app.run_action, found.binding.action, found.node)
+
+    def on_resize(self, event: events.Resize) -> None:
+        self.update_hints()
+
+
+def _hint(key: keymap.Key, overrides: dict[str, str]) -> list[Span]:
+    return [Span(" " + keymap.written(key, overrides), "key"), Span(f" {key.label} ", "dim")]

@@ -1,0 +1,109 @@
+"""The code pane: versions of coded actions with their diff; lexed and compared off the UI loop, then cached."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from rlgpt.console.keymap import bindings
+from rlgpt.console.panes.lines import Lines
+from rlgpt.console.panes.session_panes import ListPane
+from rlgpt.console.view import code
+from rlgpt.console.view.code import Choice
+from rlgpt.console.view.moment import Moment
+from rlgpt.console.view.text import Entry, Line, line
+from rlgpt.store.history import Attempt
+from textual.binding import BindingType
+
+
+class CodePane(ListPane):
+    BINDINGS: ClassVar[list[BindingType]] = bindings("code")
+    cursor_shown = False
+
+    def __init__(self, name: str) -> None:
+        super().__init__(name)
+        self.choice = Choice()
+        self._bodies: dict[tuple[object, ...], list[Line]] = {}
+        self._making: set[tuple[object, ...]] = set()
+
+    def redraw(self) -> None:
+        m = self.moment
+        if m is None:
+            return
+        shown, before = code.chosen(m.history, self.choice)
+        if shown is None:
+            self.set_entries(code.empty(m))
+            self.note("")
+            return
+        head = code.tabs(m.history, shown, self.width) + code.facts(shown, before, self.width)
+        head = head[: max(self.scrollable_content_region.height - 3, 1)]
+        body = self._body(m, shown, before)
+        self.set_entries([Entry("body", tuple(body), selectable=False)], head)
+        self.note("follows the newest" if self.choice.version is None and self.choice.sub_action is None else "w: newest")
+
+    def _body(self, m: Moment, shown: Attempt, before: Attempt | None) -> list[Line]:
+        wide = self.width >= code.SPLIT_FROM
+        key = (shown.sub_action, shown.version, before and before.version, wide and self.width, bool(shown.trial), bool(shown.verdict))
+        if key in self._bodies:
+            return self._bodies[key]
+        if key not in self._making:
+            self._making.add(key)
+            self.run_worker(lambda: self._make(key, m, shown, before, self.width), thread=True, exit_on_error=False)
+        return [line(("reading…", "dim"))]
+
+    def _make(self, key: tuple[object, ...], m: Moment, shown: Attempt, before: Attempt | None, width: int) -> None:
+        source = m.text(shown.source_hash) or ""
+        old = m.text(before.source_hash) if before else None
+        lines = code.source_lines(source, old, shown, width)
+        self.app.call_from_thread(self._made, key, lines)
+
+    def _made(self, key: tuple[object, ...], lines: list[Line]) -> None:
+        self._making.discard(key)
+        if len(self._bodies) > 64:
+            self._bodies.clear()
+        self._bodies[key] = lines
+        self.redraw()
+
+    # ---- keys -----------------------------------------------------------------------------------
+    @property
+    def shown(self) -> Attempt | None:
+        return code.chosen(self.moment.history, self.choice)[0] if self.moment else None
+
+    def action_version(self, by: int) -> None:
+        shown = self.shown
+        if shown is None or self.moment is None:
+            return
+        mine = [a.version for a in self.moment.history.attempts if a.sub_action == shown.sub_action]
+        place = min(max(mine.index(shown.version) + by, 0), len(mine) - 1)
+        self._choose(Choice(shown.sub_action, mine[place]))
+
+    def action_sub_action(self, by: int) -> None:
+        shown = self.shown
+        if shown is None or self.moment is None:
+            return
+        names = list(dict.fromkeys(a.sub_action for a in self.moment.history.attempts))
+        self._choose(Choice(names[(names.index(shown.sub_action) + by) % len(names)]))
+
+    def action_against(self) -> None:
+        """The version before, then the first one, then none."""
+        now = self.choice.against
+        self._choose(Choice(self.choice.sub_action, self.choice.version, 1 if now is None else 0 if now == 1 else None))
+
+    def action_newest(self) -> None:
+        self._choose(Choice())
+
+    def follow_item(self, name: str, version: int | None = None) -> None:
+        """Show a sub-action's code, if it has any."""
+        if self.moment and self.moment.history.attempts_of(name):
+            self._choose(Choice(name, version))
+
+    def _choose(self, choice: Choice) -> None:
+        self.choice = choice
+        self.scroll_home(animate=False)
+        self.redraw()
+
+    def yank(self) -> str:
+        shown = self.shown
+        return (self.moment.text(shown.source_hash) or "") if shown and self.moment else ""
+
+    def on_lines_chosen(self, message: Lines.Chosen) -> None:
+        """Nothing folds here."""

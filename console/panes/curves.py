@@ -1,0 +1,143 @@
+"""The curves pane: a grid of charts, or one alone, with smoothing, log scale, window and crosshair."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import ClassVar
+
+from rlgpt.console.charts.plot import draw
+from rlgpt.console.keymap import bindings
+from rlgpt.console.palette import Palette
+from rlgpt.console.panes.pane import Pane
+from rlgpt.console.view.curves import CHARTS, SMOOTHING, WINDOWS, Charts, Options, grid
+from rlgpt.console.view.text import Line, Span, pad
+from textual import events
+from textual.binding import BindingType
+from textual.strip import Strip
+
+
+class CurvesPane(Pane, can_focus=True):
+    BINDINGS: ClassVar[list[BindingType]] = bindings("curves")
+
+    def __init__(self, name: str) -> None:
+        super().__init__(id=name, classes="pane")
+        self.options = Options()
+        self.selected = 0
+        self.alone = False
+        self._first = 0
+        self._lines: list[Line] = []
+
+    def redraw(self) -> None:
+        width, height = self.size
+        if self.moment is None or width < 8 or height < 2:
+            return
+        charts = Charts(self.moment, self.options)
+        if self.alone:
+            self._lines = draw(charts.plot(CHARTS[self.selected]), width, height)
+            self.note(self._words(f"{self.selected + 1} of {len(CHARTS)}"))
+        else:
+            self._lines = self._grid(charts, width, height)
+        self.refresh()
+
+    def _grid(self, charts: Charts, width: int, height: int) -> list[Line]:
+        columns, rows = grid(width, height, len(CHARTS))
+        page = columns * rows
+        if not self._first <= self.selected < self._first + page:
+            self._first = self.selected // page * page
+        last = min(self._first + page, len(CHARTS))
+        self.note(self._words(f"{self._first + 1}–{last} of {len(CHARTS)}"))
+        wide = (width - columns + 1) // columns
+        tall = height // rows
+        out: list[Line] = []
+        for row in range(rows):
+            high = tall if row < rows - 1 else height - tall * (rows - 1)
+            cells: list[list[Line]] = []
+            for column in range(columns):
+                index = self._first + row * columns + column
+                if index >= len(CHARTS):
+                    break
+                lines = draw(charts.plot(CHARTS[index]), wide, high)
+                if index == self.selected and self.has_focus:
+                    lines[0] = tuple(Span(s.text, "selected" if s.style == "title" else s.style) for s in lines[0])
+                cells.append(lines)
+            for y in range(high):
+                spans: list[Span] = []
+                for column, lines in enumerate(cells):
+                    if column:
+                        spans.append(Span(" "))
+                    spans += pad(lines[y], wide) if y < len(lines) else (Span(" " * wide),)
+                out.append(tuple(spans))
+        return out
+
+    def _words(self, which: str) -> str:
+        o = self.options
+        window = next(name for name, size in WINDOWS if size == o.window)
+        parts = [f"charts {which}", f"smoothing {o.smoothing:g}" if o.smoothing else "raw"]
+        parts += [window] if o.window else []
+        parts += ["log"] if o.log else []
+        parts += ["crosshair ←→"] if o.crosshair is not None else []
+        return " · ".join(parts)
+
+    def render_line(self, y: int) -> Strip:
+        if y >= len(self._lines):
+            return Strip.blank(self.size.width, self.rich_style)
+        palette: Palette = self.app.palette  # type: ignore[attr-defined]
+        return Strip(palette.segments(self._lines[y])).adjust_cell_length(self.size.width).apply_style(self.rich_style)
+
+    def on_resize(self, event: events.Resize) -> None:
+        self.redraw()
+
+    def watch_has_focus(self, value: bool) -> None:
+        super().watch_has_focus(value)
+        self.redraw()
+
+    # ---- keys -----------------------------------------------------------------------------------
+    def _set(self, options: Options) -> None:
+        self.options = options
+        self.redraw()
+
+    def action_chart(self, by: int) -> None:
+        if self.options.crosshair is not None:
+            step = by / max(self.size.width * (2 if self.alone else 1), 1)
+            self._set(replace(self.options, crosshair=min(max(self.options.crosshair + step, 0.0), 1.0)))
+            return
+        self.selected = (self.selected + by) % len(CHARTS)
+        self.redraw()
+
+    def action_charts(self, by: int) -> None:
+        columns, _ = grid(*self.size, len(CHARTS))
+        self.selected = min(max(self.selected + by * (1 if self.alone else columns), 0), len(CHARTS) - 1)
+        self.redraw()
+
+    def action_expand(self) -> None:
+        self.alone = not self.alone
+        self.redraw()
+
+    def action_smooth(self) -> None:
+        place = SMOOTHING.index(self.options.smoothing)
+        self._set(replace(self.options, smoothing=SMOOTHING[(place + 1) % len(SMOOTHING)]))
+
+    def action_log(self) -> None:
+        self._set(replace(self.options, log=not self.options.log))
+
+    def action_window(self) -> None:
+        sizes = [size for _, size in WINDOWS]
+        self._set(replace(self.options, window=sizes[(sizes.index(self.options.window) + 1) % len(sizes)]))
+
+    def action_crosshair(self) -> None:
+        self._set(replace(self.options, crosshair=None if self.options.crosshair is not None else 0.5))
+
+    def on_mouse_scroll_down(self, event: events.MouseScrollDown) -> None:
+        self.action_charts(1)
+
+    def on_mouse_scroll_up(self, event: events.MouseScrollUp) -> None:
+        self.action_charts(-1)
+
+    def yank(self) -> str:
+        """The selected chart's points as tab-separated text."""
+        if self.moment is None:
+            return ""
+        plot = Charts(self.moment, replace(self.options, smoothing=0.0)).plot(CHARTS[self.selected])
+        rows = [f"{plot.title}\tenv_steps\tvalue"]
+        rows += [f"{c.name}\t{x:.0f}\t{y:.6g}" for c in plot.curves for x, y in zip(c.x, c.y, strict=True)]
+        return "\n".join(rows)

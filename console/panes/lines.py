@@ -1,0 +1,221 @@
+"""The list that most panes are: entries of lines with a cursor, a filter, a fixed head and its own scrolling."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterable, Sequence
+from typing import Any, ClassVar
+
+from rlgpt.console.keymap import bindings
+from rlgpt.console.palette import Palette
+from rlgpt.console.view.text import Entry, Line
+from textual import events
+from textual.binding import BindingType
+from textual.geometry import Region, Size
+from textual.message import Message
+from textual.scroll_view import ScrollView
+from textual.strip import Strip
+
+
+class Lines(ScrollView, can_focus=True):
+    """Draws prebuilt entries; a redraw touches only the visible lines."""
+
+    BINDINGS: ClassVar[list[BindingType]] = bindings("list")
+    follow = False
+    """Whether the cursor stays at the end while it is there (logs)."""
+    cursor_shown = True
+
+    class Chosen(Message):
+        """Enter or a double click on an entry."""
+
+        def __init__(self, pane: Lines, entry: Entry) -> None:
+            super().__init__()
+            self.pane, self.entry = pane, entry
+
+    class Moved(Message):
+        """The cursor stands on another entry."""
+
+        def __init__(self, pane: Lines, entry: Entry | None) -> None:
+            super().__init__()
+            self.pane, self.entry = pane, entry
+
+        def can_replace(self, message: Message) -> bool:
+            return isinstance(message, Lines.Moved) and message.pane is self.pane
+
+    def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:
+        super().__init__(id=id, classes=classes)
+        self.entries: list[Entry] = []
+        """After the filter."""
+        self.filter = ""
+        self.head: list[Line] = []
+        self._all: list[Entry] = []
+        self._starts: list[int] = []
+        self._lines: list[tuple[int, Line]] = []
+        self._cursor_key = ""
+        self._cursor = -1
+
+    # ---- content --------------------------------------------------------------------------------
+    def set_entries(self, entries: Iterable[Entry], head: Sequence[Line] = ()) -> None:
+        """Replace everything; the cursor stays on its key, or at the end when it followed the end."""
+        at_end = self.follow and self._cursor >= self._last_selectable()
+        self._all, self.head = list(entries), list(head)
+        self._apply(at_end)
+
+    def set_filter(self, text: str) -> None:
+        self.filter = text
+        self._apply(False)
+
+    @property
+    def current(self) -> Entry | None:
+        return self.entries[self._cursor] if 0 <= self._cursor < len(self.entries) else None
+
+    @property
+    def hidden_by_filter(self) -> int:
+        return len(self._all) - len(self.entries)
+
+    def _apply(self, at_end: bool) -> None:
+        wanted = self.filter.casefold().split()
+        self.entries = [
+            e for e in self._all if not wanted or (e.selectable and all(w in e.search.casefold() for w in wanted))
+        ]
+        self._starts, self._lines = [], []
+        for index, entry in enumerate(self.entries):
+            self._starts.append(len(self._lines))
+            self._lines += [(index, line) for line in entry.lines]
+        place = next((i for i, e in enumerate(self.entries) if e.key == self._cursor_key), -1)
+        if at_end or (self.follow and not self._cursor_key):
+            place = self._last_selectable()
+        elif place < 0:
+            place = self._nearest(max(self._cursor, 0))
+        self._cursor = place
+        self._cursor_key = self.entries[place].key if 0 <= place < len(self.entries) else self._cursor_key
+        self.virtual_size = Size(self.scrollable_content_region.width, len(self._lines) + len(self.head))
+        if at_end or (self.follow and place == self._last_selectable()):
+            self.scroll_end(animate=False)
+        self.refresh()
+
+    def _last_selectable(self) -> int:
+        return next((i for i in range(len(self.entries) - 1, -1, -1) if self.entries[i].selectable), -1)
+
+    def _nearest(self, start: int) -> int:
+        forward = next((i for i in range(start, len(self.entries)) if self.entries[i].selectable), -1)
+        return forward if forward >= 0 else self._last_selectable()
+
+    # ---- the cursor -----------------------------------------------------------------------------
+    def move_to(self, index: int) -> None:
+        if not 0 <= index < len(self.entries) or not self.entries[index].selectable:
+            return
+        self._cursor, self._cursor_key = index, self.entries[index].key
+        self._show_cursor()
+        self.refresh()
+        self.post_message(self.Moved(self, self.current))
+
+    def select(self, key: str) -> None:
+        """Put the cursor on the entry with this key, if it is there."""
+        for index, entry in enumerate(self.entries):
+            if entry.key == key:
+                self.move_to(index)
+                return
+
+    def _step(self, by: int) -> None:
+        index = self._cursor
+        while 0 <= index + by < len(self.entries):
+            index += by
+            if self.entries[index].selectable:
+                self.move_to(index)
+                return
+        self.scroll_relative(y=by, animate=False)
+
+    def _show_cursor(self) -> None:
+        if self._cursor < 0:
+            return
+        top = self._starts[self._cursor] if self._cursor else 0
+        height = len(self.entries[self._cursor].lines)
+        region = Region(0, top, 1, min(height, max(self._room, 1)) + len(self.head))
+        self.scroll_to_region(region, animate=False, force=True)
+
+    @property
+    def _room(self) -> int:
+        return self.scrollable_content_region.height - len(self.head)
+
+    def action_cursor_down(self) -> None:
+        self._step(1)
+
+    def action_cursor_up(self) -> None:
+        self._step(-1)
+
+    def action_page(self, pages: int) -> None:
+        line = int(self.scroll_y) + pages * max(self._room - 1, 1)
+        start = self._starts[self._cursor] if self._cursor >= 0 else 0
+        target = min(max(start + pages * max(self._room - 1, 1), 0), max(len(self._lines) - 1, 0))
+        if not any(entry.selectable for entry in self.entries):
+            self.scroll_to(y=line, animate=False)
+        elif self._lines:
+            found = self._lines[target][0]
+            self.move_to(self._nearest(found) if pages > 0 else found if self.entries[found].selectable else self._nearest(0))
+
+    def action_edge(self, end: bool) -> None:
+        if any(entry.selectable for entry in self.entries):
+            self.move_to(self._last_selectable() if end else self._nearest(0))
+        if end:
+            self.scroll_end(animate=False)
+        else:
+            self.scroll_home(animate=False)
+
+    def action_choose(self) -> None:
+        if self.current:
+            self.post_message(self.Chosen(self, self.current))
+
+    def on_click(self, event: events.Click) -> None:
+        index = self._entry_at(event.y)
+        if index is not None and self.entries[index].selectable:
+            again = index == self._cursor
+            self.move_to(index)
+            if event.chain == 2 or (again and event.chain == 1 and self.has_focus and event.ctrl):
+                self.action_choose()
+
+    def _entry_at(self, y: int) -> int | None:
+        row = y - self.gutter.top - len(self.head) + int(self.scroll_y)
+        return self._lines[row][0] if 0 <= row < len(self._lines) else None
+
+    # ---- drawing --------------------------------------------------------------------------------
+    @property
+    def palette(self) -> Palette:
+        found: Palette = self.app.palette  # type: ignore[attr-defined]
+        return found
+
+    @property
+    def width(self) -> int:
+        """Cells for a line of content."""
+        return max(self.scrollable_content_region.width, 8)
+
+    def render_line(self, y: int) -> Strip:
+        width = self.scrollable_content_region.width
+        if y < len(self.head):
+            return Strip(self.palette.segments(self.head[y])).adjust_cell_length(width).apply_style(self.rich_style)
+        row = y - len(self.head) + int(self.scroll_y)
+        if row >= len(self._lines):
+            return Strip.blank(width, self.rich_style)
+        index, line = self._lines[row]
+        if index == self._cursor and self.cursor_shown and self.entries[index].selectable:
+            extra = "row" if self.has_focus else "row_idle"
+            segments = self.palette.segments(line, extra)
+            return Strip(segments).adjust_cell_length(width, self.palette.style(extra)).apply_style(self.rich_style)
+        return Strip(self.palette.segments(line)).adjust_cell_length(width).apply_style(self.rich_style)
+
+    def on_resize(self, event: events.Resize) -> None:
+        self.virtual_size = Size(self.scrollable_content_region.width, len(self._lines) + len(self.head))
+
+    def watch_has_focus(self, value: bool) -> None:
+        super().watch_has_focus(value)
+        self.refresh()
+
+    def yank(self) -> str:
+        """What `y` copies."""
+        return self.current.yank if self.current else ""
+
+    def entry_at_line(self, row: int) -> int:
+        return bisect_right(self._starts, row) - 1
+
+    def _watch_theme(self, *_: Any) -> None:
+        self.refresh()

@@ -1,0 +1,40 @@
+"""What every pane of the session screen has: a number, tabs in its title, a moment to show."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rlgpt.console.view.layout import PANES
+from rlgpt.console.view.moment import Moment
+from textual.content import Content
+from textual.widget import Widget
+
+TITLES = {
+    "plan": "Plan", "code": "Code", "curves": "Curves", "verdicts": "Verdicts", "world": "World", "log": "Log", "calls": "Calls", "system": "System",
+}  # fmt: skip
+
+
+class Pane(Widget):
+    """A mixin: `show` is called with each moment while the pane is visible, `redraw` when only its look changed."""
+
+    moment: Moment | None = None
+
+    def show(self, moment: Moment) -> None:
+        self.moment = moment
+        self.redraw()
+
+    def redraw(self) -> None:
+        raise NotImplementedError
+
+    def set_tabs(self, slot: tuple[str, ...]) -> None:
+        """Write the title: the pane's number and name, then the other panes that share its place."""
+        parts: list[Any] = []
+        for name in slot:
+            text = f"{PANES.index(name) + 1} {TITLES[name]}"
+            parts.append((text, "bold") if name == self.id else (text, "dim"))
+            parts.append(" · ")
+        self.border_title = Content.assemble(*parts[:-1])
+
+    def note(self, text: str) -> None:
+        """A word at the lower border: filter, level, count."""
+        self.border_subtitle = Content(text)

@@ -1,0 +1,78 @@
+"""The world pane: stored frames of an episode, drawn here; the newest, or scrubbed by hand."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from rlgpt.console.keymap import bindings
+from rlgpt.console.panes.lines import Lines
+from rlgpt.console.panes.session_panes import ListPane
+from rlgpt.console.view import world
+from rlgpt.console.view.moment import Moment
+from rlgpt.console.view.text import Entry
+from textual.binding import BindingType
+from textual.timer import Timer
+
+FRAMES_PER_SECOND = 4.0
+
+
+class WorldPane(ListPane):
+    BINDINGS: ClassVar[list[BindingType]] = bindings("world")
+    cursor_shown = False
+
+    def __init__(self, name: str) -> None:
+        super().__init__(name)
+        self._chosen: int | None = None
+        """seq of the frame held, None: the newest up to the cursor."""
+        self._playing: Timer | None = None
+
+    def entries_of(self, moment: Moment) -> list[Entry]:
+        size = self.scrollable_content_region.size
+        return world.entries(moment, self._chosen, max(size.width, 8), max(size.height, 4))
+
+    def summary(self) -> str:
+        if self._chosen is None:
+            return "newest"
+        return "playing" if self._playing else "w: newest"
+
+    def action_step(self, by: int) -> None:
+        self._stop()
+        if self.moment:
+            self._chosen = world.moved(self.moment, self._chosen, by)
+            self.redraw()
+
+    def action_episode(self, by: int) -> None:
+        self._stop()
+        if self.moment:
+            self._chosen = world.other_episode(self.moment, self._chosen, by)
+            self.redraw()
+
+    def action_newest(self) -> None:
+        self._stop()
+        self._chosen = None
+        self.redraw()
+
+    def action_play_episode(self) -> None:
+        if self._playing:
+            self._stop()
+        elif self.moment and (first := world.first_of_episode(self.moment, self._chosen)) is not None:
+            self._chosen = first
+            self._playing = self.set_interval(1 / FRAMES_PER_SECOND, self._tick)
+        self.redraw()
+
+    def _tick(self) -> None:
+        if self.moment is None:
+            return
+        before = self._chosen
+        self._chosen = world.moved(self.moment, before, 1, inside=True)
+        if self._chosen == before:
+            self._stop()
+        self.redraw()
+
+    def _stop(self) -> None:
+        if self._playing:
+            self._playing.stop()
+            self._playing = None
+
+    def on_lines_chosen(self, message: Lines.Chosen) -> None:
+        """Nothing folds here."""

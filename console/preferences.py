@@ -1,0 +1,46 @@
+"""What the console remembers between runs: theme, pane layout, the sessions list's order. One JSON file in the home."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from rlgpt.console.view.layout import PANES, Choices
+
+FILE = "console.json"
+
+
+@dataclass
+class Preferences:
+    theme: str = ""
+    choices: Choices = field(default_factory=Choices)
+    sort: str = "started"
+    reverse: bool = True
+
+    @classmethod
+    def load(cls, home: Path) -> Preferences:
+        """What was saved; the defaults where the file is missing, damaged or of another version."""
+        try:
+            found = json.loads((home / FILE).read_text())
+            return cls(str(found["theme"]), _choices(found["choices"]), str(found["sort"]), bool(found["reverse"]))
+        except (OSError, ValueError, KeyError, TypeError):
+            return cls()
+
+    def save(self, home: Path) -> None:
+        """Written whole or not at all; a home that cannot be written is no reason to fail."""
+        with contextlib.suppress(OSError):
+            home.mkdir(mode=0o700, parents=True, exist_ok=True)
+            draft = home / f".{FILE}.new"
+            draft.write_text(json.dumps(asdict(self)))
+            draft.replace(home / FILE)
+
+
+def _choices(found: dict[str, Any]) -> Choices:
+    widths = {str(k): tuple(map(float, v)) for k, v in found["widths"].items()}
+    heights = {str(k): tuple(tuple(map(float, x)) for x in v) for k, v in found["heights"].items()}
+    shown = {str(k): str(v) for k, v in found["shown"].items()}
+    zoomed = str(found["zoomed"])
+    return Choices(widths, heights, shown, zoomed if zoomed in PANES else "")

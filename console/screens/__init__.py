@@ -1,0 +1,1 @@
+"""One module a screen: composition and actions. What is shown comes from `view`, what is typed from `keymap`."""

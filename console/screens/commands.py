@@ -1,0 +1,165 @@
+"""What the operator tells a session: every command as an action of the session screen, sent through the inbox."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rlgpt.console import launch
+from rlgpt.console.view.moment import Moment
+from rlgpt.store import inbox
+from rlgpt.store.errors import StoreError
+from textual.screen import Screen
+
+if TYPE_CHECKING:
+    from rlgpt.console.app import ConsoleApp
+
+    _Base = Screen[None]
+else:
+    _Base = object
+
+COMMANDS = (
+    "approve", "reject", "verdict", "override", "edit_code", "advise", "pause", "stop_training", "stop", "budget", "resume_worker",
+)  # fmt: skip
+
+
+class Commands(_Base):
+    """A mixin of the session screen."""
+
+    moment: Moment | None
+    folder: Path
+    read_only: bool
+
+    @property
+    def _console(self) -> ConsoleApp:
+        return self.app  # type: ignore[return-value]
+
+    def allowed(self, action: str) -> bool | None:
+        """Whether a command makes sense at this moment; None for what is no command."""
+        if action not in COMMANDS:
+            return None
+        m = self.moment
+        if m is None or self.read_only:
+            return False
+        h = m.history
+        if action == "resume_worker":
+            return not m.worker.alive and h.result not in ("succeeded", "finished")
+        if h.status == "ended" or not m.live:
+            return False
+        pending = h.pending_plan
+        return {
+            "approve": pending is not None and pending.status == "waiting",
+            "reject": pending is not None and pending.status == "waiting",
+            "verdict": h.waiting_for == "critic" or bool(h.attempts),
+            "override": bool(h.plans),
+            "edit_code": bool(h.attempts),
+            "stop_training": any(r.state == "running" for r in h.runs.values()),
+        }.get(action, True)
+
+    def send(self, kind: str, payload: dict[str, Any] | None = None, revision: int | None = None) -> bool:
+        """Queue a command; says what happened."""
+        if self.read_only:
+            self._console.tell("this console is read-only", "warning")
+            return False
+        try:
+            inbox.send(self.folder, kind, payload or {}, revision)
+        except (StoreError, OSError) as error:
+            self._console.tell(str(error), "error")
+            return False
+        alive = self.moment is not None and self.moment.worker.alive
+        words = kind.replace("_", " ")
+        self._console.tell(f"{words}: sent" if alive else f"{words}: waits in the inbox until a worker runs (R starts one)")
+        return True
+
+    # ---- one action a command -------------------------------------------------------------------
+    def action_approve(self) -> None:
+        pending = self.moment.history.pending_plan if self.moment else None
+        if pending:
+            self.send("approve", {}, pending.revision)
+
+    def action_reject(self) -> None:
+        from rlgpt.console.screens.dialogs import Ask
+
+        pending = self.moment.history.pending_plan if self.moment else None
+        if pending is None:
+            return
+        revision = pending.revision
+
+        def answered(text: str | None) -> None:
+            if text is not None:
+                self.send("reject", {"text": text}, revision)
+
+        self.app.push_screen(Ask(f"Reject plan r{revision}", "Why? The slow agent reads this word for word.", long=True), answered)
+
+    def action_advise(self) -> None:
+        from rlgpt.console.screens.dialogs import Advise
+
+        def answered(found: tuple[str, str] | None) -> None:
+            if found:
+                self.send("advise", {"agent": found[0], "text": found[1]})
+
+        self.app.push_screen(Advise(), answered)
+
+    def action_pause(self) -> None:
+        paused = self.moment is not None and (self.moment.history.pause_requested or self.moment.history.status == "paused")
+        self.send("resume" if paused else "pause")
+
+    def action_stop_training(self) -> None:
+        from rlgpt.console.screens.dialogs import Confirm
+
+        question = "The PPO run ends at the next decision; what it learnt is kept and evaluated."
+        self.app.push_screen(Confirm("End this PPO run", question, "End it"), lambda yes: self.send("stop_training") if yes else None)
+
+    def action_stop(self) -> None:
+        from rlgpt.console.screens.dialogs import Confirm
+
+        question = "The session ends cleanly within 10 seconds. It can be resumed later; the console stays open."
+        self.app.push_screen(Confirm("Stop the session", question, "Stop it"), lambda yes: self.send("stop") if yes else None)
+
+    def action_budget(self) -> None:
+        from rlgpt.console.screens.budget import BudgetDialog
+        from rlgpt.console.view.status import limits_of
+
+        if self.moment is None:
+            return
+
+        def answered(found: tuple[str, float | None] | None) -> None:
+            if found:
+                self.send("budget", {"name": found[0], "value": found[1]})
+
+        self.app.push_screen(BudgetDialog(limits_of(self.moment)), answered)
+
+    def action_verdict(self) -> None:
+        from rlgpt.console.screens.verdict import VerdictDialog
+
+        if self.moment is None:
+            return
+
+        def answered(found: dict[str, Any] | None) -> None:
+            if found:
+                self.send("verdict", found)
+
+        self.app.push_screen(VerdictDialog(self.moment), answered)
+
+    def action_override(self) -> None:
+        from rlgpt.console.screens.override import OverrideScreen
+
+        if self.moment is not None:
+            self.app.push_screen(OverrideScreen(self))
+
+    def action_edit_code(self) -> None:
+        from rlgpt.console.screens.edit_code import EditCodeScreen
+
+        if self.moment is not None:
+            self.app.push_screen(EditCodeScreen(self))
+
+    def action_resume_worker(self) -> None:
+        self._console.tell("starting a worker …")
+        launch.resume(self._console, self.folder.name)
+
+    def action_fork(self) -> None:
+        from rlgpt.console.screens.fork import ForkDialog
+
+        if self.moment is not None:
+            seq = self.moment.history.seq
+            self.app.push_screen(ForkDialog(self.folder.name, seq))

@@ -1,0 +1,118 @@
+"""Small questions: yes or no, one line of text, several lines of text."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+
+from rlgpt.console.app import safe_content
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Horizontal, Vertical
+from textual.screen import ModalScreen
+from textual.widgets import Button, Input, Select, Static, TextArea
+
+
+class Confirm(ModalScreen[bool]):
+    """A question whose yes does something that cannot be undone."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("y", "answer(True)", "yes"),
+        Binding("n,escape", "answer(False)", "no"),
+    ]
+
+    def __init__(self, title: str, question: str, yes: str) -> None:
+        super().__init__()
+        self._title, self._question, self._yes = title, question, yes
+
+    def compose(self) -> ComposeResult:
+        with Vertical(classes="dialog") as box:
+            box.border_title = safe_content(self._title)
+            yield Static(safe_content(self._question))
+            with Horizontal(classes="buttons"):
+                yield Button("No (n)", id="no")
+                yield Button(f"{self._yes} (y)", variant="error", id="yes")
+
+    def on_button_pressed(self, event: Button.Pressed) -> None:
+        self.dismiss(event.button.id == "yes")
+
+    def action_answer(self, yes: bool) -> None:
+        self.dismiss(yes)
+
+
+class Ask(ModalScreen[str | None]):
+    """One line, or several with `long`; None when it was left."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("escape", "leave", "leave"),
+        Binding("ctrl+s", "send", "send"),
+    ]
+
+    def __init__(self, title: str, hint: str = "", value: str = "", *, long: bool = False) -> None:
+        super().__init__()
+        self._title, self._hint, self._value, self._long = title, hint, value, long
+
+    def compose(self) -> ComposeResult:
+        with Vertical(classes="dialog") as box:
+            box.border_title = safe_content(self._title)
+            box.border_subtitle = "ctrl+s sends, esc leaves" if self._long else "enter sends, esc leaves"
+            if self._hint:
+                yield Static(safe_content(self._hint), classes="hint")
+            if self._long:
+                area = TextArea(self._value, id="text")
+                area.styles.height = 8
+                yield area
+            else:
+                yield Input(self._value, id="text")
+
+    def on_input_submitted(self, event: Input.Submitted) -> None:
+        self.dismiss(event.value)
+
+    def action_send(self) -> None:
+        widget = self.query_one("#text")
+        self.dismiss(widget.text if isinstance(widget, TextArea) else widget.value)  # type: ignore[attr-defined]
+
+    def action_leave(self) -> None:
+        self.dismiss(None)
+
+
+class Advise(ModalScreen[tuple[str, str] | None]):
+    """Advice to one agent: (agent, text)."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "leave", "leave"), Binding("ctrl+s", "send", "send")]
+    AGENTS = ("slow", "fast", "critic", "planner")
+
+    def compose(self) -> ComposeResult:
+        with Vertical(classes="dialog") as box:
+            box.border_title = "Advice"
+            box.border_subtitle = "ctrl+s sends, esc leaves"
+            yield Static("It stands word for word in the agent's next prompt.", classes="hint")
+            yield Select([(f"{a} agent" if a in ("slow", "fast") else a, a) for a in self.AGENTS], value="slow", allow_blank=False, id="agent")
+            area = TextArea(id="text")
+            area.styles.height = 7
+            yield area
+
+    def on_mount(self) -> None:
+        self.query_one("#text").focus()
+
+    def action_send(self) -> None:
+        text = self.query_one("#text", TextArea).text.strip()
+        self.dismiss((str(self.query_one("#agent", Select).value), text) if text else None)
+
+    def action_leave(self) -> None:
+        self.dismiss(None)
+
+
+class FilterInput(Input):
+    """The line that `/` opens below a list: Enter keeps the filter, Escape clears it."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "clear_filter", "clear", show=False)]
+
+    def __init__(self) -> None:
+        super().__init__(id="filter", placeholder="words to look for; enter keeps, esc clears")
+
+    def action_clear_filter(self) -> None:
+        self.value = ""
+        self.post_message(self.Submitted(self, ""))
+
+

@@ -1,0 +1,273 @@
+"""All sessions of this store: find one, start one, open, replay, fork, compare, tag, export, delete."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import ClassVar
+
+from rlgpt.console import keymap, launch
+from rlgpt.console.app import ConsoleApp
+from rlgpt.console.panes.bars import Bar, Footer
+from rlgpt.console.panes.lines import Lines
+from rlgpt.console.screens.dialogs import FilterInput
+from rlgpt.console.view import sessions as view
+from rlgpt.console.view.text import Line, line, spread
+from rlgpt.store import catalog, folder
+from rlgpt.store.catalog import Summary
+from rlgpt.store.errors import StoreError
+from textual import events
+from textual.app import ComposeResult
+from textual.binding import BindingType
+from textual.screen import Screen
+from textual.widgets import Input
+
+POLL = 1.0
+
+
+class SessionList(Lines):
+    """The list itself."""
+
+
+class SessionsScreen(Screen[None]):
+    CSS_PATH = "sessions.tcss"
+    BINDINGS: ClassVar[list[BindingType]] = keymap.bindings("sessions")
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._found: list[Summary] | None = None
+        self._marked: frozenset[str] = frozenset()
+        self._next_read = 0.0
+        self._reading = False
+
+    def compose(self) -> ComposeResult:
+        yield Bar(id="sessions-title")
+        yield SessionList(id="sessions")
+        yield FilterInput()
+        yield Footer()
+
+    @property
+    def console_app(self) -> ConsoleApp:
+        assert isinstance(self.app, ConsoleApp)
+        return self.app
+
+    @property
+    def list(self) -> SessionList:
+        return self.query_one(SessionList)
+
+    @property
+    def selected(self) -> Summary | None:
+        entry = self.list.current
+        found = entry.fields.get("summary") if entry else None
+        return found if isinstance(found, Summary) else None
+
+    def on_mount(self) -> None:
+        self.list.focus()
+        self._draw()
+        self._read()
+        self.set_interval(POLL, self._read)
+
+    def _read(self, soon: bool = False) -> None:
+        """Summaries in a thread; never more than a tenth of the time, however long a running session is."""
+        now = time.monotonic()
+        if self._reading or (not soon and now < self._next_read) or (self._found is not None and not self.is_current):
+            return
+        self._reading = True
+        self.run_worker(self._read_in_thread, thread=True, exit_on_error=False)
+
+    def _read_in_thread(self) -> None:
+        start = time.monotonic()
+        try:
+            found = catalog.summaries()
+        except (StoreError, OSError) as error:
+            self.app.call_from_thread(self.console_app.tell, str(error), "error")
+            return
+        finally:
+            took = time.monotonic() - start
+            self._next_read = time.monotonic() + max(POLL, 10 * took)
+            self._reading = False
+        self.app.call_from_thread(self._take, found)
+
+    def _take(self, found: list[Summary]) -> None:
+        self._found = found
+        self._draw()
+
+    def _draw(self) -> None:
+        preferences = self.console_app.preferences
+        width = self.list.width
+        bar = self.query_one("#sessions-title", Bar)
+        bar.set_lines([self._title(bar.content_size.width), view.header(bar.content_size.width, preferences.sort, preferences.reverse)])
+        if self._found is None:
+            return
+        self.list.set_entries(
+            view.entries(self._found, width, self.console_app.clock(), sort=preferences.sort, reverse=preferences.reverse,
+                         marked=self._marked)
+        )  # fmt: skip
+        self.console_app.hints()
+
+    def _title(self, width: int) -> Line:
+        found = self._found
+        if found is None:
+            return spread(line(("rlgpt", "brand"), ("  sessions", "bold")), line(("reading …", "dim")), width)
+        running = sum(s.alive and s.status != "ended" for s in found)
+        shown = len(self.list.entries) if self.list.filter else len(found)
+        words = f"{shown} of {len(found)}" if self.list.filter else f"{len(found)}"
+        right = line((f"{running} running", "accent" if running else "dim"), (f"   {words} sessions", "dim"), (f"   {len(self._marked)} marked", "accent") if self._marked else "")
+        return spread(line(("rlgpt", "brand"), ("  Sessions", "bold"), (f"  {self.console_app.home}", "dim")), right, width)
+
+    def on_resize(self, event: events.Resize) -> None:
+        self.call_after_refresh(self._draw)
+
+    def on_screen_resume(self) -> None:
+        self.console_app.set_terminal_title("rlgpt")
+        if self._found is not None:
+            self._read(soon=True)
+
+    def on_lines_moved(self, message: Lines.Moved) -> None:
+        self.console_app.hints()
+
+    def on_lines_chosen(self, message: Lines.Chosen) -> None:
+        self.action_attach()
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        if isinstance(self.focused, Input) and action not in ("help", "command_palette"):
+            return False
+        s = self.selected
+        if action in ("attach", "replay", "fork", "mark", "tag", "export", "delete"):
+            return s is not None
+        if action == "resume":
+            return s is not None and not s.alive and s.result not in ("succeeded", "finished") and not s.fault
+        if action == "compare":
+            return len(self._marked) >= 2
+        return super().check_action(action, parameters)
+
+    # ---- actions --------------------------------------------------------------------------------
+    def action_attach(self) -> None:
+        if self.selected:
+            self.console_app.open_session(self.selected.id)
+
+    def action_replay(self) -> None:
+        if self.selected:
+            self.console_app.open_session(self.selected.id, replay=True)
+
+    def action_mark(self) -> None:
+        if self.selected:
+            self._marked ^= {self.selected.id}
+            self._draw()
+            self.list.action_cursor_down()
+
+    def action_sort(self) -> None:
+        names = list(view.SORTS)
+        preferences = self.console_app.preferences
+        place = names.index(preferences.sort) if preferences.sort in names else 0
+        preferences.sort = names[(place + 1) % len(names)]
+        preferences.save(self.console_app.home)
+        self._draw()
+
+    def action_reverse(self) -> None:
+        preferences = self.console_app.preferences
+        preferences.reverse = not preferences.reverse
+        preferences.save(self.console_app.home)
+        self._draw()
+
+    def action_filter(self) -> None:
+        box = self.query_one(FilterInput)
+        box.value = self.list.filter
+        box.add_class("-open")
+        box.focus()
+
+    def on_input_changed(self, event: Input.Changed) -> None:
+        if event.input.id == "filter" and event.input.has_class("-open"):
+            self.list.set_filter(event.value)
+            self._draw()
+
+    def on_input_submitted(self, event: Input.Submitted) -> None:
+        if event.input.id == "filter":
+            self.list.set_filter(event.value)
+            event.input.remove_class("-open")
+            self.list.focus()
+            self._draw()
+
+    def action_resume(self) -> None:
+        if self.selected:
+            self.console_app.tell("starting a worker …")
+            launch.resume(self.console_app, self.selected.id)
+
+    def action_new(self) -> None:
+        from rlgpt.console.screens.new import NewScreen
+
+        self.app.push_screen(NewScreen())
+
+    def action_fork(self) -> None:
+        from rlgpt.console.screens.fork import ForkDialog
+
+        if self.selected:
+            self.app.push_screen(ForkDialog(self.selected.id, None))
+
+    def action_compare(self) -> None:
+        from rlgpt.console.screens.compare import CompareScreen
+
+        chosen = [s for s in self._found or [] if s.id in self._marked]
+        if len(chosen) >= 2:
+            self.app.push_screen(CompareScreen([folder.root() / s.id for s in chosen]))
+
+    def action_skills(self) -> None:
+        from rlgpt.console.screens.skills import SkillsScreen
+
+        self.app.push_screen(SkillsScreen())
+
+    def action_doctor(self) -> None:
+        from rlgpt.console.screens.doctor import DoctorScreen
+
+        self.app.push_screen(DoctorScreen())
+
+    def action_tag(self) -> None:
+        from rlgpt.console.screens.dialogs import Ask
+
+        if self.selected is None:
+            return
+        ident = self.selected.id
+
+        def answered(text: str | None) -> None:
+            if text is None:
+                return
+            try:
+                catalog.set_tags(folder.find(ident), text.split())
+            except (StoreError, OSError) as error:
+                self.console_app.tell(str(error), "error")
+            self._read(soon=True)
+
+        self.app.push_screen(Ask("Tags", "Words separated by spaces.", " ".join(self.selected.tags)), answered)
+
+    def action_export(self) -> None:
+        from rlgpt.console.screens.dialogs import Ask
+
+        if self.selected is None:
+            return
+        ident = self.selected.id
+
+        def answered(path: str | None) -> None:
+            if path:
+                self.console_app.tell("writing the bundle …")
+                launch.run(self.console_app, ["export", ident, "--format", "bundle", "--output", path, "--json"],
+                           lambda _: self.console_app.tell(f"written to {path}"))  # fmt: skip
+
+        self.app.push_screen(Ask("Export as one bundle", "File to write:", str(Path.cwd() / f"{ident}.rlgpt")), answered)
+
+    def action_delete(self) -> None:
+        from rlgpt.console.screens.dialogs import Confirm
+
+        s = self.selected
+        if s is None:
+            return
+        if s.alive:
+            self.console_app.tell("its worker still runs; stop it first", "warning")
+            return
+        ident = s.id
+
+        def answered(yes: bool | None) -> None:
+            if yes:
+                launch.run(self.console_app, ["store", "delete", ident, "--yes", "--json"], lambda _: self._read(soon=True))
+
+        self.app.push_screen(Confirm("Delete a session", f"{s.name} ({ident}) and all it stored go for ever.", "Delete"), answered)
+

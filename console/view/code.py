@@ -1,0 +1,140 @@
+"""The code pane: one version of a coded action against an earlier one, with errors and critique beside the line."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from rlgpt.console.sanitise import clean_lines
+from rlgpt.console.view import diff, syntax
+from rlgpt.console.view.moment import Moment
+from rlgpt.console.view.text import Entry, Line, Span, line, plain, spread, wrap
+from rlgpt.console.view.words import OUTCOMES
+from rlgpt.store.history import Attempt, History
+
+SPLIT_FROM = 110
+"""Cells from which old and new stand side by side."""
+_LINE = re.compile(r"\bline (\d+)")
+
+
+@dataclass(frozen=True)
+class Choice:
+    """Which version is shown against which. None follows the newest."""
+
+    sub_action: str | None = None
+    version: int | None = None
+    against: int | None = None
+    """An earlier version; None: the one before; 0: none (plain source)."""
+
+
+def chosen(h: History, choice: Choice) -> tuple[Attempt | None, Attempt | None]:
+    """(shown, compared with)."""
+    mine = [a for a in h.attempts if choice.sub_action in (None, a.sub_action)]
+    shown = next((a for a in reversed(mine) if choice.version in (None, a.version)), None)
+    if shown is None:
+        return None, None
+    wanted = shown.version - 1 if choice.against is None else choice.against
+    before = next((a for a in h.attempts if a.sub_action == shown.sub_action and a.version == wanted), None)
+    return shown, before
+
+
+def versions(h: History) -> list[Attempt]:
+    return list(h.attempts)
+
+
+def tabs(h: History, shown: Attempt | None, width: int) -> list[Line]:
+    """One line that names the sub-actions with code, and one with the versions of the shown one."""
+    if shown is None:
+        return []
+    newest: dict[str, Attempt] = {a.sub_action: a for a in h.attempts}
+    names: list[Span] = []
+    for name, attempt in newest.items():
+        glyph, style = outcome(attempt)
+        names += [Span(glyph, style), Span(f"{name} ", "selected" if name == shown.sub_action else "dim")]
+    parts: list[Span] = []
+    for attempt in h.attempts:
+        if attempt.sub_action == shown.sub_action:
+            glyph, style = outcome(attempt)
+            parts += [Span(f" v{attempt.version}", "selected" if attempt is shown else ""), Span(glyph, style)]
+    return [spread(names, parts, width)]
+
+
+def outcome(attempt: Attempt) -> tuple[str, str]:
+    if attempt.trial:
+        return OUTCOMES.get(attempt.trial.outcome, ("?", "warn"))
+    return ("⊘", "bad") if not attempt.admitted else ("…", "accent")
+
+
+def facts(attempt: Attempt, before: Attempt | None, width: int) -> list[Line]:
+    """Who wrote it, whether it was admitted, what the trials measured, what the critic says."""
+    left = [Span(f"{attempt.sub_action} v{attempt.version}", "bold"), Span(f" by {attempt.author}, iteration {attempt.iteration}", "dim")]
+    if before:
+        left.append(Span(f", against v{before.version}", "dim"))
+    right: list[Span] = []
+    if attempt.trial:
+        glyph, style = outcome(attempt)
+        score = f" {attempt.trial.successes}/{attempt.trial.episodes}" if attempt.trial.episodes else ""
+        right = [Span(f"{glyph} {attempt.trial.outcome}{score}", style)]
+    elif attempt.admitted:
+        right = [Span("admitted", "ok")]
+    lines = [spread(left, right, width)]
+    if not attempt.admitted:
+        rule = attempt.admission.get("rule", "")
+        lines += wrap(f"not admitted ({rule}): {attempt.admission.get('message', '')}", width, "bad", " ", most=3)
+    if attempt.trial and attempt.trial.error:
+        lines += wrap(attempt.trial.error, width, "bad", " ", most=3)
+    if attempt.verdict:
+        verdict = attempt.verdict
+        lines += wrap(f"{verdict.author}: {verdict.cause}", width, "warn", " ", most=2)
+        if verdict.advice_fast:
+            lines += wrap(f"advice: {verdict.advice_fast}", width, "dim", " ", most=2)
+    if attempt.note:
+        lines += wrap(attempt.note, width, "dim", " ", most=1)
+    return lines
+
+
+def notes(attempt: Attempt) -> dict[int, list[Line]]:
+    """What belongs beside a line of the source: the admission's rule, an exception, a critique that names a line."""
+    found: dict[int, list[Line]] = {}
+
+    def beside(number: int, text: str, style: str) -> None:
+        shown = clean_lines(text)[0]
+        found.setdefault(number, []).append(line(("     └ ", style), (shown, style)))
+
+    number = attempt.admission.get("line")
+    if not attempt.admitted and isinstance(number, int) and number > 0:
+        beside(number, str(attempt.admission.get("message", "")), "bad")
+    if attempt.trial and attempt.trial.error and (match := _LINE.search(attempt.trial.error)):
+        beside(int(match[1]), attempt.trial.error, "bad")
+    if attempt.verdict and (match := _LINE.search(attempt.verdict.cause + attempt.verdict.advice_fast)):
+        beside(int(match[1]), f"{attempt.verdict.author}: {attempt.verdict.cause}", "warn")
+    return found
+
+
+def source_lines(source: str, before: str | None, attempt: Attempt, width: int) -> list[Line]:
+    """The body: coloured source, or its diff against `before`. Slow for long sources: not on the UI loop."""
+    coloured = syntax.coloured(source)
+    beside = notes(attempt)
+    if before is None:
+        out: list[Line] = []
+        for number, shown in enumerate(coloured, 1):
+            out.append(diff.numbered(number, shown))
+            out += beside.get(number, [])
+        return out
+    rows = diff.rows(clean_lines(before.rstrip("\n"), most=5_000), [plain(spans) for spans in coloured])
+    if width >= SPLIT_FROM:
+        return diff.split(rows, coloured, width, beside)
+    return diff.unified(rows, coloured, beside)
+
+
+def empty(m: Moment) -> list[Entry]:
+    text = "No code yet: the fast agent writes it once a plan is in force."
+    plan = m.history.plan
+    if plan and plan.items and all(item.mode == "rl" for item in plan.items):
+        text = "The plan in force leaves everything to RL: there is no code."
+    return [Entry("note", (line((text, "dim")),), selectable=False)]
+
+
+def yank(source: str | None, lines: Sequence[Line]) -> str:
+    return source if source is not None else "\n".join(plain(spans) for spans in lines)

@@ -1,0 +1,186 @@
+"""The charts of a session: which there are, and each as a plot at a moment."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+from rlgpt.console.charts.plot import Curve, Mark, Plot
+from rlgpt.console.charts.smooth import smoothed
+from rlgpt.console.view.axis import Axis, axis_of
+from rlgpt.console.view.moment import Moment
+
+Floats = NDArray[np.float64]
+CURVE_STYLES = ("curve1", "curve2", "curve3", "curve4", "curve5", "curve6", "curve7", "curve8")
+WINDOWS: tuple[tuple[str, float], ...] = (("all", 0.0), ("last 1M", 1e6), ("last 200k", 2e5), ("last 50k", 5e4))
+SMOOTHING = (0.0, 0.6, 0.9, 0.97)
+
+
+@dataclass(frozen=True)
+class Options:
+    """What the operator chose for the curves pane."""
+
+    smoothing: float = 0.6
+    log: bool = False
+    window: float = 0.0
+    """Env steps shown back from the cursor, 0 for all."""
+    crosshair: float | None = None
+    """Share (0..1) of the x range."""
+
+
+@dataclass(frozen=True)
+class Chart:
+    key: str
+    title: str
+    curves: Callable[[Moment, Axis], Sequence[Curve]]
+    bounded: bool = False
+    """A share: y from 0 to 1, no log."""
+    empty: str = "no PPO update yet"
+
+
+class Charts:
+    """The plots of one moment; the axis is computed once for all of them."""
+
+    def __init__(self, moment: Moment, options: Options) -> None:
+        self.moment, self.options = moment, options
+        self.axis = axis_of(moment.history, moment.metrics)
+        self._marks = marks(moment, self.axis)
+
+    def plot(self, chart: Chart) -> Plot:
+        curves = [c for c in chart.curves(self.moment, self.axis) if len(c.x)]
+        end = max([self.axis.end, *(float(c.x[-1]) for c in curves)], default=0.0)
+        start = max(0.0, end - self.options.window) if self.options.window else 0.0
+        if self.options.smoothing > 0:
+            curves = [c for curve in curves for c in _smooth(curve, self.options.smoothing)]
+        cross = self.options.crosshair
+        return Plot(
+            chart.title,
+            curves,
+            self._marks,
+            x_range=(start, end) if end > start else None,
+            y_range=(0.0, 1.0) if chart.bounded else None,
+            log=self.options.log and not chart.bounded,
+            crosshair=None if cross is None else start + cross * (end - start),
+            empty=chart.empty,
+        )
+
+
+def _smooth(curve: Curve, weight: float) -> list[Curve]:
+    if curve.points or len(curve.x) < 8:
+        return [curve]
+    parts = [0, *curve.segments, len(curve.y)]
+    y = np.concatenate([smoothed(curve.y[a:b], weight) for a, b in zip(parts[:-1], parts[1:], strict=True)])
+    return [replace(curve, y=y)]
+
+
+def marks(moment: Moment, axis: Axis) -> list[Mark]:
+    """Iterations, code changes and overrides on the x-axis; later ones win a cell."""
+    h = moment.history
+    found = [(a.seq, "▪", "mark_code") for a in h.attempts]
+    found += [(i.seq, "┃", "mark_iteration") for i in h.iterations]
+    found += [(c.seq, "●", "mark_override") for c in h.commands.values() if c.state == "applied"]
+    return [Mark(axis.at(seq), glyph, style) for seq, glyph, style in found]
+
+
+# ---- the curves of each chart ---------------------------------------------------------------------
+def _success(moment: Moment, axis: Axis) -> list[Curve]:
+    table, rows = moment.metrics, axis.rows
+    won, of = table.column("successes")[rows], table.column("episodes")[rows]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        share = np.where(of > 0, won / of, np.nan)
+    recent = f"n={int(np.nansum(of[-10:]))}" if len(of) else ""
+    curves = [Curve("train", axis.x, share, "curve1", note=recent, segments=axis.breaks)]
+    trials = [(axis.at(a.trial.seq), a.trial.successes / a.trial.episodes) for a in moment.history.attempts
+              if a.trial and a.trial.episodes]  # fmt: skip
+    last = next((a.trial for a in reversed(moment.history.attempts) if a.trial and a.trial.episodes), None)
+    if last:
+        x, y = np.array(trials).T
+        curves.append(Curve("trial", x, y, "curve4", points=True, note=f"n={last.episodes}"))
+    for split, variant, name, style in (("dev", "plan", "code alone", "curve3"), ("dev", "full", "dev", "curve2"), ("test", "full", "test", "curve5")):
+        found = [(axis.at(e.seq), e.rate, e.ci_low, e.ci_high, e.episodes) for i in moment.history.iterations
+                 for e in i.evaluations if (e.split, e.variant) == (split, variant)]  # fmt: skip
+        if found:
+            x, y, low, high, n = np.array(found, dtype=float).T
+            curves.append(Curve(name, x, y, style, points=True, low=low, high=high, note=f"n={int(n[-1])}"))
+    return curves
+
+
+def _scalar(name: str, style: str = "curve1") -> Callable[[Moment, Axis], Sequence[Curve]]:
+    def curves(moment: Moment, axis: Axis) -> list[Curve]:
+        return [Curve("", axis.x, moment.metrics.column(name)[axis.rows], style, segments=axis.breaks)]
+
+    return curves
+
+
+def _shares(prefix: str) -> Callable[[Moment, Axis], Sequence[Curve]]:
+    """Each name's share of the row's sum, the largest eight."""
+
+    def curves(moment: Moment, axis: Axis) -> list[Curve]:
+        table = moment.metrics
+        names = [n for n in table.names if n.startswith(prefix)]
+        if not names or not len(axis.rows):
+            return []
+        block = np.nan_to_num(np.array([table.column(n)[axis.rows] for n in names]))
+        total = block.sum(axis=0)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            share = np.where(total > 0, block / total, np.nan)
+        order = np.argsort(-block.sum(axis=1), kind="stable")[: len(CURVE_STYLES)]
+        return [
+            Curve(names[i][len(prefix) :], axis.x, share[i], style, segments=axis.breaks)
+            for i, style in zip(order.tolist(), CURVE_STYLES, strict=False)
+        ]
+
+    return curves
+
+
+def _per_episode(prefix: str) -> Callable[[Moment, Axis], Sequence[Curve]]:
+    def curves(moment: Moment, axis: Axis) -> list[Curve]:
+        table = moment.metrics
+        episodes = table.column("episodes")[axis.rows]
+        names = sorted(n for n in table.names if n.startswith(prefix))[: len(CURVE_STYLES)]
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return [
+                Curve(n[len(prefix) :], axis.x, np.where(episodes > 0, table.column(n)[axis.rows] / episodes, np.nan),
+                      style, segments=axis.breaks)
+                for n, style in zip(names, CURVE_STYLES, strict=False)
+            ]  # fmt: skip
+
+    return curves
+
+
+def _dead_loops(moment: Moment, axis: Axis) -> list[Curve]:
+    of = moment.metrics.column("episodes")[axis.rows]
+    loops = moment.metrics.column("dead_loops")[axis.rows]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return [Curve("", axis.x, np.where(of > 0, loops / of, np.nan), "curve6", segments=axis.breaks)]
+
+
+CHARTS: tuple[Chart, ...] = (
+    Chart("success", "success rate", _success, True, "no trial, update or evaluation yet"),
+    Chart("return", "episode return", _scalar("return_mean")),
+    Chart("usage", "option usage (share of decisions)", _shares("usage:"), True),
+    Chart("ends", "option ends (share by reason)", _shares("end:"), True),
+    Chart("length", "episode length (env steps)", _scalar("length_mean", "curve2")),
+    Chart("entropy", "entropy (normalised)", _scalar("entropy", "curve3")),
+    Chart("kl", "approximate KL", _scalar("kl", "curve4")),
+    Chart("clip", "clip fraction", _scalar("clip_fraction", "curve5")),
+    Chart("explained", "explained variance", _scalar("explained_variance", "curve6")),
+    Chart("value_loss", "value loss", _scalar("value_loss", "curve7")),
+    Chart("policy_loss", "policy loss", _scalar("policy_loss", "curve8")),
+    Chart("rewards", "reward by term (per episode)", _per_episode("reward:")),
+    Chart("milestones", "milestones (share of episodes)", _per_episode("milestone:"), True),
+    Chart("dead_loops", "dead-loop share", _dead_loops, True),
+    Chart("rate", "env steps per second", _scalar("rate", "curve2")),
+    Chart("learning_rate", "learning rate", _scalar("learning_rate", "curve3")),
+)
+
+
+def grid(width: int, height: int, wanted: int) -> tuple[int, int]:
+    """(columns, rows) of charts that fit legibly; at least one."""
+    columns = max(1, min(width // 30, 4))
+    rows = max(1, min(height // 7, 4))
+    while columns * rows > wanted and rows > 1:
+        rows -= 1
+    return min(columns, wanted), rows

@@ -1,0 +1,67 @@
+"""All that panes draw from: a session folded up to a cursor, and the heavy rows up to there.
+
+Live is the moment at the end of the timeline; a replayed moment is the same object made with an earlier cursor.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from rlgpt.console.view.metrics import MetricTable
+from rlgpt.store.history import History
+
+Fields = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Worker:
+    """What is known of the worker from outside its rows; never replayed."""
+
+    alive: bool = False
+    overdue: float = 0.0
+    """Seconds by which progress is overdue for its phase, 0 when it is not."""
+    beat: float | None = None
+    """UTC seconds of the last progress, None before the first."""
+    env_steps: int = 0
+    """Of any kind, by the last progress."""
+    what: str = ""
+    pid: int = 0
+    host: str = ""
+    usage: Fields = field(default_factory=dict)
+    """cpu (share of a core), memory, gpu..., of the worker's process group, for the system pane."""
+    sizes: Fields = field(default_factory=dict)
+    """store, artifacts, free: bytes."""
+
+
+@dataclass(frozen=True)
+class Moment:
+    history: History
+    live: bool
+    now: float
+    """UTC seconds: the clock when live, the cursor's time in replay."""
+    metrics: MetricTable
+    logs: Sequence[Fields] = ()
+    calls: Sequence[Fields] = ()
+    """llm_call rows."""
+    frames: Sequence[tuple[int, str, int, int, int]] = ()
+    """(seq, source, owner, episode, step) of each stored frame."""
+    queued: Sequence[Fields] = ()
+    """Commands in the inbox that no worker has seen."""
+    worker: Worker = field(default_factory=Worker)
+    text: Callable[[str], str | None] = lambda _hash: None
+    """A stored text by hash; None while it is being read."""
+    frame: Callable[[int], Fields | None] = lambda _seq: None
+    """A stored frame's row by its seq."""
+    end_seq: int = 0
+    """The timeline's right end."""
+
+    @property
+    def rules(self) -> bool:
+        """Whether the built-in rule-based model answers in this session."""
+        return str(self.history.session.get("settings", {}).get("llm", {}).get("kind", "")).startswith("rules")
+
+    @property
+    def phase(self) -> str:
+        return str(self.history.phase.get("name", ""))

@@ -1,0 +1,109 @@
+"""Numbers for people: short, of stable width, with their unit; and the interval a rate must carry."""
+
+from __future__ import annotations
+
+import math
+from datetime import datetime, timezone
+
+
+def count(value: float | None) -> str:
+    """1234 -> 1,234; 123456 -> 123k; 2.5e6 -> 2.50M."""
+    if value is None:
+        return "–"
+    size = abs(value)
+    if size < 10_000:
+        return f"{value:,.0f}"
+    for limit, unit in ((1e6, "k"), (1e9, "M"), (1e12, "G")):
+        if size < limit * 0.9995:
+            scaled = value / (limit / 1e3)
+            return f"{scaled:.3g}{unit}" if abs(scaled) < 1000 else f"{scaled:.0f}{unit}"
+    return f"{value:.2e}"
+
+
+def decimal(value: float | None) -> str:
+    """About three significant digits, no exponent where people would not write one."""
+    if value is None or not math.isfinite(value):
+        return "–"
+    size = abs(value)
+    if size == 0:
+        return "0"
+    if size >= 10_000:
+        return count(value)
+    if size >= 100:
+        return f"{value:.0f}"
+    if size >= 10:
+        return f"{value:.1f}"
+    if size >= 0.01:
+        return (f"{value:.3f}" if size < 1 else f"{value:.2f}").rstrip("0").rstrip(".")
+    return f"{value:.1e}"
+
+
+def duration(seconds: float | None) -> str:
+    """7 -> 7s, 75 -> 1m15s, 3700 -> 1h01m, 200000 -> 2d07h."""
+    if seconds is None or not math.isfinite(seconds):
+        return "–"
+    whole = int(max(seconds, 0))
+    if whole < 60:
+        return f"{whole}s"
+    if whole < 3600:
+        return f"{whole // 60}m{whole % 60:02d}s"
+    if whole < 86_400:
+        return f"{whole // 3600}h{whole % 3600 // 60:02d}m"
+    return f"{whole // 86_400}d{whole % 86_400 // 3600:02d}h"
+
+
+def clock(seconds: float) -> str:
+    """Position on a timeline: 0:00:00."""
+    whole = int(max(seconds, 0))
+    return f"{whole // 3600}:{whole % 3600 // 60:02d}:{whole % 60:02d}"
+
+
+def size(octets: float | None) -> str:
+    if octets is None:
+        return "–"
+    for unit in ("B", "kB", "MB", "GB"):
+        if octets < 999.5 or unit == "GB":
+            return f"{octets:.0f} {unit}" if unit == "B" or octets >= 100 else f"{octets:.1f} {unit}"
+        octets /= 1000
+    raise AssertionError("unreachable")
+
+
+def money(usd: float, unknown: bool = False) -> str:
+    """Cost in USD; an unknown price is said, never shown as zero."""
+    if unknown:
+        return f"≥${usd:.2f} unknown" if usd else "unknown"
+    return f"${usd:.4f}" if 0 < usd < 0.01 else f"${usd:.2f}"
+
+
+def percent(rate: float) -> str:
+    return f"{100 * rate:.0f}%"
+
+
+def wilson(successes: int, episodes: int, z: float = 1.959964) -> tuple[float, float]:
+    """95% interval of a rate (Wilson); (0, 1) without episodes."""
+    if episodes <= 0:
+        return (0.0, 1.0)
+    rate = successes / episodes
+    centre = rate + z * z / (2 * episodes)
+    half = z * math.sqrt(rate * (1 - rate) / episodes + z * z / (4 * episodes * episodes))
+    scale = 1 + z * z / episodes
+    return (max(0.0, (centre - half) / scale), min(1.0, (centre + half) / scale))
+
+
+def rate(successes: int, episodes: int, interval: bool = True) -> str:
+    """`0.62 [0.48, 0.74] n=50`, or `31/50` where there is no room for the interval."""
+    if not episodes:
+        return "–"
+    if not interval:
+        return f"{successes}/{episodes}"
+    low, high = wilson(successes, episodes)
+    return f"{successes / episodes:.2f} [{low:.2f}, {high:.2f}] n={episodes}"
+
+
+def day_time(at: float) -> str:
+    """UTC seconds as local date and time."""
+    return datetime.fromtimestamp(at, timezone.utc).astimezone().strftime("%Y-%m-%d %H:%M")
+
+
+def time_of_day(at: float) -> str:
+    return datetime.fromtimestamp(at, timezone.utc).astimezone().strftime("%H:%M:%S")

@@ -1,0 +1,211 @@
+"""The plan pane: sub-tasks and sub-actions with mode, state, reason, pins, who changed what."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from rlgpt.console.view.moment import Moment
+from rlgpt.console.view.text import Entry, Line, Span, line, plain, spread, wrap
+from rlgpt.console.view.words import OUTCOMES
+from rlgpt.store.history import History, Item, PlanState
+
+
+@dataclass(frozen=True)
+class Change:
+    """How an item differs from the revision before."""
+
+    kind: str
+    """new | changed | same."""
+    fields: tuple[str, ...] = ()
+    by: str = ""
+
+
+FIELDS = ("mode", "goal", "done_when", "max_steps", "pinned", "reason")
+
+
+def changes(plan: PlanState, before: PlanState | None) -> tuple[dict[str, Change], list[str]]:
+    """(change of each item, names that are gone)."""
+    if before is None:
+        return {item.name: Change("same") for item in plan.items}, []
+    found: dict[str, Change] = {}
+    for item in plan.items:
+        old = before.item(item.name)
+        if old is None:
+            found[item.name] = Change("new", by=item.author)
+            continue
+        fields = tuple(f for f in FIELDS if getattr(item, f) != getattr(old, f))
+        important = tuple(f for f in fields if f != "reason")
+        found[item.name] = Change("changed", important, item.author) if important else Change("same")
+    return found, [item.name for item in before.items if plan.item(item.name) is None]
+
+
+def previous(h: History, plan: PlanState) -> PlanState | None:
+    """The revision that was in force before `plan`."""
+    earlier = [p for r, p in h.plans.items() if r < plan.revision and p.status in ("superseded", "in_force")]
+    return earlier[-1] if earlier else None
+
+
+def state_of_item(m: Moment, plan: PlanState, item: Item) -> tuple[str, str, str]:
+    """(glyph, style, words) of what became of an item so far."""
+    h = m.history
+    busy = h.status == "running" and h.phase.get("sub_action") == item.name and plan.revision == h.revision
+    if item.mode == "rl":
+        runs = [r for r in h.runs.values() if r.revision == plan.revision]
+        if runs and runs[-1].state == "running":
+            return ("▶", "accent", "training")
+        if runs:
+            finished = runs[-1].state == "finished"
+            return ("✓" if finished else "◐", "rl", "trained" if finished else f"PPO {runs[-1].state}")
+        return ("○", "rl", "left to RL")
+    accepted = h.accepted(item)
+    mine = [a for a in h.attempts_of(item.name, plan.iteration) if a.trial]
+    if busy:
+        words = {"code": "being coded", "trial": "in trials", "judge": "being judged"}.get(m.phase, m.phase)
+        return ("▶", "accent", words)
+    if accepted and accepted.trial:
+        return ("✓", "ok", f"v{accepted.version} {accepted.trial.successes}/{accepted.trial.episodes}")
+    if mine and mine[-1].trial:
+        trial = mine[-1].trial
+        glyph, style = OUTCOMES.get(trial.outcome, ("?", "warn"))
+        score = f" {trial.successes}/{trial.episodes}" if trial.episodes else ""
+        return (glyph, style, f"v{mine[-1].version} {trial.outcome}{score}")
+    return ("○", "dim", "not tried")
+
+
+def mode_badge(mode: str) -> Span:
+    return Span(" code " if mode == "code" else "  rl  ", "badge_code" if mode == "code" else "badge_rl")
+
+
+def entries(m: Moment, width: int, expanded: frozenset[str] = frozenset()) -> list[Entry]:
+    """The pane's list: task plan, plan in force, then a plan that waits, then commands under way."""
+    h = m.history
+    out: list[Entry] = _task_plan(h, width)
+    plan = h.plan
+    pending = h.pending_plan
+    if plan is None and pending is None:
+        if not out:
+            out.append(_note("The slow agent has not planned yet." if h.seq else "No rows yet.", width))
+        return out + _commands(m, width)
+    if plan:
+        out += _revision(m, plan, previous(h, plan), width, expanded, "in force", "ok")
+    if pending and pending is not plan:
+        word = "waits for approval" if pending.status == "waiting" else "proposed"
+        out += _revision(m, pending, plan, width, expanded, word, "warn")
+    return out + _commands(m, width)
+
+
+def _note(text: str, width: int) -> Entry:
+    return Entry("note", tuple(wrap(text, width, "dim")), selectable=False)
+
+
+def _task_plan(h: History, width: int) -> list[Entry]:
+    if not h.task_plans:
+        return []
+    newest = h.task_plans[-1]
+    out = [Entry("tasks", (spread(line(("Task plan", "head")), line((f"r{newest['revision']} by {newest['author']}", "dim")), width),), selectable=False)]
+    for index, task in enumerate(newest["sub_tasks"]):
+        glyph, style = ("✓", "ok") if index < h.sub_task else ("▶", "accent") if index == h.sub_task else ("○", "dim")
+        lines = [line((f" {glyph} ", style), (str(task["task"]), "bold" if index == h.sub_task else ""))]
+        if index == h.sub_task:
+            lines += wrap(str(task.get("goal", "")), width, "dim", "   ", most=2)
+        out.append(Entry(f"task:{index}", tuple(lines), search=str(task), yank=str(task["task"])))
+    return out
+
+
+def _revision(
+    m: Moment, plan: PlanState, before: PlanState | None, width: int, expanded: frozenset[str], word: str, style: str
+) -> list[Entry]:
+    found, gone = changes(plan, before)
+    title = line((f"r{plan.revision}", "head"), (f" {plan.executor}", "bold"), (f" by {plan.author}", "dim"))
+    lines: list[Line] = [spread(title, line((word, style)), width)]
+    if f"plan:{plan.revision}" in expanded or not plan.items:
+        lines += wrap(plan.rationale, width, "dim", " ")
+    out = [Entry(f"plan:{plan.revision}", tuple(lines), search=plan.rationale, yank=plan.rationale, seq=plan.seq, fields={"revision": plan.revision})]
+    for position, item in enumerate(plan.items, 1):
+        out.append(_item(m, plan, position, item, found[item.name], width, expanded))
+    for name in gone:
+        removed = line(("   - ", "bad"), (name, "dim strike"), ("  removed", "dim"))
+        out.append(Entry(f"gone:{plan.revision}:{name}", (removed,), search=name, selectable=False))
+    return out
+
+
+def _item(
+    m: Moment, plan: PlanState, position: int, item: Item, change: Change, width: int, expanded: frozenset[str]
+) -> Entry:
+    glyph, style, words = state_of_item(m, plan, item)
+    sign, sign_style = {"new": ("+", "ok"), "changed": ("~", "warn"), "same": (" ", "")}[change.kind]
+    left = [Span(sign, sign_style), Span(f"{glyph} ", style), Span(f"{position:>2} ", "dim"), mode_badge(item.mode), Span(" " + item.name, "bold")]
+    if item.pinned:
+        left.append(Span(" ⚑", "warn"))
+    lines = [spread(left, [Span(words, style)], width)]
+    indent = "       "
+    key = f"item:{plan.revision}:{item.name}"
+    if change.kind == "changed":
+        what = ", ".join(_field(m, plan, item, f) for f in change.fields)
+        lines += wrap(f"{what} (by {change.by})", width, "warn", indent, most=2)
+    if key in expanded:
+        lines += wrap(item.goal, width, "", indent)
+        lines += wrap(f"done when {item.done_when}", width, "code_string", indent)
+        lines += wrap(f"because {item.reason}", width, "dim", indent)
+        lines += wrap(f"at most {item.max_steps} env steps a trial; last changed by {item.author}", width, "dim", indent)
+        asked = plan.attempted.get(item.name)
+        if asked:
+            words = ", ".join(f"{k} {v}" for k, v in asked.items())
+            lines += wrap(f"the model asked for {words}; the loop kept this", width, "warn", indent)
+    elif item.goal:
+        lines += wrap(item.goal, width, "dim", indent, most=1)
+    yank = f"{item.name} ({item.mode}): {item.goal}\ndone_when: {item.done_when}\nreason: {item.reason}"
+    return Entry(key, tuple(lines), search=f"{item.name} {item.mode} {item.goal} {item.reason}", yank=yank, seq=plan.seq,
+                 fields={"item": item.name, "revision": plan.revision})  # fmt: skip
+
+
+def _field(m: Moment, plan: PlanState, item: Item, name: str) -> str:
+    if name == "mode":
+        return f"now {item.mode}"
+    if name == "pinned":
+        return "pinned" if item.pinned else "unpinned"
+    return f"other {name.replace('_', ' ')}"
+
+
+STATES = {"queued": "warn", "seen": "accent", "applied": "ok", "refused": "bad", "expired": "bad"}
+
+
+def _commands(m: Moment, width: int) -> list[Entry]:
+    """Commands under way and the last few that were answered."""
+    recent = [(c.kind, c.state, c.reason, c.author, c.payload, c.seq, c.id) for c in m.history.commands.values()]
+    shown = [c for c in recent if c[1] == "seen"] + [c for c in recent if c[1] != "seen"][-3:]
+    queued = [(q["kind"], "queued", "", q["author"], q["payload"], 0, q["id"]) for q in m.queued]
+    if not shown and not queued:
+        return []
+    out = [Entry("commands", (line(("Commands", "head")),), selectable=False)]
+    for kind, state, reason, author, payload, seq, ident in [*queued, *shown]:
+        left = line((f" {state:<8}", STATES.get(state, "")), f" {describe(kind, payload)}")
+        lines = [spread(left, line((author, "dim")), width)]
+        if reason:
+            lines += wrap(reason, width, "bad" if state == "refused" else "dim", "          ")
+        out.append(Entry(f"command:{ident}", tuple(lines), search=plain(left), yank=reason, seq=seq))
+    return out
+
+
+def describe(kind: str, payload: object) -> str:
+    """A command in words."""
+    fields = payload if isinstance(payload, dict) else {}
+    edits = fields.get("edits")
+    if isinstance(edits, list) and edits:
+        return "; ".join(_edit(e) for e in edits[:4] if isinstance(e, dict)) + ("…" if len(edits) > 4 else "")
+    extra = [f"{k} {v}" for k, v in fields.items() if isinstance(v, str | int | float) and k not in ("source", "id")][:3]
+    words = kind.replace("_", " ")
+    return f"{words}: {', '.join(extra)}" if extra else words
+
+
+def _edit(edit: dict[str, object]) -> str:
+    op, name = str(edit.get("op", "")), str(edit.get("name", ""))
+    if op == "set":
+        what = ", ".join(f"{k} {str(v)[:40]}" for k, v in edit.items() if k not in ("op", "name"))
+        return f"{name}: {what}"
+    if op == "move":
+        position = edit.get("position")
+        return f"move {name} to {position + 1 if isinstance(position, int) else position}"
+    if op == "executor":
+        return f"executor {edit.get('value')}"
+    return f"{op} {name}"

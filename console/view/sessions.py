@@ -1,0 +1,120 @@
+"""The sessions list: one line a session, columns by what fits, most telling first."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from rlgpt.console.view.numbers import count, day_time, duration, money, rate, size
+from rlgpt.console.view.text import Entry, Line, Span, columns, line, wrap
+from rlgpt.console.view.words import PHASES, RULES, waiting_word
+
+if TYPE_CHECKING:
+    from rlgpt.store.catalog import Summary
+
+SORTS: dict[str, Callable[[Any], Any]] = {
+    "started": lambda s: s.started_at,
+    "name": lambda s: s.name,
+    "task": lambda s: (s.task, s.started_at),
+    "state": lambda s: (state(s)[0], s.started_at),
+    "success": lambda s: (_rate(s), s.started_at),
+    "cost": lambda s: s.cost,
+    "env steps": lambda s: s.env_steps,
+    "size": lambda s: s.size,
+}
+
+
+def _rate(s: Summary) -> float:
+    won, of, _ = success(s)
+    return won / of if of else -1.0
+
+
+def success(s: Summary) -> tuple[int, int, str]:
+    """(successes, episodes, split): of the test evaluation if there is one, else dev."""
+    if s.test_episodes:
+        return s.test_successes, s.test_episodes, "test"
+    return s.dev_successes, s.dev_episodes, "dev" if s.dev_episodes else ""
+
+
+def model_words(model: str) -> str:
+    return RULES if model == "rules" else f"replay of {model[7:]}" if model.startswith("replay:") else model
+
+
+def state(s: Summary) -> tuple[str, str]:
+    """(word, style)."""
+    if s.fault:
+        return "unreadable", "bad"
+    if s.status == "ended":
+        return s.result, {"succeeded": "ok", "finished": "ok", "stopped": "warn"}.get(s.result, "bad")
+    if not s.alive:
+        return ("not started", "dim") if s.status == "created" else ("dead", "bad")
+    if s.status in ("waiting", "paused"):
+        return ("paused" if s.status == "paused" else waiting_word(s.waiting_for)), "warn"
+    return PHASES.get(s.phase, s.phase or "starting"), "accent"
+
+
+_COLUMNS: tuple[tuple[str, int, int], ...] = (
+    ("state", 20, 1), ("name", 24, 1), ("task", 22, 4), ("model", 17, 3), ("iter", 5, 2), ("success", 26, 2), ("env steps", 9, 5),
+    ("cost", 8, 2), ("age", 7, 1), ("size", 8, 6), ("started", 16, 7), ("tags", 16, 8),
+)  # fmt: skip
+"""(name, width, when it gives way: higher goes first)."""
+
+
+def shown_columns(width: int) -> list[tuple[str, int]]:
+    """The columns that fit; what is left over widens the name."""
+    kept = list(_COLUMNS)
+    while sum(c[1] + 1 for c in kept) + 3 > width and max(c[2] for c in kept) > 1:
+        worst = max(c[2] for c in kept)
+        kept.remove([c for c in kept if c[2] == worst][-1])
+    spare = max(width - 3 - sum(c[1] + 1 for c in kept), 0)
+    return [(name, wide + (min(spare, 30) if name == "name" else 0)) for name, wide, _ in kept]
+
+
+def header(width: int, sort: str, reverse: bool) -> Line:
+    cells: list[tuple[Line, int]] = [(line(("  ", "")), 2)]
+    for name, wide in shown_columns(width):
+        chosen = name == sort or (name == "age" and sort == "started")
+        arrow = ("▼" if reverse else "▲") if chosen else ""
+        cells.append((line((f"{name}{arrow}", "head" if chosen else "dim")), wide))
+    return columns(cells)
+
+
+def entries(
+    found: Sequence[Summary], width: int, now: float, *, sort: str = "started", reverse: bool = True,
+    marked: frozenset[str] = frozenset(),
+) -> list[Entry]:  # fmt: skip
+    """Sorted; an empty store gets a sentence on what to do."""
+    if not found:
+        text = "No sessions yet. Press n for a new one, or run `rlgpt run make_stone_pickaxe` in a shell."
+        return [Entry("note", ((), *wrap(text, width, "dim", "  ")), selectable=False)]
+    shown = shown_columns(width)
+    ordered = sorted(found, key=SORTS[sort], reverse=reverse)
+    return [_entry(s, shown, now, s.id in marked) for s in ordered]
+
+
+def _entry(s: Summary, shown: Sequence[tuple[str, int]], now: float, marked: bool) -> Entry:
+    word, style = state(s)
+    model, tags = model_words(s.model), " ".join(s.tags)
+    iteration = "–" if s.iteration is None else str(s.iteration)
+    won, of, split = success(s)
+    values: dict[str, Line] = {
+        "state": line(("● ", style), (word, style)),
+        "name": line((s.name or s.id, "bold"), (" ⑂", "dim") if s.parent_id else ""),
+        "task": line(s.task),
+        "model": line((model, "dim")),
+        "iter": line(iteration),
+        "success": line((rate(won, of), "bold" if split == "test" else ""), (f" {split}", "dim") if split else ""),
+        "env steps": line((f"{count(s.env_steps):>7}", "")),
+        "cost": line(("–" if s.model == "rules" else money(s.cost, s.unknown_price), "")),
+        "age": line((duration(now - s.started_at), "dim")),
+        "size": line((f"{size(s.size):>7}", "dim")),
+        "started": line((day_time(s.started_at), "dim")),
+        "tags": line((tags, "accent")),
+    }
+    cells: list[tuple[Line, int]] = [((Span("■ ", "accent") if marked else Span("  "),), 2)]
+    cells += [(values[name], wide) for name, wide in shown]
+    lines = [columns(cells)]
+    if s.fault:
+        lines.append(line(("    " + s.fault, "bad")))
+    search = f"{s.id} {s.name} {s.task} {s.world} {model} {word} {tags}"
+    return Entry(s.id, tuple(lines), search=search, yank=s.id, fields={"summary": s})

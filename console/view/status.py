@@ -1,0 +1,114 @@
+"""The two lines above the panes: what the session is and does, and how much of its budgets is spent."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from rlgpt.console.view.moment import Moment
+from rlgpt.console.view.numbers import count, duration, money
+from rlgpt.console.view.text import Line, Span, fit, line, spread, width_of
+from rlgpt.console.view.words import model_name, state_of
+
+
+def title(m: Moment, width: int, read_only: bool = False) -> Line:
+    """Name, task, world and model on the left; state, iteration and revision on the right."""
+    h = m.history
+    session = h.session
+    if not session:
+        return fit(line(("rlgpt", "brand"), ("  opening the session …", "dim")), width)
+    settings = session.get("settings", {})
+    left = [Span(str(session["name"]), "brand")]
+    if session["task"] not in str(session["name"]):
+        left.append(Span(f"  {session['task']}", "bold"))
+    left.append(Span(f"  {session['world']} · {model_name(settings)}", "dim"))
+    word, style = state_of(m)
+    what = _what(m)
+    limit = settings.get("loop", {}).get("iterations")
+    right = [Span("● ", style), Span(word, f"{style} bold"), Span(what, "")]
+    if h.iteration:
+        of = f"/{limit}" if limit is not None else ""
+        right.append(Span(f"  iteration {h.iteration.number}{of}", ""))
+    if h.revision:
+        right.append(Span(f"  r{h.revision}", "dim"))
+    if read_only:
+        right.append(Span(" READ-ONLY ", "badge_warn"))
+    return spread(left, right, width)
+
+
+def _what(m: Moment) -> str:
+    h = m.history
+    if h.status != "running":
+        return ""
+    name = h.phase.get("sub_action") or h.phase.get("detail") or ""
+    return f" {name}" if name else ""
+
+
+def budgets(m: Moment, width: int) -> Line:
+    """Bars of what is spent, with time left; the rate; the age of the last progress."""
+    h = m.history
+    if not h.session:
+        return ()
+    limits = limits_of(m)
+    parts: list[list[Span]] = []
+    wide = width >= 150
+    steps, limit = float(h.spent.env_steps), limits.get("env_steps")
+    parts.append(_bar("env steps", steps, limit, count(steps), count(limit) if limit else "", wide))
+    pace = rate(m)
+    if limit and pace and h.status == "running" and m.phase == "train":
+        parts[-1].append(Span(f" left {duration((limit - steps) / pace)}", "dim"))
+    spent_cost = money(h.spent.cost, h.spent.unknown_price)
+    parts.append(_bar("cost", h.spent.cost, limits.get("cost"), "$0" if m.rules else spent_cost, f"${limits['cost']:g}" if limits.get("cost") is not None else "", wide))
+    parts.append(_bar("tokens", float(h.spent.tokens), limits.get("tokens"), count(h.spent.tokens), count(limits.get("tokens")) if limits.get("tokens") else "", wide))
+    hours = limits.get("hours")
+    parts.append(_bar("time", h.active, hours * 3600 if hours else None, duration(h.active), duration(hours * 3600) if hours else "", wide))
+    tail: list[Span] = []
+    if pace:
+        tail.append(Span(f"{count(pace)} steps/s", "bold" if m.phase == "train" else "dim"))
+    tail += _beat(m)
+    room = width - width_of(tail) - 1
+    shown: list[Span] = []
+    for part in parts:
+        extra = ([Span("  ")] if shown else []) + part
+        if width_of(shown) + width_of(extra) <= room:
+            shown += extra
+    return spread(shown, tail, width)
+
+
+def limits_of(m: Moment) -> Mapping[str, Any]:
+    """Budgets in force: the session's, as changed by the operator."""
+    return {**m.history.session.get("settings", {}).get("budget", {}), **m.history.budgets}
+
+
+def rate(m: Moment) -> float | None:
+    """Env steps per second of the newest PPO update at the cursor."""
+    upto = m.metrics.upto(m.history.seq)
+    if not upto:
+        return None
+    value = float(m.metrics.column("rate")[upto - 1])
+    return value if value == value else None
+
+
+def _bar(name: str, value: float, limit: float | None, shown: str, of: str, wide: bool) -> list[Span]:
+    if not limit:
+        return [Span(f"{name} ", "dim"), Span(shown, "bold")]
+    share = min(max(value / limit, 0.0), 1.0)
+    cells = 8 if wide else 4
+    full = round(share * cells * 8)
+    style = "bad" if share >= 0.95 else "warn" if share >= 0.8 else "bar"
+    bar = "█" * (full // 8) + ("▏▎▍▌▋▊▉"[full % 8 - 1] if full % 8 else "")
+    return [Span(f"{name} ", "dim"), Span(bar, f"{style} track"), Span(" " * (cells - len(bar)), "track"), Span(f" {shown}", "bold"), Span(f"/{of}", "dim")]
+
+
+def _beat(m: Moment) -> list[Span]:
+    if not m.live or m.history.status == "ended":
+        return []
+    worker = m.worker
+    if not worker.alive:
+        return [Span("  no worker", "bad")] if m.history.status != "created" else []
+    if worker.beat is None:
+        return []
+    age = max(m.now - worker.beat, 0.0)
+    if worker.overdue > 0:
+        return [Span(f"  no progress for {duration(age)}", "bad")]
+    return [Span("  ♥ ", "ok"), Span(f"{duration(age)} ago", "dim")]

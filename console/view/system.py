@@ -1,0 +1,83 @@
+"""The system pane: what the worker uses, what the store weighs, where it runs and what was enforced."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from rlgpt.console.view.moment import Moment
+from rlgpt.console.view.numbers import count, day_time, duration, size
+from rlgpt.console.view.text import Entry, Line, Span, line, wrap
+
+STORAGE_LAW = 200e6
+"""Bytes of store per million env steps that a session may take."""
+
+
+def entries(m: Moment, width: int) -> list[Entry]:
+    lines: list[Line] = []
+    h, worker, usage, sizes = m.history, m.worker, m.worker.usage, m.worker.sizes
+    if not m.live:
+        lines.append(line(("Now, not at the cursor: use of the machine is not stored.", "dim")))
+    lines += _worker(m, width)
+    for label, key, limit in (("CPU", "cpu", float(usage.get("cores") or 1)), ("memory", "memory", _number(usage, "memory_total"))):
+        value = _number(usage, key)
+        if value is not None:
+            shown = f"{value:.2f} of {limit:.0f} cores" if key == "cpu" else f"{size(value)} of {size(limit)}"
+            lines.append(_gauge(label, value, limit, shown, width))
+    for gpu in usage.get("gpus", ()):
+        lines.append(_gauge("GPU", float(gpu["load"]), 100.0, f"{gpu['load']:.0f}%  {size(gpu['memory'])} of {size(gpu['memory_total'])}", width))
+    if not usage.get("gpus"):
+        lines.append(line(("GPU       ", "dim"), ("none in use", "dim")))
+    if sizes:
+        steps = max(h.spent.env_steps, 1)
+        lines.append(_gauge("disk", _number(sizes, "used") or 0.0, _number(sizes, "total"), f"{size(sizes.get('free'))} free", width))
+        per = (sizes.get("store") or 0) / steps * 1e6
+        lines.append(line(("store     ", "dim"), (size(sizes.get("store")), "bold"), (f"  of which artifacts {size(sizes.get('artifacts'))}", "dim")))
+        if h.spent.env_steps >= 10_000:
+            lines.append(line(("          ", ""), (f"{size(per)} per 1M env steps (at most {size(STORAGE_LAW)})", "bad" if per > STORAGE_LAW else "dim")))
+    rows = sum(h.counts.values())
+    lines.append(line(("rows      ", "dim"), (f"{rows:,}", "bold"), (f"  seq {h.seq:,}  incarnation {h.incarnation}", "dim")))
+    for cause in h.nondeterministic[-3:]:
+        lines += wrap(f"not deterministic: {cause}", width, "warn")
+    if h.host_deaths:
+        lines.append(line((f"action host died {sum(h.host_deaths.values())} times", "warn")))
+    lines += _versions(h.session, width)
+    return [Entry("system", tuple(lines), selectable=False)]
+
+
+def _worker(m: Moment, width: int) -> list[Line]:
+    worker = m.worker
+    if not worker.alive:
+        word = "ended" if m.history.status == "ended" else "no process holds the session's lock: the worker is dead"
+        return wrap(f"worker    {word}", width, "dim" if m.history.status == "ended" else "bad")
+    lines = [line(("worker    ", "dim"), (f"pid {worker.pid} on {worker.host}", "bold"))]
+    if worker.what:
+        lines.append(line(("          ", ""), (worker.what, "dim")))
+    if worker.beat is not None:
+        age = duration(max(m.now - worker.beat, 0))
+        lines.append(line(("progress  ", "dim"), (f"{age} ago", "bad" if worker.overdue else "ok"), (f"  {count(worker.env_steps)} env steps of any kind", "dim")))
+    return lines
+
+
+def _versions(session: Mapping[str, Any], width: int) -> list[Line]:
+    if not session:
+        return []
+    lines = [line(("started   ", "dim"), day_time(session["at"]))]
+    for key, value in session.get("versions", {}).items():
+        if isinstance(value, dict):
+            value = ", ".join(f"{k} {v}" for k, v in value.items())
+        lines += wrap(f"{key.replace('_', ' ')}: {value}", width, "dim", most=3)
+    return lines
+
+
+def _gauge(label: str, value: float, limit: float | None, shown: str, width: int) -> Line:
+    cells = max(min(width - 10 - len(shown) - 1, 24), 0)
+    share = min(max(value / limit, 0.0), 1.0) if limit else 0.0
+    full = round(share * cells)
+    style = "bad" if share > 0.95 else "warn" if share > 0.8 else "bar"
+    return line((f"{label:<10}", "dim"), Span("▆" * full, style), Span("▁" * (cells - full), "dim"), (f" {shown}", ""))
+
+
+def _number(fields: Mapping[str, Any], key: str) -> float | None:
+    value = fields.get(key)
+    return float(value) if isinstance(value, int | float) else None

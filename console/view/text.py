@@ -1,0 +1,131 @@
+"""Lines of styled spans: what every view returns and one place turns into terminal cells.
+
+A style is a space-separated list of tokens (`ok bold`); `console.palette` gives each its colour in a theme.
+Text in a span may be untrusted: it is cleaned when it is painted. Widths here are terminal cells.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from rlgpt.console.sanitise import clean
+from rlgpt.console.view.cells import cell_width, cut_cells
+
+
+class Span(NamedTuple):
+    text: str
+    style: str = ""
+
+
+Line = tuple[Span, ...]
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One selectable thing of a list pane."""
+
+    key: str
+    """Stable while the thing exists: the cursor follows it."""
+    lines: tuple[Line, ...]
+    search: str = ""
+    """What a filter looks into."""
+    yank: str = ""
+    """What `y` copies."""
+    seq: int = 0
+    """Where on the timeline it happened."""
+    fields: dict[str, object] = field(default_factory=dict, compare=False)
+    """What the pane's actions need to know."""
+    selectable: bool = True
+
+
+def line(*parts: str | Span | tuple[str, str]) -> Line:
+    """Plain strings and (text, style) pairs as one line; empty parts vanish."""
+    spans = (Span(part) if isinstance(part, str) else Span(*part) for part in parts)
+    return tuple(span for span in spans if span.text)
+
+
+def safe(spans: Iterable[Span]) -> Line:
+    return tuple(Span(clean(span.text), span.style) for span in spans)
+
+
+def width_of(spans: Sequence[Span]) -> int:
+    return sum(cell_width(span.text) for span in spans)
+
+
+def plain(spans: Iterable[Span]) -> str:
+    return "".join(span.text for span in spans)
+
+
+def fit(spans: Iterable[Span], width: int) -> Line:
+    """Cut to `width` cells, with an ellipsis when something is lost."""
+    spans = safe(spans)
+    if width_of(spans) <= width:
+        return spans
+    kept: list[Span] = []
+    left = width - 1
+    for span in spans:
+        size = cell_width(span.text)
+        if size > left:
+            kept.append(Span(cut_cells(span.text, left), span.style))
+            break
+        kept.append(span)
+        left -= size
+    kept.append(Span("…", "dim") if width > 0 else Span(""))
+    return tuple(kept)
+
+
+def pad(spans: Iterable[Span], width: int, style: str = "") -> Line:
+    """Cut or fill to exactly `width` cells."""
+    shown = fit(spans, width)
+    left = width - width_of(shown)
+    return (*shown, Span(" " * left, style)) if left > 0 else shown
+
+
+def spread(left: Iterable[Span], right: Iterable[Span], width: int) -> Line:
+    """`left` and `right` at the two ends; the left part gives way."""
+    tail = fit(right, width)
+    room = width - width_of(tail)
+    if room < 4:
+        return pad(left, width)
+    head = pad(left, room - 1 if tail else room)
+    return (*head, Span(" "), *tail) if tail else head
+
+
+def wrap(text: str, width: int, style: str = "", indent: str = "", most: int = 0) -> list[Line]:
+    """Words wrapped to `width` cells, each line after `indent`; at most `most` lines, the last with an ellipsis."""
+    room = max(width - cell_width(indent), 8)
+    lines: list[str] = []
+    for paragraph in text.replace("\r\n", "\n").split("\n"):
+        current = ""
+        for word in clean(paragraph).split():
+            while cell_width(word) > room:
+                head = cut_cells(word, room)
+                if current:
+                    lines.append(current)
+                    current = ""
+                lines.append(head)
+                word = word[len(head) :]
+            if current and cell_width(current) + 1 + cell_width(word) > room:
+                lines.append(current)
+                current = word
+            else:
+                current = f"{current} {word}" if current else word
+        lines.append(current)
+    while lines and not lines[-1]:
+        lines.pop()
+    if most and len(lines) > most:
+        last = lines[most - 1]
+        lines = [*lines[: most - 1], cut_cells(last, room - 1) + "…"]
+    return [(Span(indent), Span(shown, style)) if indent else (Span(shown, style),) for shown in lines]
+
+
+def columns(cells: Sequence[tuple[Iterable[Span], int]], gap: str = " ") -> Line:
+    """Cells padded to their widths, side by side."""
+    parts: list[Span] = []
+    for index, (spans, width) in enumerate(cells):
+        if index:
+            parts.append(Span(gap))
+        parts.extend(pad(spans, width))
+    return tuple(parts)

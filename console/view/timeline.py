@@ -1,0 +1,167 @@
+"""The timeline: moments worth jumping to, the clock of a replay, and the two lines at the bottom."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+from rlgpt.console.view.numbers import clock
+from rlgpt.console.view.text import Line, Span, fit, line, spread
+from rlgpt.store.history import History
+
+SPEEDS = (0.25, 0.5, 1.0, 2.0, 5.0, 10.0, 25.0, 50.0, 100.0, 250.0, 500.0, 1000.0)
+
+
+class Mark(NamedTuple):
+    seq: int
+    kind: str
+    """plan | code | verdict | override | iteration | resume | end."""
+    label: str
+
+
+GLYPHS = {
+    "plan": ("◆", "mark_plan"), "code": ("▪", "mark_code"), "verdict": ("▲", "mark_verdict"), "override": ("●", "mark_override"),
+    "iteration": ("┃", "mark_iteration"), "resume": ("↻", "warn"), "end": ("■", "bold"),
+}  # fmt: skip
+_RANK = ("code", "verdict", "plan", "resume", "end", "iteration", "override")
+
+
+def marks(h: History) -> list[Mark]:
+    """In order of seq."""
+    found = [Mark(p.seq, "override" if p.author == "operator" else "plan", f"plan r{p.revision} by {p.author}") for p in h.plans.values()]
+    for a in h.attempts:
+        found.append(Mark(a.seq, "code", f"{a.sub_action} v{a.version}"))
+        if a.verdict:
+            found.append(Mark(a.verdict.seq, "verdict", f"verdict on {a.sub_action} v{a.version}"))
+    for i in h.iterations:
+        found.append(Mark(i.seq, "iteration", f"iteration {i.number}"))
+        if i.verdict:
+            found.append(Mark(i.verdict.seq, "verdict", f"verdict on iteration {i.number}"))
+    found += [Mark(c.seq, "override", f"{c.kind.replace('_', ' ')} {c.state}") for c in h.commands.values()]
+    found += [Mark(int(a["seq"]), "override", f"advice to the {a.get('agent', 'agent')}") for a in h.advice]
+    return sorted(set(found))
+
+
+def jump(found: Sequence[Mark], seq: int, kind: str, forward: bool) -> Mark | None:
+    """The next mark of `kind` ("" for any) strictly after (before) `seq`."""
+    wanted = [m for m in found if kind in ("", m.kind)]
+    if forward:
+        return next((m for m in wanted if m.seq > seq), None)
+    return next((m for m in reversed(wanted) if m.seq < seq), None)
+
+
+class TimeMap:
+    """Active seconds by seq and back, from a sparse index of rows."""
+
+    def __init__(self) -> None:
+        self._seq: list[int] = []
+        self._active: list[float] = []
+
+    def add(self, seq: int, active: float) -> None:
+        """Rows in order; only one in a while needs to be told."""
+        if self._seq and seq <= self._seq[-1]:
+            return
+        self._seq.append(seq)
+        self._active.append(max(active, self._active[-1] if self._active else 0.0))
+
+    @property
+    def end(self) -> float:
+        return self._active[-1] if self._active else 0.0
+
+    @property
+    def end_seq(self) -> int:
+        return self._seq[-1] if self._seq else 0
+
+    def active(self, seq: int) -> float:
+        index = bisect_right(self._seq, seq) - 1
+        return self._active[index] if index >= 0 else 0.0
+
+    def seq(self, active: float) -> int:
+        """The last row at or before `active`."""
+        index = bisect_right(self._active, active) - 1
+        return self._seq[index] if index >= 0 else (self._seq[0] if self._seq else 0)
+
+
+@dataclass(frozen=True)
+class Playback:
+    """Where the cursor is. `seq` None: live, the right end."""
+
+    seq: int | None = None
+    active: float = 0.0
+    playing: bool = False
+    speed: float = 1.0
+
+    def faster(self, step: int) -> Playback:
+        index = SPEEDS.index(self.speed) + step
+        return replace(self, speed=SPEEDS[min(max(index, 0), len(SPEEDS) - 1)])
+
+    def at(self, seq: int | None, times: TimeMap) -> Playback:
+        """Moved to `seq`; at or past the end (or None) it is live and stands."""
+        if seq is None or seq >= times.end_seq:
+            return replace(self, seq=None, active=times.end, playing=False)
+        seq = max(seq, 1)
+        return replace(self, seq=seq, active=times.active(seq))
+
+    def ticked(self, seconds: float, times: TimeMap) -> Playback:
+        """After `seconds` of the wall clock."""
+        if not self.playing or self.seq is None:
+            return self
+        active = self.active + seconds * self.speed
+        if active >= times.end:
+            return self.at(None, times)
+        return replace(self, active=active, seq=max(times.seq(active), self.seq))
+
+
+def draw(found: Sequence[Mark], times: TimeMap, playback: Playback, live: bool, width: int) -> list[Line]:
+    """Two lines: the track with marks and cursor, then state, clock and speed. `live`: a worker still writes."""
+    return [track(found, times, playback, width), legend(found, times, playback, live, width)]
+
+
+def track(found: Sequence[Mark], times: TimeMap, playback: Playback, width: int) -> Line:
+    cells: list[Span] = [Span("─", "axis")] * width
+    rank: dict[int, int] = {}
+    for mark in found:
+        column = column_of(times.active(mark.seq), times, width)
+        level = _RANK.index(mark.kind)
+        if level >= rank.get(column, -1):
+            rank[column] = level
+            cells[column] = Span(*GLYPHS[mark.kind])
+    cursor = width - 1 if playback.seq is None else column_of(playback.active, times, width)
+    for column in range(cursor):
+        if column not in rank:
+            cells[column] = Span("━", "bar")
+    cells[cursor] = Span("█" if cursor not in rank else cells[cursor].text, "cursor")
+    merged: list[Span] = []
+    for cell in cells:
+        if merged and merged[-1].style == cell.style:
+            merged[-1] = Span(merged[-1].text + cell.text, cell.style)
+        else:
+            merged.append(cell)
+    return tuple(merged)
+
+
+def column_of(active: float, times: TimeMap, width: int) -> int:
+    return min(max(round(active / times.end * (width - 1)), 0), width - 1) if times.end > 0 else 0
+
+
+def legend(found: Sequence[Mark], times: TimeMap, playback: Playback, live: bool, width: int) -> Line:
+    end = times.end_seq
+    if playback.seq is None:
+        state = Span(" LIVE " if live else " END ", "badge_live" if live else "badge")
+    else:
+        state = Span(" ▶ PLAY " if playback.playing else " ❚❚ REPLAY ", "badge_warn")
+    left = [state, Span(f" {clock(playback.active if playback.seq is not None else times.end)}", "bold"), Span(f" / {clock(times.end)} active", "dim")]
+    if playback.seq is not None:
+        left += [Span(f"  row {playback.seq:,} of {end:,}", "dim"), Span(f"  {playback.speed:g}x", "bold")]
+        before = [m for m in found if m.seq <= playback.seq]
+        if before:
+            glyph, style = GLYPHS[before[-1].kind]
+            left += [Span(f"  {glyph} ", style), Span(before[-1].label, "")]
+    key = []
+    if width >= 100:
+        for kind in ("plan", "code", "verdict", "override"):
+            glyph, style = GLYPHS[kind]
+            key += [Span(f" {glyph}", style), Span(f" {kind} ", "dim")]
+    return spread(left, key, width) if key else fit(line(*left), width)

@@ -1,0 +1,138 @@
+"""The verdicts pane: what was concluded, by whom, whether measurement agrees, and what was advised."""
+
+from __future__ import annotations
+
+from rlgpt.console.view.moment import Moment
+from rlgpt.console.view.numbers import rate
+from rlgpt.console.view.text import Entry, Line, Span, line, spread, wrap
+from rlgpt.console.view.words import RULES
+from rlgpt.store.history import Attempt, History, IterationState, VerdictState
+
+
+def agreement(h: History) -> tuple[int, int]:
+    """(verdicts that measurement agrees with, verdicts it can judge), critics only."""
+    verdicts = [a.verdict for a in h.attempts if a.verdict] + [i.verdict for i in h.iterations if i.verdict]
+    judged = [v for v in verdicts if v.measured is not None and v.author == "critic"]
+    return sum(v.success == v.measured for v in judged), len(judged)
+
+
+def entries(m: Moment, width: int, expanded: frozenset[str] = frozenset()) -> list[Entry]:
+    """Oldest first: the newest stands at the bottom."""
+    h = m.history
+    found: list[tuple[int, Entry]] = []
+    for attempt in h.attempts:
+        if attempt.verdict:
+            found.append((attempt.verdict.seq, _attempt(m, attempt, attempt.verdict, width, expanded)))
+    for iteration in h.iterations:
+        for evaluation in iteration.evaluations:
+            found.append((evaluation.seq, _evaluation(m, iteration, evaluation.number, width)))
+        if iteration.verdict:
+            found.append((iteration.verdict.seq, _iteration(m, iteration, iteration.verdict, width, expanded)))
+    out = [entry for _, entry in sorted(found, key=lambda pair: pair[0])]
+    agreed, judged = agreement(h)
+    if judged:
+        who = RULES if m.rules else "critic"
+        head = line((f"{who} agrees with measurement in ", "dim"), (f"{agreed}/{judged}", "bold"), (" verdicts", "dim"))
+        out.insert(0, Entry("agreement", (head,), selectable=False))
+    if h.waiting_for == "critic":
+        text = "You are the critic: press v to give your verdict on what is shown in the code and world panes."
+        out.append(Entry("manual", tuple(wrap(text, width, "warn")), selectable=False))
+    if not out:
+        out.append(Entry("note", (line(("No verdicts yet.", "dim")),), selectable=False))
+    return out
+
+
+def _mark(verdict: VerdictState) -> Span:
+    return Span("✓" if verdict.success else "✗", "ok" if verdict.success else "bad")
+
+
+def _agrees(verdict: VerdictState) -> Span:
+    if verdict.measured is None:
+        return Span("not measured", "dim")
+    agree = verdict.measured == verdict.success
+    return Span("measured: agrees" if agree else "measured: disagrees", "ok" if agree else "bad")
+
+
+def _attempt(m: Moment, attempt: Attempt, verdict: VerdictState, width: int, expanded: frozenset[str]) -> Entry:
+    key = f"attempt:{attempt.sub_action}:{attempt.version}"
+    left = line(" ", _mark(verdict), (f" {attempt.sub_action} v{attempt.version}", "bold"), (f" {verdict.author} {verdict.confidence:.2f}", "dim"))
+    lines: list[Line] = [spread(left, [_agrees(verdict)], width)]
+    open_ = key in expanded
+    lines += wrap(verdict.cause, width, "", "   ", most=0 if open_ else 2)
+    if open_:
+        lines += _advice(verdict, width)
+        lines += _evidence(attempt, width)
+    return Entry(key, tuple(lines), search=f"{attempt.sub_action} {verdict.cause} {verdict.advice_fast}", yank=_words(verdict), seq=verdict.seq,
+                 fields={"item": attempt.sub_action, "version": attempt.version})  # fmt: skip
+
+
+def _iteration(m: Moment, iteration: IterationState, verdict: VerdictState, width: int, expanded: frozenset[str]) -> Entry:
+    key = f"iteration:{iteration.sub_task}:{iteration.number}"
+    successes, episodes = m.history.pooled(iteration, "dev", "full")
+    best = m.history.incumbent is iteration
+    left = [_mark(verdict), Span(f" iteration {iteration.number}", "head"), Span(f" {verdict.author} {verdict.confidence:.2f}", "dim")]
+    if best:
+        left.append(Span(" ★ incumbent", "accent"))
+    right = [Span(rate(successes, episodes, interval=width >= 60), "bold")]
+    lines: list[Line] = [spread(left, right, width)]
+    if verdict.better:
+        plan_won, plan_of = m.history.pooled(iteration, "dev", "plan")
+        words = {"code": "code alone is better", "policy": "the policy is better than code alone", "undecided": "policy and code alone are level"}
+        text = words.get(verdict.better, verdict.better)
+        if plan_of:
+            text += f" (code alone {rate(plan_won, plan_of)})"
+        lines += wrap(text, width, "accent", "   ")
+    lines += wrap(verdict.cause, width, "", "   ", most=0 if key in expanded else 3)
+    if key in expanded:
+        lines += _advice(verdict, width)
+    return Entry(key, tuple(lines), search=verdict.cause, yank=_words(verdict), seq=verdict.seq, fields={"iteration": iteration.number})
+
+
+def _evaluation(m: Moment, iteration: IterationState, number: int, width: int) -> Entry:
+    e = next(e for e in iteration.evaluations if e.number == number)
+    variants = {"full": "session's policy", "plan": "code alone", "options_off": "options off", "primitives_off": "primitives off"}
+    name = f"{e.split} · {variants.get(e.variant, e.variant)}"
+    style = "bold" if e.split == "test" else ""
+    left = line((" ▪ ", "curve2"), (name, style))
+    lines: list[Line] = [spread(left, [Span(rate(e.successes, e.episodes, interval=width >= 56), style)], width)]
+    if e.funnel and e.episodes and e.variant == "full":
+        lines += wrap("reached " + "  ".join(f"{k} {v}/{e.episodes}" for k, v in e.funnel.items()), width, "dim", "   ", most=3)
+    if e.dead_loops and e.variant == "full":
+        lines.append(line((f"   dead loops {e.dead_loops}/{e.episodes}", "warn")))
+    return Entry(f"evaluation:{number}", tuple(lines), search=name, yank=f"{name} {rate(e.successes, e.episodes)}", seq=e.seq)
+
+
+def _advice(verdict: VerdictState, width: int) -> list[Line]:
+    lines: list[Line] = []
+    for agent, text in (("slow", verdict.advice_slow), ("fast", verdict.advice_fast)):
+        if text:
+            lines += wrap(f"to the {agent} agent: {text}", width, "accent", "   ")
+    return lines
+
+
+def _evidence(attempt: Attempt, width: int) -> list[Line]:
+    """Before and after of the trials the critic was shown."""
+    lines: list[Line] = []
+    evidence = attempt.trial.evidence if attempt.trial else {}
+    for name, style in (("good", "ok"), ("bad", "bad")):
+        shown = evidence.get(name)
+        if not isinstance(shown, dict):
+            continue
+        lines.append(line((f"   a trial that ended {'well' if name == 'good' else 'badly'}: {shown.get('end', '')}", style)))
+        for part in ("before", "after", "difference", "yields", "message"):
+            if shown.get(part):
+                lines += wrap(f"{part}: {_flat(shown[part])}", width, "dim", "     ", most=3)
+    return lines
+
+
+def _flat(value: object) -> str:
+    if isinstance(value, dict):
+        return ", ".join(f"{k} {_flat(v)}" for k, v in value.items())
+    if isinstance(value, list | tuple):
+        return ", ".join(_flat(v) for v in value)
+    return str(value)
+
+
+def _words(verdict: VerdictState) -> str:
+    parts = (verdict.cause, verdict.advice_slow, verdict.advice_fast)
+    return "\n".join(part for part in parts if part)

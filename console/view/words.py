@@ -1,0 +1,75 @@
+"""The product's words for states, models and phases, with the style each is shown in."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from rlgpt.console.view.moment import Moment
+from rlgpt.console.view.text import Span
+
+RULES = "rule-based model"
+
+PHASES = {
+    "plan": "planning", "refine": "refining the plan", "code": "coding", "trial": "in trials", "judge": "judging",
+    "configure": "configuring RL", "train": "training", "evaluate": "evaluating", "task_plan": "ordering sub-tasks",
+}  # fmt: skip
+
+BOUNDS = {"train": 60.0, "trial": 60.0, "evaluate": 60.0}
+"""Seconds without progress after which a phase counts as hung; LLM phases have their own time-out and retries."""
+DEFAULT_BOUND = 300.0
+
+
+def model_name(settings: Mapping[str, Any]) -> str:
+    """How a session's model is called on screen. The rule-based model is never called an LLM."""
+    llm = settings.get("llm", {})
+    kind = str(llm.get("kind", "rules"))
+    if kind == "rules":
+        return RULES
+    if kind.startswith("replay:"):
+        return f"replayed replies of {kind[7:]}"
+    return str(llm.get("model", kind))
+
+
+def bound(phase: str, settings: Mapping[str, Any]) -> float:
+    """Seconds of silence that a phase may take."""
+    if phase in BOUNDS:
+        return BOUNDS[phase]
+    timeout = float(settings.get("llm", {}).get("timeout", 120.0) or 120.0)
+    return max(DEFAULT_BOUND, 2 * timeout)
+
+
+def state_of(moment: Moment) -> tuple[str, str]:
+    """(word, style) of the session at a moment: what it does, or how it ended, died or hangs."""
+    h = moment.history
+    if h.status == "ended":
+        return h.result or "ended", {"succeeded": "ok", "finished": "ok", "stopped": "warn", "failed": "bad"}.get(h.result, "")
+    if moment.live and not moment.worker.alive:
+        return ("dead", "bad") if h.status != "created" else ("starting", "accent")
+    if moment.live and moment.worker.overdue > 0:
+        return "hung", "bad"
+    if h.status == "paused":
+        return "paused", "warn"
+    if h.status == "waiting":
+        return waiting_word(h.waiting_for), "warn"
+    phase = str(h.phase.get("name", ""))
+    return PHASES.get(phase, phase or h.status), "accent"
+
+
+def waiting_word(reason: str) -> str:
+    if reason == "approval":
+        return "waits for approval"
+    if reason == "critic":
+        return "waits for your verdict"
+    return f"waits for {reason}" if reason else "waiting"
+
+
+def dot(style: str) -> Span:
+    return Span("●", style)
+
+
+OUTCOMES = {
+    "accepted": ("✓", "ok"), "failed": ("✗", "bad"), "unreached": ("◌", "warn"), "refused": ("⊘", "bad"),
+    "vacuous": ("∅", "warn"),
+}  # fmt: skip
+"""Glyph and style of a trial's outcome."""
