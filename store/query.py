@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from operator import itemgetter
 from typing import Any, NamedTuple
 
@@ -47,18 +47,28 @@ class Selection(NamedTuple):
     names: tuple[str, ...]
     decoders: tuple[tuple[str, Callable[[Any], Any]], ...]
 
-    def rows(self, base: sqlite3.Connection, clauses: str = "", values: Sequence[Any] = ()) -> Iterator[dict[str, Any]]:
-        names, decoders = self.names, self.decoders
-        for found in base.execute(f"{self.sql} {clauses}", values):
-            row = dict(zip(names, found, strict=True))
-            for name, decode in decoders:
+    def rows(self, base: sqlite3.Connection, clauses: str = "", values: Sequence[Any] = ()) -> list[dict[str, Any]]:
+        names = self.names
+        found = [dict(zip(names, row, strict=True)) for row in base.execute(f"{self.sql} {clauses}", values)]
+        for name, decode in self.decoders:
+            for row in found:
                 value = row[name]
                 if value is not None:
                     row[name] = decode(value)
-            yield row
+        return found
 
 
-_DECODE: Mapping[str, Callable[[Any], Any]] = {"JSON": json.loads, "BOOLEAN": bool}
+def _json(text: str) -> Any:
+    """json.loads of what the writer wrote, without its search for white space; the same for anything else."""
+    try:
+        value, end = _SCAN(text, 0)
+    except StopIteration:
+        end = -1
+    return value if end == len(text) else json.loads(text)
+
+
+_SCAN: Callable[[str, int], tuple[Any, int]] = json.JSONDecoder().scan_once  # type: ignore[attr-defined]
+_DECODE: Mapping[str, Callable[[Any], Any]] = {"JSON": _json, "BOOLEAN": bool}
 
 
 def quoted(name: str) -> str:

@@ -102,7 +102,7 @@ class Reader:
         if limit is not None:
             clause += f" LIMIT {int(limit)}"
         with self._lock:
-            return list(known.selection(columns).rows(self._base, clause, bound))
+            return known.selection(columns).rows(self._base, clause, bound)
 
     def text(self, name: str | None) -> str:
         """A text by its hash, "" for None. Raises StoreError if it was left out of a bundle."""
@@ -127,7 +127,7 @@ class Reader:
             sql=selection.sql.replace("SELECT ", "SELECT rowid, ", 1), names=("rowid", *selection.names)
         )
         with self._lock:
-            return list(selection.rows(self._base, "WHERE rowid > ? ORDER BY rowid", (after_rowid,)))
+            return selection.rows(self._base, "WHERE rowid > ? ORDER BY rowid", (after_rowid,))
 
     # ---- curves and frames ----------------------------------------------------------------------
     def metric_series(
@@ -150,6 +150,11 @@ class Reader:
         with self._lock:
             skipped = {run: self._hidden(run, upto_seq) if hidden else () for run in wanted}
             return self._series.points(wanted, column, upto_seq, max_points, window, skipped)
+
+    def load_series(self, columns: Iterable[str]) -> None:
+        """Read several columns in one pass over the rows, for charts that will ask for them."""
+        with self._lock:
+            self._series.load(columns)
 
     def frames(
         self,

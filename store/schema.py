@@ -46,6 +46,7 @@ def triggers(table: str) -> list[str]:
 def create(base: sqlite3.Connection) -> None:
     """Raises sqlite3.Error. The connection is left in WAL mode."""
     base.execute("PRAGMA journal_mode=WAL")
+    base.execute("BEGIN")
     for statement in statements():
         base.execute(statement)
     base.execute("CREATE TABLE alembic_version (version_num VARCHAR(32) NOT NULL PRIMARY KEY)")

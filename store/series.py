@@ -1,7 +1,7 @@
 """Curves of a run, thinned to what a chart can show, in bounded time for any length of run.
 
-The first question about a column reads it once into a flat array; later ones read only new rows. A chart
-then gets the lowest and highest value of every stretch, so no peak is lost. Standard library only.
+The first question about a column reads it once into flat arrays; later ones read only the rows that are new.
+A chart then gets the lowest and highest value of every stretch, so no peak is lost. Standard library only.
 """
 
 from __future__ import annotations
@@ -9,31 +9,59 @@ from __future__ import annotations
 import sqlite3
 from array import array
 from bisect import bisect_left, bisect_right
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from rlgpt.store.errors import StoreError
 from rlgpt.store.query import quoted
 
 Point = tuple[float, float]
-NAN = float("nan")
+"""(env steps, value)."""
 
 
 @dataclass
-class _Run:
+class _Track:
+    """One column of one run, rows without a value left out."""
+
     seq: array[int] = field(default_factory=lambda: array("q"))
     steps: array[float] = field(default_factory=lambda: array("d"))
-    values: dict[str, array[float]] = field(default_factory=dict)
-    """By column; NaN where the row has none. Each is as long as `seq`, or shorter until it is asked for."""
+    values: array[float] = field(default_factory=lambda: array("d"))
+
+    def append(self, seq: int, steps: float, value: float) -> None:
+        self.seq.append(seq)
+        self.steps.append(steps)
+        self.values.append(value)
+
+    def part(self, upto: int | None, hidden: Sequence[tuple[int, int]]) -> tuple[array[float], array[float]]:
+        """(steps, values) with seq <= upto and in none of the (after, before) ranges."""
+        end = len(self.seq) if upto is None else bisect_right(self.seq, upto)
+        steps, values, start = array("d"), array("d"), 0
+        edges = sorted((bisect_right(self.seq, after), bisect_left(self.seq, before)) for after, before in hidden)
+        for first, last in [*edges, (end, end)]:
+            if start < min(first, end):
+                steps += self.steps[start : min(first, end)]
+                values += self.values[start : min(first, end)]
+            start = max(start, last)
+        return steps, values
 
 
 class Columns:
-    """Caches metric columns of one open session."""
+    """The metric columns of one open session that somebody asked for."""
 
     def __init__(self, base: sqlite3.Connection) -> None:
         self._base = base
-        self._runs: dict[int, _Run] = {}
         self._names = [row[1] for row in base.execute("PRAGMA table_info(metric)")]
+        self._tracks: dict[str, dict[int, _Track]] = {}
+        self._known: dict[str, int] = {}
+        """Column -> seq up to which it was read."""
+
+    def load(self, columns: Iterable[str]) -> None:
+        """Read what is new of these columns, those that stand equal in one pass. Raises StoreError."""
+        together: dict[int, list[str]] = {}
+        for column in columns:
+            together.setdefault(self._known.get(column, 0), []).append(column)
+        for known, names in together.items():
+            self._read(known, list(dict.fromkeys(names)))
 
     def points(
         self,
@@ -44,38 +72,39 @@ class Columns:
         window: tuple[float, float] | None,
         hidden: Mapping[int, Sequence[tuple[int, int]]],
     ) -> list[Point]:
+        self.load([column])
+        tracks = self._tracks[column]
+        parts: list[tuple[float, array[float], array[float]]] = []
         offset = 0.0
-        found: list[Point] = []
         for run in runs:
-            kept = self._column(run, column)
-            end = len(kept.seq) if upto_seq is None else bisect_right(kept.seq, upto_seq)
-            ranges = _visible(kept, end, hidden.get(run, ()))
-            xs = [x + offset for start, stop in ranges for x in kept.steps[start:stop]]
-            ys = [y for start, stop in ranges for y in kept.values[column][start:stop]]
-            if xs:
-                offset = xs[-1]
+            steps, values = tracks[run].part(upto_seq, hidden.get(run, ())) if run in tracks else (array("d"),) * 2
+            start = offset
+            offset += steps[-1] if steps else 0.0
             if window:
-                first, last = bisect_left(xs, window[0]), bisect_right(xs, window[1])
-                xs, ys = xs[first:last], ys[first:last]
-            found += [(x, y) for x, y in zip(xs, ys, strict=True) if y == y]
-        return thin(found, most)
+                first, last = bisect_left(steps, window[0] - start), bisect_right(steps, window[1] - start)
+                steps, values = steps[first:last], values[first:last]
+            parts.append((start, steps, values))
+        total = sum(len(steps) for _, steps, _ in parts)
+        found: list[Point] = []
+        for start, steps, values in parts:
+            share = most if total <= most else max(4, most * len(steps) // total)
+            found += [(start + steps[i], values[i]) for i in kept(values, share)]
+        indices = kept([y for _, y in found], most)
+        return [found[i] for i in indices]
 
-    def _column(self, run: int, column: str) -> _Run:
-        """The run's arrays with `column` up to the last row committed."""
-        value = self._expression(column)
-        kept = self._runs.setdefault(run, _Run())
-        values = kept.values.setdefault(column, array("d"))
-        known = kept.seq[-1] if kept.seq else 0
-        if len(values) < len(kept.seq):
-            after = kept.seq[len(values) - 1] if values else 0
-            sql = f"SELECT {value} FROM metric WHERE run = ? AND seq > ? AND seq <= ? ORDER BY seq"
-            values.extend(NAN if v is None else v for (v,) in self._base.execute(sql, (run, after, known)))
-        sql = f"SELECT seq, env_steps, {value} FROM metric WHERE run = ? AND seq > ? ORDER BY seq"
-        for seq, steps, found in self._base.execute(sql, (run, known)):
-            kept.seq.append(seq)
-            kept.steps.append(steps)
-            values.append(NAN if found is None else found)
-        return kept
+    def _read(self, known: int, columns: Sequence[str]) -> None:
+        selected = ", ".join(self._expression(column) for column in columns)
+        rows = self._base.execute(f"SELECT seq, run, env_steps, {selected} FROM metric WHERE seq > ?", (known,))
+        tracks = [self._tracks.setdefault(column, {}) for column in columns]
+        last = known
+        for last, run, steps, *values in rows:
+            for track, value in zip(tracks, values, strict=True):
+                if value is not None:
+                    if run not in track:
+                        track[run] = _Track()
+                    track[run].append(last, steps, value)
+        for column in columns:
+            self._known[column] = last
 
     def _expression(self, column: str) -> str:
         name, dot, key = column.partition(".")
@@ -83,37 +112,21 @@ class Columns:
             raise StoreError(f"there is no metric {column!r}")
         if not dot:
             return f"CAST({quoted(name)} AS REAL)"
-        literal = '$."' + key.replace('"', "").replace("'", "''") + '"'
-        return f"CAST(json_extract({quoted(name)}, '{literal}') AS REAL)"
+        path = '$."' + key.replace('"', "").replace("'", "''") + '"'
+        return f"CAST(json_extract({quoted(name)}, '{path}') AS REAL)"
 
 
-def _visible(kept: _Run, end: int, hidden: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Index ranges [start, stop) of the rows that no resume superseded: those not in any (after, before)."""
-    edges = sorted((bisect_right(kept.seq, a), bisect_left(kept.seq, b)) for a, b in hidden)
-    ranges, start = [], 0
-    for first, last in edges:
-        if first > start:
-            ranges.append((start, min(first, end)))
-        start = max(start, last)
-    ranges.append((start, end))
-    return [(a, b) for a, b in ranges if a < b]
-
-
-def thin(points: Sequence[Point], most: int) -> list[Point]:
-    """At most `most` (>= 4) of the points, in order: first, last, and the lowest and highest of
-    every stretch between them."""
-    if len(points) <= most:
-        return list(points)
-    stretches = max(1, (most - 2) // 2)
-    inner = len(points) - 2
-    kept = [points[0]]
+def kept(values: Sequence[float], most: int) -> list[int]:
+    """Indices of at most `most` (>= 4) of the values, in order: the first, the last, and the lowest and highest
+    of every stretch between them."""
+    if len(values) <= most:
+        return list(range(len(values)))
+    stretches, inner = max(1, (most - 2) // 2), len(values) - 2
+    indices = [0]
     for number in range(stretches):
-        part = points[1 + number * inner // stretches : 1 + (number + 1) * inner // stretches]
+        start, stop = 1 + number * inner // stretches, 1 + (number + 1) * inner // stretches
+        part = values[start:stop]
         if part:
-            low, high = min(part, key=_value), max(part, key=_value)
-            kept += [low] if low == high else sorted((low, high))
-    return [*kept, points[-1]]
-
-
-def _value(point: Point) -> float:
-    return point[1]
+            low, high = part.index(min(part)), part.index(max(part))
+            indices += [start + i for i in sorted({low, high})]
+    return [*indices, len(values) - 1]

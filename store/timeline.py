@@ -5,14 +5,18 @@ Kept in memory only and made while they are passed, so they can never disagree w
 
 from __future__ import annotations
 
+import contextlib
+import gc
 from bisect import bisect_right
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 from rlgpt.store.history import History, fold_all
 from rlgpt.store.query import Change
 
 SPACING = 2000
 """Rows between two kept states: the most that one seek folds."""
+PIECE = 20 * SPACING
+"""Rows read at once."""
 
 Read = Callable[[int, int | None, int | None], list[Change]]
 """(after, up to, limit) -> rows."""
@@ -28,10 +32,28 @@ class Timeline:
         last = 2**62 if seq is None else seq
         place = bisect_right(self._kept, last, key=lambda kept: kept.seq) - 1
         state = self._kept[place].copy()
-        while rows := self._read(state.seq, seq, SPACING):
-            fold_all(rows, state)
-            if len(rows) < SPACING:
-                break
-            if state.seq > self._kept[-1].seq:
-                self._kept.append(state.copy())
+        with _no_collection():
+            while rows := self._read(state.seq, seq, PIECE):
+                self._fold(rows, state)
+                if len(rows) < PIECE:
+                    break
         return state
+
+    def _fold(self, rows: list[Change], state: History) -> None:
+        for start in range(0, len(rows), SPACING):
+            part = rows[start : start + SPACING]
+            fold_all(part, state)
+            if len(part) == SPACING and state.seq > self._kept[-1].seq:
+                self._kept.append(state.copy())
+
+
+@contextlib.contextmanager
+def _no_collection() -> Iterator[None]:
+    """Tens of thousands of new rows wake the garbage collector again and again: it took half of a first fold."""
+    running = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if running:
+            gc.enable()

@@ -1,0 +1,121 @@
+"""How fast the store is: `python benchmarks/store.py [updates] [events]`; prints one line a measurement.
+
+The session is the console's largest: 25,000 updates of about 40 numbers and 10,000 events.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from rlgpt.store import tables as t
+from rlgpt.store.folder import SessionFolder, create
+from rlgpt.store.reader import HEAVY, Reader
+from rlgpt.store.settings import Settings
+from rlgpt.store.writer import Writer
+
+OPTIONS = [f"option_{n}" for n in range(12)]
+RUNS = 4
+
+
+def metric(rng: random.Random, run: int, update: int) -> t.Metric:
+    return t.Metric(
+        run=run, update=update, env_steps=update * 2048, decisions=update * 700, episodes=9, successes=rng.randint(0, 9),
+        return_mean=rng.gauss(0, 1), length_mean=rng.uniform(50, 500), kl=0.01, clip_fraction=0.1, entropy=0.5,
+        policy_loss=0.1, value_loss=0.2, explained_variance=0.3, rate=3000.0, learning_rate=3e-4, dead_loops=1,
+        milestones={f"milestone_{n}": n for n in range(6)}, option_usage={name: rng.randint(0, 99) for name in OPTIONS},
+        end_reasons={name: {"return": 3, "cap": 1} for name in OPTIONS[:4]}, rewards={"task": 1.0, "step": -0.5},
+    )  # fmt: skip
+
+
+def fill(folder: SessionFolder, updates: int, events: int) -> None:
+    rng = random.Random(0)
+    with Writer(folder) as writer:
+        writer.event("started")
+        writer.add(t.Iteration(sub_task=0, number=0))
+        each = updates // RUNS
+        for run in range(1, RUNS + 1):
+            writer.add(t.TrainingRun(sub_task=0, iteration=0, revision=1, run=run, config_hash="", env_steps_planned=1))
+            for start in range(1, each + 1, 500):
+                with writer.transaction() as tx:
+                    for update in range(start, min(start + 500, each + 1)):
+                        tx.add(metric(rng, run, update))
+                        if update % max(1, updates // events) == 0:
+                            tx.event("phase", name="Train", revision=1)
+
+
+def timed(call: Callable[[], object], times: int = 1) -> float:
+    """Median seconds."""
+    spans = []
+    for _ in range(times):
+        start = time.perf_counter()
+        call()
+        spans.append(time.perf_counter() - start)
+    return statistics.median(spans)
+
+
+def main(updates: int = 25_000, events: int = 10_000) -> None:
+    with tempfile.TemporaryDirectory() as home:
+        os.environ["RLGPT_HOME"] = home
+        made = {"task_info": {}, "world_version": "1", "versions": {}}
+        folder = create(Settings(task="make_stone_pickaxe"), **made)
+        span = timed(lambda: fill(folder, updates, events))
+        print(f"write, 500 rows a transaction    {(updates + events) / span:10,.0f} rows/s")
+        single(create(Settings(task="collect_iron"), **made))
+        read(folder)
+        print(f"database                         {folder.database.stat().st_size / 1e6:10.1f} MB")
+        print(f"writer opens (folds everything)  {timed(lambda: Writer(folder).close()) * 1e3:10.1f} ms")
+
+
+def single(folder: SessionFolder) -> None:
+    rng = random.Random(0)
+    with Writer(folder) as writer:
+        writer.add(t.TrainingRun(sub_task=0, iteration=0, revision=1, run=1, config_hash="", env_steps_planned=1))
+        rows = [metric(rng, 1, n) for n in range(1, 1001)]
+        span = timed(lambda: [writer.add(row) for row in rows])
+        print(f"write, a metric a transaction    {span * 1e3:10.3f} ms each")
+        share = span / 1000 / (2048 / 3000)
+        print(f"  of training at 3,000 steps/s   {share:10.3%} (a row every 2,048 env steps)")
+        span = timed(lambda: [writer.event("phase", name="x") for _ in range(50)])
+        print(f"write, a durable event           {span / 50 * 1e3:10.3f} ms each")
+
+
+def read(folder: SessionFolder) -> None:
+    def opened() -> None:
+        with Reader(folder) as reader:
+            reader.metric_series(range(1, RUNS + 1), "return_mean", max_points=400)
+
+    print(f"open + one full-range curve      {timed(opened, 5) * 1e3:10.1f} ms")
+    with Reader(folder) as reader:
+        print(f"first fold of the whole session  {timed(reader.history_at) * 1e3:10.1f} ms")
+        last = reader.last_seq()
+        rng = random.Random(1)
+        seeks = sorted(timed(lambda: reader.history_at(rng.randint(1, last))) for _ in range(100))
+        print(f"seek, fold only: p50, p95        {seeks[50] * 1e3:10.1f} ms {seeks[95] * 1e3:8.1f} ms")
+        columns = ["return_mean", "successes", "kl", "option_usage.option_3"]
+        runs = range(1, RUNS + 1)
+        for column in columns:
+            span = timed(lambda name=column: reader.metric_series(runs, name))  # type: ignore[misc]
+            print(f"  first series of {column:22}{span * 1e3:8.1f} ms")
+
+        def charts() -> None:
+            seq = rng.randint(1, last)
+            for column in columns:
+                reader.metric_series(runs, column, seq)
+
+        seeks = sorted(timed(charts) for _ in range(40))
+        print(f"seek, four charts: p50, p95      {seeks[20] * 1e3:10.1f} ms {seeks[38] * 1e3:8.1f} ms")
+        print(f"data_version                     {timed(reader.data_version, 1000) * 1e6:10.1f} us")
+        idle = timed(lambda: reader.changes_since(last, without=HEAVY), 100)
+        print(f"changes_since, nothing new       {idle * 1e6:10.1f} us")
+
+
+if __name__ == "__main__":
+    sys.path[:] = [p for p in sys.path if Path(p or ".").resolve() != Path(__file__).parent]
+    main(*map(int, sys.argv[1:]))
