@@ -85,9 +85,7 @@ def picture_of_ours(simulation: Simulation):
         "achievements": state[layout.DONE_TIMES : layout.DONE_TIMES + 22].tolist(),
         "facing": int(state[layout.FACING]),
         "sleeping": bool(state[layout.SLEEPING]),
-        "needs": tuple(
-            int(state[at]) for at in (layout.HUNGER2, layout.THIRST2, layout.FATIGUE, layout.RECOVER2)
-        ),
+        "needs": tuple(int(state[at]) for at in (layout.HUNGER2, layout.THIRST2, layout.FATIGUE, layout.RECOVER2)),
         "step": int(state[layout.STEP]),
         "chunks": state[layout.CHUNK_ORDER : layout.CHUNK_ORDER + state[layout.CHUNKS]].tolist(),
         "random": (state[:624].tobytes(), int(state[layout.RANDOM_AT])),

@@ -20,6 +20,8 @@ _FIRST_OBJECT = len(names.MATERIALS)
 _MOVES = ("move_left", "move_right", "move_up", "move_down")
 _SHIFTS = (-1, 1, -_ROW, _ROW)
 _WALKABLE = frozenset(("grass", "sand", "path"))
+_PLACEABLE = _WALKABLE | {"water", "lava"}
+_ENEMIES = ("zombie", "skeleton")
 _SOLID = {"stone": "wood_pickaxe", "coal": "wood_pickaxe", "iron": "stone_pickaxe", "diamond": "iron_pickaxe"}
 _DIG_STEPS = 3
 """Turn, dig, walk."""
@@ -236,21 +238,95 @@ def towards(dx: int, dy: int) -> str:
     return "move_up" if dy < 0 else "move_down"
 
 
-def enclosed(view: object, most: int = 12) -> bool:
-    """Whether nothing can walk to the agent: the free cells around it are at most `most` and known."""
+def fight(view: object) -> str | None:
+    """The next primitive against a zombie or skeleton on a neighbouring cell: turn to it, then hit. None
+    if there is none."""
+    seen = _look(view)
+    if seen.front in _ENEMIES:
+        return "do"
+    for name, dx, dy in seen.objects:
+        if name in _ENEMIES and abs(dx) + abs(dy) == 1:
+            return towards(dx, dy)
+    return None
+
+
+def _room(start: int, free: int, most: int) -> bool:
+    """Whether the free cells that can be walked to from `start` are at most `most`."""
+    reach = start
+    for _ in range(most + 1):
+        wider = reach | _around(reach) & free
+        if wider == reach:
+            return reach.bit_count() <= most
+        reach = wider
+    return False
+
+
+def _free(view: View) -> int:
+    """Cells something could walk on, as far as is known."""
+    return _board(view, _WALKABLE) | view._cells(0)
+
+
+def enclosed(view: object, most: int = 8) -> bool:
+    """Whether nothing can walk to the agent: the free cells around it are at most `most`, all known."""
     seen = _look(view)
     if type(most) is not int or not 1 <= most <= 64:
         raise ValueError("most must be an int from 1 to 64")
-    open_cells = _board(seen, _WALKABLE) | seen._cells(0)
-    reach = 1 << _agent(seen)
-    for _ in range(most):
-        wider = (reach | _around(reach)) & open_cells | reach
-        if wider == reach:
-            return True
-        if wider.bit_count() > most:
-            return False
-        reach = wider
-    return False
+    return _room(1 << _agent(seen), _free(seen), most)
+
+
+def shelter(view: object, most: int = 8) -> str | None:
+    """The next primitive towards being enclosed: dig two cells into solid stone, step back, close the way
+    with a stone. `noop` once enclosed; None without a wood pickaxe and a stone, or if no place is known."""
+    seen = _look(view)
+    if enclosed(seen, most):
+        return "noop"
+    items = seen.inventory
+    if not items["stone"] or not items["wood_pickaxe"]:
+        return None
+    agent, free = _agent(seen), _free(seen)
+    here = 1 << agent
+    facing = names.FACINGS.index(seen.facing)
+    ahead = 1 << agent + _SHIFTS[facing]
+    if seen.front in _PLACEABLE and _room(here, free & ~ahead, most):
+        return "place_stone"
+    walkable = _board(seen, _WALKABLE) & ~_Ground(seen, frozenset(), False, False).occupied
+    for way, shift in enumerate(_SHIFTS):
+        beside, behind, beyond = 1 << agent + shift, 1 << agent - shift, 1 << agent + 2 * shift
+        if not beside & walkable:
+            continue
+        if _room(beside, free & ~beyond, most) or _room(here, free & ~behind, most):
+            return _MOVES[way]
+    soft = _board(seen, frozenset(("stone",)))
+    behind = 1 << agent - _SHIFTS[facing]
+    if ahead & soft and _room(here, (free | ahead) & ~behind, most):
+        return "do"
+    return _burrow(seen, free, soft)
+
+
+def _burrow(view: View, free: int, soft: int) -> str | None:
+    """The way to the nearest cell from which two cells of stone with solid sides can be dug."""
+    ground = _Ground(view, frozenset(), True, False)
+    solid = _INSIDE & ~free
+    sites: list[tuple[int, int]] = []
+    for way, shift in enumerate(_SHIFTS):
+        across = _ROW if abs(shift) == 1 else 1
+        walled = soft & (solid << across) & (solid >> across)
+        first = walled & _moved(walled & _moved(solid, -shift), -shift)
+        sites.append((way, _moved(first, -shift) & (ground.walk | ground.here)))
+    goal = 0
+    for _, board in sites:
+        goal |= board
+    route = ground.route(goal) if goal else None
+    if route is None:
+        return None
+    if len(route) > 1:
+        return ground.primitive(route[1])
+    way = next(way for way, board in sites if board & ground.here)
+    return "do" if view.facing == names.FACINGS[way] else _MOVES[way]
+
+
+def _moved(board: int, shift: int) -> int:
+    return board << shift if shift > 0 else board >> -shift
 
 
 LIBRARY: Mapping[str, Any] = MappingProxyType(
@@ -262,12 +338,14 @@ LIBRARY: Mapping[str, Any] = MappingProxyType(
         "explore": explore,
         "flee": flee,
         "towards": towards,
+        "fight": fight,
         "enclosed": enclosed,
+        "shelter": shelter,
     }
 )
 """Everything generated code may name besides the host's own builtins."""
 
 COSTS: Mapping[str, int] = MappingProxyType(
-    {"nearest": 60, "approach": 100, "steps_to": 100, "go": 100, "explore": 150, "enclosed": 40}
+    {"nearest": 60, "approach": 100, "steps_to": 100, "go": 100, "explore": 150, "enclosed": 40, "shelter": 250}
 )
 """What a call takes from the budget of work between two yields, where it is more than usual."""
