@@ -126,8 +126,10 @@ def _given(tree: Tree) -> Tree:
 
 def _kind(llm: str | None) -> str | None:
     """`replay:` names its session in full, whatever prefix was typed."""
-    if llm is None or not llm.startswith("replay:"):
+    if llm is None or llm in ("rules", "openai"):
         return llm
+    if not llm.startswith("replay:"):
+        raise Failure(f"there is no --llm {llm!r}; there are rules, openai and replay:ID.", Exit.USAGE)
     return f"replay:{folders.find(llm.removeprefix('replay:')).id}"
 
 

@@ -26,7 +26,7 @@ LEVELS = ("debug", "info", "warning", "error")
 
 
 def register(app: typer.Typer) -> None:
-    for command in (sessions, show, attach, replay, wait, logs):
+    for command in (sessions, show, attach, replay, serve, wait, logs):
         app.command()(command)
 
 
@@ -68,6 +68,18 @@ def attach(
 def replay(session: Session) -> None:
     """Open a past session in the console at its beginning."""
     raise typer.Exit(open_console(find(session), replay=True))
+
+
+def serve(
+    session: Annotated[str, typer.Argument(metavar="[ID]", help="The list of sessions if left out.")] = "",
+    port: Annotated[int, typer.Option(min=1, max=65535, help="On 127.0.0.1.")] = 8737,
+    read_only: Annotated[bool, typer.Option("--read-only", help="Look, send nothing.")] = False,
+) -> None:
+    """Serve the console to a browser on this machine, at an address with a secret token."""
+    from rlgpt.console.serve import serve as serve_console
+
+    words = [find(session).id] if session else []
+    raise typer.Exit(serve_console(port, [*words, *(["--read-only"] if read_only else [])]))
 
 
 def wait(session: Session, json: Json = False) -> None:

@@ -104,4 +104,4 @@ def test_what_does_not_exist_is_a_sentence_and_its_exit_code(rlgpt: Cli) -> None
 
 def test_the_console_without_a_terminal_points_to_the_headless_twin(rlgpt: Cli) -> None:
     answer = rlgpt()
-    assert answer.code == 2 and "--headless" in answer.err
+    assert answer.code == 2 and "rlgpt sessions" in answer.err

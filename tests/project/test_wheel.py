@@ -20,9 +20,7 @@ def names(wheel: Path) -> list[str]:
 
 def test_the_wheel_holds_every_source_file_of_the_mapped_folders(wheel: Path) -> None:
     inside = set(names(wheel))
-    sources = {
-        f"rlgpt/{path.relative_to(ROOT)}" for folder in FOLDERS for path in (ROOT / folder).rglob("*.py")
-    }
+    sources = {f"rlgpt/{path.relative_to(ROOT)}" for folder in FOLDERS for path in (ROOT / folder).rglob("*.py")}
     assert sources and sources <= inside
 
 
@@ -66,9 +64,7 @@ def test_decoy_folders_are_not_imported_instead_of_the_package(installed: Path, 
 
 @pytest.mark.network
 @pytest.mark.timeout(900)
-def test_a_headless_session_runs_to_its_end_beside_a_package_named_agents(
-    installed: Path, tmp_path: Path
-) -> None:
+def test_a_headless_session_runs_to_its_end_beside_a_package_named_agents(installed: Path, tmp_path: Path) -> None:
     pip = (sys.executable, "-m", "pip", "--python", str(installed), "install", "-q", "--no-deps")
     subprocess.run([*pip, "openai-agents"], check=True, capture_output=True)
     for folder in ("agents", "training", "store"):
@@ -83,7 +79,7 @@ def test_a_headless_session_runs_to_its_end_beside_a_package_named_agents(
         text=True,
     )
     assert done.returncode == 0, done.stdout + done.stderr
-    code = "import agents, rlgpt.agents; print(agents.__file__, rlgpt.agents.__file__)"
+    code = "from importlib.util import find_spec as f; print(f('agents').origin, f('rlgpt.agents').origin)"
     both = subprocess.run([installed, "-P", "-c", code], cwd=tmp_path, capture_output=True, text=True)
     theirs, ours = both.stdout.split()
     assert theirs != ours and Path(theirs).is_relative_to(installed.parents[1])
