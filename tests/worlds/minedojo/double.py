@@ -54,7 +54,9 @@ class Session:
         self.world.biome = int(biome[1]) if biome else 1
         ray = r'<RayOffset\s+pitch="([^"]+)"\s+yaw="([^"]+)"\s+distance="([^"]+)"'
         self.rays = [(float(p), float(y), float(d)) for p, y, d in re.findall(ray, mission)]
-        bounds = re.search(r'<min x="(-?\d+)" y="(-?\d+)" z="(-?\d+)"\s*/>\s*<max x="(-?\d+)" y="(-?\d+)" z="(-?\d+)"', mission)
+        bounds = re.search(
+            r'<min x="(-?\d+)" y="(-?\d+)" z="(-?\d+)"\s*/>\s*<max x="(-?\d+)" y="(-?\d+)" z="(-?\d+)"', mission
+        )
         if bounds:
             low_high = [int(v) for v in bounds.groups()]
             self.grid = tuple(zip(low_high[:3], low_high[3:], strict=True))  # type: ignore[assignment]

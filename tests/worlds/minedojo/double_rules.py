@@ -16,10 +16,9 @@ GROUND = 4
 REACH_BLOCK, REACH_ENTITY = 4.5, 3.0
 WALK, SPRINT, SNEAK = 0.216, 0.281, 0.065
 EYE, TALL, HALF = 1.62, 1.8, 0.3
-TREE_CELL = 4
-TREE_CHANCE = 0.4
-HEDGE_CELL = 7
-HEDGE_CHANCE = 0.9
+TREE_CELL = 8
+TREE_CHANCE = 0.35
+FIELD = 12
 BOXES = {"cow": (0.45, 1.4), "sheep": (0.45, 1.3), "pig": (0.45, 0.9), "chicken": (0.2, 0.7),
          "zombie": (0.3, 1.95), "item": (0.125, 0.25)}  # fmt: skip
 CLASSES = {"cow": "EntityCow", "sheep": "EntitySheep", "pig": "EntityPig", "chicken": "EntityChicken",
@@ -96,7 +95,6 @@ class World:
         self.rng = random.Random(seed)
         self.placed: dict[Block, str] = {}
         self._blocks: dict[Block, str] = {}
-        self._hedges: dict[tuple[int, int], tuple[bool, int, int] | None] = {}
         self._trees: dict[tuple[int, int], tuple[int, int, int] | None] = {}
         self.animals: list[Animal] = []
         self.biome = 1
@@ -145,19 +143,8 @@ class World:
         return ""
 
     def hedge(self, x: int, z: int) -> bool:
-        """One block high: too high to walk over, low enough to jump and to see across. One per lattice cell,
-        along x or z, as long as the cell but for one gap; none where the first life began."""
-        cx, cz = x // HEDGE_CELL, z // HEDGE_CELL
-        if (cx, cz) not in self._hedges:
-            roll = random.Random(self.seed * 1_000_033 + cx * 6151 + cz)
-            grows = roll.random() < HEDGE_CHANCE and (cx, cz) != (0, 0)
-            self._hedges[cx, cz] = (roll.random() < 0.5, roll.randrange(HEDGE_CELL), roll.randrange(HEDGE_CELL)) if grows else None
-        hedge = self._hedges[cx, cz]
-        if hedge is None:
-            return False
-        along_x, row, gap = hedge
-        across, along = (z % HEDGE_CELL, x % HEDGE_CELL) if along_x else (x % HEDGE_CELL, z % HEDGE_CELL)
-        return across == row and along != gap
+        """Hedges around square fields: too high to walk over, low enough to jump and to look across."""
+        return x % FIELD == 0 or z % FIELD == 0
 
     def put(self, cell: Block, kind: str) -> None:
         self._blocks[cell] = kind
@@ -165,7 +152,7 @@ class World:
 
     # ---- player -------------------------------------------------------------------------------------
     def born(self) -> None:
-        self.x, self.y, self.z, self.vy = 0.5, float(GROUND), 0.5, 0.0
+        self.x, self.y, self.z, self.vy = 2.5, float(GROUND), 2.5, 0.0
         self.yaw, self.pitch = self.rng.uniform(-180, 180), 0.0
         self.health, self.food, self.alive = 20.0, 20, True
         self.bag: list[tuple[str, int] | None] = [None] * 41
@@ -192,7 +179,7 @@ class World:
         if kind not in HEALTH:
             return
         self.animals = [a for a in self.animals if a.kind != kind or a.summoned]
-        far, angle = 5 + 15 * min(1.0, math.hypot(dx, dz) / 14), math.atan2(dz, dx)
+        far, angle = 5 + 15 * min(1.0, (dx * dx + dz * dz) / 200), math.atan2(dz, dx)
         while self.solid_at(self.x + far * math.cos(angle), self.z + far * math.sin(angle), 0.5):
             angle += 0.1
         animal = Animal(kind, self.x + far * math.cos(angle), self.z + far * math.sin(angle), self.rng)
@@ -510,7 +497,9 @@ class World:
             name = rest[3].removeprefix("minecraft:")
             self.bag[slot] = None if name == "air" else (name, int(rest[4]) if len(rest) > 4 else 1)
         elif verb == "/summon":
-            self.summon(rest[0].removeprefix("minecraft:"), float(rest[1].lstrip("~") or 0), float(rest[3].lstrip("~") or 0))
+            self.summon(
+                rest[0].removeprefix("minecraft:"), float(rest[1].lstrip("~") or 0), float(rest[3].lstrip("~") or 0)
+            )
         elif verb == "/clear":
             self.bag = [None] * 41
         elif verb == "/tp":
@@ -518,5 +507,7 @@ class World:
         elif verb == "/time":
             self.time = int(rest[1])
         elif verb == "/setblock":
-            cell = tuple(math.floor(v + float(w.lstrip("~") or 0)) for v, w in zip((self.x, self.y, self.z), rest, strict=False))
+            cell = tuple(
+                math.floor(v + float(w.lstrip("~") or 0)) for v, w in zip((self.x, self.y, self.z), rest, strict=False)
+            )
             self.put((cell[0], cell[1], cell[2]), rest[3])

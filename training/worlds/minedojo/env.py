@@ -23,7 +23,7 @@ from rlgpt.training.worlds.minedojo.mineclip import Embedding
 from rlgpt.training.worlds.minedojo.processes import ProcessRecord
 from rlgpt.training.worlds.minedojo.sense import Seen, bearing, lidar, sights
 from rlgpt.training.worlds.minedojo.settings import Settings
-from rlgpt.training.worlds.minedojo.tasks import ClientTask
+from rlgpt.training.worlds.minedojo.tasks import ClientTask, counted
 from rlgpt.training.worlds.protocol import Command, StepResult
 
 HOSTILE = frozenset(
@@ -58,6 +58,7 @@ class MineDojoEnv:
         self._made, self._settings, self._pixels = made, settings, pixels
         self._features = tuple(features)
         self._report = report
+        self._counted = {m: counted(m) for m in self.task.milestones if counted(m)[0] > 1}
         self._embedding = embedding
         self._ports = ports
         self._port = ports.take()
@@ -205,8 +206,10 @@ class MineDojoEnv:
             if count > self._most.get(name, 0):
                 self._most[name] = count
                 self._novelty += 1
-            if count > self._start.get(name, 0) and name not in self._reached:
+            gained = count - self._start.get(name, 0)
+            if gained > 0:
                 self._reached.add(name)
+            self._reached.update(m for m, (least, item) in self._counted.items() if item == name and gained >= least)
         for flag, name in zip(self._reply["near"], ("near_table", "near_furnace"), strict=True):
             if flag and name not in self._reached:
                 self._reached.add(name)
@@ -226,6 +229,8 @@ class MineDojoEnv:
             return bool(self._reply["near"][0])
         if self._made.goal == "near_furnace":
             return bool(self._reply["near"][1])
+        if self._made.goal == "milestone":
+            return self.task.milestones[-1] in self._reached
         return bool(self._reply["success"])
 
     def milestones(self) -> frozenset[str]:

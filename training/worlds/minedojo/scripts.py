@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from rlgpt.training.worlds.minedojo.tasks import SOURCES, ClientTask
+from rlgpt.training.worlds.minedojo.tasks import SOURCES, ClientTask, counted
 from rlgpt.training.worlds.protocol import Script
 
 MOBS = frozenset({"cow", "sheep", "pig", "chicken", "zombie", "skeleton", "spider", "creeper"})
@@ -74,16 +74,19 @@ _CHOP = '''def chop_{name}(view):
     seen = nearest(view, "{name}")
     if seen is None:
         return
-    view = yield face(seen)
+    if abs(seen.turn) > 8 or abs(seen.tilt) > 8:
+        view = yield face(seen, do="attack")
     view = yield from attack(70)
 '''
-_CHOP_STEADY = '''def chop_{name}(view):
-    for _ in range(3):
-        seen = nearest(view, "{name}")
-        if seen is None or seen.distance > 4:
-            return
-        view = yield face(seen)
-        view = yield from attack(70)
+_CHOP_CLOSER = '''def chop_{name}(view):
+    seen = remembered(view, "{name}")
+    if seen is None:
+        return
+    if seen.distance > 2:
+        view = yield move("forward", turn=seen.turn)
+    elif abs(seen.turn) > 8 or abs(seen.tilt) > 8:
+        view = yield face(seen, do="attack")
+    view = yield from attack(70)
     view = yield from repeat(move("forward"), 8)
 '''
 _CRAFT = '''def craft_{name}(view):
@@ -146,10 +149,10 @@ def _hunt(name: str, gives: str, done: str) -> list[Script]:
 
 def _gather(block: str, item: str, count: int) -> list[Script]:
     return [
-        *_reach(block, 2.5),
+        *_reach(block, 1.2),
         Script(f"chop_{block}", f"Break the {block} and pick up the {item}.", _more(item, count),
-               (_CHOP.format(name=block), _CHOP_STEADY.format(name=block)),
-               needs=(f"approach_{block}",), gives=(item,), hard=True),
+               (_CHOP.format(name=block), _CHOP_CLOSER.format(name=block)),
+               needs=(f"approach_{block}",), gives=(item,)),
     ]  # fmt: skip
 
 
@@ -174,18 +177,19 @@ def _make(item: str, recipes: Mapping[str, Any]) -> list[Script]:
 def for_task(made: ClientTask, recipes: Mapping[str, Any]) -> tuple[Script, ...]:
     """The scripts for the milestones of a task, in the order in which they are needed."""
     book: dict[str, Script] = {}
-    goal = made.task.milestones[-1]
     for milestone in made.task.milestones:
-        for script in _for_milestone(milestone, made, recipes, milestone == goal):
+        for script in _for_milestone(milestone, made, recipes):
             book.setdefault(script.name, script)
     return tuple(book.values())
 
 
-def _for_milestone(milestone: str, made: ClientTask, recipes: Mapping[str, Any], last: bool) -> list[Script]:
+def _for_milestone(milestone: str, made: ClientTask, recipes: Mapping[str, Any]) -> list[Script]:
     words = milestone.split(" ")
     if words[0] == "kill":
         return _hunt(words[1], milestone, f'{_in_sight(words[1])} is False') if words[1] in MOBS else []
-    count, item = (int(words[0]), words[1]) if words[0].isdigit() else (1, words[-1])
+    count, item = counted(milestone)
+    if words[0] == "use":
+        item = words[-1]
     if item == "milk_bucket":
         return _interact("cow", "milk", "milk_bucket", "bucket")
     if item == "wool" and _starts_with(made, "shears"):

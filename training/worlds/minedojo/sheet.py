@@ -7,7 +7,7 @@ from dataclasses import asdict
 from typing import Any
 
 from rlgpt.training.worlds.minedojo.features import ITEMS, TARGETS
-from rlgpt.training.worlds.minedojo.tasks import ClientTask
+from rlgpt.training.worlds.minedojo.tasks import ClientTask, counted
 from rlgpt.training.worlds.protocol import Primitive, Script
 
 VIEW_DOC = """\
@@ -48,6 +48,20 @@ DANGERS = (
 )
 
 
+def milestone(name: str) -> dict[str, str]:
+    """A milestone with its meaning and, where the view shows it, its predicate."""
+    if name in ("near_table", "near_furnace"):
+        return {"name": name, "doc": f"A {name[5:]} is close enough to use.", "done_when": f"view.{name}"}
+    count, item = counted(name)
+    if name.startswith(("kill ", "use ")) or name == "success":
+        return {"name": name, "doc": f"{name.replace('_', ' ').capitalize()}; the game itself keeps count."}
+    return {
+        "name": name,
+        "doc": f"Get {count} {item.replace('_', ' ')} more than at the start.",
+        "done_when": f'view.inventory.get("{item}", 0) >= start.inventory.get("{item}", 0) + {count}',
+    }
+
+
 def for_task(
     made: ClientTask, catalogue: Mapping[str, Any], primitives: Sequence[Primitive], scripts: Sequence[Script]
 ) -> dict[str, Any]:
@@ -59,7 +73,8 @@ def for_task(
         item = wanted.pop()
         if item in recipes and item not in shown:
             recipe = recipes[item]
-            shown[item] = {"needs": recipe["needs"], "gives": recipe["gives"], "near": recipe["near"] or None}
+            near = [recipe["near"]] if recipe["near"] else []
+            shown[item] = {"name": item, "needs": recipe["needs"], "gives": {item: recipe["gives"]}, "near": near}
             wanted.extend(recipe["needs"])
     items = sorted({*ITEMS, *shown, *(need for recipe in shown.values() for need in recipe["needs"])})
     return {
@@ -67,13 +82,13 @@ def for_task(
         "prompt": made.task.prompt,
         "guidance": made.guidance,
         "items": items,
-        "recipes": shown,
+        "recipes": list(shown.values()),
         "targets": list(TARGETS),
         "primitives": [asdict(primitive) for primitive in primitives],
         "view_doc": VIEW_DOC,
         "library_doc": LIBRARY_DOC,
         "dangers": list(DANGERS),
-        "milestones": list(made.task.milestones),
+        "milestones": [milestone(name) for name in made.task.milestones],
         "start": {slot: dict(entry) for slot, entry in made.task.start.items()},
         "scripts": [asdict(script) for script in scripts],
         "limits": {"horizon": made.task.horizon, "ms_per_step": 50, "camera_bin_degrees": 15},

@@ -1,7 +1,7 @@
 """Tasks: the client's 1,572 programmatic ones, its meta tasks with arguments, and the paper's with Plan4MC's settings.
 
-A meta task is named with its arguments like a query: `harvest?target_names=log&target_quantities=8`. MineDojo has
-no time limit of its own and no death rule; the horizons here are ours unless a source is named.
+A meta task is named with its arguments like a query: `harvest?target_names=log&target_quantities=8`. A sub-task of
+a long task is named `task/milestone`: the same start, done when that milestone is reached. MineDojo has no time limit of its own and no death rule; the horizons here are ours unless a source is named.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from urllib.parse import parse_qsl
 
 from rlgpt.training.worlds.protocol import Task, UnknownTask
 
-Goal = Literal["client", "near_table", "near_furnace"]
+Goal = Literal["client", "near_table", "near_furnace", "milestone"]
 META = ("harvest", "combat", "techtree")
 SHORT, FIGHT, LONG, TECH = 200, 500, 3000, 10000
 DIAMOND = 18000
@@ -43,6 +43,18 @@ class ClientTask:
     guidance: str = ""
 
 
+def counted(milestone: str) -> tuple[int, str]:
+    """(3, "wool") of "3 wool", (1, "log") of "log"."""
+    count, _, item = milestone.partition(" ")
+    return (int(count), item) if item and count.isdigit() else (1, milestone)
+
+
+def looked_for(milestone: str) -> str:
+    """What one looks for in the world to reach a milestone."""
+    item = counted(milestone)[1]
+    return {"near_table": "crafting_table", "near_furnace": "furnace"}.get(item) or SOURCES.get(item, item)
+
+
 def _paper(
     name: str, prompt: str, biome: str, horizon: int, item: str, chain: tuple[str, ...],
     start: Mapping[str, Mapping[str, Any]] | None = None, goal: Goal = "client", animals: bool = False,
@@ -62,14 +74,9 @@ def _paper(
             "initial_mob_spawn_range_low": [-30, 1, -30],
             "initial_mob_spawn_range_high": [30, 1, 30],
         }
-    task = Task(name, prompt, horizon, chain, long_horizon=True, sub_tasks=sub_tasks, start=start or {})
-    return ClientTask(
-        task, "harvest" if goal == "client" else "open-ended", arguments, goal, SOURCES.get(chain[0], chain[0])
-    )
-
-
-def _harvest(item: str, count: int = 1) -> str:
-    return f"harvest?target_names={item}&target_quantities={count}"
+    sub_tasks = tuple(f"{name}/{milestone}" for milestone in chain[:-1])
+    task = Task(name, prompt, horizon, chain, long_horizon=len(chain) > 2, sub_tasks=sub_tasks, start=start or {})
+    return ClientTask(task, "harvest" if goal == "client" else "open-ended", arguments, goal, looked_for(chain[0]))
 
 
 _TABLE = {"mainhand": {"name": "crafting_table"}}
@@ -78,48 +85,33 @@ _WOOD = ("log", "planks", "stick")
 PAPER: Mapping[str, ClientTask] = MappingProxyType({
     made.task.id: made
     for made in (
-        _paper("paper_stick", "Craft a stick.", "plains", 3000, "stick", _WOOD,
-               sub_tasks=(_harvest("log"), _harvest("planks"), _harvest("stick"))),
+        _paper("paper_stick", "Craft a stick.", "plains", 3000, "stick", _WOOD),
         _paper("paper_crafting_table_nearby", "Place a crafting table nearby.", "plains", 3000, "crafting_table",
-               ("log", "planks", "crafting_table", "near_table"), goal="near_table",
-               sub_tasks=(_harvest("log"), _harvest("planks", 4), _harvest("crafting_table"))),
+               ("log", "planks", "crafting_table", "near_table"), goal="near_table"),
         _paper("paper_wooden_pickaxe", "Craft a wooden pickaxe.", "forest", 3000, "wooden_pickaxe",
-               (*_WOOD, "crafting_table", "near_table", "wooden_pickaxe"),
-               sub_tasks=(_harvest("log", 3), _harvest("planks", 9), _harvest("stick", 2),
-                          _harvest("crafting_table"), _harvest("wooden_pickaxe"))),
+               (*_WOOD, "crafting_table", "near_table", "wooden_pickaxe")),
         _paper("paper_furnace_nearby", "Place a furnace nearby.", "extreme_hills", 5000, "furnace",
-               (*_WOOD[1:], "crafting_table", "near_table", "wooden_pickaxe", "cobblestone", "furnace",
-                "near_furnace"),
-               {"mainhand": {"name": "log", "quantity": 10}}, goal="near_furnace",
-               sub_tasks=(_harvest("planks", 9), _harvest("stick", 2), _harvest("crafting_table"),
-                          _harvest("wooden_pickaxe"), _harvest("cobblestone", 8), _harvest("furnace"))),
+               ("planks", "stick", "crafting_table", "near_table", "wooden_pickaxe", "8 cobblestone", "furnace",
+                "near_furnace"), {"mainhand": {"name": "log", "quantity": 10}}, goal="near_furnace"),
         _paper("paper_stone_pickaxe", "Craft a stone pickaxe.", "forest_hills", 10000, "stone_pickaxe",
-               ("cobblestone", *_WOOD, "crafting_table", "near_table", "stone_pickaxe"),
-               {"mainhand": {"name": "wooden_pickaxe"}},
-               sub_tasks=(_harvest("cobblestone", 3), _harvest("log", 3), _harvest("planks", 4),
-                          _harvest("stick", 2), _harvest("crafting_table"), _harvest("stone_pickaxe"))),
+               ("3 cobblestone", *_WOOD, "crafting_table", "near_table", "stone_pickaxe"),
+               {"mainhand": {"name": "wooden_pickaxe"}}),
         _paper("paper_milk", "Obtain milk from a cow.", "plains", 3000, "milk_bucket",
                ("near_table", "bucket", "milk_bucket"),
-               {**_TABLE, "1": {"name": "iron_ingot", "quantity": 3}}, animals=True,
-               sub_tasks=(_harvest("bucket"), _harvest("milk_bucket"))),
+               {**_TABLE, "1": {"name": "iron_ingot", "quantity": 3}}, animals=True),
         _paper("paper_wool", "Shear a sheep.", "plains", 3000, "wool", ("shears", "wool"),
-               {**_TABLE, "1": {"name": "iron_ingot", "quantity": 2}}, animals=True,
-               sub_tasks=(_harvest("shears"), _harvest("wool"))),
+               {**_TABLE, "1": {"name": "iron_ingot", "quantity": 2}}, animals=True),
         _paper("paper_beef", "Hunt a cow for beef.", "plains", 3000, "beef", ("beef",),
                {"mainhand": {"name": "diamond_sword"}}, animals=True),
         _paper("paper_mutton", "Hunt a sheep for mutton.", "plains", 3000, "mutton", ("mutton",),
                {"mainhand": {"name": "diamond_sword"}}, animals=True),
         _paper("paper_bed", "Craft a bed.", "plains", 10000, "bed",
-               ("wool", "log", "planks", "near_table", "bed"),
-               {**_TABLE, "1": {"name": "shears"}}, animals=True,
-               sub_tasks=(_harvest("wool", 3), _harvest("log"), _harvest("planks", 3), _harvest("bed"))),
+               ("3 wool", "log", "planks", "near_table", "bed"),
+               {**_TABLE, "1": {"name": "shears"}}, animals=True),
         _paper("obtain_diamond", "Obtain a diamond, starting with nothing.", "plains", DIAMOND, "diamond",
-               ("log", "planks", "stick", "crafting_table", "wooden_pickaxe", "cobblestone", "stone_pickaxe",
-                "furnace", "iron_ore", "coal", "iron_ingot", "iron_pickaxe", "diamond"),
-               sub_tasks=(_harvest("log", 6), _harvest("planks", 13), _harvest("stick", 6),
-                          _harvest("crafting_table"), _harvest("wooden_pickaxe"), _harvest("cobblestone", 11),
-                          _harvest("stone_pickaxe"), _harvest("iron_ore", 3), _harvest("furnace"),
-                          _harvest("iron_ingot", 3), _harvest("iron_pickaxe"), _harvest("diamond"))),
+               ("log", "planks", "stick", "crafting_table", "near_table", "wooden_pickaxe", "11 cobblestone",
+                "stone_pickaxe", "furnace", "3 iron_ore", "near_furnace", "3 iron_ingot", "iron_pickaxe",
+                "diamond")),
     )
 })  # fmt: skip
 """The paper's ten tasks and ObtainDiamond."""
@@ -171,14 +163,12 @@ def from_client(task: str, entry: Mapping[str, Any], chain: tuple[str, ...] = ()
     kind = str(spec.get("__cls__", "harvest"))
     item = _first(spec["target_names"]) if kind in ("harvest", "combat") else str(spec.get("tech_item") or "")
     steps = tuple(name for name in chain if name != goal) + (goal,)
-    if kind == "combat":
-        target = item
-    else:
-        target = SOURCES.get(item) or SOURCES.get(steps[0], steps[0])
+    target = item if kind == "combat" else SOURCES.get(item) or looked_for(steps[0])
     prompt = str(entry["prompt"]).strip()
     made = Task(
         task, prompt[:1].upper() + prompt[1:].rstrip(".") + ".", horizon_of(task, spec), steps,
         kind="survive" if kind == "survival" else "goal", long_horizon=len(steps) > 2,
+        sub_tasks=tuple(f"{task}/{name}" for name in steps[:-1]) if len(steps) > 2 else (),
         start=spec.get("initial_inventory", {}),
     )  # fmt: skip
     return ClientTask(made, task, {}, target=target, guidance=str(entry["guidance"]))
@@ -196,7 +186,7 @@ def parse_meta(task: str) -> ClientTask:
         needed = ()
     missing = [name for name in needed if name not in arguments]
     if missing:
-        raise UnknownTask(f"{task!r} needs {' and '.join(missing)}, such as {_harvest('log', 8)!r}.")
+        raise UnknownTask(f"{task!r} needs {' and '.join(missing)}, such as 'harvest?target_names=log&target_quantities=8'.")
     horizon = arguments.pop("horizon", None)
     spec = {"__cls__": kind, **arguments}
     what = goal_name(spec)
@@ -237,10 +227,36 @@ class TaskList(Mapping[str, Task]):
             mobs = ["cow"] if item in SOURCES else []
             spec = {"target_names": item, "initial_mobs": mobs, "initial_inventory": mobs}
             return from_client(task, {"spec": spec, "prompt": prompt, "guidance": ""})
+        parent, slash, milestone = task.rpartition("/")
+        if slash:
+            return self._sub_task(self.client_task(parent), milestone)
         if task.partition("?")[0] in META:
-            return parse_meta(task)
+            return self._with_chain(parse_meta(task))
         hint = "" if known else " (the client's own list appears after `rlgpt minedojo install`)"
         raise UnknownTask(f"MineDojo has no task called {task!r}{hint}.")
+
+    def _sub_task(self, whole: ClientTask, milestone: str) -> ClientTask:
+        """The same start, done at an earlier milestone."""
+        chain = whole.task.milestones
+        if milestone not in chain[:-1]:
+            raise UnknownTask(f"{whole.task.id!r} has no milestone {milestone!r} before its goal.")
+        until = chain[: chain.index(milestone) + 1]
+        task = replace(
+            whole.task, id=f"{whole.task.id}/{milestone}", milestones=until, sub_tasks=(), long_horizon=False,
+            prompt=f"On the way to: {whole.task.prompt} Reach: {milestone.replace('_', ' ')}.",
+        )  # fmt: skip
+        return replace(whole, task=task, goal="milestone", target=looked_for(until[0]))
+
+    def _with_chain(self, made: ClientTask) -> ClientTask:
+        """A meta task with the milestones that the client's recipes put before its goal."""
+        chain = self._chain({"__cls__": made.client_id, **made.arguments})
+        goal = made.task.milestones[-1]
+        steps = (*(name for name in chain if name != goal), goal)
+        sub_tasks = tuple(f"{made.task.id}/{name}" for name in steps[:-1]) if len(steps) > 2 else ()
+        return replace(
+            made, target=looked_for(steps[0]) if made.client_id != "combat" else made.target,
+            task=replace(made.task, milestones=steps, sub_tasks=sub_tasks, long_horizon=len(steps) > 2),
+        )  # fmt: skip
 
     def _chain(self, spec: Mapping[str, Any]) -> tuple[str, ...]:
         """What has to be made on the way to a crafted item, raw things first, from the client's recipes."""
@@ -253,11 +269,12 @@ class TaskList(Mapping[str, Task]):
             if name in chain or name in owned or depth > 6:
                 return
             recipe = recipes.get(name)
-            if recipe is not None and name not in SOURCES or name in _CRAFTED:
-                for need in (recipe or {"needs": {}})["needs"]:
+            if recipe is not None and (name not in SOURCES or name in _CRAFTED):
+                for need in recipe["needs"]:
                     visit(need, depth + 1)
-                if recipe is not None and recipe["near"]:
+                if recipe["near"]:
                     visit(recipe["near"], depth + 1)
+                    visit("near_table" if recipe["near"] == "crafting_table" else "near_furnace", depth + 1)
             chain.append(name)
 
         if item in recipes:
