@@ -54,3 +54,7 @@ def _refuse(sentence: str, code: int, words: list[str]) -> int:
         print(json.dumps({"error": sentence, "exit_code": int(code)}), flush=True)
     print(f"rlgpt: {clean(sentence)}", file=sys.stderr, flush=True)
     return int(code)
+
+
+if __name__ == "__main__":
+    main()

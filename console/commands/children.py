@@ -31,8 +31,8 @@ def ask(module: str, *arguments: str, given: Any = None) -> Any:
         answer = json.loads(done.stdout)
     except ValueError:
         answer = None
-    if isinstance(answer, dict) and set(answer) == {"error"}:
-        raise Failure(str(answer["error"]), Exit.USAGE)
+    if isinstance(answer, dict) and "error" in answer and set(answer) <= {"error", "exit_code"}:
+        raise Failure(str(answer["error"]), Exit(answer.get("exit_code", Exit.USAGE)))
     if done.returncode != 0 and answer is None:
         raise Failure(_last_words(done.stderr, module, done.returncode), Exit.ERROR)
     return answer
