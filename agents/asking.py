@@ -5,12 +5,13 @@ A hard cap on their size: what matters least is shortened first, the oldest line
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from rlgpt import prompts
-from rlgpt.agents.client import Message
+from rlgpt.agents.client import Client, Message
 from rlgpt.agents.context import Context
+from rlgpt.store.history import Item
 
 CAP = 120_000
 """Characters over all messages, some 30,000 tokens."""
@@ -21,14 +22,15 @@ def messages(
     question: str,
     context: Context,
     *,
-    scripts: bool = False,
+    scripts: Sequence[Mapping[str, Any]] = (),
     trim: Sequence[str] = (),
     cap: int = CAP,
     **fields: Any,
 ) -> list[Message]:
     """System and user message for `prompts/ROLE.md` and `prompts/QUESTION.md`.
 
-    `scripts`: the sheet holds the world's script book. `trim` names the fields to shorten, least important first.
+    `scripts`: entries of the world's script book that the sheet shows. `trim` names the fields to shorten, least
+    important first.
     """
     system = prompts.render(role) + "\n\n" + world_sheet(context, scripts)
     user = prompts.render(question, **fields)
@@ -56,7 +58,7 @@ _ELSEWHERE = ("primitives", "features", "view_doc", "library_doc", "dangers", "s
 """Parts of a sheet that have a section of their own; the others are facts."""
 
 
-def world_sheet(context: Context, scripts: bool) -> str:
+def world_sheet(context: Context, scripts: Sequence[Mapping[str, Any]]) -> str:
     sheet, task = context.sheet, context.task
     facts = {
         "task": task.id,
@@ -74,6 +76,24 @@ def world_sheet(context: Context, scripts: bool) -> str:
         view_doc=sheet["view_doc"],
         library_doc=sheet["library_doc"],
         dangers=sheet.get("dangers") or [],
-        scripts=list(sheet.get("scripts") or ()) if scripts else [],
-        book=scripts,
+        scripts=list(scripts),
     )
+
+
+def contents(client: Client, role: str, context: Context) -> list[dict[str, Any]]:
+    """The script book without its sources, for whoever plans; empty for a language model."""
+    if not client.shows_scripts(role):
+        return []
+    book = context.sheet.get("scripts") or ()
+    return [{k: v for k, v in s.items() if k != "sources"} | {"versions": len(s["sources"])} for s in book]
+
+
+def entries(client: Client, role: str, context: Context, item: Item) -> list[Mapping[str, Any]]:
+    """The script book's entries for one sub-action, sources included; empty for a language model."""
+    if not client.shows_scripts(role):
+        return []
+    return [
+        script
+        for script in context.sheet.get("scripts") or ()
+        if item.name in (script["name"], *script["gives"]) or item.done_when == script["done_when"]
+    ]

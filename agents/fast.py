@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from rlgpt.agents import memory
-from rlgpt.agents.asking import messages
+from rlgpt.agents.asking import entries, messages
 from rlgpt.agents.client import Client
 from rlgpt.agents.context import Context
 from rlgpt.agents.contracts import CodeReply, RlConfigReply
@@ -33,7 +33,7 @@ def write(client: Client, context: Context, item: Item, attempt: int) -> CodeRep
         "fast",
         "fast_write",
         context,
-        scripts=client.shows_scripts("fast"),
+        scripts=entries(client, "fast", context, item),
         trim=("earlier", "skills", "previous"),
         request={"ask": "write", "attempt": attempt, "attempts": context.limits.inner},
         item={k: getattr(item, k) for k in ("name", "goal", "done_when", "max_steps")},

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from rlgpt.agents.asking import messages
+from rlgpt.agents.asking import contents, messages
 from rlgpt.agents.client import Client
 from rlgpt.agents.context import Context
 from rlgpt.agents.contracts import TaskPlanReply
@@ -25,7 +25,7 @@ def order(client: Client, context: Context) -> TaskPlanReply:
         "planner",
         "planner_order",
         context,
-        scripts=client.shows_scripts("planner"),
+        scripts=contents(client, "planner", context),
         trim=("done",),
         request=request,
         sub_tasks=list(known),

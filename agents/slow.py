@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from rlgpt.agents import memory
-from rlgpt.agents.asking import messages
+from rlgpt.agents.asking import contents, messages
 from rlgpt.agents.client import Client
 from rlgpt.agents.context import Context
 from rlgpt.agents.contracts import PlanReply
@@ -22,7 +22,7 @@ def plan(client: Client, context: Context) -> PlanReply:
         "slow",
         "slow_plan",
         context,
-        scripts=client.shows_scripts("slow"),
+        scripts=contents(client, "slow", context),
         trim=("earlier", "skills", "measured"),
         request=_request(context, "plan") | {"iteration": number},
         pins=[_pin(item) for item in context.pins],
@@ -43,7 +43,7 @@ def refine(client: Client, context: Context, failed: Sequence[str], last_depth: 
         "slow",
         "slow_refine",
         context,
-        scripts=client.shows_scripts("slow"),
+        scripts=contents(client, "slow", context),
         trim=("earlier",),
         request=_request(context, "refine") | {"failed": list(failed), "last_depth": last_depth},
         pins=[_pin(item) for item in context.pins],

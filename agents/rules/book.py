@@ -18,6 +18,8 @@ class ScriptEntry:
     goal: str
     done_when: str
     sources: tuple[str, ...]
+    """Empty in a table of contents."""
+    versions: int
     needs: tuple[str, ...]
     gives: tuple[str, ...]
     hard: bool
@@ -32,6 +34,10 @@ class Step:
     done_when: str
     script: ScriptEntry | None
 
+    @property
+    def hard(self) -> bool:
+        return self.script is None or self.script.hard
+
 
 NEVER = "False"
 """The predicate of a milestone that the view does not show."""
@@ -44,6 +50,7 @@ class Book:
         self.scripts = tuple(_script(entry) for entry in entries)
         self._milestones = {_name(m): m for m in world.get("milestones") or ()}
         self._recipes = {_name(r): r for r in world.get("recipes") or () if isinstance(r, Mapping)}
+        self._score = world.get("kind") == "score"
         self._reached = _reached_attribute(question.texts.get("view", ""))
         self.goals: tuple[str, ...] = _goals(world)
 
@@ -64,6 +71,16 @@ class Book:
         out: list[Step] = []
         self._visit_all(goals, out, set())
         return out
+
+    def plan(self) -> list[Step]:
+        """The steps to the goals. For a score, what needs little comes first; what is hard and needed by nothing
+        comes last, because whatever follows it has to wait until it is learnt."""
+        steps = self.steps(self.goals)
+        if not self._score:
+            return steps
+        before = {step.name: {s.name for s in self.steps([step.name])} for step in steps}
+        needed = {name for step in steps for name in before[step.name] - {step.name}}
+        return sorted(steps, key=lambda step: (step.hard and step.name not in needed, len(before[step.name])))
 
     def missing_before(self, name: str, present: Iterable[str]) -> list[Step]:
         """What `name` needs and `present` lacks, in order."""
@@ -138,7 +155,8 @@ def _script(entry: Mapping[str, Any]) -> ScriptEntry:
         name=str(entry["name"]),
         goal=str(entry["goal"]),
         done_when=str(entry["done_when"]),
-        sources=tuple(map(str, entry["sources"])),
+        sources=tuple(map(str, entry.get("sources") or ())),
+        versions=int(entry.get("versions") or len(entry.get("sources") or ())),
         needs=tuple(map(str, entry.get("needs") or ())),
         gives=tuple(map(str, entry.get("gives") or ())),
         hard=bool(entry.get("hard", False)),

@@ -83,7 +83,7 @@ def configure(question: Question) -> RlConfigReply:
         reward=_reward(question, plan, milestones),
         primitives=[str(p["name"]) for p in question["primitives"]],
         options=options,
-        option_prior=0.25 if len(options) > 1 else 0.05,
+        option_prior=round(0.6 * (1 - plan_prior), 3) if options else 0.05,
         plan_prior=plan_prior,
         option_cap=16,
         horizon=max(10, min(20_000, horizon)),

@@ -110,7 +110,7 @@ def counts(view: Any) -> Counter[str]:
             out[name.lower()] += node  # type: ignore[assignment]
 
     walk(view, "")
-    return +out if all(value >= 0 for value in out.values()) else out
+    return out
 
 
 def _relevant(words: list[str], keys: Any) -> list[str]:

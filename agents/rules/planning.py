@@ -49,7 +49,7 @@ def plan(question: Question) -> PlanReply:
     book = Book(question)
     last = question.get("plan")
     if last is None:
-        items = [_new(step, question) for step in book.steps(book.goals)] or [_whole_task(question)]
+        items = [_new(step, question) for step in book.plan()][:24] or [_whole_task(question)]
     else:
         items = [_kept(item, book) for item in last["sub_actions"]]
     told = _told(question, book, items)
@@ -91,7 +91,7 @@ def _new(step: Step, question: Question) -> SubActionReply:
     elif script.hard:
         mode, reason = "rl", "The script book marks it as hard for code alone."
     else:
-        mode, reason = "code", f"The script book holds {len(script.sources)} version(s) of it."
+        mode, reason = "code", f"The script book holds {script.versions} version(s) of it."
     return SubActionReply(
         name=step.name,
         mode=mode,  # type: ignore[arg-type]
@@ -110,7 +110,7 @@ def _whole_task(question: Question) -> SubActionReply:
 
 
 def _max_steps(world: Mapping[str, Any]) -> int:
-    return max(20, min(400, int(world.get("horizon", 400)) // 2))
+    return max(20, min(500, int(world.get("horizon", 500))))
 
 
 def _kept(item: Mapping[str, Any], book: Book) -> SubActionReply:
