@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+
 from rlgpt.store import tables as t
 from rlgpt.store.folder import SessionFolder, create
 from rlgpt.store.settings import Settings
@@ -212,8 +213,8 @@ class _Teller:
                 run=self.run or None, policy="ppo" if self.run else "plan", funnel={"wood": good},
             ),
             t.Episode(
-                split="dev", owner=self.evaluations, variant="full", index=0, seed=1, success=True, return_=1.0, env_steps=9,
-                decisions=3, dead_loop=False, end="success", milestones=["wood"], actions=b"\x00\x01",
+                split="dev", owner=self.evaluations, variant="full", index=0, seed=1, success=True, return_=1.0,
+                env_steps=9, decisions=3, dead_loop=False, end="success", milestones=["wood"], actions=b"\x00\x01",
             ),
         ]  # fmt: skip
 

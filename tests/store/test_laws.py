@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+
 from rlgpt.store import tables as t
 from rlgpt.store.folder import SessionFolder
 from rlgpt.store.history import History, fold, fold_all
@@ -40,9 +41,7 @@ def test_a_seek_from_any_kept_state_equals_the_fold_of_all_rows_before_it(
     law()
 
 
-def test_folding_one_by_one_equals_folding_what_the_reader_gives_in_pieces(
-    new_session: NewSession, tell: Tell
-) -> None:
+def test_folding_one_by_one_equals_folding_what_the_reader_gives_in_pieces(new_session: NewSession, tell: Tell) -> None:
     @LAW
     @given(RANDOM, st.integers(1, 50))
     def law(rng: random.Random, piece: int) -> None:
@@ -61,9 +60,7 @@ def test_folding_one_by_one_equals_folding_what_the_reader_gives_in_pieces(
     law()
 
 
-def test_rows_of_a_transaction_that_raised_are_neither_stored_nor_folded(
-    new_session: NewSession, tell: Tell
-) -> None:
+def test_rows_of_a_transaction_that_raised_are_neither_stored_nor_folded(new_session: NewSession, tell: Tell) -> None:
     @LAW
     @given(RANDOM, st.lists(st.booleans(), min_size=30, max_size=30))
     def law(rng: random.Random, fails: list[bool]) -> None:
@@ -88,9 +85,7 @@ def test_rows_of_a_transaction_that_raised_are_neither_stored_nor_folded(
     law()
 
 
-def test_a_copied_history_is_not_touched_by_folding_the_original_on(
-    tell: Tell, new_session: NewSession
-) -> None:
+def test_a_copied_history_is_not_touched_by_folding_the_original_on(tell: Tell, new_session: NewSession) -> None:
     session = new_session()
     with Writer(session) as writer, Reader(session) as reader:
         write(writer, tell(random.Random(3), 120))
@@ -105,9 +100,7 @@ def test_a_copied_history_is_not_touched_by_folding_the_original_on(
         assert copy == fold_all(changes[: number + 1])
 
 
-def test_a_reopened_session_continues_its_sequence_and_its_history(
-    session: SessionFolder, tell: Tell
-) -> None:
+def test_a_reopened_session_continues_its_sequence_and_its_history(session: SessionFolder, tell: Tell) -> None:
     with Writer(session) as writer:
         write(writer, tell(random.Random(1), 30))
         before = writer.history.copy()

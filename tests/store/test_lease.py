@@ -1,0 +1,76 @@
+"""Leases and training slots."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import threading
+
+import pytest
+
+from rlgpt.store.folder import SessionFolder
+from rlgpt.store.lease import Lease, LeaseTaken, owner, training_slot
+
+
+def test_a_lease_is_held_until_it_is_released(session: SessionFolder) -> None:
+    assert not Lease.held(session.path)
+    with Lease.acquire(session.path) as lease:
+        assert Lease.held(session.path) and lease.alive
+        with pytest.raises(LeaseTaken, match=f"session {session.id} is already run by process"):
+            Lease.acquire(session.path, patience=0)
+    assert not Lease.held(session.path) and not lease.alive
+
+
+def test_asking_who_holds_a_lease_never_keeps_it_from_a_worker(session: SessionFolder) -> None:
+    asking = True
+
+    def ask() -> None:
+        while asking:
+            owner(session.path)
+
+    thread = threading.Thread(target=ask)
+    thread.start()
+    try:
+        for _ in range(50):
+            Lease.acquire(session.path).release()
+    finally:
+        asking = False
+        thread.join()
+
+
+def test_a_folder_without_a_lock_file_is_not_held(session: SessionFolder) -> None:
+    assert owner(session.path) is None
+    assert not (session.path / "worker.lock").exists()
+
+
+def test_no_more_sessions_train_at_once_than_the_setting_says(new_session) -> None:  # type: ignore[no-untyped-def]
+    sessions = [new_session(limits={"host_slots": 2}) for _ in range(3)]
+    waited = threading.Event()
+    entered = threading.Event()
+    with training_slot(sessions[0].path, waited.set) as one, training_slot(sessions[1].path, waited.set) as two:
+        assert {one, two} == {0, 1} and not waited.is_set()
+
+        def third() -> None:
+            with training_slot(sessions[2].path, waited.set):
+                entered.set()
+
+        thread = threading.Thread(target=third)
+        thread.start()
+        assert waited.wait(5) and not entered.is_set()
+    assert entered.wait(5)
+    thread.join()
+
+
+def test_an_error_inside_a_slot_is_not_swallowed(session: SessionFolder) -> None:
+    with pytest.raises(LeaseTaken, match="mine"), training_slot(session.path, lambda: None):
+        raise LeaseTaken("mine")
+    with training_slot(session.path, lambda: None) as number:
+        assert number == 0
+
+
+def test_a_supervisor_needs_nothing_but_the_standard_library_for_it() -> None:
+    code = "import sys, rlgpt.store.lease, rlgpt.store.epilogue; print(*sys.modules)"
+    found = subprocess.run(
+        [sys.executable, "-P", "-c", code], capture_output=True, text=True, check=True
+    ).stdout.split()
+    assert not {"sqlmodel", "sqlalchemy", "pydantic", "numpy", "zstandard"} & set(found)

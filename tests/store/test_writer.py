@@ -1,0 +1,301 @@
+"""What the writer promises the worker."""
+
+from __future__ import annotations
+
+import math
+import sqlite3
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from rlgpt.store import tables as t
+from rlgpt.store.clock import ActiveClock
+from rlgpt.store.errors import BadRow, BadSchema, DiskFull, LeaseTaken, StoreError, WriteFailed
+from rlgpt.store.folder import SessionFolder
+from rlgpt.store.history import fold_all
+from rlgpt.store.inbox import send
+from rlgpt.store.reader import Reader
+from rlgpt.store.writer import Writer
+
+
+def test_rows_get_consecutive_numbers_over_all_tables(writer: Writer) -> None:
+    with writer.transaction() as tx:
+        numbers = [tx.event("started"), tx.add(t.Iteration(sub_task=0, number=0)), tx.log("info", "hello", n=1)]
+    assert numbers == [2, 3, 4]
+    assert writer.event("phase", name="Plan") == 5
+
+
+def test_rows_carry_session_incarnation_time_and_active_seconds(session: SessionFolder) -> None:
+    with Writer(session) as writer, Reader(session) as reader:
+        writer.event("started")
+        time.sleep(0.02)
+        writer.event("phase", name="Plan")
+        first, second = (row for _, row in reader.changes_since(1))
+    assert first["session_id"] == session.id and first["incarnation"] == 1
+    assert abs(first["at"] - time.time()) < 60
+    assert second["active"] - first["active"] >= 0.02
+
+
+def test_active_seconds_stand_still_while_the_session_waits(session: SessionFolder) -> None:
+    with Writer(session) as writer:
+        writer.event("phase", name="Plan")
+        writer.event("waiting", **{"for": "approval"})
+        before = writer.clock.read()
+        time.sleep(0.02)
+        assert writer.clock.read() == before
+        writer.event("phase", name="Train")
+        time.sleep(0.01)
+        assert writer.clock.read() > before
+        total = writer.clock.read()
+    with Writer(session) as writer:
+        assert total <= writer.clock.read() < total + 1.0 or writer.clock.read() <= total
+        assert writer.clock.read() == writer.history.active
+
+
+def test_active_clock_counts_only_what_runs() -> None:
+    now = 100.0
+    clock = ActiveClock(5.0, lambda: now)
+    now = 110.0
+    assert clock.read() == 5.0
+    clock.run(True)
+    now = 113.0
+    assert clock.read() == 8.0
+    clock.run(True)
+    clock.run(False)
+    now = 200.0
+    assert clock.read() == 8.0
+
+
+def test_a_text_is_stored_once_and_with_the_row_that_names_it(session: SessionFolder) -> None:
+    body = "a long prompt " * 1000
+    with Writer(session) as writer, Reader(session) as reader:
+        name = writer.text(body)
+        assert writer.text(body) == name == writer.text(body)
+        assert writer.text_of(name) == body
+        with pytest.raises(StoreError):
+            reader.text(name)
+        writer.event("started")
+        assert reader.text(name) == body
+        assert writer.text_of(name) == body
+        stored = sqlite3.connect(session.database).execute("SELECT count(*), sum(length(body)) FROM text").fetchone()
+    assert stored[0] == 1 and stored[1] < len(body) / 10
+    with Writer(session) as writer:
+        assert writer.text(body) == name
+        writer.event("resumed", from_seq=1, cause="test")
+
+
+def test_a_text_survives_the_rollback_of_the_transaction_it_was_given_in(session: SessionFolder) -> None:
+    with Writer(session) as writer:
+        with pytest.raises(ZeroDivisionError), writer.transaction() as tx:
+            name = writer.text("kept")
+            tx.event("phase", name=str(1 // 0))
+        writer.event("started")
+    with Reader(session) as reader:
+        assert reader.text(name) == "kept"
+
+
+def test_an_artifact_is_there_whole_under_its_hash_and_only_for_its_owner(writer: Writer) -> None:
+    name = writer.artifact(b"weights")
+    path = writer.folder.artifacts / name
+    assert path.read_bytes() == b"weights" and path.stat().st_mode & 0o777 == 0o600
+    assert [p.name for p in writer.folder.artifacts.iterdir()] == [name]
+    assert writer.artifact(b"weights") == name
+    writer.discard(name)
+    assert not path.exists()
+
+
+def test_a_damaged_artifact_is_noticed(writer: Writer) -> None:
+    name = writer.artifact(b"weights")
+    (writer.folder.artifacts / name).write_bytes(b"weightz")
+    with Reader(writer.folder) as reader, pytest.raises(StoreError, match="damaged"):
+        reader.artifact(name)
+
+
+def test_values_come_back_as_the_history_saw_them(session: SessionFolder) -> None:
+    with Writer(session) as writer, Reader(session) as reader:
+        with writer.transaction() as tx:
+            tx.event(
+                "phase", name="x", shape=(1, (2, 3)), count=np.int64(7), rate=np.float32(0.5), bad=math.nan, by={1: 2}
+            )
+            tx.event("phase", name="lone \ud800 surrogate and \x00 NUL")
+        rows = reader.changes_since(1)
+        assert fold_all(reader.changes_since(0)) == writer.history
+    assert rows[0][1]["payload"] == {
+        "name": "x",
+        "shape": [1, [2, 3]],
+        "count": 7,
+        "rate": 0.5,
+        "bad": None,
+        "by": {"1": 2},
+    }
+    assert rows[1][1]["payload"]["name"] == "lone ? surrogate and \x00 NUL"
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        t.Event(kind="phase", payload={"what": object()}),
+        t.Iteration(sub_task=0, number=2**63),
+        t.Iteration(sub_task=0, number=1.5),  # type: ignore[arg-type]
+        t.Iteration(sub_task=0),  # type: ignore[call-arg]
+        t.Log(level=7, event="x"),  # type: ignore[arg-type]
+    ],
+    ids=["no plain data", "too large", "no whole number", "missing", "no text"],
+)
+def test_a_value_that_no_column_can_hold_is_refused_and_nothing_written(writer: Writer, row: t.Row) -> None:
+    with pytest.raises(BadRow), writer.transaction() as tx:
+        tx.event("phase", name="before")
+        tx.add(row)
+    assert writer.history.seq == 1
+    assert writer.event("started") == 2
+
+
+def test_threads_queue_and_every_transaction_stays_together(session: SessionFolder) -> None:
+    with Writer(session) as writer, Reader(session) as reader:
+
+        def work(name: int) -> None:
+            for _ in range(20):
+                with writer.transaction() as tx:
+                    for part in range(3):
+                        tx.log("info", f"{name}", part=part)
+
+        threads = [threading.Thread(target=work, args=(n,)) for n in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        rows = [row for table, row in reader.changes_since(0, None) if table == "log"]
+        assert fold_all(reader.changes_since(0, None)) == writer.history
+    assert [row["seq"] for row in rows] == list(range(2, 242))
+    for start in range(0, 240, 3):
+        assert len({row["event"] for row in rows[start : start + 3]}) == 1
+        assert [row["fields"]["part"] for row in rows[start : start + 3]] == [0, 1, 2]
+
+
+def test_a_row_added_inside_a_transaction_of_the_same_thread_belongs_to_it(writer: Writer) -> None:
+    with pytest.raises(KeyError), writer.transaction() as tx:
+        tx.event("started")
+        writer.event("phase", name="inside")
+        raise KeyError
+    assert writer.history.seq == 1
+    with pytest.raises(RuntimeError), writer.transaction(), writer.transaction():
+        pass
+
+
+def test_a_console_can_send_while_a_transaction_is_being_filled(writer: Writer) -> None:
+    with writer.transaction() as tx:
+        tx.event("started")
+        send(writer.folder, "pause")
+    assert [c.kind for c in writer.commands_after(0)] == ["pause"]
+
+
+def test_commands_come_in_order_once(writer: Writer) -> None:
+    first = send(writer.folder, "pause", author="me")
+    taken = writer.commands_after(0)
+    second = send(writer.folder, "budget", {"name": "cost", "value": 2.5})
+    assert [c.id for c in taken] == [first] and taken[0].author == "me"
+    assert [(c.id, c.payload) for c in writer.commands_after(taken[-1].rowid)] == [
+        (second, {"name": "cost", "value": 2.5})
+    ]
+
+
+def test_a_second_writer_is_refused_with_a_sentence(writer: Writer) -> None:
+    code = "import sys, pathlib, rlgpt.store.writer as w; w.Writer(pathlib.Path(sys.argv[1]), patience=0)"
+    done = subprocess.run([sys.executable, "-c", code, writer.folder.path], capture_output=True, text=True)
+    assert done.returncode != 0 and f"session {writer.folder.id} is already run by process" in done.stderr
+    with pytest.raises(LeaseTaken):
+        Writer(writer.folder, patience=0)
+
+
+def test_a_closed_writer_leaves_one_plain_file_and_writes_no_more(session: SessionFolder) -> None:
+    writer = Writer(session)
+    writer.event("started")
+    writer.close()
+    writer.close()
+    assert sorted(p.name for p in session.path.iterdir()) == ["artifacts", "session.db", "writer.lock"]
+    with pytest.raises(WriteFailed, match="closed"):
+        writer.event("phase")
+
+
+def test_a_folder_that_holds_no_session_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "x").mkdir()
+    with pytest.raises(BadSchema, match="not the database of a session"):
+        Writer(tmp_path / "x")
+    (tmp_path / "x" / "session.db").write_bytes(b"no database at all, but long enough to be read as one" * 100)
+    with pytest.raises(BadSchema, match="not the database of a session"):
+        Writer(tmp_path / "x")
+
+
+def test_durable_rows_are_synchronous_and_others_are_not(writer: Writer) -> None:
+    level = "PRAGMA synchronous"
+    writer.event("started", durable=True)
+    assert writer._base.execute(level).fetchone() == (2,)
+    writer.event("phase", durable=False)
+    assert writer._base.execute(level).fetchone() == (1,)
+
+
+# ---- a full disk ------------------------------------------------------------------------------------
+def test_a_full_database_is_one_sentence_and_nothing_is_half_written(writer: Writer) -> None:
+    writer.event("started")
+    pages = writer._base.execute("PRAGMA page_count").fetchone()[0]
+    writer._base.execute(f"PRAGMA max_page_count={pages + 4}")
+    before = writer.history.copy()
+    with (
+        pytest.raises(DiskFull, match=r"is full .* 200 rows are lost, all else is safe") as caught,
+        writer.transaction() as tx,
+    ):
+        for number in range(200):
+            tx.log("info", "x" * 1000, number=number)
+    assert "\n" not in str(caught.value)
+    assert writer.history == before
+    writer._base.execute(f"PRAGMA max_page_count={pages + 1000}")
+    assert writer.event("ended", status="failed", reason=str(caught.value)) == before.seq + 1
+    with Reader(writer.folder) as reader:
+        assert reader.history_at() == writer.history
+
+
+def test_files_that_do_not_fit_leave_nothing_behind(session: SessionFolder) -> None:
+    code = """
+import resource, signal, sys
+from pathlib import Path
+from rlgpt.store.errors import DiskFull
+from rlgpt.store.writer import Writer
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+writer = Writer(Path(sys.argv[1]))
+resource.setrlimit(resource.RLIMIT_FSIZE, (2_000_000, 2_000_000))
+try:
+    writer.artifact(bytes(3_000_000))
+except DiskFull as error:
+    print(error)
+seq = writer.history.seq
+try:
+    while True:
+        with writer.transaction() as tx:
+            for _ in range(50):
+                tx.log("info", "x" * 1000)
+        seq = writer.history.seq
+except DiskFull as error:
+    print(error)
+print(seq)
+"""
+    done = subprocess.run([sys.executable, "-c", code, session.path], capture_output=True, text=True)
+    sentences = done.stdout.splitlines()
+    assert len(sentences) == 3 and all("is full" in s for s in sentences[:2]), done.stdout + done.stderr
+    assert list(session.artifacts.iterdir()) == []
+    with Reader(session) as reader:
+        assert reader.last_seq() == int(sentences[2]) and int(sentences[2]) % 50 == 1
+
+
+def test_the_reserve_makes_room_for_last_words(writer: Writer) -> None:
+    reserve = writer.folder.path / "reserve"
+    assert reserve.stat().st_size == 1_000_000
+    pages = writer._base.execute("PRAGMA page_count").fetchone()[0]
+    writer._base.execute(f"PRAGMA max_page_count={pages}")
+    with pytest.raises(DiskFull):
+        writer.add(t.Log(level="info", event="x" * 100_000))
+    assert not reserve.exists()
