@@ -21,6 +21,7 @@ _MOVES = ("move_left", "move_right", "move_up", "move_down")
 _SHIFTS = (-1, 1, -_ROW, _ROW)
 _WALKABLE = frozenset(("grass", "sand", "path"))
 _PLACEABLE = _WALKABLE | {"water", "lava"}
+Names = tuple[str, ...]
 _ENEMIES = ("zombie", "skeleton")
 _SOLID = {"stone": "wood_pickaxe", "coal": "wood_pickaxe", "iron": "stone_pickaxe", "diamond": "iron_pickaxe"}
 _DIG_STEPS = 3
@@ -57,6 +58,12 @@ def _names(wanted: tuple[Any, ...]) -> frozenset[str]:
     return frozenset(wanted)
 
 
+def _avoided(wanted: object) -> frozenset[str]:
+    if type(wanted) is not tuple or not set(wanted) <= _WALKABLE:
+        raise ValueError("avoid takes a tuple of grass, sand and path")
+    return frozenset(wanted)
+
+
 def _look(view: object) -> View:
     if type(view) is not View:
         raise TypeError("The first argument must be the view.")
@@ -68,7 +75,7 @@ class _Ground:
 
     __slots__ = ("agent", "dig", "here", "occupied", "targets", "view", "walk")
 
-    def __init__(self, view: View, wanted: frozenset[str], dig: bool, bridge: bool) -> None:
+    def __init__(self, view: View, wanted: frozenset[str], dig: object, bridge: object, avoid: object = ()) -> None:
         self.view = view
         self.agent = _agent(view)
         self.here = 1 << self.agent
@@ -81,14 +88,14 @@ class _Ground:
         materials = frozenset(name for name in wanted if _CODE[name] < _FIRST_OBJECT)
         if materials:
             self.targets |= _board(view, materials) & ~self.occupied
-        self.walk = _board(view, _WALKABLE) & ~self.occupied
+        self.walk = _board(view, _WALKABLE - _avoided(avoid)) & ~self.occupied
         self.dig = 0
-        if dig:
+        if dig is True:
             items = view.inventory
             soft = frozenset(name for name, tool in _SOLID.items() if items[tool])
             if soft:
                 self.dig = _board(view, soft)
-            if bridge and items["stone"] and items["wood_pickaxe"]:
+            if bridge is True and items["stone"] and items["wood_pickaxe"]:
                 self.dig |= _board(view, frozenset(("water",))) & ~self.occupied
 
     def route(self, goal: int) -> tuple[int, ...] | None:
@@ -154,12 +161,13 @@ def _distance(ground: _Ground, route: tuple[int, ...]) -> int:
     return sum(_DIG_STEPS if ground.dig >> cell & 1 else 1 for cell in route[1:])
 
 
-def approach(view: object, *wanted: str, dig: bool = False, bridge: bool = False) -> str | None:
+def approach(view: object, *wanted: str, dig: bool = False, bridge: bool = False, avoid: Names = ()) -> str | None:
     """The next primitive that brings the agent to face the nearest reachable cell or object of these
     names, None if none is known or reachable. With `dig` also through stone and ore that the pickaxes in
-    the inventory can mine, with `bridge` also over water by placing and mining a stone."""
+    the inventory can mine, with `bridge` also over water by placing and mining a stone, and never over
+    the materials of the tuple `avoid`."""
     seen = _look(view)
-    ground = _Ground(seen, _names(wanted), dig is True, bridge is True)
+    ground = _Ground(seen, _names(wanted), dig, bridge, avoid)
     route = ground.route(_around(ground.targets) & _INSIDE) if ground.targets else None
     if route is None:
         return None
@@ -171,14 +179,14 @@ def approach(view: object, *wanted: str, dig: bool = False, bridge: bool = False
     return None
 
 
-def steps_to(view: object, *wanted: str, dig: bool = False, bridge: bool = False) -> int | None:
+def steps_to(view: object, *wanted: str, dig: bool = False, bridge: bool = False, avoid: Names = ()) -> int | None:
     """Env steps until the agent stands next to the nearest reachable target, None if there is no way."""
-    ground = _Ground(_look(view), _names(wanted), dig is True, bridge is True)
+    ground = _Ground(_look(view), _names(wanted), dig, bridge, avoid)
     route = ground.route(_around(ground.targets) & _INSIDE) if ground.targets else None
     return None if route is None else _distance(ground, route)
 
 
-def go(view: object, dx: int, dy: int, dig: bool = False, bridge: bool = False) -> str | None:
+def go(view: object, dx: int, dy: int, dig: bool = False, bridge: bool = False, avoid: Names = ()) -> str | None:
     """The next primitive on the way to the cell at an offset, None if there is no known way or the agent
     stands on it."""
     seen = _look(view)
@@ -187,16 +195,16 @@ def go(view: object, dx: int, dy: int, dig: bool = False, bridge: bool = False) 
     x, y = seen.position
     if not (0 <= x + dx < names.AREA and 0 <= y + dy < names.AREA):
         return None
-    ground = _Ground(seen, frozenset(), dig is True, bridge is True)
+    ground = _Ground(seen, frozenset(), dig, bridge, avoid)
     route = ground.route(1 << ground.agent + dy * _ROW + dx)
     return None if route is None or len(route) < 2 else ground.primitive(route[1])
 
 
-def explore(view: object, *wanted: str, dig: bool = False, bridge: bool = False) -> str | None:
+def explore(view: object, *wanted: str, dig: bool = False, bridge: bool = False, avoid: Names = ()) -> str | None:
     """The next primitive towards the nearest known cell with an unseen neighbour; where possible one
     close to a cell of the wanted materials. None when everything in reach has been seen."""
     seen = _look(view)
-    ground = _Ground(seen, frozenset(), dig is True, bridge is True)
+    ground = _Ground(seen, frozenset(), dig, bridge, avoid)
     unseen = seen._cells(0) & _INSIDE
     edge = _around(unseen) & (ground.walk | ground.dig | ground.here)
     goals = [edge & ~ground.here]

@@ -30,8 +30,8 @@ def _done(milestone: str) -> str:
 SCRIPTS: tuple[Script, ...] = (
     _script(
         "collect_wood",
-        "Collect 5 wood from trees.",
-        'view.inventory["wood"] >= 5 or "place_table" in view.achieved',
+        "Collect 7 wood from trees.",
+        'view.inventory["wood"] >= 7 or "place_table" in view.achieved',
         gathering.COLLECT_WOOD,
     ),
     _script(
@@ -95,7 +95,7 @@ SCRIPTS: tuple[Script, ...] = (
         "Mine an iron.",
         f'{_has("iron")} or "make_iron_pickaxe" in view.achieved or "make_iron_sword" in view.achieved',
         gathering.COLLECT_IRON,
-        ("make_stone_pickaxe",),
+        ("make_stone_pickaxe", "make_stone_sword"),
     ),
     _script(
         "place_furnace",

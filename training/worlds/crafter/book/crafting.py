@@ -61,7 +61,7 @@ def _make(tool: str, furnace: bool, materials: tuple[tuple[str, str], ...], nigh
             view = yield get(view, "{material}")'''
         for item, material in materials
     ).replace("elif", "if", 1)
-    rest = "" if not night else "\n        view = yield from wait_for_day(view)"
+    rest = "" if not night else "\n        view = yield from by_night(view, None)"
     return (
         f'''
 def make_{tool}(view):

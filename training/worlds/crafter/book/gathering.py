@@ -5,7 +5,7 @@ from rlgpt.training.worlds.crafter.book.parts import GET, KEEP_ALIVE, NIGHT
 COLLECT_WOOD = (
     """
 def collect_wood(view):
-    while view.inventory["wood"] < 5:
+    while view.inventory["wood"] < 7:
         if view.front == "tree":
             view = yield "do"
         else:
@@ -14,7 +14,7 @@ def collect_wood(view):
     KEEP_ALIVE
     + """
 def collect_wood(view):
-    while view.inventory["wood"] < 5:
+    while view.inventory["wood"] < 7:
         view = yield from keep_alive(view)
         if view.front == "tree":
             view = yield "do"
@@ -49,7 +49,7 @@ def {name}(view):
 def {name}(view):
     while view.inventory["{item}"] < {amount}:
         view = yield from keep_alive(view)
-        view = yield from wait_for_day(view)
+        view = yield from by_night(view, "{material}")
         view = yield get(view, "{material}")
 ''',
     )

@@ -1,14 +1,21 @@
 """Functions that longer versions begin with."""
 
 KEEP_ALIVE = '''
+def dark(view):
+    return view.daylight < (0.5 if view.steps % 300 < 210 else 0.8)
+
+
 def keep_alive(view):
-    """Fight what is adjacent; drink and eat in time."""
+    """Fight what is adjacent; drink and eat in time, earlier by day."""
     while True:
         step = fight(view)
-        if not step and view.drink < (8 if view.front == "water" else 4):
+        low = 1 if dark(view) else 5
+        if not step and view.drink < (8 if view.front == "water" else low):
             step = "do" if view.front == "water" else approach(view, "water", dig=True)
-        if not step and view.food < 4:
+        if not step and view.food < low:
             step = "do" if view.front == "cow" else approach(view, "cow")
+            if not step and view.food < 3 and not dark(view):
+                step = explore(view, "grass")
         if not step:
             return view
         view = yield step
@@ -66,16 +73,19 @@ def face_open(view):
 '''
 
 NIGHT = '''
-def wait_for_day(view):
-    """In the dark stay behind stone; leave when it is light again."""
-    while view.daylight < 0.5 and view.steps % 300 > 150:
-        step = fight(view) or shelter(view)
+def by_night(view, material):
+    """In the dark search underground only, and rest behind stone when tired, hurt or out of ways."""
+    while dark(view):
+        step = fight(view)
+        if not step and material and view.health > 4 and view.energy > 2:
+            step = "do" if view.front == material else approach(view, material, dig=True, avoid=("grass",))
+            step = step or explore(view, "stone", "coal", "path", dig=True, avoid=("grass",))
+        if not step:
+            step = shelter(view)
+            if step == "noop" and view.energy < 9:
+                step = "sleep"
         if not step:
             return view
-        if step == "noop" and view.energy < 9:
-            step = "sleep"
         view = yield step
-    while view.sleeping and enclosed(view):
-        view = yield "noop"
     return view
 '''
