@@ -23,7 +23,9 @@ LATER = ("override",)
 
 
 def apply_pending(live: Live, training: bool) -> None:
-    """Decide every command that can be decided now."""
+    """Decide every command that can be decided now; a signal to end is a stop like any other."""
+    if live.stop_signal and not live.history.stop_requested:
+        live.writer.event("stop_requested", author="signal", now=False)
     for command in live.inbox.pending():
         if (
             command.kind in LATER

@@ -27,22 +27,20 @@ class StoreJournal:
         self._writer, self._reader, self._settings = writer, reader, settings
 
     def recorded(self, step: str, request_hash: str) -> str | None:
-        rows = self._reader.rows(
-            "llm_call", "step = ? AND request_hash = ? AND state = 'answered'", (step, request_hash)
-        )
+        wanted = {"step": step, "request_hash": request_hash, "state": "answered"}
+        rows = self._reader.rows("llm_call", wanted)
         return self._reader.text(rows[-1]["reply_hash"]) if rows else None
 
     @staticmethod
     def outcomes(source: Reader, step: str, request_hash: str) -> list[Outcome]:
         """How every exchange of that request ended in another session, in order."""
-        rows = source.rows(
-            "llm_call", "step = ? AND request_hash = ? AND state != 'sent'", (step, request_hash)
-        )
+        rows = source.rows("llm_call", {"step": step, "request_hash": request_hash})
         return [
             Outcome(reply=source.text(row["reply_hash"]))
             if row["state"] == "answered"
             else Outcome(error=row["error"])
             for row in rows
+            if row["state"] != "sent"
         ]
 
     def reserve(self, call: Call) -> None:
