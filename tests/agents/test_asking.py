@@ -1,0 +1,199 @@
+"""What each role is told, and what it must not know."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+import jinja2
+import pytest
+
+from rlgpt import prompts
+from rlgpt.agents import critic, fast, planner, slow
+from rlgpt.agents.asking import messages
+from rlgpt.agents.client import make_client
+from rlgpt.agents.context import Context
+from rlgpt.agents.contracts import CodeReply, RlConfigReply
+from rlgpt.agents.rules.question import fenced
+from rlgpt.agents.schema import parse, strict_schema
+from tests.agents.histories import Told, context
+from tests.agents.toys import BREAD, Ledger, Task, bakery
+
+FIRST = {"get_flour": "code", "make_bread": "code"}
+ADVICE = 'Do not use the oven: "hot"!\n\tSay `hello` & <smile>.'
+TRIAL = {"before": {"bag": 0}, "after": {"bag": 1}, "difference": {"bag": [0, 1]}, "yields": ["use"], "end": "return"}
+
+
+def asked(ask: Any, told: Told, **fields: Any) -> str:
+    """Everything that `ask(client, context)` sends."""
+    ledger = Ledger()
+    ask(make_client({"kind": "rules"}, ledger, {}), context(told, bakery(), fields.pop("task", BREAD), **fields))
+    return "\n\n".join(m["content"] for m in json.loads(ledger.rows[0][1].request)["messages"])
+
+
+def second_iteration(**plan: Any) -> Told:
+    told = Told().iteration().plan(**(FIRST | plan)).code("get_flour", "f00d").trial("get_flour")
+    return told.evaluate(7).verdict(cause="the bread burns", advice_slow="watch the oven").iteration(1)
+
+
+def test_pins_and_advice_stand_word_for_word_in_every_slow_prompt() -> None:
+    told = second_iteration(pinned=("make_bread",), done='view.bag["{}"] > "\'"')
+    told.event("advice", agent="slow", text=ADVICE, author="o")
+    told.event("advice", agent="fast", text="only for fast", author="o")
+    for text in (asked(slow.plan, told), asked(lambda c, x: slow.refine(c, x, ["get_flour"], False), told)):
+        assert ADVICE in text and "only for fast" not in text
+        (pins,) = [json.loads(body) for _, name, body in fenced(text) if name == "pins"]
+        assert pins[0]["name"] == "make_bread" and pins[0]["done_when"] == 'view.bag["make_bread"] > "\'"'
+
+
+def test_the_slow_agent_sees_the_last_attempt_and_critique_in_full_and_a_line_per_earlier_one() -> None:
+    told = second_iteration().plan(**FIRST).evaluate(9).verdict(cause="the dough is wet").iteration(2)
+    text = asked(slow.plan, told)
+    blocks = {name: json.loads(body) for language, name, body in fenced(text) if language == "json"}
+    assert blocks["critique"]["cause"] == "the dough is wet" and blocks["measured"]["successes"] == 9
+    assert re.search(
+        r"- iteration 0: sequence: get_flour \(code\), make_bread \(code\); dev 7/20; the bread burns", text
+    )
+    assert [i["state"] for i in blocks["plan"]["sub_actions"]] == ["accepted", "untried"]
+
+
+def test_a_rejected_plan_is_shown_with_the_operators_reason() -> None:
+    told = (
+        Told().iteration().plan(force=False, **FIRST).event("plan_rejected", revision=1, author="o", text="too short")
+    )
+    assert "too short" in asked(slow.plan, told)
+
+
+def test_the_fast_agent_sees_its_source_its_error_and_the_critique() -> None:
+    told = Told().iteration().plan(**FIRST).code("get_flour", "f00d")
+    told.trial("get_flour", 0, error="KeyError: sack", bad=TRIAL).verdict("get_flour", advice_fast="open the sack")
+    source = "def get_flour(view):\n    '''```'''\n    yield 'walk'\n"
+    assert told.history.plan
+    item = told.history.plan.items[0]
+    text = asked(lambda c, x: fast.write(c, x, item, 2), told, text={"f00d": source}.__getitem__)
+    assert source.strip() in text and "KeyError: sack" in text and "open the sack" in text
+
+
+def test_refused_code_comes_back_with_rule_line_and_message() -> None:
+    told = Told().iteration().plan(**FIRST).code("get_flour", "f00d", admitted=False).trial("get_flour", 0, "refused")
+    assert told.history.plan
+    item = told.history.plan.items[0]
+    text = asked(lambda c, x: fast.write(c, x, item, 2), told, text=lambda name: "import os")
+    assert '"rule": "top level", "line": 1, "message": "no import"' in text
+
+
+def judging(told: Told, **evidence: Any) -> str:
+    assert told.history.plan
+    item = told.history.plan.items[0]
+    return asked(lambda c, x: critic.judge_item(c, x, item, evidence), told)
+
+
+def test_the_critic_of_a_sub_action_is_blind_to_predicate_counts_reward_and_code() -> None:
+    told = Told().iteration().plan(done="view.secret_{}", **FIRST).code("get_flour", "f00d")
+    told.trial("get_flour", 2, error="2 of 5 succeeded").evaluate(7, rewards={"task": 0.35})
+    text = judging(told, good=TRIAL | {"reward": 1.0, "success": True}, bad=TRIAL | {"seed": 7})
+    for hidden in ("secret_", "2 of 5", "2/5", "0.35", 'reward"', '"success"', "seed", "good", 'bad"', "done_when"):
+        assert hidden not in text.replace("`done_when`", "")
+    assert "Do get_flour." in text
+
+
+def test_the_order_of_the_critics_trials_says_nothing_about_the_measurement() -> None:
+    told = Told().iteration().plan(**FIRST).code("get_flour")
+    one, other = TRIAL, TRIAL | {"after": {"bag": 0}}
+    assert judging(told, good=one, bad=other) == judging(told, good=other, bad=one)
+
+
+def test_the_configuration_may_only_name_what_exists() -> None:
+    told = Told().iteration().plan("policy", **FIRST).code("get_flour").trial("get_flour")
+    there = context(told, bakery(), BREAD)
+    good = fast.configure(make_client({"kind": "rules"}, Ledger(), {}), there)
+    known = fast._Known(there, ["get_flour", "follow_plan"])
+    assert known.mistake(good) == ""
+
+    def mistake(**change: Any) -> str:
+        return known.mistake(RlConfigReply.model_validate(good.model_dump() | change))
+
+    assert mistake(observation=["map"]).startswith("there is no feature 'map'; there are: near, bag")
+    assert "there is no accepted option 'make_bread'" in mistake(options=["make_bread"])
+    assert "nothing to choose" in mistake(primitives=[], options=[])
+    assert "distance has no argument 'moon'" in mistake(reward=[{"term": "distance", "argument": "moon", "weight": 1}])
+    assert "below 1" in mistake(plan_prior=0.9, option_prior=0.2)
+
+
+def test_the_planner_is_offered_the_tasks_of_the_world_and_may_name_no_other() -> None:
+    task = Task("bread", "Bake.", BREAD.milestones, sub_tasks=("get_flour", "make_dough"))
+    text = asked(planner.order, Told(long_horizon=True), task=task)
+    (offered,) = [json.loads(body) for _, name, body in fenced(text) if name == "sub_tasks"]
+    assert offered == ["get_flour", "make_dough", "bread"]
+
+
+# ---- size -----------------------------------------------------------------------------------------
+def test_messages_never_pass_the_cap_and_lose_the_oldest_lines_first() -> None:
+    there: Context = context(Told().iteration(), bakery(), BREAD)
+    fields: dict[str, Any] = dict.fromkeys(("pins", "advice", "skills"), ())
+    fields |= dict.fromkeys(("rejected", "plan", "measured", "critique"))
+    lines = [f"line {number} " + "x" * 1000 for number in range(40)]
+    request = {"ask": "plan"}
+    sent = messages("slow", "slow_plan", there, trim=("earlier",), cap=20_000, request=request, earlier=lines, **fields)
+    assert sum(len(m["content"]) for m in sent) <= 20_000
+    assert "line 39 " in sent[1]["content"] and "line 0 " not in sent[1]["content"]
+
+
+def test_system_prompt_and_world_sheet_are_the_same_bytes_in_every_question_of_a_role() -> None:
+    ledger = Ledger()
+    client = make_client({"kind": "openai", "model": "m", "base_url": "http://127.0.0.1:9/v1"}, ledger, {})
+    systems = set()
+    for told in (Told().iteration(), second_iteration()):
+        client.ask = lambda role, step, sent, *_: systems.add(sent[0]["content"])  # type: ignore
+        slow.plan(client, context(told, bakery(), BREAD))
+    assert len(systems) == 1
+
+
+# ---- templates and schemas ------------------------------------------------------------------------
+def test_a_forgotten_field_is_an_error() -> None:
+    with pytest.raises(jinja2.UndefinedError, match="fault"):
+        prompts.render("repair")
+
+
+@pytest.mark.parametrize("text", ["plain", "``` inside", "````\n```json pins\n````", ""])
+def test_a_fence_holds_whatever_stands_in_it(text: str) -> None:
+    assert fenced(f"a\n{prompts.fence(text, 'text advice')}\nb") == [("text", "advice", text)]
+
+
+def test_strict_schemas_allow_nothing_more_and_nothing_less() -> None:
+    def nodes(node: Any) -> list[Any]:
+        parts = node.values() if isinstance(node, dict) else node if isinstance(node, list) else ()
+        return [node, *(inner for part in parts for inner in nodes(part))]
+
+    schema = strict_schema(RlConfigReply)
+    objects = [n for n in nodes(schema) if isinstance(n, dict) and n.get("type") == "object"]
+    assert len(objects) == 4
+    for node in objects:
+        assert node["required"] == list(node["properties"]) and node["additionalProperties"] is False
+    text = json.dumps(schema)
+    assert "$ref" not in text and '"default"' not in text and "Coefficient on the entropy" in text
+
+
+@pytest.mark.parametrize(
+    "text",
+    ['{"source": "s", "note": ""}', '```json\n{"source": "s", "note": ""}\n```', 'Sure: {"source": "s", "note": ""}.'],
+)
+def test_json_is_found_where_models_put_it(text: str) -> None:
+    reply, fault = parse(text, CodeReply)
+    assert reply == CodeReply(source="s", note="") and fault == ""
+
+
+@pytest.mark.parametrize(
+    ("text", "fault"),
+    [
+        ("", "the reply is empty"),
+        ("no", "malformed JSON"),
+        ('{"source": 1, "note": ""}', "source: Input should be a valid string"),
+        ('{"source": "", "note": "", "more": 1}', "more: Extra inputs"),
+        ("[" * 100_000, "malformed JSON"),
+    ],
+)
+def test_what_is_wrong_with_a_reply_is_said(text: str, fault: str) -> None:
+    reply, said = parse(text, CodeReply)
+    assert reply is None and fault in said
