@@ -237,6 +237,8 @@ class _Bench:
             signal = obey(self.observer)
         for lane in lanes:
             lane.env.close()
+        order = {seed: place for place, seed in enumerate(seeds)}
+        self._done.sort(key=lambda evidence: order.get(evidence.attempt.seed, -1))
         return signal
 
     # ---- sink ------------------------------------------------------------------------------------

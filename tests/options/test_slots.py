@@ -1,0 +1,89 @@
+"""Which coded action gets which place in the action space."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from rlgpt.training.host.api import FOLLOW_PLAN, Action, PlanItem, source_hash
+from rlgpt.training.options.slots import K, ActionSpaceError, build_slots, noop_of, primitive_mask
+from rlgpt.training.ppo.setup import build_setup
+from tests.options.toys import BACK, GET_KEY, USE, WALK, ChangedWorld, code, configuration
+
+PLAN = (PlanItem("view.key", Action(source_hash(GET_KEY))),)
+GO = 'def go(view, where, far):\n    view = yield where\n'
+
+
+def test_a_slot_is_a_source_with_one_combination_of_arguments() -> None:
+    go = code(GO, arguments={"where": ("left", "right"), "far": (1, 2, 3)})
+    slots, actions = build_slots([go], [], cap=9, follow_plan=False)
+    names = [slot.name for slot in slots if slot]
+    assert names[0] == "go(left, 1)" and len(names) == 6 == len(set(names))
+    assert actions[5] == Action(go.source_hash, (("where", "right"), ("far", 3)))
+    assert [slot.program for slot in slots if slot] == list(range(6))
+    assert {slot.cap for slot in slots if slot} == {9}
+
+
+def test_equal_syntax_trees_are_one_slot() -> None:
+    twin = code("def walk_too(view):\n    pass\n", tree_hash="t")
+    slots, actions = build_slots([code(WALK, tree_hash="t"), twin, code(USE)], [], cap=16, follow_plan=False)
+    assert [slot.name for slot in slots if slot] == ["walk", "use_it"]
+    assert len(actions) == 2
+
+
+def test_what_is_still_offered_keeps_its_slot_and_a_rewritten_source_is_new() -> None:
+    first, _ = build_slots([code(WALK), code(USE), code(BACK)], [], cap=16, follow_plan=False)
+    previous = [{"slot": i, "key": slot.key} for i, slot in enumerate(first) if slot]
+    rewritten = code(WALK.replace("range(3)", "range(4)"))
+    second, actions = build_slots([rewritten, code(BACK), code(USE)], [], cap=16, follow_plan=False, previous=previous)
+    assert [slot and slot.name for slot in second[:3]] == ["walk", "use_it", "back"]
+    assert second[0] and second[0].source_hash == rewritten.source_hash != first[0].source_hash  # type: ignore[union-attr]
+    assert actions[second[2].program].source_hash == source_hash(BACK)  # type: ignore[union-attr]
+
+
+def test_follow_plan_is_a_slot_of_its_own_that_changes_with_the_plan() -> None:
+    slots, _ = build_slots([], PLAN, cap=16, follow_plan=True)
+    other, _ = build_slots([], (PlanItem("view.opened", PLAN[0].action),), cap=16, follow_plan=True)
+    assert slots[0] and slots[0].name == "follow_plan" and slots[0].program == FOLLOW_PLAN
+    assert other[0] and other[0].key != slots[0].key
+    assert not any(build_slots([], PLAN, cap=16, follow_plan=False)[0])
+
+
+def test_more_coded_actions_than_slots_are_refused() -> None:
+    many = [code(f"def a{i}(view):\n    yield {i}\n") for i in range(K + 1)]
+    with pytest.raises(ActionSpaceError, match="25 coded actions are offered, but a policy has 24 slots"):
+        build_slots(many, [], cap=16, follow_plan=False)
+
+
+def test_free_slots_and_unlisted_primitives_are_masked() -> None:
+    world = ChangedWorld()
+    config = configuration(primitives=["right"], options=["walk"])
+    space = build_setup(world, "take_key", config, [code(WALK), code(USE)], [], {}, []).space
+    assert space.static_mask().nonzero()[0].tolist() == [1, 3]
+    assert space.without_options().static_mask().nonzero()[0].tolist() == [1]
+    assert space.without_primitives().static_mask().nonzero()[0].tolist() == [3]
+
+
+def test_coded_actions_extend_the_first_of_several_heads() -> None:
+    space = build_setup(
+        ChangedWorld(two_heads=True), "take_key", configuration(primitives=["left"], options=["walk"]), [code(WALK)],
+        [], {}, [],
+    ).space  # fmt: skip
+    assert space.sizes == (3 + K, 2)
+    assert space.static_mask().nonzero()[0].tolist() == [1, 3, 3 + K, 4 + K]
+
+
+def test_the_noop_is_the_primitive_named_so_or_the_first() -> None:
+    assert noop_of(ChangedWorld(two_heads=True)) == 0
+    assert noop_of(ChangedWorld()) == 0
+
+
+def test_an_unknown_primitive_or_option_and_an_empty_action_set_are_sentences() -> None:
+    world = ChangedWorld()
+    with pytest.raises(ActionSpaceError, match="no primitive 'fly'"):
+        primitive_mask(world, ["fly"])
+    with pytest.raises(ActionSpaceError, match="names the option 'walk', but no such coded action is accepted"):
+        build_setup(world, "take_key", configuration(options=["walk"]), [], [], {}, [])
+    with pytest.raises(ActionSpaceError, match="The action set is empty"):
+        build_setup(world, "take_key", configuration(primitives=[]), [], [], {}, [])
+    assert np.array_equal(primitive_mask(world, ["use"]), [False, False, True])

@@ -1,0 +1,65 @@
+"""What cannot work is one clear sentence, or goes on."""
+
+from __future__ import annotations
+
+import pytest
+
+from rlgpt.training.options.observation import ObservationError
+from rlgpt.training.options.slots import ActionSpaceError
+from rlgpt.training.ppo.device import DeviceError, choose_device
+from rlgpt.training.ppo.train import train
+from rlgpt.training.rewards import RewardError
+from rlgpt.training.worlds.protocol import StepResult
+from tests.options.toys import FAILS, NONSENSE, ChangedWorld, code, configuration, host_of, term
+
+
+def test_an_option_that_always_fails_costs_noops_and_training_goes_on() -> None:
+    world = ChangedWorld()
+    config = configuration(options=["fails", "nonsense"], primitives=[])
+    result = train(world, "take_key", config, [code(FAILS), code(NONSENSE)], host_of(world), seed=1, device="cpu")
+    assert result.state == "finished" and result.env_steps == result.decisions >= 256
+
+
+def test_an_empty_action_set_is_refused() -> None:
+    world = ChangedWorld()
+    with pytest.raises(ActionSpaceError, match="allows no primitive and no accepted coded action"):
+        train(world, "take_key", configuration(primitives=[]), [], host_of(world), seed=1, device="cpu")
+
+
+def test_a_reward_that_is_not_a_number_stops_the_run() -> None:
+    world = ChangedWorld(lambda env, command, result: StepResult(float("nan"), False, False))
+    with pytest.raises(RewardError, match="The reward term world gave nan at step 1 of an episode"):
+        train(world, "take_key", configuration(reward=[term("world")]), [], host_of(world), seed=1, device="cpu")
+
+
+def test_an_observation_that_changes_shape_stops_the_run() -> None:
+    world = ChangedWorld(shrink_at=5)
+    with pytest.raises(ObservationError, match=r"has shape \(3,\), but this policy was built for \(4,\)"):
+        train(world, "take_key", configuration(), [], host_of(world), seed=1, device="cpu")
+
+
+def test_unknown_features_and_missing_pixels_are_refused() -> None:
+    world = ChangedWorld()
+    with pytest.raises(ObservationError, match="no feature 'smell'"):
+        train(world, "take_key", configuration(observation=["smell"]), [], host_of(world), seed=1, device="cpu")
+    world.pixel_shape = None  # type: ignore[assignment]
+    with pytest.raises(ObservationError, match="has no pixel observation"):
+        train(world, "take_key", configuration(observation=["pixels"]), [], host_of(world), seed=1, device="cpu")
+
+
+def test_the_device_is_explained() -> None:
+    assert choose_device("auto", False).name == "cpu"
+    assert "faster on the CPU" in choose_device("auto", False).explanation
+    with pytest.raises(DeviceError, match="auto, cpu or cuda, not 'tpu'"):
+        choose_device("tpu", False)
+
+
+def test_cuda_is_taken_for_pixels_where_it_is_and_refused_where_it_is_not(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("torch.cuda.is_available", lambda: False)
+    assert choose_device("auto", True).name == "cpu"
+    with pytest.raises(DeviceError, match="no CUDA device"):
+        choose_device("cuda", False)
+    monkeypatch.setattr("torch.cuda.is_available", lambda: True)
+    monkeypatch.setattr("torch.cuda.get_device_name", lambda index: "a GPU")
+    assert choose_device("auto", True) == ("cuda", "A policy on pixels: its convolutions are faster on a GPU.")
+    assert choose_device("auto", False).name == "cpu"

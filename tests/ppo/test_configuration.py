@@ -1,0 +1,146 @@
+"""No field of the RL configuration is decoration: two that differ only there give something different."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from rlgpt.training.checkpoints import unpack
+from rlgpt.training.host.api import Action, PlanItem, source_hash
+from rlgpt.training.observer import Observer
+from rlgpt.training.ppo.setup import ConfigError
+from rlgpt.training.ppo.train import train
+from tests.options.toys import FOREVER, GET_KEY, USE, WALK, ChangedWorld, code, configuration, host_of, term
+
+FIRST = "def reward(before, view):\n    return 1.0\n"
+SECOND = "def reward(before, view):\n    return float(view.position)\n"
+OPTIONS = (code(WALK), code(USE), code(FOREVER))
+PLAN = (PlanItem("view.key", Action(source_hash(GET_KEY))),)
+SOURCES = {source_hash(source): source for source in (GET_KEY, FIRST, SECOND)}
+
+
+class Rows(Observer):
+    def __init__(self) -> None:
+        self.rows: list[dict[str, Any]] = []
+
+    def on_update(self, metrics: dict[str, Any]) -> None:
+        self.rows.append({key: value for key, value in metrics.items() if key != "rate"})
+
+
+@pytest.fixture(autouse=True)
+def _imitate_at_every_update(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("rlgpt.training.ppo.imitation.PASS_EVERY", 1)
+
+
+KNOWN: dict[str, tuple[list[dict[str, Any]], bytes, Any]] = {}
+
+
+def _run(**changes: Any) -> tuple[list[dict[str, Any]], bytes, Any]:
+    """Equal configurations are trained once (test_resume.py shows that they would give the same)."""
+    if repr(changes) not in KNOWN:
+        KNOWN[repr(changes)] = _train(changes)
+    return KNOWN[repr(changes)]
+
+
+def _train(changes: dict[str, Any]) -> tuple[list[dict[str, Any]], bytes, Any]:
+    world = ChangedWorld()
+    rows = Rows()
+    base: dict[str, Any] = {"options": ["walk", "use_it", "forever"], "env_steps": 384}
+    result = train(
+        world, "take_coin", configuration(**base | changes), OPTIONS, host_of(world), seed=2, device="cpu",
+        plan=PLAN, sources=SOURCES, observer=rows,
+    )  # fmt: skip
+    return rows.rows, result.checkpoint, result.start
+
+
+def _parameters(blob: bytes) -> dict[str, bytes]:
+    return {key: array.tobytes() for key, array in unpack(blob).arrays.items() if key.startswith("policy/")}
+
+
+ALIKE: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
+    "target": ({}, {"target": "take_key"}),
+    "observation": ({}, {"observation": ["position", "cell"]}),
+    "reward term": ({}, {"reward": [term("world")]}),
+    "reward weight": ({}, {"reward": [term("task", 5.0)]}),
+    "reward argument of distance": (
+        {"reward": [term("distance", argument="key")]}, {"reward": [term("distance", argument="coin")]},
+    ),
+    "reward argument of milestone": (
+        {"reward": [term("milestone", argument="take_key")]}, {"reward": [term("milestone", argument="open_door")]},
+    ),
+    "reward argument of generated": (
+        {"reward": [term("generated", argument=source_hash(FIRST))]},
+        {"reward": [term("generated", argument=source_hash(SECOND))]},
+    ),
+    "reward step": ({"reward": [term("task")]}, {"reward": [term("task"), term("step", -0.1)]}),
+    "primitives": ({}, {"primitives": ["right", "use"]}),
+    "options": ({}, {"options": ["walk", "use_it"]}),
+    "follow_plan": ({}, {"options": ["walk", "use_it", "forever", "follow_plan"]}),
+    "option_prior": ({}, {"option_prior": 0.2}),
+    "plan_prior": (
+        {"options": ["walk", "follow_plan"]}, {"options": ["walk", "follow_plan"], "plan_prior": 0.4},
+    ),
+    "option_cap": ({}, {"option_cap": 2}),
+    "horizon": ({}, {"horizon": 20}),
+    "env_steps": ({}, {"env_steps": 128}),
+    "self_imitation mode": ({"self_imitation": {"mode": "paper"}}, {"self_imitation": {"mode": "oh2018"}}),
+    "self_imitation": ({}, {"self_imitation": {"mode": "paper"}}),
+    "self_imitation weight": (
+        {"self_imitation": {"mode": "oh2018"}}, {"self_imitation": {"mode": "oh2018", "weight": 3.0}},
+    ),
+    "learning_rate": ({}, {"hyper": {"learning_rate": 1e-3}}),
+    "gamma": ({}, {"hyper": {"gamma": 0.9}}),
+    "gae_lambda": ({}, {"hyper": {"gae_lambda": 0.5}}),
+    "clip_range": ({"hyper": {"clip_range": 0.2, "learning_rate": 0.01}},
+                   {"hyper": {"clip_range": 0.01, "learning_rate": 0.01}}),
+    "entropy": ({}, {"hyper": {"entropy": 0.1}}),
+    "epochs": ({}, {"hyper": {"epochs": 3}}),
+    "batch_size": ({}, {"hyper": {"batch_size": 32}}),
+    "n_envs": ({}, {"hyper": {"n_envs": 3}}),
+    "rollout_env_steps": ({}, {"hyper": {"rollout_env_steps": 64}}),
+    "target_kl": ({"hyper": {"learning_rate": 0.01, "target_kl": None}},
+                  {"hyper": {"learning_rate": 0.01, "target_kl": 0.001}}),
+    "value_coefficient": ({}, {"hyper": {"value_coefficient": 2.0}}),
+    "max_grad_norm": ({}, {"hyper": {"max_grad_norm": 0.01}}),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("field", ALIKE)
+def test_the_field_changes_what_is_learnt(field: str) -> None:
+    first, second = ALIKE[field]
+    assert _parameters(_run(**first)[1]) != _parameters(_run(**second)[1])
+
+
+def test_the_note_changes_nothing() -> None:
+    rows, blob, _ = _run()
+    again, other, _ = _run(note="why")
+    assert rows == again and _parameters(blob) == _parameters(other)
+
+
+def test_a_target_before_the_goal_ends_episodes_with_success() -> None:
+    goal, _, _ = _run()
+    key, _, _ = _run(target="take_key")
+    assert sum(r["successes"] for r in key) > sum(r["successes"] for r in goal)
+    assert all("open_door" not in row["milestones"] for row in key)
+
+
+def test_the_horizon_shortens_the_tasks_but_cannot_lengthen_it() -> None:
+    short, _, _ = _run(horizon=20)
+    long, _, _ = _run(horizon=20_000)
+    assert max(row["length_mean"] or 0 for row in short) <= 20
+    assert 20 < max(row["length_mean"] or 0 for row in long) <= 60
+
+
+def test_the_device_kernel_and_priors_are_told_before_the_first_step() -> None:
+    start = _run(options=["walk", "use_it"])[2]
+    assert (start.device, start.explanation) == ("cpu", "cpu was asked for.")
+    assert start.kernel
+    assert [(s["name"], s["prior"]) for s in start.slots] == [("walk", 0.25), ("use_it", 0.25)]
+
+
+def test_an_unknown_target_or_source_is_a_sentence() -> None:
+    with pytest.raises(ConfigError, match="no milestone 'fly' to train for"):
+        _run(target="fly")
+    with pytest.raises(ConfigError, match="source abc is named by the configuration but was not given"):
+        _run(reward=[term("generated", argument="abc")])

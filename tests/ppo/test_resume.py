@@ -1,0 +1,169 @@
+"""A run that is cut anywhere continues bit by bit from its last checkpoint."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from rlgpt.training.checkpoints import CheckpointError, pack, unpack
+from rlgpt.training.host.api import Action, PlanItem, source_hash
+from rlgpt.training.observer import Observer, Signal
+from rlgpt.training.ppo.setup import ConfigError
+from rlgpt.training.ppo.train import TrainResult, train
+from tests.options.toys import BACK, GET_KEY, USE, WALK, ChangedWorld, code, configuration, host_of, term
+
+SHAPING = "def reward(before, view):\n    return 0.1 * (view.position - before.position)\n"
+OPTIONS = (code(WALK), code(USE), code(BACK))
+PLAN = (PlanItem("view.key", Action(source_hash(GET_KEY))),)
+SOURCES = {source_hash(GET_KEY): GET_KEY, source_hash(SHAPING): SHAPING}
+WALL_CLOCK = ("rate",)
+
+
+def _config(**changes: Any) -> Any:
+    reward = [
+        term("task"), term("distance", 0.1, "coin"), term("milestone", 0.5, "take_key"),
+        term("generated", 0.2, source_hash(SHAPING)),
+    ]  # fmt: skip
+    options = ["walk", "use_it", "back", "follow_plan"]
+    return configuration(reward=reward, options=options, env_steps=6 * 128, **changes)
+
+
+class Log(Observer):
+    def __init__(self) -> None:
+        self.rows: list[dict[str, Any]] = []
+        self.checkpoints: list[bytes] = []
+
+    def on_update(self, metrics: dict[str, Any]) -> None:
+        self.rows.append({key: value for key, value in metrics.items() if key not in WALL_CLOCK})
+
+    def on_checkpoint(self, blob: bytes, update: int, env_steps: int, kind: str) -> None:
+        self.checkpoints.append(blob)
+
+
+def _train(config: Any, observer: Observer, **more: Any) -> TrainResult:
+    world = ChangedWorld()
+    return train(
+        world, "take_coin", config, OPTIONS, host_of(world), seed=11, device="cpu", plan=PLAN, sources=SOURCES,
+        observer=observer, **more,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("imitation", ["none", "paper", "oh2018"])
+def test_resuming_at_any_update_gives_the_same_rows_and_the_same_bytes(
+    imitation: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("rlgpt.training.ppo.imitation.PASS_EVERY", 2)
+    config = _config(self_imitation={"mode": imitation})
+    whole = Log()
+    result = _train(config, whole)
+    assert len(whole.checkpoints) >= 4
+    for cut, blob in enumerate(whole.checkpoints[:-1], start=1):
+        rest = Log()
+        again = _train(config, rest, resume=blob)
+        assert rest.rows == whole.rows[cut:]
+        assert again.checkpoint == result.checkpoint
+
+
+def test_an_abrupt_cut_inside_a_rollout_repeats_it_exactly() -> None:
+    """As after kill -9: nothing but the last checkpoint is left."""
+
+    class Killed(Exception):
+        pass
+
+    class Kill(Log):
+        ticks = 0
+
+        def wants_frame(self) -> bool:
+            self.ticks += 1
+            if self.ticks == 150:
+                raise Killed
+            return False
+
+    whole, cut, rest = Log(), Kill(), Log()
+    result = _train(_config(), whole)
+    with pytest.raises(Killed):
+        _train(_config(), cut)
+    assert 0 < len(cut.checkpoints) < len(whole.checkpoints) - 1
+    again = _train(_config(), rest, resume=cut.checkpoints[-1])
+    assert cut.rows + rest.rows == whole.rows
+    assert again.checkpoint == result.checkpoint
+
+
+def test_the_same_seed_gives_the_same_bytes_and_another_does_not() -> None:
+    world = ChangedWorld()
+    first, second, other = (
+        train(world, "take_key", configuration(), [], host_of(world), seed=s, device="cpu").checkpoint
+        for s in (1, 1, 2)
+    )
+    assert first == second != other
+
+
+@pytest.mark.parametrize(("signal", "state"), [("stop", "stopped"), ("supersede", "superseded")])
+def test_a_signal_ends_the_rollout_at_the_next_decisions_and_leaves_a_checkpoint(
+    signal: Signal, state: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("rlgpt.training.ppo.train.POLL_SECONDS", 0.0)
+
+    class Stop(Log):
+        polls = 0
+
+        def poll(self) -> Signal:
+            self.polls += 1
+            return signal if self.polls > 100 else "go"
+
+    log = Stop()
+    result = _train(_config(), log)
+    assert result.state == state
+    assert 0 < result.env_steps < 6 * 128
+    assert log.checkpoints[-1] == result.checkpoint
+    again = _train(_config(), Log(), resume=result.checkpoint)
+    assert again.state == "finished" and again.env_steps >= 6 * 128
+
+
+def test_a_pause_waits_and_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("rlgpt.training.ppo.train.POLL_SECONDS", 0.0)
+    monkeypatch.setattr("rlgpt.training.observer.PAUSE_POLL", 0.0)
+
+    class Pause(Log):
+        polls = 0
+
+        def poll(self) -> Signal:
+            self.polls += 1
+            return "pause" if self.polls % 3 else "go"
+
+    paused, free = Pause(), Log()
+    assert _train(_config(), paused).checkpoint == _train(_config(), free).checkpoint
+    assert paused.rows == free.rows
+
+
+def test_a_world_that_cannot_be_restored_resumes_with_new_episodes() -> None:
+    world = ChangedWorld()
+    world.restorable = False
+    log = Log()
+    train(world, "take_key", configuration(), [], host_of(world), seed=1, device="cpu", observer=log)
+    result = train(
+        world, "take_key", configuration(), [], host_of(world), seed=1, device="cpu", resume=log.checkpoints[0]
+    )
+    assert result.env_steps >= 256 and "envs/0" not in unpack(result.checkpoint).arrays
+
+
+def test_a_run_resumes_only_with_its_own_configuration() -> None:
+    log = Log()
+    _train(_config(), log)
+    with pytest.raises(ConfigError, match="made with another configuration"):
+        _train(_config(option_cap=5), Log(), resume=log.checkpoints[0])
+    with pytest.raises(CheckpointError, match="another observation or network"):
+        _train(_config(observation=["position"]), Log(), resume=log.checkpoints[0])
+
+
+def test_checkpoints_hold_no_pickle_and_refuse_what_is_not_theirs() -> None:
+    blob = pack({"a": [1, None]}, {"x": {"y": np.arange(3)}})
+    assert unpack(blob).fields["a"] == [1, None]
+    assert unpack(blob).part("x")["y"].tolist() == [0, 1, 2]
+    for bad in (b"", b"\x80\x04\x95", blob[:-1]):
+        with pytest.raises(CheckpointError, match="not a checkpoint of rlgpt"):
+            unpack(bad)
+    with pytest.raises(CheckpointError, match="has format 2"):
+        unpack(pack({"format": 2}, {}))

@@ -1,0 +1,162 @@
+"""Trials on the corridor: arrival, acceptance, vacuity, evidence."""
+
+from __future__ import annotations
+
+from random import Random
+from typing import Any
+
+import pytest
+
+from rlgpt.store import tables
+from rlgpt.training.host.api import Action, source_hash
+from rlgpt.training.observer import Observer, Signal
+from rlgpt.training.ppo.train import train
+from rlgpt.training.ppo.trained import load_policy
+from rlgpt.training.seeds import episode_seed
+from rlgpt.training.trials import PrefixCache, PrefixItem, TrialResult, run_lengths, try_item
+from tests.options.toys import (
+    BACK, FAILS, GET_KEY, LATE, NOTHING, OPEN_DOOR, WALK, ChangedWorld, code, configuration, host_of,
+)  # fmt: skip
+
+WORLD = ChangedWorld()
+SEEDS = [episode_seed(1, "trial", index) for index in range(10)]
+NEAR_ONLY = 'def near_only(view):\n    for _ in range({}):\n        view = yield "right"\n    yield "use"\n'
+KEY_AT_2 = NEAR_ONLY.format(2)
+"""Takes only keys that lie at 2; three steps further it runs past."""
+SOURCES = {source_hash(s): s for s in (GET_KEY, OPEN_DOOR, WALK, BACK, FAILS, LATE, NOTHING, KEY_AT_2)}
+KEY = PrefixItem("view.key", Action(source_hash(GET_KEY)))
+
+
+def _try(source: str, done_when: str, prefix: tuple[PrefixItem, ...] = (), **more: Any) -> TrialResult:
+    given: dict[str, Any] = {"seeds": SEEDS, "max_steps": 20, "host": host_of(WORLD), "sources": SOURCES}
+    return try_item(
+        WORLD, "take_coin", prefix=prefix, action=Action(source_hash(source)), done_when=done_when, **given | more
+    )
+
+
+def _key_at(*cells: int) -> list[int]:
+    """Ten trial seeds whose keys lie at these cells, in turn."""
+    pools: dict[int, list[int]] = {1: [], 2: [], 3: []}
+    for seed in range(200):
+        pools[Random(seed).choice((1, 2, 3))].append(seed)
+    return [pools[cell].pop() for cell in cells]
+
+
+def test_what_works_is_accepted_after_five() -> None:
+    result = _try(GET_KEY, "view.key")
+    assert (result.outcome, result.episodes, result.successes, result.prefixes) == ("accepted", 5, 5, 5)
+    assert result.env_steps == sum(t["env_steps"] for t in result.trials)
+    assert result.evidence["bad"] is None
+
+
+def test_it_is_tried_behind_its_prefix_whose_env_steps_are_charged() -> None:
+    result = _try(OPEN_DOOR, "view.opened", (KEY,))
+    assert result.outcome == "accepted"
+    assert result.env_steps > sum(t["env_steps"] for t in result.trials)
+    assert all(t["arrived"] for t in result.trials)
+    before = result.evidence["good"]["before"]
+    assert before["key"] and not before["opened"]
+
+
+def test_an_open_result_is_tried_five_times_more_and_sixty_percent_accept() -> None:
+    def outcome(first: int, second: int) -> tuple[str, int, int]:
+        cells = [2] * first + [1] * (5 - first) + [2] * second + [1] * (5 - second)
+        result = _try(KEY_AT_2, "view.key", seeds=_key_at(*cells), max_steps=3)
+        return result.outcome, result.successes, result.episodes
+
+    assert outcome(5, 0) == ("accepted", 5, 5)
+    assert outcome(4, 2) == ("accepted", 6, 10)
+    assert outcome(2, 4) == ("accepted", 6, 10)
+    assert outcome(4, 1) == ("failed", 5, 10)
+    assert outcome(1, 5) == ("failed", 1, 5)
+
+
+def test_a_predicate_true_in_half_of_the_start_states_is_vacuous() -> None:
+    result = _try(WALK, "view.position >= 0")
+    assert result.outcome == "vacuous" and "already true" in result.error
+    assert result.successes == 0
+
+
+def test_a_prefix_that_does_not_arrive_is_no_failure_of_the_item() -> None:
+    lost = PrefixItem("view.coin", Action(source_hash(WALK)))
+    result = _try(GET_KEY, "view.key", (lost,))
+    assert (result.outcome, result.episodes, result.prefixes) == ("unreached", 0, 5)
+    assert "only 0 of 5" in result.error
+    assert result.env_steps == 5 * 60
+
+
+def test_an_error_ends_the_trial_and_is_told() -> None:
+    result = _try(LATE, "view.key")
+    assert result.outcome == "failed" and result.error == "ZeroDivisionError: no"
+    assert {(t["end"], t["message"]) for t in result.trials} == {("error", "ZeroDivisionError: no")}
+    bad = result.evidence["bad"]
+    assert (bad["end"], bad["yields"]) == ("error", ["right"])
+    assert bad["difference"] == {"position": [0, 1], "steps_left": [60, 59]}
+
+
+def test_code_that_does_nothing_is_not_called_for_ever() -> None:
+    result = _try(NOTHING, "view.key", max_steps=60)
+    assert {t["end"] for t in result.trials} == {"idle"}
+    assert all(t["env_steps"] <= 6 for t in result.trials)
+
+
+def test_a_trial_spends_no_more_than_its_env_steps() -> None:
+    result = _try(BACK, "view.key", max_steps=4)
+    assert all(t["env_steps"] <= 4 for t in result.trials)
+    assert {t["end"] for t in result.trials} <= {"time", "idle"}
+
+
+def test_a_success_is_seen_as_soon_as_it_holds() -> None:
+    result = _try(WALK, "view.position == 2")
+    assert {t["env_steps"] for t in result.trials} == {2}
+
+
+def test_arrivals_are_cached_per_prefix_and_the_result_is_the_same() -> None:
+    cache, host = PrefixCache(), host_of(WORLD)
+    first = _try(OPEN_DOOR, "view.opened", (KEY,), cache=cache, host=host)
+    messages = host.messages
+    second = _try(OPEN_DOOR, "view.opened", (KEY,), cache=cache, host=host)
+    assert host.messages - messages < messages
+    assert first == second == _try(OPEN_DOOR, "view.opened", (KEY,))
+    other = PrefixItem("view.position == 1", Action(source_hash(WALK)))
+    assert _try(OPEN_DOOR, "view.opened", (other,), cache=cache).outcome == "failed"
+
+
+def test_a_world_that_cannot_be_restored_is_not_cached() -> None:
+    world, cache = ChangedWorld(), PrefixCache()
+    world.restorable = False
+    try_item(
+        world, "take_coin", prefix=(KEY,), action=Action(source_hash(OPEN_DOOR)), done_when="view.opened",
+        sources=SOURCES, host=host_of(world), seeds=SEEDS, max_steps=20, cache=cache,
+    )  # fmt: skip
+    assert not cache.arrivals
+
+
+def test_a_learnt_sub_action_before_it_is_executed_by_the_incumbent() -> None:
+    config = configuration(target="take_key", options=["get_key"], env_steps=512)
+    trained = train(WORLD, "take_coin", config, [code(GET_KEY)], host_of(WORLD), seed=1, device="cpu")
+    learnt = PrefixItem("view.key", None)
+    result = _try(OPEN_DOOR, "view.opened", (learnt,), incumbent=load_policy(trained.checkpoint, WORLD))
+    assert result.outcome == "accepted"
+    with pytest.raises(ValueError, match="no trained policy yet"):
+        _try(OPEN_DOOR, "view.opened", (learnt,))
+
+
+def test_the_trial_row_finds_its_columns() -> None:
+    given = {"sub_task", "iteration", "revision", "sub_action", "version", "source_hash", "done_when"}
+    columns = set(tables.Trial.model_fields) - set(tables.Row.model_fields) - given
+    assert columns <= set(vars(_try(GET_KEY, "view.key")))
+
+
+def test_a_stop_is_told() -> None:
+    class Stop(Observer):
+        def poll(self) -> Signal:
+            return "stop"
+
+    assert _try(GET_KEY, "view.key", observer=Stop()).outcome == "stopped"
+
+
+def test_yields_are_shown_as_run_lengths() -> None:
+    assert run_lengths(["left", "left", "do"]) == ["left x2", "do"]
+    many = [str(i) for i in range(100)]
+    assert run_lengths(many, 4) == ["0", "1", "... 96 more ...", "98", "99"]
