@@ -38,9 +38,7 @@ def pack(fields: Mapping[str, Any], parts: Mapping[str, Mapping[str, NDArray[Any
     """Fields are plain data without NaN; arrays of `parts[name]` are found again under `part(name)`."""
     header = json.dumps({"format": FORMAT} | dict(fields), allow_nan=False, separators=(",", ":"))
     arrays = {
-        f"{part}/{name}": np.ascontiguousarray(array)
-        for part, named in parts.items()
-        for name, array in named.items()
+        f"{part}/{name}": np.ascontiguousarray(array) for part, named in parts.items() for name, array in named.items()
     }
     arrays[_HEADER] = np.frombuffer(header.encode(), np.uint8)
     return save_arrays(arrays)
@@ -74,9 +72,7 @@ def optimizer_arrays(module: th.nn.Module, optimizer: th.optim.Optimizer) -> dic
     }
 
 
-def load_optimizer(
-    module: th.nn.Module, optimizer: th.optim.Optimizer, arrays: Mapping[str, NDArray[Any]]
-) -> None:
+def load_optimizer(module: th.nn.Module, optimizer: th.optim.Optimizer, arrays: Mapping[str, NDArray[Any]]) -> None:
     for name, parameter in module.named_parameters():
         state = {}
         for key in ("step", "exp_avg", "exp_avg_sq"):

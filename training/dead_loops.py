@@ -17,7 +17,9 @@ class DeadLoopWatch:
     has reported nothing new in it.
     """
 
-    __slots__ = ("_counts", "_keys", "_limit", "_quiet", "_looping_steps", "_novelty", "_steps", "looping", "window")  # fmt: skip
+    __slots__ = (
+        "_counts", "_keys", "_limit", "_looping_steps", "_novelty", "_quiet", "_steps", "looping", "window"
+    )  # fmt: skip
 
     def __init__(self, horizon: int) -> None:
         self.window = max(1, min(200, horizon // 2))
@@ -53,9 +55,7 @@ class DeadLoopWatch:
                     del counts[old]
                 else:
                     counts[old] -= 1
-            self.looping = (
-                self._quiet >= self.window and len(counts) <= self._limit and len(self._keys) == self.window
-            )
+            self.looping = self._quiet >= self.window and len(counts) <= self._limit and len(self._keys) == self.window
         self._looping_steps += self.looping
 
     def dead(self, by_time: bool) -> bool:

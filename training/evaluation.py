@@ -58,9 +58,7 @@ class FollowPlan:
             for index, item in enumerate(plan)
         ]
         needed = {item.action.source_hash: known[item.action.source_hash] for item in plan}
-        programs = Programs(
-            needed, tuple(item.action for item in plan), (), tuple(item.done_when for item in plan)
-        )
+        programs = Programs(needed, tuple(item.action for item in plan), (), tuple(item.done_when for item in plan))
         calm = frozenset(option.source_hash for option in options if option.ignore_alarm)
         allowed = np.zeros(world.heads[0], np.bool_)
         self.space = ActionSpace(world.heads, noop_of(world), allowed, tuple(slots), programs, calm)

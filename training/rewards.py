@@ -88,8 +88,9 @@ class Distance:
         self._obtained = 0
 
     def start(self, env: Env) -> None:
-        counts = isinstance(env, CountsObtained)
-        self._count = partial(env.obtained, self.target) if counts else lambda: len(env.milestones())
+        self._count = lambda: len(env.milestones())
+        if isinstance(env, CountsObtained):
+            self._count = partial(env.obtained, self.target)
         self._obtained = self._count()
         self.nearest = env.distance(self.target)
 
@@ -156,9 +157,7 @@ class RewardStream:
             total += value
         if not isfinite(total):
             bad = next(n for n, t in zip(self.names, totals, strict=True) if not isfinite(t))
-            raise RewardError(
-                f"The reward term {bad} gave {total} at step {env.steps} of an episode; training stops."
-            )
+            raise RewardError(f"The reward term {bad} gave {total} at step {env.steps} of an episode; training stops.")
         return total
 
     def add_generated(self, value: float, step: int) -> float:

@@ -120,9 +120,7 @@ def try_item(
     items of mode rl; `incumbent_hash` names it in the cache. Raises ValueError when such an item has none.
     """
     if incumbent is None and any(item.action is None for item in prefix):
-        raise ValueError(
-            "A sub-action before this one is learnt, and there is no trained policy yet to execute it."
-        )
+        raise ValueError("A sub-action before this one is learnt, and there is no trained policy yet to execute it.")
     bench = _Bench(
         world, task, prefix, action, done_when, sources, host, max_steps, calm, incumbent, incumbent_hash,
         cache if world.restorable else None, observer or Observer(),
@@ -269,9 +267,7 @@ class _Bench:
         elif lane.note.stage == "item":
             done = bool(lane.truths >> self._bit & 1)
             limit = result.env_steps - lane.note.item_from >= self.max_steps
-            self._close(
-                lane, "done" if done else "time" if limit or result.end == "time" else "episode", done
-            )
+            self._close(lane, "done" if done else "time" if limit or result.end == "time" else "episode", done)
 
     # ---- chooser ---------------------------------------------------------------------------------
     def choose(self, lanes: Sequence[Lane]) -> list[tuple[int, ...] | None]:
@@ -355,9 +351,7 @@ class _Bench:
             outcome, error = "stopped", "the trial was stopped"
         elif 2 * len(arrived) < len(attempts) or not attempts:
             outcome = "unreached"
-            error = (
-                f"only {len(arrived)} of {len(attempts)} trials reached a state in which the plan needs it"
-            )
+            error = f"only {len(arrived)} of {len(attempts)} trials reached a state in which the plan needs it"
         elif self._vacuous():
             outcome = "vacuous"
             error = "done_when was already true in half of the start states"

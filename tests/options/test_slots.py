@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 from rlgpt.training.host.api import FOLLOW_PLAN, Action, PlanItem, source_hash
-from rlgpt.training.options.slots import K, ActionSpaceError, build_slots, noop_of, primitive_mask
+from rlgpt.training.options.slots import ActionSpaceError, K, build_slots, noop_of, primitive_mask
 from rlgpt.training.ppo.setup import build_setup
 from tests.options.toys import BACK, GET_KEY, USE, WALK, ChangedWorld, code, configuration
 
 PLAN = (PlanItem("view.key", Action(source_hash(GET_KEY))),)
-GO = 'def go(view, where, far):\n    view = yield where\n'
+GO = "def go(view, where, far):\n    view = yield where\n"
 
 
 def test_a_slot_is_a_source_with_one_combination_of_arguments() -> None:

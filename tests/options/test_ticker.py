@@ -18,8 +18,21 @@ from rlgpt.training.ppo.setup import build_setup
 from rlgpt.training.worlds.protocol import StepResult
 from tests.options.fake_host import FakeHost
 from tests.options.toys import (
-    BACK, FAILS, FOREVER, GET_KEY, LATE, NONSENSE, NOTHING, OPEN_DOOR, USE, WALK, ChangedWorld, code, configuration,
-    host_of, term,
+    BACK,
+    FAILS,
+    FOREVER,
+    GET_KEY,
+    LATE,
+    NONSENSE,
+    NOTHING,
+    OPEN_DOOR,
+    USE,
+    WALK,
+    ChangedWorld,
+    code,
+    configuration,
+    host_of,
+    term,
 )  # fmt: skip
 
 SEED = next(seed for seed in range(50) if Random(seed).choice((1, 2, 3)) == 3)
@@ -290,7 +303,7 @@ def test_an_option_runs_on_the_first_head_alone() -> None:
     world = ChangedWorld(two_heads=True)
     ticker, _ = _ticker(driver, [code(walk)], world=world, primitives=["left", "right"])
     _until(ticker, driver, 2)
-    assert [d["end"] for d in driver.decisions][0] == ""
+    assert driver.decisions[0]["end"] == ""
     assert [d["slot"] for d in driver.decisions] == [-1, 0]
 
 
@@ -298,7 +311,7 @@ def test_generated_rewards_of_every_env_step_count_discounted() -> None:
     source = "def reward(before, view):\n    return float(view.position - before.position)\n"
     key = source_hash(source)
     driver = Driver([3, 1, 0])
-    ticker, host = _ticker(
+    ticker, _ = _ticker(
         driver, [code(WALK)], reward=[term("generated", 2.0, key)], sources={key: source}
     )  # fmt: skip
     _until(ticker, driver, 3)

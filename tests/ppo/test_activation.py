@@ -102,5 +102,3 @@ def test_follow_plan_has_its_own_prior_and_similar_slots_share_one() -> None:
 def test_priors_that_leave_nothing_for_the_rest_are_refused() -> None:
     with pytest.raises(ActionSpaceError, match="leave no probability"):
         shares([_slot("follow_plan"), _slot("a")], [0, 1], 0.6, 0.5)
-
-

@@ -1,5 +1,7 @@
 """The SMDP targets against stable-baselines3 and against the definition."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 import torch as th
@@ -37,7 +39,7 @@ def test_with_lambda_1_the_return_is_the_discounted_sum_of_primitive_rewards() -
     gamma, lengths = 0.95, [1, 4, 2, 7, 1, 3]
     primitive = draw.normal(size=sum(lengths))
     edges = np.cumsum([0, *lengths])
-    pieces = [primitive[a:b] for a, b in zip(edges[:-1], edges[1:], strict=True)]
+    pieces = [primitive[a:b] for a, b in pairwise(edges)]
     rewards = _f32([sum(gamma**i * r for i, r in enumerate(piece)) for piece in pieces])
     discounts = _f32([gamma**k for k in lengths])
     ends = _f32([0, 0, 0, 0, 0, 1])

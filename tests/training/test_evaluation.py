@@ -76,9 +76,8 @@ def test_greedy_is_deterministic_and_random_ignores_the_policy(policy: TrainedPo
 
 
 def test_follow_plan_alone_executes_the_plan() -> None:
-    result = evaluate(
-        WORLD, "open_door", FollowPlan(WORLD, PLAN, SOURCES), host_of(WORLD), SEEDS, variant="plan", predicates=PREDICATES
-    )
+    plan = FollowPlan(WORLD, PLAN, SOURCES)
+    result = evaluate(WORLD, "open_door", plan, host_of(WORLD), SEEDS, variant="plan", predicates=PREDICATES)
     assert result.successes == 12 and result.funnel == {"key": 12, "door": 12}
     assert all(set(e.usage) == {"item_0", "item_1"} for e in result.episodes)
 
@@ -165,5 +164,3 @@ def test_moments_are_shown_only_when_asked_for(policy: TrainedPolicy) -> None:
 def test_too_many_predicates_are_refused(policy: TrainedPolicy) -> None:
     with pytest.raises(ValueError, match="65 predicates"):
         _evaluate(policy, predicates={str(i): f"view.position > {i}" for i in range(65)})
-
-

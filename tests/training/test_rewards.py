@@ -103,5 +103,3 @@ def test_one_generated_term_at_most() -> None:
     world = ChangedWorld()
     with pytest.raises(RewardError, match="at most one generated"):
         RewardStream([term("generated", argument="a"), term("generated", argument="b")], world, world.tasks["score"])
-
-

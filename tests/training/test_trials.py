@@ -15,7 +15,17 @@ from rlgpt.training.ppo.trained import load_policy
 from rlgpt.training.seeds import episode_seed
 from rlgpt.training.trials import PrefixCache, PrefixItem, TrialResult, run_lengths, try_item
 from tests.options.toys import (
-    BACK, FAILS, GET_KEY, LATE, NOTHING, OPEN_DOOR, WALK, ChangedWorld, code, configuration, host_of,
+    BACK,
+    FAILS,
+    GET_KEY,
+    LATE,
+    NOTHING,
+    OPEN_DOOR,
+    WALK,
+    ChangedWorld,
+    code,
+    configuration,
+    host_of,
 )  # fmt: skip
 
 WORLD = ChangedWorld()

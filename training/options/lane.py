@@ -18,8 +18,6 @@ running: an option is open. settling: a decision is over, but the host still owe
 Outcome = Literal["", "success", "time", "death", "truncated"]
 END_REASONS = ("return", "cap", "episode", "alarm", "error", "bad_yield", "budget", "killed", "quarantined")
 
-FloatRow = NDArray[np.float32] | NDArray[np.uint8]
-
 
 @dataclass(slots=True, eq=False)
 class Lane:
@@ -47,7 +45,7 @@ class Lane:
 
     # the decision
     phase: Phase = "idle"
-    observation: FloatRow | None = None
+    observation: NDArray[Any] | None = None
     mask: NDArray[np.bool_] | None = None
     action: tuple[int, ...] = ()
     slot: int = -1

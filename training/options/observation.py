@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -52,12 +53,14 @@ class Observation:
 
     def fingerprint(self) -> str:
         """Equal for layouts that a policy cannot tell apart."""
-        text = repr((self.picture, [(f.name, f.size, f.low, f.high, f.categories) for f in (*self.features, *self.own)]))
+        named = [(f.name, f.size, f.low, f.high, f.categories) for f in (*self.features, *self.own)]
+        text = repr((self.picture, named))
         return hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
 
-    def read(self, env: Env, stream: RewardStream, left: float) -> NDArray[np.float32] | NDArray[np.uint8]:
+    def read(self, env: Env, stream: RewardStream, left: float) -> NDArray[Any]:
         """A fresh row. `left` in [0, 1]. Raises ObservationError when the world's part has another shape."""
-        row = np.empty(self.size, self.dtype)
+        row: NDArray[Any] = np.empty(self.size, self.dtype)
+        seen: NDArray[Any]
         seen = env.pixels().reshape(-1) if self.picture else env.observe()
         count = self.size - len(self.own)
         if seen.shape != (count,):

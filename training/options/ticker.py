@@ -102,9 +102,7 @@ class Ticker:
     def tick(self, deciding: bool = True) -> None:
         moves: list[tuple[Lane, Command]] = []
         if deciding:
-            ready = [
-                lane for lane in self.lanes if lane.phase == "decide" and (lane.served or not self.services)
-            ]
+            ready = [lane for lane in self.lanes if lane.phase == "decide" and (lane.served or not self.services)]
             if ready:
                 self._decide(ready, moves)
         self._consult(moves)

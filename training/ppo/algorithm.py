@@ -40,7 +40,7 @@ class UpdateReport:
     explained_variance: float | None
 
 
-class OptionPPO(PPO):  # type: ignore[misc]
+class OptionPPO(PPO):
     """Chooses actions for a Ticker and learns from its decisions."""
 
     policy: OptionPolicy
@@ -52,7 +52,7 @@ class OptionPPO(PPO):  # type: ignore[misc]
         fused = device == "cpu"
         super().__init__(
             OptionPolicy,
-            None,
+            None,  # type: ignore[arg-type]
             learning_rate=settings.learning_rate,
             n_steps=settings.rollout_env_steps,
             batch_size=settings.batch_size,
@@ -76,6 +76,7 @@ class OptionPPO(PPO):  # type: ignore[misc]
         )
         self.observation_space, self.action_space = gym_spaces(layout, space)
         self.n_envs = settings.n_envs
+        self._clip = settings.clip_range
         self._setup_model()
         self.policy.set_training_mode(False)
         self.space = space
@@ -154,19 +155,19 @@ class OptionPPO(PPO):  # type: ignore[misc]
 
     def _value(self, observations: NDArray[Any]) -> NDArray[np.float32]:
         with th.no_grad():
-            return self.policy.values(th.as_tensor(observations, device=self.device)).cpu().numpy()  # type: ignore[no-any-return]
+            return self.policy.values(th.as_tensor(observations, device=self.device)).cpu().numpy()
 
     # ---- learning --------------------------------------------------------------------------------
     def train(self) -> UpdateReport:  # type: ignore[override]
         """Clipped surrogate, value and normalised entropy over `n_epochs` passes; KL above 1.5 target stops."""
         policy, buffer = self.policy, self.rollout_buffer
-        clip = self.clip_range(1.0)
+        clip = self._clip
         sums = np.zeros(5)
         count = 0
         stop = False
         for _ in range(self.n_epochs):
             for batch in buffer.batches(self.batch_size, self.shuffle):
-                values, log_prob, entropy = policy.evaluate_masked(batch.observations, batch.masks, batch.actions)
+                values, log_prob, entropies = policy.evaluate_masked(batch.observations, batch.masks, batch.actions)
                 advantages = batch.advantages
                 if len(advantages) > 1:
                     advantages = (advantages - advantages.mean()) / (advantages.std() + 1e-8)
@@ -174,12 +175,12 @@ class OptionPPO(PPO):  # type: ignore[misc]
                 ratio = log_ratio.exp()
                 policy_loss = -th.min(advantages * ratio, advantages * ratio.clamp(1 - clip, 1 + clip)).mean()
                 value_loss = functional.mse_loss(batch.returns, values)
-                entropy_mean = entropy.mean()
+                entropy_mean = entropies.mean()
                 loss = policy_loss - self.ent_coef * entropy_mean + self.vf_coef * value_loss
                 with th.no_grad():
-                    kl = (ratio - 1 - log_ratio).mean()
-                    clipped = ((ratio - 1).abs() > clip).float().mean()
-                    report = th.stack((kl, clipped, entropy_mean, policy_loss, value_loss))
+                    divergence = (ratio - 1 - log_ratio).mean()
+                    outside = ((ratio - 1).abs() > clip).float().mean()
+                    report = th.stack((divergence, outside, entropy_mean, policy_loss, value_loss))
                 row = report.cpu().numpy()
                 sums += row
                 count += 1
@@ -197,7 +198,8 @@ class OptionPPO(PPO):  # type: ignore[misc]
             if stop:
                 break
         self.actor.refresh()
-        return UpdateReport(*(sums / count).tolist(), _explained(buffer.values, buffer.returns))
+        kl, clipped, entropy, policy_loss, value_loss = (sums / count).tolist()
+        return UpdateReport(kl, clipped, entropy, policy_loss, value_loss, _explained(buffer.values, buffer.returns))
 
 
 def _explained(values: NDArray[np.float32], returns: NDArray[np.float32]) -> float | None:

@@ -61,7 +61,7 @@ class Samples(NamedTuple):
     returns: th.Tensor
 
 
-class DecisionBuffer(RolloutBuffer):  # type: ignore[misc]
+class DecisionBuffer(RolloutBuffer):
     """As many rows as the rollout had decisions; lanes one after the other, as SB3 flattens them."""
 
     masks: NDArray[np.bool_]

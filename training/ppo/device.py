@@ -28,7 +28,9 @@ def choose_device(wanted: str, pixels: bool) -> Device:
     if wanted != "auto":
         raise DeviceError(f"The device is auto, cpu or cuda, not {wanted!r}.")
     if not pixels:
-        return Device("cpu", "A small symbolic policy: its few rows per tick are faster on the CPU than a trip to a GPU.")
+        return Device(
+            "cpu", "A small symbolic policy: its few rows per tick are faster on the CPU than a trip to a GPU."
+        )
     if there:
         return Device("cuda", f"A policy on pixels: its convolutions are faster on {th.cuda.get_device_name(0)}.")
     return Device("cpu", "A policy on pixels would be faster on a GPU, but torch sees no CUDA device here.")

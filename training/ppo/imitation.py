@@ -86,6 +86,7 @@ class Imitation(Protocol):
 
     pending: dict[int, Trajectory]
     """Per lane, the episode in progress."""
+    shuffle: np.random.Generator
 
     def finish(self, lane: int, success: bool, total: float) -> None:
         """The lane's episode ended."""
@@ -171,7 +172,7 @@ class OhImitation:
         actions = th.as_tensor(np.array([row[2] for row in self.kept], np.int64), device=device)
         returns = th.as_tensor(np.array([row[3] for row in self.kept], np.float32), device=device)
         with th.no_grad():
-            values = th.cat([policy.values(_whole(part)) for part in observations.split(8192)])
+            values = th.cat([policy.values(_whole(part)) for part in th.split(observations, 8192)])
         priorities = ((returns - values).clamp(min=0.0).cpu().numpy().astype(np.float64) + 1e-6) ** PRIORITY
         chances = priorities / priorities.sum()
         steps = 0

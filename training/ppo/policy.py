@@ -25,11 +25,17 @@ HEADS = {"pi": [64], "vf": [64]}
 PLAIN_HEADS = {"pi": [64, 64], "vf": [64, 64]}
 
 
-class NamedFeatures(BaseFeaturesExtractor):  # type: ignore[misc]
+class NamedFeatures(BaseFeaturesExtractor):
     """Scalars scaled to [0, 1]; categories through embeddings and one shared layer.
 
     Without categories it is the identity on scalars in [0, 1], so the network is stock SB3's MlpPolicy.
     """
+
+    scalars: th.Tensor
+    low: th.Tensor
+    scale: th.Tensor
+    tables: nn.ModuleList
+    trunk: nn.Linear | None
 
     def __init__(self, observation_space: spaces.Box, layout: Observation) -> None:
         features = (*layout.features, *layout.own)
@@ -64,7 +70,7 @@ class NamedFeatures(BaseFeaturesExtractor):  # type: ignore[misc]
         return th.tanh(self.trunk(th.cat(parts, 1)))
 
 
-class PictureFeatures(BaseFeaturesExtractor):  # type: ignore[misc]
+class PictureFeatures(BaseFeaturesExtractor):
     """SB3's NatureCNN on the picture, joined by the scalars that follow it."""
 
     def __init__(self, observation_space: spaces.Box, layout: Observation) -> None:
@@ -78,12 +84,15 @@ class PictureFeatures(BaseFeaturesExtractor):  # type: ignore[misc]
     def forward(self, observations: th.Tensor) -> th.Tensor:
         count = self.shape[0] * self.shape[1] * self.shape[2]
         values = observations.float() / 255.0
-        picture = values[:, :count].unflatten(1, self.shape).permute(0, 3, 1, 2)
+        picture = values[:, :count].view(-1, *self.shape).permute(0, 3, 1, 2)
         return th.cat([self.cnn(picture), values[:, count:]], 1)
 
 
-class OptionPolicy(ActorCriticPolicy):  # type: ignore[misc]
+class OptionPolicy(ActorCriticPolicy):
     """Value and masked joint action distribution of one observation layout and one set of heads."""
+
+    action_net: nn.Linear
+    value_net: nn.Linear
 
     def __init__(
         self, observation_space: spaces.Space[Any], action_space: spaces.Space[Any], lr_schedule: Any,
@@ -128,16 +137,15 @@ class OptionPolicy(ActorCriticPolicy):  # type: ignore[misc]
         return values, log_prob, entropy
 
 
-def gym_spaces(layout: Observation, space: ActionSpace) -> tuple[spaces.Box, spaces.Space[Any]]:
+def gym_spaces(layout: Observation, space: ActionSpace) -> tuple[spaces.Box[Any], spaces.Space[Any]]:
     """The spaces that stable-baselines3 sees."""
+    box: spaces.Box[Any]
     if layout.picture:
         box = spaces.Box(0, 255, (layout.size,), np.uint8)
     else:
         box = spaces.Box(-np.inf, np.inf, (layout.size,), np.float32)
     sizes = space.sizes
-    actions: spaces.Space[Any] = (
-        spaces.Discrete(sizes[0]) if len(sizes) == 1 else spaces.MultiDiscrete(list(sizes))
-    )
+    actions: spaces.Space[Any] = spaces.Discrete(sizes[0]) if len(sizes) == 1 else spaces.MultiDiscrete(list(sizes))
     return box, actions
 
 
@@ -156,43 +164,50 @@ class Actor:
 
     def __init__(self, policy: OptionPolicy) -> None:
         self.policy = policy
-        self._numpy = policy.device.type == "cpu" and isinstance(policy.features_extractor, NamedFeatures)
+        extractor = policy.features_extractor
+        self._named = extractor if isinstance(extractor, NamedFeatures) and policy.device.type == "cpu" else None
         self._layers: list[tuple[NDArray[np.float32], NDArray[np.float32]]] = []
         self._tables: list[NDArray[np.float32]] = []
         self.refresh()
 
     def refresh(self) -> None:
         """Take over the policy's parameters after an update."""
-        if not self._numpy:
+        extractor, policy = self._named, self.policy
+        if extractor is None:
             return
-        extractor = self.policy.features_extractor
-        linears = [layer for layer in self.policy.mlp_extractor.policy_net if isinstance(layer, nn.Linear)]
-        linears.append(self.policy.action_net)
+        linears = [layer for layer in policy.mlp_extractor.policy_net if isinstance(layer, nn.Linear)]
+        linears.append(policy.action_net)
         if extractor.trunk is not None:
             linears.insert(0, extractor.trunk)
         self._layers = [
             (np.ascontiguousarray(layer.weight.detach().numpy().T), layer.bias.detach().numpy().copy())
             for layer in linears
         ]
-        self._tables = [table.weight.detach().numpy().copy() for table in extractor.tables]
+        self._tables = [table.weight.detach().numpy().copy() for table in _embeddings(extractor)]
         self._low = extractor.low.numpy()
         self._scale = extractor.scale.numpy()
         self._scalars = extractor.scalars.numpy()
 
-    def logits(self, observations: NDArray[np.float32] | NDArray[np.uint8]) -> NDArray[np.float32]:
+    def logits(self, observations: NDArray[Any]) -> NDArray[np.float32]:
         """(n, total) from (n, size)."""
-        if not self._numpy:
+        if self._named is None:
             with th.no_grad():
                 rows = th.as_tensor(observations, device=self.policy.device)
-                return self.policy.logits(rows).cpu().numpy()  # type: ignore[no-any-return]
-        x = (observations[:, self._scalars] - self._low) * self._scale
+                result: NDArray[np.float32] = self.policy.logits(rows).cpu().numpy()
+                return result
+        x: NDArray[Any] = (observations[:, self._scalars] - self._low) * self._scale
         if self._tables:
             parts = [x]
-            for table, (start, size, _) in zip(self._tables, self.policy.features_extractor.embedded, strict=True):
+            for table, (start, size, _) in zip(self._tables, self._named.embedded, strict=True):
                 ids = observations[:, start : start + size].astype(np.intp)
                 parts.append(table[ids].reshape(len(ids), -1))
             x = np.concatenate(parts, 1)
         for weight, bias in self._layers[:-1]:
             x = np.tanh(x @ weight + bias)
         weight, bias = self._layers[-1]
-        return (x @ weight + bias).astype(np.float32, copy=False)
+        x = x @ weight + bias
+        return x.astype(np.float32, copy=False)
+
+
+def _embeddings(extractor: NamedFeatures) -> list[nn.Embedding]:
+    return [table for table in extractor.tables if isinstance(table, nn.Embedding)]

@@ -56,7 +56,9 @@ def build_setup(
     for name in config.options:
         mine = [option for option in options if option.name == name]
         if not mine and (name != FOLLOW or not plan):
-            raise ActionSpaceError(f"The configuration names the option {name!r}, but no such coded action is accepted.")
+            raise ActionSpaceError(
+                f"The configuration names the option {name!r}, but no such coded action is accepted."
+            )
         chosen.extend(mine)
     slots, actions = build_slots(
         chosen, plan, cap=config.option_cap, follow_plan=FOLLOW in config.options, previous=previous, similar=similar
@@ -78,7 +80,9 @@ def build_setup(
     calm = frozenset(option.source_hash for option in options if option.ignore_alarm)
     space = space.with_calm(calm)
     observation = build_observation(world, config.observation, RewardStream(config.reward, world, task))
-    return Setup(world, task, config, space, observation, _target(task, config.target), min(config.horizon, task.horizon))
+    return Setup(
+        world, task, config, space, observation, _target(task, config.target), min(config.horizon, task.horizon)
+    )
 
 
 def _target(task: Task, target: str) -> str:

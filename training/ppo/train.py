@@ -34,7 +34,7 @@ from rlgpt.training.ppo.algorithm import OptionPPO, UpdateReport
 from rlgpt.training.ppo.device import choose_device
 from rlgpt.training.ppo.imitation import Trajectory, make_imitation
 from rlgpt.training.ppo.policy import network_hash
-from rlgpt.training.ppo.setup import ConfigError, Setup, build_setup
+from rlgpt.training.ppo.setup import ConfigError, build_setup
 from rlgpt.training.seeds import episode_seed, stream_seed
 from rlgpt.training.worlds.protocol import World
 
@@ -102,15 +102,14 @@ class Run:
     ) -> None:  # fmt: skip
         th.set_num_threads(1)
         self.observer, self.seed, self.config = observer, seed, config
-        origin = unpack(resume or warm) if resume or warm else None
+        blob = resume or warm
+        origin = unpack(blob) if blob else None
         previous = origin.fields["slots"] if origin else []
         setup = build_setup(world, task, config, options, plan, sources, previous, similar)
         self.setup = setup
         chosen = choose_device(device, setup.observation.picture is not None)
         hyper = config.hyperparameters
-        self.ppo = OptionPPO(
-            setup.space, setup.observation, hyper, seed=stream_seed(seed, "ppo"), device=chosen.name
-        )
+        self.ppo = OptionPPO(setup.space, setup.observation, hyper, seed=stream_seed(seed, "ppo"), device=chosen.name)
         self.imitation = make_imitation(
             config.self_imitation.mode, config.self_imitation.weight,
             np.random.default_rng(stream_seed(seed, "self imitation")),
@@ -368,7 +367,7 @@ class Run:
         (self.updates, self.env_steps, self.decisions, self.episodes, self.successes, self.next_episode) = fields["counters"]  # fmt: skip
         self.paid = Counter(fields["paid"])
         self.shown = dict(fields["shown"])
-        self.priors = {slot: share for slot, share in fields["priors"]}
+        self.priors = dict(fields["priors"])
         self.ppo.shuffle.bit_generator.state = fields["shuffle"]
         th.set_rng_state(th.from_numpy(np.array(saved.part("torch")["state"])))
         recent = saved.part("recent")

@@ -12,7 +12,7 @@ from rlgpt.training.host.api import Action, PlanItem, Programs
 from rlgpt.training.options.lane import Lane
 from rlgpt.training.options.observation import Observation, build_observation
 from rlgpt.training.options.policies import draw, greedy
-from rlgpt.training.options.slots import K, ActionSpace, Slot, noop_of, primitive_mask
+from rlgpt.training.options.slots import ActionSpace, K, Slot, noop_of, primitive_mask
 from rlgpt.training.options.ticker import Chooser
 from rlgpt.training.ppo.algorithm import OptionPPO
 from rlgpt.training.ppo.policy import Actor, network_hash
@@ -23,9 +23,7 @@ from rlgpt.training.worlds.protocol import World
 class TrainedPolicy:
     """Plays one row at a time, so that an episode does not depend on what runs beside it."""
 
-    def __init__(
-        self, space: ActionSpace, observation: Observation, terms: Sequence[RewardTerm], actor: Actor
-    ) -> None:
+    def __init__(self, space: ActionSpace, observation: Observation, terms: Sequence[RewardTerm], actor: Actor) -> None:
         self.space, self.observation, self.terms = space, observation, terms
         self._actor = actor
 
