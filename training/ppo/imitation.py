@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any, Literal, Protocol
 
 import numpy as np
@@ -248,8 +249,7 @@ def _joined(trajectories: Sequence[Trajectory]) -> Arrays:
 def _split(arrays: Arrays, lengths: Sequence[int]) -> list[Trajectory]:
     edges = np.cumsum([0, *lengths])
     return [
-        Trajectory.load({name: array[start:end] for name, array in arrays.items()})
-        for start, end in zip(edges[:-1], edges[1:], strict=True)
+        Trajectory.load({name: array[start:end] for name, array in arrays.items()}) for start, end in pairwise(edges)
     ]
 
 

@@ -364,7 +364,8 @@ class Run:
         fields = saved.fields
         if fields["config"] != self.config.model_dump(mode="json"):
             raise ConfigError("The checkpoint to resume from was made with another configuration.")
-        (self.updates, self.env_steps, self.decisions, self.episodes, self.successes, self.next_episode) = fields["counters"]  # fmt: skip
+        counters = fields["counters"]
+        self.updates, self.env_steps, self.decisions, self.episodes, self.successes, self.next_episode = counters
         self.paid = Counter(fields["paid"])
         self.shown = dict(fields["shown"])
         self.priors = dict(fields["priors"])
