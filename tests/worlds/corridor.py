@@ -27,7 +27,7 @@ from rlgpt.training.worlds.protocol import (
 
 LENGTH = 8
 MILESTONES = ("take_key", "open_door", "take_coin")
-_STATE = struct.Struct("<7h")
+_STATE = struct.Struct("<4s7h")
 
 
 def _task(goal: str, horizon: int, kind: str = "goal") -> Task:
@@ -116,9 +116,7 @@ class CorridorEnv:
 
     def view(self, whole: bool) -> bytes:
         flags = [self._flags >> bit & 1 for bit in range(3)]
-        return struct.pack(
-            "<6Bh", self._position, *flags, self._cell(), LENGTH, self.task.horizon - self.steps
-        )
+        return struct.pack("<6Bh", self._position, *flags, self._cell(), LENGTH, self.task.horizon - self.steps)
 
     def alarm(self) -> bool:
         return bool(self._alarm)
@@ -144,11 +142,13 @@ class CorridorEnv:
 
     def save(self) -> bytes:
         return _STATE.pack(
-            self.steps, self._position, self._flags, self._best, self._alarm, self._key_at, self._door_at
+            b"corr", self.steps, self._position, self._flags, self._best, self._alarm, self._key_at, self._door_at
         )
 
     def restore(self, state: bytes) -> None:
-        (self.steps, self._position, self._flags, self._best, self._alarm,
+        if len(state) != _STATE.size or state[:4] != b"corr":
+            raise ValueError("These bytes are not a saved corridor.")
+        (_, self.steps, self._position, self._flags, self._best, self._alarm,
          self._key_at, self._door_at) = _STATE.unpack(state)  # fmt: skip
 
     def close(self) -> None:

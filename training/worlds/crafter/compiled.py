@@ -11,13 +11,16 @@ import os
 from collections.abc import Callable
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import platformdirs
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-_SOURCES = ("names.py", "layout.py", "random_stream.py", "terrain.py", "rules.py", "senses.py")
+_SOURCES = (
+    "names", "layout", "words", "random_stream", "ground", "terrain", "player", "creatures", "population",
+    "rules", "senses",
+)  # fmt: skip
 
 
 def _numba() -> Any:
@@ -38,7 +41,7 @@ def cache_folder() -> Path:
     """Where the compiled code of exactly these sources lies."""
     digest = hashlib.blake2b(digest_size=8)
     for name in _SOURCES:
-        digest.update(Path(__file__).with_name(name).read_bytes())
+        digest.update(Path(__file__).with_name(f"{name}.py").read_bytes())
     for package in ("numba", "llvmlite", "opensimplex", "numpy"):
         digest.update(version(package).encode())
     return Path(platformdirs.user_cache_dir("rlgpt")) / "numba" / digest.hexdigest()
@@ -46,7 +49,7 @@ def cache_folder() -> Path:
 
 def compiled(function: F) -> F:
     """A part of the rules: compiled together with the entry point that calls it."""
-    return function if numba is None else numba.njit(function)
+    return function if numba is None else cast(F, numba.njit(function))
 
 
 def entry(function: F) -> F:
@@ -58,8 +61,8 @@ def entry(function: F) -> F:
         folder = cache_folder()
         folder.mkdir(parents=True, exist_ok=True)
         numba.config.CACHE_DIR = str(folder)
-        return numba.njit(cache=True)(function)
+        return cast(F, numba.njit(cache=True)(function))
     except (OSError, RuntimeError):
-        return numba.njit(function)
+        return cast(F, numba.njit(function))
     finally:
         numba.config.CACHE_DIR = previous

@@ -7,9 +7,14 @@ an occupant is the row of an object plus 1, 0 is nobody.
 `memory` uint8 [70, 72] and `senses` uint8: see `names`.
 """
 
-from typing import Final
+from typing import Any, Final
+
+from numpy.typing import NDArray
 
 from rlgpt.training.worlds.crafter import names
+
+Array = NDArray[Any]
+"""Of the rules: numbers of one of the types above; compiled code knows which."""
 
 # state
 RANDOM: Final = 0

@@ -6,14 +6,12 @@ its words as numpy's legacy generator makes them, so that a stream copied from a
 
 from __future__ import annotations
 
-from numpy.typing import NDArray
-
 from rlgpt.training.worlds.crafter.compiled import compiled
-from rlgpt.training.worlds.crafter.layout import RANDOM_AT, RANDOM_SIZE
+from rlgpt.training.worlds.crafter.layout import RANDOM_AT, RANDOM_SIZE, Array
 
 
 @compiled
-def refill(state: NDArray) -> None:
+def refill(state: Array) -> None:
     for i in range(RANDOM_SIZE):
         y = (state[i] & 0x80000000) | (state[(i + 1) % RANDOM_SIZE] & 0x7FFFFFFF)
         word = state[(i + 397) % RANDOM_SIZE] ^ (y >> 1)
@@ -24,7 +22,7 @@ def refill(state: NDArray) -> None:
 
 
 @compiled
-def word32(state: NDArray) -> int:
+def word32(state: Array) -> int:
     """The next 32 bits, as a non-negative 64-bit integer."""
     if state[RANDOM_AT] >= RANDOM_SIZE:
         refill(state)
@@ -33,11 +31,11 @@ def word32(state: NDArray) -> int:
     y ^= y >> 11
     y ^= (y << 7) & 0x9D2C5680
     y ^= (y << 15) & 0xEFC60000
-    return y ^ (y >> 18)
+    return int(y ^ (y >> 18))
 
 
 @compiled
-def uniform(state: NDArray) -> float:
+def uniform(state: Array) -> float:
     """`RandomState.uniform()`: 53 bits in [0, 1)."""
     high = word32(state) >> 5
     low = word32(state) >> 6
@@ -45,7 +43,7 @@ def uniform(state: NDArray) -> float:
 
 
 @compiled
-def below(state: NDArray, n: int) -> int:
+def below(state: Array, n: int) -> int:
     """`RandomState.randint(0, n)` for 1 <= n <= 2**31: masked rejection, no draw when n is 1."""
     most = n - 1
     if most == 0:

@@ -7,6 +7,7 @@ Tiles are blended once per (ground, thing) and gathered; light, night noise and 
 from __future__ import annotations
 
 from functools import cache
+from typing import Any
 
 import crafter
 import numpy as np
@@ -79,7 +80,7 @@ def _vignette() -> NDArray[np.float64]:
     return shade
 
 
-def _colour(canvas: NDArray[np.floating], amount: float) -> NDArray[np.uint8]:
+def _colour(canvas: NDArray[Any], amount: float) -> NDArray[np.uint8]:
     return np.array(ImageEnhance.Color(Image.fromarray(canvas.astype(np.uint8))).enhance(amount))
 
 
@@ -116,18 +117,15 @@ class Painter:
                 packed[names.AT_MATERIALS + cell], texture
             )
         canvas = self._light(ground, simulation.lights[simulation.state[layout.STEP]])
-        if sleeping:
-            canvas = _colour(canvas, 0.0)
-            canvas = 0.5 * canvas + 0.5 * np.array((0, 0, 16))
-        return canvas
+        return 0.5 * _colour(canvas, 0.0) + 0.5 * np.array((0, 0, 16)) if sleeping else canvas
 
     def _light(self, canvas: NDArray[np.uint8], daylight: float) -> NDArray[np.float64]:
-        night: NDArray[np.floating] = canvas
+        noisy: NDArray[Any] = canvas
         if daylight < 0.5:
             noise = self.random.uniform(32, 127, canvas.shape[:2])[..., None]
             mask = 2 * (0.5 - daylight) * _vignette()[..., None]
-            night = (1 - mask) * canvas + mask * noise
-        night = (1 - 0.5) * _colour(night, 0.4) + 0.5 * np.array((0, 16, 64))
+            noisy = (1 - mask) * canvas + mask * noise
+        night = (1 - 0.5) * _colour(noisy, 0.4) + 0.5 * np.array((0, 16, 64))
         lit: NDArray[np.float64] = daylight * canvas + (1 - daylight) * night
         return lit
 

@@ -6,10 +6,10 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from rlgpt.training.worlds.crafter import names
 from rlgpt.training.worlds.crafter.compiled import compiled, entry
+from rlgpt.training.worlds.crafter.ground import inside
 from rlgpt.training.worlds.crafter.layout import (
     ALARM,
     ARROW,
@@ -38,21 +38,13 @@ from rlgpt.training.worlds.crafter.layout import (
     TIMER,
     TOP,
     ZOMBIE,
+    Array,
     X,
     Y,
 )
-from rlgpt.training.worlds.crafter.rules import (
-    ENERGY,
-    LIFE,
-    MAKE,
-    SET_PLANT,
-    SET_STONE,
-    can_make,
-    can_place,
-    inside,
-    is_near,
-    step,
-)
+from rlgpt.training.worlds.crafter.player import can_make, can_place, is_near
+from rlgpt.training.worlds.crafter.rules import step
+from rlgpt.training.worlds.crafter.words import ENERGY, LIFE, MAKE, SET_PLANT, SET_STONE
 
 WIDTH, HEIGHT = names.WIDTH, names.HEIGHT
 REACH_X, REACH_Y = names.REACH_X, names.REACH_Y
@@ -87,7 +79,7 @@ FEATURES_SIZE = F_MILESTONES + len(names.ACHIEVEMENTS)
 
 
 @compiled
-def object_code(objects: NDArray, row: int) -> int:
+def object_code(objects: Array, row: int) -> int:
     """Code in `names.OBJECTS` of what stands in that row."""
     kind = objects[row, KIND]
     if kind == COW:
@@ -97,19 +89,19 @@ def object_code(objects: NDArray, row: int) -> int:
     if kind == SKELETON:
         return 3
     if kind == ARROW:
-        return 4 + objects[row, HEADING]
-    return SAPLING_CODE + (objects[row, TIMER] > RIPE)
+        return int(4 + objects[row, HEADING])
+    return int(SAPLING_CODE + (objects[row, TIMER] > RIPE))
 
 
 @compiled
 def look(
-    state: NDArray,
-    material: NDArray,
-    occupant: NDArray,
-    objects: NDArray,
-    memory: NDArray,
-    planes: NDArray,
-    senses: NDArray,
+    state: Array,
+    material: Array,
+    occupant: Array,
+    objects: Array,
+    memory: Array,
+    planes: Array,
+    senses: Array,
     light: float,
 ) -> None:
     """Renew window, map memory, alarm, novelty and mask from the world as it is now."""
@@ -160,7 +152,7 @@ def look(
     senses[AT_DAYLIGHT] = int(255 * light)
     senses[AT_ALARM] = state[ALARM]
     senses[AT_WAITING] = waiting
-    left = state[HORIZON] - state[STEP]
+    left = max(0, state[HORIZON] - state[STEP])
     senses[AT_STEPS] = state[STEP] & 255
     senses[AT_STEPS + 1] = state[STEP] >> 8
     senses[AT_STEPS_LEFT] = left & 255
@@ -185,7 +177,7 @@ def look(
 
 
 @compiled
-def achieve(state: NDArray, senses: NDArray) -> bool:
+def achieve(state: Array, senses: Array) -> bool:
     """Mark newly unlocked achievements; whether there were any."""
     news = False
     for index in range(22):
@@ -200,14 +192,14 @@ def achieve(state: NDArray, senses: NDArray) -> bool:
 
 @entry
 def advance(
-    state: NDArray,
-    material: NDArray,
-    occupant: NDArray,
-    objects: NDArray,
-    memory: NDArray,
-    planes: NDArray,
-    senses: NDArray,
-    lights: NDArray,
+    state: Array,
+    material: Array,
+    occupant: Array,
+    objects: Array,
+    memory: Array,
+    planes: Array,
+    senses: Array,
+    lights: Array,
     action: int,
 ) -> tuple[float, bool]:
     """One env step. Returns Crafter's own reward, and whether the episode is over: dead, out of time, or
@@ -227,14 +219,14 @@ def advance(
 
 @entry
 def perceive(
-    state: NDArray,
-    material: NDArray,
-    occupant: NDArray,
-    objects: NDArray,
-    memory: NDArray,
-    planes: NDArray,
-    senses: NDArray,
-    lights: NDArray,
+    state: Array,
+    material: Array,
+    occupant: Array,
+    objects: Array,
+    memory: Array,
+    planes: Array,
+    senses: Array,
+    lights: Array,
 ) -> None:
     """The first look of an episode."""
     look(state, material, occupant, objects, memory, planes, senses, lights[min(state[STEP], LAST_STEP)])
@@ -243,7 +235,7 @@ def perceive(
 
 
 @compiled
-def point(out: NDArray, at: int, dx: int, dy: int) -> None:
+def point(out: Array, at: int, dx: int, dy: int) -> None:
     """Direction (dx, dy) / L1 distance, and closeness 8 / (8 + distance)."""
     distance = abs(dx) + abs(dy)
     out[at] = dx / max(distance, 1)
@@ -252,7 +244,7 @@ def point(out: NDArray, at: int, dx: int, dy: int) -> None:
 
 
 @entry
-def describe(state: NDArray, memory: NDArray, senses: NDArray, out: NDArray) -> None:
+def describe(state: Array, memory: Array, senses: Array, out: Array) -> None:
     """Fill `out` float32 [FEATURES_SIZE] with every feature, in the order of the F_ offsets."""
     out[F_INVENTORY:] = 0
     creature = np.full(5, 1000)
@@ -292,9 +284,9 @@ def describe(state: NDArray, memory: NDArray, senses: NDArray, out: NDArray) -> 
 
 
 @entry
-def key(state: NDArray, senses: NDArray) -> int:
+def key(state: Array, senses: Array) -> int:
     """Cell, facing and inventory in one exact 62-bit number."""
     value = state[FACING] << 12 | int(senses[AT_X]) << 6 | int(senses[AT_Y])
     for item in range(12):
         value |= state[ITEM + 4 + item] << 14 + 4 * item
-    return value
+    return int(value)

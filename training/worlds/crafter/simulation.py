@@ -58,9 +58,9 @@ class Simulation:
         self.senses[:] = 0
         stream = np.random.RandomState(world_seed(seed))
         noise = opensimplex.OpenSimplex(seed=stream.randint(0, 2**31 - 1))
-        _, words, at = stream.get_state()[:3]
-        state[:RANDOM_SIZE] = words
-        state[RANDOM_AT] = at
+        stream_state = stream.get_state(legacy=False)["state"]
+        state[:RANDOM_SIZE] = stream_state["key"]
+        state[RANDOM_AT] = stream_state["pos"]
         state[layout.HORIZON] = horizon
         state[layout.GOAL] = goal
         state[layout.FACING] = names.FACINGS.index("down")

@@ -7,10 +7,10 @@ applied by the caller to a whole map between the two passes: a compiler's own ma
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 from opensimplex.internals import _noise3 as noise3
 
 from rlgpt.training.worlds.crafter.compiled import compiled, entry
+from rlgpt.training.worlds.crafter.ground import add
 from rlgpt.training.worlds.crafter.layout import (
     AREA,
     COAL,
@@ -27,20 +27,20 @@ from rlgpt.training.worlds.crafter.layout import (
     TREE,
     WATER,
     ZOMBIE,
+    Array,
 )
 from rlgpt.training.worlds.crafter.random_stream import uniform
-from rlgpt.training.worlds.crafter.rules import add
 
 CENTRE = AREA // 2
 
 
 @compiled
-def octave(perm: NDArray, grad: NDArray, x: float, y: float, z: float, size: float) -> float:
-    return noise3(x / size, y / size, z, perm, grad)
+def octave(perm: Array, grad: Array, x: float, y: float, z: float, size: float) -> float:
+    return float(noise3(x / size, y / size, z, perm, grad))
 
 
 @entry
-def start_logits(perm: NDArray, grad: NDArray, logits: NDArray) -> None:
+def start_logits(perm: Array, grad: Array, logits: Array) -> None:
     """How much each cell belongs to the meadow where the player starts, before the sigmoid."""
     for x in range(AREA):
         for y in range(AREA):
@@ -49,7 +49,7 @@ def start_logits(perm: NDArray, grad: NDArray, logits: NDArray) -> None:
 
 
 @compiled
-def material_at(state: NDArray, perm: NDArray, grad: NDArray, x: int, y: int, start: float) -> int:
+def material_at(state: Array, perm: Array, grad: Array, x: int, y: int, start: float) -> int:
     """Material of one cell; a tunnel is the negative of PATH."""
     water = octave(perm, grad, x, y, 3.0, 15.0) + 0.15 * octave(perm, grad, x, y, 3.0, 5.0)
     water = water + 0.1
@@ -86,13 +86,13 @@ def material_at(state: NDArray, perm: NDArray, grad: NDArray, x: int, y: int, st
 
 @entry
 def generate(
-    state: NDArray,
-    material: NDArray,
-    occupant: NDArray,
-    objects: NDArray,
-    perm: NDArray,
-    grad: NDArray,
-    start: NDArray,
+    state: Array,
+    material: Array,
+    occupant: Array,
+    objects: Array,
+    perm: Array,
+    grad: Array,
+    start: Array,
 ) -> None:
     """Put the player at the centre, fill the map, then add the first creatures."""
     add(state, occupant, objects, PLAYER, CENTRE, CENTRE, 0, 0)

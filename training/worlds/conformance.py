@@ -1,0 +1,331 @@
+"""Whether a world keeps the promises of `protocol`: `rlgpt world check NAME` prints these findings."""
+
+from __future__ import annotations
+
+import ast
+import random
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from importlib import import_module
+from typing import Any, NamedTuple, cast
+
+import numpy as np
+
+from rlgpt.training.worlds.protocol import Command, Env, HostSide, UnknownTask, World
+
+STEPS = 120
+SHEET = (
+    "items", "recipes", "primitives", "view_doc", "library_doc", "dangers", "milestones", "scripts", "limits",
+)  # fmt: skip
+_HEAVY = ("numpy", "torch", "gymnasium", "numba", "yaml", "ctypes", "socket", "subprocess")
+
+
+class Finding(NamedTuple):
+    ok: bool
+    what: str
+    """The promise."""
+    why: str
+    """What broke it, or what was checked."""
+
+
+class _Broken(Exception):
+    """The sentence is the argument."""
+
+
+def check(world: World) -> list[Finding]:
+    """Every promise that can be checked from outside, each tried even when another is broken."""
+    findings = []
+    for what, promise in _PROMISES.items():
+        try:
+            findings.append(Finding(True, what, promise(world)))
+        except _Broken as broken:
+            findings.append(Finding(False, what, str(broken)))
+        except Exception as error:
+            findings.append(Finding(False, what, f"{type(error).__name__}: {error}"))
+    return findings
+
+
+def _expect(holds: bool, otherwise: str) -> None:
+    if not holds:
+        raise _Broken(otherwise)
+
+
+def _task(world: World) -> str:
+    """The longest task: it leaves most room to look around."""
+    return max(world.tasks.values(), key=lambda task: task.horizon).id
+
+
+def _walk(world: World, env: Env, seed: int, steps: int = STEPS) -> Iterator[Command]:
+    """Legal random commands, as long as the episode lasts."""
+    draw = random.Random(seed)
+    for _ in range(steps):
+        command = world.command(_legal_action(world, env, draw))
+        yield command
+        if env.step(command).terminated:
+            return
+
+
+def _legal_action(world: World, env: Env, draw: random.Random) -> list[int]:
+    mask, action, at = env.mask(), [], 0
+    for size in world.heads:
+        action.append(draw.choice(np.flatnonzero(mask[at : at + size]).tolist()))
+        at += size
+    return action
+
+
+def _trace(world: World, env: Env, seed: int) -> list[tuple[object, ...]]:
+    """What one episode of random commands showed."""
+    draw = random.Random(seed)
+    shown: list[tuple[object, ...]] = []
+    for _ in range(STEPS):
+        command = world.command(_legal_action(world, env, draw))
+        result = env.step(command)
+        shown.append((command, *result, env.observe().tobytes(), env.view(False), env.frame(), env.novelty()))
+        if result.terminated:
+            break
+    return shown
+
+
+# --- promises --------------------------------------------------------------------------------------------
+
+
+def _tasks(world: World) -> str:
+    _expect(bool(world.tasks), "it has no task")
+    for name, task in world.tasks.items():
+        _expect(name == task.id, f"task {task.id!r} is listed as {name!r}")
+        _expect(task.horizon > 0, f"task {name!r} has no horizon")
+        _expect(task.kind in ("goal", "score", "survive"), f"task {name!r} is of kind {task.kind!r}")
+        _expect(task.kind != "goal" or bool(task.milestones), f"goal task {name!r} names no milestone")
+    try:
+        world.make("no such task")
+    except UnknownTask as error:
+        _expect("no such task" in str(error), "the sentence for an unknown task does not name it")
+        return f"{len(world.tasks)} tasks"
+    raise _Broken("an unknown task is accepted")
+
+
+def _spaces(world: World) -> str:
+    _expect(len(world.primitives) == world.heads[0], "primitives and first head differ in number")
+    names = [primitive.name for primitive in world.primitives]
+    _expect(len(set(names)) == len(names), "two primitives share a name")
+    _expect(set(world.default_features) <= set(world.features), "a default feature is not a feature")
+    command = world.command([0] * len(world.heads))
+    _expect(len(command) == world.command_size, "command_size is not the size of a command")
+    _expect(all(type(part) is int for part in command), "a command must hold plain ints")
+    return f"{len(names)} primitives, heads {world.heads}, {len(world.features)} features"
+
+
+def _features(world: World) -> str:
+    task = _task(world)
+    env = world.make(task)
+    for name, feature in world.features.items():
+        alone = world.make(task, features=[name])
+        alone.reset(1)
+        for _ in _walk(world, alone, 1, 40):
+            seen = alone.observe()
+            _expect(seen.shape == (feature.size,), f"feature {name!r} has shape {seen.shape}")
+            _expect(seen.dtype == np.float32, f"feature {name!r} is {seen.dtype}")
+            low, high = float(seen.min()), float(seen.max())
+            _expect(feature.low <= low and high <= feature.high, f"{name!r} left its range: {low} .. {high}")
+            if feature.categories:
+                _expect(bool((seen == np.floor(seen)).all()), f"category feature {name!r} is not whole")
+        alone.close()
+    env.reset(1)
+    size = sum(world.features[name].size for name in world.default_features)
+    _expect(env.observe().shape == (size,), "the default observation has the wrong size")
+    env.close()
+    return "sizes, types and ranges"
+
+
+def _mask(world: World) -> str:
+    env = world.make(_task(world))
+    env.reset(2)
+    for _ in _walk(world, env, 2):
+        mask, at = env.mask(), 0
+        _expect(mask.shape == (sum(world.heads),) and mask.dtype == np.bool_, f"the mask is {mask.shape}")
+        for size in world.heads:
+            _expect(bool(mask[at : at + size].any()), "a head has no legal action")
+            at += size
+    env.close()
+    return "boolean, over all heads, never empty"
+
+
+def _deterministic(world: World) -> str:
+    first, second = world.make(_task(world)), world.make(_task(world))
+    traces = []
+    for env in (first, second, first):
+        env.reset(7)
+        traces.append(_trace(world, env, 7))
+        env.reset(8)
+        _trace(world, env, 8)
+    _expect(traces[0] == traces[1], "two envs on one seed went apart")
+    _expect(traces[0] == traces[2], "a second episode on the same seed went apart")
+    first.close()
+    second.close()
+    return f"{len(traces[0])} steps, two envs, an episode in between"
+
+
+def _observers_are_silent(world: World) -> str:
+    quiet, watched = world.make(_task(world)), world.make(_task(world))
+    quiet.reset(3)
+    watched.reset(3)
+    commands = list(_walk(world, quiet, 3))
+    watched.reset(3)
+    for command in commands:
+        watched.observe(), watched.view(True), watched.frame(), watched.mask(), watched.progress_key()
+        watched.alarm(), watched.waiting(), watched.milestones(), watched.novelty(), watched.succeeded()
+        for target in world.targets:
+            far = watched.distance(target)
+            _expect(far is None or far >= 0, f"distance({target!r}) is {far}")
+        watched.step(command)
+    _expect(quiet.view(True) == watched.view(True), "looking at the world changed it")
+    quiet.close()
+    watched.close()
+    return "looking does not change the episode"
+
+
+def _saves(world: World) -> str:
+    if not world.restorable:
+        return "the world does not claim it"
+    env, other = world.make(_task(world)), world.make(_task(world))
+    env.reset(4)
+    list(_walk(world, env, 4, 30))
+    saved, steps = env.save(), env.steps
+    _expect(type(saved) is bytes, "save() must return bytes")
+    _expect(not saved.startswith(b"\x80"), "save() looks like a pickle")
+    future = _trace(world, env, 5)
+    other.reset(6)
+    other.restore(saved)
+    _expect(other.steps == steps, "restore() lost the step count")
+    _expect(other.save() == saved, "what is saved after restore() differs")
+    _expect(_trace(world, other, 5) == future, "the restored world has another future")
+    for damaged in (b"", saved[:-1], b"\0" * len(saved)):
+        try:
+            other.restore(damaged)
+        except ValueError:
+            continue
+        raise _Broken("restore() accepts damaged bytes")
+    env.close()
+    other.close()
+    return f"exact, {len(saved)} bytes"
+
+
+def _horizon(world: World) -> str:
+    task = min(world.tasks.values(), key=lambda task: task.horizon)
+    env = world.make(task.id)
+    env.reset(5)
+    idle, result = world.command(_legal_action(world, env, random.Random(0))), None
+    for _ in range(task.horizon):
+        result = env.step(idle)
+        _expect(np.isfinite(result.reward), "a reward is not finite")
+        if result.terminated:
+            break
+    _expect(result is not None and result.terminated and not result.truncated, "time up must terminate")
+    env.close()
+    return f"{task.id}: over after {env.steps} of at most {task.horizon} steps"
+
+
+def _host_side(world: World) -> str:
+    host = cast(HostSide, import_module(world.host_module))
+    _expect(world.command_size == host.COMMAND_SIZE, "COMMAND_SIZE differs from the world's")
+    _expect(all(not name.startswith("_") for name in host.LIBRARY), "a library name has an underscore")
+    env = world.make(_task(world))
+    env.reset(9)
+    running = host.decoder()
+    running.view(env.view(True))
+    for _ in _walk(world, env, 9):
+        change, whole = env.view(False), env.view(True)
+        _expect(type(change) is bytes and len(change) <= len(whole), "view(False) is larger than view(True)")
+    view = running.view(env.view(True))
+    fresh = host.decoder().view(env.view(True))
+    for name in _public(view):
+        if not callable(getattr(view, name)):
+            _expect(getattr(view, name) == getattr(fresh, name), f"view.{name} depends on the decoder")
+            _refuses_change(view, name)
+    _expect(not hasattr(view, "__dict__"), "a view has a __dict__ that code could fill")
+    _encode(world, host)
+    env.close()
+    return f"{len(_public(view))} attributes, {len(host.LIBRARY)} library names"
+
+
+def _public(view: object) -> list[str]:
+    return [name for name in dir(view) if not name.startswith("_")]
+
+
+def _refuses_change(view: object, name: str) -> None:
+    try:
+        setattr(view, name, 0)
+    except (AttributeError, TypeError):
+        return
+    raise _Broken(f"view.{name} can be changed")
+
+
+def _encode(world: World, host: HostSide) -> None:
+    class Text(str):
+        """Not exactly a str."""
+
+    if len(world.heads) == 1:
+        for index, primitive in enumerate(world.primitives):
+            _expect(host.encode(primitive.name) == world.command([index]), f"{primitive.name!r} is encoded wrong")
+    for bad in (None, True, 10**6, -1, 0.0, "", "no such primitive", Text(world.primitives[0].name), b"", [], object()):
+        try:
+            host.encode(bad)
+        except ValueError:
+            continue
+        raise _Broken(f"encode accepts {bad!r}")
+
+
+def _light(world: World) -> str:
+    code = f"import sys, {world.host_module}; print(*[m for m in {_HEAVY!r} if m in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False)
+    _expect(done.returncode == 0, f"the host module cannot be imported alone: {done.stderr[-200:]}")
+    _expect(not done.stdout.strip(), f"the host module imports {done.stdout.strip()}")
+    return "standard library only"
+
+
+def _sheet(world: World) -> str:
+    for task in world.tasks:
+        sheet: dict[str, Any] = world.sheet(task)
+        missing = [name for name in SHEET if name not in sheet]
+        _expect(not missing, f"the sheet lacks {', '.join(missing)}")
+        listed = [entry["name"] for entry in sheet["primitives"]]
+        _expect(listed == [p.name for p in world.primitives], "the sheet's primitives differ from the world's")
+        known = {entry["name"] if isinstance(entry, dict) else entry for entry in sheet["milestones"]}
+        lost = set(world.tasks[task].milestones) - known
+        _expect(not lost, f"the sheet of {task} lacks the milestones {', '.join(sorted(lost))}")
+        ast.literal_eval(repr(sheet))
+    return "complete, plain data"
+
+
+def _scripts(world: World) -> str:
+    count = 0
+    for task in world.tasks:
+        book = {script.name: script for script in world.scripts(task)}
+        for script in book.values():
+            lost = set(script.needs) - set(book)
+            _expect(not lost, f"script {script.name!r} needs {', '.join(sorted(lost))}, which is not there")
+            ast.parse(script.done_when, mode="eval")
+            lengths = [len(source) for source in script.sources]
+            _expect(bool(lengths), f"script {script.name!r} has no source")
+            _expect(lengths == sorted(lengths), f"versions of {script.name!r} are not ordered by length")
+            for source in script.sources:
+                ast.parse(source)
+        count = max(count, len(book))
+    return f"{count} scripts parse, needs resolve, versions ordered by length"
+
+
+_PROMISES: dict[str, Callable[[World], str]] = {
+    "tasks are well formed": _tasks,
+    "actions and commands fit": _spaces,
+    "features keep their shapes and ranges": _features,
+    "the mask leaves an action": _mask,
+    "episodes repeat": _deterministic,
+    "observers change nothing": _observers_are_silent,
+    "save and restore are exact": _saves,
+    "time limits terminate": _horizon,
+    "views decode and cannot be changed": _host_side,
+    "the host module is light": _light,
+    "the world sheet is complete": _sheet,
+    "the script book is sound": _scripts,
+}
