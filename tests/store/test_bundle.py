@@ -1,0 +1,270 @@
+"""Bundles: a session comes out as it went in, and nothing hostile comes in."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import random
+import shutil
+import sqlite3
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from rlgpt.store import tables as t
+from rlgpt.store.bundle import export_bundle, import_bundle, is_bundle, viewed
+from rlgpt.store.errors import BadBundle, BadPlace, StoreError
+from rlgpt.store.folder import SessionFolder, sessions
+from rlgpt.store.inbox import send
+from rlgpt.store.reader import Reader
+from rlgpt.store.writer import Writer
+
+
+def everything(folder: SessionFolder) -> tuple[object, ...]:
+    with Reader(folder) as reader:
+        texts = sqlite3.connect(folder.database).execute("SELECT * FROM text ORDER BY hash").fetchall()
+        files = {p.name: p.read_bytes() for p in folder.artifacts.iterdir()}
+        return reader.changes_since(0, None), reader.history_at(), reader.commands(), texts, files
+
+
+def test_an_imported_session_equals_the_exported_one(
+    new_session: Callable[[], SessionFolder], tell: Callable[[random.Random, int], list[list[t.Row]]], tmp_path: Path
+) -> None:
+    @settings(max_examples=8, deadline=None, suppress_health_check=list(HealthCheck))
+    @given(st.randoms(use_true_random=False), st.binary(max_size=200))
+    def law(rng: random.Random, weights: bytes) -> None:
+        session = new_session()
+        with Writer(session) as writer:
+            for rows in tell(rng, 30):
+                with writer.transaction() as tx:
+                    for row in rows:
+                        tx.add(row)
+            writer.artifact(weights)
+            writer.text(f"text {rng.random()}")
+            send(session, "pause")
+            bundle = export_bundle(session, tmp_path / "x.rlgpt")
+        before = everything(session)
+        shutil.rmtree(session.path)
+        assert is_bundle(bundle)
+        back = import_bundle(bundle)
+        assert back == session
+        rows_, history, commands, _, files = everything(back)
+        assert (rows_, history, commands, files) == (before[0], before[1], before[2], before[4])
+        with Writer(back) as writer:
+            writer.event("resumed", from_seq=1, cause="imported")
+
+    law()
+
+
+def test_a_bundle_can_be_looked_at_without_importing_it(finished: SessionFolder, tmp_path: Path) -> None:
+    bundle = export_bundle(finished, tmp_path / "x.rlgpt")
+    with viewed(bundle) as folder:
+        assert everything(folder) == everything(finished)
+        place = folder.path
+    assert not place.exists() and [s.id for s in sessions()] == [finished.id]
+
+
+def test_importing_a_session_that_is_here_changes_nothing(finished: SessionFolder, tmp_path: Path) -> None:
+    bundle = export_bundle(finished, tmp_path / "x.rlgpt")
+    before = everything(finished)
+    with pytest.raises(BadPlace, match=f"session {finished.id} is already here"):
+        import_bundle(bundle)
+    assert everything(finished) == before
+
+
+def test_evidence_is_small_and_tells_the_numbers_but_no_prompts(session: SessionFolder, tmp_path: Path) -> None:
+    rng = random.Random(0)
+    with Writer(session) as writer:
+        writer.artifact(rng.randbytes(2_000_000))
+        source = writer.text("def wood(view): ...")
+        prompt, reply = writer.text(rng.randbytes(500_000).hex()), writer.text("the answer")
+        call = {"call": "1", "step": "s", "role": "slow", "model": "m", "request_hash": prompt}
+        writer.add(t.LlmCall(**call, state="answered", reply_hash=reply, tokens_in=5))
+        for n in range(300):
+            body = rng.randbytes(5000)
+            writer.add(t.Frame(source="dev", owner=1, episode=0, step=n, format="jpeg", body=body))
+    bundle = export_bundle(session, tmp_path / "e.rlgpt", evidence=True)
+    assert bundle.stat().st_size < 100_000
+    with viewed(bundle) as folder, Reader(folder) as reader:
+        assert reader.text(source) == "def wood(view): ..."
+        assert reader.history_at().spent.tokens == 5
+        assert reader.rows("frame") == [] and list(folder.artifacts.iterdir()) == []
+        for name in (prompt, reply):
+            with pytest.raises(StoreError, match="is not kept"):
+                reader.text(name)
+    assert everything(session)[0] != [] and (tmp_path / "e.rlgpt").stat().st_mode & 0o777 == 0o600
+
+
+# ---- hostile bundles ------------------------------------------------------------------------------
+def rebuild(source: Path, target: Path, change: Callable[[dict[str, bytes]], None], *, honest: bool = True) -> Path:
+    """The bundle with its members changed; `honest`: with hashes and sizes that fit again."""
+    with zipfile.ZipFile(source) as archive:
+        members = {name: archive.read(name) for name in archive.namelist()}
+    change(members)
+    if honest and "manifest.json" in members:
+        manifest = json.loads(members["manifest.json"])
+        manifest["files"] = {
+            name: {"size": len(body), "blake2b": hashlib.blake2b(body, digest_size=16).hexdigest()}
+            for name, body in members.items()
+            if name != "manifest.json"
+        }
+        members["manifest.json"] = json.dumps(manifest).encode()
+    with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, body in members.items():
+            archive.writestr(name, body)
+    return target
+
+
+def database(change: Callable[[sqlite3.Connection], object]) -> Callable[[dict[str, bytes]], None]:
+    """A change of the bundle's database by SQL."""
+
+    def apply(members: dict[str, bytes]) -> None:
+        with contextlib.closing(sqlite3.connect(":memory:", isolation_level=None)) as base:
+            base.deserialize(members["session.db"])
+            base.execute("PRAGMA writable_schema=ON")
+            change(base)
+            members["session.db"] = base.serialize()
+
+    return apply
+
+
+def sql(*statements: str) -> Callable[[dict[str, bytes]], None]:
+    return database(lambda base: [base.execute(statement) for statement in statements])
+
+
+def manifest(**changes: object) -> Callable[[dict[str, bytes]], None]:
+    def apply(members: dict[str, bytes]) -> None:
+        members["manifest.json"] = json.dumps(json.loads(members["manifest.json"]) | changes).encode()
+
+    return apply
+
+
+def unguard(*statements: str) -> Callable[[dict[str, bytes]], None]:
+    """Change rows in spite of the triggers, and leave the triggers as they were."""
+
+    def change(base: sqlite3.Connection) -> None:
+        guards = base.execute("SELECT name, sql FROM sqlite_master WHERE type = 'trigger'").fetchall()
+        for name, _ in guards:
+            base.execute(f"DROP TRIGGER {name}")
+        for statement in statements:
+            base.execute(statement)
+        for _, made in guards:
+            base.execute(made)
+
+    return database(change)
+
+
+HOSTILE: dict[str, tuple[Callable[[dict[str, bytes]], object], str]] = {
+    "path outside": (lambda m: m.update({"../evil": b"x"}), "'../evil', which no bundle holds"),
+    "absolute path": (lambda m: m.update({"/tmp/evil": b"x"}), "which no bundle holds"),
+    "hidden beside artifacts": (lambda m: m.update({"artifacts/../../evil": b"x"}), "which no bundle holds"),
+    "a log": (lambda m: m.update({"session.db-wal": b"x"}), "which no bundle holds"),
+    "no database": (lambda m: m.pop("session.db"), "needs one manifest.json and one session.db"),
+    "no manifest": (lambda m: m.pop("manifest.json"), "needs one manifest.json and one session.db"),
+    "artifact under a false name": (lambda m: m.update({"artifacts/" + "0" * 32: b"x"}), "is not what its name says"),
+    "not our format": (manifest(format="other"), "its manifest does not fit its files"),
+    "an id that is a path": (manifest(id="../../x"), "its manifest does not fit its files"),
+    "manifest is no object": (lambda m: m.update({"manifest.json": b"[[]]"}), "manifest cannot be read"),
+    "manifest too deep": (lambda m: m.update({"manifest.json": b"[" * 10**6}), "manifest cannot be read"),
+    "newer schema": (manifest(schema="0099"), "update rlgpt"),
+    "another session's database": (manifest(id="250101-000000-aa"), "database of another session"),
+    "no database at all": (lambda m: m.update({"session.db": b"nonsense" * 1000}), "damaged or none of ours"),
+    "a damaged page": (
+        lambda m: m.update({"session.db": m["session.db"][:8192] + bytes(4096) + m["session.db"][12288:]}),
+        "damaged or none of ours",
+    ),
+    "a trigger": (
+        sql("CREATE TRIGGER evil AFTER INSERT ON event BEGIN INSERT INTO text VALUES ('a', x'00'); END"),
+        "tables, indexes and triggers are not those of its schema",
+    ),
+    "a view": (sql("CREATE VIEW evil AS SELECT * FROM event"), "are not those of its schema"),
+    "a table more": (sql("CREATE TABLE evil (x)"), "are not those of its schema"),
+    "a trigger less": (sql("DROP TRIGGER plan_no_update"), "are not those of its schema"),
+    "a column more": (sql("ALTER TABLE plan ADD COLUMN evil"), "are not those of its schema"),
+    "broken JSON": (unguard("UPDATE event SET payload = '{'"), "rows of event have no proper payload"),
+    "JSON of another kind": (unguard("UPDATE metric SET rewards = '[]'"), "rows of metric have no proper rewards"),
+    "text for a number": (unguard("UPDATE trial SET env_steps = 'many'"), "rows of trial have no proper env_steps"),
+    "bytes for a text": (unguard("UPDATE log SET level = x'00'"), "rows of log have no proper level"),
+    "a truth of 2": (unguard("UPDATE sub_action SET pinned = 2"), "rows of sub_action have no proper pinned"),
+    "no session row": (unguard("DELETE FROM session"), "damaged or none of ours"),
+    "a number twice": (
+        unguard("UPDATE log SET seq = (SELECT min(seq) FROM event) WHERE seq = (SELECT min(seq) FROM log)"),
+        "have the number of another row",
+    ),
+    "rows that contradict": (
+        unguard("UPDATE event SET payload = '{\"revision\": 99}' WHERE kind = 'plan_in_force'"),
+        "its rows contradict each other",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_a_hostile_bundle_is_refused_and_leaves_nothing(name: str, finished: SessionFolder, tmp_path: Path) -> None:
+    change, sentence = HOSTILE[name]
+    source = export_bundle(finished, tmp_path / "x.rlgpt")
+    hostile = rebuild(source, tmp_path / "evil.rlgpt", change, honest=not name.startswith("manifest"))
+    shutil.rmtree(finished.path)
+    around = sorted(p.name for p in tmp_path.iterdir())
+    with pytest.raises(BadBundle) as caught:
+        import_bundle(hostile)
+    assert sentence in str(caught.value) and "\n" not in str(caught.value)
+    with pytest.raises(BadBundle), viewed(hostile):
+        pass
+    assert sessions() == [] and list(finished.path.parent.iterdir()) == []
+    assert sorted(p.name for p in tmp_path.iterdir()) == around
+
+
+def test_the_unchanged_rebuilt_bundle_is_accepted(finished: SessionFolder, tmp_path: Path) -> None:
+    source = export_bundle(finished, tmp_path / "x.rlgpt")
+    shutil.rmtree(finished.path)
+    assert import_bundle(rebuild(source, tmp_path / "y.rlgpt", unguard())).id == finished.id
+
+
+def test_a_member_changed_on_the_way_is_noticed(finished: SessionFolder, tmp_path: Path) -> None:
+    source = export_bundle(finished, tmp_path / "x.rlgpt")
+    shutil.rmtree(finished.path)
+    changed = rebuild(source, tmp_path / "y.rlgpt", sql("PRAGMA user_version = 3"), honest=False)
+    with pytest.raises(BadBundle, match=r"session\.db is not what the bundle's manifest says"):
+        import_bundle(changed)
+
+
+def test_a_zip_bomb_is_refused_before_it_is_unpacked(finished: SessionFolder, tmp_path: Path) -> None:
+    source = export_bundle(finished, tmp_path / "x.rlgpt")
+    shutil.rmtree(finished.path)
+    bomb = tmp_path / "bomb.rlgpt"
+    shutil.copy(source, bomb)
+    with (
+        zipfile.ZipFile(bomb, "a", zipfile.ZIP_DEFLATED) as archive,
+        archive.open("artifacts/" + "0" * 32, "w") as member,
+    ):
+        for _ in range(150):
+            member.write(bytes(1_000_000))
+    with pytest.raises(BadBundle, match="far more than a session of its size holds"):
+        import_bundle(bomb)
+
+
+def test_a_member_larger_than_it_says_is_never_written_past_its_size(finished: SessionFolder, tmp_path: Path) -> None:
+    source = export_bundle(finished, tmp_path / "x.rlgpt")
+    shutil.rmtree(finished.path)
+    lying = bytearray(source.read_bytes())
+    with zipfile.ZipFile(source) as archive:
+        real = archive.getinfo("session.db").file_size.to_bytes(4, "little")
+    while (at := bytes(lying).find(real)) >= 0:
+        lying[at : at + 4] = (100).to_bytes(4, "little")
+    (tmp_path / "lying.rlgpt").write_bytes(lying)
+    with pytest.raises(BadBundle):
+        import_bundle(tmp_path / "lying.rlgpt")
+    assert sessions() == []
+
+
+def test_no_zip_and_no_file_are_one_sentence_each(home: Path, tmp_path: Path) -> None:
+    (tmp_path / "x").write_bytes(b"PK\x03\x04 not really")
+    with pytest.raises(BadBundle, match="is no bundle, or a damaged one"):
+        import_bundle(tmp_path / "x")
+    with pytest.raises(BadBundle, match="cannot be read: No such file"):
+        import_bundle(tmp_path / "y")

@@ -1,0 +1,262 @@
+"""What readers see: while it is written, afterwards, and on media that cannot be written."""
+
+from __future__ import annotations
+
+import os
+import random
+import shutil
+import sqlite3
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rlgpt.store import tables as t
+from rlgpt.store.errors import BadPlace, BadSchema, ReadOnly, StoreError
+from rlgpt.store.folder import SessionFolder
+from rlgpt.store.history import fold_all
+from rlgpt.store.inbox import send
+from rlgpt.store.reader import Reader
+from rlgpt.store.series import kept
+from rlgpt.store.upkeep import size
+from rlgpt.store.writer import Writer
+
+
+def test_reading_needs_nothing_but_the_standard_library_and_the_store() -> None:
+    code = "import sys, rlgpt.store.reader, rlgpt.store.inbox, rlgpt.store.catalog; print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-P", "-c", code], capture_output=True, text=True, check=True)
+    assert not {"sqlmodel", "sqlalchemy", "pydantic", "numpy", "zstandard", "alembic"} & set(done.stdout.split())
+
+
+def test_two_readers_see_only_whole_transactions_while_a_writer_writes(session: SessionFolder) -> None:
+    stop = threading.Event()
+    faults: list[str] = []
+
+    def watch() -> None:
+        seen = 1
+        with Reader(session) as reader:
+            reader.changes_since(0)
+            while not stop.is_set() or seen < 601:
+                rows = [row for _, row in reader.changes_since(seen, None)]
+                if [row["seq"] for row in rows] != list(range(seen + 1, seen + 1 + len(rows))):
+                    faults.append(f"a hole behind {seen}")
+                if len(rows) % 3:
+                    faults.append(f"half a transaction behind {seen}")
+                seen += len(rows)
+
+    threads = [threading.Thread(target=watch) for _ in range(2)]
+    with Writer(session) as writer:
+        for thread in threads:
+            thread.start()
+        for number in range(200):
+            with writer.transaction() as tx:
+                tx.event("phase", name=str(number))
+                tx.log("info", "between")
+                tx.add(t.Iteration(sub_task=0, number=number))
+        stop.set()
+        for thread in threads:
+            thread.join()
+    assert faults == []
+
+
+def test_data_version_changes_with_every_commit_and_only_then(writer: Writer) -> None:
+    with Reader(writer.folder) as reader:
+        before = reader.data_version()
+        assert reader.data_version() == before
+        writer.event("started")
+        assert reader.data_version() != before
+
+
+def test_heavy_tables_can_be_left_out(finished: SessionFolder) -> None:
+    with Reader(finished) as reader:
+        tables = {table for table, _ in reader.changes_since(0, None, without={"metric", "frame", "log"})}
+        assert tables and not tables & {"metric", "frame", "log"}
+        light = fold_all(reader.folded_since(0, None))
+        assert light == fold_all(reader.changes_since(0, None)) == reader.history_at()
+
+
+def test_rows_are_chosen_by_their_columns_up_to_the_cursor(finished: SessionFolder) -> None:
+    with Reader(finished) as reader:
+        everything = reader.rows("event", {"kind": "phase"})
+        assert everything and all(row["kind"] == "phase" for row in everything)
+        some = reader.rows("event", {"kind": "phase"}, upto_seq=everything[1]["seq"])
+        assert some == everything[:2]
+        newest = reader.rows("event", {"kind": "phase"}, newest_first=True, limit=1, columns=["seq"])
+        assert newest == [{"seq": everything[-1]["seq"]}]
+        assert all(row["sub_action"] is None for row in reader.rows("verdict", {"sub_action": None}))
+        with pytest.raises(StoreError, match="no table 'secrets'"):
+            reader.rows("secrets")
+        assert reader.rows("event", {"kind": "x' OR 1=1 --"}) == []
+
+
+def test_commands_are_listed_with_their_order(writer: Writer) -> None:
+    with Reader(writer.folder) as reader:
+        first = send(writer.folder, "pause")
+        second = send(writer.folder, "advise", {"agent": "slow", "text": "try wood"})
+        assert [c["id"] for c in reader.commands()] == [first, second]
+        assert [c["payload"] for c in reader.commands(1)] == [{"agent": "slow", "text": "try wood"}]
+
+
+# ---- frames ---------------------------------------------------------------------------------------
+def test_frames_come_in_the_order_of_their_steps(writer: Writer) -> None:
+    with writer.transaction() as tx:
+        for episode, step in [(0, 1), (0, 0), (1, 0)]:
+            tx.add(t.Frame(source="dev", owner=1, episode=episode, step=step, format="f", body=bytes([episode, step])))
+    with Reader(writer.folder) as reader:
+        assert [f["body"] for f in reader.frames("dev", 1)] == [b"\0\0", b"\0\1", b"\1\0"]
+        assert [f["step"] for f in reader.frames("dev", 1, episode=0)] == [0, 1]
+        assert [f["body"] for f in reader.frames("dev", 1, upto_seq=2)] == [b"\0\1"]
+        newest, before = reader.frame_at(), reader.frame_at(3)
+        assert newest is not None and newest["seq"] == 4 and before is not None and before["seq"] == 3
+        assert reader.frame_at(1) is None
+
+
+# ---- curves ---------------------------------------------------------------------------------------
+@given(st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=300), st.integers(4, 50))
+def test_a_thinned_curve_keeps_its_ends_and_extremes_in_few_points(values: list[float], most: int) -> None:
+    indices = kept(values, most)
+    assert indices == sorted(set(indices)) and len(indices) <= max(most, 4)
+    assert indices[0] == 0 and indices[-1] == len(values) - 1
+    shown = [values[i] for i in indices]
+    assert min(shown) == min(values) and max(shown) == max(values)
+    if len(values) <= most:
+        assert shown == values
+
+
+@pytest.fixture
+def curve(session: SessionFolder) -> Iterator[Reader]:
+    """Two runs: 1 was resumed from update 3 after update 5, 2 has no value at update 2."""
+    with Writer(session) as writer, Reader(session) as reader:
+
+        def metric(run: int, update: int, value: float | None) -> None:
+            row = t.Metric(
+                run=run, update=update, env_steps=update * 100, decisions=0, episodes=0, successes=0,
+                return_mean=value, option_usage={"get 'wood'\"": update},
+            )  # fmt: skip
+            writer.add(row)
+
+        for run in (1, 2):
+            writer.add(t.TrainingRun(sub_task=0, iteration=0, revision=1, run=run, config_hash="", env_steps_planned=1))
+        for update in range(1, 6):
+            metric(1, update, update)
+        writer.event("resumed", from_seq=writer.history.seq - 2, run=1, update=3, env_steps=300, cause="killed")
+        for update in range(4, 7):
+            metric(1, update, -update)
+        for update in range(1, 4):
+            metric(2, update, None if update == 2 else 10.0 * update)
+        yield reader
+
+
+def test_a_curve_leaves_out_what_a_resume_superseded(curve: Reader) -> None:
+    assert curve.metric_series(1, "return_mean") == [(100, 1), (200, 2), (300, 3), (400, -4), (500, -5), (600, -6)]
+    assert len(curve.metric_series(1, "return_mean", hidden=False)) == 8
+
+
+def test_a_curve_at_an_earlier_cursor_shows_what_was_known_then(curve: Reader) -> None:
+    at = curve.rows("event", {"kind": "resumed"})[0]["seq"]
+    assert curve.metric_series(1, "return_mean", at - 1) == [(100, 1), (200, 2), (300, 3), (400, 4), (500, 5)]
+    assert curve.metric_series(1, "return_mean", at) == [(100, 1), (200, 2), (300, 3)]
+    assert curve.metric_series(1, "return_mean", 1) == []
+
+
+def test_curves_of_several_runs_follow_each_other(curve: Reader) -> None:
+    assert curve.metric_series([1, 2], "return_mean")[-3:] == [(600, -6), (700, 10), (900, 30)]
+    assert curve.metric_series([1, 2], "return_mean", window=(550, 750)) == [(600, -6), (700, 10)]
+    assert curve.metric_series([7], "return_mean") == []
+
+
+def test_a_number_inside_a_column_is_a_curve_of_its_own(curve: Reader) -> None:
+    assert curve.metric_series(2, "return_mean") == [(100, 10), (300, 30)]
+    with pytest.raises(StoreError, match="no metric 'nothing'"):
+        curve.metric_series(1, "nothing")
+
+
+def test_a_curve_grows_with_the_run(writer: Writer) -> None:
+    writer.add(t.TrainingRun(sub_task=0, iteration=0, revision=1, run=1, config_hash="", env_steps_planned=1))
+    with Reader(writer.folder) as reader:
+        reader.load_series(["kl", "option_usage.wood"])
+        for update in range(1, 4):
+            writer.add(
+                t.Metric(
+                    run=1, update=update, env_steps=update, decisions=0, episodes=0, successes=0, kl=update / 8,
+                    option_usage={"wood": update * 2},
+                )
+            )  # fmt: skip
+            assert reader.metric_series(1, "kl") == [(u, u / 8) for u in range(1, update + 1)]
+        assert reader.metric_series(1, "option_usage.wood") == [(1, 2), (2, 4), (3, 6)]
+        assert reader.metric_series(1, "option_usage.stone") == []
+
+
+# ---- media and schemas ------------------------------------------------------------------------------
+def _frozen(folder: SessionFolder, target: Path) -> Iterator[SessionFolder]:
+    """The folder where nothing can be written: as another user, or as root on a read-only mount."""
+    if os.getuid() != 0:
+        shutil.copytree(folder.path, target / folder.id)
+        (target / folder.id).chmod(0o500)
+        yield SessionFolder(target / folder.id)
+        (target / folder.id).chmod(0o700)
+        return
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=16m", "none", target], check=True)
+    try:
+        shutil.copytree(folder.path, target / folder.id)
+        subprocess.run(["mount", "-o", "remount,ro", target], check=True)
+        yield SessionFolder(target / folder.id)
+    finally:
+        subprocess.run(["umount", target], check=True)
+
+
+@pytest.fixture
+def frozen(finished: SessionFolder, tmp_path: Path) -> Iterator[SessionFolder]:
+    (tmp_path / "disc").mkdir()
+    yield from _frozen(finished, tmp_path / "disc")
+
+
+def test_a_session_on_read_only_media_is_read_like_any_other(frozen: SessionFolder, finished: SessionFolder) -> None:
+    with Reader(frozen) as there, Reader(finished) as here:
+        assert there.changes_since(0, None) == here.changes_since(0, None)
+        assert there.history_at(20) == here.history_at(20)
+        assert not there.alive()
+    assert size(frozen).database > 0
+    with pytest.raises(ReadOnly, match="read-only media: it can be looked at, not commanded"):
+        send(frozen, "pause")
+
+
+def _set_schema(session: SessionFolder, revision: str) -> None:
+    base = sqlite3.connect(session.database)
+    base.execute("UPDATE alembic_version SET version_num = ?", (revision,))
+    base.commit()
+    base.close()
+
+
+def test_a_newer_schema_is_refused_with_the_cure(finished: SessionFolder) -> None:
+    _set_schema(finished, "0099")
+    for opening in (Reader, Writer):
+        with pytest.raises(BadSchema, match="has schema 0099, newer than this rlgpt's 0001: update rlgpt to open it"):
+            opening(finished)
+    with pytest.raises(BadSchema, match="newer"):
+        send(finished, "pause")
+
+
+def test_an_older_schema_is_read_with_a_notice_and_not_commanded(finished: SessionFolder) -> None:
+    with Reader(finished) as reader:
+        assert reader.notice == ""
+        now = reader.history_at()
+    _set_schema(finished, "0000")
+    with Reader(finished) as reader:
+        assert "older schema 0000" in reader.notice and "resumed" in reader.notice
+        assert reader.history_at() == now
+    with pytest.raises(ReadOnly, match="resume it first"):
+        send(finished, "pause")
+
+
+def test_no_session_and_no_database_are_one_sentence_each(tmp_path: Path) -> None:
+    with pytest.raises(BadPlace, match="there is no session in"):
+        Reader(tmp_path)
+    (tmp_path / "session.db").write_bytes(random.Random(0).randbytes(5000))
+    with pytest.raises(BadSchema, match="is not the database of a session"):
+        Reader(tmp_path)

@@ -1,0 +1,174 @@
+"""Size, check, prune, backup and delete; and the catalog of all sessions."""
+
+from __future__ import annotations
+
+import random
+import sqlite3
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from rlgpt.store import catalog, upkeep
+from rlgpt.store import tables as t
+from rlgpt.store.errors import BadPlace, LeaseTaken, StoreError
+from rlgpt.store.folder import SessionFolder, sessions
+from rlgpt.store.lease import Lease
+from rlgpt.store.reader import Reader
+from rlgpt.store.writer import Writer
+
+NewSession = Callable[..., SessionFolder]
+
+
+@pytest.fixture
+def trained(session: SessionFolder) -> SessionFolder:
+    rng = random.Random(0)
+    with Writer(session) as writer:
+        writer.event("started")
+        writer.add(t.Iteration(sub_task=0, number=0))
+        writer.add(t.TrainingRun(sub_task=0, iteration=0, revision=1, run=1, config_hash="", env_steps_planned=9))
+        for update in range(1, 6):
+            name = writer.artifact(bytes([update]) * 20_000)
+            kind = "boundary" if update == 5 else "rollout"
+            row = {"run": 1, "update": update, "env_steps": update * 1000}
+            writer.add(t.Metric(**row, decisions=1, episodes=1, successes=0))
+            writer.add(t.Checkpoint(**row, kind=kind, artifact=name, size=20_000))
+            for step in range(20):
+                body = rng.randbytes(2000)
+                writer.add(t.Frame(source="train", owner=1, episode=0, step=step, format="f", body=body))
+    return session
+
+
+def test_size_tells_where_the_bytes_are_and_what_the_law_allows(trained: SessionFolder) -> None:
+    (trained.path / "worker.log").write_text("x" * 1000)
+    size = upkeep.size(trained)
+    assert size.artifacts >= 100_000 and size.logs == 1000 and size.env_steps == 5000
+    assert size.tables["frame"] > 200_000 > size.tables["metric"] > 0
+    assert size.total >= size.artifacts + size.database
+    assert size.allowed == 200 * 100_000
+
+
+def test_a_sound_session_has_no_faults_also_while_it_is_written(trained: SessionFolder) -> None:
+    assert upkeep.check(trained) == []
+    with Writer(trained) as writer:
+        writer.event("resumed", from_seq=1, cause="test")
+        assert upkeep.check(trained) == []
+
+
+def test_check_names_every_damage(trained: SessionFolder) -> None:
+    with Reader(trained) as reader:
+        kept = reader.rows("checkpoint")
+    (trained.artifacts / kept[0]["artifact"]).write_bytes(b"other")
+    (trained.artifacts / kept[4]["artifact"]).unlink()
+    faults = upkeep.check(trained)
+    assert len(faults) == 2 and all(f.startswith(f"session {trained.id}: ") for f in faults)
+    assert "damaged" in faults[0] and "a fork from it is not possible" in faults[1]
+    body = bytearray(trained.database.read_bytes())
+    body[8192:12288] = bytes(4096)
+    trained.database.write_bytes(body)
+    assert upkeep.check(trained) != []
+
+
+def test_prune_frees_what_no_resume_or_fork_needs(trained: SessionFolder) -> None:
+    with Reader(trained) as reader:
+        before, last = reader.changes_since(0, None), reader.rows("checkpoint")[-1]["artifact"]
+    (trained.artifacts / ".half-written").write_bytes(b"x")
+    done = upkeep.prune(trained)
+    assert done.skipped == "" and done.checkpoints == 5 and done.frames == 0 and done.freed >= 80_000
+    assert [p.name for p in trained.artifacts.iterdir()] == [last]
+    with Reader(trained) as reader:
+        assert reader.changes_since(0, None) == before
+    assert upkeep.check(trained) == []
+
+
+def test_prune_of_frames_takes_frames_only_and_leaves_the_guards(trained: SessionFolder) -> None:
+    done = upkeep.prune(trained, frames=True)
+    assert done.frames == 100 and done.freed > 200_000
+    with Reader(trained) as reader:
+        assert reader.rows("frame") == [] and len(reader.rows("metric")) == 5
+    assert upkeep.check(trained) == []
+    with pytest.raises(sqlite3.IntegrityError):
+        sqlite3.connect(trained.database).execute("DELETE FROM metric")
+    with Writer(trained) as writer:
+        writer.event("resumed", from_seq=1, cause="test")
+
+
+def test_a_running_session_is_neither_pruned_nor_deleted(trained: SessionFolder) -> None:
+    with Lease.acquire(trained.path):
+        done = upkeep.prune(trained, frames=True)
+        assert "is already run" in done.skipped and done.frames == 0
+        with pytest.raises(LeaseTaken):
+            upkeep.delete(trained)
+    assert upkeep.check(trained) == []
+
+
+def test_a_backup_of_a_running_session_is_sound_and_equal(trained: SessionFolder, tmp_path: Path) -> None:
+    with Writer(trained) as writer:
+        writer.event("resumed", from_seq=1, cause="test")
+        copy = upkeep.backup(trained, tmp_path / "backup")
+    assert upkeep.check(SessionFolder(copy)) == []
+    with Reader(copy) as there, Reader(trained) as here:
+        assert there.changes_since(0, None) == here.changes_since(0, None)
+    with pytest.raises(BadPlace, match="is already there"):
+        upkeep.backup(trained, tmp_path / "backup")
+    assert [p.name for p in (tmp_path / "backup").iterdir()] == [trained.id]
+
+
+def test_delete_removes_a_session_of_this_store_and_nothing_else(trained: SessionFolder, tmp_path: Path) -> None:
+    copy = upkeep.backup(trained, tmp_path / "backup")
+    with pytest.raises(BadPlace, match="is not a session of this store"):
+        upkeep.delete(copy)
+    upkeep.delete(trained)
+    assert sessions() == [] and list(trained.path.parent.iterdir()) == [] and copy.exists()
+
+
+# ---- catalog --------------------------------------------------------------------------------------
+def test_summaries_tell_what_the_rows_say_newest_first(trained: SessionFolder, new_session: NewSession) -> None:
+    new_session(name="later", llm={"kind": "openai", "model": "some-model"})
+    with Lease.acquire(trained.path):
+        found = {s.name: s for s in catalog.summaries()}
+    mine, later = found[trained.name], found["later"]
+    assert (mine.status, mine.iteration, mine.env_steps, mine.alive) == ("running", 0, 5000, True)
+    assert (later.status, later.iteration, later.model, later.alive) == ("created", None, "some-model", False)
+    assert mine.model == "rules" and mine.size > 100_000
+    assert [s.id for s in catalog.summaries()] == sorted(found[n].id for n in found)[::-1]
+
+
+def test_a_summary_follows_its_session_and_is_else_not_read_again(
+    trained: SessionFolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[str] = []
+    real = catalog.summary
+    monkeypatch.setattr(catalog, "summary", lambda s: (asked.append(s.id), real(s))[1])
+    first = catalog.summaries()
+    assert catalog.summaries() == first and asked == [trained.id]
+    with Writer(trained) as writer:
+        writer.event("ended", status="stopped", reason="enough")
+        assert catalog.summaries()[0].reason == "enough"
+    assert catalog.summaries()[0].result == "stopped"
+
+
+def test_a_damaged_session_is_listed_with_its_fault(trained: SessionFolder) -> None:
+    trained.database.write_bytes(b"nothing of value" * 1000)
+    (found,) = catalog.summaries()
+    assert found.id == trained.id and "is not the database of a session" in found.fault
+
+
+def test_a_damaged_or_lost_catalog_is_made_anew(home: Path, trained: SessionFolder) -> None:
+    before = catalog.summaries()
+    (home / "catalog.db").write_bytes(b"nothing of value" * 1000)
+    assert catalog.summaries() == before
+    (home / "catalog.db").unlink()
+    assert catalog.summaries() == before
+    upkeep.delete(trained)
+    assert catalog.summaries() == []
+
+
+def test_tags_are_the_sessions_own_and_survive_the_catalog(home: Path, trained: SessionFolder) -> None:
+    assert catalog.set_tags(trained, [" paper ", "seed 1", "paper", ""]) == ("paper", "seed 1")
+    (home / "catalog.db").unlink(missing_ok=True)
+    assert catalog.summaries()[0].tags == ("paper", "seed 1")
+    for bad in (["x" * 41], ["\x1b[31m"], [str(n) for n in range(21)]):
+        with pytest.raises(StoreError, match="at most 20 tags"):
+            catalog.set_tags(trained, bad)
+    assert catalog.tags(trained) == ("paper", "seed 1")
