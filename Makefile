@@ -63,6 +63,9 @@ lint: setup .link
 	@cd .link && MYPYPATH=. ../$(VENV)/bin/mypy --config-file ../pyproject.toml
 	@$(VENV)/bin/lint-imports
 
+screenshots: setup
+	@$(PY) docs/screenshots.py
+
 # The exact versions of a working environment; run it after a change of the ranges in pyproject.toml.
 constraints:
 	$(PY) -m pip freeze --all --exclude pip --exclude-editable | sed -E -e '/^#/d' -e 's/\+[a-z0-9.]+$$//' > constraints.txt

@@ -1,0 +1,78 @@
+"""Draws the pictures of the README again: `make screenshots`.
+
+Runs the demo session to its end in a store of its own (or takes `--session ID` of yours), opens the real console
+on it without a terminal, and saves what it shows. Needs `rsvg-convert` (Debian: librsvg2-bin, fonts-firacode).
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import NamedTuple
+
+IMAGES = Path(__file__).parent / "images"
+
+
+class Picture(NamedTuple):
+    name: str
+    columns: int
+    lines: int
+    keys: tuple[str, ...] = ()
+    """Pressed before the picture is taken."""
+    session: bool = True
+    """False: the list of sessions."""
+
+
+PICTURES = (
+    Picture("session", 170, 50),
+    Picture("sessions", 120, 24, session=False),
+    Picture("small", 80, 24),
+)
+
+
+async def draw(picture: Picture, home: Path, session: str, settle: float) -> str:
+    from rlgpt.console.app import ConsoleApp
+
+    app = ConsoleApp(home, session if picture.session else None, animated=False)
+    async with app.run_test(size=(picture.columns, picture.lines)) as pilot:
+        await pilot.pause(settle)
+        for key in picture.keys:
+            await pilot.press(key)
+        await pilot.pause(settle)
+        return app.export_screenshot(title="rlgpt")
+
+
+def save(svg: str, name: str) -> Path:
+    """As PNG: the SVG would fetch its font from the network."""
+    target = IMAGES / f"{name}.png"
+    IMAGES.mkdir(exist_ok=True)
+    spaced = svg.replace("<svg class", '<svg xml:space="preserve" class')
+    command = ["rsvg-convert", "-w", "1600", "-o", str(target)]
+    subprocess.run(command, input=spaced.encode(), check=True)
+    return target
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--session", help="A session of your store, instead of a new demo session.")
+    parser.add_argument("--settle", type=float, default=1.5, help="Seconds to let the console read and draw.")
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as scratch:
+        session = options.session
+        if session is None:
+            os.environ["RLGPT_HOME"] = scratch
+            subprocess.run([Path(sys.executable).with_name("rlgpt"), "demo", "--headless"], check=True)
+            session = "last"
+        from rlgpt.store.home import home
+
+        for picture in PICTURES:
+            print(save(asyncio.run(draw(picture, home(), session, options.settle)), picture.name))
+
+
+if __name__ == "__main__":
+    main()
