@@ -164,7 +164,8 @@ def _key(database: Path) -> str:
     for path in (database, database.with_name(f"{DATABASE}-wal")):
         with contextlib.suppress(OSError):
             state = path.stat()
-            parts.append(f"{state.st_size}.{state.st_mtime_ns}")
+            if state.st_size:  # a mere reader leaves an empty log
+                parts.append(f"{state.st_size}.{state.st_mtime_ns}")
     return "/".join((str(_VERSION), *parts))
 
 

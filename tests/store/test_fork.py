@@ -19,7 +19,7 @@ WHERE = ("seq", "session_id", "incarnation", "at")
 
 @pytest.fixture
 def parent(session: SessionFolder) -> SessionFolder:
-    """Steps at seq 3 (OpenIteration), 5 (Plan), 9 (Train, announced again at 13), 16 (Evaluate), 18 (test), 20 (end)."""
+    """Steps at seq 3 (OpenIteration), 5 (Plan), 9 (Train, again at 13), 16 (Evaluate), 18 (test), 20 (end)."""
     with Writer(session) as writer:
         first = writer.artifact(b"early")
         source = writer.text("def wood(view): ...")
@@ -60,7 +60,7 @@ def evaluation(split: str, number: int) -> t.Evaluation:
 
 @pytest.mark.parametrize(
     ("cursor", "last"),
-    [(4, 4), (5, 4), (7, 4), (8, 8), (9, 8), (12, 8), (14, 8), (15, 15), (16, 15), (17, 17), (18, 17), (20, 17), (None, 17)],
+    [(4, 4), (5, 4), (7, 4), (8, 8), (9, 8), (12, 8), (14, 8), (15, 15), (16, 15), (17, 17), (18, 17), (None, 17)],
 )  # fmt: skip
 def test_a_fork_begins_behind_the_last_complete_step_and_before_any_test(
     parent: SessionFolder, cursor: int | None, last: int

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import sqlite3
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -87,8 +88,8 @@ def test_prune_of_frames_takes_frames_only_and_leaves_the_guards(trained: Sessio
     with Reader(trained) as reader:
         assert reader.rows("frame") == [] and len(reader.rows("metric")) == 5
     assert upkeep.check(trained) == []
-    with pytest.raises(sqlite3.IntegrityError):
-        sqlite3.connect(trained.database).execute("DELETE FROM metric")
+    with closing(sqlite3.connect(trained.database)) as base, pytest.raises(sqlite3.IntegrityError):
+        base.execute("DELETE FROM metric")
     with Writer(trained) as writer:
         writer.event("resumed", from_seq=1, cause="test")
 
