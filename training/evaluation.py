@@ -129,7 +129,7 @@ def evaluate(
         Lane(
             index,
             make_env(world, task, policy.observation) if policy.observation else world.make(task),
-            RewardStream(policy.terms, world, published),
+            RewardStream(policy.terms, world),
             DeadLoopWatch(limit),
             limit,
         )

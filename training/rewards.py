@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import partial
 from math import isfinite
-from typing import Any, Protocol
+from typing import Any
 
 from rlgpt.agents.contracts import RewardTerm
-from rlgpt.training.worlds.protocol import CountsObtained, Env, Feature, Task, World
+from rlgpt.training.worlds.protocol import CountsObtained, Env, Feature, World
 
 NEAR = 8.0
 """Distance (in the world's unit) at which the observed d_min is one half."""
@@ -16,36 +16,6 @@ NEAR = 8.0
 
 class RewardError(ValueError):
     """A reward term is impossible or gave no finite number; the sentence is the argument."""
-
-
-class Term(Protocol):
-    def start(self, env: Env) -> None: ...
-
-    def step(self, env: Env, world_reward: float, success: bool) -> float: ...
-
-
-class _Task:
-    def start(self, env: Env) -> None:
-        pass
-
-    def step(self, env: Env, world_reward: float, success: bool) -> float:
-        return 1.0 if success else 0.0
-
-
-class _World:
-    def start(self, env: Env) -> None:
-        pass
-
-    def step(self, env: Env, world_reward: float, success: bool) -> float:
-        return world_reward
-
-
-class _Step:
-    def start(self, env: Env) -> None:
-        pass
-
-    def step(self, env: Env, world_reward: float, success: bool) -> float:
-        return 1.0
 
 
 class Milestone:
@@ -58,8 +28,8 @@ class Milestone:
     def start(self, env: Env) -> None:
         self.reached = self.name in env.milestones()
 
-    def step(self, env: Env, world_reward: float, success: bool) -> float:
-        if self.reached or self.name not in env.milestones():
+    def step(self, env: Env, news: bool) -> float:
+        if not news or self.reached or self.name not in env.milestones():
             return 0.0
         self.reached = True
         return 1.0
@@ -94,7 +64,7 @@ class Distance:
         self._obtained = self._count()
         self.nearest = env.distance(self.target)
 
-    def step(self, env: Env, world_reward: float, success: bool) -> float:
+    def step(self, env: Env, news: bool) -> float:
         obtained = self._count()
         if obtained != self._obtained:
             self._obtained, self.nearest = obtained, None
@@ -122,39 +92,57 @@ class Distance:
 class RewardStream:
     """The reward of one env, episode after episode."""
 
-    def __init__(self, terms: Sequence[RewardTerm], world: World, task: Task) -> None:
+    def __init__(self, terms: Sequence[RewardTerm], world: World) -> None:
         self.names = tuple(_name(term) for term in terms)
         self.weights = tuple(term.weight for term in terms)
         self.generated: int | None = None
         """Index of the generated term, whose value comes from the action host."""
-        self._terms: list[tuple[int, float, Term]] = []
-        self._observed: list[Milestone | Distance] = []
+        self._task: list[int] = []
+        self._world: list[int] = []
+        self._step: list[int] = []
+        self._remembering: list[tuple[int, Milestone | Distance]] = []
         for index, term in enumerate(terms):
             if term.term == "generated":
                 if self.generated is not None:
                     raise RewardError("A configuration takes at most one generated reward.")
                 self.generated = index
-                continue
-            made = _make(term, world, task)
-            if isinstance(made, Milestone | Distance):
-                self._observed.append(made)
-            self._terms.append((index, term.weight, made))
+            elif term.term == "milestone" or term.term == "distance":
+                self._remembering.append((index, _remembering(term, world)))
+            else:
+                {"task": self._task, "world": self._world, "step": self._step}[term.term].append(index)
         self.totals = [0.0] * len(terms)
         """Weighted sums of the episode, one per term."""
 
     def start(self, env: Env) -> None:
         self.totals = [0.0] * len(self.names)
-        for _, _, term in self._terms:
+        for _, term in self._remembering:
             term.start(env)
 
-    def step(self, env: Env, world_reward: float, success: bool) -> float:
-        """The reward of an env step but for the generated term. Raises RewardError if it is not finite."""
+    def step(self, env: Env, world_reward: float, success: bool, news: bool) -> float:
+        """The reward of an env step but for the generated term. `news`: whether `Env.novelty` has grown.
+
+        Raises RewardError if it is not finite.
+        """
         total = 0.0
-        totals = self.totals
-        for index, weight, term in self._terms:
-            value = weight * term.step(env, world_reward, success)
-            totals[index] += value
-            total += value
+        totals, weights = self.totals, self.weights
+        for index in self._step:
+            totals[index] += weights[index]
+            total += weights[index]
+        if success:
+            for index in self._task:
+                totals[index] += weights[index]
+                total += weights[index]
+        if world_reward:
+            for index in self._world:
+                value = weights[index] * world_reward
+                totals[index] += value
+                total += value
+        for index, term in self._remembering:
+            value = term.step(env, news)
+            if value:
+                value *= weights[index]
+                totals[index] += value
+                total += value
         if not isfinite(total):
             bad = next(n for n, t in zip(self.names, totals, strict=True) if not isfinite(t))
             raise RewardError(f"The reward term {bad} gave {total} at step {env.steps} of an episode; training stops.")
@@ -177,33 +165,27 @@ class RewardStream:
             Feature(f"nearest_{t.target}", 1, f"smallest distance d to {t.target} so far, d / (d + {NEAR:g})")
             if isinstance(t, Distance)
             else Feature(f"reached_{t.name}", 1, f"{t.name} was reached in this episode")
-            for t in self._observed
+            for _, t in self._remembering
         )
 
     def save(self) -> list[Any]:
         """Plain data; `restore` continues the episode."""
-        return [self.totals, [term.save() for term in self._observed]]
+        return [self.totals, [term.save() for _, term in self._remembering]]
 
     def restore(self, env: Env, state: list[Any]) -> None:
         self.totals = [float(total) for total in state[0]]
-        for term, saved in zip(self._observed, state[1], strict=True):
+        for (_, term), saved in zip(self._remembering, state[1], strict=True):
             term.restore(env, saved)
 
     def observe(self) -> list[float]:
-        return [term.observed() for term in self._observed]
+        return [term.observed() for _, term in self._remembering]
 
 
 def _name(term: RewardTerm) -> str:
     return f"{term.term}:{term.argument}" if term.argument and term.term != "generated" else term.term
 
 
-def _make(term: RewardTerm, world: World, task: Task) -> Term:
-    if term.term == "task":
-        return _Task()
-    if term.term == "world":
-        return _World()
-    if term.term == "step":
-        return _Step()
+def _remembering(term: RewardTerm, world: World) -> Milestone | Distance:
     if term.term == "milestone":
         known = {name for each in world.tasks.values() for name in each.milestones}
         if term.argument not in known:

@@ -219,7 +219,7 @@ class _Bench:
             Lane(
                 index,
                 make_env(self.world, self.task.id, layout) if layout else self.world.make(self.task.id),
-                RewardStream(terms, self.world, self.task), DeadLoopWatch(horizon), horizon,
+                RewardStream(terms, self.world), DeadLoopWatch(horizon), horizon,
             )
             for index in range(len(seeds))
         ]  # fmt: skip

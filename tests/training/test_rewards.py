@@ -18,12 +18,12 @@ def _play(terms: list[object], commands: list[tuple[int, ...]], task: str = "tak
     world = ChangedWorld()
     env = world.make(task)
     env.reset(SEED)
-    stream = RewardStream(terms, world, world.tasks[task])  # type: ignore[arg-type]
+    stream = RewardStream(terms, world)  # type: ignore[arg-type]
     stream.start(env)
     got = []
     for command in commands:
         result = env.step(command)
-        got.append(stream.step(env, result.reward, result.terminated and env.succeeded()))
+        got.append(stream.step(env, result.reward, result.terminated and env.succeeded(), True))
     return got
 
 
@@ -47,12 +47,12 @@ def test_the_nearest_distance_is_observed() -> None:
     world = ChangedWorld()
     env = world.make("take_coin")
     env.reset(SEED)
-    stream = RewardStream([term("distance", argument="key"), term("milestone", argument="take_key")], world, env.task)
+    stream = RewardStream([term("distance", argument="key"), term("milestone", argument="take_key")], world)
     stream.start(env)
     assert [feature.name for feature in stream.features()] == ["nearest_key", "reached_take_key"]
     assert stream.observe() == [3 / 11, 0.0]
     for command in (RIGHT, RIGHT, RIGHT, USE):
-        stream.step(env, env.step(command).reward, False)
+        stream.step(env, env.step(command).reward, False, True)
     assert stream.observe() == [1.0, 1.0]
 
 
@@ -70,20 +70,20 @@ def test_totals_are_kept_per_term() -> None:
     world = ChangedWorld()
     env = world.make("take_key")
     env.reset(SEED)
-    stream = RewardStream([term("world"), term("step", -1.0)], world, env.task)
+    stream = RewardStream([term("world"), term("step", -1.0)], world)
     stream.start(env)
     for command in (RIGHT, RIGHT, RIGHT, USE):
-        stream.step(env, env.step(command).reward, False)
+        stream.step(env, env.step(command).reward, False, True)
     assert dict(zip(stream.names, stream.totals, strict=True)) == {"world": 1.0, "step": -4.0}
 
 
 def test_what_is_not_a_number_is_one_sentence() -> None:
     world = ChangedWorld()
     env = world.make("take_key")
-    stream = RewardStream([term("step"), term("world")], world, env.task)
+    stream = RewardStream([term("step"), term("world")], world)
     stream.start(env)
     with pytest.raises(RewardError, match="The reward term world gave nan at step 0"):
-        stream.step(env, float("nan"), False)
+        stream.step(env, float("nan"), False, True)
 
 
 @pytest.mark.parametrize(
@@ -96,10 +96,10 @@ def test_what_is_not_a_number_is_one_sentence() -> None:
 def test_unknown_arguments_are_refused(bad: object, sentence: str) -> None:
     world = ChangedWorld()
     with pytest.raises(RewardError, match=sentence):
-        RewardStream([bad], world, world.tasks["take_key"])  # type: ignore[list-item]
+        RewardStream([bad], world)  # type: ignore[list-item]
 
 
 def test_one_generated_term_at_most() -> None:
     world = ChangedWorld()
     with pytest.raises(RewardError, match="at most one generated"):
-        RewardStream([term("generated", argument="a"), term("generated", argument="b")], world, world.tasks["score"])
+        RewardStream([term("generated", argument="a"), term("generated", argument="b")], world)

@@ -37,6 +37,8 @@ class Lane:
     decisions: int = 0
     total: float = 0.0
     """Undiscounted reward so far."""
+    novelty: int = 0
+    """Env.novelty() after the last env step."""
     truths_ever: int = 0
     """Bit i: predicate i was true at some step of this episode."""
     commands: list[Command] | None = None

@@ -233,14 +233,17 @@ class Ticker:
         env = lane.env
         result = env.step(command)
         self.env_steps += 1
-        lane.outcome = self._outcome(lane, result.terminated, result.truncated)
-        reward = lane.stream.step(env, result.reward, lane.outcome == "success")
+        novelty = env.novelty()
+        news = novelty != lane.novelty
+        lane.novelty = novelty
+        lane.outcome = self._outcome(lane, result.terminated, result.truncated, news)
+        reward = lane.stream.step(env, result.reward, lane.outcome == "success", news)
         lane.total += reward
         lane.reward += lane.discount * reward
         lane.weight = lane.discount
         lane.discount *= self.gamma
         lane.steps += 1
-        lane.watch.step(env.progress_key(), env.novelty(), env.waiting())
+        lane.watch.step(env.progress_key(), novelty, env.waiting())
         if lane.commands is not None:
             lane.commands.append(command)
         lane.synced, lane.served, lane.owed = lane.served, False, True
@@ -265,9 +268,9 @@ class Ticker:
             return self._calm_items[running - PLAN_ITEM]
         return slot.source_hash in self.space.calm
 
-    def _outcome(self, lane: Lane, terminated: bool, truncated: bool) -> Outcome:
+    def _outcome(self, lane: Lane, terminated: bool, truncated: bool, news: bool) -> Outcome:
         env = lane.env
-        if self._target and self._target in env.milestones():
+        if news and self._target and self._target in env.milestones():
             return "success"
         if terminated:
             if env.succeeded():
@@ -328,6 +331,7 @@ class Ticker:
         lane.commands = [] if self.record else None
         lane.fresh, lane.served, lane.synced = True, False, False
         lane.stream.start(lane.env)
-        lane.watch.start(lane.env.novelty())
+        lane.novelty = lane.env.novelty()
+        lane.watch.start(lane.novelty)
         if self._keeps_start and not lane.moved:
             lane.start_view = lane.env.view(True)

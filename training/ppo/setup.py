@@ -41,7 +41,7 @@ class Setup:
 
     def lane(self, index: int) -> Lane:
         env = make_env(self.world, self.task.id, self.observation)
-        stream = RewardStream(self.config.reward, self.world, self.task)
+        stream = RewardStream(self.config.reward, self.world)
         return Lane(index, env, stream, DeadLoopWatch(self.horizon), self.horizon)
 
 
@@ -79,7 +79,7 @@ def build_setup(
     space.require_actions()
     calm = frozenset(option.source_hash for option in options if option.ignore_alarm)
     space = space.with_calm(calm)
-    observation = build_observation(world, config.observation, RewardStream(config.reward, world, task))
+    observation = build_observation(world, config.observation, RewardStream(config.reward, world))
     return Setup(
         world, task, config, space, observation, _target(task, config.target), min(config.horizon, task.horizon)
     )

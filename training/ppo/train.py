@@ -407,6 +407,7 @@ def _restore_lane(lane: Lane, entry: Mapping[str, Any], start_view: bytes | None
     lane.rng = np.random.default_rng(0)
     lane.rng.bit_generator.state = entry["rng"]
     lane.watch.restore(entry["watch"])
+    lane.novelty = lane.env.novelty()
     lane.stream.restore(lane.env, entry["stream"])
     lane.phase, lane.outcome = "decide", ""
     lane.start_view, lane.moved = start_view, start_view is not None

@@ -52,7 +52,7 @@ def load_policy(blob: bytes, world: World, device: str = "cpu") -> TrainedPolicy
     if saved.fields["world"] != world.name:
         raise CheckpointError(f"This checkpoint is of the world {saved.fields['world']}, not {world.name}.")
     config = RlConfigReply.model_validate(saved.fields["config"])
-    stream = RewardStream(config.reward, world, world.tasks[saved.fields["task"]])
+    stream = RewardStream(config.reward, world)
     observation = build_observation(world, config.observation, stream)
     space = _space(saved, world, config)
     ppo = OptionPPO(space, observation, config.hyperparameters, seed=0, device=device)
