@@ -296,8 +296,6 @@ def ends(mode: Mode) -> dict[str, tuple[str, str, float]]:
     for attempt in CORPUS:
         longest = 0.0
         start = time.monotonic()
-        if DEBUG:
-            print(attempt.name, file=sys.stderr, flush=True)
         admission = host.admit(attempt.kind, attempt.source, [[packed(0, whole=True)]])
         longest = time.monotonic() - start
         if not admission.admitted:

@@ -27,7 +27,7 @@ from rlgpt.training.host.api import (
     source_hash,
 )
 from rlgpt.training.host.errors import HostLost, NotAdmitted
-from rlgpt.training.host.process import HostDied
+from rlgpt.training.host.process import BROKE_PROTOCOL, HostDied
 from rlgpt.training.host.wire import AnswerCodec, Reader, Verdict, WireError, Writer
 
 DEATHS_ALLOWED = 2
@@ -63,12 +63,14 @@ class Processes(Protocol):
 class LaneLog:
     """What it takes to rebuild one lane: its asks from the last whole view on, and its episode's start."""
 
-    __slots__ = ("asks", "is_open", "start")
+    __slots__ = ("action", "asks", "is_open", "start")
 
     def __init__(self) -> None:
         self.start: Ask | None = None
         self.asks: list[Ask] = []
         self.is_open = False
+        self.action = wire.NO_ACTION
+        """Which action runs, as in an answer."""
 
     def add(self, ask: Ask) -> None:
         if ask.episode_start:
@@ -118,14 +120,24 @@ class Ended(NamedTuple):
     action: int
 
 
+class _Running(NamedTuple):
+    """What the process was evaluating when it died."""
+
+    lane: int
+    source_hash: str
+    asked_of: int
+    """The flag of the question, 0 for a call."""
+    action: int
+
+
 @dataclass
 class _Losses:
     """What a tick goes on without."""
 
     skip: dict[int, int] = field(default_factory=dict)
     """Lane of this tick -> flags that are not asked again."""
-    opening: set[int] = field(default_factory=set)
-    """Lanes that open another call in this tick: the old one need not be rebuilt."""
+    opening: dict[int, int] = field(default_factory=dict)
+    """Lane -> action, where this tick opens another call: the old one need not be rebuilt."""
     ended: dict[int, Ended] = field(default_factory=dict)
     notes: dict[int, str] = field(default_factory=dict)
     unexplained: int = 0
@@ -186,14 +198,14 @@ class ActionHost:
             try:
                 return Verdict.decode(self._transport.exchange(wire.ADMIT, body.done()))
             except WireError as error:
-                died = HostDied(f"broke the protocol: {error}", _ADMITTING)
+                died = HostDied(f"{BROKE_PROTOCOL}: {error}", _ADMITTING, own=True)
             except HostDied as error:
                 died = error
             if died.token != _ADMITTING:
                 self._recover(died, _Losses())
                 continue
             self._count(died, name, "the source in its dry run", 0)
-            self._restart()
+            self._rebuild_or_recover(_Losses())
             return _refusal("killed", f"the host {died.cause} in the dry run; do less work per step")
         raise HostLost(f"the action host died repeatedly before it could read a source: it {died.cause}")
 
@@ -207,7 +219,7 @@ class ActionHost:
         for reward in programs.rewards:
             self._check_admitted("reward", reward)
         if len(programs.predicates) > 64 or len(programs.rewards) > 64:
-            raise ValueError("at most 64 predicates and 64 rewards can be loaded")
+            raise NotAdmitted("at most 64 predicates and 64 rewards can be loaded")
         self._programs = programs
         self._loaded = True
         sizes = len(programs.actions), len(programs.plan), len(programs.predicates)
@@ -232,12 +244,12 @@ class ActionHost:
         if set(given) != set(admission.arguments) or any(
             value not in admission.arguments[name] for name, value in given.items()
         ):
-            raise ValueError(f"`{admission.name}` does not take the arguments {given}")
+            raise NotAdmitted(f"`{admission.name}` does not take the arguments {given}")
         if (
             action.source_hash in programs.sources
             and programs.sources[action.source_hash] != self._sources[action.source_hash]
         ):
-            raise ValueError(f"source {action.source_hash} is not the text that was admitted")
+            raise NotAdmitted(f"source {action.source_hash} is not the text that was admitted")
 
     def _load_body(self) -> bytes:
         programs = self._programs
@@ -290,7 +302,7 @@ class ActionHost:
         try:
             return self._codec.decode(reply, [ask.lane for ask in asks])
         except WireError as error:
-            raise HostDied(f"broke the protocol: {error}", wire.IDLE) from None
+            raise HostDied(f"{BROKE_PROTOCOL}: {error}", wire.IDLE, own=True) from None
 
     def _remember(self, asks: Sequence[Ask], answers: Sequence[Answer]) -> None:
         lanes = self._lanes
@@ -299,12 +311,19 @@ class ActionHost:
             lane.add(ask)
             if answer.end is not None:
                 lane.is_open = False
+            else:
+                lane.action = answer.action
 
     # After a death
 
     def _careful_tick(self, asks: Sequence[Ask], died: HostDied | None) -> list[Answer]:
         """A tick around calls that have died: the rest of it is asked of a rebuilt process."""
-        losses = _Losses({ask.lane: 0 for ask in asks}, {ask.lane for ask in asks if ask.open is not None})
+        if died is not None and len(asks) > 1 and self._running(died.token) is None and died.own:
+            # It did something that its token does not explain: find out with which ask.
+            self._restart(died)
+            return [answer for ask in asks for answer in self._careful_tick([ask], None)]
+        opening = {ask.lane: ask.open for ask in asks if ask.open is not None}
+        losses = _Losses({ask.lane: 0 for ask in asks}, opening)
         for ask in asks:
             lost = self._lost.pop(ask.lane, None)
             if lost is not None and ask.resume and ask.open is None:
@@ -346,9 +365,12 @@ class ActionHost:
             except HostDied as error:
                 died = error
 
-    def _restart(self) -> None:
-        """A fresh process in the state of the dead one, whose death was explained otherwise."""
-        losses = _Losses()
+    def _restart(self, died: HostDied) -> None:
+        """A fresh process in the state of the dead one, whose death is nobody's yet."""
+        self._count(died, "", "no source", 0)
+        self._rebuild_or_recover(_Losses())
+
+    def _rebuild_or_recover(self, losses: _Losses) -> None:
         try:
             self._rebuild(losses)
         except HostDied as died:
@@ -412,19 +434,19 @@ class ActionHost:
 
     def _blame(self, died: HostDied, losses: _Losses) -> bool:
         """Whether a source was running; its call, or what was asked of it, is not asked again."""
-        lane, what, index = wire.TOKEN.unpack(died.token)
-        name = self._source_of(what, index)
-        asked_of = _ASKED_OF.get(what, 0)
-        if name is None or lane >= len(self._lanes) or (asked_of and lane not in losses.skip):
-            self._count(died, "", "no source", lane)
+        running = self._running(died.token)
+        if running is None and died.own and len(losses.skip) == 1:
+            running = self._running(self._only_call(losses))
+        if running is None or (running.asked_of and running.lane not in losses.skip):
+            self._count(died, "", "no source", 0)
             return False
+        lane, name, asked_of = running.lane, running.source_hash, running.asked_of
         message = self._count(died, name, f"`{self._label(name)}`", lane)
         if asked_of:
             losses.skip[lane] |= asked_of
             losses.notes[lane] = message
             return True
-        plan = what in (wire.RUNS_PLAN_ACTION, wire.RUNS_PLAN_TEST)
-        lost = Ended("killed", message, index | wire.PLAN_BIT if plan else index)
+        lost = Ended("killed", message, running.action)
         self._lanes[lane].is_open = False
         if lane in losses.skip:
             losses.skip[lane] |= wire.CALLS
@@ -432,6 +454,22 @@ class ActionHost:
         else:
             self._lost[lane] = lost
         return True
+
+    def _only_call(self, losses: _Losses) -> bytes:
+        """Token of the call in the one lane of this tick."""
+        (lane,) = losses.skip
+        action = losses.opening.get(lane, self._lanes[lane].action)
+        what = wire.RUNS_PLAN_ACTION if action & wire.PLAN_BIT else wire.RUNS_ACTION
+        return wire.TOKEN.pack(lane, what, action & ~wire.PLAN_BIT)
+
+    def _running(self, token: bytes) -> _Running | None:
+        """What a token names, None if that is no source of ours."""
+        lane, what, index = wire.TOKEN.unpack(token)
+        name = self._source_of(what, index)
+        if name is None or lane >= len(self._lanes):
+            return None
+        plan = what in (wire.RUNS_PLAN_ACTION, wire.RUNS_PLAN_TEST)
+        return _Running(lane, name, _ASKED_OF.get(what, 0), index | wire.PLAN_BIT if plan else index)
 
     def _source_of(self, what: int, index: int) -> str | None:
         programs = self._programs

@@ -221,11 +221,11 @@ def _literal_value(node: ast.expr) -> object:
 def _available(available: ast.FunctionDef, entry: ast.FunctionDef) -> None:
     allowed = [parameter.arg for parameter in _parameters(entry)]
     taken = [parameter.arg for parameter in _parameters(available)]
-    if taken not in (["view"], allowed):
+    if taken[:1] != ["view"] or not set(taken) <= set(allowed):
         raise Refused(
             "signature",
             available.lineno,
-            f"`available` takes (view) or the action's own ({', '.join(allowed)})",
+            f"`available` takes (view) and may take the action's own arguments ({', '.join(allowed)})",
         )
     if _yields(available):
         raise Refused("yield", available.lineno, "`available` returns True or False; it must not yield")

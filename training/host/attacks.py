@@ -91,7 +91,7 @@ def signal_parent(target: Target) -> str:
 
 
 def trace_parent(target: Target) -> str:
-    return _call(_TRACE[os.uname().machine], 16, target.parent, 0, 0, said="traced the trusted side")
+    return _call(_TRACE[os.uname().machine], _SEIZE, target.parent, 0, 0, said="traced the trusted side")
 
 
 def read_parent_memory(target: Target) -> str:
@@ -176,6 +176,7 @@ ATTACKS: dict[str, Attack] = {
     "crash": Attack("cannot crash the training", crash),
 }
 
+_SEIZE = 0x4206
 _TRACE = {"x86_64": 101, "aarch64": 117}
 _READ_MEMORY = {"x86_64": 310, "aarch64": 270}
 

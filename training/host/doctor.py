@@ -64,7 +64,8 @@ def attacked(name: str, attack: Attack, aim: Target, mode: str = "locked") -> Li
             return Line(name, attack.protection, False, f"not available here: {process.enforced[UNLOCKED]}")
         achieved = Reader(process.exchange(TICK, b""), TEXT_CAP).text()
     except HostDied as died:
-        return Line(name, attack.protection, True, f"the process {died.cause}")
+        # One that ends by itself has got away: it became another program, or left before it was asked.
+        return Line(name, attack.protection, not died.cause.startswith("exited"), f"the process {died.cause}")
     finally:
         process.close()
     if achieved.startswith("refused") or not achieved:

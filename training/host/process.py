@@ -18,15 +18,24 @@ CPU_SECONDS = 0.25
 WALL_SECONDS = 10.0
 """For one message, on however busy a machine."""
 START_SECONDS = 30.0
+BROKE_PROTOCOL = "broke the protocol"
 _SAMPLE_MS = 40
+_FROM_OUTSIDE = (signal.SIGKILL, signal.SIGTERM, signal.SIGHUP, signal.SIGINT)
+"""Signals that neither we nor the kernel's answer to a fault send: an operator, or a machine short of memory."""
 
 
 class HostDied(Exception):
-    """The process is gone. `token` is what it was doing; `forbidden` a system call it may not make."""
+    """The process is gone. `token` is what it was doing; `forbidden` a system call it may not make.
 
-    def __init__(self, cause: str, token: bytes, forbidden: bool = False, out_of_memory: bool = False) -> None:
+    `own` if it can only have been its own doing, even if the token names nobody.
+    """
+
+    def __init__(
+        self, cause: str, token: bytes, forbidden: bool = False, out_of_memory: bool = False, own: bool = False
+    ) -> None:
         super().__init__(cause)
-        self.cause, self.token, self.forbidden, self.out_of_memory = cause, token, forbidden, out_of_memory
+        self.cause, self.token, self.own = cause, token, own
+        self.forbidden, self.out_of_memory = forbidden, out_of_memory
 
 
 class HostProcess:
@@ -96,7 +105,7 @@ class HostProcess:
             raise self._died()
         size, sequence, answered = FRAME.unpack_from(buffer)
         if sequence != self._sequence or answered != kind or size > wire.REPLY_CAP:
-            raise self._killed("broke the protocol")
+            raise self._broken()
         end = FRAME.size + size
         if end > len(buffer):
             larger = memoryview(bytearray(end))
@@ -105,7 +114,7 @@ class HostProcess:
         while got < end:
             got += self._more(buffer[got:end])
         if got != end:
-            raise self._killed("broke the protocol")
+            raise self._broken()
         return bytes(buffer[FRAME.size : end])
 
     def _more(self, rest: memoryview) -> int:
@@ -143,6 +152,11 @@ class HostProcess:
         self.close()
         return HostDied(cause, token)
 
+    def _broken(self) -> HostDied:
+        token = bytes(self.page[0:8])
+        self.close()
+        return HostDied(BROKE_PROTOCOL, token, own=True)
+
     def _died(self) -> HostDied:
         """Its pipe has ended: find out why."""
         token = bytes(self.page[0:8])
@@ -154,12 +168,14 @@ class HostProcess:
             number = os.WTERMSIG(status)
             forbidden = number == signal.SIGSYS
             name = signal.Signals(number).name
+            if number in _FROM_OUTSIDE:
+                return HostDied(f"was ended from outside with {name}", wire.IDLE)
             cause = "made a system call that actions may not make" if forbidden else f"died with {name}"
             return HostDied(cause, token, forbidden=forbidden)
         code = os.WEXITSTATUS(status)
         if code == wire.OUT_OF_MEMORY:
             return HostDied("ran out of memory", token, out_of_memory=True)
-        return HostDied(f"exited with status {code}", token)
+        return HostDied(f"exited with status {code}", token, own=True)
 
     def _reap(self, seconds: float) -> int | None:
         """Wait status, or None if it still runs after `seconds`."""

@@ -87,8 +87,8 @@ class Program:
         if self.may_start is None:
             return True
         code = self.may_start.__code__
-        takes_arguments = code.co_argcount + code.co_kwonlyargcount > 1
-        answer = self.may_start(view, **arguments) if takes_arguments else self.may_start(view)
+        names = code.co_varnames[1 : code.co_argcount + code.co_kwonlyargcount]
+        answer = self.may_start(view, **{name: arguments[name] for name in names})
         if answer is True or answer is False:
             return answer
         raise TypeError("`available` must return True or False")

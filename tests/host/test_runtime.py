@@ -1,0 +1,123 @@
+"""The budget, the random numbers and the builtins of generated code."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rlgpt.training.host.program import Language, Program
+from rlgpt.training.host.runtime import Meter, OutOfTicks, Rng, bounded_range, frozen, is_instance, remainder, text
+from tests.host import side
+
+
+def program(source: str, ticks: int = 1000, kind: str = "done_when") -> Program:
+    language = Language(side, Meter(ticks))  # type: ignore[arg-type]
+    return Program(language.check(kind, source), language)
+
+
+def ticks_of(expression: str) -> int:
+    """The smallest budget with which an expression can be computed."""
+    view = side.View(3, 0, ())
+    for budget in range(200):
+        made = program(expression, budget)
+        try:
+            made.entry(view, view)
+        except OutOfTicks:
+            continue
+        return budget
+    raise AssertionError("more than 200 ticks")
+
+
+@pytest.mark.parametrize(
+    ("expression", "ticks"),
+    [
+        ("view.at", 1),
+        ("[x for x in range(10)]", 11),
+        ("[x for x in range(3) for y in range(4)]", 1 + 3 + 12),
+        ("{x: 1 for x in range(7)}", 8),
+        ("sum(x for x in range(9))", 10),
+        ("sorted(range(5), key=lambda x: -x)", 6),
+        ("distance(1, 2)", 21),
+    ],
+)
+def test_every_round_and_call_costs_one_tick(expression: str, ticks: int) -> None:
+    assert ticks_of(expression) == ticks
+
+
+def test_statements_are_counted_too() -> None:
+    loops = ["    n = 0", "    while n < 5:", "        n += 1", "    for i in range(4):", "        n += i"]
+    source = "\n".join(["def reward(before, view):", *loops, "    return 0"])
+    assert program(source, 1 + 5 + 4, "reward").reward(None, None) == 0
+    with pytest.raises(OutOfTicks):
+        program(source, 1 + 5 + 3, "reward").reward(None, None)
+
+
+def test_no_except_of_the_language_catches_the_end_of_the_budget() -> None:
+    loop = ["    try:", "        while True:", "            pass", "    except Exception:", "        return 1"]
+    source = "\n".join(["def reward(before, view):", *loop])
+    with pytest.raises(OutOfTicks):
+        program(source, 50, "reward").reward(None, None)
+
+
+def test_equal_seeds_draw_equal_numbers_and_others_do_not() -> None:
+    draws = [[Rng(*seeds).random() for _ in range(1)] for seeds in [(1, 2, 3), (1, 2, 3), (1, 3, 2), (0,), (1,)]]
+    assert draws[0] == draws[1]
+    assert len({tuple(draw) for draw in draws}) == 4
+
+
+@given(st.integers(), st.integers(1, 1 << 31))
+def test_rng_stays_in_range(seed: int, stop: int) -> None:
+    rng = Rng(seed)
+    assert 0 <= rng.randrange(stop) < stop
+    assert 0.0 <= rng.random() < 1.0
+    assert 5 <= rng.randint(5, 9) <= 9
+
+
+def test_rng_is_uniform_enough() -> None:
+    rng = Rng(7)
+    counts = [0] * 10
+    for _ in range(10_000):
+        counts[rng.randrange(10)] += 1
+    assert all(900 < count < 1100 for count in counts)
+
+
+def test_a_shuffle_keeps_the_items() -> None:
+    items = list(range(50))
+    Rng(3).shuffle(items)
+    assert items != list(range(50)) and sorted(items) == list(range(50))
+
+
+def test_a_constant_is_frozen_all_the_way_down() -> None:
+    made = frozen({"a": [1, {2: {3}}]})
+    assert made["a"][0] == 1 and isinstance(made["a"], tuple)
+    with pytest.raises(TypeError):
+        made["a"][1][2] = 0
+    with pytest.raises(TypeError):
+        made["b"] = 1
+
+
+@pytest.mark.parametrize("value", [len, object(), (len,), [object()], {1: 2}, b"x", "x" * 5000])
+def test_a_text_is_made_of_plain_values_only(value: Any) -> None:
+    with pytest.raises((TypeError, ValueError)):
+        text(value)
+
+
+@pytest.mark.parametrize("value", [None, True, 3, 2.5, "x", (1, "a"), [1, [2]]])
+def test_a_text_of_plain_values_is_pythons(value: Any) -> None:
+    assert text(value) == str(value)
+
+
+def test_percent_does_not_format() -> None:
+    assert remainder(7, 3) == 1
+    with pytest.raises(TypeError, match="f-string"):
+        remainder("%s", object())
+
+
+def test_replaced_builtins_still_work_as_types() -> None:
+    assert is_instance("a", text) and is_instance(range(3), bounded_range) and is_instance(1, (text, int))
+    assert not is_instance(1, text)
+    with pytest.raises(ValueError, match="at most"):
+        bounded_range(10**7)
