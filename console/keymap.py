@@ -44,7 +44,7 @@ KEYS: tuple[Key, ...] = (
     Key("app.screenshot", "f5", "save_screenshot", "screenshot", "Save the screen as an SVG picture"),
     Key("app.yank", "y", "yank", "copy", "Copy the focused thing to the clipboard (OSC 52, also over SSH)"),
     Key("app.back", "escape", "back", "back", "Close this, or leave the filter"),
-    Key("app.quit", "q,ctrl+q", "leave", "detach", "Leave; the session goes on without the console", 80),
+    Key("app.quit", "q,ctrl+q", "leave", "leave", "Back to the list, or out of the console; no session stops by that", 80),
     # any list
     Key("list.down", "j,down", "cursor_down", "down", "Next entry", shown="j/↓"),
     Key("list.up", "k,up", "cursor_up", "up", "Previous entry", shown="k/↑"),
@@ -70,6 +70,7 @@ KEYS: tuple[Key, ...] = (
     Key("sessions.skills", "K", "skills", "skills", "The skill library", 11),
     Key("sessions.doctor", "D", "doctor", "doctor", "What works on this machine, and how to mend what does not", 12),
     # the session screen
+    Key("session.detach", "q", "detach", "detach", "Leave; the session goes on without the console", 80),
     Key("session.approve", "A", "approve", "approve", "Put the waiting plan in force", 2),
     Key("session.reject", "X", "reject", "reject", "Reject the waiting plan, with a reason for the slow agent", 3),
     Key("session.verdict", "v", "verdict", "verdict", "Give a verdict as the critic", 4),

@@ -55,12 +55,12 @@ class Palette:
         return found
 
     def segments(self, spans: Iterable[Span], extra: str = "") -> list[Segment]:
-        """The one way from a span to the terminal: cleaned and styled. `extra` lies over every style."""
+        """The one way from a span to the terminal: cleaned and styled. `extra` lies under every style."""
         over = self.style(extra) if extra else None
         out = []
         for text, tokens in spans:
             style = self.style(tokens)
-            out.append(Segment(clean(text), style + over if over else style))
+            out.append(Segment(clean(text), over + style if over else style))
         return out
 
     def _darkened(self, style: Style) -> Style:

@@ -66,9 +66,11 @@ class Footer(Bar):
         screen = self.screen
         active = {b.binding.id: b for b in screen.active_bindings.values() if b.enabled and b.binding.id}
         hints = sorted((k for k in keymap.KEYS if k.hint and k.id in active), key=lambda k: k.hint)
+        overrides = self.app.user_keys  # type: ignore[attr-defined]
+        taken = {keymap.written(k, overrides) for k in hints if k.scope != "list"}
+        hints = [k for k in hints if k.scope != "list" or keymap.written(k, overrides) not in taken]
         tail = [k for k in hints if k.hint >= 80]
         own = [k for k in hints if k.hint < 80]
-        overrides = self.app.user_keys  # type: ignore[attr-defined]
         width = self.size.width
         reserved = sum(width_of(_hint(k, overrides)) for k in tail)
         spans: list[Span] = []

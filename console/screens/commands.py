@@ -31,7 +31,7 @@ class Commands(_Base):
     read_only: bool
 
     @property
-    def _console(self) -> ConsoleApp:
+    def _host_app(self) -> ConsoleApp:
         return self.app  # type: ignore[return-value]
 
     def allowed(self, action: str) -> bool | None:
@@ -59,16 +59,16 @@ class Commands(_Base):
     def send(self, kind: str, payload: dict[str, Any] | None = None, revision: int | None = None) -> bool:
         """Queue a command; says what happened."""
         if self.read_only:
-            self._console.tell("this console is read-only", "warning")
+            self._host_app.tell("this console is read-only", "warning")
             return False
         try:
             inbox.send(self.folder, kind, payload or {}, revision)
         except (StoreError, OSError) as error:
-            self._console.tell(str(error), "error")
+            self._host_app.tell(str(error), "error")
             return False
         alive = self.moment is not None and self.moment.worker.alive
         words = kind.replace("_", " ")
-        self._console.tell(f"{words}: sent" if alive else f"{words}: waits in the inbox until a worker runs (R starts one)")
+        self._host_app.tell(f"{words}: sent" if alive else f"{words}: waits in the inbox until a worker runs (R starts one)")
         return True
 
     # ---- one action a command -------------------------------------------------------------------
@@ -154,8 +154,8 @@ class Commands(_Base):
             self.app.push_screen(EditCodeScreen(self))
 
     def action_resume_worker(self) -> None:
-        self._console.tell("starting a worker …")
-        launch.resume(self._console, self.folder.name)
+        self._host_app.tell("starting a worker …")
+        launch.resume(self._host_app, self.folder.name)
 
     def action_fork(self) -> None:
         from rlgpt.console.screens.fork import ForkDialog

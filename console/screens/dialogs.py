@@ -23,11 +23,11 @@ class Confirm(ModalScreen[bool]):
 
     def __init__(self, title: str, question: str, yes: str) -> None:
         super().__init__()
-        self._title, self._question, self._yes = title, question, yes
+        self._heading, self._question, self._yes = title, question, yes
 
     def compose(self) -> ComposeResult:
         with Vertical(classes="dialog") as box:
-            box.border_title = safe_content(self._title)
+            box.border_title = safe_content(self._heading)
             yield Static(safe_content(self._question))
             with Horizontal(classes="buttons"):
                 yield Button("No (n)", id="no")
@@ -50,11 +50,11 @@ class Ask(ModalScreen[str | None]):
 
     def __init__(self, title: str, hint: str = "", value: str = "", *, long: bool = False) -> None:
         super().__init__()
-        self._title, self._hint, self._value, self._long = title, hint, value, long
+        self._heading, self._hint, self._value, self._long = title, hint, value, long
 
     def compose(self) -> ComposeResult:
         with Vertical(classes="dialog") as box:
-            box.border_title = safe_content(self._title)
+            box.border_title = safe_content(self._heading)
             box.border_subtitle = "ctrl+s sends, esc leaves" if self._long else "enter sends, esc leaves"
             if self._hint:
                 yield Static(safe_content(self._hint), classes="hint")

@@ -43,7 +43,6 @@ FRAME = 0.1
 class SessionScreen(Commands, Screen[None]):
     """Owns the feed and the cursor; panes only draw what they are handed."""
 
-    CSS_PATH = "session.tcss"
     BINDINGS: ClassVar[list[BindingType]] = keymap.bindings("session", "time")
 
     def __init__(
@@ -326,6 +325,9 @@ class SessionScreen(Commands, Screen[None]):
         if name not in self.board.visible_panes:
             self.board.show(name)
         self._pane(name).focus()
+
+    def action_detach(self) -> None:
+        self.console_app.action_leave()
 
     def action_zoom(self) -> None:
         focused = self.focused

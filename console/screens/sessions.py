@@ -30,7 +30,6 @@ class SessionList(Lines):
 
 
 class SessionsScreen(Screen[None]):
-    CSS_PATH = "sessions.tcss"
     BINDINGS: ClassVar[list[BindingType]] = keymap.bindings("sessions")
 
     def __init__(self) -> None:
@@ -249,8 +248,8 @@ class SessionsScreen(Screen[None]):
         def answered(path: str | None) -> None:
             if path:
                 self.console_app.tell("writing the bundle …")
-                launch.run(self.console_app, ["export", ident, "--format", "bundle", "--output", path, "--json"],
-                           lambda _: self.console_app.tell(f"written to {path}"))  # fmt: skip
+                launch.run(self.console_app, launch.CLI, "export", ident, "--format", "bundle", "--output", path, "--json",
+                           then=lambda _: self.console_app.tell(f"written to {path}"))  # fmt: skip
 
         self.app.push_screen(Ask("Export as one bundle", "File to write:", str(Path.cwd() / f"{ident}.rlgpt")), answered)
 
@@ -267,7 +266,8 @@ class SessionsScreen(Screen[None]):
 
         def answered(yes: bool | None) -> None:
             if yes:
-                launch.run(self.console_app, ["store", "delete", ident, "--yes", "--json"], lambda _: self._read(soon=True))
+                launch.run(self.console_app, launch.CLI, "store", "delete", ident, "--yes", "--json",
+                           then=lambda _: self._read(soon=True))  # fmt: skip
 
         self.app.push_screen(Confirm("Delete a session", f"{s.name} ({ident}) and all it stored go for ever.", "Delete"), answered)
 

@@ -54,7 +54,7 @@ def state(s: Summary) -> tuple[str, str]:
 
 
 _COLUMNS: tuple[tuple[str, int, int], ...] = (
-    ("state", 20, 1), ("name", 24, 1), ("task", 22, 4), ("model", 17, 3), ("iter", 5, 2), ("success", 26, 2), ("env steps", 9, 5),
+    ("state", 20, 1), ("name", 24, 1), ("task", 22, 4), ("model", 17, 3), ("iter", 5, 2), ("success", 29, 2), ("env steps", 9, 5),
     ("cost", 8, 2), ("age", 7, 1), ("size", 8, 6), ("started", 16, 7), ("tags", 16, 8),
 )  # fmt: skip
 """(name, width, when it gives way: higher goes first)."""

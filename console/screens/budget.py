@@ -1,0 +1,63 @@
+"""Changing one budget of a running session."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Vertical
+from textual.screen import ModalScreen
+from textual.widgets import Input, Label, Select, Static
+
+NAMES = {
+    "env_steps": "env steps (trials and training)",
+    "cost": "cost in USD",
+    "tokens": "tokens",
+    "hours": "hours of active time",
+    "daily_cost": "cost a day over all sessions in USD",
+}
+WHOLE = ("env_steps", "tokens")
+
+
+class BudgetDialog(ModalScreen[tuple[str, float | None] | None]):
+    """Returns (name, value); None for the value lifts the limit."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "leave", "leave"), Binding("ctrl+s", "send", "send")]
+
+    def __init__(self, limits: Mapping[str, Any]) -> None:
+        super().__init__()
+        self._limits = limits
+
+    def compose(self) -> ComposeResult:
+        with Vertical(classes="dialog") as box:
+            box.border_title = "Budget"
+            box.border_subtitle = "enter sends, esc leaves"
+            yield Select([(words, name) for name, words in NAMES.items()], value="env_steps", allow_blank=False, id="name")
+            yield Label("New limit over the whole session; empty: none", classes="label")
+            yield Input(id="value")
+            yield Static("", classes="fault", id="fault")
+
+    def on_select_changed(self, event: Select.Changed) -> None:
+        value = self._limits.get(str(event.value))
+        self.query_one("#value", Input).value = "" if value is None else f"{value:g}" if isinstance(value, float) else str(value)
+
+    def on_input_submitted(self) -> None:
+        self.action_send()
+
+    def action_send(self) -> None:
+        name = str(self.query_one("#name", Select).value)
+        text = self.query_one("#value", Input).value.strip().replace("_", "").replace(",", "")
+        try:
+            value = None if not text else int(float(text)) if name in WHOLE else float(text)
+        except (ValueError, OverflowError):
+            self.query_one("#fault", Static).update("A number, or nothing for no limit.")
+            return
+        if value is not None and value < 0:
+            self.query_one("#fault", Static).update("A budget is not negative.")
+            return
+        self.dismiss((name, value))
+
+    def action_leave(self) -> None:
+        self.dismiss(None)

@@ -1,0 +1,107 @@
+"""Sessions side by side: a chart above, facts and plans below."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import ClassVar
+
+from rlgpt.console import keymap
+from rlgpt.console.app import ConsoleApp
+from rlgpt.console.charts.plot import draw
+from rlgpt.console.feed import Feed
+from rlgpt.console.panes.bars import Bar, Footer
+from rlgpt.console.panes.lines import Lines
+from rlgpt.console.view import compare as view
+from rlgpt.console.view.moment import Moment
+from rlgpt.console.view.text import line
+from rlgpt.store.errors import StoreError
+from textual.app import ComposeResult
+from textual.binding import BindingType
+from textual.screen import Screen
+
+POLL = 2.0
+
+
+class CompareScreen(Screen[None]):
+    BINDINGS: ClassVar[list[BindingType]] = keymap.bindings("compare")
+
+    def __init__(self, folders: Sequence[Path]) -> None:
+        super().__init__()
+        self._folders = list(folders)
+        self._feeds: list[Feed] = []
+        self._moments: list[Moment] = []
+        self._faults: list[str] = []
+        self._base = 0
+        self._chart = 0
+        self._reading = False
+
+    def compose(self) -> ComposeResult:
+        yield Bar(id="compare-title")
+        yield Bar(id="compare-chart")
+        yield Lines(id="compare-facts", classes="pane")
+        yield Footer()
+
+    @property
+    def console_app(self) -> ConsoleApp:
+        assert isinstance(self.app, ConsoleApp)
+        return self.app
+
+    def on_mount(self) -> None:
+        facts = self.query_one(Lines)
+        facts.border_title = "Facts and plans"
+        facts.cursor_shown = False
+        facts.focus()
+        self._read()
+        self.set_interval(POLL, self._read)
+
+    def _read(self) -> None:
+        if not self._reading:
+            self._reading = True
+            self.run_worker(self._read_in_thread, thread=True, exit_on_error=False)
+
+    def _read_in_thread(self) -> None:
+        if not self._feeds and not self._faults:
+            for folder in self._folders:
+                feed = Feed(folder, self.console_app.clock)
+                try:
+                    feed.open()
+                    self._feeds.append(feed)
+                except (StoreError, OSError) as error:
+                    self._faults.append(str(error))
+            changed = True
+        else:
+            changed = any([feed.poll() for feed in self._feeds])
+        moments = [feed.moment() for feed in self._feeds] if changed else self._moments
+        self._reading = False
+        self.app.call_from_thread(self._take, moments)
+
+    def _take(self, moments: list[Moment]) -> None:
+        self._moments = moments
+        self._draw()
+
+    def on_resize(self) -> None:
+        self.call_after_refresh(self._draw)
+
+    def _draw(self) -> None:
+        title, chart, facts = self.query_one("#compare-title", Bar), self.query_one("#compare-chart", Bar), self.query_one(Lines)
+        names = f"{len(self._moments)} sessions" if self._moments else "reading …"
+        title.set_lines([line(("rlgpt", "brand"), ("  Compare", "bold"), (f"  {names}, chart {self._chart + 1} of {len(view.CHARTS)}", "dim"))])
+        if not self._moments:
+            return
+        width, height = chart.content_size
+        chart.set_lines(draw(view.plot(view.CHARTS[self._chart], self._moments), max(width, 20), max(height, 4)))
+        facts.set_entries([*view.unreadable(self._faults, facts.width), *view.table(self._moments, self._base, facts.width)])
+        self.console_app.hints()
+
+    def action_chart(self, by: int) -> None:
+        self._chart = (self._chart + by) % len(view.CHARTS)
+        self._draw()
+
+    def action_base(self) -> None:
+        self._base = (self._base + 1) % max(len(self._moments), 1)
+        self._draw()
+
+    def on_unmount(self) -> None:
+        for feed in self._feeds:
+            feed.close()

@@ -1,0 +1,79 @@
+"""What is and is not available on this machine, and how to mend it."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from rlgpt.console import keymap, launch
+from rlgpt.console.app import ConsoleApp
+from rlgpt.console.panes.bars import Bar, Footer
+from rlgpt.console.panes.lines import Lines
+from rlgpt.console.view.text import Entry, line, wrap
+from textual.app import ComposeResult
+from textual.binding import BindingType
+from textual.screen import Screen
+
+
+class DoctorScreen(Screen[None]):
+    BINDINGS: ClassVar[list[BindingType]] = keymap.bindings("doctor")
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._findings: list[dict[str, Any]] = []
+        self._note = ""
+
+    def compose(self) -> ComposeResult:
+        yield Bar(id="doctor-title")
+        yield Lines(id="findings", classes="pane")
+        yield Footer()
+
+    @property
+    def console_app(self) -> ConsoleApp:
+        assert isinstance(self.app, ConsoleApp)
+        return self.app
+
+    def on_mount(self) -> None:
+        self.query_one(Lines).border_title = "Doctor"
+        self.query_one(Lines).focus()
+        self.call_after_refresh(self.action_again)
+
+    def on_resize(self) -> None:
+        self.call_after_refresh(self._draw)
+
+    def action_again(self) -> None:
+        self._findings, self._note = [], "looking at this machine …"
+        self._draw()
+        launch.run(self.console_app, launch.CLI, "doctor", "--json", then=self._take, failed=self._failed)
+
+    def _take(self, answer: dict[str, Any]) -> None:
+        self._findings = list(answer["findings"])
+        lacks = sum(not f["ok"] and not f["optional"] for f in self._findings)
+        self._note = "everything that is needed is here" if not lacks else f"{lacks} things that are needed are missing"
+        self._draw()
+
+    def _failed(self, sentence: str) -> None:
+        self._note = f"the check itself failed: {sentence}"
+        self._draw()
+
+    def _draw(self) -> None:
+        lines = self.query_one(Lines)
+        width = lines.width
+        self.query_one("#doctor-title", Bar).set_lines([line(("rlgpt", "brand"), ("  Doctor", "bold"), (f"  {self._note}", "dim"))])
+        entries: list[Entry] = []
+        area = ""
+        for number, finding in enumerate(self._findings):
+            if finding["area"] != area:
+                area = str(finding["area"])
+                entries.append(Entry(f"area:{area}", (line((area, "head")),), selectable=False))
+            entries.append(_entry(number, finding, width))
+        lines.set_entries(entries or [Entry("note", tuple(wrap(self._note, width, "dim")), selectable=False)])
+        self.console_app.hints()
+
+
+def _entry(number: int, finding: dict[str, Any], width: int) -> Entry:
+    glyph, style = ("✓", "ok") if finding["ok"] else ("○", "warn") if finding["optional"] else ("✗", "bad")
+    lines = wrap(f"{finding['item']}: {finding['sentence']}", width - 4, "", "")
+    shown = [(*line((f" {glyph} ", style)), *lines[0]), *((*line("   "), *rest) for rest in lines[1:])] if lines else []
+    if not finding["ok"] and finding["cure"]:
+        shown += wrap(f"cure: {finding['cure']}", width, "accent", "     ")
+    return Entry(str(number), tuple(shown), search=f"{finding['item']} {finding['sentence']}", yank=str(finding["cure"] or finding["sentence"]))

@@ -1,0 +1,78 @@
+"""A new session from a point of an old one."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from rlgpt.console import launch
+from rlgpt.console.app import ConsoleApp, safe_content
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Vertical
+from textual.screen import ModalScreen
+from textual.widgets import Checkbox, Input, Label, Static
+
+
+class ForkDialog(ModalScreen[None]):
+    """Copies the history up to the last complete phase before `seq` (None: the end) and opens the new session."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "leave", "leave"), Binding("ctrl+s", "fork", "fork")]
+
+    def __init__(self, ident: str, seq: int | None) -> None:
+        super().__init__()
+        self._ident, self._seq = ident, seq
+        self._forking = False
+
+    def compose(self) -> ComposeResult:
+        where = f"before row {self._seq:,}" if self._seq else "at its end"
+        with Vertical(classes="dialog") as box:
+            box.border_title = "Fork"
+            box.border_subtitle = "ctrl+s forks, esc leaves"
+            text = f"A new session starts from the last complete phase {where}: history, checkpoint and skills are copied."
+            yield Static(text, classes="hint")
+            yield Label("Name (empty: the parent's, with -fork)", classes="label")
+            yield Input(id="name")
+            yield Label("Settings to change, such as loop.iterations=5 budget.cost=2", classes="label")
+            yield Input(id="settings")
+            yield Checkbox("start its worker at once", value=True, id="start")
+            yield Static("Without a worker it waits: send it an override first, then resume it.", classes="hint")
+            yield Static("", classes="fault", id="fault")
+
+    @property
+    def console_app(self) -> ConsoleApp:
+        assert isinstance(self.app, ConsoleApp)
+        return self.app
+
+    def on_mount(self) -> None:
+        self.query_one("#name").focus()
+
+    def on_input_submitted(self) -> None:
+        self.action_fork()
+
+    def action_fork(self) -> None:
+        if self._forking:
+            return
+        self._forking = True
+        words = ["fork", self._ident, "--json"]
+        if self._seq:
+            words += ["--at", str(self._seq)]
+        if name := self.query_one("#name", Input).value.strip():
+            words += ["--name", name]
+        for setting in self.query_one("#settings", Input).value.split():
+            words += ["--set", setting]
+        words.append("--detach" if self.query_one("#start", Checkbox).value else "--no-start")
+        self.query_one("#fault", Static).update("forking …")
+        launch.run(self.console_app, launch.CLI, *words, then=self._made, failed=self._failed)
+
+    def _failed(self, sentence: str) -> None:
+        self._forking = False
+        self.query_one("#fault", Static).update(safe_content(sentence))
+
+    def _made(self, answer: dict[str, Any]) -> None:
+        app = self.console_app
+        self.dismiss(None)
+        app.tell(f"{answer['id']} forked after row {answer['seq']}")
+        app.open_session(str(answer["id"]))
+
+    def action_leave(self) -> None:
+        self.dismiss(None)

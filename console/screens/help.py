@@ -1,0 +1,120 @@
+"""Every key and action: those of the focused pane first, searchable; Enter runs one."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from rlgpt.console import keymap
+from rlgpt.console.app import ConsoleApp
+from rlgpt.console.keymap import Key
+from rlgpt.console.panes.lines import Lines
+from rlgpt.console.view.text import Entry, columns, line
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Vertical
+from textual.screen import ModalScreen, Screen
+from textual.widgets import Input
+
+SCOPES = {
+    "app": "everywhere",
+    "list": "lists",
+    "sessions": "sessions",
+    "session": "session",
+    "time": "timeline",
+    "plan": "plan, verdicts, log and calls",
+    "code": "code",
+    "curves": "curves",
+    "world": "world",
+    "log": "log",
+    "override": "override editor",
+    "compare": "compare",
+    "skills": "skills",
+    "doctor": "doctor",
+}
+
+
+class HelpScreen(ModalScreen[None]):
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("escape,f1", "dismiss", "close"),
+        Binding("down", "move(1)", "down", show=False, priority=True),
+        Binding("up", "move(-1)", "up", show=False, priority=True),
+    ]
+
+    def __init__(self, below: Screen[Any]) -> None:
+        super().__init__()
+        self._below = below
+        self._active = {b.binding.id: b for b in below.active_bindings.values() if b.binding.id}
+        here = below.focused
+        chain = [] if here is None else [w for w in here.ancestors_with_self if w is not below]
+        self._near = {
+            binding.id
+            for widget in chain
+            for _, binding in getattr(widget, "_bindings", ())
+            if binding.id and widget is not below.app
+        }
+
+    def compose(self) -> ComposeResult:
+        with Vertical(classes="dialog", id="help") as box:
+            box.border_title = "Keys and actions"
+            box.border_subtitle = "type to search, ↑↓ choose, ⏎ runs, esc closes"
+            yield Input(placeholder="search", id="search")
+            yield Lines(id="keys")
+
+    def on_mount(self) -> None:
+        self.query_one(Input).focus()
+        self.call_after_refresh(self._fill)
+
+    def _fill(self) -> None:
+        keys = self.query_one(Lines)
+        width = keys.width
+        entries: list[Entry] = []
+        for title, found in self._sections():
+            entries.append(Entry(f"title:{title}", (line((title, "head")),), selectable=False))
+            entries += [self._entry(key, width) for key in found]
+        keys.set_entries(entries)
+
+    def _sections(self) -> list[tuple[str, list[Key]]]:
+        near = [k for k in keymap.KEYS if k.id in self._near]
+        out = [("In the focused pane", near)] if near else []
+        for scope, title in SCOPES.items():
+            found = [k for k in keymap.of(scope) if k.id not in self._near]
+            if found:
+                out.append((title[0].upper() + title[1:], found))
+        return out
+
+    def _entry(self, key: Key, width: int) -> Entry:
+        app = self.app
+        assert isinstance(app, ConsoleApp)
+        possible = key.id in self._active and self._active[key.id].enabled
+        shown = app.user_keys.get(key.id, "") or (key.shown if key.shown else "")
+        written = shown or ", ".join(
+            keymap.written(Key(key.id, one, key.action, key.label, key.help)) for one in key.keys.split(",")
+        )
+        row = columns([(line((f" {written}", "key" if possible else "dim")), 16), (line((key.help, "" if possible else "dim")), max(width - 17, 8))])
+        return Entry(key.id, (row,), search=f"{key.label} {key.help} {written} {key.id} {SCOPES.get(key.scope, '')}", yank=key.id)
+
+    def on_input_changed(self, event: Input.Changed) -> None:
+        self.query_one(Lines).set_filter(event.value)
+
+    def on_input_submitted(self, event: Input.Submitted) -> None:
+        self.query_one(Lines).action_choose()
+
+    def action_move(self, by: int) -> None:
+        keys = self.query_one(Lines)
+        if by > 0:
+            keys.action_cursor_down()
+        else:
+            keys.action_cursor_up()
+
+    def on_lines_chosen(self, message: Lines.Chosen) -> None:
+        active = self._active.get(message.entry.key)
+        app = self.app
+        assert isinstance(app, ConsoleApp)
+        if active is None or not active.enabled:
+            app.tell("that is not possible here and now", "warning")
+            return
+        self.dismiss(None)
+        app.call_later(app.run_action, active.binding.action, active.node)
+
+    def action_dismiss(self, result: Any = None) -> None:  # type: ignore[override]
+        self.dismiss(None)

@@ -1,0 +1,78 @@
+"""One sub-action's fields, for editing or for a new one."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from rlgpt.console.app import safe_content
+from rlgpt.console.view.draft import NAME
+from rlgpt.store.history import Item
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import VerticalScroll
+from textual.screen import ModalScreen
+from textual.widgets import Input, Label, Select, Static
+
+FIELDS = (
+    ("name", "Name", "lower-case letters, digits and _"),
+    ("goal", "Goal", "what it shall reach, in a sentence"),
+    ("done_when", "Done when", "a Python expression over start and view"),
+    ("reason", "Reason", "why code, or why RL"),
+    ("max_steps", "Env steps", "at most, in one trial; 1 to 2000"),
+)
+
+
+class ItemDialog(ModalScreen[dict[str, Any] | None]):
+    """Returns the changed fields (`rename` for the name), None when it was left."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "leave", "leave"), Binding("ctrl+s", "send", "keep")]
+
+    def __init__(self, item: Item | None) -> None:
+        super().__init__()
+        self._item = item
+
+    def compose(self) -> ComposeResult:
+        with VerticalScroll(classes="dialog") as box:
+            box.border_title = safe_content(f"Sub-action {self._item.name}") if self._item else "New sub-action"
+            box.border_subtitle = "tab next field, ctrl+s keeps, esc leaves"
+            yield Label("Mode", classes="label")
+            mode = self._item.mode if self._item else "code"
+            yield Select([("code: a coded action", "code"), ("rl: learnt with PPO", "rl")], value=mode, allow_blank=False, id="mode")
+            for name, label, hint in FIELDS:
+                yield Label(label, classes="label")
+                value = str(getattr(self._item, name)) if self._item else {"max_steps": "100"}.get(name, "")
+                yield Input(value, placeholder=hint, id=name)
+            yield Static("", classes="fault", id="fault")
+
+    def on_mount(self) -> None:
+        self.query_one("#goal" if self._item else "#name").focus()
+
+    def on_input_submitted(self) -> None:
+        self.action_send()
+
+    def action_send(self) -> None:
+        values: dict[str, Any] = {name: self.query_one(f"#{name}", Input).value.strip() for name, _, _ in FIELDS}
+        values["mode"] = str(self.query_one("#mode", Select).value)
+        fault = _fault(values)
+        if fault:
+            self.query_one("#fault", Static).update(safe_content(fault))
+            return
+        values["max_steps"] = int(values["max_steps"])
+        values["rename"] = values.pop("name")
+        if self._item is not None:
+            old = {k: getattr(self._item, "name" if k == "rename" else k) for k in values}
+            values = {k: v for k, v in values.items() if v != old[k]}
+        self.dismiss(values or None)
+
+    def action_leave(self) -> None:
+        self.dismiss(None)
+
+
+def _fault(values: dict[str, Any]) -> str:
+    if not NAME.match(values["name"]):
+        return "The name has lower-case letters, digits and _, at most 40, a letter first."
+    if not values["goal"] or not values["done_when"]:
+        return "A sub-action needs a goal and a predicate that tells when it is done."
+    if not values["max_steps"].isdigit() or not 1 <= int(values["max_steps"]) <= 2000:
+        return "The env steps of a trial are a whole number from 1 to 2000."
+    return ""

@@ -1,0 +1,287 @@
+"""A new session: the task by searching, the model, the budgets, and what it will cost before it starts."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from rlgpt.console import launch
+from rlgpt.console.app import ConsoleApp, safe_content
+from rlgpt.console.panes.lines import Lines
+from rlgpt.console.view.estimate import estimate, sentence
+from rlgpt.console.view.text import Entry, columns, line, wrap
+from rlgpt.store import catalog
+from rlgpt.store.errors import StoreError
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Horizontal, Vertical, VerticalScroll
+from textual.screen import Screen
+from textual.widgets import Button, Checkbox, Input, Label, Select, Static
+
+NUMBERS = (
+    ("iterations", "Refinements", "3", int),
+    ("seed", "Seed", "0", int),
+    ("env_steps", "Env steps", "1000000", int),
+    ("cost", "Cost, USD", "5", float),
+    ("tokens", "Tokens", "2000000", int),
+    ("hours", "Hours", "", float),
+)
+"""(id, label, default, type); an empty budget is no limit."""
+
+
+class NewScreen(Screen[None]):
+    VERTICAL_BREAKPOINTS: ClassVar[list[tuple[int, str]] | None] = [(0, "-short"), (36, "-tall")]
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("escape", "leave", "leave"),
+        Binding("ctrl+s", "start", "start"),
+        Binding("f6", "other_side", "list / form"),
+    ]
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._tasks: list[dict[str, Any]] = []
+        self._past: list[catalog.Summary] = []
+        self._prices: dict[str, Any] = {}
+        self._starting = False
+
+    def compose(self) -> ComposeResult:
+        with Horizontal(id="new"):
+            with Vertical(id="new-tasks", classes="pane") as left:
+                left.border_title = "Task"
+                yield Input(placeholder="search tasks", id="search")
+                yield Lines(id="tasks")
+            with VerticalScroll(id="new-form", classes="pane", can_focus=False) as right:
+                right.border_title = "Session"
+                right.border_subtitle = "ctrl+s starts, f6 list / form, esc leaves"
+                yield Static("", id="chosen")
+                with Horizontal(classes="field"):
+                    yield Label("World")
+                    yield Select([("crafter", "crafter")], value="crafter", allow_blank=False, id="world", compact=True)
+                with Horizontal(classes="field"):
+                    yield Label("Model")
+                    models = [("rule-based model (no key, no cost)", "rules"), ("language model (Chat Completions)", "openai")]
+                    yield Select(models, value="rules", allow_blank=False, id="llm", compact=True)
+                with Horizontal(classes="field llm"):
+                    yield Label("Model name")
+                    yield Input("gpt-5-mini", id="model", compact=True)
+                with Horizontal(classes="field llm"):
+                    yield Label("Base URL")
+                    yield Input(placeholder="empty: api.openai.com", id="base_url", compact=True)
+                for name, label, default, _ in NUMBERS:
+                    with Horizontal(classes="field"):
+                        yield Label(label)
+                        yield Input(default, placeholder="no limit", id=_field_id(name), compact=True)
+                with Horizontal(classes="field"):
+                    yield Label("Critic")
+                    yield Select([("model", "model"), ("you", "human"), ("none", "none")], value="model", allow_blank=False, id="critic", compact=True)
+                with Horizontal(classes="field"):
+                    yield Label("Skills")
+                    yield Select([("all of the library", "all"), ("none", "none")], value="all", allow_blank=False, id="skills", compact=True)
+                with Horizontal(classes="field"):
+                    yield Label("Name")
+                    yield Input(placeholder="the task and a number", id="name", compact=True)
+                yield Checkbox("review: every plan waits for my approval", id="review", compact=True)
+                yield Static("", id="cost")
+                yield Static("", id="fault", classes="fault")
+                yield Button("Start (ctrl+s)", variant="primary", id="start")
+
+    @property
+    def console_app(self) -> ConsoleApp:
+        assert isinstance(self.app, ConsoleApp)
+        return self.app
+
+    def on_mount(self) -> None:
+        self.query_one("#search").focus()
+        self._llm_changed()
+        app = self.console_app
+        launch.run(app, launch.CLI, "world", "list", "--json", cached=True, then=self._take_worlds)
+        launch.run(app, "training.questions", "prices", cached=True, then=self._take_prices, failed=lambda _: None)
+        self.run_worker(self._read_past, thread=True, exit_on_error=False)
+        self._ask_tasks("crafter")
+
+    def _read_past(self) -> None:
+        try:
+            self._past = catalog.summaries()
+        except (StoreError, OSError):
+            return  # the estimate then says that there is no past session
+        self.app.call_from_thread(self._show_cost)
+
+    def _take_prices(self, answer: dict[str, Any]) -> None:
+        self._prices = answer
+        self._show_cost()
+
+    def _take_worlds(self, answer: dict[str, Any]) -> None:
+        names = [str(name) for name in answer["worlds"]]
+        select = self.query_one("#world", Select)
+        chosen = select.value
+        select.set_options([(safe_content(name), name) for name in names])
+        select.value = chosen if chosen in names else names[0]
+
+    def _ask_tasks(self, world: str) -> None:
+        self._show_tasks("reading the tasks …")
+        launch.run(
+            self.console_app, launch.CLI, "tasks", "--world", world, "--json", cached=True,
+            then=self._take_tasks, failed=self._show_tasks,
+        )  # fmt: skip
+
+    def _take_tasks(self, answer: dict[str, Any]) -> None:
+        self._tasks = list(answer["tasks"])
+        tasks = self.query_one("#tasks", Lines)
+        width = tasks.width
+        entries = []
+        for task in self._tasks:
+            long = (" long", "accent") if task.get("long_horizon") else ""
+            row = columns([(line((str(task["id"]), "bold"), long), min(26, width // 2)), (line((str(task["prompt"]), "dim")), max(width - min(26, width // 2) - 1, 8))])
+            entries.append(Entry(str(task["id"]), (row,), search=f"{task['id']} {task['prompt']}", yank=str(task["id"]), fields={"task": task}))
+        tasks.set_entries(entries)
+        self._show_chosen()
+
+    def _show_tasks(self, sentence_: str) -> None:
+        tasks = self.query_one("#tasks", Lines)
+        tasks.set_entries([Entry("note", tuple(wrap(sentence_, tasks.width, "dim")), selectable=False)])
+
+    def on_resize(self) -> None:
+        if self._tasks:
+            self.call_after_refresh(self._take_tasks, {"tasks": self._tasks})
+
+    # ---- the form -------------------------------------------------------------------------------
+    @property
+    def _chosen_task(self) -> dict[str, Any] | None:
+        current = self.query_one("#tasks", Lines).current
+        found = current.fields.get("task") if current else None
+        return found if isinstance(found, dict) else None
+
+    def on_lines_moved(self, message: Lines.Moved) -> None:
+        self._show_chosen()
+
+    def on_lines_chosen(self, message: Lines.Chosen) -> None:
+        self.query_one("#llm").focus()
+
+    def _show_chosen(self) -> None:
+        task = self._chosen_task
+        text = f"{task['id']}: {task['prompt']} At most {task['horizon']} env steps an episode." if task else "No task chosen."
+        self.query_one("#chosen", Static).update(safe_content(text))
+
+    def on_input_changed(self, event: Input.Changed) -> None:
+        if event.input.id == "search":
+            self.query_one("#tasks", Lines).set_filter(event.value)
+            self._show_chosen()
+        else:
+            self._show_cost()
+
+    def on_input_submitted(self, event: Input.Submitted) -> None:
+        if event.input.id == "search":
+            self.query_one("#tasks").focus()
+        else:
+            self.screen.focus_next()
+
+    def on_select_changed(self, event: Select.Changed) -> None:
+        if event.select.id == "llm":
+            self._llm_changed()
+        if event.select.id == "world" and isinstance(event.value, str):
+            self._ask_tasks(event.value)
+        self._show_cost()
+
+    def _llm_changed(self) -> None:
+        shown = self.query_one("#llm", Select).value == "openai"
+        for field in self.query(".llm"):
+            field.display = shown
+
+    def _show_cost(self) -> None:
+        box = self.query_one("#cost", Static)
+        if self.query_one("#llm", Select).value == "rules":
+            box.update("Cost: none. Its results are titled “RL-GPT loop, scripted planner”.")
+            return
+        model = self.query_one("#model", Input).value.strip()
+        price = self._prices.get(model)
+        iterations = _or_none(self.query_one("#iterations", Input).value) or 0
+        limit = _or_none(self.query_one("#cost_", Input).value)
+        found = estimate(model, int(iterations), (price[0], price[1]) if price else None, self._past)
+        box.update(safe_content(f"Cost: {sentence(found, limit)}."))
+
+    def on_button_pressed(self, event: Button.Pressed) -> None:
+        self.action_start()
+
+    def _flags(self) -> dict[str, Any]:
+        """A tree of settings. Raises ValueError with the sentence."""
+        task = self._chosen_task
+        if task is None:
+            raise ValueError("Choose a task on the left first.")
+        values: dict[str, Any] = {}
+        for name, label, _, kind in NUMBERS:
+            text = self.query_one(f"#{_field_id(name)}", Input).value.strip()
+            try:
+                values[name] = _number(text, kind) if text else None
+            except ValueError as error:
+                raise ValueError(f"{label} must be a number.") from error
+        llm: dict[str, Any] = {"kind": str(self.query_one("#llm", Select).value)}
+        if llm["kind"] == "openai":
+            llm["model"] = self.query_one("#model", Input).value.strip()
+            if url := self.query_one("#base_url", Input).value.strip():
+                llm["base_url"] = url
+        return {
+            "task": task["id"],
+            "world": str(self.query_one("#world", Select).value),
+            "name": self.query_one("#name", Input).value.strip(),
+            "seed": values["seed"] or 0,
+            "critic": str(self.query_one("#critic", Select).value),
+            "skills": str(self.query_one("#skills", Select).value),
+            "review": self.query_one("#review", Checkbox).value,
+            "llm": llm,
+            "loop": {"iterations": values["iterations"] or 0},
+            "budget": {name: values[name] for name in ("env_steps", "cost", "tokens", "hours")},
+        }
+
+    def action_start(self) -> None:
+        if self._starting:
+            return
+        try:
+            flags = self._flags()
+        except ValueError as error:
+            self._failed(str(error))
+            return
+        self._starting = True
+        self.query_one("#fault", Static).update("starting …")
+        launch.run(self.console_app, "training.tool", "create", given=flags, then=self._made, failed=self._failed)
+
+    def _failed(self, sentence_: str) -> None:
+        self._starting = False
+        self.query_one("#fault", Static).update(safe_content(sentence_))
+
+    def _made(self, answer: dict[str, Any]) -> None:
+        from pathlib import Path
+
+        from rlgpt.console.commands.children import start_worker
+
+        try:
+            start_worker(Path(answer["folder"]))
+        except OSError as error:
+            self._failed(f"the worker could not be started: {error}")
+            return
+        app = self.console_app
+        app.pop_screen()
+        app.open_session(str(answer["id"]))
+
+    def action_other_side(self) -> None:
+        inside = self.focused is not None and any(w.id == "new-form" for w in self.focused.ancestors)
+        self.query_one("#tasks" if inside else "#world").focus()
+
+    def action_leave(self) -> None:
+        self.app.pop_screen()
+
+
+def _field_id(name: str) -> str:
+    """Input ids; `cost` is the estimate's."""
+    return "cost_" if name == "cost" else name
+
+
+def _number(text: str, kind: type) -> Any:
+    cleaned = text.strip().replace("_", "").replace(",", "")
+    return None if not cleaned else int(float(cleaned)) if kind is int else float(cleaned)
+
+
+def _or_none(text: str) -> float | None:
+    """A number while it is being typed."""
+    try:
+        return float(text.replace("_", "").replace(",", ""))
+    except ValueError:
+        return None

@@ -1,0 +1,180 @@
+"""The override editor: change the plan as rows, see the difference, send it with `apply: now` or `next`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from rlgpt.console import keymap
+from rlgpt.console.app import ConsoleApp
+from rlgpt.console.panes.bars import Bar, Footer
+from rlgpt.console.panes.lines import Lines
+from rlgpt.console.view import override as view
+from rlgpt.console.view.draft import Draft, Wrong
+from rlgpt.console.view.text import line
+from textual.app import ComposeResult
+from textual.binding import BindingType
+from textual.screen import Screen
+
+if TYPE_CHECKING:
+    from rlgpt.console.screens.session import SessionScreen
+
+
+class OverrideScreen(Screen[None]):
+    """Edits a draft of the newest plan; the session below goes on and is watched for conflicts."""
+
+    BINDINGS: ClassVar[list[BindingType]] = keymap.bindings("override")
+
+    def __init__(self, session: SessionScreen) -> None:
+        super().__init__()
+        self._session = session
+        moment = session.moment
+        assert moment is not None
+        newest = moment.history.pending_plan or moment.history.plan
+        assert newest is not None
+        self.draft = Draft(newest)
+
+    def compose(self) -> ComposeResult:
+        yield Bar(id="override-head")
+        yield Lines(id="rows", classes="pane")
+        yield Footer()
+
+    @property
+    def console_app(self) -> ConsoleApp:
+        assert isinstance(self.app, ConsoleApp)
+        return self.app
+
+    def on_mount(self) -> None:
+        rows = self.query_one(Lines)
+        rows.border_title = "Override: the plan as it will be"
+        rows.focus()
+        self.call_after_refresh(self._draw)
+        self.set_interval(0.5, self._draw)
+
+    def on_resize(self) -> None:
+        self.call_after_refresh(self._draw)
+
+    def _draw(self) -> None:
+        moment = self._session.moment
+        if moment is None:
+            return
+        h = moment.history
+        rows, head = self.query_one(Lines), self.query_one("#override-head", Bar)
+        width = max(head.content_size.width, 20)
+        name = str(h.session.get("name", ""))
+        lines = [line((name, "brand"), ("  override the plan", "bold")), *view.summary(h, self.draft, width)]
+        head.styles.height = min(len(lines), 9)
+        head.set_lines(lines[:9])
+        rows.set_entries(view.entries(self.draft, view.model_plan(h, self.draft), rows.width))
+        self.console_app.hints()
+
+    # ---- edits ----------------------------------------------------------------------------------
+    @property
+    def _selected(self) -> str:
+        current = self.query_one(Lines).current
+        return str(current.fields.get("item", "")) if current else ""
+
+    def _edit(self, edit: dict[str, Any], follow: str = "") -> None:
+        try:
+            self.draft = self.draft.edited(edit)
+        except Wrong as error:
+            self.console_app.tell(str(error), "warning")
+            return
+        self._draw()
+        if follow:
+            self.query_one(Lines).select(follow)
+
+    def action_mode(self) -> None:
+        item = self.draft.item(self._selected)
+        if item:
+            self._edit({"op": "set", "name": item.name, "mode": "rl" if item.mode == "code" else "code"})
+
+    def action_pin(self) -> None:
+        item = self.draft.item(self._selected)
+        if item:
+            self._edit({"op": "unpin" if item.pinned else "pin", "name": item.name})
+
+    def action_remove(self) -> None:
+        if self._selected:
+            self._edit({"op": "remove", "name": self._selected})
+
+    def action_move(self, by: int) -> None:
+        name = self._selected
+        if name:
+            place = self.draft.index(name) + by
+            if 0 <= place < len(self.draft.items):
+                self._edit({"op": "move", "name": name, "position": place}, follow=name)
+
+    def action_executor(self) -> None:
+        other = "sequence" if self.draft.executor == "policy" else "policy"
+        self._edit({"op": "executor", "value": other})
+
+    def action_edit(self) -> None:
+        from rlgpt.console.screens.item import ItemDialog
+
+        item = self.draft.item(self._selected)
+        if item is None:
+            return
+        name = item.name
+
+        def answered(found: dict[str, Any] | None) -> None:
+            if found:
+                self._edit({"op": "set", "name": name, **found}, follow=str(found.get("rename", name)))
+
+        self.app.push_screen(ItemDialog(item), answered)
+
+    def action_add(self) -> None:
+        from rlgpt.console.screens.item import ItemDialog
+
+        position = self.draft.index(self._selected) + 1 if self._selected else len(self.draft.items)
+
+        def answered(found: dict[str, Any] | None) -> None:
+            if found:
+                name = found.pop("rename", "")
+                self._edit({"op": "add", "name": name, "position": position, **found}, follow=name)
+
+        self.app.push_screen(ItemDialog(None), answered)
+
+    def on_lines_chosen(self, message: Lines.Chosen) -> None:
+        self.action_edit()
+
+    def action_undo(self) -> None:
+        self.draft = self.draft.undo()
+        self._draw()
+
+    def action_redo(self) -> None:
+        self.draft = self.draft.redo()
+        self._draw()
+
+    def action_rebase(self) -> None:
+        moment = self._session.moment
+        newer = view.stale(moment.history, self.draft) if moment else None
+        if newer is None:
+            return
+        self.draft, lost = self.draft.rebased(newer)
+        self._draw()
+        for sentence in lost:
+            self.console_app.tell(f"lost: {sentence}", "warning")
+
+    def action_apply(self, when: str) -> None:
+        moment = self._session.moment
+        if moment is None or not self.draft.changed:
+            self.console_app.tell("there is nothing to send", "warning")
+            return
+        if view.stale(moment.history, self.draft) is not None:
+            self.console_app.tell("the plan has moved on; R takes your edits over to the newest revision", "warning")
+            return
+        if self._session.send("override", {"edits": list(self.draft.edits), "apply": when}, self.draft.base.revision):
+            self.app.pop_screen()
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        draft = self.draft
+        if action == "undo":
+            return bool(draft.edits)
+        if action == "redo":
+            return bool(draft.undone)
+        if action == "apply":
+            return draft.changed
+        if action == "rebase":
+            moment = self._session.moment
+            return moment is not None and view.stale(moment.history, draft) is not None
+        return super().check_action(action, parameters)

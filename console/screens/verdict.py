@@ -1,0 +1,64 @@
+"""The operator as the critic: success or not, why, and advice for the agents."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from rlgpt.console.app import safe_content
+from rlgpt.console.view.moment import Moment
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import VerticalScroll
+from textual.screen import ModalScreen
+from textual.widgets import Input, Label, Select, Static
+
+
+class VerdictDialog(ModalScreen[dict[str, Any] | None]):
+    """Returns the payload of a `verdict` command."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "leave", "leave"), Binding("ctrl+s", "send", "send")]
+
+    def __init__(self, moment: Moment) -> None:
+        super().__init__()
+        h = moment.history
+        plan = h.pending_plan or h.plan
+        names = [i.name for i in plan.items if h.attempts_of(i.name)] if plan else []
+        self._choices = [("the iteration", ""), *((name, name) for name in names)]
+        busy = str(h.phase.get("sub_action", ""))
+        self._first = busy if busy in names and h.waiting_for == "critic" else ""
+
+    def compose(self) -> ComposeResult:
+        with VerticalScroll(classes="dialog") as box:
+            box.border_title = "Your verdict"
+            box.border_subtitle = "ctrl+s sends, esc leaves"
+            yield Label("About", classes="label")
+            yield Select([(safe_content(a), b) for a, b in self._choices], value=self._first, allow_blank=False, id="about")
+            yield Label("It", classes="label")
+            yield Select([("failed", "no"), ("succeeded", "yes")], value="no", allow_blank=False, id="success")
+            for name, label in (("cause", "Why"), ("advice_slow", "Advice to the slow agent"), ("advice_fast", "Advice to the fast agent")):
+                yield Label(label, classes="label")
+                yield Input(id=name)
+            yield Static("", classes="fault", id="fault")
+
+    def on_mount(self) -> None:
+        self.query_one("#success").focus()
+
+    def action_send(self) -> None:
+        cause = self.query_one("#cause", Input).value.strip()
+        if not cause:
+            self.query_one("#fault", Static).update("Say why: the agents read it.")
+            self.query_one("#cause").focus()
+            return
+        about = str(self.query_one("#about", Select).value)
+        payload: dict[str, Any] = {"success": self.query_one("#success", Select).value == "yes", "cause": cause}
+        for name in ("advice_slow", "advice_fast"):
+            payload[name] = self.query_one(f"#{name}", Input).value.strip()
+        if about:
+            payload["sub_action"] = about
+        self.dismiss(payload)
+
+    def on_input_submitted(self) -> None:
+        self.action_send()
+
+    def action_leave(self) -> None:
+        self.dismiss(None)

@@ -1,0 +1,90 @@
+"""The override editor: the draft as structured rows beside what is in force, what waits, and the conflict if stale."""
+
+from __future__ import annotations
+
+from rlgpt.console.view.draft import Draft
+from rlgpt.console.view.plan import FIELDS, STATES, describe, mode_badge
+from rlgpt.console.view.text import Entry, Line, Span, columns, line, spread, wrap
+from rlgpt.store.history import History, Item, PlanState
+
+DIFFERENCES = ("mode", "goal", "done_when", "max_steps", "pinned", "executor")
+
+
+def stale(h: History, draft: Draft) -> PlanState | None:
+    """The revision that came into force (or waits) since the draft was begun, None while it is fresh."""
+    newest = h.pending_plan or h.plan
+    return newest if newest is not None and newest.revision != draft.base.revision else None
+
+
+def entries(draft: Draft, model: PlanState | None, width: int) -> list[Entry]:
+    """One entry a sub-action, with its fields and what differs from the plan it was begun on and the model's."""
+    out: list[Entry] = []
+    for position, item in enumerate(draft.items, 1):
+        origin = draft.origin(item.name)
+        sign, style = ("+", "ok") if origin is None else ("~", "warn") if _differs(origin, item) else (" ", "")
+        moved = origin is not None and draft.base.items.index(origin) != position - 1
+        left = [Span(sign, f"{style} bold"), Span(f" {position:>2} ", "dim"), mode_badge(item.mode), Span(f" {item.name}", "bold"), Span(" ⚑ pinned" if item.pinned else "", "warn")]
+        right = [Span("moved " if moved else "", "warn"), Span(f"{item.max_steps} steps", "dim")]
+        lines: list[Line] = [spread(left, right, width)]
+        for name in ("goal", "done_when", "reason"):
+            lines += _field(name, str(getattr(item, name)), origin, width)
+        asked = model.item(item.name) if model else None
+        if asked is not None and asked.mode != item.mode and (origin is None or origin.mode == item.mode):
+            lines.append(line(("      the model planned it as ", "dim"), (asked.mode, "accent")))
+        if origin is not None and origin.mode != item.mode:
+            lines.append(line(("      was ", "dim"), (origin.mode, "warn"), (", will be ", "dim"), (item.mode, "warn bold")))
+        out.append(Entry(item.name, tuple(lines), search=f"{item.name} {item.goal}", yank=item.goal, fields={"item": item.name}))
+    kept = {o.name for i in draft.items if (o := draft.origin(i.name))}
+    for old in draft.base.items:
+        if old.name not in kept:
+            out.append(Entry(f"removed:{old.name}", (line((" - ", "bad bold"), (f"   {old.name}", "dim strike"), ("  will be removed", "bad")),), selectable=False))
+    return out
+
+
+def _field(name: str, value: str, origin: Item | None, width: int) -> list[Line]:
+    label = {"goal": "goal", "done_when": "done when", "reason": "reason"}[name]
+    changed = origin is not None and getattr(origin, name) != value
+    style = "warn" if changed else {"goal": "", "done_when": "code_string", "reason": "dim"}[name]
+    shown = wrap(value or "(empty)", width - 18, style, "", most=2)
+    return [columns([(line((f"      {label}", "dim")), 17), (spans, width - 18)]) for spans in shown]
+
+
+def _differs(old: Item, new: Item) -> bool:
+    return old.name != new.name or any(getattr(old, f) != getattr(new, f) for f in FIELDS)
+
+
+def model_plan(h: History, draft: Draft) -> PlanState | None:
+    """What the model last planned for this iteration."""
+    mine = [p for p in h.plans.values() if p.author in ("slow", "refine") and p.iteration == draft.base.iteration]
+    return mine[-1] if mine else None
+
+
+def summary(h: History, draft: Draft, width: int) -> list[Line]:
+    """What is in force, what waits, what this draft would send; the conflict when it is stale."""
+    lines: list[Line] = []
+    force = f"r{h.plan.revision} by {h.plan.author}" if h.plan else "none yet"
+    waits = f"   waits for approval: r{h.pending_plan.revision}" if h.pending_plan else ""
+    lines.append(spread(line(("in force ", "dim"), (force, "ok"), (waits, "warn")), line((f"executor {draft.executor}", "bold" if draft.executor == draft.base.executor else "warn bold")), width))
+    if draft.edits:
+        lines += wrap(f"{len(draft.edits)} edits on r{draft.base.revision}: {describe('override', {'edits': list(draft.edits)})}", width, "accent", most=2)
+    else:
+        lines.append(line((f"no edits yet on r{draft.base.revision}", "dim")))
+    newer = stale(h, draft)
+    if newer is not None:
+        lines += conflict(draft, newer, width)
+    for command in list(h.commands.values())[-3:]:
+        if command.kind == "override":
+            text = line((f"{command.state:<8}", STATES.get(command.state, "")), f" {describe(command.kind, command.payload)}", (f"  {command.reason}", "dim"))
+            lines.append(text)
+    return lines
+
+
+def conflict(draft: Draft, newer: PlanState, width: int) -> list[Line]:
+    """What happened meanwhile, and which of the edits no longer fit."""
+    rebased, lost = draft.rebased(newer)
+    words = f"r{newer.revision} by {newer.author} came meanwhile: a worker refuses edits of r{draft.base.revision}."
+    lines = wrap(words, width, "bad bold")
+    lines += wrap(f"R takes over {len(rebased.edits)} of {len(draft.edits)} edits onto r{newer.revision}." if draft.edits else f"R shows r{newer.revision}.", width, "warn")
+    for sentence in lost:
+        lines += wrap(f"lost: {sentence}", width, "bad", "  ")
+    return lines

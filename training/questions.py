@@ -1,0 +1,100 @@
+"""What the console asks about sources and prices, as commands with one JSON object in and out.
+
+`python -P -m rlgpt.training.questions admit|try|prices [--world NAME]`, standard input as JSON. Nothing is stored.
+Exit code 0, or 2 with {"error": sentence}.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from typing import Any
+
+from rlgpt.training.tool import Sentence
+
+
+def admit(world_name: str, given: dict[str, Any]) -> dict[str, Any]:
+    """{kind: action | done_when | reward, source, task, seed} -> {ok, name, rule, line, message}: as a worker would."""
+    from rlgpt.training.admitting import dry_views
+    from rlgpt.training.host.client import open_host
+    from rlgpt.training.tool import _world
+
+    world = _world(world_name)
+    host = open_host(world, lanes=1)
+    try:
+        found = host.admit(given["kind"], given["source"], dry_views(world, given["task"], int(given["seed"])))
+    finally:
+        host.close()
+    return {"ok": found.admitted, "name": found.name, "rule": found.rule, "line": found.line, "message": found.message}
+
+
+def try_skill(world_name: str, given: dict[str, Any]) -> dict[str, Any]:
+    """{name, source, done_when, task, max_steps} -> {outcome, episodes, successes, env_steps, error}, on trial seeds."""
+    from rlgpt.training.admitting import dry_views
+    from rlgpt.training.host.api import Action, source_hash
+    from rlgpt.training.host.client import open_host
+    from rlgpt.training.seeds import episode_seed
+    from rlgpt.training.tool import _world
+    from rlgpt.training.trials import ALL, try_item
+
+    world = _world(world_name)
+    source, done_when, task = given["source"], given["done_when"], given["task"]
+    host = open_host(world, lanes=ALL)
+    try:
+        views = dry_views(world, task, 0)
+        for kind, text in (("action", source), ("done_when", done_when)):
+            found = host.admit(kind, text, views)  # type: ignore[arg-type]
+            if not found.admitted:
+                why = f"line {found.line}: {found.message}"
+                return {"outcome": "refused", "episodes": 0, "successes": 0, "env_steps": 0, "error": why}
+        name = source_hash(source)
+        result = try_item(
+            world,
+            task,
+            prefix=(),
+            action=Action(name),
+            done_when=done_when,
+            sources={name: source},
+            host=host,
+            seeds=[episode_seed(0, "trial", index) for index in range(ALL)],
+            max_steps=int(given.get("max_steps", 300)),
+        )
+    finally:
+        host.close()
+    return {
+        "outcome": result.outcome,
+        "episodes": result.episodes,
+        "successes": result.successes,
+        "env_steps": result.env_steps,
+        "error": result.error,
+    }
+
+
+def prices() -> dict[str, Any]:
+    """{model: [USD per million tokens in, out]}."""
+    from rlgpt.agents.prices import LISTED
+
+    return {model: [price.tokens_in, price.tokens_out] for model, price in LISTED.items()}
+
+
+def main(words: list[str]) -> int:
+    parser = argparse.ArgumentParser(prog="rlgpt.training.questions")
+    parser.add_argument("verb", choices=("admit", "try", "prices"))
+    parser.add_argument("--world", default="crafter")
+    arguments = parser.parse_args(words)
+    try:
+        if arguments.verb == "prices":
+            answer = prices()
+        else:
+            given = json.load(sys.stdin)
+            answer = (admit if arguments.verb == "admit" else try_skill)(arguments.world, given)
+    except (Sentence, RuntimeError, ValueError) as error:
+        print(json.dumps({"error": str(error)}))
+        return 2
+    print(json.dumps(answer))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
