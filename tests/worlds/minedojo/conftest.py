@@ -40,14 +40,15 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.timeout(300))
 
 
-@pytest.fixture(autouse=True)
-def own_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+@pytest.fixture(autouse=True, scope="module")
+def own_home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """Nothing of a test reaches the user's data folder."""
-    place = tmp_path / "home"
-    monkeypatch.setenv("RLGPT_HOME", str(place))
-    for name in [name for name in os.environ if name.startswith("RLGPT_MINEDOJO_")]:
-        monkeypatch.delenv(name)
-    return place
+    place = tmp_path_factory.mktemp("home")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("RLGPT_HOME", str(place))
+        for name in [name for name in os.environ if name.startswith("RLGPT_MINEDOJO_")]:
+            patch.delenv(name)
+        yield place
 
 
 @pytest.fixture(scope="session")
@@ -81,9 +82,9 @@ class Double:
         self.process.wait()
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def start_double() -> Iterator[Callable[..., Double]]:
-    """Starts doubles: `start_double("--die-after", "20")`; all end with the test."""
+    """Starts doubles: `start_double("--die-after", "20")`; all end with the module."""
     running: list[Double] = []
 
     def start(*options: str) -> Double:
@@ -111,7 +112,7 @@ class Played:
         return [event.kind for event in self.events]
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def double_world(client_python: Path, start_double: Callable[..., Double]) -> Callable[..., Played]:
     """Makes worlds whose games are doubles: `double_world(doubles=2, options=("--seed", "3"), step_timeout=5)`."""
 
@@ -142,9 +143,9 @@ def launching_world(client_python: Path, tmp_path: Path) -> Callable[..., Played
     return make
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def milk(double_world: Callable[..., Played]) -> Iterator[MineDojoEnv]:
-    """The milk task against a double."""
+    """The milk task against a double, one env for the whole module: starting one takes about 5 s."""
     env = double_world().world.make("harvest_milk_with_empty_bucket_and_cow")
     yield env
     env.close()

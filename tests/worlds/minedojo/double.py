@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
-from double_rules import CLASSES, GROUND, NAMES, World, look, turned
+from double_rules import CLASSES, NAMES, World, look, turned
 
 SKY, GRASS = bytes((120, 167, 255)), bytes((88, 140, 60))
 PAINT = {"cow": (70, 50, 40), "sheep": (230, 230, 230), "pig": (240, 160, 160), "zombie": (60, 110, 70),
@@ -42,6 +42,16 @@ class Session:
         self.grid = ((-1, 1), (-1, 1), (-1, 1))
         self.size = (160, 256)
         self.steps = 0
+        self.still = False
+        """Answer every step with the first observation, for benchmarks of the client."""
+        self._kept: tuple[bytes, bytes] | None = None
+
+    def answer(self) -> tuple[bytes, bytes]:
+        """Frame and observation of this moment."""
+        if self.still and self._kept is not None:
+            return self._kept
+        self._kept = (self.frame(), self.info().encode())
+        return self._kept
 
     def begin(self, mission: str) -> None:
         """A new mission is a new world with the inventory and sensors that its XML asks for."""
@@ -75,7 +85,7 @@ class Session:
 
     def info(self) -> str:
         world = self.world
-        dark = 18000 <= world.time % 24000 <= 22500 or 13000 <= world.time % 24000
+        dark = 18000 <= world.time % 24000 <= 22500 or world.time % 24000 >= 13000
         seen: dict[str, Any] = {
             "life": world.health, "armor": sum(world.armor()), "food": world.food, "saturation": 5.0, "xp": 0,
             "is_alive": world.alive, "air": 300, "is_sleeping": False, "xpos": world.x, "ypos": world.y,
@@ -196,9 +206,11 @@ def converse(sock: socket.socket, session: Session) -> None:
                 continue
             body = message[message.index(">") + 1 : message.rindex("</StepClient")]
             session.step(body.split("\n"))
-            send(sock, session.frame(), struct.pack("!dbb", 0.0, 0, 1), session.info().encode())
+            frame, info = session.answer()
+            send(sock, frame, struct.pack("!dbb", 0.0, 0, 1), info)
         elif message.startswith("<Peek"):
-            send(sock, session.frame(), session.info().encode(), struct.pack("!b", 0))
+            frame, info = session.answer()
+            send(sock, frame, info, struct.pack("!b", 0))
         elif message.startswith("<MissionInit"):
             receive(sock)  # the token: uid:role:reset:agents:synchronous
             session.begin(message)
@@ -231,7 +243,7 @@ def statistics(kind: str, constants: str) -> list[list[str]]:
     """Key paths of the statistics: all that the client's own table names, or the few that tasks read."""
     if kind == "full":
         keys = [stat["minerl_keys"] for stat in json.loads(Path(constants).read_text())["stats"]]
-        return [path for path in keys if path[-1] != "drop"] if keys else keys
+        return keys
     few = [["stat", "kill_entity", name] for name in ("cow", "sheep", "pig", "chicken", "zombie")]
     few += [["stat", "use_item", "minecraft", name] for name in ("bucket", "shears", "wooden_pickaxe")]
     return [*few, ["stat", "time_since_death"]]
@@ -245,6 +257,7 @@ def main() -> None:
     parser.add_argument("--constants", default="", help="the client's mc_constants.json, for --stats full")
     parser.add_argument("--die-after", type=int, default=0)
     parser.add_argument("--stall-after", type=int, default=0)
+    parser.add_argument("--still", action="store_true", help="answer every step with the first observation")
     parser.add_argument("-env", action="store_true")
     parser.add_argument("-replaceable", action="store_true")
     parser.add_argument("-runDir", default="")
@@ -258,6 +271,7 @@ def main() -> None:
     listener.listen(8)
     seed = int(options.seed) if options.seed.isdigit() else 1
     session = Session(seed, statistics(options.stats, options.constants), options.die_after, options.stall_after)
+    session.still = options.still
     print(f"***** Start MalmoEnvServer on port {listener.getsockname()[1]}", flush=True)
     print("CLIENT enter state: DORMANT", flush=True)
     serve(listener, session)

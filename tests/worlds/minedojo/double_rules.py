@@ -18,7 +18,7 @@ WALK, SPRINT, SNEAK = 0.216, 0.281, 0.065
 EYE, TALL, HALF = 1.62, 1.8, 0.3
 TREE_CELL = 8
 TREE_CHANCE = 0.35
-FIELD = 12
+FIELD = 9
 BOXES = {"cow": (0.45, 1.4), "sheep": (0.45, 1.3), "pig": (0.45, 0.9), "chicken": (0.2, 0.7),
          "zombie": (0.3, 1.95), "item": (0.125, 0.25)}  # fmt: skip
 CLASSES = {"cow": "EntityCow", "sheep": "EntitySheep", "pig": "EntityPig", "chicken": "EntityChicken",

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import IO, Any
 
-import msgpack
+import msgpack  # type: ignore[import-untyped]
 
 from rlgpt.training.worlds.minedojo import processes
 from rlgpt.training.worlds.minedojo.processes import MARK, ProcessRecord

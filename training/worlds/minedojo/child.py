@@ -19,6 +19,7 @@ import threading
 import time
 import traceback
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any, BinaryIO
 
 PROTOCOL = 3
@@ -44,7 +45,7 @@ def load_client(shim: str) -> Any:
         sys.path.insert(0, shim)
         os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [shim, os.environ.get("PYTHONPATH", "")]))
         importlib.import_module("gym")
-    yaml = importlib.import_module("yaml")
+    yaml: Any = importlib.import_module("yaml")
     yaml.SafeLoader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # halves the import: 1.3 MB of YAML
     return importlib.import_module("minedojo")
 
@@ -55,8 +56,8 @@ def spare_statistics(client: Any) -> None:
     Each step parses a fresh JSON object and nothing changes its inside, so a shallow copy is a copy; the
     `full_stats` observation is deleted by the client's own mask wrapper and need not be built.
     """
-    sim = importlib.import_module("minedojo.sim.sim")
-    base = importlib.import_module("minedojo.tasks.meta.base")
+    sim: Any = importlib.import_module("minedojo.sim.sim")
+    base: Any = importlib.import_module("minedojo.tasks.meta.base")
     stats = importlib.import_module("minedojo.sim.handlers.agent.observations.mc_base_stats")
 
     def shallow(value: Any) -> Any:
@@ -155,7 +156,8 @@ class Game:
         if "initial_inventory" in arguments:
             item = importlib.import_module("minedojo.sim.inventory").InventoryItem
             arguments["initial_inventory"] = [
-                item(slot=slot, **values) for slot, values in arguments["initial_inventory"].items()
+                item(slot=int(slot) if slot.isdigit() else slot, **values)
+                for slot, values in arguments["initial_inventory"].items()
             ]
         kept = tasks.ALL_TASKS_SPECS.get(task)
         if kept is not None:
@@ -256,13 +258,21 @@ class Game:
             ],
             "equipment": [name.replace(" ", "_") for name in seen["equipment"]["name"].tolist()],
             "life": [
-                float(life["life"][0]), float(life["food"][0]), float(life["armor"][0]),
-                float(life["oxygen"][0]), float(life["saturation"][0]), float(life["xp"][0]),
+                float(life["life"][0]),
+                float(life["food"][0]),
+                float(life["armor"][0]),
+                float(life["oxygen"][0]),
+                float(life["saturation"][0]),
+                float(life["xp"][0]),
                 int(life["is_sleeping"]),
             ],
             "place": [
-                *(float(x) for x in place["pos"]), float(place["yaw"][0]), float(place["pitch"][0]),
-                int(place["biome_id"]), float(place["light_level"][0]), int(place["can_see_sky"]),
+                *(float(x) for x in place["pos"]),
+                float(place["yaw"][0]),
+                float(place["pitch"][0]),
+                int(place["biome_id"]),
+                float(place["light_level"][0]),
+                int(place["can_see_sky"]),
                 int(place["is_raining"]),
             ],
             "near": [int(seen["nearby_tools"]["table"]), int(seen["nearby_tools"]["furnace"])],
@@ -421,10 +431,12 @@ class Child:
         try:
             self.client = load_client(self.shim)
         except ImportError as error:
+            if any(words in str(error) for words in ("allocate memory", "failed to map segment")):
+                raise Refused("memory", "The MineDojo process ran out of memory while importing the client.") from error
             raise Refused("import", f"{sys.executable} cannot import MineDojo: {error}.") from error
         if patch:
             spare_statistics(self.client)
-        instance = importlib.import_module("minedojo.sim.bridge.mc_instance.instance")
+        instance: Any = importlib.import_module("minedojo.sim.bridge.mc_instance.instance")
         if malmo:
             instance.MC_DIR = malmo
         self._lift_limit(instance.MinecraftInstance)
@@ -474,7 +486,8 @@ def main() -> None:
     nothing = os.open(os.devnull, os.O_RDONLY)
     os.dup2(nothing, 0)
     # sys.path[0] is this file's folder: its other modules must not shadow the client's
-    sys.path[:] = [path for path in sys.path if os.path.abspath(path or ".") != os.path.dirname(os.path.abspath(__file__))]
+    own = Path(__file__).resolve().parent
+    sys.path[:] = [path for path in sys.path if Path(path or ".").resolve() != own]
     child = Child(requests, replies, sys.argv[1], int(sys.argv[2]))
     threading.Thread(target=watch_parent, args=(child, os.getppid()), daemon=True).start()
     try:

@@ -14,10 +14,10 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
-import psutil
+import psutil  # type: ignore[import-untyped]
 
 from rlgpt.training.worlds.minedojo import catalogue, mineclip
 from rlgpt.training.worlds.minedojo.bridge import Bridge, MineDojoError
@@ -65,9 +65,7 @@ def display() -> Finding:
     if os.environ.get("MINEDOJO_HEADLESS") == "1":
         if shutil.which("xvfb-run"):
             return Finding("display", True, "Headless: the game is drawn into xvfb.")
-        return Finding(
-            "display", False, "MINEDOJO_HEADLESS=1 is set but xvfb-run is missing.", "sudo apt install xvfb"
-        )
+        return Finding("display", False, "MINEDOJO_HEADLESS=1 is set but xvfb-run is missing.", "sudo apt install xvfb")
     if os.environ.get("DISPLAY"):
         return Finding("display", True, f"The game is drawn on display {os.environ['DISPLAY']}.")
     return Finding(
@@ -97,7 +95,7 @@ def jar(malmo: Path) -> Finding:
 def client(settings: Settings) -> Iterator[Finding]:
     """The interpreter, the client in it, and the game's folder that it names."""
     try:
-        bridge = Bridge(replace(settings, malmo=settings.malmo))
+        bridge = Bridge(settings)
     except MineDojoError as error:
         yield Finding("client", False, str(error), "rlgpt minedojo install")
         return
@@ -122,12 +120,14 @@ def disk() -> Finding:
         place = place.parent
     free = shutil.disk_usage(place).free / 2**30
     ok = free >= 3
-    return Finding("disk", ok, f"{free:.0f} GB are free for run directories in {folder()}.", "" if ok else "rlgpt store prune")
+    cure = "" if ok else "rlgpt store prune"
+    return Finding("disk", ok, f"{free:.0f} GB are free for run directories in {folder()}.", cure)
 
 
 def clip() -> Finding:
     missing = mineclip.available()
-    return Finding("mineclip", not missing, missing or "MineCLIP is offered.", DOCUMENT if missing else "", optional=True)
+    cure = DOCUMENT if missing else ""
+    return Finding("mineclip", not missing, missing or "MineCLIP is offered.", cure, optional=True)
 
 
 def check(settings: Settings) -> Iterator[Finding]:

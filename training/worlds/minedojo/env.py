@@ -21,15 +21,15 @@ from rlgpt.training.worlds.minedojo.items import CRAFT_ITEMS
 from rlgpt.training.worlds.minedojo.launching import PortPool, launch_lock
 from rlgpt.training.worlds.minedojo.mineclip import Embedding
 from rlgpt.training.worlds.minedojo.processes import ProcessRecord
-from rlgpt.training.worlds.minedojo.sense import Seen, bearing, lidar, sights
+from rlgpt.training.worlds.minedojo.sense import Seen, bearing, block_name, lidar, sights
 from rlgpt.training.worlds.minedojo.settings import Settings
 from rlgpt.training.worlds.minedojo.tasks import ClientTask, counted
 from rlgpt.training.worlds.protocol import Command, StepResult
 
-HOSTILE = frozenset(
-    "zombie skeleton spider creeper witch enderman husk slime silverfish pigzombie blaze ghast magmacube "
-    "witherskeleton endermite shulker cavespider".split()
-)
+HOSTILE = frozenset({
+    "zombie", "skeleton", "spider", "creeper", "witch", "enderman", "husk", "slime", "silverfish", "pigzombie", "blaze",
+    "ghast", "magmacube", "witherskeleton", "endermite", "shulker", "cavespider",
+})  # fmt: skip
 """Class names of the game's entities, in lower case and without `Entity`."""
 DANGER = 4.0
 FRAME_WIDTH, FRAME_QUALITY = 192, 60
@@ -89,8 +89,8 @@ class MineDojoEnv:
         self._take(reply, self._noop)
         place = reply["place"]
         self._origin = (place[0], place[1], place[2])
-        self._start = dict(self._counts)
-        self._most = dict(self._counts)
+        self._start.update(self._counts)
+        self._most.update(self._counts)
         if self._embedding is not None:
             self._embedding.clear()
 
@@ -295,7 +295,7 @@ class MineDojoEnv:
             "near_table": bool(reply["near"][0]), "near_furnace": bool(reply["near"][1]),
             "sights": [self._sight(seen, 0) for seen in self._seen],
             "memories": [self._sight(s, self.steps - at) for name, (s, at) in self._memory.items() if name not in now],
-            "voxels": [rows.block_name(name) for name in reply["voxels"]],
+            "voxels": [block_name(name) for name in reply["voxels"]],
             "craftable": [CRAFT_ITEMS[i] for i in np.flatnonzero(craft[:244])],
             "equippable": np.flatnonzero(equip[:36]).tolist(), "placeable": np.flatnonzero(place[:36]).tolist(),
             "refused": reply["refused"],

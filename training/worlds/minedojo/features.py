@@ -91,7 +91,8 @@ def _sight(m: Moment, name: str) -> list[float]:
         return [0.0] * 6
     turn, tilt, distance = bearing(m.reply["place"], known.x, known.y, known.z)
     angle = math.radians(turn)
-    return [float(now is not None), 1.0, 1.0 / (1.0 + distance / 4.0), math.sin(angle), math.cos(angle), _clip(tilt / 90)]
+    nearness = 1.0 / (1.0 + distance / 4.0)
+    return [float(now is not None), 1.0, nearness, math.sin(angle), math.cos(angle), _clip(tilt / 90)]
 
 
 def _target(m: Moment) -> list[float]:
@@ -132,7 +133,8 @@ _ROWS: tuple[tuple[Feature, Callable[[Moment], list[float]]], ...] = (
     (Feature("compass", 4, "sine and cosine of yaw and pitch", -1.0), _compass),
     (Feature("gps", 3, "x, y, z since the episode's start, in units of 100 blocks", -1.0), _gps),
     (Feature("voxels", 27, "kinds of the 3x3x3 blocks around the feet", 0, len(BLOCKS), len(BLOCKS)), _voxels),
-    (Feature("biome", 1, "biome id", 0, BIOMES, BIOMES), lambda m: [float(max(0, min(BIOMES - 1, m.reply["place"][5])))]),
+    (Feature("biome", 1, "biome id", 0, BIOMES, BIOMES),
+     lambda m: [float(max(0, min(BIOMES - 1, m.reply["place"][5])))]),
     (Feature("previous_action", 1, "the last command: movement x function", 0, MOVES * 8, MOVES * 8),
      lambda m: [float(m.previous)]),
     (Feature("target", 8, "the task's target by lidar: seen, known, nearness, sine and cosine of the turn, tilt, "

@@ -44,7 +44,7 @@ class Sight(NamedTuple):
 class Slot(NamedTuple):
     slot: int
     name: str
-    count: int
+    quantity: int
 
 
 class View(NamedTuple):
@@ -85,14 +85,11 @@ class MineDojoDecoder:
         slots = tuple(Slot(*entry) for entry in raw.pop("slots"))
         counts: dict[str, int] = {}
         for slot in slots:
-            counts[slot.name] = counts.get(slot.name, 0) + slot.count
-        return View(
-            inventory=MappingProxyType(counts),
-            slots=slots,
-            sights=tuple(Sight(*entry) for entry in raw.pop("sights")),
-            memories=tuple(Sight(*entry) for entry in raw.pop("memories")),
-            **{name: tuple(value) if isinstance(value, list) else value for name, value in raw.items()},
-        )
+            counts[slot.name] = counts.get(slot.name, 0) + slot.quantity
+        made: dict[str, Any] = {name: tuple(v) if isinstance(v, list) else v for name, v in raw.items()}
+        made["sights"] = tuple(Sight(*entry) for entry in raw["sights"])
+        made["memories"] = tuple(Sight(*entry) for entry in raw["memories"])
+        return View(inventory=MappingProxyType(counts), slots=slots, **made)
 
 
 def decoder() -> MineDojoDecoder:

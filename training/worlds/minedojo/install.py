@@ -17,12 +17,12 @@ import subprocess
 import sys
 import venv
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from rlgpt.training.worlds.minedojo import catalogue, doctor
 from rlgpt.training.worlds.minedojo.bridge import MineDojoError
-from rlgpt.training.worlds.minedojo.settings import folder, from_environment
+from rlgpt.training.worlds.minedojo.settings import Settings, folder, from_environment
 
 CLIENT = f"minedojo=={catalogue.CLIENT}"
 NEEDED = (
@@ -138,9 +138,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 0
 
 
-def _with_interpreter(inside: Path) -> doctor.Settings:
-    from dataclasses import replace
-
+def _with_interpreter(inside: Path) -> Settings:
     return replace(from_environment(), python=str(inside))
 
 

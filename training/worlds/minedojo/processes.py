@@ -7,6 +7,7 @@ and an ending looks for that mark as well as for the groups.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import signal
@@ -15,7 +16,7 @@ from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-import psutil
+import psutil  # type: ignore[import-untyped]
 
 MARK = "RLGPT_MINEDOJO_RUN"
 RECORD = "process.json"
@@ -60,7 +61,7 @@ def marked(run: str) -> list[psutil.Process]:
 
 
 def end(run: str, pid: int | None = None, patience: float = 5.0) -> int:
-    """Kill the group of `pid` and everything with the mark of `run`; returns how many processes were met.
+    """Kill the group of `pid` and everything with the mark of `run`; returns how many marked processes were met.
 
     Returns only when none is left, or after `patience` seconds (an unkillable process waits in the kernel).
     """
@@ -68,17 +69,18 @@ def end(run: str, pid: int | None = None, patience: float = 5.0) -> int:
         _kill_group(pid)
     met: set[int] = set()
     deadline = time.monotonic() + patience
-    while True:
+    while time.monotonic() < deadline:
         left = marked(run)
-        if not left or time.monotonic() > deadline:
-            return len(met)
+        # a process that is ending has lost its environment, so its mark, before it loses its pid
+        if not left and (pid is None or started_at(pid) is None):
+            break
         for process in left:
             met.add(process.pid)
-            try:
+            with contextlib.suppress(psutil.NoSuchProcess):
                 process.kill()
-            except psutil.NoSuchProcess:
-                continue
-        psutil.wait_procs(left, timeout=0.5)
+        psutil.wait_procs(left, timeout=0.2)
+        time.sleep(0.01)
+    return len(met)
 
 
 def _kill_group(pid: int) -> None:

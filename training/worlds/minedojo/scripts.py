@@ -14,14 +14,14 @@ from rlgpt.training.worlds.protocol import Script
 
 MOBS = frozenset({"cow", "sheep", "pig", "chicken", "zombie", "skeleton", "spider", "creeper"})
 
-_FIND = '''def find_{name}(view):
+_FIND = """def find_{name}(view):
     for _ in range(24):
         if nearest(view, "{name}") is not None:
             return
         view = yield turn(15)
     view = yield from repeat(move("forward"), 20)
-'''
-_FIND_WALKING = '''def find_{name}(view):
+"""
+_FIND_WALKING = """def find_{name}(view):
     for _ in range(8):
         if nearest(view, "{name}") is not None:
             return
@@ -31,29 +31,29 @@ _FIND_WALKING = '''def find_{name}(view):
         if nearest(view, "{name}") is not None:
             return
         view = yield turn(15)
-'''
-_APPROACH = '''def approach_{name}(view):
+"""
+_APPROACH = """def approach_{name}(view):
     for _ in range(60):
         seen = nearest(view, "{name}")
         if seen is None or seen.distance < {reach}:
             return
         view = yield move("forward", turn=seen.turn)
-'''
-_APPROACH_MEMORY = '''def approach_{name}(view):
+"""
+_APPROACH_MEMORY = """def approach_{name}(view):
     for _ in range(60):
         seen = remembered(view, "{name}")
         if seen is None or seen.distance < {reach}:
             return
         view = yield move("forward", turn=seen.turn, tilt=-view.pitch)
-'''
-_USE_ON = '''def {verb}_{name}(view):
+"""
+_USE_ON = """def {verb}_{name}(view):
     for _ in range(16):
         seen = nearest(view, "{name}")
         if seen is None:
             return
         view = yield face(seen, do="use")
-'''
-_HIT = '''def hit_{name}(view):
+"""
+_HIT = """def hit_{name}(view):
     for _ in range(40):
         seen = nearest(view, "{name}")
         if seen is None:
@@ -62,23 +62,23 @@ _HIT = '''def hit_{name}(view):
             view = yield move("forward", turn=seen.turn)
         else:
             view = yield face(seen, do="attack")
-'''
-_COLLECT = '''def collect_item(view):
+"""
+_COLLECT = """def collect_item(view):
     for _ in range(20):
         seen = nearest(view, "item")
         if seen is None:
             return
         view = yield move("forward", turn=seen.turn)
-'''
-_CHOP = '''def chop_{name}(view):
+"""
+_CHOP = """def chop_{name}(view):
     seen = nearest(view, "{name}")
     if seen is None:
         return
     if abs(seen.turn) > 8 or abs(seen.tilt) > 8:
         view = yield face(seen, do="attack")
     view = yield from attack(70)
-'''
-_CHOP_CLOSER = '''def chop_{name}(view):
+"""
+_CHOP_CLOSER = """def chop_{name}(view):
     seen = remembered(view, "{name}")
     if seen is None:
         return
@@ -88,17 +88,17 @@ _CHOP_CLOSER = '''def chop_{name}(view):
         view = yield face(seen, do="attack")
     view = yield from attack(70)
     view = yield from repeat(move("forward"), 8)
-'''
-_CRAFT = '''def craft_{name}(view):
+"""
+_CRAFT = """def craft_{name}(view):
     yield craft("{name}")
-'''
-_PLACE = '''def place_{name}(view):
+"""
+_PLACE = """def place_{name}(view):
     view = yield turn(0, tilt=60 - view.pitch)
     yield place(view, "{name}")
-'''
-_EQUIP = '''def hold_{name}(view):
+"""
+_EQUIP = """def hold_{name}(view):
     yield equip(view, "{name}")
-'''
+"""
 
 
 def _in_sight(name: str) -> str:
@@ -186,7 +186,7 @@ def for_task(made: ClientTask, recipes: Mapping[str, Any]) -> tuple[Script, ...]
 def _for_milestone(milestone: str, made: ClientTask, recipes: Mapping[str, Any]) -> list[Script]:
     words = milestone.split(" ")
     if words[0] == "kill":
-        return _hunt(words[1], milestone, f'{_in_sight(words[1])} is False') if words[1] in MOBS else []
+        return _hunt(words[1], milestone, f"{_in_sight(words[1])} is False") if words[1] in MOBS else []
     count, item = counted(milestone)
     if words[0] == "use":
         item = words[-1]

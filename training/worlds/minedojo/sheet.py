@@ -16,7 +16,7 @@ view.health, .food (0-20), .armor (0-20), .oxygen (0-300)
 view.x, .y, .z                 position in blocks; y is up
 view.yaw, view.pitch           degrees; yaw 0 looks along +z and grows to the right, pitch grows downwards
 view.inventory                 item -> count, e.g. view.inventory.get("log", 0)
-view.slots                     tuple of (slot, name, count); view.holding is the item in the hand, "air" if none
+view.slots                     tuple of (slot, name, quantity); view.holding is the item in the hand, "air" if none
 view.near_table, .near_furnace True if one is close enough to craft or smelt
 view.sights                    what the lidar meets now, nearest first, one per name; each has name, is_animal,
                                distance (blocks from the eye), turn, tilt (degrees to face it), age (0)

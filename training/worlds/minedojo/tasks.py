@@ -1,7 +1,8 @@
 """Tasks: the client's 1,572 programmatic ones, its meta tasks with arguments, and the paper's with Plan4MC's settings.
 
 A meta task is named with its arguments like a query: `harvest?target_names=log&target_quantities=8`. A sub-task of
-a long task is named `task/milestone`: the same start, done when that milestone is reached. MineDojo has no time limit of its own and no death rule; the horizons here are ours unless a source is named.
+a long task is named `task/milestone`: the same start, done when that milestone is reached. MineDojo has no time limit
+of its own and no death rule; the horizons here are ours unless a source is named.
 """
 
 from __future__ import annotations
@@ -162,7 +163,7 @@ def from_client(task: str, entry: Mapping[str, Any], chain: tuple[str, ...] = ()
     goal = goal_name(spec)
     kind = str(spec.get("__cls__", "harvest"))
     item = _first(spec["target_names"]) if kind in ("harvest", "combat") else str(spec.get("tech_item") or "")
-    steps = tuple(name for name in chain if name != goal) + (goal,)
+    steps = (*(name for name in chain if name != goal), goal)
     target = item if kind == "combat" else SOURCES.get(item) or looked_for(steps[0])
     prompt = str(entry["prompt"]).strip()
     made = Task(
@@ -174,19 +175,24 @@ def from_client(task: str, entry: Mapping[str, Any], chain: tuple[str, ...] = ()
     return ClientTask(made, task, {}, target=target, guidance=str(entry["guidance"]))
 
 
+def _value(text: str) -> Any:
+    return int(text) if text.lstrip("-").isdigit() else {"true": True, "false": False}.get(text, text)
+
+
 def parse_meta(task: str) -> ClientTask:
     """A meta task with arguments. Raises `UnknownTask` with the sentence."""
     kind, _, query = task.partition("?")
     arguments: dict[str, Any] = {}
     for name, text in parse_qsl(query):
-        values = [int(v) if v.lstrip("-").isdigit() else {"true": True, "false": False}.get(v, v) for v in text.split(",")]
+        values = [_value(part) for part in text.split(",")]
         arguments[name] = values if len(values) > 1 else values[0]
-    needed = ("tech_item",) if kind == "techtree" else ("target_names", "target_quantities")
-    if kind == "techtree" and "tech" in arguments:
-        needed = ()
+    needed: tuple[str, ...] = ("target_names", "target_quantities")
+    if kind == "techtree":
+        needed = () if "tech" in arguments else ("tech_item",)
     missing = [name for name in needed if name not in arguments]
     if missing:
-        raise UnknownTask(f"{task!r} needs {' and '.join(missing)}, such as 'harvest?target_names=log&target_quantities=8'.")
+        example = "harvest?target_names=log&target_quantities=8"
+        raise UnknownTask(f"{task!r} needs {' and '.join(missing)}, such as {example!r}.")
     horizon = arguments.pop("horizon", None)
     spec = {"__cls__": kind, **arguments}
     what = goal_name(spec)
@@ -261,7 +267,8 @@ class TaskList(Mapping[str, Task]):
     def _chain(self, spec: Mapping[str, Any]) -> tuple[str, ...]:
         """What has to be made on the way to a crafted item, raw things first, from the client's recipes."""
         recipes: Mapping[str, Any] = self.catalogue.get("recipes", {})
-        item = str(spec.get("tech_item") or "") or (_first(spec["target_names"]) if spec.get("__cls__") == "harvest" else "")
+        harvested = _first(spec["target_names"]) if spec.get("__cls__") == "harvest" else ""
+        item = str(spec.get("tech_item") or harvested)
         owned = {str(entry["name"]) for entry in spec.get("initial_inventory", {}).values()}
         chain: list[str] = []
 

@@ -24,7 +24,6 @@ __all__ = ["Env", "ObservationWrapper", "Space", "Wrapper", "spaces"]
 class Env:
     """An environment with the old interface: reset() -> observation, step() -> (obs, reward, done, info)."""
 
-    metadata: dict[str, Any] = {}
     action_space: Any
     observation_space: Any
 

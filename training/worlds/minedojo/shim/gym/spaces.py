@@ -100,9 +100,7 @@ class MultiDiscrete(Space):
 
     def contains(self, x: Any) -> bool:
         x = np.asarray(x)
-        return bool(
-            x.shape == self.shape and x.dtype.kind in "iu" and np.all(x >= 0) and np.all(x < self.nvec)
-        )
+        return bool(x.shape == self.shape and x.dtype.kind in "iu" and np.all(x >= 0) and np.all(x < self.nvec))
 
 
 class Tuple(Space):
@@ -114,7 +112,7 @@ class Tuple(Space):
         return (
             isinstance(x, (tuple, list))
             and len(x) == len(self.spaces)
-            and all(space.contains(part) for space, part in zip(self.spaces, x))
+            and all(space.contains(part) for space, part in zip(self.spaces, x))  # noqa: B905 - 3.9
         )
 
 

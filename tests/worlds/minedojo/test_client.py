@@ -1,0 +1,227 @@
+"""The real MineDojo 0.1 client, installed by the project's own command, against the double of the game."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from rlgpt.training.worlds.minedojo import catalogue, host_side
+from rlgpt.training.worlds.minedojo.bridge import Bridge
+from rlgpt.training.worlds.minedojo.env import MineDojoEnv
+from rlgpt.training.worlds.minedojo.host_side import NOOP, NVEC, View
+from rlgpt.training.worlds.minedojo.items import CRAFT_ITEMS
+from rlgpt.training.worlds.minedojo.processes import is_alive, marked
+from rlgpt.training.worlds.minedojo.sense import lidar
+from rlgpt.training.worlds.minedojo.settings import Settings
+from rlgpt.training.worlds.minedojo.tasks import PAPER
+from rlgpt.training.worlds.minedojo.world import MineDojoWorld
+from tests.worlds.minedojo.conftest import Double, Played
+
+MILK = "harvest_milk_with_empty_bucket_and_cow"
+LOG = "harvest_1_log_forest"
+
+
+def look(env: MineDojoEnv) -> View:
+    return host_side.decoder().view(env.view(True))
+
+
+def put(env: MineDojoEnv, *commands: host_side.Command) -> View:
+    for command in commands:
+        env.step(command)
+    return look(env)
+
+
+# ---- spaces, masks, shapes ------------------------------------------------------------------------------
+def test_our_craft_list_is_the_clients(client_python: Path) -> None:
+    asked = catalogue.refresh(Settings(python=str(client_python)))
+    assert [asked["recipes"][name]["index"] for name in CRAFT_ITEMS] == list(range(244))
+    assert len(asked["tasks"]) == 1572
+
+
+def test_actions_and_observations_have_the_clients_shapes(
+    client_python: Path, start_double: Callable[..., Double]
+) -> None:
+    bridge = Bridge(Settings(python=str(client_python)))
+    try:
+        made = bridge.ask("make", 60, task=LOG, rays=lidar(50.0), image=[160, 256], pixels=True,
+                          port=start_double().port)  # fmt: skip
+        assert made == {"nvec": list(NVEC), "rgb": [3, 160, 256]}
+        reply = bridge.ask("reset", 60, seed=0)
+        assert len(reply["rgb"]) == 160 * 256 * 3
+        assert len(reply["voxels"]) == 27
+        assert [len(mask) * 8 for mask in reply["masks"]] == [40, 40, 40, 248]
+        assert all(0 <= ray[0] < 120 for ray in reply["rays"])
+    finally:
+        bridge.end()
+
+
+def test_paper_tasks_start_with_plan4mcs_inventory(double_world: Callable[..., Played]) -> None:
+    played = double_world(doubles=1)
+    for task in ("paper_milk", "paper_bed"):
+        env = played.world.make(task)
+        env.reset(0)
+        held = PAPER[task].task.start.get("mainhand", {}).get("name", "air")
+        assert look(env).holding == held
+        env.close()
+
+
+def test_every_programmatic_task_has_a_sheet(client_python: Path) -> None:
+    catalogue.refresh(Settings(python=str(client_python)))
+    world = MineDojoWorld(Settings(python=str(client_python)))
+    assert len(world.tasks) == 1572 + len(PAPER)
+    for task in world.tasks:
+        told = world.sheet(task)
+        assert told["milestones"][-1]["name"] == world.tasks[task].milestones[-1]
+
+
+# ---- playing --------------------------------------------------------------------------------------------
+def test_a_command_turns_and_walks_as_the_camera_bins_say(milk: MineDojoEnv) -> None:
+    milk.reset(1)
+    before = look(milk)
+    after = put(milk, host_side.turn(30), host_side.turn(-45), host_side.turn(0, tilt=15))
+    assert (after.yaw - before.yaw + 180) % 360 - 180 == pytest.approx(-15, abs=0.1)
+    assert after.pitch == pytest.approx(15, abs=0.1)
+
+
+def test_crafting_goes_from_logs_to_a_table_that_stands_nearby(double_world: Callable[..., Played]) -> None:
+    env = double_world().world.make("paper_furnace_nearby")
+    env.reset(0)
+    view = put(env, *[host_side.craft("planks")] * 3)
+    assert view.inventory["planks"] == 12
+    view = put(env, host_side.craft("crafting_table"), host_side.craft("stick"), host_side.turn(0, tilt=45))
+    view = put(env, host_side.place(view, "crafting_table"))
+    assert view.near_table
+    assert {"planks", "stick", "crafting_table", "near_table"} <= env.milestones()
+    view = put(env, host_side.craft("wooden_pickaxe"))
+    view = put(env, host_side.equip(view, "wooden_pickaxe"))
+    assert view.holding == "wooden_pickaxe"
+    env.close()
+
+
+def test_a_slot_that_the_mask_forbids_never_reaches_the_client(milk: MineDojoEnv) -> None:
+    milk.reset(1)
+    empty_slot = (*NOOP[:5], 5, 0, 20)
+    result = milk.step(empty_slot)
+    assert not result.truncated
+    assert "slot 20" in look(milk).refused
+    milk.step((*NOOP[:5], 4, CRAFT_ITEMS.index("furnace"), 0))
+    assert "lacks ingredients" in look(milk).refused
+    milk.step(NOOP)
+    assert look(milk).refused == ""
+
+
+def test_a_fast_reset_gives_the_start_back_and_clears_the_animals(milk: MineDojoEnv) -> None:
+    for seed in range(4):
+        milk.reset(seed)
+        view = look(milk)
+        assert view.inventory == {"bucket": 1} and view.health == 20 and milk.steps == 0
+        assert milk.milestones() == frozenset()
+
+
+def test_the_time_limit_ends_the_episode_as_terminal(milk: MineDojoEnv) -> None:
+    milk.reset(1)
+    results = [milk.step(NOOP) for _ in range(200)]
+    assert [r.terminated for r in results] == [False] * 199 + [True]
+    assert not any(r.truncated for r in results)
+    assert not milk.succeeded()
+
+
+def test_death_ends_the_episode(double_world: Callable[..., Played]) -> None:
+    env = double_world(reset_timeout=60).world.make("combat?target_names=zombie&target_quantities=1&initial_mobs=zombie"
+                                  "&initial_mob_spawn_range_low=0,1,0&initial_mob_spawn_range_high=1,1,1&start_health=3"
+                                  "&horizon=400")  # fmt: skip
+    env.reset(2)
+    for _ in range(400):
+        result = env.step(NOOP)
+        if result.terminated:
+            break
+    assert env.steps < 400 and not env.succeeded()
+    assert look(env).health <= 0
+    env.close()
+
+
+def test_success_pays_the_tasks_reward_once_and_is_the_last_milestone(double_world: Callable[..., Played]) -> None:
+    env = double_world().world.make("paper_furnace_nearby/planks")
+    env.reset(0)
+    result = env.step(host_side.craft("planks"))
+    assert result.terminated and result.reward == 1.0 and env.succeeded()
+    assert env.milestones() == {"planks"}
+    env.close()
+
+
+def test_the_frame_is_a_small_jpeg(milk: MineDojoEnv) -> None:
+    milk.reset(1)
+    frame = milk.frame()
+    assert frame[:3] == b"\xff\xd8\xff" and len(frame) < 20_000
+
+
+def test_pixels_are_the_games_frame_the_right_way_up(double_world: Callable[..., Played]) -> None:
+    env = double_world().world.make(MILK, pixels=True)
+    env.reset(0)
+    image = env.pixels()
+    assert image.shape == (160, 256, 3)
+    assert tuple(image[0, 0]) == (120, 167, 255)  # the double paints its sky so
+    assert tuple(image[-1, 0]) == (88, 140, 60)
+    env.close()
+
+
+def test_observations_stay_within_the_features_bounds(milk: MineDojoEnv, double_world: Callable[..., Played]) -> None:
+    world = double_world().world
+    env = world.make(MILK, features=list(world.features))
+    env.reset(3)
+    low = np.concatenate([np.full(f.size, f.low) for f in world.features.values()])
+    high = np.concatenate([np.full(f.size, f.high) for f in world.features.values()])
+    rng = np.random.default_rng(0)
+    for _ in range(60):
+        env.step(world.command([int(rng.integers(12)), int(rng.integers(3))]))
+        seen = env.observe()
+        assert seen.shape == low.shape and np.all(seen >= low) and np.all(seen <= high)
+    env.close()
+
+
+def test_the_patched_client_says_what_the_unpatched_one_says(double_world: Callable[..., Played]) -> None:
+    told = []
+    for patch in (True, False):
+        env = double_world(patch=patch).world.make(MILK)
+        env.reset(5)
+        steps = [env.step(host_side.move("forward", turn=15)) for _ in range(20)]
+        told.append((steps, json.loads(env.view(True)), env.observe().tolist()))
+        env.close()
+    assert told[0] == told[1]
+
+
+# ---- launching and ending -------------------------------------------------------------------------------
+def test_launch_plays_and_close_leaves_no_process(launching_world: Callable[..., Played]) -> None:
+    played = launching_world()
+    env = played.world.make(MILK)
+    env.reset(0)
+    assert not env.step(NOOP).truncated
+    record = played.events[0].detail
+    env.close()
+    assert not is_alive(record["pid"], record["started"])
+    assert marked(record["run"]) == []
+
+
+def test_two_worlds_in_parallel_are_separate_games(double_world: Callable[..., Played]) -> None:
+    played = double_world(doubles=2)
+    one, two = (played.world.make(MILK) for _ in range(2))
+    one.reset(0)
+    two.reset(0)
+    start = look(two)
+    put(one, *[host_side.move("forward")] * 5)
+    assert (look(two).x, look(two).z) == (start.x, start.z)
+    one.close()
+    two.close()
+
+
+def test_the_world_is_generated_anew_every_n_episodes(double_world: Callable[..., Played]) -> None:
+    played = double_world(remake_every=2)
+    env = played.world.make(MILK)
+    for seed in range(3):
+        env.reset(seed)
+    assert played.kinds() == ["process", "remake", "process"]
+    env.close()

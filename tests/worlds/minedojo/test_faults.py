@@ -1,0 +1,161 @@
+"""What goes wrong with the game or the client: one sentence each, recovery within bounds, no process left."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from rlgpt.training.worlds.minedojo.bridge import Bridge, MineDojoError
+from rlgpt.training.worlds.minedojo.env import MineDojoEnv
+from rlgpt.training.worlds.minedojo.host_side import NOOP
+from rlgpt.training.worlds.minedojo.processes import is_alive, marked, records_in, sweep
+from rlgpt.training.worlds.minedojo.settings import Settings, folder
+from tests.worlds.minedojo.conftest import Double, Played
+
+MILK = "harvest_milk_with_empty_bucket_and_cow"
+
+
+def until_truncated(env: MineDojoEnv, limit: int = 100) -> int:
+    for step in range(limit):
+        if env.step(NOOP).truncated:
+            return step
+    raise AssertionError("the episode was not truncated")
+
+
+def nothing_left(played: Played) -> bool:
+    return all(
+        not marked(event.detail["run"]) for event in played.events if event.kind == "process" and "run" in event.detail
+    )
+
+
+def test_game_killed_in_an_episode_truncates_it_and_the_next_reset_plays(launching_world: Callable[..., Played]) -> None:
+    played = launching_world("--die-after", "12")
+    env = played.world.make(MILK)
+    env.reset(0)
+    until_truncated(env)
+    fault = next(event for event in played.events if event.kind == "fault")
+    assert "game" in fault.sentence.lower() and "\n" not in fault.sentence
+    with pytest.raises(MineDojoError, match="reset starts another"):
+        env.step(NOOP)
+    env.reset(1)
+    assert not env.step(NOOP).truncated
+    env.close()
+    assert nothing_left(played)
+
+
+def test_stalled_game_is_given_up_in_time(double_world: Callable[..., Played]) -> None:
+    played = double_world(options=("--stall-after", "8"), step_timeout=2.0)
+    env = played.world.make(MILK)
+    env.reset(0)
+    began = time.monotonic()
+    until_truncated(env)
+    assert time.monotonic() - began < 20
+    assert "stalled" in played.events[1].sentence or "did not answer" in played.events[1].sentence
+    env.close()
+    assert nothing_left(played)
+
+
+def test_a_game_that_always_dies_stops_after_the_allowed_restarts(launching_world: Callable[..., Played]) -> None:
+    played = launching_world(script="echo 'Error: no GL context'; exit 1", restarts=1, reset_timeout=60)
+    env = played.world.make(MILK)
+    with pytest.raises(MineDojoError, match="2 times in a row") as caught:
+        env.reset(0)
+    assert caught.value.kind == "restarts"
+    assert "no GL context" in caught.value.last_words
+    assert played.kinds().count("restart") == 1
+    assert nothing_left(played)
+
+
+def test_missing_java_is_said_with_the_games_own_words(launching_world: Callable[..., Played]) -> None:
+    played = launching_world(script="java_that_is_not_there -jar game.jar", restarts=0, reset_timeout=60)
+    env = played.world.make(MILK)
+    with pytest.raises(MineDojoError) as caught:
+        env.reset(0)
+    assert "command not found" in caught.value.last_words
+
+
+def test_taken_port_is_replaced_by_a_free_one(launching_world: Callable[..., Played]) -> None:
+    """Malmo falls back to a free port and says which; the client must follow it."""
+    played = launching_world(script=f"shift 2; exec {sys.executable} {_double()} --port 1 \"$@\"")
+    env = played.world.make(MILK)
+    env.reset(0)
+    assert not env.step(NOOP).truncated
+    env.close()
+
+
+def _double() -> Path:
+    return Path(__file__).with_name("double.py")
+
+
+def test_nobody_on_the_given_port_is_one_sentence(double_world: Callable[..., Played]) -> None:
+    played = double_world(restarts=0)
+    env = played.world.make(MILK)
+    env._port = 1
+    with pytest.raises(MineDojoError, match="listens on the given port"):
+        env.reset(0)
+
+
+def test_interpreter_without_minedojo_is_one_sentence_with_the_cure() -> None:
+    with pytest.raises(MineDojoError, match="not an interpreter with MineDojo.*rlgpt minedojo install") as caught:
+        Bridge(Settings(python=sys.executable))
+    assert caught.value.kind == "hello"
+
+
+def test_missing_interpreter_is_one_sentence_with_the_cure() -> None:
+    with pytest.raises(MineDojoError, match="run `rlgpt minedojo install`"):
+        Bridge(Settings(python="/nowhere/python"))
+
+
+def test_a_program_that_is_no_python_is_one_sentence() -> None:
+    with pytest.raises(MineDojoError, match="not an interpreter with MineDojo"):
+        Bridge(Settings(python="/bin/true"))
+
+
+def test_child_out_of_memory_is_one_sentence(double_world: Callable[..., Played]) -> None:
+    played = double_world(memory_mb=220, restarts=0, hello_timeout=60.0)
+    env = played.world.make(MILK)
+    with pytest.raises(MineDojoError) as caught:
+        env.reset(0)
+    assert "memory" in str(caught.value).lower() + caught.value.last_words.lower()
+    assert nothing_left(played)
+
+
+def test_killed_child_is_replaced(double_world: Callable[..., Played]) -> None:
+    played = double_world()
+    env = played.world.make(MILK)
+    env.reset(0)
+    os.kill(played.events[0].detail["pid"], signal.SIGKILL)
+    until_truncated(env, 3)
+    assert "signal 9" in played.events[1].sentence
+    env.reset(1)
+    assert not env.step(NOOP).truncated
+    env.close()
+
+
+def test_children_of_a_killed_worker_end_and_are_swept(
+    client_python: Path, start_double: Callable[..., Double], own_home: Path
+) -> None:
+    code = (
+        "import sys, time\n"
+        "from rlgpt.training.worlds.minedojo.settings import Settings\n"
+        "from rlgpt.training.worlds.minedojo.world import MineDojoWorld\n"
+        f"env = MineDojoWorld(Settings(python={str(client_python)!r}, ports={str(start_double().port)!r})).make({MILK!r})\n"
+        "env.reset(0)\nprint('ready', flush=True)\ntime.sleep(600)\n"
+    )
+    worker = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)
+    assert worker.stdout is not None and worker.stdout.readline() == "ready\n"
+    (record,) = records_in(folder() / "runs")
+    assert is_alive(record.pid, record.started)
+    assert sweep([record]) == []  # its owner lives: not ours to end
+    worker.kill()
+    worker.wait()
+    sweep([record])
+    assert not is_alive(record.pid, record.started)
+    assert marked(record.run) == []
