@@ -124,6 +124,8 @@ def _trial(h: History, row: Fields) -> None:
         )  # fmt: skip
         attempt.trial = TrialState(**{k: row[k] for k in keys})
         attempt.done_when = row["done_when"]
+        attempt.trials.append((attempt.done_when, attempt.trial))
+        attempt.verdict = None
 
 
 def _attempt(h: History, row: Fields) -> Attempt | None:

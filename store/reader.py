@@ -64,9 +64,9 @@ class Reader:
         with self._snapshot():
             return query.changes(self._base, chosen, seq, limit=limit)
 
-    def folded_since(self, seq: int, limit: int | None = 1000) -> list[Change]:
+    def folded_since(self, seq: int, limit: int | None = 1000, upto: int | None = None) -> list[Change]:
         """Like changes_since, of heavy tables only what the fold looks at: the live console's stream."""
-        return self._folded_rows(seq, None, limit)
+        return self._folded_rows(seq, upto, limit)
 
     def last_seq(self) -> int:
         with self._snapshot():
@@ -83,6 +83,7 @@ class Reader:
         table: str,
         where: Mapping[str, Any] | None = None,
         *,
+        after_seq: int = 0,
         upto_seq: int | None = None,
         columns: Sequence[str] | None = None,
         newest_first: bool = False,
@@ -94,6 +95,9 @@ class Reader:
             raise StoreError(f"session {self.folder.id} has no table {table!r}")
         conditions = [f"{query.quoted(name)} IS ?" for name in where or {}]
         bound = list((where or {}).values())
+        if after_seq:
+            conditions.append("seq > ?")
+            bound.append(after_seq)
         if upto_seq is not None:
             conditions.append("seq <= ?")
             bound.append(upto_seq)
@@ -103,6 +107,18 @@ class Reader:
             clause += f" LIMIT {int(limit)}"
         with self._lock:
             return known.selection(columns).rows(self._base, clause, bound)
+
+    def tables(self) -> list[str]:
+        """The tables in the shared sequence."""
+        return list(self._sequenced)
+
+    def columns(self, table: str) -> tuple[str, ...]:
+        return self._tables[table].columns
+
+    def texts(self) -> list[str]:
+        """The hashes of all texts."""
+        with self._lock:
+            return [row[0] for row in self._base.execute("SELECT hash FROM text ORDER BY hash")]
 
     def text(self, name: str | None) -> str:
         """A text by its hash, "" for None. Raises StoreError if it was left out of a bundle."""

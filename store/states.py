@@ -92,8 +92,18 @@ class Attempt:
     seq: int
     trial: TrialState | None = None
     done_when: str = ""
-    """The predicate the trial measured."""
+    """The predicate the last trial measured."""
     verdict: VerdictState | None = None
+    """On the last trial."""
+    trials: list[tuple[str, TrialState]] = field(default_factory=list)
+    """(done_when, trial) of every trial, in order: a re-worded predicate has the same code tried again."""
+
+    def accepted(self, done_when: str, until: int | None = None) -> bool:
+        """Whether a trial accepted it for this predicate, as of seq `until`."""
+        return any(
+            measured == done_when and trial.outcome == "accepted" and (until is None or trial.seq <= until)
+            for measured, trial in self.trials
+        )
 
 
 @dataclass
@@ -268,13 +278,7 @@ class History:
     def accepted(self, item: Item, until: int | None = None) -> Attempt | None:
         """The newest version accepted by measurement for exactly this item's predicate, as of seq `until`."""
         for attempt in reversed(self.attempts):
-            if (
-                attempt.sub_action == item.name
-                and (until is None or attempt.seq <= until)
-                and attempt.trial
-                and attempt.trial.outcome == "accepted"
-                and attempt.done_when == item.done_when
-            ):
+            if attempt.sub_action == item.name and attempt.accepted(item.done_when, until):
                 return attempt
         return None
 

@@ -33,9 +33,11 @@ class Timeline:
         place = bisect_right(self._kept, last, key=lambda kept: kept.seq) - 1
         state = self._kept[place].copy()
         with _no_collection():
-            while rows := self._read(state.seq, seq, PIECE):
+            while state.seq < last:
+                most = min(PIECE, last - state.seq)  # no two rows have one seq
+                rows = self._read(state.seq, seq, most)
                 self._fold(rows, state)
-                if len(rows) < PIECE:
+                if len(rows) < most:
                     break
         return state
 

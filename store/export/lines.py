@@ -1,0 +1,150 @@
+"""JSON lines: a head, then every row in order, then the texts and the commands. For tools, and to import.
+
+{"format": "rlgpt-jsonl-1", "id": ..., "schema": ...}
+{"table": "plan", "row": {"seq": 7, ...}}          bytes as base64
+{"table": "text", "row": {"hash": ..., "text": ...}}
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import contextlib
+import json
+import os
+import re
+import sqlite3
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from rlgpt.store import query, revision
+from rlgpt.store.artifacts import digest
+from rlgpt.store.errors import BadBundle
+from rlgpt.store.folder import DATABASE, Place, SessionFolder, prepare
+from rlgpt.store.reader import Reader
+from rlgpt.store.soundness import check_database
+
+FORMAT = "rlgpt-jsonl-1"
+LONGEST = 64_000_000
+"""Characters of one line."""
+PIECE = 5000
+_ID = re.compile(r"[a-z0-9][a-z0-9-]{2,40}\Z")
+
+
+def export_lines(place: Place, target: Path) -> Path:
+    """Write to the file `target`, whole or not at all."""
+    partial = target.with_name(f".{target.name}.{os.getpid()}")
+    descriptor = os.open(partial, os.O_CREAT | os.O_WRONLY | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+    try:
+        with os.fdopen(descriptor, "w", encoding="utf-8", newline="\n") as file, Reader(place) as reader:
+            for line in lines(reader):
+                file.write(json.dumps(line, ensure_ascii=False, separators=(",", ":")) + "\n")
+        partial.replace(target)
+    finally:
+        partial.unlink(missing_ok=True)
+    return target
+
+
+def lines(reader: Reader) -> Iterator[dict[str, Any]]:
+    """The session as the objects of its lines."""
+    yield {"format": FORMAT, "id": reader.folder.id, "schema": revision.REVISION}
+    seq = 0
+    while rows := reader.changes_since(seq, PIECE):
+        for table, row in rows:
+            yield {"table": table, "row": {name: _out(value) for name, value in row.items()}}
+        seq = rows[-1][1]["seq"]
+    for name in reader.texts():
+        yield {"table": "text", "row": {"hash": name, "text": reader.text(name)}}
+    for command in reader.commands():
+        yield {"table": "command", "row": {k: v for k, v in command.items() if k != "rowid"}}
+
+
+def import_lines(source: Path) -> SessionFolder:
+    """A session of this store again, without its checkpoints. Raises BadBundle, BadPlace."""
+    try:
+        with source.open(encoding="utf-8") as file:
+            objects = _objects(source, file)
+            session_id = _head(source, next(objects, None))
+            made = prepare(session_id)
+            try:
+                _fill(made.staging / DATABASE, objects)
+                check_database(made.staging / DATABASE, session_id)
+                return made.publish()
+            except BaseException:
+                made.drop()
+                raise
+    except (OSError, UnicodeDecodeError) as error:
+        raise BadBundle(f"{source} cannot be read: {error}") from error
+
+
+def _objects(source: Path, file: Any) -> Iterator[Mapping[str, Any]]:
+    number = 0
+    while line := file.readline(LONGEST):
+        number += 1
+        try:
+            found = json.loads(line)
+        except (ValueError, RecursionError) as error:
+            raise BadBundle(f"line {number} of {source} is no JSON, or too long: {error}") from error
+        if not isinstance(found, dict):
+            raise BadBundle(f"line {number} of {source} is no object")
+        yield found
+
+
+def _head(source: Path, head: Mapping[str, Any] | None) -> str:
+    if head is None or head.get("format") != FORMAT or not _ID.match(str(head.get("id"))):
+        raise BadBundle(f"{source} is no exported session: its first line is not that of {FORMAT}")
+    if head.get("schema") != revision.REVISION:
+        raise BadBundle(f"{source} has schema {head.get('schema')!r:.20}, this rlgpt reads {revision.REVISION}")
+    return str(head["id"])
+
+
+def _fill(database: Path, objects: Iterator[Mapping[str, Any]]) -> None:
+    import zstandard  # late, like SQLAlchemy: for importing only
+
+    from rlgpt.store import schema
+    from rlgpt.store.rows import Encoded
+
+    compressor = zstandard.ZstdCompressor(level=3)
+    with contextlib.closing(sqlite3.connect(database)) as base:
+        schema.create(base)
+        tables = query.every(base)
+        for found in objects:
+            table, row = tables.get(str(found.get("table"))), found.get("row")
+            if table is None or not isinstance(row, dict) or table.name == "alembic_version":
+                raise BadBundle(f"a line names no table: {str(found)[:80]!r}")
+            if table.name == "text":
+                row = _text(row, compressor)
+            elif set(row) != set(table.columns):
+                raise BadBundle(f"a row of {table.name} has not its columns: {sorted(row)!r:.120}")
+            kinds = dict(zip(table.columns, table.kinds, strict=True))
+            values = {name: _in(value, kinds[name]) for name, value in row.items()}
+            try:
+                schema.insert(base, Encoded(table.name, values))
+            except (sqlite3.Error, OverflowError, UnicodeEncodeError) as error:
+                raise BadBundle(f"a row of {table.name} cannot be stored: {error}") from error
+        base.commit()
+
+
+def _text(row: Mapping[str, Any], compressor: Any) -> dict[str, Any]:
+    body = row.get("text")
+    if (
+        set(row) != {"hash", "text"}
+        or not isinstance(body, str)
+        or digest(body.encode("utf-8", "replace")) != row["hash"]
+    ):
+        raise BadBundle(f"the text {row.get('hash')!r:.40} is not what its name says")
+    return {"hash": row["hash"], "body": compressor.compress(body.encode())}
+
+
+def _out(value: Any) -> Any:
+    return base64.b64encode(value).decode() if isinstance(value, bytes) else value
+
+
+def _in(value: Any, kind: str) -> Any:
+    if kind != "BLOB" or value is None or isinstance(value, bytes):
+        return value
+    try:
+        return base64.b64decode(value, validate=True)
+    except (binascii.Error, TypeError, ValueError) as error:
+        raise BadBundle(f"bytes are not base64: {error}") from error
