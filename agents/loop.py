@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from rlgpt.store.history import History, Item, IterationState, PlanState
+from rlgpt.store.history import Attempt, History, Item, IterationState, PlanState
 
 
 @dataclass(frozen=True)
@@ -189,6 +189,9 @@ def _code_item(
         if last.trial.revision != plan.revision:
             return Trial(item.name, last.version)
         return "later"
+    proven = _proven_elsewhere(h, item)
+    if proven:
+        return Trial(item.name, proven.version)
     current = [a for a in versions if a.iteration == iteration.number and a.done_when == item.done_when]
     last = current[-1] if current else None
     if last and last.trial and last.verdict is None and last.trial.outcome == "failed" and limits.critic != "none":
@@ -199,6 +202,16 @@ def _code_item(
     if len(written) >= limits.inner or (last and last.trial and last.trial.outcome == "vacuous"):
         return "failed"
     return Code(item.name, len(written) + 1)
+
+
+def _proven_elsewhere(h: History, item: Item) -> Attempt | None:
+    """The newest code accepted under another predicate (re-worded, or of an earlier sub-task), not yet tried here."""
+    for attempt in reversed(h.attempts_of(item.name)):
+        if any(measured == item.done_when for measured, _ in attempt.trials):
+            return None
+        if any(trial.outcome == "accepted" for _, trial in attempt.trials):
+            return attempt
+    return None
 
 
 def _learn(h: History, iteration: IterationState, plan: PlanState, limits: Limits) -> Step:

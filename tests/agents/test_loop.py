@@ -325,7 +325,10 @@ def test_the_last_sub_task_ends_the_session_with_its_own_incumbent() -> None:
     assert told.history.incumbent is told.history.iterations[1]
 
 
-def test_code_of_another_sub_task_counts_only_if_it_was_accepted_for_the_same_predicate() -> None:
+def test_code_accepted_for_another_predicate_is_tried_again_before_it_is_written_anew() -> None:
     told = judged(15, told=Told(long_horizon=True).tasks("a", "b")).iteration(0, sub_task=1)
     assert step(told.plan(dig="code")) == Evaluate(0, "dev", "full", 0, 20)
-    assert step(told.plan(dig="code", done="view.more_{}")) == Code("dig", 1)
+    told.plan(dig="code", done="view.more_{}")
+    assert step(told) == Trial("dig", 1)
+    told.trial("dig", 0)
+    assert step(told) == JudgeItem("dig", 1)

@@ -64,7 +64,8 @@ _PROMPTS = {
     "defeat_zombie": "Defeat a zombie.",
     "defeat_skeleton": "Defeat a skeleton; they live in the dark tunnels of the mountains.",
 }
-_LONG = ("collect_iron", "make_iron_pickaxe", "make_iron_sword", "collect_diamond")
+_SUB_TASKS = {"obtain_diamond": ("make_wood_pickaxe", "make_stone_pickaxe", "make_iron_pickaxe", "collect_diamond")}
+"""Long-horizon tasks, and what a planner may order for them."""
 _HORIZONS = {"eat_plant": 800, "make_iron_sword": 500}
 _OTHER_NAMES = {
     "harvest_wood": "collect_wood",
@@ -75,21 +76,20 @@ _OTHER_NAMES = {
 """The named chains of the literature."""
 
 
-def _goal(identifier: str, goal: str, long_horizon: bool) -> Task:
-    chain = _CHAINS[goal]
+def _goal(identifier: str, goal: str) -> Task:
     return Task(
         identifier,
         _PROMPTS[goal],
         _HORIZONS.get(goal, 500),
-        chain,
-        long_horizon=long_horizon,
-        sub_tasks=chain if long_horizon else (),
+        _CHAINS[goal],
+        long_horizon=identifier in _SUB_TASKS,
+        sub_tasks=_SUB_TASKS.get(identifier, ()),
     )
 
 
 TASKS: dict[str, Task] = (
-    {name: _goal(name, name, name in _LONG) for name in ACHIEVEMENTS}
-    | {name: _goal(name, goal, len(_CHAINS[goal]) > 4) for name, goal in _OTHER_NAMES.items()}
+    {name: _goal(name, name) for name in ACHIEVEMENTS}
+    | {name: _goal(name, goal) for name, goal in _OTHER_NAMES.items()}
     | {
         SURVIVED: Task(SURVIVED, "Survive the first night.", NIGHT_OVER, (SURVIVED,), "survive"),
         "crafter_score": Task(
