@@ -123,21 +123,15 @@ class Client:
             completion = self._complete(role, step, endpoint, messages, temperature, contract, read)
             return completion, *read(completion)
 
-        completion, reply, fault = put(messages, endpoint.temperature)
-        if reply is not None:
-            return reply
-        if not completion.refusal:
-            mend: list[Message] = [
-                {"role": "assistant", "content": completion.content},
-                {"role": "user", "content": prompts.render("repair", fault=fault)},
-            ]
-            completion, reply, fault = put([*messages, *mend], endpoint.temperature)
+        fault = ""
+        for temperature in (endpoint.temperature, max(WARM, endpoint.temperature)):
+            again: list[Message] = [_user("again", fault)] if fault else []
+            completion, reply, fault = put([*messages, *again], temperature)
+            if reply is None and not completion.refusal:
+                mend: list[Message] = [{"role": "assistant", "content": completion.content}, _user("repair", fault)]
+                completion, reply, fault = put([*messages, *again, *mend], temperature)
             if reply is not None:
                 return reply
-        again: Message = {"role": "user", "content": prompts.render("again", fault=fault)}
-        completion, reply, fault = put([*messages, again], max(WARM, endpoint.temperature))
-        if reply is not None:
-            return reply
         raise UselessReply(f"The {role} agent's model {endpoint.model} gave no usable answer: {fault}.")
 
     # ---- one request, in the server's dialect, with retries ---------------------------------------
@@ -222,6 +216,10 @@ def read_completion(completion: Completion, contract: type[R], useless: Callable
     if reply is not None and (sentence := useless(reply)):
         return None, f"useless: {sentence}"
     return reply, fault
+
+
+def _user(template: str, fault: str) -> Message:
+    return {"role": "user", "content": prompts.render(template, fault=fault)}
 
 
 def _call(role: str, step: str, endpoint: Endpoint, request: str, name: str, number: int) -> Call:

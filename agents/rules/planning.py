@@ -198,7 +198,8 @@ def _rationale(question: Question, book: Book, executor: str) -> str:
         return "this world offers no script book, so I cannot code; every sub-action is left to RL."
     measured = question.get("measured")
     if not measured or not measured.get("episodes"):
-        return "the chain of recipes to the goal; scripts first, the sequence of them as it is."
+        rest = "the sequence of them as it is" if executor == "sequence" else "RL for what code alone will not do"
+        return f"the chain of recipes to the goal; scripts first, {rest}."
     found = f"{measured['successes']}/{measured['episodes']} evaluation episodes succeeded"
     if executor == "policy":
         return f"{found}, below the target: a policy on top of the code, with the plan as one of its actions."

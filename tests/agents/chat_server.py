@@ -3,8 +3,8 @@
     with ChatServer(rules, script=[rate_limited(), "malformed"]) as server: ... server.url ...
     python -m tests.agents.chat_server --port 8000 --script 429,timeout,refusal
 
-Each entry of the script answers one request; afterwards `answer` (the rule-based model) answers. What came in
-is in `requests`.
+Each entry of the script answers one request; `ok`, and everything after the script, is left to `answer` (the
+rule-based model). What came in is in `requests`.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ class ChatServer:
         self.requests: list[dict[str, Any]] = []
         self.headers: list[dict[str, str]] = []
         self._answer = answer
-        self._script = [NAMED[entry]() if isinstance(entry, str) else entry for entry in script]
+        self._script = [NAMED[entry]() if isinstance(entry, str) and entry != "ok" else entry for entry in script]
         self._server = ThreadingHTTPServer(("127.0.0.1", port), self._handler())
         self._server.daemon_threads = True
 
@@ -109,7 +109,8 @@ class ChatServer:
     def _reply(self, request: dict[str, Any], headers: dict[str, str]) -> Reply:
         self.requests.append(request)
         self.headers.append(headers)
-        return self._script.pop(0) if self._script else _json(200, self._answer(request))
+        entry = self._script.pop(0) if self._script else "ok"
+        return entry if isinstance(entry, Reply) else _json(200, self._answer(request))
 
     def _handler(self) -> type[BaseHTTPRequestHandler]:
         server = self
@@ -140,7 +141,7 @@ class ChatServer:
 def main() -> None:
     parser = argparse.ArgumentParser(description="Chat Completions, answered by the rule-based model.")
     parser.add_argument("--port", type=int, default=0)
-    parser.add_argument("--script", default="", help=f"comma-separated first replies: {', '.join(NAMED)}")
+    parser.add_argument("--script", default="", help=f"comma-separated first replies: ok, {', '.join(NAMED)}")
     options = parser.parse_args()
     server = ChatServer(script=[name for name in options.script.split(",") if name], port=options.port)
     print(server.url, flush=True)

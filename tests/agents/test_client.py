@@ -91,18 +91,19 @@ def test_a_refusal_is_a_row_and_is_asked_again_warmer() -> None:
 
 
 def test_the_temperature_is_raised_once_after_a_useless_repair_and_then_the_model_is_given_up() -> None:
-    asker = Asker("malformed", "malformed", "malformed")
-    with pytest.raises(UselessReply, match="The fast agent's model m gave no usable answer: malformed JSON"):
+    asker = Asker("malformed", "malformed", "malformed", "truncated")
+    with pytest.raises(UselessReply, match="The fast agent's model m gave no usable answer: truncated"):
         asker.ask()
-    assert [r["temperature"] for r in asker.server.requests] == [0.0, 0.0, WARM]
-    assert len(asker.ledger.ends) == 3 and all(asker.ledger.ends)
+    assert [r["temperature"] for r in asker.server.requests] == [0.0, 0.0, WARM, WARM]
+    assert len(asker.ledger.ends) == 4 and all(asker.ledger.ends)
+    assert "malformed JSON" in asker.server.requests[2]["messages"][-1]["content"]
 
 
 def test_an_identical_useless_source_is_not_taken_twice() -> None:
     asker = Asker()
     with pytest.raises(UselessReply, match="the same as before"):
         asker.ask(useless=lambda reply: "the same as before")
-    assert asker.ledger.ends == ["useless: the same as before"] * 3
+    assert asker.ledger.ends == ["useless: the same as before"] * 4
 
 
 @pytest.mark.parametrize("parameter", ["temperature", "max_tokens", "response_format"])
