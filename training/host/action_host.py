@@ -311,7 +311,7 @@ class ActionHost:
             lane.add(ask)
             if answer.end is not None:
                 lane.is_open = False
-            else:
+            elif answer.command is not None:
                 lane.action = answer.action
 
     # After a death
@@ -399,12 +399,19 @@ class ActionHost:
             self._transport.exchange(wire.LOAD, self._load_body())
 
     def _replay(self, index: int, losses: _Losses) -> int:
-        """Send a lane's views again; returns which action its call runs, -1 if none."""
+        """Send a lane's views again; returns which action its call runs, -1 if none.
+
+        A call that ends on the way (its source has been disabled) is lost.
+        """
         replayed = self._lanes[index].replay(with_call=index not in losses.opening)
         action = -1
         for at in range(0, len(replayed), _CHUNK):
             asks, flags = zip(*replayed[at : at + _CHUNK], strict=True)
-            action = self._exchange_tick(asks, flags)[-1].action
+            for answer in self._exchange_tick(asks, flags):
+                action = answer.action
+                if answer.end is not None:
+                    self._lose(index, Ended(answer.end, answer.message, answer.action), losses)
+                    return -1
         return action
 
     def _largest(self, died: HostDied, losses: _Losses) -> HostDied:
@@ -446,14 +453,17 @@ class ActionHost:
             losses.skip[lane] |= asked_of
             losses.notes[lane] = message
             return True
-        lost = Ended("killed", message, running.action)
+        self._lose(lane, Ended("killed", message, running.action), losses)
+        return True
+
+    def _lose(self, lane: int, lost: Ended, losses: _Losses) -> None:
+        """A call is over; its lane is told now or at its next step."""
         self._lanes[lane].is_open = False
         if lane in losses.skip:
             losses.skip[lane] |= wire.CALLS
             losses.ended[lane] = lost
         else:
             self._lost[lane] = lost
-        return True
 
     def _only_call(self, losses: _Losses) -> bytes:
         """Token of the call in the one lane of this tick."""

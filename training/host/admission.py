@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import ast
 import hashlib
-from collections.abc import Collection, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterator, Mapping
+from types import MappingProxyType
+from typing import NamedTuple
 
 from rlgpt.training.host import rules
 
@@ -21,22 +22,20 @@ class Refused(Exception):
         self.rule, self.line, self.message = rule, line, message
 
 
-@dataclass(frozen=True)
-class Vocabulary:
+class Vocabulary(NamedTuple):
     """What a world adds to the language: names and attributes of its library and views."""
 
     names: Collection[str] = ()
     attributes: Collection[str] = ()
 
 
-@dataclass(frozen=True)
-class Checked:
+class Checked(NamedTuple):
     """A source that may be compiled."""
 
     kind: str
     name: str
     tree: ast.Module | ast.Expression
-    arguments: dict[str, tuple[object, ...]] = field(default_factory=dict)
+    arguments: Mapping[str, tuple[object, ...]] = MappingProxyType({})
     has_available: bool = False
     ignore_alarm: bool = False
     uses_rng: bool = False

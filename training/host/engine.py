@@ -80,7 +80,6 @@ class Engine:
             name, kind, source = read.text(), wire.KINDS[read.number(0, 2)], read.text()
             programs[name], kinds[name] = self._program(self.language.check(kind, source)), kind
         self.hashes = {}
-        loaded = Loaded()
 
         def test(name: str) -> Test:
             made = Test(programs[name])
@@ -93,10 +92,12 @@ class Engine:
             self.hashes.setdefault(name, []).append(made)
             return made
 
-        loaded.slots = [slot() for _ in range(read.number(0, wire.PLAN_BIT - 2))]
-        loaded.plan = [Item(test(read.text()), slot()) for _ in range(read.number(0, wire.PLAN_BIT - 1))]
-        loaded.predicates = [test(read.text()) for _ in range(read.number(0, 64))]
-        loaded.rewards = [test(read.text()) for _ in range(read.number(0, 64))]
+        loaded = Loaded(
+            slots=[slot() for _ in range(read.number(0, wire.PLAN_BIT - 2))],
+            plan=[Item(test(read.text()), slot()) for _ in range(read.number(0, wire.PLAN_BIT - 1))],
+            predicates=[test(read.text()) for _ in range(read.number(0, 64))],
+            rewards=[test(read.text()) for _ in range(read.number(0, 64))],
+        )
         self.loaded = loaded
         sizes = len(loaded.slots), len(loaded.plan), len(loaded.predicates)
         self.codec = AnswerCodec(tuple, self.world.COMMAND_SIZE, *sizes)

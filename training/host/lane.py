@@ -6,8 +6,7 @@ the shared page first, refills the meter and turns whatever happens into an end 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Generator, Mapping, Sequence
 from typing import Any, NamedTuple
 from zlib import crc32
 
@@ -25,48 +24,64 @@ OUTCOMES_CAP = 256
 OUT_OF_TICKS = "too much work without a yield: loop less, or yield between the parts"
 
 
-@dataclass(slots=True)
 class Slot:
     """A coded action with its arguments bound."""
 
-    program: Program
-    arguments: Mapping[str, object]
-    disabled: bool = False
+    __slots__ = ("arguments", "disabled", "program")
+
+    def __init__(self, program: Program, arguments: Mapping[str, object]) -> None:
+        self.program = program
+        self.arguments = arguments
+        self.disabled = False
 
 
-@dataclass(slots=True)
 class Test:
     """A predicate or a generated reward."""
 
-    program: Program
-    disabled: bool = False
+    __slots__ = ("disabled", "program")
+
+    def __init__(self, program: Program) -> None:
+        self.program = program
+        self.disabled = False
 
 
-@dataclass(slots=True)
-class Item:
+class Item(NamedTuple):
     test: Test
     slot: Slot
 
 
-@dataclass(slots=True)
-class Loaded:
-    slots: list[Slot] = field(default_factory=list)
-    plan: list[Item] = field(default_factory=list)
-    predicates: list[Test] = field(default_factory=list)
-    rewards: list[Test] = field(default_factory=list)
+class Loaded(NamedTuple):
+    """Everything a host may run; indices as in `Programs`."""
+
+    slots: Sequence[Slot] = ()
+    plan: Sequence[Item] = ()
+    predicates: Sequence[Test] = ()
+    rewards: Sequence[Test] = ()
 
 
-@dataclass(slots=True)
 class Call:
-    generator: Generator[object, object, object]
-    slot: Slot
-    action: int
-    """As in an answer: index, with the plan's bit when it is the plan's."""
-    token: bytes
-    rng: Rng | None
-    outcomes: dict[object, Outcome]
-    """Yielded text or integer -> what it came to in this lane."""
-    steps: int = 0
+    """A generator that goes on with the next view."""
+
+    __slots__ = ("action", "generator", "outcomes", "rng", "slot", "steps", "token")
+
+    def __init__(
+        self,
+        generator: Generator[object, object, object],
+        slot: Slot,
+        action: int,
+        token: bytes,
+        rng: Rng | None,
+        outcomes: dict[object, Outcome],
+    ) -> None:
+        self.generator = generator
+        self.slot = slot
+        self.action = action
+        """As in an answer: index, with the plan's bit when it is the plan's."""
+        self.token = token
+        self.rng = rng
+        self.outcomes = outcomes
+        """Yielded text or integer -> what it came to in this lane."""
+        self.steps = 0
 
 
 class Outcome(NamedTuple):
@@ -240,7 +255,7 @@ class Lane:
         self.following = outcome.end == YIELDED
         return outcome
 
-    def _first_step(self, plan: list[Item], step: int, packed: bytes) -> Outcome:
+    def _first_step(self, plan: Sequence[Item], step: int, packed: bytes) -> Outcome:
         """Open items in the plan's order of need until one takes an env step."""
         returned: set[int] = set()
         while True:
@@ -258,7 +273,7 @@ class Lane:
                 return outcome
             returned.add(index)
 
-    def _first_open(self, plan: list[Item]) -> int:
+    def _first_open(self, plan: Sequence[Item]) -> int:
         for index, item in enumerate(plan):
             if not self._holds(item.test, wire.RUNS_PLAN_TEST, index):
                 return index

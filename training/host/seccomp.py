@@ -8,7 +8,7 @@ cannot be executed; it is installed for every thread at once.
 from __future__ import annotations
 
 import ctypes
-import platform
+import os
 import sys
 from struct import pack
 
@@ -77,7 +77,7 @@ def _op(code: int, value: int, if_true: int = 0, if_false: int = 0) -> bytes:
 
 def install(requests: int, replies: int) -> None:
     """Needs no_new_privs. Raises NotEnforced; afterwards there is no way back."""
-    machine = platform.machine() if sys.maxsize > 1 << 32 else "32-bit"
+    machine = os.uname().machine if sys.maxsize > 1 << 32 else "32-bit"
     if machine not in NUMBERS:
         raise NotEnforced(f"there is no system call table for {machine}")
     filters = program(machine, requests, replies)
