@@ -42,6 +42,7 @@ class Feed:
         self._calls: list[dict[str, Any]] = []
         self._frames: list[tuple[int, str, int, int, int]] = []
         self._inbox: list[dict[str, Any]] = []
+        self._deaths: list[dict[str, Any]] = []
         self._head = History()
         self._version = -1
         self._worker = Worker()
@@ -78,6 +79,7 @@ class Feed:
         self._mappings_from = 0 if found else None
         self._logs = reader.rows("log", upto_seq=seq)
         self._calls = reader.rows("llm_call", upto_seq=seq)
+        self._deaths = reader.rows("event", {"kind": "trainer_died"}, upto_seq=seq)
         columns = ("seq", "source", "owner", "episode", "step")
         self._frames = [tuple(r[c] for c in columns) for r in reader.rows("frame", columns=columns, upto_seq=seq)]  # type: ignore[misc]
         self._inbox = reader.commands()
@@ -130,6 +132,8 @@ class Feed:
                 self._logs.append(row)
             elif table == "llm_call":
                 self._calls.append(row)
+            elif table == "event" and row["kind"] == "trainer_died":
+                self._deaths.append(row)
             elif table == "frame":
                 self._frames.append((row["seq"], row["source"], row["owner"], row["episode"], row["step"]))
         if metrics:
@@ -183,6 +187,7 @@ class Feed:
             self._worker,
             self.details.text,
             self.details.frame,
+            [d["payload"] for d in self._deaths[: _upto(self._deaths, upto)]],
             self._head.seq,
         )
 

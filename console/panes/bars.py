@@ -67,8 +67,8 @@ class Footer(Bar):
         active = {b.binding.id: b for b in screen.active_bindings.values() if b.enabled and b.binding.id}
         hints = sorted((k for k in keymap.KEYS if k.hint and k.id in active), key=lambda k: k.hint)
         overrides = self.app.user_keys  # type: ignore[attr-defined]
-        taken = {keymap.written(k, overrides) for k in hints if k.scope != "list"}
-        hints = [k for k in hints if k.scope != "list" or keymap.written(k, overrides) not in taken]
+        own_keys = {keymap.written(k, overrides) for k in hints if k.scope not in ("app", "list")}
+        hints = [k for k in hints if k.scope not in ("app", "list") or keymap.written(k, overrides) not in own_keys]
         tail = [k for k in hints if k.hint >= 80]
         own = [k for k in hints if k.hint < 80]
         width = self.size.width

@@ -19,7 +19,7 @@ from rlgpt.console.panes.session_panes import CallsPane, ListPane, LogPane, Plan
 from rlgpt.console.panes.world import WorldPane
 from rlgpt.console.screens.commands import Commands
 from rlgpt.console.screens.dialogs import FilterInput
-from rlgpt.console.view import status, timeline
+from rlgpt.console.view import banner, status, timeline
 from rlgpt.console.view.layout import Choices
 from rlgpt.console.view.moment import Moment
 from rlgpt.console.view.timeline import Playback
@@ -66,6 +66,7 @@ class SessionScreen(Commands, Screen[None]):
         from rlgpt.console.panes.curves import CurvesPane
 
         yield Bar(id="status")
+        yield Bar(id="banner")
         yield Board(
             PlanPane("plan"), CodePane("code"), CurvesPane("curves"), VerdictsPane("verdicts"), WorldPane("world"),
             LogPane("log"), CallsPane("calls"), SystemPane("system"), choices=self.console_app.preferences.choices,
@@ -214,6 +215,12 @@ class SessionScreen(Commands, Screen[None]):
         bar = self.query_one("#status", Bar)
         width = bar.content_size.width
         bar.set_lines([status.title(m, width, self.read_only), status.budgets(m, width)])
+        notice = self.query_one("#banner", Bar)
+        lines = banner.lines(m, width)
+        if notice.display != bool(lines) or (lines and notice.styles.height is not None and notice.styles.height.value != len(lines)):
+            notice.display = bool(lines)
+            notice.styles.height = max(len(lines), 1)
+        notice.set_lines(lines)
 
     def _show_timeline(self) -> None:
         bar = self.query_one(TimelineBar)

@@ -24,7 +24,7 @@ class VerdictDialog(ModalScreen[dict[str, Any] | None]):
         plan = h.pending_plan or h.plan
         names = [i.name for i in plan.items if h.attempts_of(i.name)] if plan else []
         self._choices = [("the iteration", ""), *((name, name) for name in names)]
-        busy = str(h.phase.get("sub_action", ""))
+        busy = str(h.phase.get("item", ""))
         self._first = busy if busy in names and h.waiting_for == "critic" else ""
 
     def compose(self) -> ComposeResult:

@@ -1,22 +1,24 @@
 """Crafter's stored window as coloured tiles: what the agent sees, never more.
 
-The bytes are the packed senses of the embedded world (format `crafter-window-1`): 32 bytes of scalars, then 63
-material codes and 63 object codes, row by row. The console knows the layout, not the world.
+The bytes are the frame format `crafter-window-1` of the embedded world, documented in its `frame.py`: 27 bytes of
+scalars, 63 cells row by row, steps left. The console knows the layout, not the world.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from rlgpt.console.view.text import Line, Span, fit, line, wrap
 
 WIDTH, HEIGHT = 9, 7
 CENTRE = WIDTH // 2 + WIDTH * (HEIGHT // 2)
-_SCALARS = 32
-SIZE = _SCALARS + 2 * WIDTH * HEIGHT
+_CELLS = 27
+SIZE = _CELLS + WIDTH * HEIGHT + 2
 MATERIALS = ("unknown", "water", "grass", "stone", "path", "sand", "tree", "lava", "coal", "iron", "diamond", "table", "furnace")
-OBJECTS = ("nothing", "cow", "zombie", "skeleton", "arrow_left", "arrow_right", "arrow_up", "arrow_down", "sapling", "ripe_plant")
+BEINGS = ("cow", "zombie", "skeleton", "arrow_left", "arrow_right", "arrow_up", "arrow_down", "sapling", "ripe_plant")
+NAMES = MATERIALS + BEINGS
+_UNDER = {"cow": "grass", "zombie": "grass", "sapling": "grass", "ripe_plant": "grass"}
+"""A being hides what it stands on: its colour is that of where such beings live, else a path."""
 ITEMS = (
     "health", "food", "drink", "energy", "sapling", "wood", "stone", "coal", "iron", "diamond",
     "wood_pickaxe", "stone_pickaxe", "iron_pickaxe", "wood_sword", "stone_sword", "iron_sword",
@@ -51,30 +53,31 @@ class Window:
     steps_left: int
     items: tuple[int, ...]
     achieved: tuple[str, ...]
-    materials: bytes
-    objects: bytes
+    cells: bytes
 
 
 def read(body: bytes) -> Window | None:
-    """None when the bytes are too short to be a window."""
-    if len(body) < SIZE:
+    """None when the bytes are no such window."""
+    if len(body) < SIZE or body[0] != 1:
         return None
-    unlocked = int.from_bytes(body[28:31], "little")
-    area = WIDTH * HEIGHT
+    unlocked = int.from_bytes(body[24:27], "little")
     return Window(
-        body[1], body[2], body[3] % 4, bool(body[4]), body[5] / 255,
-        int.from_bytes(body[8:10], "little"), int.from_bytes(body[10:12], "little"), tuple(body[12:28]),
+        body[1],
+        body[2],
+        body[3] % 4,
+        bool(body[4]),
+        body[5] / 255,
+        int.from_bytes(body[6:8], "little"),
+        int.from_bytes(body[SIZE - 2 : SIZE], "little"),
+        tuple(body[8:24]),
         tuple(name for bit, name in enumerate(ACHIEVEMENTS) if unlocked >> bit & 1),
-        body[_SCALARS : _SCALARS + area], body[_SCALARS + area : SIZE],
-    )  # fmt: skip
+        body[_CELLS : SIZE - 2],
+    )
 
 
 def cell_names(window: Window) -> list[str]:
-    """What each cell shows: the object on it, else its material; codes of a newer world are `unknown`."""
-    return [
-        _name(OBJECTS, thing) if thing else _name(MATERIALS, ground)
-        for ground, thing in zip(window.materials, window.objects, strict=True)
-    ]
+    """What each cell shows; codes of a newer world are `unknown`."""
+    return [NAMES[code] if code < len(NAMES) else "unknown" for code in window.cells]
 
 
 def tile_size(width: int, height: int) -> tuple[int, int]:
@@ -96,16 +99,13 @@ def draw(window: Window, tile: tuple[int, int]) -> list[Line]:
             spans = []
             for column in range(WIDTH):
                 index = row * WIDTH + column
-                if index == CENTRE:
-                    glyph = "☾" if window.sleeping else _AGENT[window.facing]
-                    ground = _name(MATERIALS, window.materials[index])
-                    spans.append(Span(_tile(glyph, " ", wide, tall, part, index), f"tile_agent on_{ground}{night}"))
-                    continue
                 name = names[index]
-                main, texture = _GLYPHS[name]
-                ground = _name(MATERIALS, window.materials[index])
-                style = f"tile_{name} on_{ground}{night}"
-                spans.append(Span(_tile(main, texture, wide, tall, part, index), style))
+                ground = name if name in MATERIALS else _UNDER.get(name, "path")
+                if index == CENTRE:
+                    glyph, texture, who = ("☾" if window.sleeping else _AGENT[window.facing]), " ", "agent"
+                else:
+                    (glyph, texture), who = _GLYPHS[name], name
+                spans.append(Span(_tile(glyph, texture, wide, tall, part, index), f"tile_{who} on_{ground}{night}"))
             lines.append(tuple(spans))
     return lines
 
@@ -142,6 +142,3 @@ def state_lines(window: Window, decision: str, width: int) -> list[Line]:
         lines.append(fit(line(("decision ", "dim"), (decision, "accent bold")), width))
     return lines
 
-
-def _name(names: Sequence[str], code: int) -> str:
-    return names[code] if code < len(names) else "unknown"

@@ -54,6 +54,8 @@ class Moment:
     """A stored text by hash; None while it is being read."""
     frame: Callable[[int], Fields | None] = lambda _seq: None
     """A stored frame's row by its seq."""
+    deaths: Sequence[Fields] = ()
+    """Last words of trainers that died: payloads of `trainer_died`."""
     end_seq: int = 0
     """The timeline's right end."""
 

@@ -48,7 +48,7 @@ def previous(h: History, plan: PlanState) -> PlanState | None:
 def state_of_item(m: Moment, plan: PlanState, item: Item) -> tuple[str, str, str]:
     """(glyph, style, words) of what became of an item so far."""
     h = m.history
-    busy = h.status == "running" and h.phase.get("sub_action") == item.name and plan.revision == h.revision
+    busy = h.status == "running" and h.phase.get("item") == item.name and plan.revision == h.revision
     if item.mode == "rl":
         runs = [r for r in h.runs.values() if r.revision == plan.revision]
         if runs and runs[-1].state == "running":
@@ -60,7 +60,7 @@ def state_of_item(m: Moment, plan: PlanState, item: Item) -> tuple[str, str, str
     accepted = h.accepted(item)
     mine = [a for a in h.attempts_of(item.name, plan.iteration) if a.trial]
     if busy:
-        words = {"code": "being coded", "trial": "in trials", "judge": "being judged"}.get(m.phase, m.phase)
+        words = {"Code": "being coded", "Trial": "in trials", "JudgeItem": "being judged"}.get(m.phase, "in work")
         return ("▶", "accent", words)
     if accepted and accepted.trial:
         return ("✓", "ok", f"v{accepted.version} {accepted.trial.successes}/{accepted.trial.episodes}")

@@ -40,8 +40,13 @@ def _what(m: Moment) -> str:
     h = m.history
     if h.status != "running":
         return ""
-    name = h.phase.get("sub_action") or h.phase.get("detail") or ""
-    return f" {name}" if name else ""
+    p = h.phase
+    if p.get("item"):
+        return f" {p['item']}" + (f" v{p['version']}" if p.get("version") else "")
+    if p.get("split"):
+        return f" {p['split']} {p.get('variant', '')}"
+    failed = p.get("failed")
+    return f" again: {', '.join(map(str, failed))}" if failed else ""
 
 
 def budgets(m: Moment, width: int) -> Line:
@@ -55,7 +60,7 @@ def budgets(m: Moment, width: int) -> Line:
     steps, limit = float(h.spent.env_steps), limits.get("env_steps")
     parts.append(_bar("env steps", steps, limit, count(steps), count(limit) if limit else "", wide))
     pace = rate(m)
-    if limit and pace and h.status == "running" and m.phase == "train":
+    if limit and pace and h.status == "running" and m.phase == "Train":
         parts[-1].append(Span(f" left {duration((limit - steps) / pace)}", "dim"))
     spent_cost = money(h.spent.cost, h.spent.unknown_price)
     parts.append(_bar("cost", h.spent.cost, limits.get("cost"), "$0" if m.rules else spent_cost, f"${limits['cost']:g}" if limits.get("cost") is not None else "", wide))
@@ -64,7 +69,7 @@ def budgets(m: Moment, width: int) -> Line:
     parts.append(_bar("time", h.active, hours * 3600 if hours else None, duration(h.active), duration(hours * 3600) if hours else "", wide))
     tail: list[Span] = []
     if pace:
-        tail.append(Span(f"{count(pace)} steps/s", "bold" if m.phase == "train" else "dim"))
+        tail.append(Span(f"{count(pace)} steps/s", "bold" if m.phase == "Train" else "dim"))
     tail += _beat(m)
     room = width - width_of(tail) - 1
     shown: list[Span] = []

@@ -35,6 +35,10 @@ def entries(m: Moment, width: int) -> list[Entry]:
         lines.append(line(("store     ", "dim"), (size(sizes.get("store")), "bold"), (f"  of which artifacts {size(sizes.get('artifacts'))}", "dim")))
         if h.spent.env_steps >= 10_000:
             lines.append(line(("          ", ""), (f"{size(per)} per 1M env steps (at most {size(STORAGE_LAW)})", "bad" if per > STORAGE_LAW else "dim")))
+    for death in m.deaths[-2:]:
+        said = [str(text) for text in death.get("last_lines", []) if str(text).strip()]
+        how = death.get("signal") or f"exit code {death.get('exit_code')}"
+        lines += wrap(f"the trainer died ({how}): {said[-1] if said else 'it said nothing'}", width, "warn", most=3)
     rows = sum(h.counts.values())
     lines.append(line(("rows      ", "dim"), (f"{rows:,}", "bold"), (f"  seq {h.seq:,}  incarnation {h.incarnation}", "dim")))
     for cause in h.nondeterministic[-3:]:

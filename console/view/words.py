@@ -11,11 +11,13 @@ from rlgpt.console.view.text import Span
 RULES = "rule-based model"
 
 PHASES = {
-    "plan": "planning", "refine": "refining the plan", "code": "coding", "trial": "in trials", "judge": "judging",
-    "configure": "configuring RL", "train": "training", "evaluate": "evaluating", "task_plan": "ordering sub-tasks",
+    "PlanTasks": "ordering sub-tasks", "OpenIteration": "opening an iteration", "Plan": "planning", "Code": "coding",
+    "Trial": "in trials", "JudgeItem": "judging", "Configure": "configuring RL", "Train": "training",
+    "Evaluate": "evaluating", "JudgeIteration": "judging", "Wait": "waiting", "Done": "ending",
 }  # fmt: skip
+"""The loop's steps, as phases are called in rows."""
 
-BOUNDS = {"train": 60.0, "trial": 60.0, "evaluate": 60.0}
+BOUNDS = {"Train": 90.0, "Trial": 90.0, "Evaluate": 90.0}
 """Seconds without progress after which a phase counts as hung; LLM phases have their own time-out and retries."""
 DEFAULT_BOUND = 300.0
 

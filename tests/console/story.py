@@ -149,7 +149,7 @@ class Story:
     def plan(self, iteration: int, revision: int, author: str = "slow", modes: dict[str, str] | None = None,
              depth: int = 0, pinned: tuple[str, ...] = (), waiting: bool = False, drop: tuple[str, ...] = ()) -> None:  # fmt: skip
         if author in ("slow", "refine"):
-            self.phase("plan", iteration=iteration)
+            self.phase("Plan", sub_task=0, iteration=iteration, failed=[], last_depth=False)
             self.call("slow", f"plan:{iteration}:{depth}", "World sheet: crafter …\nTask: make a stone pickaxe.", '{"executor": "policy", …}')
         self.add(
             "plan", 0.0, sub_task=0, iteration=iteration, revision=revision, author=author, executor="policy",
@@ -174,7 +174,7 @@ class Story:
                 rule: str = "", line: int = 0, message: str = "", verdict: str = "") -> None:  # fmt: skip
         version = self.versions[name] = self.versions.get(name, 0) + 1
         if author == "fast":
-            self.phase("code", iteration=iteration, sub_action=name)
+            self.phase("Code", item=name, attempt=attempt)
             self.call("fast", f"code:{iteration}:{name}:{attempt}", f"Write {name} …", source)
         done_when = next((i[4] for i in ITEMS if i[0] == name), "True")
         source_hash = self.text(source)
@@ -186,7 +186,7 @@ class Story:
                        "ignore_alarm": False, "tree_hash": source_hash[:12]},
         )  # fmt: skip
         outcome = outcome or ("refused" if not admitted else "accepted" if successes >= 0.6 * episodes else "failed")
-        self.phase("trial", iteration=iteration, sub_action=name)
+        self.phase("Trial", item=name, version=version)
         env_steps = 0 if outcome == "refused" else 37 * episodes + 11 * successes
         self.env_steps += env_steps
         good = {"before": {"wood": 0, "health": 9}, "after": {"wood": 4, "health": 9}, "difference": {"wood": "+4"},
@@ -203,7 +203,7 @@ class Story:
         for step in range(6):
             self.frame("trial", version, 0, step * 7)
         if outcome == "failed":
-            self.phase("judge", iteration=iteration, sub_action=name)
+            self.phase("JudgeItem", item=name, version=version)
             self.add(
                 "verdict", 1.0, sub_task=0, iteration=iteration, revision=revision, sub_action=name, version=version,
                 author="critic", success=False, confidence=0.8,
@@ -216,7 +216,7 @@ class Story:
                  decision="collect_wood" if step % 2 else "move_right", body=frame_body(step))  # fmt: skip
 
     def configure(self, iteration: int, revision: int) -> None:
-        self.phase("configure", iteration=iteration)
+        self.phase("Configure", revision=revision)
         config = {
             "target": "make_stone_pickaxe", "observation": ["window", "inventory", "vitals"],
             "reward": [{"term": "task", "argument": "", "weight": 10.0}, {"term": "step", "argument": "", "weight": -0.01}],
@@ -230,7 +230,7 @@ class Story:
     def train(self, iteration: int, revision: int, run: int, updates: int = 30, rollout: int = 2048, start: int = 0,
               level: float = 0.2, gain: float = 0.5, seconds: float = 1.5, end: str = "finished", opened: bool = True) -> None:  # fmt: skip
         if opened:
-            self.phase("train", iteration=iteration)
+            self.phase("Train", revision=revision, run=None)
             self.add(
                 "training_run", 0.1, sub_task=0, iteration=iteration, revision=revision, run=run, config_hash=f"cfg{iteration}",
                 env_steps_planned=60 * rollout, warm_from=run - 1 if run > 1 else None,
@@ -271,7 +271,7 @@ class Story:
                  variant: str = "full", run: int | None = 1) -> None:  # fmt: skip
         from rlgpt.console.view.numbers import wilson
 
-        self.phase("evaluate", iteration=iteration, detail=f"{split} {variant}")
+        self.phase("Evaluate", iteration=iteration, split=split, variant=variant, first=0, episodes=episodes)
         low, high = wilson(successes, episodes)
         self.add(
             "evaluation", 6.0, sub_task=0, iteration=iteration, revision=revision, number=number, split=split, variant=variant,
@@ -285,7 +285,7 @@ class Story:
             self.frame(split, number, 0, step * 25)
 
     def judge(self, iteration: int, revision: int, success: bool, better: str, cause: str) -> None:
-        self.phase("judge", iteration=iteration)
+        self.phase("JudgeIteration", iteration=iteration)
         self.call("critic", f"judge:{iteration}", "Funnel, option usage …", cause)
         self.add(
             "verdict", 0.5, sub_task=0, iteration=iteration, revision=revision, sub_action=None, version=None,
@@ -309,13 +309,11 @@ def frame_body(step: int) -> bytes:
             code = 1 if (x - 9) ** 2 + (row - 1) ** 2 < 5 else 6 if (x * 7 + row * 13) % 11 == 0 else 3 if x % 23 > 17 else 2
             code = 8 if code == 3 and (x + row) % 5 == 0 else code
             ground.append(code)
-    things = bytearray(len(ground))
-    things[12], things[40], things[50] = 1, (2 if step > 60 else 0), (3 if step > 120 else 0)
+    ground[12], ground[40], ground[50] = 13, (14 if step > 60 else 2), (15 if step > 120 else 2)
     items = bytes([max(1, 9 - step // 30), 7, 6, 8, 1, min(9, step // 10), 2, 0, 0, 0, int(step > 40), 0, 0, 0, 0, 0])
     unlocked = (1 << 6 | (1 << 20 if step > 30 else 0)).to_bytes(3, "little")
-    head = bytes([0, 32 + step % 20, 30, step % 4, 0, max(40, 255 - step), 0, 0])
-    clock = step.to_bytes(2, "little") + (500 - step).to_bytes(2, "little")
-    return head + clock + items + unlocked + bytes([0]) + bytes(ground) + bytes(things)
+    head = bytes([1, 32 + step % 20, 30, step % 4, 0, max(40, 255 - step)]) + step.to_bytes(2, "little")
+    return head + items + unlocked + bytes(ground) + (500 - step).to_bytes(2, "little")
 
 
 def whole(session_id: str = "s-demo", llm: str = "rules", ended: bool = True, **more: Any) -> Story:

@@ -1,0 +1,54 @@
+"""What needs the operator now, above the panes: a plan or a verdict waited for, a dead or hung worker, the end."""
+
+from __future__ import annotations
+
+from rlgpt.console.view.moment import Moment
+from rlgpt.console.view.numbers import duration
+from rlgpt.console.view.text import Line, line, wrap
+from rlgpt.console.view.words import state_of
+
+MOST = 4
+"""Lines."""
+
+
+def lines(m: Moment, width: int) -> list[Line]:
+    """Nothing when all goes its way."""
+    h = m.history
+    if not h.session:
+        return []
+    if not m.live:
+        return []
+    word, _ = state_of(m)
+    if h.status == "ended":
+        style = {"failed": "bad", "stopped": "warn"}.get(h.result, "ok")
+        more = "  R goes on where it stopped." if h.result in ("stopped", "failed") else ""
+        return [*wrap(f"{h.result}: {h.reason}.{more}".replace("..", "."), width, style, most=2), *_last_words(m, width)]
+    if word == "dead":
+        text = "The worker is dead: no process holds the session's lock. Nothing is lost; R starts a worker again."
+        return [*wrap(text, width, "bad", most=2), *_last_words(m, width)][:MOST]
+    if word == "hung":
+        text = (
+            f"No progress for {duration(m.now - (m.worker.beat or m.now))} in “{m.worker.what or m.phase}”, longer than this phase may take. "
+            "The worker still holds its lock; Q stops it, `rlgpt stop --now` ends it at once."
+        )
+        return wrap(text, width, "bad", most=2)
+    pending = h.pending_plan
+    if pending is not None and pending.status == "waiting":
+        return wrap(f"Plan r{pending.revision} waits for you: A puts it in force, X rejects it, o edits it.", width, "warn", most=2)
+    if h.waiting_for == "critic":
+        about = h.phase.get("item") or "the iteration"
+        return wrap(f"You are the critic of {about}: look at code and world, then press v.", width, "warn", most=2)
+    if h.status == "paused" or h.pause_requested:
+        return [line(("Paused; p lets it go on." if h.status == "paused" else "It will pause at its next safe point.", "warn"))]
+    return []
+
+
+def _last_words(m: Moment, width: int) -> list[Line]:
+    if not m.deaths:
+        return []
+    death = m.deaths[-1]
+    how = death.get("signal") or f"exit code {death.get('exit_code')}"
+    said = [str(text) for text in death.get("last_lines", []) if str(text).strip()]
+    peak = f", peak memory {death.get('peak_mb')} MB" if death.get("peak_mb") else ""
+    words = f"last words ({how}{peak}): {said[-1] if said else 'none'}"
+    return wrap(words, width, "dim", most=2)

@@ -1,0 +1,37 @@
+"""Sessions on disk for the console's tests, and an app to open them in."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+from story import STARTED, Story, whole
+
+NOW = STARTED + 100_000.0
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty store; `RLGPT_HOME` is set."""
+    place = tmp_path / "home"
+    monkeypatch.setenv("RLGPT_HOME", str(place))
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    monkeypatch.setenv("TZ", "UTC")
+    return place
+
+
+@pytest.fixture
+def store(home: Path) -> Callable[..., Path]:
+    """Writes a story; returns its folder."""
+    from stored import write
+
+    def put(ident: str = "261121-010000-aa", story: Story | None = None) -> Path:
+        told = story or whole()
+        return write(ident, told.rows, told.texts)
+
+    return put

@@ -1,0 +1,29 @@
+"""Moments of a story without a disk: what the pure views are tested on."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rlgpt.console.view.metrics import MetricTable
+from rlgpt.console.view.moment import Moment, Worker
+from rlgpt.store.history import fold_all
+from story import Story
+
+
+def moment(story: Story, seq: int | None = None, **more: Any) -> Moment:
+    """The story up to row `seq` (all of it by default)."""
+    rows = [(t, r) for t, r in story.rows if seq is None or r["seq"] <= seq]
+    table = MetricTable()
+    table.extend([r for t, r in rows if t == "metric"])
+    history = fold_all(rows)
+    live = seq is None or seq >= story.seq
+    fields: dict[str, Any] = {
+        "logs": [r for t, r in rows if t == "log"],
+        "calls": [r for t, r in rows if t == "llm_call"],
+        "frames": [(r["seq"], r["source"], r["owner"], r["episode"], r["step"]) for t, r in rows if t == "frame"],
+        "frame": {r["seq"]: r for t, r in rows if t == "frame"}.get,
+        "worker": Worker(alive=history.status != "ended", beat=history.at, pid=4242, host="lab"),
+        "text": story.texts.get,
+        "end_seq": story.seq,
+    }
+    return Moment(history, live, history.at + 1, table, **(fields | more))
