@@ -144,7 +144,7 @@ def distance_to_player(objects: Array, x: int, y: int) -> int:
 
 @compiled
 def sign(value: int) -> int:
-    return (value > 0) - (value < 0)
+    return int(value > 0) - int(value < 0)
 
 
 @compiled

@@ -268,8 +268,8 @@ def describe(state: Array, memory: Array, senses: Array, out: Array) -> None:
     out[F_TIME_LEFT] = max(0, state[HORIZON] - state[STEP]) / state[HORIZON]
     out[F_NEAR] = senses[AT_NEAR] & 1
     out[F_NEAR + 1] = senses[AT_NEAR] >> 1
-    column = senses[AT_X] + REACH_X
-    row = senses[AT_Y] + REACH_Y
+    column = int(senses[AT_X]) + REACH_X
+    row = int(senses[AT_Y]) + REACH_Y
     nearest = np.full(MATERIALS, 1000)
     for y in range(state[TOP], state[BOTTOM] + 1):
         dy = y - row
