@@ -23,7 +23,7 @@ from rlgpt.training.options.slots import ActionSpace, CodedAction, Slot, noop_of
 from rlgpt.training.options.tally import tally
 from rlgpt.training.options.ticker import Chooser, Ticker
 from rlgpt.training.rewards import RewardStream
-from rlgpt.training.worlds.protocol import World
+from rlgpt.training.worlds.protocol import World, side_by_side
 
 Variant = Literal["full", "greedy", "options_off", "primitives_off", "plan", "random", "prior"]
 PLAN_CAP = 200
@@ -133,7 +133,7 @@ def evaluate(
             DeadLoopWatch(limit),
             limit,
         )
-        for index in range(max(1, min(n_envs, len(seeds))))
+        for index in range(side_by_side(world, min(n_envs, len(seeds))))
     ]
     ticker = Ticker(
         world, host, space, lanes, chooser, games,

@@ -25,7 +25,7 @@ from rlgpt.training.options.slots import ActionSpace, Slot, noop_of
 from rlgpt.training.options.ticker import Chooser, Ticker
 from rlgpt.training.ppo.trained import TrainedPolicy
 from rlgpt.training.rewards import RewardStream
-from rlgpt.training.worlds.protocol import World
+from rlgpt.training.worlds.protocol import World, side_by_side
 
 Outcome = Literal["accepted", "failed", "unreached", "vacuous", "stopped"]
 FIRST = 5
@@ -221,7 +221,7 @@ class _Bench:
                 make_env(self.world, self.task.id, layout) if layout else self.world.make(self.task.id),
                 RewardStream(terms, self.world), DeadLoopWatch(horizon), horizon,
             )
-            for index in range(len(seeds))
+            for index in range(side_by_side(self.world, len(seeds)))
         ]  # fmt: skip
         self.host.load(self.space.programs)
         ticker = Ticker(

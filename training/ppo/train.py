@@ -26,6 +26,7 @@ from rlgpt.training.checkpoints import (
 from rlgpt.training.host.api import Host, PlanItem
 from rlgpt.training.observer import Moment, Observer, Signal, Start, obey
 from rlgpt.training.options.lane import EpisodeResult, Lane
+from rlgpt.training.options.probe import find_similar, walk_views
 from rlgpt.training.options.slots import CodedAction, shares
 from rlgpt.training.options.tally import Tally
 from rlgpt.training.options.ticker import Ticker
@@ -36,7 +37,7 @@ from rlgpt.training.ppo.imitation import Trajectory, make_imitation
 from rlgpt.training.ppo.policy import network_hash
 from rlgpt.training.ppo.setup import ConfigError, build_setup
 from rlgpt.training.seeds import episode_seed, stream_seed
-from rlgpt.training.worlds.protocol import World
+from rlgpt.training.worlds.protocol import World, side_by_side
 
 POLL_SECONDS = 0.02
 """Least time between two polls of the observer."""
@@ -70,7 +71,7 @@ def train(
     device: str = "auto",
     plan: Sequence[PlanItem] = (),
     sources: Mapping[str, str] | None = None,
-    similar: Mapping[str, str] | None = None,
+    views: Sequence[bytes] = (),
     warm: bytes | None = None,
     resume: bytes | None = None,
     env_steps: int | None = None,
@@ -80,14 +81,15 @@ def train(
     """Train until `env_steps` (default: the configuration's) are executed or the observer says otherwise.
 
     `options` are the accepted coded actions, `plan` what follow_plan runs, `sources` any further source by
-    hash (plan items and rewards). `similar` maps slot keys to the option they behave like (`probe.similar`).
+    hash (plan items and rewards). `views`: whole views (trials collect some) on which options that behave
+    alike are found; without any, those of a random walk.
     `warm`: checkpoint to start from if its observation and network are equal; `resume`: checkpoint of this
     very run, continued bit by bit on the same machine. 0 env steps give the untrained policy with its priors.
     Raises ConfigError, ActionSpaceError, ObservationError, RewardError or DeviceError: one clear sentence.
     """
     run = Run(
         world, task, config, options, host, seed=seed, device=device, plan=plan, sources=sources or {},
-        similar=similar or {}, warm=warm, resume=resume, observer=observer or Observer(),
+        views=views, warm=warm, resume=resume, observer=observer or Observer(),
     )  # fmt: skip
     return run.go(config.env_steps if env_steps is None else env_steps, checkpoint_every)
 
@@ -97,7 +99,7 @@ class Run:
 
     def __init__(
         self, world: World, task: str, config: RlConfigReply, options: Sequence[CodedAction], host: Host, *,
-        seed: int, device: str, plan: Sequence[PlanItem], sources: Mapping[str, str], similar: Mapping[str, str],
+        seed: int, device: str, plan: Sequence[PlanItem], sources: Mapping[str, str], views: Sequence[bytes],
         warm: bytes | None, resume: bytes | None, observer: Observer,
     ) -> None:  # fmt: skip
         th.set_num_threads(1)
@@ -105,10 +107,16 @@ class Run:
         blob = resume or warm
         origin = unpack(blob) if blob else None
         previous = origin.fields["slots"] if origin else []
+        similar = {entry["key"]: entry["similar"] for entry in previous}
+        if not resume:
+            chosen_options = [option for option in options if option.name in config.options]
+            if len(chosen_options) > 1:
+                states = views or walk_views(world, task, episode_seed(seed, "train", 0))
+                similar = find_similar(host, chosen_options, states)
         setup = build_setup(world, task, config, options, plan, sources, previous, similar)
         self.setup = setup
         chosen = choose_device(device, setup.observation.picture is not None)
-        hyper = config.hyperparameters
+        hyper = config.hyperparameters.model_copy(update={"n_envs": side_by_side(world, config.hyperparameters.n_envs)})
         self.ppo = OptionPPO(setup.space, setup.observation, hyper, seed=stream_seed(seed, "ppo"), device=chosen.name)
         self.imitation = make_imitation(
             config.self_imitation.mode, config.self_imitation.weight,

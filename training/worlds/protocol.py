@@ -207,5 +207,11 @@ class Decoder(Protocol):
         """An immutable plain-data view; attributes are documented in the world sheet's `view_doc`."""
 
 
+def side_by_side(world: World, wanted: int) -> int:
+    """How many envs of a world to run at once: `wanted`, or fewer where the world has an attribute `max_envs`
+    (each Minecraft is a process of 3 GB)."""
+    return max(1, min(wanted, int(getattr(world, "max_envs", wanted))))
+
+
 class UnknownTask(KeyError):
     """The sentence for the operator is the argument."""

@@ -113,21 +113,28 @@ class Played:
 
 
 @pytest.fixture(scope="module")
-def double_world(client_python: Path, start_double: Callable[..., Double]) -> Callable[..., Played]:
+def double_world(client_python: Path, start_double: Callable[..., Double]) -> Iterator[Callable[..., Played]]:
     """Makes worlds whose games are doubles: `double_world(doubles=2, options=("--seed", "3"), step_timeout=5)`."""
+
+    made: list[MineDojoWorld] = []
 
     def make(doubles: int = 1, options: tuple[str, ...] = (), **changes: object) -> Played:
         ports = ",".join(str(start_double(*options).port) for _ in range(doubles))
         settings = Settings(python=str(client_python), ports=ports, **changes)  # type: ignore[arg-type]
         events: list[Event] = []
-        return Played(MineDojoWorld(settings, events.append), events)
+        made.append(MineDojoWorld(settings, events.append))
+        return Played(made[-1], events)
 
-    return make
+    yield make
+    for world in made:
+        world.close()
 
 
 @pytest.fixture
-def launching_world(client_python: Path, tmp_path: Path) -> Callable[..., Played]:
+def launching_world(client_python: Path, tmp_path: Path) -> Iterator[Callable[..., Played]]:
     """Makes worlds that start their own game: the client's launcher runs a start script that runs the double."""
+
+    made: list[MineDojoWorld] = []
 
     def make(*options: str, script: str = "", **changes: object) -> Played:
         malmo = tmp_path / "Malmo" / "Minecraft"
@@ -138,9 +145,12 @@ def launching_world(client_python: Path, tmp_path: Path) -> Callable[..., Played
         start.chmod(0o755)
         settings = Settings(python=str(client_python), malmo=str(malmo), **changes)  # type: ignore[arg-type]
         events: list[Event] = []
-        return Played(MineDojoWorld(settings, events.append), events)
+        made.append(MineDojoWorld(settings, events.append))
+        return Played(made[-1], events)
 
-    return make
+    yield make
+    for world in made:
+        world.close()
 
 
 @pytest.fixture(scope="module")

@@ -242,8 +242,7 @@ def serve(listener: socket.socket, session: Session) -> None:
 def statistics(kind: str, constants: str) -> list[list[str]]:
     """Key paths of the statistics: all that the client's own table names, or the few that tasks read."""
     if kind == "full":
-        keys = [stat["minerl_keys"] for stat in json.loads(Path(constants).read_text())["stats"]]
-        return keys
+        return [stat["minerl_keys"] for stat in json.loads(Path(constants).read_text())["stats"]]
     few = [["stat", "kill_entity", name] for name in ("cow", "sheep", "pig", "chicken", "zombie")]
     few += [["stat", "use_item", "minecraft", name] for name in ("bucket", "shears", "wooden_pickaxe")]
     return [*few, ["stat", "time_since_death"]]

@@ -202,8 +202,21 @@ def test_launch_plays_and_close_leaves_no_process(launching_world: Callable[...,
     assert not env.step(NOOP).truncated
     record = played.events[0].detail
     env.close()
+    assert is_alive(record["pid"], record["started"])  # parked for the next environment
+    played.world.close()
     assert not is_alive(record["pid"], record["started"])
     assert marked(record["run"]) == []
+
+
+def test_a_closed_environment_leaves_its_game_to_the_next_of_the_same_task(
+    double_world: Callable[..., Played],
+) -> None:
+    played = double_world()
+    for task in (MILK, MILK, LOG):
+        env = played.world.make(task)
+        env.reset(0)
+        env.close()
+    assert played.kinds() == ["process", "process"]  # the second milk took the first one's; log needed the room
 
 
 def test_two_worlds_in_parallel_are_separate_games(double_world: Callable[..., Played]) -> None:

@@ -30,12 +30,16 @@ def until_truncated(env: MineDojoEnv, limit: int = 100) -> int:
 
 
 def nothing_left(played: Played) -> bool:
+    """No process of any of the world's runs is alive once it is closed."""
+    played.world.close()
     return all(
         not marked(event.detail["run"]) for event in played.events if event.kind == "process" and "run" in event.detail
     )
 
 
-def test_game_killed_in_an_episode_truncates_it_and_the_next_reset_plays(launching_world: Callable[..., Played]) -> None:
+def test_game_killed_in_an_episode_truncates_it_and_the_next_reset_plays(
+    launching_world: Callable[..., Played],
+) -> None:
     played = launching_world("--die-after", "12")
     env = played.world.make(MILK)
     env.reset(0)
@@ -97,13 +101,13 @@ def _double() -> Path:
 def test_nobody_on_the_given_port_is_one_sentence(double_world: Callable[..., Played]) -> None:
     played = double_world(restarts=0)
     env = played.world.make(MILK)
-    env._port = 1
+    env._port, env._has_room = 1, True
     with pytest.raises(MineDojoError, match="listens on the given port"):
         env.reset(0)
 
 
 def test_interpreter_without_minedojo_is_one_sentence_with_the_cure() -> None:
-    with pytest.raises(MineDojoError, match="not an interpreter with MineDojo.*rlgpt minedojo install") as caught:
+    with pytest.raises(MineDojoError, match=r"not an interpreter with MineDojo.*rlgpt minedojo install") as caught:
         Bridge(Settings(python=sys.executable))
     assert caught.value.kind == "hello"
 
@@ -146,7 +150,8 @@ def test_children_of_a_killed_worker_end_and_are_swept(
         "import sys, time\n"
         "from rlgpt.training.worlds.minedojo.settings import Settings\n"
         "from rlgpt.training.worlds.minedojo.world import MineDojoWorld\n"
-        f"env = MineDojoWorld(Settings(python={str(client_python)!r}, ports={str(start_double().port)!r})).make({MILK!r})\n"
+        f"settings = Settings(python={str(client_python)!r}, ports={str(start_double().port)!r})\n"
+        f"env = MineDojoWorld(settings).make({MILK!r})\n"
         "env.reset(0)\nprint('ready', flush=True)\ntime.sleep(600)\n"
     )
     worker = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)

@@ -5,8 +5,7 @@ from __future__ import annotations
 import json
 import math
 import zlib
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -18,7 +17,7 @@ from rlgpt.training.worlds.minedojo.bridge import Bridge, MineDojoError
 from rlgpt.training.worlds.minedojo.features import Moment, command_category
 from rlgpt.training.worlds.minedojo.host_side import NVEC
 from rlgpt.training.worlds.minedojo.items import CRAFT_ITEMS
-from rlgpt.training.worlds.minedojo.launching import PortPool, launch_lock
+from rlgpt.training.worlds.minedojo.launching import GamePool, Parked, launch_lock
 from rlgpt.training.worlds.minedojo.mineclip import Embedding
 from rlgpt.training.worlds.minedojo.processes import ProcessRecord
 from rlgpt.training.worlds.minedojo.sense import Seen, bearing, block_name, lidar, sights
@@ -51,7 +50,7 @@ class MineDojoEnv:
 
     def __init__(
         self, made: ClientTask, settings: Settings, features: Sequence[str], pixels: bool,
-        ports: PortPool, report: Callable[[Event], None], embedding: Embedding | None = None,
+        pool: GamePool, report: Callable[[Event], None], embedding: Embedding | None = None,
     ) -> None:  # fmt: skip
         self.task = made.task
         self.steps = 0
@@ -60,9 +59,11 @@ class MineDojoEnv:
         self._report = report
         self._counted = {m: counted(m) for m in self.task.milestones if counted(m)[0] > 1}
         self._embedding = embedding
-        self._ports = ports
-        self._port = ports.take()
+        self._pool = pool
+        self._port: int | None = None
+        self._has_room = False
         self._bridge: Bridge | None = None
+        self._key = json.dumps([made.client_id, made.arguments, pixels], sort_keys=True, default=dict)
         self._episodes = 0
         self._failures = 0
         self._broken = False
@@ -95,6 +96,13 @@ class MineDojoEnv:
             self._embedding.clear()
 
     def _begin(self, seed: int) -> dict[str, Any]:
+        if self._bridge is None and not self._has_room:
+            parked = self._pool.take(self._key)
+            self._has_room = True
+            if parked is not None:
+                self._bridge, self._port, self._episodes = parked.bridge, parked.port, parked.episodes
+            else:
+                self._port = self._pool.room()
         if self._bridge is None:
             with launch_lock():  # one launch at a time: each copies the game's folder and takes a free port
                 self._bridge = Bridge(self._settings, self._started)
@@ -154,10 +162,16 @@ class MineDojoEnv:
         return float(self._reply["reward"]) if self._made.goal == "client" else float(done)
 
     def close(self) -> None:
-        self._drop(orderly=True)
-        if self._port is not None:
-            self._ports.give(self._port)
-            self._port = None
+        """Leave the game to the next environment of the same client task, or end it if it is not sound."""
+        if not self._has_room:
+            return
+        self._has_room = False
+        if self._bridge is not None and not self._broken:
+            self._pool.park(Parked(self._key, self._bridge, self._port, self._episodes))
+            self._bridge = None
+            return
+        self._drop(orderly=False)
+        self._pool.leave(self._port)
 
     def _drop(self, orderly: bool) -> None:
         bridge, self._bridge = self._bridge, None
@@ -318,12 +332,3 @@ class MineDojoEnv:
 
     def restore(self, state: bytes) -> None:
         raise MineDojoError("order", "Minecraft's state cannot be restored; this world is not restorable.")
-
-
-@contextmanager
-def closing(env: MineDojoEnv) -> Iterator[MineDojoEnv]:
-    """The env, closed however the block ends."""
-    try:
-        yield env
-    finally:
-        env.close()

@@ -1,12 +1,17 @@
-"""What several environments of this machine share: the right to launch a game, and the ports of running ones."""
+"""What the environments of one world share: the right to launch a game, ports of running ones, games to use again.
+
+A game takes minutes to start, and sessions open and close environments for every trial and evaluation: closing one
+parks its game here, and the next environment of the same client task takes it over with a fast reset.
+"""
 
 from __future__ import annotations
 
 import fcntl
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 
-from rlgpt.training.worlds.minedojo.bridge import MineDojoError
+from rlgpt.training.worlds.minedojo.bridge import Bridge, MineDojoError
 from rlgpt.training.worlds.minedojo.settings import folder
 
 
@@ -20,22 +25,65 @@ def launch_lock() -> Iterator[None]:
         yield
 
 
-class PortPool:
-    """Ports of games that already run, one per environment. Empty: environments start their own games."""
+@dataclass
+class Parked:
+    """A running game that nobody plays. `key` names the client task and sensors it was made with."""
 
-    def __init__(self, ports: Sequence[int]) -> None:
+    key: str
+    bridge: Bridge
+    port: int | None
+    episodes: int
+
+
+class GamePool:
+    """`limit`: games at once; a parked one is ended when another task needs the room."""
+
+    def __init__(self, ports: Sequence[int], limit: int) -> None:
         self._all = tuple(ports)
         self._free = list(ports)
+        self._limit = limit
+        self._playing = 0
+        self._parked: list[Parked] = []
 
-    def take(self) -> int | None:
-        """A free port, None when games are started. Raises `MineDojoError` when all are in use."""
-        if not self._all:
-            return None
-        if not self._free:
+    def take(self, key: str) -> Parked | None:
+        """A parked game of that key, if there is one."""
+        for parked in self._parked:
+            if parked.key == key:
+                self._parked.remove(parked)
+                self._playing += 1
+                return parked
+        return None
+
+    def room(self) -> int | None:
+        """Room for a new game: a free port of those given, None where games are started.
+
+        Raises `MineDojoError` when all given ports are in use.
+        """
+        while self._parked and (not self._free if self._all else self._playing + len(self._parked) >= self._limit):
+            self._end(self._parked.pop(0))
+        if self._all and not self._free:
             raise MineDojoError(
                 "order", f"All {len(self._all)} given game ports are in use; set RLGPT_MINEDOJO_PORTS to more."
             )
-        return self._free.pop(0)
+        self._playing += 1
+        return self._free.pop(0) if self._all else None
 
-    def give(self, port: int) -> None:
-        self._free.append(port)
+    def park(self, parked: Parked) -> None:
+        self._playing -= 1
+        self._parked.append(parked)
+
+    def leave(self, port: int | None) -> None:
+        """A game ended; its port is free again."""
+        self._playing -= 1
+        if port is not None:
+            self._free.append(port)
+
+    def close(self) -> None:
+        """End every parked game."""
+        while self._parked:
+            self._end(self._parked.pop())
+
+    def _end(self, parked: Parked) -> None:
+        parked.bridge.close()
+        if parked.port is not None:
+            self._free.append(parked.port)

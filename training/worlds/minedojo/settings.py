@@ -31,6 +31,8 @@ class Settings:
     image: str = "160x256"
     """Height x width of the rendered frame."""
     lidar_range: float = 50.0
+    games: int = 4
+    """Games at once when the client starts them; each needs about 3 GB and a core or two."""
     reset_timeout: float = 600.0
     step_timeout: float = 240.0
     hello_timeout: float = 120.0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -10,7 +11,7 @@ from typing import Any
 
 from rlgpt.training.worlds.minedojo import catalogue, features, mineclip, scripts, sheet
 from rlgpt.training.worlds.minedojo.env import Event, MineDojoEnv
-from rlgpt.training.worlds.minedojo.launching import PortPool
+from rlgpt.training.worlds.minedojo.launching import GamePool
 from rlgpt.training.worlds.minedojo.processes import records_in, sweep
 from rlgpt.training.worlds.minedojo.settings import Settings, folder, from_environment
 from rlgpt.training.worlds.minedojo.tasks import TaskList
@@ -57,7 +58,9 @@ class MineDojoWorld:
     def __init__(self, settings: Settings | None = None, report: Callable[[Event], None] = log_event) -> None:
         self.settings = settings or from_environment()
         self.report = report
-        self._ports = PortPool(self.settings.port_list)
+        self.max_envs = len(self.settings.port_list) or self.settings.games
+        self._pool = GamePool(self.settings.port_list, self.max_envs)
+        atexit.register(self.close)
         self._swept = False
         height, width = self.settings.image_size
         self.pixel_shape: tuple[int, int, int] | None = (height, width, 3)
@@ -96,8 +99,12 @@ class MineDojoWorld:
         clip = mineclip.Embedding(made.task.prompt) if "mineclip" in chosen else None
         settings = replace(self.settings, image="160x256") if clip is not None else self.settings
         return MineDojoEnv(
-            made, settings, chosen, pixels or clip is not None, self._ports, lambda event: self.report(event), clip
+            made, settings, chosen, pixels or clip is not None, self._pool, lambda event: self.report(event), clip
         )
+
+    def close(self) -> None:
+        """End the games that no environment plays."""
+        self._pool.close()
 
     def scripts(self, task: str) -> tuple[Script, ...]:
         return scripts.for_task(self._tasks.client_task(task), self._tasks.catalogue.get("recipes", {}))
