@@ -28,8 +28,8 @@ class Milestone:
     def start(self, env: Env) -> None:
         self.reached = self.name in env.milestones()
 
-    def step(self, env: Env, news: bool) -> float:
-        if not news or self.reached or self.name not in env.milestones():
+    def step(self, env: Env, reached: frozenset[str] | None) -> float:
+        if reached is None or self.reached or self.name not in reached:
             return 0.0
         self.reached = True
         return 1.0
@@ -64,7 +64,7 @@ class Distance:
         self._obtained = self._count()
         self.nearest = env.distance(self.target)
 
-    def step(self, env: Env, news: bool) -> float:
+    def step(self, env: Env, reached: frozenset[str] | None) -> float:
         obtained = self._count()
         if obtained != self._obtained:
             self._obtained, self.nearest = obtained, None
@@ -137,8 +137,9 @@ class RewardStream:
                 value = weights[index] * world_reward
                 totals[index] += value
                 total += value
+        reached = env.milestones() if news and self._remembering else None
         for index, term in self._remembering:
-            value = term.step(env, news)
+            value = term.step(env, reached)
             if value:
                 value *= weights[index]
                 totals[index] += value

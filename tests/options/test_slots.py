@@ -6,9 +6,11 @@ import numpy as np
 import pytest
 
 from rlgpt.training.host.api import FOLLOW_PLAN, Action, PlanItem, source_hash
+from rlgpt.training.options.probe import find_similar, walk_views
 from rlgpt.training.options.slots import ActionSpaceError, K, build_slots, noop_of, primitive_mask
 from rlgpt.training.ppo.setup import build_setup
-from tests.options.toys import BACK, GET_KEY, USE, WALK, ChangedWorld, code, configuration
+from rlgpt.training.ppo.train import train
+from tests.options.toys import BACK, GET_KEY, NOTHING, USE, WALK, ChangedWorld, code, configuration, host_of
 
 PLAN = (PlanItem("view.key", Action(source_hash(GET_KEY))),)
 GO = "def go(view, where, far):\n    view = yield where\n"
@@ -71,6 +73,28 @@ def test_coded_actions_extend_the_first_of_several_heads() -> None:
     ).space  # fmt: skip
     assert space.sizes == (3 + K, 2)
     assert space.static_mask().nonzero()[0].tolist() == [1, 3, 3 + K, 4 + K]
+
+
+def test_options_with_equal_yields_on_the_probed_states_are_similar() -> None:
+    world = ChangedWorld()
+    twin = code('def step_right(view):\n    for _ in range(3):\n        yield "right"\n')
+    options = [code(WALK), code(USE), code(NOTHING), twin, code(NOTHING.replace("nothing", "idle"))]
+    views = walk_views(world, "take_coin", 3)
+    found = find_similar(host_of(world), options, views)
+    keys = {slot.key: slot.name for slot in build_slots(options, [], cap=1, follow_plan=False)[0] if slot}
+    assert len(views) == 64 and len(set(views)) > 5
+    assert {keys[key]: other for key, other in found.items()} == {"step_right": "walk"}
+
+
+def test_similar_options_share_one_prior_in_a_run() -> None:
+    world = ChangedWorld()
+    twin = code('def step_right(view):\n    for _ in range(3):\n        yield "right"\n')
+    config = configuration(options=["walk", "use_it", "step_right"], option_prior=0.4)
+    options = [code(WALK), code(USE), twin]
+    start = train(world, "take_coin", config, options, host_of(world), seed=1, device="cpu", env_steps=0).start
+    assert [(s["name"], s["prior"], s["similar"]) for s in start.slots] == [
+        ("walk", 0.1, ""), ("use_it", 0.2, ""), ("step_right", 0.1, "walk")
+    ]  # fmt: skip
 
 
 def test_the_noop_is_the_primitive_named_so_or_the_first() -> None:

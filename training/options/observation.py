@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -36,14 +37,14 @@ class Observation:
     picture: tuple[int, int, int] | None = None
     """(height, width, 3)."""
 
-    @property
+    @cached_property
     def world_size(self) -> int:
         if self.picture:
             height, width, depth = self.picture
             return height * width * depth
         return sum(feature.size for feature in self.features)
 
-    @property
+    @cached_property
     def size(self) -> int:
         return self.world_size + len(self.own)
 
@@ -62,7 +63,7 @@ class Observation:
         row: NDArray[Any] = np.empty(self.size, self.dtype)
         seen: NDArray[Any]
         seen = env.pixels().reshape(-1) if self.picture else env.observe()
-        count = self.size - len(self.own)
+        count = self.world_size
         if seen.shape != (count,):
             raise ObservationError(
                 f"The world's observation has shape {tuple(seen.shape)}, but this policy was built for ({count},)."

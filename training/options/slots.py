@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from itertools import product
 from typing import Any
 
@@ -83,7 +84,7 @@ class ActionSpace:
     calm: frozenset[str] = frozenset()
     """Hashes of sources that ignore the alarm, the plan's included."""
 
-    @property
+    @cached_property
     def first(self) -> int:
         """Size of the first head, slots included."""
         return self.heads[0] + len(self.slots)

@@ -66,7 +66,7 @@ class NamedFeatures(BaseFeaturesExtractor):
             return values
         parts = [values]
         for table, (start, size, _) in zip(self.tables, self.embedded, strict=True):
-            parts.append(table(observations[:, start : start + size].long()).flatten(1))
+            parts.append(_embed(table, observations[:, start : start + size]))
         return th.tanh(self.trunk(th.cat(parts, 1)))
 
 
@@ -207,6 +207,14 @@ class Actor:
         weight, bias = self._layers[-1]
         x = x @ weight + bias
         return x.astype(np.float32, copy=False)
+
+
+def _embed(table: nn.Module, ids: th.Tensor) -> th.Tensor:
+    """(n, size * width). A product with one-hot rows: for a handful of categories its gradient is a small
+    matrix product, where an index lookup's would be summed entry by entry."""
+    assert isinstance(table, nn.Embedding)
+    ones = ids.unsqueeze(2) == th.arange(table.num_embeddings, dtype=ids.dtype, device=ids.device)
+    return (ones.to(table.weight.dtype) @ table.weight).flatten(1)
 
 
 def _embeddings(extractor: NamedFeatures) -> list[nn.Embedding]:
