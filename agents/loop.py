@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from rlgpt.store.history import Attempt, History, Item, IterationState, PlanState
+from rlgpt.store.intervals import wilson
 
 
 @dataclass(frozen=True)
@@ -296,9 +297,11 @@ def _no_change(h: History, iteration: IterationState) -> bool:
     mine = [i for i in h.iterations if i.sub_task == iteration.sub_task]
     if len(mine) < 2 or fingerprint(h, mine[-1]) != fingerprint(h, mine[-2]):
         return False
-    earlier = [e for e in mine[-2].evaluations if e.split == "dev" and e.variant == "full"]
-    successes, episodes = h.pooled(iteration, "dev", "full")
-    return bool(earlier) and bool(episodes) and earlier[-1].ci_low <= successes / episodes <= earlier[-1].ci_high
+    earlier, now = h.pooled(mine[-2], "dev", "full"), h.pooled(iteration, "dev", "full")
+    if not earlier[1] or not now[1]:
+        return False
+    low, high = wilson(*earlier)
+    return low <= now[0] / now[1] <= high
 
 
 def fingerprint(h: History, iteration: IterationState) -> tuple[object, ...]:

@@ -5,11 +5,12 @@ Plain data for the prompts; pure. The two critics are blind to some of it: see c
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from rlgpt.agents.context import Context
-from rlgpt.store.history import Attempt, EvaluationState, History, Item, IterationState, VerdictState
+from rlgpt.store.history import Attempt, EvaluationState, History, Item, IterationState, TrialState, VerdictState
+from rlgpt.store.intervals import wilson
 
 Plain = dict[str, Any]
 
@@ -39,35 +40,32 @@ def item_now(history: History, item: Item) -> Plain:
         "pinned": item.pinned,
     }
     attempts = history.attempts_of(item.name)
-    tried = [a for a in attempts if a.trial]
+    tried = [(a, trial) for a in attempts if (trial := trial_of(a, item))]
     if item.mode == "rl":
         facts["state"] = "left to RL"
-        if any(a.trial and a.trial.outcome == "failed" for a in attempts):
+        if any(trial.outcome == "failed" for a in attempts for _, trial in a.trials):
             facts["code_failed_before"] = True
     elif accepted := history.accepted(item):
-        facts |= {"state": "accepted", "measured": _ratio(accepted)}
+        facts |= {"state": "accepted", "measured": _ratio(trial_of(accepted, item))}
     elif tried:
-        outcome = tried[-1].trial.outcome if tried[-1].trial else ""
-        facts |= {"state": "unreached" if outcome == "unreached" else "failed"}
-        facts |= {"measured": _ratio(tried[-1]), "versions_tried": len(tried)}
-        facts |= {k: v for k, v in _trouble(tried[-1]).items() if v}
+        attempt, trial = tried[-1]
+        facts["state"] = "unreached" if trial.outcome == "unreached" else "failed"
+        facts |= {"outcome": trial.outcome, "measured": _ratio(trial), "versions_tried": len(tried)}
+        verdict = attempt.verdict
+        told = {"error": trial.error} | ({"critique": verdict.cause, "advice": verdict.advice_slow} if verdict else {})
+        facts |= {k: v for k, v in told.items() if v}
     else:
         facts["state"] = "untried"
     return facts
 
 
-def _ratio(attempt: Attempt) -> str:
-    return f"{attempt.trial.successes}/{attempt.trial.episodes}" if attempt.trial else ""
+def trial_of(attempt: Attempt, item: Item) -> TrialState | None:
+    """The last trial of a version for this item's predicate."""
+    return next((trial for measured, trial in reversed(attempt.trials) if measured == item.done_when), None)
 
 
-def _trouble(attempt: Attempt) -> Plain:
-    verdict = attempt.verdict
-    return {
-        "outcome": attempt.trial.outcome if attempt.trial else "",
-        "error": attempt.trial.error if attempt.trial else "",
-        "critique": verdict.cause if verdict else "",
-        "advice": verdict.advice_slow if verdict else "",
-    }
+def _ratio(trial: TrialState | None) -> str:
+    return f"{trial.successes}/{trial.episodes}" if trial else ""
 
 
 def rejected_plan(context: Context) -> Plain | None:
@@ -99,18 +97,16 @@ def measured(history: History, iteration: IterationState) -> Plain:
         "ran": "policy" if last.policy == "ppo" else "plan",
         "successes": successes,
         "episodes": episodes,
-        "ci95": [round(last.ci_low, 3), round(last.ci_high, 3)],
-        "funnel": dict(last.funnel),
-        "milestones": dict(last.milestones),
-        "option_usage": dict(last.option_usage),
-        "end_reasons": dict(last.end_reasons),
-        "reward_by_term": dict(last.rewards),
-        "length_mean": round(last.length_mean, 1),
-        "dead_loops": last.dead_loops,
+        "ci95": [round(bound, 3) for bound in wilson(successes, episodes)],
+        "length_mean": round(sum(e.length_mean * e.episodes for e in full) / episodes, 1),
+        "dead_loops": sum(e.dead_loops for e in full),
     }
-    if _evaluations(iteration, "plan"):
-        plan_successes, plan_episodes = history.pooled(iteration, "dev", "plan")
-        facts["plan_alone"] = {"successes": plan_successes, "episodes": plan_episodes}
+    facts |= {name: _summed([getattr(e, name) for e in full]) for name in _COUNTED}
+    if plan_alone := _evaluations(iteration, "plan", last):
+        facts["plan_alone"] = {
+            "successes": sum(e.successes for e in plan_alone),
+            "episodes": sum(e.episodes for e in plan_alone),
+        }
     run = history.runs.get(iteration.runs[-1]) if iteration.runs else None
     if run:
         facts["training"] = {
@@ -123,8 +119,29 @@ def measured(history: History, iteration: IterationState) -> Plain:
     return facts
 
 
-def _evaluations(iteration: IterationState, variant: str) -> list[EvaluationState]:
-    return [e for e in iteration.evaluations if e.split == "dev" and e.variant == variant]
+_COUNTED = ("funnel", "milestones", "option_usage", "end_reasons", "rewards")
+"""Sums over the episodes of an evaluation."""
+
+
+def _evaluations(
+    iteration: IterationState, variant: str, beside: EvaluationState | None = None
+) -> list[EvaluationState]:
+    """The parts of one dev evaluation: of the same plan revision and run as `beside`, else as the newest."""
+    parts = [e for e in iteration.evaluations if e.split == "dev" and e.variant == variant]
+    like = beside or (parts[-1] if parts else None)
+    return [e for e in parts if like and (e.revision, e.run) == (like.revision, like.run)]
+
+
+def _summed(counts: Sequence[Mapping[str, Any]]) -> Plain:
+    """Numbers added up by key, nested where they are."""
+    out: Plain = {}
+    for part in counts:
+        for key, value in part.items():
+            if isinstance(value, Mapping):
+                out[key] = _summed([out.get(key, {}), value])
+            else:
+                out[key] = out.get(key, 0) + value
+    return out
 
 
 def critique(verdict: VerdictState | None, *advice: str) -> Plain | None:
@@ -157,11 +174,12 @@ def last_attempt(context: Context, item: Item) -> Plain | None:
         return None
     last = attempts[-1]
     facts: Plain = {"version": last.version, "author": last.author, "source_hash": last.source_hash}
-    if last.trial and last.done_when != item.done_when:
-        facts["measured_against"] = last.done_when
+    trial = trial_of(last, item)
+    if trial:
+        facts |= {"outcome": trial.outcome, "measured": _ratio(trial), "error": trial.error}
+        facts["evidence"] = _evidence(trial.evidence)
     elif last.trial:
-        facts |= {"outcome": last.trial.outcome, "measured": _ratio(last), "error": last.trial.error}
-        facts["evidence"] = _evidence(last.trial.evidence)
+        facts["measured_against"] = last.done_when
     if not last.admitted and last.admission:
         told: Mapping[str, Any] = last.admission
         facts["refused"] = {k: told.get(k) for k in ("rule", "line", "message")}
@@ -182,13 +200,13 @@ def earlier_attempts(context: Context, item: Item) -> list[Plain]:
     """Version, source hash and outcome (for today's done_when) of each earlier version, oldest first."""
     out = []
     for attempt in context.history.attempts_of(item.name)[:-1]:
-        trial = attempt.trial if attempt.done_when == item.done_when else None
+        trial = trial_of(attempt, item)
         out.append(
             {
                 "version": attempt.version,
                 "source_hash": attempt.source_hash,
                 "outcome": trial.outcome if trial else "untried",
-                "measured": _ratio(attempt) if trial else "",
+                "measured": _ratio(trial),
                 "error": _line(trial.error) if trial else "",
                 "critique": _line(attempt.verdict.cause) if attempt.verdict else "",
             }

@@ -10,7 +10,7 @@ import jinja2
 import pytest
 
 from rlgpt import prompts
-from rlgpt.agents import critic, fast, planner, slow
+from rlgpt.agents import critic, fast, memory, planner, slow
 from rlgpt.agents.asking import messages
 from rlgpt.agents.client import make_client
 from rlgpt.agents.context import Context
@@ -56,6 +56,19 @@ def test_the_slow_agent_sees_the_last_attempt_and_critique_in_full_and_a_line_pe
         r"- iteration 0: sequence: get_flour \(code\), make_bread \(code\); dev 7/20; the bread burns", text
     )
     assert [i["state"] for i in blocks["plan"]["sub_actions"]] == ["accepted", "untried"]
+
+
+def test_a_dev_evaluation_in_two_parts_is_told_as_one() -> None:
+    told = Told().iteration().plan(**FIRST).evaluate(18, funnel={"get_flour": 20}, end_reasons={"a": {"cap": 1}})
+    told.evaluate(29, 30, first=20, funnel={"get_flour": 29}, end_reasons={"a": {"cap": 2, "return": 4}})
+    facts = memory.measured(told.history, told.history.iterations[0])
+    assert (facts["successes"], facts["episodes"]) == (47, 50) and facts["ci95"] == [0.838, 0.979]
+    assert facts["funnel"] == {"get_flour": 49} and facts["end_reasons"] == {"a": {"cap": 3, "return": 4}}
+
+
+def test_evaluations_of_a_superseded_revision_are_not_mixed_in() -> None:
+    told = Told().iteration().plan(**FIRST).evaluate(2).plan(**FIRST).evaluate(19)
+    assert memory.measured(told.history, told.history.iterations[0])["successes"] == 19
 
 
 def test_a_rejected_plan_is_shown_with_the_operators_reason() -> None:

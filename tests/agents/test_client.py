@@ -6,15 +6,17 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
+import httpx2
 import pytest
 
 from rlgpt.agents import slow
-from rlgpt.agents.backends import Failure, Outcome
+from rlgpt.agents.backends import Failure, OpenAIBackend, Outcome
 from rlgpt.agents.client import WARM, Client, make_client
 from rlgpt.agents.contracts import CodeReply, PlanReply
-from rlgpt.agents.endpoint import RULES_MODEL
+from rlgpt.agents.endpoint import RULES_MODEL, endpoints, redacted, redacted_url
 from rlgpt.agents.errors import BudgetReached, MissingKey, ModelUnavailable, NotRecorded, UselessReply
 from rlgpt.agents.journal import Call
+from rlgpt.agents.prices import listed
 from tests.agents.chat_server import ChatServer, Reply, completion, rate_limited, rejects, server_error
 from tests.agents.histories import Told, context
 from tests.agents.toys import BREAD, Ledger, bakery
@@ -197,6 +199,41 @@ def test_nothing_is_sent_when_the_reservation_is_refused() -> None:
     assert asker.server.requests == []
 
 
+def test_dated_snapshots_cost_what_their_model_costs_and_strangers_are_unknown() -> None:
+    assert listed("gpt-4o-mini-2024-07-18") == listed("gpt-4o-mini") != listed("gpt-4o")
+    assert listed("my-finetune") is None
+
+
+# ---- Azure ------------------------------------------------------------------------------------------
+@pytest.mark.parametrize(
+    ("base_url", "url", "header"),
+    [
+        (
+            "https://x.openai.azure.com?api-version=2025-01-01",
+            "https://x.openai.azure.com/openai/deployments/m/chat/completions?api-version=2025-01-01",
+            "api-key",
+        ),
+        (
+            "https://x.openai.azure.com/openai/v1",
+            "https://x.openai.azure.com/openai/v1/chat/completions",
+            "authorization",
+        ),
+    ],
+)
+def test_azure_is_reached_by_deployment_and_by_its_newer_path(base_url: str, url: str, header: str) -> None:
+    seen: list[httpx2.Request] = []
+
+    def answer(request: httpx2.Request) -> httpx2.Response:
+        seen.append(request)
+        return httpx2.Response(200, content=completion(CODE).body, headers={"Content-Type": "application/json"})
+
+    roles = endpoints(settings(base_url), {"AZURE_OPENAI_API_KEY": "azure-key-0123"})
+    client = Client(roles, OpenAIBackend(httpx2.MockTransport(answer)), Ledger())
+    assert client.ask("fast", "s", ASKED, CodeReply).note == "n"
+    assert str(seen[0].url) == url and "azure-key-0123" in seen[0].headers[header]
+    assert "max_completion_tokens" in json.loads(seen[0].content)
+
+
 # ---- keys -----------------------------------------------------------------------------------------
 @pytest.mark.parametrize(
     ("url", "variable"),
@@ -222,6 +259,21 @@ def test_the_default_key_never_travels_over_plain_http() -> None:
     asker = Asker(environ={"OPENAI_API_KEY": "sk-secret-0123456789"})
     asker.ask()
     assert "sk-secret" not in str(asker.server.headers)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "https://user:hunter2secret@host/v1",
+        "https://host/v1?api-key=hunter2secret&x=1",
+        "Authorization: Bearer hunter2secret",
+        "Incorrect API key provided: sk-hunter2secret.",
+        "{'api_key': 'hunter2secret'}",
+    ],
+)
+def test_what_looks_like_a_secret_is_redacted(text: str) -> None:
+    assert "hunter2secret" not in redacted(text)
+    assert "hunter2secret" not in redacted_url("https://u:hunter2secret@host:8/v1?key=hunter2secret")
 
 
 def test_each_role_may_have_its_own_model() -> None:

@@ -69,7 +69,7 @@ def test_coded_sub_actions_are_written_and_tried_in_the_order_of_the_plan() -> N
 
 def test_a_failed_trial_is_judged_once_and_then_repaired() -> None:
     told = Told().iteration().plan(dig="code").code("dig").trial("dig", 1)
-    assert step(told) == Code("dig", 1)
+    assert step(told) == JudgeItem("dig", 1)
     assert step(told.verdict("dig")) == Code("dig", 2)
 
 

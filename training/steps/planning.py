@@ -53,6 +53,8 @@ def _kept(previous: PlanState, failed: Sequence[str], error: str) -> PlanReply:
 def plan(live: Live, step: loop.Plan) -> None:
     context = live.context()
     previous = live.history.plan
+    if previous and previous.sub_task != step.sub_task:
+        previous = None  # another sub-task's pins and items are not this one's
     try:
         if step.failed:
             reply = live.ask(lambda: slow.refine(live.client, context, step.failed, step.last_depth))
