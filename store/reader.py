@@ -120,6 +120,13 @@ class Reader:
         with self._lock:
             return [row[0] for row in self._base.execute("SELECT hash FROM text ORDER BY hash")]
 
+    def matrix(self, table: str, columns: Sequence[str], *, upto_seq: int | None = None) -> list[tuple[Any, ...]]:
+        """Plain columns of a whole table as tuples by seq: several times faster than rows, nothing decoded."""
+        names = ", ".join(query.quoted(name) for name in columns)
+        sql = f"SELECT {names} FROM {query.quoted(table)} WHERE seq <= ? ORDER BY seq"
+        with self._lock:
+            return self._base.execute(sql, (2**62 if upto_seq is None else upto_seq,)).fetchall()
+
     def text(self, name: str | None) -> str:
         """A text by its hash, "" for None. Raises StoreError if it was left out of a bundle."""
         if not name:

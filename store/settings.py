@@ -7,11 +7,13 @@ environment variable named by `llm.api_key_env`, in the worker.
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
+from urllib.parse import parse_qsl, urlsplit
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 from pydantic_settings import (
     BaseSettings,
     PydanticBaseSettingsSource,
@@ -38,11 +40,28 @@ class Part(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
 
+def _without_key(url: str | None) -> str | None:
+    """A URL is stored with the session; a key in it would be too."""
+    if url is None:
+        return None
+    parts = urlsplit(url)
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        raise ValueError("must begin with http:// or https:// and name a host")
+    secret = [name for name, _ in parse_qsl(parts.query) if _SECRET.search(name)]
+    if parts.username or parts.password or secret:
+        raise ValueError("must hold no key or password: put the key in the variable that llm.api_key_env names")
+    return url
+
+
+_SECRET = re.compile("key|token|secret|password|sig", re.IGNORECASE)
+Url = Annotated[str | None, AfterValidator(_without_key)]
+
+
 class RoleSettings(Part):
     """What differs for one role; None takes the session's value."""
 
     model: str | None = None
-    base_url: str | None = None
+    base_url: Url = None
     temperature: float | None = Field(default=None, ge=0.0, le=2.0)
     timeout: float | None = Field(default=None, gt=0.0)
     price_in: float | None = Field(default=None, ge=0.0)
@@ -54,7 +73,7 @@ class LlmSettings(Part):
     kind: str = Field(default="rules", pattern=r"^(rules|openai|replay:[A-Za-z0-9_.\-]+)$")
     """`rules`, `openai` (any server that speaks Chat Completions) or `replay:SESSION`."""
     model: str = "gpt-5-mini"
-    base_url: str | None = None
+    base_url: Url = None
     api_key_env: str = Field(default="OPENAI_API_KEY", pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")
     temperature: float = Field(default=0.0, ge=0.0, le=2.0)
     timeout: float = Field(default=120.0, gt=0.0)
@@ -135,8 +154,8 @@ class _Layers(BaseSettings, Settings):
         dotenv_settings: PydanticBaseSettingsSource,
         file_secret_settings: PydanticBaseSettingsSource,
     ) -> tuple[PydanticBaseSettingsSource, ...]:
-        files = [home() / FILE, Path(FILE)]
-        return init_settings, env_settings, TomlConfigSettingsSource(settings_cls, toml_file=files)
+        here, at_home = (TomlConfigSettingsSource(settings_cls, toml_file=p) for p in (Path(FILE), home() / FILE))
+        return init_settings, env_settings, here, at_home
 
 
 def settle(flags: Mapping[str, Any]) -> Settings:
@@ -165,7 +184,8 @@ def _sentence(error: ValidationError) -> str:
             clauses.append(f"{place} is missing")
         else:
             rule = mistake["msg"].removeprefix("Input ").removeprefix("String ").removeprefix("Value error, ")
-            clauses.append(f"{place} {rule} (got {mistake['input']!r})")
+            shown = "" if place.endswith("base_url") else f" (got {mistake['input']!r:.100})"
+            clauses.append(f"{place} {rule}{shown}")
     return "; ".join(clauses)
 
 

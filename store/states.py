@@ -311,7 +311,7 @@ class History:
 def _copy(value: Any) -> Any:
     """Rows and payloads are never changed, so mappings of plain data are shared one level down."""
     kind = type(value)
-    if kind in _ATOMS:
+    if kind in _ATOMS or kind in _REPLACED:
         return value
     if kind is list:
         return [_copy(v) for v in value] if value and type(value[0]) not in _SHARED else value.copy()
@@ -323,8 +323,11 @@ def _copy(value: Any) -> Any:
 
 
 def _holds_states(value: dict[Any, Any]) -> bool:
-    return hasattr(next(iter(value.values())), "__dataclass_fields__")
+    first = type(next(iter(value.values())))
+    return hasattr(first, "__dataclass_fields__") and first not in _REPLACED
 
 
 _ATOMS = frozenset({int, float, str, bool, type(None), tuple})
-_SHARED = frozenset({int, str, tuple, dict})
+_REPLACED = frozenset({CommandState, EvaluationState, VerdictState, ConfigState, TrialState, Item})
+"""States that the fold puts in place of one another and never changes: copies share them."""
+_SHARED = frozenset({int, str, tuple, dict}) | _REPLACED

@@ -39,7 +39,7 @@ border-bottom:1px solid var(--rule)}th{color:var(--soft);font-weight:600}
 .plots{display:grid;grid-template-columns:repeat(auto-fit,minmax(26rem,1fr));gap:1rem}figure{margin:0}
 figcaption,.soft,.none,.legend{color:var(--soft)}.legend{list-style:none;display:flex;flex-wrap:wrap;gap:1rem;padding:0;margin:0}
 svg{width:100%;height:auto}svg text{font-size:11px;fill:var(--soft)}.grid{stroke:var(--rule)}.mark{stroke:var(--soft);
-stroke-dasharray:3 3}.line{fill:none;stroke-width:1.5}
+stroke-dasharray:3 3}circle{fill:var(--bg)}.line{fill:none;stroke-width:1.5}
 .c0{stroke:var(--c0)}.c1{stroke:var(--c1)}.c2{stroke:var(--c2)}.c3{stroke:var(--c3)}.c4{stroke:var(--c4)}.c5{stroke:var(--c5)}
 li.c0{color:var(--c0)}li.c1{color:var(--c1)}li.c2{color:var(--c2)}li.c3{color:var(--c3)}li.c4{color:var(--c4)}li.c5{color:var(--c5)}
 pre{white-space:pre-wrap;overflow-wrap:anywhere;border:1px solid var(--rule);padding:.6rem;font-size:13px}
@@ -151,7 +151,8 @@ def _curves(reader: Reader, h: History) -> str:
         marks.append((start, f"run {run.run}, iteration {run.iteration}"))
         start += run.env_steps
     numbers = list(h.runs)
-    plots = []
+    shares = [Line("success", success_shares(reader, h))]
+    plots = [chart("Success of training episodes (share, at most 60 stretches)", shares, "env steps", marks)]
     for title, column in CURVES:
         lines = [Line(column, reader.metric_series(numbers, column, max_points=600))]
         plots.append(chart(title, lines, "env steps", marks))
@@ -159,8 +160,25 @@ def _curves(reader: Reader, h: History) -> str:
     usage = [
         Line(n, reader.metric_series(numbers, f"option_usage.{n}", max_points=200)) for n in ("primitive", *names[:5])
     ]
-    plots.insert(1, chart("Decisions per update by coded action", usage, "env steps", marks))
+    plots.insert(2, chart("Decisions per update by coded action", usage, "env steps", marks))
     return f"<div class=plots>{''.join(plots)}</div>"
+
+
+def success_shares(reader: Reader, h: History, stretches: int = 60) -> list[tuple[float, float]]:
+    """(env steps, successes per episode) pooled over stretches of updates; superseded updates left out."""
+    found, start = [], 0
+    for number, run in h.runs.items():
+        columns = ["seq", "env_steps", "episodes", "successes"]
+        rows = reader.rows("metric", {"run": number}, columns=columns)
+        rows = [r for r in rows if not any(after < r["seq"] < before for after, before in run.hidden)]
+        size = -(-len(rows) * len(h.runs) // stretches) or 1
+        for first in range(0, len(rows), size):
+            part = rows[first : first + size]
+            episodes = sum(r["episodes"] for r in part)
+            if episodes:
+                found.append((start + float(part[-1]["env_steps"]), sum(r["successes"] for r in part) / episodes))
+        start += run.env_steps
+    return found
 
 
 def _iteration(h: History, iteration: IterationState) -> str:

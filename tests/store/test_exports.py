@@ -1,0 +1,294 @@
+"""Exports: JSON lines come back equal; CSV, TensorBoard and HTML say what the rows say and interpret nothing."""
+
+from __future__ import annotations
+
+import csv
+import json
+import shutil
+import struct
+from collections.abc import Callable
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rlgpt.store import tables as t
+from rlgpt.store.errors import BadBundle, BadPlace, StoreError
+from rlgpt.store.export import FORMATS, export, import_
+from rlgpt.store.export.html import page
+from rlgpt.store.export.svg import Line, chart, ticks
+from rlgpt.store.export.tensorboard import crc32c, record
+from rlgpt.store.export.values import cell
+from rlgpt.store.folder import SessionFolder, sessions
+from rlgpt.store.inbox import send
+from rlgpt.store.reader import Reader
+from rlgpt.store.writer import Writer
+
+HOSTILE = [
+    "[bold]markup[/bold] [@click=app.quit]x[/] [/foo]",
+    "<script>alert(1)</script><img src=x onerror=alert(1)>",
+    "\x1b]52;c;ZXZpbA==\x07\x1b[2J\x1b]0;title\x07",
+    "=cmd|'/c calc'!A1",
+    "+1+1",
+    "@SUM(A1)",
+    "-2+3",
+    "wide \U0001f600 e\u0301 \u202egnirts",
+    "nul \x00 inside",
+    "line " * 20_000,
+    '"; DROP TABLE event; --',
+]
+
+
+@pytest.fixture
+def hostile(session: SessionFolder) -> SessionFolder:
+    with Writer(session) as writer:
+        writer.add(t.Iteration(sub_task=0, number=0))
+        for revision, words in enumerate(HOSTILE, 1):
+            with writer.transaction() as tx:
+                tx.add(
+                    t.Plan(
+                        sub_task=0,
+                        iteration=0,
+                        revision=revision,
+                        author=words[:50],
+                        executor="policy",
+                        rationale=words,
+                    )
+                )
+                tx.add(
+                    t.SubAction(
+                        revision=revision, position=0, name=words[:40], mode="code", goal=words, reason=words,
+                        done_when=words, max_steps=3,
+                    )
+                )  # fmt: skip
+                tx.event("plan_in_force", revision=revision)
+                tx.add(
+                    t.CodeVersion(
+                        sub_task=0, iteration=0, sub_action=words[:40], version=1, attempt=1, author="fast",
+                        source_hash=writer.text(words),
+                    )
+                )  # fmt: skip
+                tx.log("info", words, more=words)
+                tx.add(
+                    t.Verdict(
+                        sub_task=0, iteration=0, revision=1, sub_action=None, version=None, author="critic",
+                        success=False, confidence=1.0, cause=words,
+                    )
+                )  # fmt: skip
+        slots = [{"slot": n, "name": words} for n, words in enumerate(HOSTILE)]
+        run = {"sub_task": 0, "iteration": 0, "revision": 1, "run": 1, "config_hash": "", "env_steps_planned": 9}
+        writer.add(t.TrainingRun(**run, slots=slots))
+        for update in (1, 2, 3):
+            usage = dict.fromkeys(HOSTILE, update)
+            row = {
+                "run": 1,
+                "update": update,
+                "env_steps": update * 10,
+                "decisions": 1,
+                "episodes": 4,
+                "successes": update,
+            }
+            writer.add(t.Metric(**row, return_mean=update / 2, option_usage=usage))
+    return session
+
+
+@pytest.mark.parametrize("form", FORMATS)
+def test_every_format_takes_any_text_and_never_overwrites(form: str, hostile: SessionFolder, tmp_path: Path) -> None:
+    with Reader(hostile) as reader:
+        before = reader.changes_since(0, None)
+    target = export(hostile, form, tmp_path / "out" / "x")
+    assert target == tmp_path / "out" / "x" and target.exists()
+    assert [p.name for p in target.parent.iterdir()] == ["x"]
+    with pytest.raises(BadPlace, match="is already there"):
+        export(hostile, form, target)
+    with Reader(hostile) as reader:
+        assert reader.changes_since(0, None) == before
+
+
+def test_an_unknown_format_is_one_sentence(finished: SessionFolder) -> None:
+    with pytest.raises(StoreError, match="there is no export format 'xml'; there are bundle, evidence, jsonl"):
+        export(finished, "xml")
+
+
+# ---- JSON lines -----------------------------------------------------------------------------------
+@pytest.mark.parametrize("which", ["finished", "hostile"])
+def test_json_lines_come_back_equal(which: str, request: pytest.FixtureRequest, tmp_path: Path) -> None:
+    session = request.getfixturevalue(which)
+    send(session, "advise", {"agent": "slow", "text": HOSTILE[2]})
+    lines = export(session, "jsonl", tmp_path / "x.jsonl")
+    with Reader(session) as reader:
+        before = reader.changes_since(0, None), reader.commands(), {n: reader.text(n) for n in reader.texts()}
+    shutil.rmtree(session.path)
+    assert import_(lines) == session
+    with Reader(session) as reader:
+        assert (reader.changes_since(0, None), reader.commands(), {n: reader.text(n) for n in reader.texts()}) == before
+
+
+BAD_LINES: dict[str, tuple[Callable[[list[str]], object], str]] = {
+    "no head": (lambda lines: lines.pop(0), "its first line is not that of"),
+    "an id that is a path": (lambda lines: lines.__setitem__(0, lines[0].replace('"id":"', '"id":"../')), "first line"),
+    "a newer schema": (lambda lines: lines.__setitem__(0, lines[0].replace('"0001"', '"0099"')), "has schema '0099'"),
+    "no JSON": (lambda lines: lines.insert(3, "{"), "line 4 of .* is no JSON"),
+    "no object": (lambda lines: lines.insert(3, "[]"), "line 4 of .* is no object"),
+    "too deep": (lambda lines: lines.insert(3, "[" * 100_000), "line 4 of .* is no JSON"),
+    "no table": (lambda lines: lines.insert(3, '{"table":"sqlite_master","row":{}}'), "names no table"),
+    "other columns": (lambda lines: lines.insert(3, '{"table":"event","row":{"seq":3}}'), "has not its columns"),
+    "a text of another hash": (
+        lambda lines: lines.append('{"table":"text","row":{"hash":"00","text":"x"}}'),
+        "is not what its name says",
+    ),
+    "a row twice": (lambda lines: lines.insert(3, lines[2]), "cannot be stored: event rows are never changed"),
+    "a number that is a text": (
+        lambda lines: lines.__setitem__(1, lines[1].replace('"at":', '"at":"x","_":')),
+        "columns",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", BAD_LINES)
+def test_bad_lines_are_refused_and_leave_nothing(name: str, finished: SessionFolder, tmp_path: Path) -> None:
+    change, sentence = BAD_LINES[name]
+    path = export(finished, "jsonl", tmp_path / "x.jsonl")
+    shutil.rmtree(finished.path)
+    lines = path.read_text().splitlines()
+    change(lines)
+    path.write_text("\n".join(lines))
+    with pytest.raises(BadBundle, match=sentence):
+        import_(path)
+    assert sessions() == [] and list(finished.path.parent.iterdir()) == []
+
+
+# ---- CSV ------------------------------------------------------------------------------------------
+def test_csv_has_every_row_and_no_cell_that_a_spreadsheet_would_run(hostile: SessionFolder, tmp_path: Path) -> None:
+    folder = export(hostile, "csv", tmp_path / "x")
+    csv.field_size_limit(1_000_000)
+    with Reader(hostile) as reader:
+        for table in reader.tables():
+            with (folder / f"{table}.csv").open(newline="") as file:
+                rows = list(csv.DictReader(file))
+            stored = reader.rows(table)
+            assert [int(row["seq"]) for row in rows] == [row["seq"] for row in stored]
+            for row in rows:
+                assert not any(value.startswith(("=", "+", "@", "\t", "\r")) for value in row.values())
+    with (folder / "plan.csv").open(newline="") as file:
+        told = [row["rationale"] for row in csv.DictReader(file)]
+    assert told[3] == "'=cmd|'/c calc'!A1" and told[8] == "nul  inside" and told[0] == HOSTILE[0]
+
+
+def test_cells_keep_numbers_and_count_bytes() -> None:
+    assert [cell(v) for v in (1.5, -2, None, b"abc", {"a": [1]}, "-1")] == [1.5, -2, None, 3, '{"a": [1]}', "'-1"]
+
+
+# ---- TensorBoard ----------------------------------------------------------------------------------
+def test_the_checksum_is_castagnolis() -> None:
+    assert crc32c(b"123456789") == 0xE3069283  # the check value of CRC-32C
+    assert crc32c(bytes(32)) == 0x8A9136AA and crc32c(b"\xff" * 32) == 0x62A8AB43  # RFC 3720, B.4
+    assert crc32c(b"") == 0
+
+
+def _messages(path: Path) -> list[bytes]:
+    body, found = path.read_bytes(), []
+    while body:
+        (length,) = struct.unpack("<Q", body[:8])
+        found.append(body[12 : 12 + length])
+        assert record(found[-1]) == body[: 16 + length]
+        body = body[16 + length :]
+    return found
+
+
+def _fields(message: bytes) -> list[tuple[int, object]]:
+    """A protobuf message as (field, value) pairs."""
+    found: list[tuple[int, object]] = []
+    at = 0
+
+    def varint() -> int:
+        nonlocal at
+        number = shift = 0
+        while True:
+            byte = message[at]
+            at += 1
+            number |= (byte & 0x7F) << shift
+            shift += 7
+            if byte < 0x80:
+                return number
+
+    while at < len(message):
+        key = varint()
+        size = {0: 0, 1: 8, 5: 4}.get(key & 7)
+        if key & 7 == 0:
+            found.append((key >> 3, varint()))
+            continue
+        size = varint() if size is None else size
+        found.append((key >> 3, message[at : at + size]))
+        at += size
+    return found
+
+
+def test_event_files_hold_the_metrics_by_env_steps(hostile: SessionFolder, tmp_path: Path) -> None:
+    folder = export(hostile, "tensorboard", tmp_path / "x")
+    (file,) = (folder / "run-1").iterdir()
+    head, *events = _messages(file)
+    assert dict(_fields(head))[3] == b"brain.Event:2"
+    assert [dict(_fields(e))[2] for e in events] == [10, 20, 30]
+    values = [dict(_fields(v)) for _, v in _fields(dict(_fields(events[2]))[5])]  # type: ignore[arg-type]
+    scalars = {v[1].decode(): struct.unpack("<f", v[2])[0] for v in values}  # type: ignore[attr-defined,arg-type]
+    assert scalars["return_mean"] == 1.5 and scalars["success_rate"] == 0.75
+    assert scalars[f"option_usage/{HOSTILE[1]}"] == 3.0 and "kl" not in scalars
+
+
+# ---- HTML -----------------------------------------------------------------------------------------
+class _Tags(HTMLParser):
+    def __init__(self) -> None:
+        super().__init__()
+        self.tags: set[str] = set()
+        self.attributes: set[str] = set()
+        self.open: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.add(tag)
+        self.attributes |= {name for name, _ in attrs}
+        if tag not in ("meta", "path", "circle"):
+            self.open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        if tag not in ("path", "circle"):
+            assert self.open.pop() == tag
+
+
+def test_the_page_is_self_contained_and_interprets_nothing(hostile: SessionFolder) -> None:
+    with Reader(hostile) as reader:
+        whole = page(reader)
+    tags = _Tags()
+    tags.feed(whole)
+    assert not tags.tags & {"script", "img", "link", "iframe", "a", "object", "form"} and "svg" in tags.tags
+    assert not {name for name in tags.attributes if name.startswith("on") or name in ("src", "href", "style")}
+    assert tags.open == []
+    assert "default-src 'none'" in whole
+    assert not {c for c in whole if ord(c) < 32 and c not in "\n\t"} and "\u202e" not in whole
+    assert len(whole) < 1_000_000
+
+
+def test_the_page_says_who_planned_and_how_sure_the_numbers_are(finished: SessionFolder) -> None:
+    with Reader(finished) as reader:
+        whole, history = page(reader), reader.history_at()
+    assert "rule-based model (no language model)" in whole
+    for iteration in history.iterations:
+        for e in iteration.evaluations:
+            assert f"({e.successes}/{e.episodes}, 95% {e.ci_low:.2f} to {e.ci_high:.2f})" in whole
+    assert json.dumps(history.session["settings"]["seed"]) in whole
+
+
+@given(st.floats(-1e12, 1e12), st.floats(-1e12, 1e12))
+def test_ticks_are_few_round_and_cover_the_range(one: float, two: float) -> None:
+    low, high = min(one, two), max(one, two)
+    found = ticks(low, high)
+    assert 2 <= len(found) <= 9 and found == sorted(found)
+    slack = 1e-6 * max(abs(low), abs(high), 1e-9)
+    assert found[0] <= low + slack and found[-1] >= high - slack
+
+
+def test_a_chart_without_values_says_so() -> None:
+    assert "no values" in chart("x", [Line("a", [])], "env steps")
+    assert chart("x", [Line("a", [(5.0, 1.0)])], "env steps").count("<circle") == 1

@@ -1,0 +1,92 @@
+"""Settings: flags over the environment over the files, one sentence for what cannot be, no secret kept."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from rlgpt.store.settings import Refused, Settings, environment_key, settle, stored
+
+
+@pytest.fixture(autouse=True)
+def clean(home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+def test_flags_win_over_the_environment_over_the_folder_over_home(
+    home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home.mkdir()
+    (home / "rlgpt.toml").write_text("seed = 1\nthreads = 5\nreview = true\n[loop]\niterations = 1\ninner = 7\n")
+    (tmp_path / "rlgpt.toml").write_text("seed = 2\nthreads = 2\n[loop]\niterations = 2\n")
+    monkeypatch.setenv("RLGPT_SEED", "3")
+    monkeypatch.setenv("RLGPT_LOOP__ITERATIONS", "4")
+    made = settle({"task": "collect_iron", "loop": {"iterations": 9}})
+    assert (made.loop.iterations, made.seed, made.threads, made.loop.inner) == (9, 3, 2, 7)
+    assert made.review and made.world == "crafter"
+
+
+def test_stored_settings_are_taken_as_they_were(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = settle({"task": "collect_iron", "seed": 4, "llm": {"roles": {"critic": {"model": "small"}}}})
+    monkeypatch.setenv("RLGPT_SEED", "9")
+    assert stored(made.model_dump(mode="json")) == made
+
+
+@pytest.mark.parametrize(
+    ("flags", "sentence"),
+    [
+        ({}, "task is missing"),
+        ({"task": "x", "sede": 3}, "there is no setting called sede"),
+        ({"task": "x", "budget": {"cost": -1}}, r"budget.cost should be greater than or equal to 0 \(got -1\)"),
+        ({"task": "x", "seed": "many"}, r"seed should be a valid integer.*\(got 'many'\)"),
+        ({"task": "x", "device": "tpu"}, "device should be 'auto', 'cpu' or 'cuda'"),
+        ({"task": "x", "llm": {"kind": "magic"}}, "llm.kind should match"),
+        ({"task": "x", "skills": "some"}, "skills should match"),
+        ({"task": "x", "loop": {"target": 2}, "threads": 0}, "threads .*; loop.target "),
+        ({"task": "x", "llm": {"base_url": "localhost:8000"}}, "llm.base_url must begin with http"),
+    ],
+)
+def test_settings_that_cannot_be_are_one_sentence(flags: dict[str, object], sentence: str) -> None:
+    with pytest.raises(Refused, match=sentence) as caught:
+        settle(flags)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_wrong_variable_or_file_is_one_sentence_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RLGPT_LOOP__ITERATION", "4")
+    with pytest.raises(Refused, match=r"there is no setting called loop\.iteration"):
+        settle({"task": "x"})
+    monkeypatch.delenv("RLGPT_LOOP__ITERATION")
+    (tmp_path / "rlgpt.toml").write_text("seed = = 3")
+    with pytest.raises(Refused, match=r"rlgpt.toml cannot be read"):
+        settle({"task": "x"})
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "https://me:hunter2@host/v1",
+        "https://host/v1?api_key=hunter2",
+        "https://host/v1?sig=hunter2",
+        "http://hunter2@h",
+    ],
+)
+@pytest.mark.parametrize("where", ["all", "role"])
+def test_a_url_with_a_key_in_it_is_neither_stored_nor_shown(url: str, where: str) -> None:
+    llm = {"base_url": url} if where == "all" else {"roles": {"slow": {"base_url": url}}}
+    with pytest.raises(Refused, match="base_url must hold no key or password") as caught:
+        settle({"task": "x", "llm": llm})
+    assert "hunter2" not in str(caught.value)
+
+
+def test_a_key_comes_from_the_environment_and_stays_out_of_what_is_stored(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MY_KEY", "hunter2")
+    made = settle(
+        {
+            "task": "x",
+            "llm": {"kind": "openai", "api_key_env": "MY_KEY", "base_url": "http://box:8000/v1?api-version=3"},
+        }
+    )
+    assert environment_key(made) == "hunter2" and "hunter2" not in made.model_dump_json()
+    assert environment_key(Settings(task="x", llm=made.llm.model_copy(update={"api_key_env": "OTHER_KEY"}))) is None
