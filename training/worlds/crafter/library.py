@@ -12,7 +12,7 @@ from types import MappingProxyType
 from typing import Any
 
 from rlgpt.training.worlds.crafter import names
-from rlgpt.training.worlds.crafter.view import View
+from rlgpt.training.worlds.crafter.view import Boards, View
 
 _ROW = names.MEMORY_WIDTH
 _CODE = {name: code for code, name in enumerate(names.CATEGORIES) if code}
@@ -21,32 +21,24 @@ _MOVES = ("move_left", "move_right", "move_up", "move_down")
 _SHIFTS = (-1, 1, -_ROW, _ROW)
 _WALKABLE = frozenset(("grass", "sand", "path"))
 _PLACEABLE = _WALKABLE | {"water", "lava"}
-Names = tuple[str, ...]
 _ENEMIES = ("zombie", "skeleton")
 _SOLID = {"stone": "wood_pickaxe", "coal": "wood_pickaxe", "iron": "stone_pickaxe", "diamond": "iron_pickaxe"}
+_NEVER_SEEN, _WATER, _STONE = 0, _CODE["water"], _CODE["stone"]
 _DIG_STEPS = 3
 """Turn, dig, walk."""
 _MOST_STEPS = 400
 
 
-_INSIDE = sum((1 << names.AREA) - 1 << (y + names.REACH_Y) * _ROW + names.REACH_X for y in range(names.AREA))
-
-
-def _board(view: View, wanted: frozenset[str]) -> int:
-    """Bit board of the remembered cells of some materials."""
+def _board(boards: Boards, wanted: frozenset[str]) -> int:
+    """Remembered cells of some materials."""
     board = 0
     for name in wanted:
-        board |= view._cells(_CODE[name])
+        board |= boards.cells(_CODE[name])
     return board
 
 
 def _around(board: int) -> int:
     return board << 1 | board >> 1 | board << _ROW | board >> _ROW
-
-
-def _agent(view: View) -> int:
-    x, y = view.position
-    return (y + names.REACH_Y) * _ROW + x + names.REACH_X
 
 
 def _names(wanted: tuple[Any, ...]) -> frozenset[str]:
@@ -71,65 +63,54 @@ def _look(view: object) -> View:
 
 
 class _Ground:
-    """The boards of one question."""
+    """Where the agent can go: the boards of one question."""
 
-    __slots__ = ("agent", "dig", "here", "occupied", "targets", "view", "walk")
+    __slots__ = ("agent", "boards", "dig", "here", "view", "walk")
 
-    def __init__(self, view: View, wanted: frozenset[str], dig: object, bridge: object, avoid: object = ()) -> None:
+    def __init__(self, view: View, dig: object = False, bridge: object = False, avoid: object = ()) -> None:
         self.view = view
-        self.agent = _agent(view)
-        self.here = 1 << self.agent
-        self.occupied = self.targets = 0
-        for name, dx, dy in view.objects:
-            bit = 1 << self.agent + dy * _ROW + dx
-            self.occupied |= bit
-            if name in wanted:
-                self.targets |= bit
-        materials = frozenset(name for name in wanted if _CODE[name] < _FIRST_OBJECT)
-        if materials:
-            self.targets |= _board(view, materials) & ~self.occupied
-        self.walk = _board(view, _WALKABLE - _avoided(avoid)) & ~self.occupied
+        self.boards = boards = view._board()
+        self.agent = boards.agent
+        self.here = 1 << boards.agent
+        self.walk = _board(boards, _WALKABLE - _avoided(avoid)) & ~boards.occupied
         self.dig = 0
         if dig is True:
             items = view.inventory
-            soft = frozenset(name for name, tool in _SOLID.items() if items[tool])
-            if soft:
-                self.dig = _board(view, soft)
+            self.dig = _board(boards, frozenset(name for name, tool in _SOLID.items() if items[tool]))
             if bridge is True and items["stone"] and items["wood_pickaxe"]:
-                self.dig |= _board(view, frozenset(("water",))) & ~self.occupied
+                self.dig |= boards.cells(_WATER) & ~boards.occupied
 
-    def route(self, goal: int) -> tuple[int, ...] | None:
-        """Cells from the agent to the nearest cell of the board `goal`, both included."""
-        layers = [self.here]
-        if self.here & goal:
-            return (self.agent,)
-        seen = self.here
+    def next_cell(self, goal: int) -> tuple[int, int] | None:
+        """(cell to enter next, env steps to the nearest cell of `goal`), or None if there is no way; the
+        agent's own cell and 0 when it is there. The flood starts at the goal, so that the first ring to
+        reach the agent gives its next cell."""
+        here, dig = self.here, self.dig
+        if goal & here:
+            return self.agent, 0
+        frontier = goal & (self.walk | dig)
+        unseen = (self.walk | dig | here) & ~frontier
         late: dict[int, int] = {}
-        frontier = self.here
-        while len(layers) < _MOST_STEPS and (frontier or late):
-            ring = _around(frontier) & ~seen
-            if self.dig and ring & self.dig:
-                due = len(layers) + _DIG_STEPS - 1
-                late[due] = late.get(due, 0) | ring & self.dig
-            frontier = ring & self.walk
-            if late:
-                frontier |= late.pop(len(layers), 0) & ~seen
-            seen |= frontier
-            layers.append(frontier)
-            if frontier & goal:
-                return self._back(layers, frontier & goal)
+        for step in range(1, _MOST_STEPS):
+            source = frontier
+            if dig:
+                hard = frontier & dig
+                if hard:
+                    late[step + _DIG_STEPS - 1] = hard
+                    source ^= hard
+                source |= late.pop(step, 0)
+            frontier = (source << 1 | source >> 1 | source << _ROW | source >> _ROW) & unseen
+            if frontier & here:
+                return self._neighbour(source), step
+            if not frontier and not late:
+                return None
+            unseen ^= frontier
         return None
 
-    def _back(self, layers: list[int], reached: int) -> tuple[int, ...]:
-        bit = 1 << reached.bit_length() - 1
-        cells = [bit.bit_length() - 1]
-        at = len(layers) - 1
-        while at:
-            at -= _DIG_STEPS if bit & self.dig else 1
-            before = _around(bit) & layers[at]
-            bit = 1 << before.bit_length() - 1
-            cells.append(bit.bit_length() - 1)
-        return tuple(reversed(cells))
+    def _neighbour(self, board: int) -> int:
+        """A neighbouring cell on the board, straight ahead if there are several."""
+        ahead = names.FACINGS.index(self.view.facing)
+        ways = (_SHIFTS[ahead], *_SHIFTS)
+        return next(self.agent + shift for shift in ways if board >> self.agent + shift & 1)
 
     def primitive(self, cell: int) -> str:
         """What to do now to get to the neighbouring cell: turn or walk, dig, or bridge."""
@@ -139,54 +120,72 @@ class _Ground:
         return _MOVES[way]
 
 
+def _targets(view: View, wanted: frozenset[str]) -> int:
+    """Board of visible objects and remembered cells of these names."""
+    boards = view._board()
+    board = _board(boards, frozenset(name for name in wanted if _CODE[name] < _FIRST_OBJECT)) & ~boards.occupied
+    for name, dx, dy in view.objects:
+        if name in wanted:
+            board |= 1 << boards.agent + dy * _ROW + dx
+    return board
+
+
 def nearest(view: object, *wanted: str) -> tuple[int, int] | None:
     """(dx, dy) of the nearest remembered cell or visible object of these names, as the crow walks."""
     seen = _look(view)
-    ground = _Ground(seen, _names(wanted), False, False)
-    if not ground.targets:
+    targets, boards = _targets(seen, _names(wanted)), seen._board()
+    if not targets:
         return None
-    board, ring, reach = ground.targets, ground.here, ground.here
+    ball = 1 << boards.agent
     for _ in range(2 * names.AREA):
-        if ring & board:
-            hit = ring & board
-            cell = hit.bit_length() - 1
+        hit = ball & targets
+        if hit:
+            cell = hit.bit_length() - 1 + boards.origin
             x, y = seen.position
             return cell % _ROW - names.REACH_X - x, cell // _ROW - names.REACH_Y - y
-        ring = _around(ring) & _INSIDE & ~reach
-        reach |= ring
+        ball = (ball | _around(ball)) & boards.inside
     return None
 
 
-def _distance(ground: _Ground, route: tuple[int, ...]) -> int:
-    return sum(_DIG_STEPS if ground.dig >> cell & 1 else 1 for cell in route[1:])
-
-
-def approach(view: object, *wanted: str, dig: bool = False, bridge: bool = False, avoid: Names = ()) -> str | None:
+def approach(
+    view: object, *wanted: str, dig: bool = False, bridge: bool = False, avoid: tuple[str, ...] = ()
+) -> str | None:
     """The next primitive that brings the agent to face the nearest reachable cell or object of these
     names, None if none is known or reachable. With `dig` also through stone and ore that the pickaxes in
     the inventory can mine, with `bridge` also over water by placing and mining a stone, and never over
     the materials of the tuple `avoid`."""
     seen = _look(view)
-    ground = _Ground(seen, _names(wanted), dig, bridge, avoid)
-    route = ground.route(_around(ground.targets) & _INSIDE) if ground.targets else None
-    if route is None:
+    targets = _targets(seen, _names(wanted))
+    if not targets:
         return None
-    if len(route) > 1:
-        return ground.primitive(route[1])
+    ground = _Ground(seen, dig, bridge, avoid)
+    found = ground.next_cell(_around(targets) & ground.boards.inside)
+    if found is None:
+        return None
+    if found[1]:
+        return ground.primitive(found[0])
     for way, shift in enumerate(_SHIFTS):
-        if ground.targets >> ground.agent + shift & 1:
+        if targets >> ground.agent + shift & 1:
             return _MOVES[way]
     return None
 
 
-def steps_to(view: object, *wanted: str, dig: bool = False, bridge: bool = False, avoid: Names = ()) -> int | None:
+def steps_to(
+    view: object, *wanted: str, dig: bool = False, bridge: bool = False, avoid: tuple[str, ...] = ()
+) -> int | None:
     """Env steps until the agent stands next to the nearest reachable target, None if there is no way."""
-    ground = _Ground(_look(view), _names(wanted), dig, bridge, avoid)
-    route = ground.route(_around(ground.targets) & _INSIDE) if ground.targets else None
-    return None if route is None else _distance(ground, route)
+    seen = _look(view)
+    targets = _targets(seen, _names(wanted))
+    if not targets:
+        return None
+    ground = _Ground(seen, dig, bridge, avoid)
+    found = ground.next_cell(_around(targets) & ground.boards.inside)
+    return None if found is None else found[1]
 
 
-def go(view: object, dx: int, dy: int, dig: bool = False, bridge: bool = False, avoid: Names = ()) -> str | None:
+def go(
+    view: object, dx: int, dy: int, dig: bool = False, bridge: bool = False, avoid: tuple[str, ...] = ()
+) -> str | None:
     """The next primitive on the way to the cell at an offset, None if there is no known way or the agent
     stands on it."""
     seen = _look(view)
@@ -195,28 +194,30 @@ def go(view: object, dx: int, dy: int, dig: bool = False, bridge: bool = False, 
     x, y = seen.position
     if not (0 <= x + dx < names.AREA and 0 <= y + dy < names.AREA):
         return None
-    ground = _Ground(seen, frozenset(), dig, bridge, avoid)
-    route = ground.route(1 << ground.agent + dy * _ROW + dx)
-    return None if route is None or len(route) < 2 else ground.primitive(route[1])
+    ground = _Ground(seen, dig, bridge, avoid)
+    cell = ground.agent + dy * _ROW + dx
+    found = ground.next_cell(1 << cell) if cell >= 0 else None
+    return ground.primitive(found[0]) if found and found[1] else None
 
 
-def explore(view: object, *wanted: str, dig: bool = False, bridge: bool = False, avoid: Names = ()) -> str | None:
+def explore(
+    view: object, *wanted: str, dig: bool = False, bridge: bool = False, avoid: tuple[str, ...] = ()
+) -> str | None:
     """The next primitive towards the nearest known cell with an unseen neighbour; where possible one
     close to a cell of the wanted materials. None when everything in reach has been seen."""
     seen = _look(view)
-    ground = _Ground(seen, frozenset(), dig, bridge, avoid)
-    unseen = seen._cells(0) & _INSIDE
-    edge = _around(unseen) & (ground.walk | ground.dig | ground.here)
-    goals = [edge & ~ground.here]
+    ground = _Ground(seen, dig, bridge, avoid)
+    edge = _around(ground.boards.cells(_NEVER_SEEN)) & (ground.walk | ground.dig) & ~ground.here
+    goals = [edge]
     if wanted:
-        near = _board(seen, _names(wanted))
+        near = _board(ground.boards, _names(wanted))
         for _ in range(2):
             near |= _around(near)
-        goals.insert(0, edge & near & ~ground.here)
+        goals.insert(0, edge & near)
     for goal in goals:
-        route = ground.route(goal) if goal else None
-        if route is not None and len(route) > 1:
-            return ground.primitive(route[1])
+        found = ground.next_cell(goal) if goal else None
+        if found is not None:
+            return ground.primitive(found[0])
     return None
 
 
@@ -269,17 +270,17 @@ def _room(start: int, free: int, most: int) -> bool:
     return False
 
 
-def _free(view: View) -> int:
+def _free(boards: Boards) -> int:
     """Cells something could walk on, as far as is known."""
-    return _board(view, _WALKABLE) | view._cells(0)
+    return _board(boards, _WALKABLE) | boards.cells(_NEVER_SEEN)
 
 
 def enclosed(view: object, most: int = 8) -> bool:
     """Whether nothing can walk to the agent: the free cells around it are at most `most`, all known."""
-    seen = _look(view)
+    boards = _look(view)._board()
     if type(most) is not int or not 1 <= most <= 64:
         raise ValueError("most must be an int from 1 to 64")
-    return _room(1 << _agent(seen), _free(seen), most)
+    return _room(1 << boards.agent, _free(boards), most)
 
 
 def shelter(view: object, most: int = 8) -> str | None:
@@ -291,45 +292,42 @@ def shelter(view: object, most: int = 8) -> str | None:
     items = seen.inventory
     if not items["stone"] or not items["wood_pickaxe"]:
         return None
-    agent, free = _agent(seen), _free(seen)
+    boards = seen._board()
+    agent, free = boards.agent, _free(boards)
     here = 1 << agent
-    facing = names.FACINGS.index(seen.facing)
-    ahead = 1 << agent + _SHIFTS[facing]
+    facing = _SHIFTS[names.FACINGS.index(seen.facing)]
+    ahead, back = 1 << agent + facing, 1 << agent - facing
     if seen.front in _PLACEABLE and _room(here, free & ~ahead, most):
         return "place_stone"
-    walkable = _board(seen, _WALKABLE) & ~_Ground(seen, frozenset(), False, False).occupied
-    for way, shift in enumerate(_SHIFTS):
-        beside, behind, beyond = 1 << agent + shift, 1 << agent - shift, 1 << agent + 2 * shift
-        if not beside & walkable:
-            continue
-        if _room(beside, free & ~beyond, most) or _room(here, free & ~behind, most):
-            return _MOVES[way]
-    soft = _board(seen, frozenset(("stone",)))
-    behind = 1 << agent - _SHIFTS[facing]
-    if ahead & soft and _room(here, (free | ahead) & ~behind, most):
+    walkable = _board(boards, _WALKABLE) & ~boards.occupied
+    for move, shift in zip(_MOVES, _SHIFTS, strict=True):
+        beside, behind = 1 << agent + shift, 1 << agent - shift
+        if beside & walkable:
+            beyond = 1 << agent + 2 * shift
+            if _room(beside, free & ~beyond, most) or _room(here, free & ~behind, most):
+                return move
+    if ahead & boards.cells(_STONE) and _room(here, (free | ahead) & ~back, most):
         return "do"
-    return _burrow(seen, free, soft)
+    return _burrow(seen, free)
 
 
-def _burrow(view: View, free: int, soft: int) -> str | None:
+def _burrow(view: View, free: int) -> str | None:
     """The way to the nearest cell from which two cells of stone with solid sides can be dug."""
-    ground = _Ground(view, frozenset(), True, False)
-    solid = _INSIDE & ~free
-    sites: list[tuple[int, int]] = []
-    for way, shift in enumerate(_SHIFTS):
+    ground = _Ground(view, True)
+    solid = ground.boards.inside & ~free
+    sites: list[int] = []
+    for shift in _SHIFTS:
         across = _ROW if abs(shift) == 1 else 1
-        walled = soft & (solid << across) & (solid >> across)
+        walled = ground.boards.cells(_STONE) & solid << across & solid >> across
         first = walled & _moved(walled & _moved(solid, -shift), -shift)
-        sites.append((way, _moved(first, -shift) & (ground.walk | ground.here)))
-    goal = 0
-    for _, board in sites:
-        goal |= board
-    route = ground.route(goal) if goal else None
-    if route is None:
+        sites.append(_moved(first, -shift) & (ground.walk | ground.here))
+    goal = sites[0] | sites[1] | sites[2] | sites[3]
+    found = ground.next_cell(goal) if goal else None
+    if found is None:
         return None
-    if len(route) > 1:
-        return ground.primitive(route[1])
-    way = next(way for way, board in sites if board & ground.here)
+    if found[1]:
+        return ground.primitive(found[0])
+    way = next(way for way, board in enumerate(sites) if board & ground.here)
     return "do" if view.facing == names.FACINGS[way] else _MOVES[way]
 
 

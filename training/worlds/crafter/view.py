@@ -17,7 +17,9 @@ _OFFSETS = tuple(
 _CLOSEST_FIRST = tuple(
     sorted(range(len(_OFFSETS)), key=lambda cell: (abs(_OFFSETS[cell][0]) + abs(_OFFSETS[cell][1]), cell))
 )
-_EVERYWHERE = (1 << names.MEMORY_WIDTH * names.MEMORY_HEIGHT) - 1
+_INSIDE = sum(
+    (1 << names.AREA) - 1 << (y + names.REACH_Y) * names.MEMORY_WIDTH + names.REACH_X for y in range(names.AREA)
+)
 _NO_OBJECTS = bytes(names.WIDTH * names.HEIGHT)
 
 
@@ -26,14 +28,52 @@ def _vital(index: int, doc: str) -> property:
     return property(lambda view: view._packed[at], doc=doc)
 
 
+class Boards:
+    """Bit boards of one view's map memory, without the rows above what has been seen: bit
+    row * MEMORY_WIDTH + column - origin. One Python integer is one board, so smaller is faster."""
+
+    __slots__ = ("_cells", "_not", "_planes", "agent", "inside", "known", "occupied", "origin")
+
+    def __init__(self, view: View) -> None:
+        first, second, third, fourth = view._planes
+        known = first | second | third | fourth
+        row = names.MEMORY_WIDTH
+        self.origin = max(0, ((known & -known).bit_length() - 1) // row - 2) * row
+        self.known = known >> self.origin
+        self._planes = tuple(plane >> self.origin for plane in view._planes)
+        self._not = tuple(self.known ^ plane for plane in self._planes)
+        self._cells: dict[int, int] = {}
+        x, y = view._packed[names.AT_X], view._packed[names.AT_Y]
+        self.agent = (y + names.REACH_Y) * row + x + names.REACH_X - self.origin
+        self.inside = (_INSIDE >> self.origin) & (1 << self.known.bit_length() + 2 * row) - 1
+        """Of the map, as far as two rows below what has been seen."""
+        self.occupied = 0
+        for _, dx, dy in view.objects:
+            self.occupied |= 1 << self.agent + dy * row + dx
+
+    def cells(self, code: int) -> int:
+        """Where one material has been seen last; code 0: what has never been seen."""
+        board = self._cells.get(code)
+        if board is None:
+            if code:
+                board = self.known
+                for bit in range(names.PLANES):
+                    board &= self._planes[bit] if code >> bit & 1 else self._not[bit]
+            else:
+                board = self.inside & ~self.known
+            self._cells[code] = board
+        return board
+
+
 class View:
     """What the agent knows at one env step. Offsets are (dx, dy): dx to the right, dy downwards."""
 
-    __slots__ = ("_packed", "_planes")
+    __slots__ = ("_boards", "_packed", "_planes")
 
     def __init__(self, packed: bytes, planes: tuple[int, ...]) -> None:
         self._packed = packed
         self._planes = planes
+        self._boards: Boards | None = None
 
     health = _vital(0, "0..9; 0 is death")
     food = _vital(1, "0..9; at 0 health falls")
@@ -136,11 +176,10 @@ class View:
         """How many cells of a material have been seen so far."""
         if type(name) is not str or name not in _MATERIALS[1:]:
             raise ValueError(f"known(name) takes one of {', '.join(_MATERIALS[1:])}")
-        return self._cells(_MATERIALS.index(name)).bit_count()
+        return self._board().cells(_MATERIALS.index(name)).bit_count()
 
-    def _cells(self, code: int) -> int:
-        """Bit board of the remembered cells of one material; code 0: never seen."""
-        board = _EVERYWHERE
-        for bit, plane in enumerate(self._planes):
-            board &= plane if code >> bit & 1 else plane ^ _EVERYWHERE
-        return board
+    def _board(self) -> Boards:
+        """Made when first asked for: most views are never searched."""
+        if self._boards is None:
+            self._boards = Boards(self)
+        return self._boards
