@@ -178,7 +178,7 @@ class Lane:
 
     def _open(self, slot: Slot, token: bytes, action: int, step: int, packed: bytes) -> Call:
         self.page[0:8] = token
-        rng = Rng(self.seed, self.index, step, crc32(packed)) if slot.program.checked.uses_rng else None
+        rng = Rng(self.seed, crc32(packed)) if slot.program.checked.uses_rng else None
         outcomes = self.outcomes.setdefault(action, {})
         return Call(slot.program.open(self.view, slot.arguments), slot, action, token, rng, outcomes)
 
