@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from typing import Any
 
 import httpx2
 import pytest
 
-from rlgpt.agents import slow
+from rlgpt.agents import critic, fast, planner, slow
 from rlgpt.agents.backends import Failure, OpenAIBackend, Outcome
 from rlgpt.agents.client import WARM, Client, make_client
-from rlgpt.agents.contracts import CodeReply, PlanReply
+from rlgpt.agents.context import Context
+from rlgpt.agents.contracts import CodeReply
 from rlgpt.agents.endpoint import RULES_MODEL, endpoints, redacted, redacted_url
 from rlgpt.agents.errors import BudgetReached, MissingKey, ModelUnavailable, NotRecorded, UselessReply
 from rlgpt.agents.journal import Call
@@ -327,18 +327,40 @@ def test_a_failure_survives_its_text() -> None:
 
 
 # ---- the whole chain ------------------------------------------------------------------------------
-@pytest.fixture(scope="module")
-def rules_over_http() -> Iterator[ChatServer]:
-    with ChatServer(script=["429", "malformed"]) as server:
-        yield server
+def chain(client: Client) -> list[Any]:
+    """Task plan, plan, code, its critique, refinement, configuration, the iteration's critique."""
+    told = Told(long_horizon=True)
+
+    def there() -> Context:
+        return context(told, bakery(), BREAD)
+
+    replies: list[Any] = [planner.order(client, there())]
+    told.tasks("make_bread").iteration()
+    replies.append(plan := slow.plan(client, there()))
+    told.plan(plan.executor, **{item.name: item.mode for item in plan.sub_actions})
+    assert told.history.plan
+    item = told.history.plan.items[1]
+    replies.append(fast.write(client, there(), item, 1))
+    told.code(item.name).trial(item.name, 1)
+    trial = {"before": {"flour": 0}, "after": {"flour": 1}, "end": "return", "message": "", "yields": ["use"]}
+    replies.append(critic.judge_item(client, there(), item, {"good": trial, "bad": None}))
+    told.verdict(item.name)
+    replies.append(slow.refine(client, there(), [item.name], True))
+    replies.append(config := fast.configure(client, there()))
+    told.config(**config.model_dump()).train().evaluate(4, run=1)
+    replies.append(critic.judge_iteration(client, there(), 0))
+    return replies
 
 
-def test_the_rule_based_model_answers_the_same_over_http_and_in_process(rules_over_http: ChatServer) -> None:
-    where = context(Told().iteration(), bakery(), BREAD)
-    over = make_client(settings(rules_over_http.url, model=RULES_MODEL), Ledger(), {}, sleep=lambda s: None)
-    plan = slow.plan(over, where)
-    assert isinstance(plan, PlanReply)
-    assert plan == slow.plan(make_client({"kind": "rules"}, Ledger(), {}), where)
+def test_the_whole_chain_is_the_same_over_a_faulty_network_and_in_process() -> None:
+    faults = ["429", "malformed", "ok", "wrong_schema", "ok", "rejected", "ok", "refusal", "ok", "500", "truncated"]
+    ledger = Ledger()
+    with ChatServer(script=faults) as server:
+        over = make_client(settings(server.url, model=RULES_MODEL), ledger, {}, sleep=lambda s: None)
+        replies = chain(over)
+    assert replies == chain(make_client({"kind": "rules"}, Ledger(), {}))
+    kinds = [end.partition(":")[0] for end in ledger.ends if end]
+    assert kinds == ["429", "malformed JSON", "wrong schema", "rejected temperature", "refusal", "500", "truncated"]
 
 
 def test_a_language_model_is_never_shown_the_script_book() -> None:
