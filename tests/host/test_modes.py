@@ -38,7 +38,7 @@ def test_process_says_that_it_has_no_lock() -> None:
 
 
 def test_wasm_is_refused_with_a_sentence() -> None:
-    with pytest.raises(ModeUnavailable, match="no packaged Python interpreter for WebAssembly"):
+    with pytest.raises(ModeUnavailable, match="no Python interpreter for WebAssembly"):
         open_host(WORLD, lanes=1, mode="wasm", seed=1)
 
 

@@ -27,7 +27,7 @@ def open_host(world: World, *, lanes: int, mode: Mode = "locked", seed: int = 0,
         raise ModeUnavailable(f"there is no host mode {mode!r}; choose one of {', '.join(get_args(Mode))}")
     if mode == "wasm":
         raise ModeUnavailable(
-            "mode wasm is not available: there is no packaged Python interpreter for WebAssembly; "
+            "mode wasm is not available: no Python interpreter for WebAssembly comes with rlgpt; "
             "use locked (Linux), or process with its explicit flag"
         )
     if mode == "process" and not allow_process:
