@@ -1,0 +1,199 @@
+"""Env steps per second of a whole PPO run: `python benchmarks/ppo.py [--repeats 3] [--host locked] [--pixels]`.
+
+Peers in one run, repeats interleaved, updates and resets included, episodes of 500 steps:
+  stock PPO, stock crafter    stable-baselines3 PPO, MlpPolicy on the 9x7 crop and the inventory
+  stock PPO, our world        the same on our Crafter world's default features
+  ours, primitives            our PPO, 17 primitives
+  ours, 9 coded actions       our PPO, primitives and 9 options, one of them follow_plan
+With --pixels instead: CnnPolicy on stock crafter against ours on 64x64 pictures, on CUDA where there is one.
+The ratio is to the first line, of medians. A first short run of everything warms caches.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import statistics
+import time
+from collections.abc import Callable
+from typing import Any
+
+import crafter
+import gymnasium
+import numpy as np
+import torch as th
+from stable_baselines3 import PPO
+from stable_baselines3.common.vec_env import DummyVecEnv
+
+from rlgpt.agents.contracts import Hyperparameters, RewardTerm, RlConfigReply
+from rlgpt.training.host.api import Action, Host, PlanItem
+from rlgpt.training.host.client import open_host
+from rlgpt.training.options.slots import CodedAction
+from rlgpt.training.ppo.train import train
+from rlgpt.training.worlds.crafter.world import CrafterWorld, make_world
+from rlgpt.training.worlds.protocol import Env
+
+TASK = "collect_iron"
+HORIZON = 500
+LANES = 16
+SETTINGS = Hyperparameters(n_envs=LANES, rollout_env_steps=2048, batch_size=256)
+
+
+class StockCrafter(gymnasium.Env[Any, Any]):
+    """crafter.Env as published; `picture`: its own observation, else a cheap crop for an MLP."""
+
+    def __init__(self, seed: int, picture: bool) -> None:
+        self.env = crafter.Env(length=HORIZON, seed=seed)
+        self.picture = picture
+        self.action_space = gymnasium.spaces.Discrete(17)
+        shape = (64, 64, 3) if picture else (9 * 7 + 16,)
+        self.observation_space = gymnasium.spaces.Box(0, 255, shape, np.uint8 if picture else np.float32)
+
+    def reset(self, **_: Any) -> tuple[Any, dict[str, Any]]:
+        return self._seen(self.env.reset()), {}
+
+    def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
+        picture, reward, done, _ = self.env.step(int(action))
+        return self._seen(picture), float(reward), bool(done), False, {}
+
+    def _seen(self, picture: Any) -> Any:
+        if self.picture:
+            return picture
+        player = self.env._player
+        x, y = player.pos
+        ground = np.pad(self.env._world._mat_map, ((4, 4), (3, 3)))[x : x + 9, y : y + 7]
+        return np.concatenate([ground.ravel(), list(player.inventory.values())]).astype(np.float32)
+
+
+class OurCrafter(gymnasium.Env[Any, Any]):
+    """Our Crafter world for stock PPO."""
+
+    def __init__(self, world: CrafterWorld, seed: int) -> None:
+        self.env: Env = world.make(TASK)
+        self.seed = seed
+        self.env.reset(seed)
+        size = len(self.env.observe())
+        self.action_space = gymnasium.spaces.Discrete(17)
+        self.observation_space = gymnasium.spaces.Box(-np.inf, np.inf, (size,), np.float32)
+
+    def reset(self, **_: Any) -> tuple[Any, dict[str, Any]]:
+        self.seed += 1000
+        self.env.reset(self.seed)
+        return self.env.observe().copy(), {}
+
+    def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
+        result = self.env.step((int(action),))
+        return self.env.observe().copy(), result.reward, result.terminated, False, {}
+
+
+def stock(make: Callable[[int], gymnasium.Env[Any, Any]], policy: str, device: str) -> Callable[[int], float]:
+    model = PPO(
+        policy, DummyVecEnv([lambda i=i: make(i) for i in range(LANES)]), n_steps=2048 // LANES,  # type: ignore[misc]
+        batch_size=256, n_epochs=SETTINGS.epochs, device=device, seed=0,
+    )  # fmt: skip
+
+    def run(env_steps: int) -> float:
+        began, before = time.perf_counter(), model.num_timesteps
+        model.learn(env_steps, reset_num_timesteps=False)
+        return (model.num_timesteps - before) / (time.perf_counter() - began)
+
+    return run
+
+
+def ours(world: CrafterWorld, host: Host, options: int, pixels: bool, device: str) -> Callable[[int], float]:
+    book = {script.name: script for script in world.scripts(TASK)}
+    order: list[str] = []
+
+    def chain(name: str) -> None:
+        for needed in book[name].needs:
+            chain(needed)
+        if name not in order:
+            order.append(name)
+
+    chain(TASK)
+    names = (order + [name for name in book if name not in order])[: max(0, options - 1)]
+    actions: dict[str, CodedAction] = {}
+    env = world.make(TASK)
+    env.reset(0)
+    for name in dict.fromkeys((*order, *names)):
+        source = book[name].sources[-1]
+        said = host.admit("action", source, [[env.view(True)]])
+        host.admit("done_when", book[name].done_when, [[env.view(True)]])
+        actions[name] = CodedAction(name, source, said.tree_hash, said.arguments, said.ignore_alarm, said.has_available)
+    plan = [
+        PlanItem(
+            book[name].done_when,
+            Action(
+                actions[name].source_hash,
+                tuple((key, values[0]) for key, values in actions[name].arguments.items()),
+            ),
+        )
+        for name in order
+    ]
+    config = RlConfigReply(
+        target="",
+        observation=["pixels"] if pixels else list(world.default_features),
+        reward=[RewardTerm(term="task", weight=1.0), RewardTerm(term="world", weight=0.1)],
+        primitives=[primitive.name for primitive in world.primitives],
+        options=[*names, "follow_plan"] if options else [],
+        horizon=HORIZON,
+        env_steps=0,
+        hyperparameters=SETTINGS,
+    )
+    sources = {action.source_hash: action.source for action in actions.values()}
+    seeds = iter(range(1000))
+
+    def run(env_steps: int) -> float:
+        began = time.perf_counter()
+        chosen = [actions[name] for name in names]
+        result = train(
+            world, TASK, config, chosen, host, seed=next(seeds), device=device, plan=plan, sources=sources,
+            env_steps=env_steps,
+        )  # fmt: skip
+        return result.env_steps / (time.perf_counter() - began)
+
+    return run
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--host", default="locked", choices=["locked", "trusted"])
+    parser.add_argument("--pixels", action="store_true")
+    parser.add_argument("--env-steps", type=int, default=20_480, help="of ours per repeat; stock on stock gets a tenth")
+    arguments = parser.parse_args()
+    th.set_num_threads(1)
+    world = make_world()
+    host = open_host(world, lanes=LANES, mode=arguments.host)
+    device = "cuda" if arguments.pixels and th.cuda.is_available() else "cpu"
+    if arguments.pixels:
+        peers = {
+            "stock PPO, stock crafter, pixels": stock(lambda i: StockCrafter(i, True), "CnnPolicy", device),
+            "ours, primitives, pixels": ours(world, host, 0, True, device),
+            "ours, 9 coded actions, pixels": ours(world, host, 9, True, device),
+        }
+    else:
+        peers = {
+            "stock PPO, stock crafter": stock(lambda i: StockCrafter(i, False), "MlpPolicy", device),
+            "stock PPO, our world": stock(lambda i: OurCrafter(world, i), "MlpPolicy", device),
+            "ours, primitives": ours(world, host, 0, False, device),
+            "ours, 9 coded actions": ours(world, host, 9, False, device),
+        }
+    rates: dict[str, list[float]] = {name: [] for name in peers}
+    for repeat in range(arguments.repeats + 1):
+        for place, (name, run) in enumerate(peers.items()):
+            rate = run(arguments.env_steps if place else max(2048, arguments.env_steps // 10))
+            if repeat:
+                rates[name].append(rate)
+    host.close()
+    base = statistics.median(next(iter(rates.values())))
+    print(
+        f"{device}, {os.cpu_count()} cores, host {arguments.host}, torch {th.__version__}, {arguments.repeats} repeats"
+    )
+    for name, found in rates.items():
+        middle = statistics.median(found)
+        print(f"{name:36s} {middle:9.0f} env steps/s   {middle / base:6.1f}x   [{min(found):.0f}, {max(found):.0f}]")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,58 @@
+"""A policy on pixels: the same engine, SB3's convolutions, scalars as shares of 255."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rlgpt.training.evaluation import evaluate
+from rlgpt.training.ppo.train import train
+from rlgpt.training.ppo.trained import load_policy
+from rlgpt.training.seeds import episode_seed
+from tests.options.toys import WALK, ChangedEnv, ChangedWorld, code, configuration, host_of
+
+SHAPE = (40, 48, 3)
+
+
+class _PictureEnv(ChangedEnv):
+    def pixels(self) -> NDArray[np.uint8]:
+        picture = np.zeros(SHAPE, np.uint8)
+        picture[:, 6 * self._position : 6 * self._position + 6] = 255
+        return picture
+
+
+class _PictureWorld(ChangedWorld):
+    pixel_shape = SHAPE
+
+    def make(self, task: str, *, features: Sequence[str] | None = None, pixels: bool = False) -> _PictureEnv:
+        assert pixels and features is None
+        return _PictureEnv(self, self.tasks[task], self.default_features)
+
+
+def test_training_evaluation_and_resume_work_on_pixels() -> None:
+    world = _PictureWorld()
+    config = configuration(
+        observation=["pixels"], options=["walk"], env_steps=128, hyper={"rollout_env_steps": 64, "epochs": 1}
+    )
+    result = train(world, "take_key", config, [code(WALK)], host_of(world), seed=1, device="auto")
+    policy = load_policy(result.checkpoint, world)
+    assert policy.observation is not None
+    assert policy.observation.dtype == np.uint8 and policy.observation.size == 40 * 48 * 3 + 1
+    seeds = [episode_seed(1, "dev", i) for i in range(4)]
+    one, all_ = (evaluate(world, "take_key", policy, host_of(world), seeds, n_envs=n) for n in (1, 4))
+    assert one == all_
+    assert "pixels" in result.start.explanation
+
+
+def test_the_picture_and_the_scalars_reach_the_policy() -> None:
+    world = _PictureWorld()
+    config = configuration(observation=["pixels"], env_steps=0)
+    policy = load_policy(train(world, "take_key", config, [], host_of(world), seed=1).checkpoint, world)
+    assert policy.observation is not None
+    rows = np.zeros((3, policy.observation.size), np.uint8)
+    rows[1, : 40 * 48] = 255
+    rows[2, -1] = 255
+    logits = policy._actor.logits(rows)
+    assert not np.array_equal(logits[0], logits[1]) and not np.array_equal(logits[0], logits[2])
