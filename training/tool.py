@@ -79,16 +79,13 @@ def worlds(arguments: argparse.Namespace) -> dict[str, Any]:
     return {"worlds": list(registry.names())}
 
 
-def versions(world: World) -> dict[str, Any]:
+def versions() -> dict[str, Any]:
     found: dict[str, Any] = {"python": platform.python_version(), "machine": platform.machine()}
     for package in PACKAGES:
         try:
             found[package] = importlib.metadata.version(package)
         except importlib.metadata.PackageNotFoundError:
             found[package] = None
-    world_hash = getattr(world, "world_hash", None)
-    if world_hash is not None:
-        found["world_hash"] = world_hash()
     return found
 
 
@@ -114,7 +111,7 @@ def create(arguments: argparse.Namespace) -> dict[str, Any]:
     info = task_info(world, settings.task)
     try:
         snapshot = skills.snapshot(settings.skills, world.name)
-        told = versions(world) | {"skills": artifacts.digest(snapshot)}
+        told = versions() | {"skills": artifacts.digest(snapshot)}
         made = folder.create(settings, task_info=info, world_version=world.version, versions=told)
         artifacts.put(made.artifacts, snapshot)
     except StoreError as error:
