@@ -1,0 +1,122 @@
+"""Real sessions in real processes: a store of its own for every test, nothing left running behind it."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+
+from rlgpt.store.folder import SessionFolder
+from rlgpt.store.history import History
+from rlgpt.store.reader import Reader
+
+SMALL = {"dev_first": 4, "dev_more": 0, "test_episodes": 6}
+"""Evaluations small enough for a test."""
+
+
+@dataclass
+class Running:
+    """One session with its supervisor."""
+
+    folder: SessionFolder
+    environment: dict[str, str]
+    supervisor: subprocess.Popen[bytes] | None = None
+    seen: list[int] = field(default_factory=list)
+
+    def start(self) -> Running:
+        self.supervisor = subprocess.Popen(
+            [sys.executable, "-P", "-m", "rlgpt.training.supervisor", str(self.folder.path)],
+            env=self.environment,
+            stdin=subprocess.DEVNULL,
+            start_new_session=True,
+        )
+        return self
+
+    def finish(self, timeout: float = 100) -> History:
+        assert self.supervisor is not None
+        self.supervisor.wait(timeout)
+        return self.history()
+
+    def history(self) -> History:
+        with Reader(self.folder) as reader:
+            return reader.history_at(None)
+
+    def rows(self, table: str) -> list[dict[str, Any]]:
+        with Reader(self.folder) as reader:
+            return reader.rows(table)
+
+    def until(self, what: Callable[[History], object], timeout: float = 60) -> History:
+        """The first history for which `what` holds. Fails after `timeout` seconds, or when the session is over."""
+        deadline = time.monotonic() + timeout
+        while True:
+            history = self.history()
+            if what(history):
+                return history
+            assert time.monotonic() < deadline, f"still {history.status}, {history.phase} after {timeout} s"
+            assert history.status != "ended", f"the session ended: {history.reason}"
+            time.sleep(0.02)
+
+    def trainer(self) -> psutil.Process:
+        """The trainer's process, waiting for it to start."""
+        assert self.supervisor is not None
+        for _ in range(500):
+            for child in psutil.Process(self.supervisor.pid).children():
+                if "rlgpt.training.worker" in child.cmdline():
+                    return child
+            time.sleep(0.02)
+        raise AssertionError("there is no trainer")
+
+    def processes(self) -> list[psutil.Process]:
+        """Everything of this session that still lives."""
+        found = []
+        for process in psutil.process_iter():
+            try:
+                here = process.environ().get("RLGPT_HOME") == self.environment["RLGPT_HOME"]
+                named = any(str(self.folder.path) in word for word in process.cmdline())
+            except (psutil.NoSuchProcess, psutil.AccessDenied, psutil.ZombieProcess):
+                continue
+            if (here or named) and process.pid != os.getpid():
+                found.append(process)
+        return found
+
+    def kill(self) -> None:
+        if self.supervisor is not None and self.supervisor.poll() is None:
+            os.killpg(self.supervisor.pid, signal.SIGKILL)
+            self.supervisor.wait(10)
+
+
+Make = Callable[..., Running]
+
+
+@pytest.fixture
+def make(tmp_path: Path) -> Iterator[Make]:
+    """Create a session (settings as keyword arguments), not started."""
+    made: list[Running] = []
+    environment = os.environ | {"RLGPT_HOME": str(tmp_path / "home")}
+
+    def create(task: str, loop: dict[str, Any] | None = None, start: bool = True, **settings: Any) -> Running:
+        flags = {"task": task, "seed": 1, "skills": "none", "loop": SMALL | (loop or {}), **settings}
+        answer = subprocess.run(
+            [sys.executable, "-P", "-m", "rlgpt.training.tool", "create"],
+            input=json.dumps(flags).encode(),
+            env=environment,
+            capture_output=True,
+            check=True,
+        )
+        running = Running(SessionFolder(Path(json.loads(answer.stdout)["folder"])), environment)
+        made.append(running)
+        return running.start() if start else running
+
+    yield create
+    for running in made:
+        running.kill()
