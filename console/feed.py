@@ -19,15 +19,20 @@ from rlgpt.console.view.timeline import TimeMap
 from rlgpt.console.view.words import bound
 from rlgpt.store import progress
 from rlgpt.store.errors import StoreError
-from rlgpt.store.history import History, fold
+from rlgpt.store.history import History, fold, fold_all
 from rlgpt.store.lease import owner
 from rlgpt.store.query import Change
-from rlgpt.store.reader import Reader
+from rlgpt.store.reader import HEAVY, Reader
 from rlgpt.store.timeline import Timeline
 
 CHUNK = 1_000
 """Rows read at a time: short enough that the screen answers between two."""
-MAPPINGS = ("seq", "option_usage", "end_reasons", "rewards", "milestones")
+LONG = 5_000
+"""Rows from which a session is shown before it is folded."""
+STEP = 400
+"""Rows that a seek folds on from the moment before, rather than from a kept state."""
+TELLING = ("started", "resumed", "phase", "waiting", "plan_in_force", "plan_waiting", "plan_rejected", "training_ended", "ended")
+"""Events that a first moment needs."""
 
 
 class Feed:
@@ -48,16 +53,40 @@ class Feed:
         self._worker = Worker()
         self._watch = _Watch()
         self._mappings_from: int | None = None
+        self._near: History | None = None
         self.usage: Mapping[str, Any] = {}
         self.sizes: Mapping[str, Any] = {}
 
     # ---- reading --------------------------------------------------------------------------------
-    def open(self) -> None:
-        """Reads the whole session. Raises StoreError with a sentence."""
+    def connect(self) -> Moment | None:
+        """Opens the store. A long session gives a first moment at once: its curves are whole, its plan and runs as
+        they are, only sums and commands are still to be folded. Raises StoreError with a sentence.
+        """
         self._reader = Reader(self.folder)
         self.details = Details(self.folder)
         self._timeline = Timeline(self._read)
         self._version = self._reader.data_version()
+        last = self._reader.last_seq()
+        self._read_metrics(last)
+        if last < LONG:
+            return None
+        rows = self._reader.changes_since(0, None, without=HEAVY | {"event", "checkpoint"})
+        rows += [("event", row) for kind in TELLING for row in self._reader.rows("event", {"kind": kind})]
+        history = fold_all(sorted(rows, key=lambda change: int(change[1]["seq"])))
+        history.seq = last
+        for number, run in history.runs.items():
+            mine = self.metrics.column("env_steps")[self.metrics.column("run") == number]
+            run.env_steps = int(mine[-1]) if len(mine) else 0
+        self._head = history
+        self.times.preview(last, history.active)
+        self._look()
+        return self.moment()
+
+    def open(self) -> None:
+        """Folds the whole session. Raises StoreError with a sentence."""
+        if not hasattr(self, "_reader"):
+            self.connect()
+        self.times = TimeMap()
         self._head = self._timeline.at()
         self._first_rows()
         self._look()
@@ -74,15 +103,19 @@ class Feed:
 
     def _first_rows(self) -> None:
         seq, reader = self._head.seq, self._reader
-        found = reader.rows("metric", columns=SCALARS, upto_seq=seq)
-        self.metrics.extend_scalars([[row.get(name) for name in SCALARS] for row in found])
-        self._mappings_from = 0 if found else None
+        known = self.metrics.upto(seq)
+        if known < self._head.counts.get("metric", 0):
+            self.metrics.extend_scalars(reader.matrix("metric", SCALARS, upto_seq=seq)[known:])
+        self._mappings_from = 0 if len(self.metrics) else None
         self._logs = reader.rows("log", upto_seq=seq)
         self._calls = reader.rows("llm_call", upto_seq=seq)
         self._deaths = reader.rows("event", {"kind": "trainer_died"}, upto_seq=seq)
         columns = ("seq", "source", "owner", "episode", "step")
         self._frames = [tuple(r[c] for c in columns) for r in reader.rows("frame", columns=columns, upto_seq=seq)]  # type: ignore[misc]
         self._inbox = reader.commands()
+
+    def _read_metrics(self, upto: int) -> None:
+        self.metrics.extend_scalars(self._reader.matrix("metric", SCALARS, upto_seq=upto))
 
     def read_mappings(self) -> bool:
         """Reads the mappings of some metric rows that were left for later; False when none are left."""
@@ -171,9 +204,7 @@ class Feed:
     def moment(self, seq: int | None = None) -> Moment:
         """The session up to row `seq`; None or the end is live."""
         live = seq is None or seq >= self._head.seq
-        history = self._head.copy() if live else self._timeline.at(seq)
-        if not live and history.seq != seq:
-            history.seq = int(seq or 0)
+        history = self._head.copy() if live else self._at(int(seq or 0))
         upto = history.seq
         return Moment(
             history,
@@ -190,6 +221,16 @@ class Feed:
             [d["payload"] for d in self._deaths[: _upto(self._deaths, upto)]],
             self._head.seq,
         )
+
+    def _at(self, seq: int) -> History:
+        """The fold up to `seq`: a short way on from the last one asked for, else from a kept state."""
+        near = self._near
+        if near is not None and near.seq <= seq <= near.seq + STEP:
+            history = fold_all(self._read(near.seq, seq, seq - near.seq), near.copy()) if seq > near.seq else near.copy()
+        else:
+            history = self._timeline.at(seq)
+        self._near = history.copy()
+        return history
 
     def head(self) -> History:
         """All there is, for the marks of the timeline."""

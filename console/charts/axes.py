@@ -15,7 +15,7 @@ def ticks(low: float, high: float, most: int) -> list[float]:
     step = next((s * power for s in (1, 2, 5, 10) if s * power >= raw * 0.999999), 10 * power)
     first = math.ceil(low / step - 1e-9)
     last = math.floor(high / step + 1e-9)
-    return [i * step for i in range(first, last + 1)][: most + 1]
+    return [i * step for i in range(first, last + 1)][: most + 1] or [low]
 
 
 def padded(low: float, high: float, share: float = 0.05) -> tuple[float, float]:

@@ -26,12 +26,13 @@ class CurvesPane(Pane, can_focus=True):
         self.alone = False
         self._first = 0
         self._lines: list[Line] = []
+        self._charts: Charts | None = None
 
     def redraw(self) -> None:
         width, height = self.size
         if self.moment is None or width < 8 or height < 2:
             return
-        charts = Charts(self.moment, self.options)
+        charts = self._charts = Charts(self.moment, self.options, self._charts)
         if self.alone:
             self._lines = draw(charts.plot(CHARTS[self.selected]), width, height)
             self.note(self._words(f"{self.selected + 1} of {len(CHARTS)}"))

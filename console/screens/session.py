@@ -6,7 +6,7 @@ import contextlib
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from rlgpt.console import keymap
 from rlgpt.console.app import ConsoleApp
@@ -30,9 +30,6 @@ from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.screen import Screen
 from textual.widgets import Input
-
-if TYPE_CHECKING:
-    from rlgpt.store.history import History
 
 POLL = 0.5
 """Seconds between two looks at the store: redraws are at most this frequent."""
@@ -59,8 +56,11 @@ class SessionScreen(Commands, Screen[None]):
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="feed")
         self._wanted: int | None = None
         self._busy = False
+        self._opened_whole = False
         self._announced: tuple[str, int] = ("", 0)
         self._fault = ""
+        self._track: timeline.Track | None = None
+        self._tracked: tuple[int, int] = (0, 0)
 
     def compose(self) -> ComposeResult:
         from rlgpt.console.panes.curves import CurvesPane
@@ -114,14 +114,22 @@ class SessionScreen(Commands, Screen[None]):
         with contextlib.suppress(RuntimeError):
             self._thread.submit(run)
 
-    def _open(self) -> Callable[[], None]:
+    def _open(self) -> Callable[[], None] | None:
+        first = self.feed.connect() if self._start_at is None else None
+        if first is not None:
+            self._in_thread(self._open_whole)
+            return lambda: self.show(first)
+        return self._open_whole()
+
+    def _open_whole(self) -> Callable[[], None]:
         self.feed.open()
         start = self._start_at
-        moment, head = self.feed.moment(start), self.feed.head()
-        return lambda: self._opened(moment, head)
+        moment, marks = self.feed.moment(start), timeline.marks(self.feed.head())
+        return lambda: self._opened(moment, marks)
 
-    def _opened(self, moment: Moment, head: History) -> None:
-        self.marks = timeline.marks(head)
+    def _opened(self, moment: Moment, marks: list[timeline.Mark]) -> None:
+        self._opened_whole = True
+        self.marks = marks
         self.playback = self.playback.at(None if moment.live else moment.history.seq, self.feed.times)
         if self._plays_at_once and not moment.live:
             self.playback = Playback(self.playback.seq, self.playback.active, True, 1.0)
@@ -144,7 +152,7 @@ class SessionScreen(Commands, Screen[None]):
             self.console_app.tell(sentence, "error")
 
     def _poll(self) -> None:
-        if not self._busy and self.moment is not None:
+        if not self._busy and self._opened_whole:
             self._busy = True
             self._in_thread(self._poll_in_thread)
 
@@ -153,22 +161,22 @@ class SessionScreen(Commands, Screen[None]):
             changed = self.feed.poll()
             if not changed:
                 return self._idle
-            head = self.feed.head()
+            marks = timeline.marks(self.feed.head())
             moment = self.feed.moment() if self.playback.seq is None else None
         except BaseException:
             self._busy = False
             raise
-        return lambda: self._polled(head, moment)
+        return lambda: self._polled(marks, moment)
 
     def _idle(self) -> None:
         self._busy = False
         if self.moment is not None and self.moment.live:
             self._show_status()
 
-    def _polled(self, head: History, moment: Moment | None) -> None:
+    def _polled(self, marks: list[timeline.Mark], moment: Moment | None) -> None:
         self._busy = False
-        if sum(head.counts.values()) != sum(self.moment.history.counts.values()) if self.moment else True:
-            self.marks = timeline.marks(head)
+        if marks != self.marks:
+            self.marks = marks
         if self.playback.seq is None:
             self.playback = self.playback.at(None, self.feed.times)
             if moment is not None:
@@ -225,7 +233,10 @@ class SessionScreen(Commands, Screen[None]):
     def _show_timeline(self) -> None:
         bar = self.query_one(TimelineBar)
         running = self.moment is not None and self.moment.worker.alive
-        bar.set_lines(timeline.draw(self.marks, self.feed.times, self.playback, running, max(bar.content_size.width, 10)))
+        times, width = self.feed.times, max(bar.content_size.width, 10)
+        if self._track is None or self._track.width != width or self._tracked != (id(self.marks), times.end_seq):
+            self._track, self._tracked = timeline.Track(self.marks, times, width), (id(self.marks), times.end_seq)
+        bar.set_lines([self._track.line(times, self.playback), timeline.legend(self.marks, times, self.playback, running, width)])
 
     def _pane(self, name: str) -> Pane:
         found = self.query_one(f"#{name}")

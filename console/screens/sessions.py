@@ -88,6 +88,8 @@ class SessionsScreen(Screen[None]):
         self.app.call_from_thread(self._take, found)
 
     def _take(self, found: list[Summary]) -> None:
+        if self._found is None:
+            self.run_worker(_import_session_screen, thread=True, exit_on_error=False)
         self._found = found
         self._draw()
 
@@ -271,3 +273,8 @@ class SessionsScreen(Screen[None]):
 
         self.app.push_screen(Confirm("Delete a session", f"{s.name} ({ident}) and all it stored go for ever.", "Delete"), answered)
 
+
+def _import_session_screen() -> None:
+    """So that a session opens at once: numpy and the charts are the slow part."""
+    import rlgpt.console.panes.curves
+    import rlgpt.console.screens.session  # noqa: F401

@@ -31,6 +31,10 @@ class Axis:
         index = int(np.searchsorted(self._at_seq, seq, side="right")) - 1
         return float(self._at_x[index]) if index >= 0 else 0.0
 
+    def at_all(self, seqs: Floats) -> Floats:
+        index = np.searchsorted(self._at_seq, seqs, side="right") - 1
+        return np.where(index >= 0, self._at_x[np.maximum(index, 0)], 0.0) if len(self._at_x) else np.zeros(len(seqs))
+
     @property
     def end(self) -> float:
         return float(self._at_x[-1]) if len(self._at_x) else 0.0

@@ -15,6 +15,9 @@ from rlgpt.console.view.moment import Moment
 Floats = NDArray[np.float64]
 CURVE_STYLES = ("curve1", "curve2", "curve3", "curve4", "curve5", "curve6", "curve7", "curve8")
 WINDOWS: tuple[tuple[str, float], ...] = (("all", 0.0), ("last 1M", 1e6), ("last 200k", 2e5), ("last 50k", 5e4))
+MOST = 4_096
+"""Points of a curve that are smoothed one by one."""
+MOST_MARKS = 300
 SMOOTHING = (0.0, 0.6, 0.9, 0.97)
 
 
@@ -43,10 +46,14 @@ class Chart:
 class Charts:
     """The plots of one moment; the axis is computed once for all of them."""
 
-    def __init__(self, moment: Moment, options: Options) -> None:
+    def __init__(self, moment: Moment, options: Options, before: Charts | None = None) -> None:
+        """`before`: charts of the same moment with other options, whose axis and marks are taken over."""
         self.moment, self.options = moment, options
-        self.axis = axis_of(moment.history, moment.metrics)
-        self._marks = marks(moment, self.axis)
+        if before is not None and before.moment is moment:
+            self.axis, self._marks = before.axis, before._marks
+        else:
+            self.axis = axis_of(moment.history, moment.metrics)
+            self._marks = marks(moment, self.axis)
 
     def plot(self, chart: Chart) -> Plot:
         curves = [c for c in chart.curves(self.moment, self.axis) if len(c.x)]
@@ -68,20 +75,49 @@ class Charts:
 
 
 def _smooth(curve: Curve, weight: float) -> list[Curve]:
+    """Smoothed run by run. Beyond `MOST` points neighbours are averaged first, with the weight of as many steps."""
     if curve.points or len(curve.x) < 8:
         return [curve]
-    parts = [0, *curve.segments, len(curve.y)]
-    y = np.concatenate([smoothed(curve.y[a:b], weight) for a, b in zip(parts[:-1], parts[1:], strict=True)])
-    return [replace(curve, y=y)]
+    size = -(-len(curve.x) // MOST)
+    cuts = [0, *curve.segments, len(curve.y)]
+    xs, ys, segments = [], [], []
+    for start, stop in zip(cuts[:-1], cuts[1:], strict=True):
+        if stop > start:
+            x, y = _averaged(curve.x[start:stop], curve.y[start:stop], size)
+            if xs:
+                segments.append(sum(map(len, xs)))
+            xs.append(x)
+            ys.append(smoothed(y, weight**size))
+    return [replace(curve, x=np.concatenate(xs), y=np.concatenate(ys), segments=tuple(segments))]
+
+
+def _averaged(x: Floats, y: Floats, size: int) -> tuple[Floats, Floats]:
+    """Means of `size` neighbours, NaN left out; x of the last of them."""
+    if size == 1:
+        return x, y
+    starts = np.arange(0, len(y), size)
+    good = np.isfinite(y)
+    total, counted = np.add.reduceat(np.where(good, y, 0.0), starts), np.add.reduceat(good, starts)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        means = np.where(counted > 0, total / counted, np.nan)
+    return x[np.minimum(starts + size - 1, len(x) - 1)], means
 
 
 def marks(moment: Moment, axis: Axis) -> list[Mark]:
-    """Iterations, code changes and overrides on the x-axis; later ones win a cell."""
+    """Iterations, code changes and overrides on the x-axis, later kinds last; few enough to draw at once."""
     h = moment.history
-    found = [(a.seq, "▪", "mark_code") for a in h.attempts]
-    found += [(i.seq, "┃", "mark_iteration") for i in h.iterations]
-    found += [(c.seq, "●", "mark_override") for c in h.commands.values() if c.state == "applied"]
-    return [Mark(axis.at(seq), glyph, style) for seq, glyph, style in found]
+    out: list[Mark] = []
+    kinds = (
+        ([a.seq for a in h.attempts], "▪", "mark_code"),
+        ([c.seq for c in h.commands.values() if c.state == "applied"], "●", "mark_override"),
+        ([i.seq for i in h.iterations], "┃", "mark_iteration"),
+    )
+    for seqs, glyph, style in kinds:
+        x = axis.at_all(np.array(seqs, dtype=np.float64))
+        if len(x) > MOST_MARKS:
+            x = np.unique(np.rint(x / max(axis.end, 1.0) * MOST_MARKS)) / MOST_MARKS * axis.end
+        out += [Mark(float(value), glyph, style) for value in x]
+    return out
 
 
 # ---- the curves of each chart ---------------------------------------------------------------------

@@ -49,10 +49,10 @@ class MetricTable:
         """Append whole rows."""
         start = self._length
         self._reserve(start + len(rows))
-        self._length += len(rows)
         for name in SCALARS:
             self._own(name)[start : start + len(rows)] = [_number(row.get(name)) for row in rows]
         self.fill_mappings(start, rows)
+        self._length = start + len(rows)
 
     def extend_scalars(self, values: Sequence[Sequence[Any]]) -> None:
         """Append rows given as tuples in the order of SCALARS; their mappings may be filled later."""
@@ -60,9 +60,9 @@ class MetricTable:
             return
         start, block = self._length, np.array(values, dtype=np.float64)
         self._reserve(start + len(block))
-        self._length += len(block)
         for index, name in enumerate(SCALARS):
             self._own(name)[start : start + len(block)] = block[:, index]
+        self._length = start + len(block)
 
     def fill_mappings(self, start: int, rows: Iterable[Mapping[str, Any]]) -> None:
         """Set the mapping columns of the rows from index `start` on."""

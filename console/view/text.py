@@ -60,7 +60,7 @@ def plain(spans: Iterable[Span]) -> str:
 
 def fit(spans: Iterable[Span], width: int) -> Line:
     """Cut to `width` cells, with an ellipsis when something is lost."""
-    spans = safe(spans)
+    spans = tuple(Span(text if len(text) <= width else text[: width + 1], style) for text, style in safe(spans))
     if width_of(spans) <= width:
         return spans
     kept: list[Span] = []
@@ -100,8 +100,8 @@ def wrap(text: str, width: int, style: str = "", indent: str = "", most: int = 0
     for paragraph in text.replace("\r\n", "\n").split("\n"):
         current = ""
         for word in clean(paragraph).split():
-            while cell_width(word) > room:
-                head = cut_cells(word, room)
+            while len(word) > room or cell_width(word) > room:
+                head = cut_cells(word[:room], room)
                 if current:
                     lines.append(current)
                     current = ""

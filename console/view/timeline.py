@@ -66,6 +66,10 @@ class TimeMap:
         self._seq.append(seq)
         self._active.append(max(active, self._active[-1] if self._active else 0.0))
 
+    def preview(self, seq: int, active: float) -> None:
+        """Only the two ends, until the rows between are known."""
+        self._seq, self._active = [0, seq], [0.0, active]
+
     @property
     def end(self) -> float:
         return self._active[-1] if self._active else 0.0
@@ -114,32 +118,32 @@ class Playback:
         return replace(self, active=active, seq=max(times.seq(active), self.seq))
 
 
-def draw(found: Sequence[Mark], times: TimeMap, playback: Playback, live: bool, width: int) -> list[Line]:
-    """Two lines: the track with marks and cursor, then state, clock and speed. `live`: a worker still writes."""
-    return [track(found, times, playback, width), legend(found, times, playback, live, width)]
+class Track:
+    """The marks on a line of `width` cells, placed once and drawn often."""
 
+    def __init__(self, found: Sequence[Mark], times: TimeMap, width: int) -> None:
+        self.width = width
+        self.cells: list[Span | None] = [None] * width
+        rank = [-1] * width
+        for mark in found:
+            column = column_of(times.active(mark.seq), times, width)
+            level = _RANK.index(mark.kind)
+            if level >= rank[column]:
+                rank[column] = level
+                self.cells[column] = Span(*GLYPHS[mark.kind])
 
-def track(found: Sequence[Mark], times: TimeMap, playback: Playback, width: int) -> Line:
-    cells: list[Span] = [Span("─", "axis")] * width
-    rank: dict[int, int] = {}
-    for mark in found:
-        column = column_of(times.active(mark.seq), times, width)
-        level = _RANK.index(mark.kind)
-        if level >= rank.get(column, -1):
-            rank[column] = level
-            cells[column] = Span(*GLYPHS[mark.kind])
-    cursor = width - 1 if playback.seq is None else column_of(playback.active, times, width)
-    for column in range(cursor):
-        if column not in rank:
-            cells[column] = Span("━", "bar")
-    cells[cursor] = Span("█" if cursor not in rank else cells[cursor].text, "cursor")
-    merged: list[Span] = []
-    for cell in cells:
-        if merged and merged[-1].style == cell.style:
-            merged[-1] = Span(merged[-1].text + cell.text, cell.style)
-        else:
-            merged.append(cell)
-    return tuple(merged)
+    def line(self, times: TimeMap, playback: Playback) -> Line:
+        cursor = self.width - 1 if playback.seq is None else column_of(playback.active, times, self.width)
+        merged: list[Span] = []
+        for column, cell in enumerate(self.cells):
+            span = cell or (Span("━", "bar") if column < cursor else Span("─", "axis"))
+            if column == cursor:
+                span = Span(cell.text if cell else "█", "cursor")
+            if merged and merged[-1].style == span.style:
+                merged[-1] = Span(merged[-1].text + span.text, span.style)
+            else:
+                merged.append(span)
+        return tuple(merged)
 
 
 def column_of(active: float, times: TimeMap, width: int) -> int:
@@ -155,10 +159,10 @@ def legend(found: Sequence[Mark], times: TimeMap, playback: Playback, live: bool
     left = [state, Span(f" {clock(playback.active if playback.seq is not None else times.end)}", "bold"), Span(f" / {clock(times.end)} active", "dim")]
     if playback.seq is not None:
         left += [Span(f"  row {playback.seq:,} of {end:,}", "dim"), Span(f"  {playback.speed:g}x", "bold")]
-        before = [m for m in found if m.seq <= playback.seq]
-        if before:
-            glyph, style = GLYPHS[before[-1].kind]
-            left += [Span(f"  {glyph} ", style), Span(before[-1].label, "")]
+        place = bisect_right(found, playback.seq, key=lambda mark: mark.seq)
+        if place:
+            glyph, style = GLYPHS[found[place - 1].kind]
+            left += [Span(f"  {glyph} ", style), Span(found[place - 1].label, "")]
     key = []
     if width >= 100:
         for kind in ("plan", "code", "verdict", "override"):

@@ -334,7 +334,7 @@ def whole(session_id: str = "s-demo", llm: str = "rules", ended: bool = True, **
     s.configure(0, 2)
     s.train(0, 2, 1, updates=14, end="")
     s.incarnation = 2
-    s.event("resumed", from_seq=s.rows[-4][1]["seq"], run=1, update=12, env_steps=12 * 2048, cause="SIGKILL")
+    s.event("resumed", from_seq=s.rows[-3][1]["seq"], run=1, update=12, env_steps=12 * 2048, cause="SIGKILL")
     s.log("warning", "resumed", cause="SIGKILL", lost_env_steps=4096)
     s.train(0, 2, 1, updates=18, start=12, opened=False)
     s.evaluate(0, 2, 1, 21, run=1)

@@ -84,7 +84,9 @@ def all_lines(m: Moment) -> Iterable[Line]:
     times = timeline.TimeMap()
     times.add(1, 0.0)
     times.add(m.history.seq, 10.0)
-    yield from timeline.draw(marks, times, timeline.Playback().at(m.history.seq - 1, times), True, WIDTH)
+    playback = timeline.Playback().at(m.history.seq - 1, times)
+    yield timeline.Track(marks, times, WIDTH).line(times, playback)
+    yield timeline.legend(marks, times, playback, True, WIDTH)
     summary = Summary("id", name=m.history.session["name"], task=m.history.session["task"], model=m.history.session["world"], tags=(m.history.session["name"],), fault="x")
     yield from every(sessions_view.entries([summary], WIDTH, 0.0))
 

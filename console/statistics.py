@@ -1,0 +1,101 @@
+"""Comparing sessions: the unit is a session, one score a seed and task. Pure.
+
+IQM, stratified bootstrap and probability of improvement as in Agarwal et al. 2021 ("Deep RL at the edge of the
+statistical precipice"); paired differences over seeds; Holm over the tasks declared together.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+Scores = NDArray[np.float64]
+"""(seeds, tasks)."""
+Statistic = Callable[[Scores], float]
+
+RESAMPLES = 10_000
+EXACT = 12
+"""Up to so many pairs every assignment of signs is tried."""
+
+
+class Interval(NamedTuple):
+    value: float
+    low: float
+    high: float
+
+
+class Difference(NamedTuple):
+    """Of two arms on the same seeds of one task."""
+
+    pairs: int
+    mean: float
+    low: float
+    high: float
+    p: float
+    """Two-sided, by flipping signs."""
+
+
+def mean(scores: Scores) -> float:
+    return float(np.mean(scores))
+
+
+def iqm(scores: Scores) -> float:
+    """Mean of the middle half of all scores; a quarter of them (rounded down) is cut at each end."""
+    flat = np.sort(scores, axis=None)
+    cut = flat.size // 4
+    return float(np.mean(flat[cut : flat.size - cut]))
+
+
+def bootstrap(
+    scores: Scores, statistic: Statistic, seed: int = 0, resamples: int = RESAMPLES, level: float = 0.95
+) -> Interval:
+    """Percentile interval of `statistic`, seeds drawn with replacement within each task."""
+    random = np.random.default_rng(seed)
+    seeds, tasks = scores.shape
+    column = np.arange(tasks)
+    drawn = [statistic(scores[random.integers(0, seeds, (seeds, tasks)), column]) for _ in range(resamples)]
+    low, high = np.quantile(drawn, [(1 - level) / 2, (1 + level) / 2])
+    return Interval(statistic(scores), float(low), float(high))
+
+
+def paired(ours: Sequence[float], theirs: Sequence[float], seed: int = 0, resamples: int = RESAMPLES) -> Difference:
+    """Mean of ours - theirs over paired seeds with its 95% bootstrap interval."""
+    differences = np.asarray(ours, dtype=float) - np.asarray(theirs, dtype=float)
+    random = np.random.default_rng(seed)
+    drawn = differences[random.integers(0, differences.size, (resamples, differences.size))].mean(axis=1)
+    low, high = np.quantile(drawn, [0.025, 0.975])
+    p = sign_flip(differences, random, resamples)
+    return Difference(differences.size, float(differences.mean()), float(low), float(high), p)
+
+
+def sign_flip(differences: Scores, random: np.random.Generator, resamples: int = RESAMPLES) -> float:
+    """P(|mean| at least as large as seen) if each difference could as well have had the other sign."""
+    if differences.size <= EXACT:
+        signs = np.array(list(itertools.product((-1.0, 1.0), repeat=differences.size)))
+    else:
+        signs = random.choice((-1.0, 1.0), size=(resamples, differences.size))
+    flipped = np.abs((signs * differences).mean(axis=1))
+    return float(np.mean(flipped >= abs(differences.mean()) - 1e-12))
+
+
+def holm(p: Sequence[float]) -> list[float]:
+    """Adjusted p-values in the order given: the family-wise error stays below the level they are compared with."""
+    adjusted = [0.0] * len(p)
+    largest = 0.0
+    for rank, index in enumerate(sorted(range(len(p)), key=lambda i: p[i])):
+        largest = max(largest, min(1.0, (len(p) - rank) * p[index]))
+        adjusted[index] = largest
+    return adjusted
+
+
+def improvement(ours: Scores, theirs: Scores) -> float:
+    """Probability that a run of ours beats a run of theirs on a task drawn at random; a tie is half."""
+    chances = []
+    for task in range(ours.shape[1]):
+        gaps = np.subtract.outer(ours[:, task], theirs[:, task])
+        chances.append(np.mean((gaps > 0) + 0.5 * (gaps == 0)))
+    return float(np.mean(chances))

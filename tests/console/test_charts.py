@@ -1,0 +1,115 @@
+"""Curves: what is drawn is what was measured, at any length."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from rich.cells import cell_len
+from rlgpt.console.charts.axes import padded, ticks
+from rlgpt.console.charts.braille import EMPTY, Canvas, columns_of
+from rlgpt.console.charts.plot import Curve, Mark, Plot, draw, value_at
+from rlgpt.console.charts.smooth import smoothed
+from rlgpt.console.view.text import plain
+
+
+def dots(canvas: Canvas) -> set[tuple[int, int]]:
+    """(column, row from the bottom) of every dot."""
+    bits = ((0x01, 0x08), (0x02, 0x10), (0x04, 0x20), (0x40, 0x80))
+    return {
+        (2 * x + dx, 4 * canvas.height - 1 - (4 * y + dy))
+        for y in range(canvas.height)
+        for x in range(canvas.width)
+        for dy in range(4)
+        for dx in range(2)
+        if canvas.codes[y, x] & bits[dy][dx]
+    }
+
+
+def test_a_dot_lands_where_its_point_is() -> None:
+    canvas = Canvas(3, 2)
+    columns = np.full((2, 6), np.nan)
+    columns[:, 4] = 5
+    canvas.curve(columns, 0)
+    assert dots(canvas) == {(4, 5)}
+
+
+def test_a_jump_is_joined_by_a_line_without_gaps() -> None:
+    canvas = Canvas(1, 2)
+    canvas.curve(np.array([[0.0, 7.0], [0.0, 7.0]]), 0)
+    assert {row for _, row in dots(canvas)} == set(range(8))
+
+
+@given(st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=400))
+def test_roll_up_loses_no_peak(values: list[float]) -> None:
+    y = np.array(values)
+    x = np.arange(len(y), dtype=float)
+    low, high = min(values) - 1.0, max(values) + 1.0
+    columns = columns_of(x, y, (0.0, max(len(y) - 1.0, 1.0), low, high), 10, 5)
+    scale = 19 / (high - low)
+    assert np.nanmin(columns[0]) == pytest.approx((min(values) - low) * scale)
+    assert np.nanmax(columns[1]) == pytest.approx((max(values) - low) * scale)
+
+
+def test_a_canvas_names_the_layer_of_each_run_of_cells() -> None:
+    canvas = Canvas(4, 1)
+    canvas.whisker(0, 0, 3, 1)
+    canvas.whisker(7, 0, 3, 2)
+    (row,) = canvas.rows()
+    assert [layer for _, layer in row] == [1, -1, 2]
+    assert row[0][0] == chr(EMPTY + 0x47)
+
+
+@pytest.mark.parametrize("weight", [0.6, 0.9, 0.97])
+def test_smoothing_equals_the_recurrence(weight: float) -> None:
+    y = np.random.default_rng(0).normal(size=3_000)
+    y[::7] = np.nan
+    average, expected, seen = 0.0, [], 0
+    for value in y:
+        if np.isnan(value):
+            expected.append(np.nan)
+            continue
+        seen += 1
+        average = weight * average + (1 - weight) * value
+        expected.append(average / (1 - weight**seen))
+    np.testing.assert_allclose(smoothed(y, weight), expected, rtol=1e-9, atol=1e-12)
+
+
+@given(st.floats(-1e9, 1e9), st.floats(1e-6, 1e9), st.integers(1, 20))
+def test_ticks_are_few_and_inside(low: float, span: float, most: int) -> None:
+    found = ticks(low, low + span, most)
+    slack = 1e-6 * max(abs(low), abs(low + span), span)
+    assert 1 <= len(found) <= most + 1
+    assert all(low - slack <= t <= low + span + slack for t in found) or found == [low]
+
+
+def test_padding_gives_a_single_value_a_range_around_it() -> None:
+    low, high = padded(3.0, 3.0)
+    assert low < 3.0 < high
+
+
+@pytest.mark.parametrize(("width", "height"), [(16, 4), (30, 7), (70, 20), (200, 50), (5, 3), (20, 1)])
+def test_a_chart_fills_exactly_its_place(width: int, height: int) -> None:
+    x = np.arange(100.0)
+    plot = Plot("loss", [Curve("a", x, x, "curve1"), Curve("b", x[:3], x[:3], "curve2", points=True, low=x[:3] - 1, high=x[:3] + 1)], marks=[Mark(50, "◆", "ok")])
+    lines = draw(plot, width, height)
+    assert len(lines) <= height
+    assert all(sum(cell_len(s.text) for s in line) <= width for line in lines)
+
+
+def test_a_chart_without_points_says_so() -> None:
+    assert "no points yet" in "".join(plain(line) for line in draw(Plot("loss"), 40, 10))
+
+
+def test_the_crosshair_reads_the_value_at_its_place() -> None:
+    curve = Curve("", np.array([0.0, 10.0, 20.0]), np.array([1.0, np.nan, 3.0]), "curve1")
+    assert value_at(curve, None) == 3.0
+    assert value_at(curve, 15.0) == 1.0
+    assert value_at(curve, -1.0) is None
+
+
+def test_a_logarithmic_chart_leaves_out_what_has_no_logarithm() -> None:
+    curve = Curve("", np.arange(4.0), np.array([-1.0, 0.0, 10.0, 1000.0]), "curve1")
+    text = "".join(plain(line) for line in draw(Plot("kl", [curve], log=True), 60, 12))
+    assert "kl log" in text and "1000┤" in text

@@ -1,0 +1,230 @@
+"""What the panes say about a session, at its end and at any moment before."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from moments import moment
+from rlgpt.console.view import banner, code, curves, diff, logs, plan, status, timeline, verdicts, world
+from rlgpt.console.view.axis import axis_of
+from rlgpt.console.view.metrics import MetricTable
+from rlgpt.console.view.moment import Worker
+from rlgpt.console.view.numbers import count, decimal, duration, rate, size, wilson
+from rlgpt.console.view.text import Entry, Line, plain
+from rlgpt.console.view.words import state_of
+from story import Story, whole
+
+
+def said(entries: list[Entry]) -> str:
+    return "\n".join(plain(line) for entry in entries for line in entry.lines)
+
+
+def text_of(lines: list[Line]) -> str:
+    return "\n".join(plain(line) for line in lines)
+
+
+def test_the_plan_shows_mode_score_pin_and_who_changed_what() -> None:
+    text = said(plan.entries(moment(whole(ended=False)), 90))
+    assert "r4 policy by operator" in text and "in force" in text
+    assert "v2 5/5" in text
+    assert "now rl, pinned (by operator)" in text
+    assert "⚑" in text
+
+
+def test_commands_stand_with_their_state_and_reason() -> None:
+    text = said(plan.entries(moment(whole(ended=False)), 90))
+    assert "applied  collect_stone: mode rl" in text
+    assert "refused" in text and "the edit saw revision 3" in text
+
+
+def test_a_waiting_plan_stands_below_the_one_in_force() -> None:
+    s = whole(ended=False)
+    s.plan(1, 5, waiting=True, drop=("place_table",))
+    s.event("waiting", **{"for": "approval"})
+    text = said(plan.entries(moment(s), 90))
+    assert text.index("r4 policy") < text.index("r5 policy")
+    assert "waits for approval" in text and "place_table  removed" in text
+    assert "Plan r5 waits for you" in text_of(banner.lines(moment(s), 90))
+
+
+def test_a_queued_command_is_shown_before_any_worker_saw_it() -> None:
+    queued = [{"id": "q", "kind": "pause", "author": "ada@lab", "payload": {}, "at": 0.0}]
+    assert "queued   pause" in said(plan.entries(moment(whole(ended=False), queued=queued), 90))
+
+
+def test_the_rule_based_model_is_named_and_never_called_an_llm() -> None:
+    m = moment(whole())
+    shown = plain(status.title(m, 120)) + said(logs.call_entries(m, 100)) + said(verdicts.entries(m, 100))
+    assert "rule-based model" in shown
+    assert "LLM" not in shown
+
+
+def test_a_language_model_is_named_with_its_cost() -> None:
+    m = moment(whole(llm="openai"))
+    assert "gpt-5-mini" in plain(status.title(m, 120))
+    assert "calls to the LLM" in said(logs.call_entries(m, 100))
+    assert "$0.00" in plain(status.budgets(m, 160))
+
+
+def test_verdicts_carry_episodes_and_interval_and_agreement() -> None:
+    text = said(verdicts.entries(moment(whole()), 100))
+    assert "0.76 [0.63, 0.86] n=50" in text
+    assert "the policy is better than code alone (code alone 0.44 [0.31, 0.58] n=50)" in text
+    assert "agrees with measurement in" in text
+
+
+def test_the_newest_code_is_diffed_against_the_version_before() -> None:
+    m = moment(whole())
+    shown, before = code.chosen(m.history, code.Choice("collect_wood"))
+    assert shown is not None and before is not None and (shown.version, before.version) == (2, 1)
+    lines = code.source_lines(m.text(shown.source_hash) or "", m.text(before.source_hash), shown, 80)
+    assert any(plain(line).startswith("   3 -    for _ in range(40):") for line in lines)
+    assert any(plain(line).startswith("   4 +    for _ in range(60):") for line in lines)
+
+
+def test_a_refused_source_shows_the_rule_beside_its_line() -> None:
+    m = moment(whole())
+    shown, _ = code.chosen(m.history, code.Choice("make_wood_pickaxe", 1))
+    assert shown is not None
+    lines = code.source_lines(m.text(shown.source_hash) or "", None, shown, 80)
+    assert "import os" in plain(lines[0]) and "generated code may import nothing" in plain(lines[1])
+    assert "not admitted (import)" in text_of(code.facts(shown, None, 80))
+
+
+def test_code_and_calls_at_a_cursor_do_not_know_the_future() -> None:
+    s = whole()
+    first = next(r["seq"] for t, r in s.rows if t == "trial")
+    m = moment(s, first)
+    assert len(m.history.attempts) == 1
+    assert len(logs.merged(m.calls)) == 2
+    assert "trained" not in said(plan.entries(m, 90))
+
+
+def test_x_is_env_steps_of_the_session_without_superseded_rows() -> None:
+    m = moment(whole(ended=False))
+    axis = axis_of(m.history, m.metrics)
+    assert np.all(np.diff(axis.x) > 0)
+    assert axis.end == m.history.spent.env_steps
+    assert len(axis.rows) == len(m.metrics) - 2
+    assert axis.run_starts[1] == sum(a.trial.env_steps for a in m.history.attempts if a.trial and a.trial.seq < m.history.runs[1].seq)
+
+
+def test_success_shows_trials_training_and_evaluations() -> None:
+    charts = curves.Charts(moment(whole()), curves.Options(smoothing=0.0))
+    names = [c.name for c in charts.plot(curves.CHARTS[0]).curves]
+    assert names == ["train", "trial", "code alone", "dev", "test"]
+    dev = next(c for c in charts.plot(curves.CHARTS[0]).curves if c.name == "dev")
+    assert dev.note == "n=50" and dev.low is not None and dev.low[0] < dev.y[0]
+
+
+def test_long_curves_are_averaged_before_they_are_smoothed_and_keep_their_level() -> None:
+    x = np.arange(50_000.0)
+    curve = curves.Curve("", x, np.full(50_000, 2.5), "curve1", segments=(30_000,))
+    (found,) = curves._smooth(curve, 0.9)
+    assert len(found.x) <= curves.MOST + 2
+    np.testing.assert_allclose(found.y, 2.5)
+    assert found.segments and found.x[found.segments[0]] > 30_000 - 20
+
+
+def test_metric_columns_know_late_names_and_missing_values() -> None:
+    table = MetricTable()
+    table.extend([{"seq": 1, "run": 1, "env_steps": 10, "option_usage": {"a": 1}}])
+    table.extend([{"seq": 2, "run": 1, "env_steps": 20, "option_usage": {"b": 2}, "kl": None}])
+    assert table.column("usage:b")[1] == 2 and np.isnan(table.column("usage:b")[0])
+    assert np.isnan(table.column("kl")).all()
+    assert table.upto(1) == 1
+
+
+def test_dead_hung_and_ended_are_told_apart() -> None:
+    s = whole(ended=False)
+    assert state_of(moment(s, worker=Worker(alive=False)))[0] == "dead"
+    assert state_of(moment(s, worker=Worker(alive=True, overdue=12.0)))[0] == "hung"
+    assert state_of(moment(s, worker=Worker(alive=True)))[0] == "training"
+    assert state_of(moment(whole()))[0] == "finished"
+    death = {"signal": "SIGKILL", "last_lines": ["", "MemoryError: no memory"], "peak_mb": 512}
+    text = text_of(banner.lines(moment(s, worker=Worker(alive=False), deaths=[death]), 90))
+    assert "worker is dead" in text and "last words (SIGKILL, peak memory 512 MB): MemoryError: no memory" in text
+
+
+def test_the_status_line_shows_budgets_and_time_left() -> None:
+    text = plain(status.budgets(moment(whole(ended=False)), 160))
+    assert "108k/1M left" in text and "steps/s" in text and "s ago" in text
+
+
+def test_a_frame_can_be_chosen_stepped_and_another_episode_taken() -> None:
+    m = moment(whole())
+    last = m.frames[-1]
+    assert world.current(m, None) == last
+    first = world.first_of_episode(m, None)
+    assert first is not None and first < last[0]
+    assert world.moved(m, first, 1) == m.frames[-7][0]
+    other = world.other_episode(m, None, -1)
+    assert other is not None and world.current(m, other)[1:3] != last[1:3]  # type: ignore[index]
+
+
+def test_marks_are_in_order_and_jumps_find_their_kind() -> None:
+    s = whole()
+    marks = timeline.marks(moment(s).history)
+    assert [m.seq for m in marks] == sorted(m.seq for m in marks)
+    override = timeline.jump(marks, 0, "override", True)
+    assert override is not None and override.kind == "override"
+    assert timeline.jump(marks, s.seq, "", True) is None
+    assert timeline.jump(marks, override.seq, "", False) is not None
+
+
+def test_a_replay_runs_by_active_time_and_stops_at_the_end() -> None:
+    times = timeline.TimeMap()
+    for seq in range(1, 101):
+        times.add(seq, seq * 2.0)
+    p = timeline.Playback().at(1, times)
+    p = timeline.Playback(p.seq, p.active, True, 10.0).ticked(1.0, times)
+    assert p.active == 12.0 and p.seq == 6
+    p = p.ticked(100.0, times)
+    assert p.seq is None and not p.playing
+
+
+def test_speed_stays_between_a_quarter_and_a_thousand() -> None:
+    p = timeline.Playback()
+    for _ in range(30):
+        p = p.faster(1)
+    assert p.speed == 1000.0
+    for _ in range(30):
+        p = p.faster(-1)
+    assert p.speed == 0.25
+
+
+def test_a_diff_marks_words_and_pairs_lines() -> None:
+    rows = diff.rows(["a = 1", "same", "gone"], ["a = 2", "same"])
+    assert [r.kind for r in rows] == ["changed", "same", "removed"]
+    assert [w for w in rows[0].new_words if w[1]] == [("2", True)]
+    assert diff.changed_lines(rows) == (1, 2)
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(0, "0"), (9_999, "9,999"), (12_345, "12.3k"), (999_960, "1M"), (2_500_000, "2.5M"), (None, "–")],
+)
+def test_counts_are_short(value: float | None, text: str) -> None:
+    assert count(value) == text
+
+
+def test_numbers_have_their_units() -> None:
+    assert (duration(75), duration(3_700), duration(200_000)) == ("1m15s", "1h01m", "2d07h")
+    assert (size(999), size(1_500), size(200_000_000)) == ("999 B", "1.5 kB", "200 MB")
+    assert (decimal(0.12345), decimal(12.345), decimal(float("nan"))) == ("0.123", "12.3", "–")
+
+
+def test_a_rate_without_episodes_is_no_rate() -> None:
+    assert rate(0, 0) == "–"
+    low, high = wilson(31, 50)
+    assert (round(low, 3), round(high, 3)) == (0.482, 0.741)
+
+
+def test_an_empty_session_draws_everywhere() -> None:
+    s = Story()
+    s.open()
+    m = moment(s)
+    assert "has not planned yet" in said(plan.entries(m, 60))
+    assert "No verdicts yet" in said(verdicts.entries(m, 60))
+    assert "No frames yet" in said(world.entries(m, None, 60, 20))
+    assert "No code yet" in said(code.empty(m))
