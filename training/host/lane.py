@@ -147,8 +147,7 @@ class Lane:
                 self.following = True
                 return self._follow(step, packed)
             slot = self.loaded.slots[index]
-            self.call = self._open(slot, self.token(wire.RUNS_ACTION, index), index, step, packed)
-            return self._run(self.call, None)
+            return self._first(slot, self.token(wire.RUNS_ACTION, index), index, step, packed)
         if self.following:
             return self._follow(step, packed)
         if self.call is None:
@@ -160,7 +159,7 @@ class Lane:
         self.page[0:8] = call.token
         self.before = self.view
         self.view = view = self.decode(packed)
-        return self._run(call, view)
+        return self._go_on(call, view)
 
     def drop(self) -> None:
         """Close the open call while its own token stands on the page."""
@@ -176,11 +175,15 @@ class Lane:
         except (OutOfTicks, Exception) as error:
             self.notes.append(f"while it was closed: {sentence(error)}")
 
-    def _open(self, slot: Slot, token: bytes, action: int, step: int, packed: bytes) -> Call:
+    def _first(self, slot: Slot, token: bytes, action: int, step: int, packed: bytes) -> Outcome:
+        """Open a call and run it to its first yield."""
+        if slot.disabled:
+            return self._ended(QUARANTINED, "this source is disabled: it has ended the host", action)
         self.page[0:8] = token
-        rng = Rng(self.seed, crc32(packed)) if slot.program.checked.uses_rng else None
+        rng = Rng(self.seed, step, crc32(packed)) if slot.program.checked.uses_rng else None
         outcomes = self.outcomes.setdefault(action, {})
-        return Call(slot.program.open(self.view, slot.arguments), slot, action, token, rng, outcomes)
+        self.call = Call(slot.program.open(self.view, slot.arguments), slot, action, token, rng, outcomes)
+        return self._go_on(self.call, None)
 
     def _ended(self, end: int, message: str, action: int) -> Outcome:
         """The open call, if any, is over."""
@@ -190,11 +193,12 @@ class Lane:
         return Outcome(None, end, message, action, record)
 
     def _run(self, call: Call, value: object) -> Outcome:
-        """Resume a call with `value` until it yields or ends."""
-        if call.slot.disabled:
-            self.drop()
-            return self._ended(QUARANTINED, "this source is disabled: it ended the host twice", call.action)
+        """Name the call on the page and go on with it."""
         self.page[0:8] = call.token
+        return self._go_on(call, value)
+
+    def _go_on(self, call: Call, value: object) -> Outcome:
+        """Resume a call with `value` until it yields or ends."""
         self.refill()
         if call.rng is not None:
             call.slot.program.namespace["rng"] = call.rng
@@ -267,8 +271,7 @@ class Lane:
                 said = f"sub-action {index + 1} returned without an env step and is not done"
                 return self._ended(RETURNED, said, action)
             token = self.token(wire.RUNS_PLAN_ACTION, index)
-            self.call = self._open(plan[index].slot, token, action, step, packed)
-            outcome = self._run(self.call, None)
+            outcome = self._first(plan[index].slot, token, action, step, packed)
             if outcome.end != RETURNED:
                 return outcome
             returned.add(index)
