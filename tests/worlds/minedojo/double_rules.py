@@ -17,8 +17,9 @@ REACH_BLOCK, REACH_ENTITY = 4.5, 3.0
 WALK, SPRINT, SNEAK = 0.216, 0.281, 0.065
 EYE, TALL, HALF = 1.62, 1.8, 0.3
 TREE_CELL = 8
-TREE_CHANCE = 0.35
-FIELD = 9
+TREE_CHANCE = 0.12
+FIELD = 16
+SHY_DISTANCE, SHY_CHANCE = 3.2, 0.15
 BOXES = {"cow": (0.45, 1.4), "sheep": (0.45, 1.3), "pig": (0.45, 0.9), "chicken": (0.2, 0.7),
          "zombie": (0.3, 1.95), "item": (0.125, 0.25)}  # fmt: skip
 CLASSES = {"cow": "EntityCow", "sheep": "EntitySheep", "pig": "EntityPig", "chicken": "EntityChicken",
@@ -158,6 +159,8 @@ class World:
         self.bag: list[tuple[str, int] | None] = [None] * 41
         self.breaking: tuple[Block, float] | None = None
         self.use_delay = 0
+        self.crosshair: Animal | None = None
+        """What a right click acts on: what the last frame had under the crosshair."""
         for slot, (name, count) in self.start.items():
             self.bag[slot] = (name, count)
 
@@ -313,6 +316,7 @@ class World:
             self.take(self.bag[0][0], 1)
         for animal in list(self.animals):
             self.live(animal)
+        self.crosshair = self.target()[0]
         if not self.stopped:
             self.time += 1
 
@@ -380,7 +384,7 @@ class World:
         if not pressed or self.use_delay:
             return
         self.use_delay = 4
-        animal, _ = self.target()
+        animal = self.crosshair
         if animal is None:
             return
         if animal.kind == "cow" and self.held() == "bucket":
@@ -434,7 +438,8 @@ class World:
         self.animals.append(entity)
 
     def live(self, animal: Animal) -> None:
-        """Animals stroll about 60% of the time, panic when hit; a zombie comes and strikes."""
+        """Animals stroll about 60% of the time, bolt when hit and are shy: one that has somebody near bolts sooner
+        or later. A zombie comes and strikes."""
         if animal.kind == "item":
             return
         animal.hurt = max(0, animal.hurt - 1)
@@ -452,6 +457,9 @@ class World:
                     self.health, self.alive = 0.0, False
         elif animal.panic:
             animal.walking, speed = 1, 0.2
+        elif math.dist((self.x, self.z), (animal.x, animal.z)) < SHY_DISTANCE and self.rng.random() < SHY_CHANCE:
+            away = math.degrees(math.atan2(-(animal.x - self.x), animal.z - self.z))
+            animal.heading, animal.panic = away + self.rng.uniform(-40, 40), 20
         elif animal.walking == 0 and self.rng.random() < 0.02:
             animal.walking, animal.heading = self.rng.randint(30, 90), self.rng.uniform(0, 360)
         if animal.walking:

@@ -29,7 +29,10 @@ def code_alone(env: MineDojoEnv, scripts: tuple[Script, ...], seed: int, rung: i
     decoder = host_side.decoder()
     env.reset(seed)
     start = view = decoder.view(env.view(True))
+    ever = [False] * len(plan)
+    env.ever = ever  # type: ignore[attr-defined]
     while True:
+        ever[:] = [was or done(start, view) for was, (_, done) in zip(ever, plan, strict=True)]
         call: Generator[Command, Any, Any] | None = None
         for action, done in plan:
             if not done(start, view):
