@@ -9,6 +9,9 @@ from typing import Any
 from rlgpt.training.host.api import FOLLOW_PLAN, Action, Admission, Answer, Ask, End, Programs, source_hash
 from rlgpt.training.worlds.protocol import Command
 
+PLAN_ITEM = 0x8000
+Result = tuple[Command | None, End | None, str, int]
+
 
 class FakeHost:
     mode = "trusted"
@@ -70,33 +73,40 @@ class FakeHost:
     def _true(self, test: str, lane: int, view: object) -> bool:
         return bool(eval(test, dict(self.world.LIBRARY), {"start": self.starts.get(lane), "view": view}))
 
-    def _command(self, ask: Ask, view: object) -> tuple[Command | None, End | None, str, int]:
+    def _command(self, ask: Ask, view: object) -> Result:
         if ask.open is not None:
             self.calls.pop(ask.lane, None)
-            action, running = self._action(ask, view)
             if ask.open in self.quarantined:
                 return None, "quarantined", "it killed two hosts", -1
-            if action is None:
-                return None, "return", "", -1
-            names = self.names[action.source_hash]
-            code = next(value for name, value in names.items() if name not in self.world.LIBRARY
-                        and name not in ("available", "__builtins__") and callable(value))  # fmt: skip
-            self.calls[ask.lane] = (code(view, **dict(action.arguments)), running)
-            return self._resume(ask.lane, None)
-        if ask.resume:
+            if ask.open == FOLLOW_PLAN:
+                return self._next_item(ask.lane, view)
+            return self._open(ask.lane, view, self.programs.actions[ask.open], ask.open)
+        if not ask.resume:
+            return None, None, "", -1
+        _, running = self.calls[ask.lane]
+        if running < PLAN_ITEM:
             return self._resume(ask.lane, view)
-        return None, None, "", -1
+        if not self._true(self.programs.plan[running - PLAN_ITEM].done_when, ask.lane, view):
+            result = self._resume(ask.lane, view)
+            if result[1] != "return":
+                return result
+        return self._next_item(ask.lane, view)
 
-    def _action(self, ask: Ask, view: object) -> tuple[Action | None, int]:
-        if ask.open != FOLLOW_PLAN:
-            assert ask.open is not None
-            return self.programs.actions[ask.open], ask.open
+    def _next_item(self, lane: int, view: object) -> Result:
+        """A plan goes on to the next sub-action that is not done until one takes an env step."""
         for index, item in enumerate(self.programs.plan):
-            if not self._true(item.done_when, ask.lane, view):
-                return item.action, 0x8000 + index
-        return None, -1
+            if not self._true(item.done_when, lane, view):
+                return self._open(lane, view, item.action, PLAN_ITEM + index)
+        return None, "return", "", -1
 
-    def _resume(self, lane: int, view: object) -> tuple[Command | None, End | None, str, int]:
+    def _open(self, lane: int, view: object, action: Action, running: int) -> Result:
+        names = self.names[action.source_hash]
+        ours = {*self.world.LIBRARY, "available", "__builtins__"}
+        code = next(value for name, value in names.items() if name not in ours and callable(value))
+        self.calls[lane] = (code(view, **dict(action.arguments)), running)
+        return self._resume(lane, None)
+
+    def _resume(self, lane: int, view: object) -> Result:
         call, running = self.calls[lane]
         try:
             return self.world.encode(call.send(view)), None, "", running

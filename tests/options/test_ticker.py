@@ -250,9 +250,9 @@ def test_follow_plan_runs_the_first_sub_action_that_is_not_done() -> None:
     plan = (PlanItem("view.key", Action(source_hash(GET_KEY))), PlanItem("view.opened", Action(source_hash(OPEN_DOOR))))
     driver = Driver([3, 3, 3])
     sources = {source_hash(GET_KEY): GET_KEY, source_hash(OPEN_DOOR): OPEN_DOOR}
-    ticker, _ = _ticker(driver, plan=plan, sources=sources)
+    ticker, _ = _ticker(driver, plan=plan, sources=sources, option_cap=4)
     _until(ticker, driver, 3)
-    assert [d["end"] for d in driver.decisions] == ["return"] * 3
+    assert [d["end"] for d in driver.decisions] == ["cap", "return", "return"]
     assert driver.decisions[2]["steps"] == 1  # all done: one no-op
     assert ticker.lanes[0].env.milestones() == {"take_key", "open_door"}
 

@@ -174,6 +174,7 @@ class Ticker:
                         self.predicates and wanted,
                         bool(self._available) and wanted,
                         self._reward and lane.owed,
+                        lane.env.steps,
                     )
                 )
                 asked.append(lane)
