@@ -23,6 +23,7 @@ view.sights                    what the lidar meets now, nearest first, one per 
 view.memories                  the same for what was seen before and is not now, age env steps ago
 view.voxels                    27 block names around the feet; use block(view, ahead, up, right)
 view.craftable                 items that can be crafted or smelted now
+view.equippable, view.placeable  slots whose item can be taken in the hand, or placed, now
 view.biome, view.light (0-15), view.refused (why the last command was not executed, else "")"""
 
 LIBRARY_DOC = """\

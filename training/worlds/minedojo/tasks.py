@@ -117,13 +117,14 @@ PAPER: Mapping[str, ClientTask] = MappingProxyType({
 })  # fmt: skip
 """The paper's ten tasks and ObtainDiamond."""
 
-STARTERS: Mapping[str, tuple[str, str]] = MappingProxyType({
+STARTERS: Mapping[str, tuple[str, str, str]] = MappingProxyType({
     "harvest_milk_with_empty_bucket_and_cow": ("Obtain milk from a cow with an empty bucket and a cow nearby.",
-                                               "milk_bucket"),
-    "harvest_wool_with_shears_and_sheep": ("Shear a sheep with shears and a sheep nearby.", "wool"),
-    "harvest_1_log_forest": ("Obtain a log in a forest.", "log"),
+                                               "milk_bucket", "bucket"),
+    "harvest_wool_with_shears_and_sheep": ("Shear a sheep with shears and a sheep nearby.", "wool", "shears"),
+    "harvest_1_log_forest": ("Obtain a log in a forest.", "log", ""),
 })  # fmt: skip
-"""Client tasks that are listed even before the client is installed, because the paper's short runs are these."""
+"""Client tasks that are listed even before the client is installed, because the paper's short runs are these:
+prompt, item, tool in the hand."""
 
 
 def horizon_of(task: str, spec: Mapping[str, Any]) -> int:
@@ -229,9 +230,9 @@ class TaskList(Mapping[str, Task]):
         if task in known:
             return from_client(task, known[task], self._chain(known[task]["spec"]))
         if task in STARTERS:
-            prompt, item = STARTERS[task]
-            mobs = ["cow"] if item in SOURCES else []
-            spec = {"target_names": item, "initial_mobs": mobs, "initial_inventory": mobs}
+            prompt, item, tool = STARTERS[task]
+            spec = {"target_names": item, "initial_mobs": SOURCES.get(item, ""),
+                    "initial_inventory": {"mainhand": {"name": tool}} if tool else {}}
             return from_client(task, {"spec": spec, "prompt": prompt, "guidance": ""})
         parent, slash, milestone = task.rpartition("/")
         if slash:

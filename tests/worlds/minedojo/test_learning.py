@@ -1,0 +1,56 @@
+"""Whole episodes and sessions against the double: its calibration, and that RL-GPT learns in it."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.worlds.minedojo import play
+from tests.worlds.minedojo.conftest import Double, Played
+
+MILK = "harvest_milk_with_empty_bucket_and_cow"
+LOG = "harvest_1_log_forest"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("task", [MILK, LOG])
+def test_the_double_is_not_won_by_chance(double_world: Callable[..., Played], task: str) -> None:
+    world = double_world().world
+    env = world.make(task)
+    assert sum(play.at_random(env, world, seed) for seed in range(30)) <= 3
+    env.close()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("task", [MILK, LOG])
+def test_the_double_is_not_won_by_the_script_book_alone(double_world: Callable[..., Played], task: str) -> None:
+    world = double_world().world
+    env = world.make(task)
+    scripts = world.scripts(task)
+    assert sum(play.code_alone(env, scripts, seed) for seed in range(30)) <= 15
+    env.close()
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(0)
+@pytest.mark.parametrize("task", [MILK, LOG])
+def test_a_session_learns_to_finish(
+    client_python: Path, start_double: Callable[..., Double], own_home: Path, task: str
+) -> None:
+    """Plan, coded find and approach, PPO over them as options: >= 80% on the test seeds."""
+    ports = ",".join(str(start_double("--seed", str(i)).port) for i in range(4))
+    environment = os.environ | {
+        "RLGPT_HOME": str(own_home), "RLGPT_MINEDOJO_PORTS": ports, "RLGPT_MINEDOJO_PYTHON": str(client_python),
+    }  # fmt: skip
+    command = [str(Path(sys.executable).with_name("rlgpt")), "run", task, "--world", "minedojo", "--llm", "rules",
+               "--headless", "--env-steps", "200000", "--iterations", "1", "--json"]  # fmt: skip
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr[-2000:]
+    told = json.loads(done.stdout.splitlines()[-1])
+    assert told["test"]["successes"] >= 0.8 * told["test"]["episodes"], told

@@ -1,0 +1,220 @@
+"""Tasks, sights, script book, settings and doctor of Minecraft: no client needed."""
+
+from __future__ import annotations
+
+import ast
+import json
+import math
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from rlgpt.training.worlds import registry
+from rlgpt.training.worlds.minedojo import bridge, doctor, mineclip, sense
+from rlgpt.training.worlds.minedojo.processes import MARK, ProcessRecord, end, marked, started_at, sweep
+from rlgpt.training.worlds.minedojo.settings import BadSetting, Settings, from_environment
+from rlgpt.training.worlds.minedojo.tasks import PAPER, STARTERS
+from rlgpt.training.worlds.minedojo.world import MineDojoWorld
+from rlgpt.training.worlds.protocol import UnknownTask, World, side_by_side
+
+
+@pytest.fixture
+def world() -> MineDojoWorld:
+    return MineDojoWorld(Settings(python="/nowhere"))
+
+
+def test_it_is_a_world_of_the_registry(world: MineDojoWorld) -> None:
+    assert isinstance(world, World)
+    assert "minedojo" in registry.names()
+
+
+def test_the_papers_tasks_are_listed_without_the_client(world: MineDojoWorld) -> None:
+    assert list(world.tasks) == [*PAPER, *STARTERS]
+    assert len(PAPER) == 11
+    assert {t.horizon for t in (p.task for p in PAPER.values())} == {3000, 5000, 10000, 18000}
+
+
+def test_milk_and_wool_have_the_papers_short_horizon(world: MineDojoWorld) -> None:
+    for task in ("harvest_milk_with_empty_bucket_and_cow", "harvest_wool_with_shears_and_sheep"):
+        assert world.tasks[task].horizon == 200
+
+
+def test_a_meta_task_takes_its_arguments_from_its_name(world: MineDojoWorld) -> None:
+    task = world.tasks["harvest?target_names=log&target_quantities=8&specified_biome=forest&horizon=700"]
+    assert task.milestones == ("8 log",) and task.horizon == 700
+    made = world._tasks.client_task(task.id)
+    assert made.client_id == "harvest"
+    assert made.arguments == {"target_names": "log", "target_quantities": 8, "specified_biome": "forest"}
+
+
+@pytest.mark.parametrize(
+    "task", ["harvest_log", "harvest?target_names=log", "paper_stick/diamond", "paper_stick/stick"]
+)
+def test_an_unknown_task_is_one_sentence(world: MineDojoWorld, task: str) -> None:
+    with pytest.raises(UnknownTask) as caught:
+        world.tasks[task]
+    assert str(caught.value.args[0])
+
+
+def test_sub_tasks_are_tasks_with_the_same_start(world: MineDojoWorld) -> None:
+    whole = world.tasks["paper_furnace_nearby"]
+    for name in whole.sub_tasks:
+        part = world.tasks[name]
+        assert part.start == whole.start
+        assert part.milestones == whole.milestones[: len(part.milestones)]
+
+
+def test_no_script_is_refused_by_python_and_each_names_itself(world: MineDojoWorld) -> None:
+    for task in world.tasks:
+        names = [script.name for script in world.scripts(task)]
+        assert len(names) == len(set(names))
+        for script in world.scripts(task):
+            ast.parse(script.done_when, mode="eval")
+            assert set(script.needs) <= set(names)
+            for source in script.sources:
+                (function,) = ast.parse(source).body
+                assert isinstance(function, ast.FunctionDef) and function.name == script.name
+
+
+def test_the_sheet_speaks_of_what_the_library_offers(world: MineDojoWorld) -> None:
+    from rlgpt.training.worlds.minedojo.host_side import LIBRARY, View
+
+    told = world.sheet("paper_wooden_pickaxe")
+    assert all(name in told["library_doc"] for name in LIBRARY)
+    assert all(f".{name}" in told["view_doc"] for name in View._fields)
+    assert json.dumps(told)
+
+
+# ---- sights ---------------------------------------------------------------------------------------------
+def test_a_bearing_points_where_the_thing_is() -> None:
+    east = sense.bearing((0.0, 0.0, 0.0, 0.0, 0.0), 10.0, sense.EYE, 0.0)
+    assert east == pytest.approx((-90.0, 0.0, 10.0))
+    below = sense.bearing((0.0, 0.0, 0.0, 90.0, 20.0), -3.0, sense.EYE - 3.0, 0.0)
+    assert below == pytest.approx((0.0, 25.0, math.hypot(3, 3)))
+
+
+def test_a_ray_keeps_its_nominal_pitch_only_along_z() -> None:
+    ray = 4 * len(sense.YAWS) + 6  # pitch -6, yaw 0
+    assert sense.ray_direction(0.0, 0.0, ray)[1] == pytest.approx(-math.sin(math.radians(6)))
+    assert sense.ray_direction(90.0, 0.0, ray)[1] == pytest.approx(0.0)
+
+
+def test_sights_keep_the_nearest_of_each_name_first() -> None:
+    place = (0.0, 0.0, 0.0, 0.0, 0.0)
+    rays = [
+        [66, "cow", 6.0, "wood", 9.0, 0.0, 1.0, 9.0],
+        [67, "cow", 5.0, "", -1.0, 0.0, 0.0, 0.0],
+        [68, "", -1.0, "grass block", 3.0, 0.0, -1.0, 3.0],
+    ]
+    seen = sense.sights(place, rays)
+    assert [(s.name, s.distance, s.is_animal) for s in seen] == [
+        ("grass", 3.0, False), ("cow", 5.0, True), ("log", 9.0, False),
+    ]  # fmt: skip
+
+
+# ---- settings, doctor, bounds ---------------------------------------------------------------------------
+def test_settings_come_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RLGPT_MINEDOJO_PORTS", "9000,9001")
+    monkeypatch.setenv("RLGPT_MINEDOJO_STEP_TIMEOUT", "12.5")
+    monkeypatch.setenv("RLGPT_MINEDOJO_PATCH", "0")
+    settings = from_environment()
+    assert settings.port_list == (9000, 9001) and settings.step_timeout == 12.5 and settings.patch is False
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [("IMAGE", "large"), ("PORTS", "a,b"), ("GAMES", "many"), ("PATCH", "maybe"), ("REWARD", "x")]
+)
+def test_a_bad_setting_is_named(monkeypatch: pytest.MonkeyPatch, name: str, value: str) -> None:
+    monkeypatch.setenv(f"RLGPT_MINEDOJO_{name}", value)
+    with pytest.raises(BadSetting, match="RLGPT_MINEDOJO_"):
+        from_environment()
+
+
+def test_a_world_says_how_many_games_it_bears() -> None:
+    assert side_by_side(MineDojoWorld(Settings(python="/nowhere", ports="1,2")), 16) == 2
+    assert side_by_side(MineDojoWorld(Settings(python="/nowhere", games=3)), 16) == 3
+    assert side_by_side(MineDojoWorld(Settings(python="/nowhere")), 1) == 1
+
+
+def java_that_says(folder: Path, version: str) -> None:
+    program = folder / "java"
+    program.write_text(f"#!/bin/sh\necho 'openjdk version \"{version}\"' >&2\n")
+    program.chmod(0o755)
+
+
+@pytest.mark.parametrize(("version", "good"), [("1.8.0_392", True), ("17.0.15", False), ("11.0.2", False)])
+def test_doctor_wants_java_8(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, version: str, good: bool) -> None:
+    java_that_says(tmp_path, version)
+    monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}/bin")
+    found = doctor.java()
+    assert found.ok is good and version in found.sentence and bool(found.cure) is not good
+
+
+def test_doctor_misses_java_display_and_game(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.delenv("DISPLAY", raising=False)
+    monkeypatch.delenv("MINEDOJO_HEADLESS", raising=False)
+    for found in (doctor.java(), doctor.display(), doctor.jar(tmp_path)):
+        assert not found.ok and found.cure and "\n" not in found.sentence
+
+
+def test_doctor_finds_a_built_game(tmp_path: Path) -> None:
+    jar = tmp_path / doctor.JAR
+    jar.parent.mkdir(parents=True)
+    jar.write_bytes(b"PK" * 100)
+    assert doctor.jar(tmp_path).ok
+
+
+def test_doctor_prints_json_lines_and_fails_without_the_client(own_home: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-P", "-m", doctor.__name__], capture_output=True, text=True, check=False,
+        env=os.environ | {"RLGPT_HOME": str(own_home / "empty")},
+    )  # fmt: skip
+    lines = [json.loads(line) for line in done.stdout.splitlines()]
+    assert done.returncode == 1
+    assert lines[0]["item"] == "client" and lines[0]["cure"] == "rlgpt minedojo install"
+    assert all({"item", "ok", "sentence", "cure"} <= line.keys() for line in lines)
+
+
+def test_mineclip_is_not_offered_without_its_package(world: MineDojoWorld) -> None:
+    assert "not installed" in mineclip.available()
+    assert "mineclip" not in world.features
+    with pytest.raises(mineclip.MineClipMissing, match="not offered"):
+        mineclip.Embedding("milk a cow")
+
+
+# ---- the child's file, processes ------------------------------------------------------------------------
+def test_the_bridge_child_is_valid_python_3_9_and_imports_nothing_of_ours() -> None:
+    for path in [bridge.CHILD, *bridge.SHIM.rglob("*.py")]:
+        tree = ast.parse(path.read_text(), feature_version=(3, 9))
+        for node in ast.walk(tree):
+            names = [a.name for a in node.names] if isinstance(node, ast.Import) else []
+            names += [node.module or ""] if isinstance(node, ast.ImportFrom) else []
+            assert not any(name.startswith("rlgpt") for name in names)
+            assert not isinstance(node, ast.Match)
+    assert "from __future__ import annotations" in bridge.CHILD.read_text()
+
+
+def test_an_ending_reaches_a_process_that_left_the_group(tmp_path: Path) -> None:
+    """The client starts the game in a session of its own."""
+    run = "run-of-this-test"
+    code = "import subprocess, sys; subprocess.Popen(['sleep', '600'], start_new_session=True); print('on', flush=True)"
+    process = subprocess.Popen(
+        [sys.executable, "-c", code], env=os.environ | {MARK: run}, stdout=subprocess.PIPE, start_new_session=True
+    )
+    assert process.stdout is not None and process.stdout.readline() == b"on\n"
+    process.wait()
+    assert len(marked(run)) == 1
+    assert end(run) == 1
+    assert marked(run) == []
+
+
+def test_a_sweep_spares_the_runs_of_a_living_owner() -> None:
+    me = os.getpid()
+    record = ProcessRecord("some-run", me, started_at(me) or 0.0, me, started_at(me) or 0.0)
+    assert sweep([record]) == []
+    gone = ProcessRecord("other-run", 2**22, 1.0, 2**22, 1.0)
+    assert sweep([gone]) == []
