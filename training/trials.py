@@ -30,6 +30,10 @@ from rlgpt.training.worlds.protocol import World, side_by_side
 Outcome = Literal["accepted", "failed", "unreached", "vacuous", "stopped"]
 FIRST = 5
 ALL = 10
+MOST = 20
+"""Prefixes that are executed at most to arrive so often."""
+ENOUGH = 3
+"""Arrivals below which nothing is said about the item: a long chain rarely arrives, and that is no failure of its."""
 ACCEPT = 0.6
 IDLE_CALLS = 5
 """Calls in a row that return without acting, after which a trial is over."""
@@ -114,7 +118,9 @@ def try_item(
     cache: PrefixCache | None = None,
     observer: Observer | None = None,
 ) -> TrialResult:
-    """Try `action` on up to 10 of `seeds` (5, and 5 more when the first leave it open).
+    """Try `action` from 5 states that the prefix reached, and from 5 more when the first leave it open.
+
+    Each of `seeds` is one prefix, 20 at most. With fewer than 3 arrivals the item is `unreached`.
 
     `sources` by hash for prefix and action; `calm`: hashes that ignore the alarm. `incumbent` executes prefix
     items of mode rl; `incumbent_hash` names it in the cache. Raises ValueError when such an item has none.
@@ -125,7 +131,7 @@ def try_item(
         world, task, prefix, action, done_when, sources, host, max_steps, calm, incumbent, incumbent_hash,
         cache if world.restorable else None, observer or Observer(),
     )  # fmt: skip
-    return bench.run(seeds[:ALL])
+    return bench.run(seeds[:MOST])
 
 
 @dataclass
@@ -199,14 +205,24 @@ class _Bench:
 
     # ---- the course of a trial -------------------------------------------------------------------
     def run(self, seeds: Sequence[int]) -> TrialResult:
-        signal = self._batch(seeds[:FIRST])
+        signal = self._until(FIRST, seeds)
         arrived = sum(e.attempt.arrived for e in self._done)
-        if signal == "go" and 2 * arrived >= len(self._done):
+        if signal == "go" and arrived >= ENOUGH:
             wins = sum(_won(e.attempt) for e in self._done)
             open_ = 2 <= wins < arrived or (wins == arrived < FIRST)
             if open_ and not self._vacuous():
-                signal = self._batch(seeds[FIRST:])
+                signal = self._until(ALL, seeds)
         return self._result(stopped=signal != "go")
+
+    def _until(self, arrivals: int, seeds: Sequence[int]) -> Signal:
+        """Execute further prefixes, in batches, until so many arrived or the seeds are used up."""
+        signal: Signal = "go"
+        while signal == "go" and (tried := len(self._done)) < len(seeds):
+            missing = arrivals - sum(e.attempt.arrived for e in self._done)
+            if missing <= 0:
+                break
+            signal = self._batch(seeds[tried : tried + missing])
+        return signal
 
     def _batch(self, seeds: Sequence[int]) -> Signal:
         if not seeds:
@@ -349,7 +365,7 @@ class _Bench:
         error = next((a.message for a in arrived if a.message), "")
         if stopped:
             outcome, error = "stopped", "the trial was stopped"
-        elif 2 * len(arrived) < len(attempts) or not attempts:
+        elif len(arrived) < min(ENOUGH, len(attempts)) or not attempts:
             outcome = "unreached"
             error = f"only {len(arrived)} of {len(attempts)} trials reached a state in which the plan needs it"
         elif self._vacuous():

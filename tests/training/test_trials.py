@@ -90,7 +90,7 @@ def test_a_predicate_true_in_half_of_the_start_states_is_vacuous() -> None:
 def test_a_prefix_that_does_not_arrive_is_no_failure_of_the_item() -> None:
     lost = PrefixItem("view.coin", Action(source_hash(WALK)))
     result = _try(GET_KEY, "view.key", (lost,))
-    assert (result.outcome, result.episodes, result.prefixes) == ("unreached", 0, 5)
+    assert (result.outcome, result.episodes, result.prefixes) == ("unreached", 0, 10)
     assert "only 0 of 5" in result.error
     assert result.env_steps == 5 * 60
 
