@@ -13,6 +13,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+from rlgpt.console.machine import Meter, sizes
 from rlgpt.console.view.metrics import SCALARS, MetricTable
 from rlgpt.console.view.moment import Moment, Worker
 from rlgpt.console.view.timeline import TimeMap
@@ -54,8 +55,9 @@ class Feed:
         self._watch = _Watch()
         self._mappings_from: int | None = None
         self._near: History | None = None
-        self.usage: Mapping[str, Any] = {}
-        self.sizes: Mapping[str, Any] = {}
+        self._usage: Mapping[str, Any] = {}
+        self._sizes: Mapping[str, Any] = {}
+        self._meter = Meter()
 
     # ---- reading --------------------------------------------------------------------------------
     def connect(self) -> Moment | None:
@@ -191,10 +193,16 @@ class Feed:
             what=str(beat.get("what", "")),
             pid=lock.pid if lock else 0,
             host=lock.host if lock else "",
-            usage=self.usage,
-            sizes=self.sizes,
+            usage=self._usage,
+            sizes=self._sizes,
         )
         return before != self._worker
+
+    def measure(self) -> None:
+        """Look at the worker's processes and the disk; for the system pane only, it takes some milliseconds."""
+        lock = owner(self.folder)
+        self._usage = self._meter.usage(lock.pid) if lock else {}
+        self._sizes = sizes(self.folder)
 
     # ---- moments --------------------------------------------------------------------------------
     @property

@@ -25,7 +25,7 @@ NAME = "catalog.db"
 TAGS = "tags.json"
 LONGEST_TAG = 40
 MOST_TAGS = 20
-_VERSION = 1
+_VERSION = 2
 
 
 @dataclass(frozen=True)
@@ -43,6 +43,7 @@ class Summary:
     iteration: int | None = None
     revision: int = 0
     phase: str = ""
+    waiting_for: str = ""
     dev_successes: int = 0
     dev_episodes: int = 0
     """Of the incumbent, else of the last iteration."""
@@ -107,6 +108,7 @@ def summary(session: SessionFolder) -> Summary:
             iteration=h.iteration.number if h.iteration else None,
             revision=h.revision,
             phase=str(h.phase.get("name", "")),
+            waiting_for=h.waiting_for,
             dev_successes=dev[0],
             dev_episodes=dev[1],
             test_successes=test[0],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -13,6 +14,7 @@ from rlgpt.console.commands.words import Json
 
 def register(app: typer.Typer) -> None:
     app.command()(tasks)
+    app.command("try")(try_)
     world = typer.Typer(help="Worlds: list them, check one.", no_args_is_help=True)
     world.command("list")(worlds)
     world.command("check")(check)
@@ -42,6 +44,34 @@ def worlds(json: Json = False) -> None:
     else:
         for name in answer["worlds"]:
             output.say(name)
+
+
+def try_(
+    file: Annotated[Path, typer.Argument(help="A Python file that defines a coded action.")],
+    world: Annotated[str, typer.Option(help="crafter, or any world that is installed.")] = "crafter",
+    task: Annotated[str | None, typer.Option(help="The task whose episodes it is tried in.")] = None,
+    action: Annotated[str | None, typer.Option(help="Which action, if the file defines several.")] = None,
+    seed: Annotated[int, typer.Option(min=0, help="Of the episode.")] = 0,
+    steps: Annotated[int, typer.Option(min=1, help="Env steps at most.")] = 200,
+    mode: Annotated[str, typer.Option(help="locked, wasm, process or trusted.")] = "locked",
+    json: Json = False,
+) -> None:
+    """Run your own coded action through admission and one trial, as the fast agent's would be."""
+    words = [str(file), "--world", world, "--seed", str(seed), "--steps", str(steps), "--mode", mode, "--json"]
+    for flag, value in (("--task", task), ("--action", action)):
+        words += [flag, value] if value else []
+    words += ["--allow-process"] if mode == "process" else []
+    answer = children.ask("training.host.try_action", *words)
+    if json:
+        output.document(answer)
+    elif not answer["admitted"]:
+        output.say(f"refused at line {answer['line']} ({answer['rule']}): {answer['message']}")
+    else:
+        why = f": {answer['message']}" if answer["message"] else ""
+        output.say(f"admitted; {answer['outcome']} after {answer['env_steps']} env steps{why}")
+        output.say("yields: " + ", ".join(str(one) for one in answer["yields"]))
+    if not answer["admitted"]:
+        raise typer.Exit(Exit.DIFFERENT)
 
 
 def check(name: Annotated[str, typer.Argument(help="The world.")], json: Json = False) -> None:

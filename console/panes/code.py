@@ -41,8 +41,7 @@ class CodePane(ListPane):
         self.note("follows the newest" if self.choice.version is None and self.choice.sub_action is None else "w: newest")
 
     def _body(self, m: Moment, shown: Attempt, before: Attempt | None) -> list[Line]:
-        wide = self.width >= code.SPLIT_FROM
-        key = (shown.sub_action, shown.version, before and before.version, wide and self.width, bool(shown.trial), bool(shown.verdict))
+        key = (shown.sub_action, shown.version, before and before.version, self.width, bool(shown.trial), bool(shown.verdict))
         if key in self._bodies:
             return self._bodies[key]
         if key not in self._making:

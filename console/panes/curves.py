@@ -41,6 +41,9 @@ class CurvesPane(Pane, can_focus=True):
         self.refresh()
 
     def _grid(self, charts: Charts, width: int, height: int) -> list[Line]:
+        if not len(charts.axis.rows):
+            self.note("the other charts come with the first PPO update")
+            return draw(charts.plot(CHARTS[0]), width, height)
         columns, rows = grid(width, height, len(CHARTS))
         page = columns * rows
         if not self._first <= self.selected < self._first + page:

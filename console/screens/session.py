@@ -33,6 +33,8 @@ from textual.widgets import Input
 
 POLL = 0.5
 """Seconds between two looks at the store: redraws are at most this frequent."""
+MEASURE = 2.0
+"""Seconds between two looks at processes and disk, while the system pane is shown."""
 FRAME = 0.1
 """Seconds between two frames of a replay."""
 
@@ -93,6 +95,7 @@ class SessionScreen(Commands, Screen[None]):
         self._in_thread(self._open)
         self.set_interval(POLL, self._poll)
         self.set_interval(FRAME, self._tick)
+        self.set_interval(MEASURE, self._measure)
 
     def on_unmount(self) -> None:
         self._thread.submit(self.feed.close)
@@ -155,6 +158,10 @@ class SessionScreen(Commands, Screen[None]):
         if not self._busy and self._opened_whole:
             self._busy = True
             self._in_thread(self._poll_in_thread)
+
+    def _measure(self) -> None:
+        if self._opened_whole and "system" in self.board.visible_panes:
+            self._in_thread(self.feed.measure)
 
     def _poll_in_thread(self) -> Callable[[], None]:
         try:

@@ -8,9 +8,11 @@ from typing import ClassVar
 
 from rlgpt.console import keymap, launch
 from rlgpt.console.app import ConsoleApp
+from rlgpt.console.machine import training_slots
 from rlgpt.console.panes.bars import Bar, Footer
 from rlgpt.console.panes.lines import Lines
 from rlgpt.console.screens.dialogs import FilterInput
+from rlgpt.console.view import preview
 from rlgpt.console.view import sessions as view
 from rlgpt.console.view.text import Line, line, spread
 from rlgpt.store import catalog, folder
@@ -37,11 +39,13 @@ class SessionsScreen(Screen[None]):
         self._found: list[Summary] | None = None
         self._marked: frozenset[str] = frozenset()
         self._next_read = 0.0
+        self._slots = 0
         self._reading = False
 
     def compose(self) -> ComposeResult:
         yield Bar(id="sessions-title")
         yield SessionList(id="sessions")
+        yield Bar(id="preview")
         yield FilterInput()
         yield Footer()
 
@@ -77,7 +81,7 @@ class SessionsScreen(Screen[None]):
     def _read_in_thread(self) -> None:
         start = time.monotonic()
         try:
-            found = catalog.summaries()
+            found, slots = catalog.summaries(), training_slots()
         except (StoreError, OSError) as error:
             self.app.call_from_thread(self.console_app.tell, str(error), "error")
             return
@@ -85,12 +89,12 @@ class SessionsScreen(Screen[None]):
             took = time.monotonic() - start
             self._next_read = time.monotonic() + max(POLL, 10 * took)
             self._reading = False
-        self.app.call_from_thread(self._take, found)
+        self.app.call_from_thread(self._take, found, slots)
 
-    def _take(self, found: list[Summary]) -> None:
+    def _take(self, found: list[Summary], slots: int) -> None:
         if self._found is None:
             self.run_worker(_import_session_screen, thread=True, exit_on_error=False)
-        self._found = found
+        self._found, self._slots = found, slots
         self._draw()
 
     def _draw(self) -> None:
@@ -104,7 +108,13 @@ class SessionsScreen(Screen[None]):
             view.entries(self._found, width, self.console_app.clock(), sort=preferences.sort, reverse=preferences.reverse,
                          marked=self._marked)
         )  # fmt: skip
+        self._preview()
         self.console_app.hints()
+
+    def _preview(self) -> None:
+        box = self.query_one("#preview", Bar)
+        box.display = self.app.size.height >= 24
+        box.set_lines(preview.lines(self.selected, self.console_app.clock(), box.content_size.width))
 
     def _title(self, width: int) -> Line:
         found = self._found
@@ -113,7 +123,9 @@ class SessionsScreen(Screen[None]):
         running = sum(s.alive and s.status != "ended" for s in found)
         shown = len(self.list.entries) if self.list.filter else len(found)
         words = f"{shown} of {len(found)}" if self.list.filter else f"{len(found)}"
-        right = line((f"{running} running", "accent" if running else "dim"), (f"   {words} sessions", "dim"), (f"   {len(self._marked)} marked", "accent") if self._marked else "")
+        queued = sum(s.alive and view.QUEUED in s.waiting_for for s in found)
+        waits = f", {queued} queued" if queued else ""
+        right = line((f"{running} running", "accent" if running else "dim"), (f"   {self._slots} training slots taken{waits}", "dim"), (f"   {words} sessions", "dim"), (f"   {len(self._marked)} marked", "accent") if self._marked else "")
         return spread(line(("rlgpt", "brand"), ("  Sessions", "bold"), (f"  {self.console_app.home}", "dim")), right, width)
 
     def on_resize(self, event: events.Resize) -> None:
@@ -125,6 +137,7 @@ class SessionsScreen(Screen[None]):
             self._read(soon=True)
 
     def on_lines_moved(self, message: Lines.Moved) -> None:
+        self._preview()
         self.console_app.hints()
 
     def on_lines_chosen(self, message: Lines.Chosen) -> None:

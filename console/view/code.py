@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from rlgpt.console.sanitise import clean_lines
 from rlgpt.console.view import diff, syntax
 from rlgpt.console.view.moment import Moment
-from rlgpt.console.view.text import Entry, Line, Span, line, plain, spread, wrap
+from rlgpt.console.view.text import Entry, Line, Span, folded, line, plain, spread, wrap
 from rlgpt.console.view.words import OUTCOMES
 from rlgpt.store.history import Attempt, History
 
@@ -121,11 +121,15 @@ def source_lines(source: str, before: str | None, attempt: Attempt, width: int) 
         for number, shown in enumerate(coloured, 1):
             out.append(diff.numbered(number, shown))
             out += beside.get(number, [])
-        return out
+        return _all_folded(out, width)
     rows = diff.rows(clean_lines(before.rstrip("\n"), most=5_000), [plain(spans) for spans in coloured])
     if width >= SPLIT_FROM:
         return diff.split(rows, coloured, width, beside)
-    return diff.unified(rows, coloured, beside)
+    return _all_folded(diff.unified(rows, coloured, beside), width)
+
+
+def _all_folded(lines: list[Line], width: int) -> list[Line]:
+    return [piece for spans in lines for piece in folded(spans, width, "       ↪ ")]
 
 
 def empty(m: Moment) -> list[Entry]:

@@ -53,6 +53,8 @@ def state(s: Summary) -> tuple[str, str]:
     return PHASES.get(s.phase, s.phase or "starting"), "accent"
 
 
+QUEUED = "training slot"
+"""What a session that waits for its turn says it waits for."""
 _COLUMNS: tuple[tuple[str, int, int], ...] = (
     ("state", 20, 1), ("name", 24, 1), ("task", 22, 4), ("model", 17, 3), ("iter", 5, 2), ("success", 29, 2), ("env steps", 9, 5),
     ("cost", 8, 2), ("age", 7, 1), ("size", 8, 6), ("started", 16, 7), ("tags", 16, 8),

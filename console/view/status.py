@@ -19,7 +19,7 @@ def title(m: Moment, width: int, read_only: bool = False) -> Line:
         return fit(line(("rlgpt", "brand"), ("  opening the session …", "dim")), width)
     settings = session.get("settings", {})
     left = [Span(str(session["name"]), "brand")]
-    if session["task"] not in str(session["name"]):
+    if session["task"].replace("_", "-") not in str(session["name"]).replace("_", "-"):
         left.append(Span(f"  {session['task']}", "bold"))
     left.append(Span(f"  {session['world']} · {model_name(settings)}", "dim"))
     word, style = state_of(m)

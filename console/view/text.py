@@ -121,6 +121,24 @@ def wrap(text: str, width: int, style: str = "", indent: str = "", most: int = 0
     return [(Span(indent), Span(shown, style)) if indent else (Span(shown, style),) for shown in lines]
 
 
+def folded(spans: Iterable[Span], width: int, indent: str) -> list[Line]:
+    """The whole line in pieces of at most `width` cells, the later ones after `indent`: nothing is cut off."""
+    out: list[Line] = []
+    current: list[Span] = []
+    left = width
+    for text, style in safe(spans):
+        while text:
+            piece = cut_cells(text[:left], left)
+            if not piece:
+                out.append(tuple(current))
+                current, left = [Span(indent, "dim")], max(width - cell_width(indent), 4)
+                continue
+            current.append(Span(piece, style))
+            left -= cell_width(piece)
+            text = text[len(piece) :]
+    return [*out, tuple(current)]
+
+
 def columns(cells: Sequence[tuple[Iterable[Span], int]], gap: str = " ") -> Line:
     """Cells padded to their widths, side by side."""
     parts: list[Span] = []

@@ -42,6 +42,10 @@ def entries(m: Moment, width: int, expanded: frozenset[str] = frozenset()) -> li
     return out
 
 
+def _author(m: Moment, verdict: VerdictState) -> str:
+    return "rule-based critic" if m.rules and verdict.author == "critic" else verdict.author
+
+
 def _mark(verdict: VerdictState) -> Span:
     return Span("✓" if verdict.success else "✗", "ok" if verdict.success else "bad")
 
@@ -55,7 +59,7 @@ def _agrees(verdict: VerdictState) -> Span:
 
 def _attempt(m: Moment, attempt: Attempt, verdict: VerdictState, width: int, expanded: frozenset[str]) -> Entry:
     key = f"attempt:{attempt.sub_action}:{attempt.version}"
-    left = line(" ", _mark(verdict), (f" {attempt.sub_action} v{attempt.version}", "bold"), (f" {verdict.author} {verdict.confidence:.2f}", "dim"))
+    left = line(" ", _mark(verdict), (f" {attempt.sub_action} v{attempt.version}", "bold"), (f" {_author(m, verdict)} {verdict.confidence:.2f}", "dim"))
     lines: list[Line] = [spread(left, [_agrees(verdict)], width)]
     open_ = key in expanded
     lines += wrap(verdict.cause, width, "", "   ", most=0 if open_ else 2)
@@ -70,14 +74,16 @@ def _iteration(m: Moment, iteration: IterationState, verdict: VerdictState, widt
     key = f"iteration:{iteration.sub_task}:{iteration.number}"
     successes, episodes = m.history.pooled(iteration, "dev", "full")
     best = m.history.incumbent is iteration
-    left = [_mark(verdict), Span(f" iteration {iteration.number}", "head"), Span(f" {verdict.author} {verdict.confidence:.2f}", "dim")]
+    left = [_mark(verdict), Span(f" iteration {iteration.number}", "head"), Span(f" {_author(m, verdict)} {verdict.confidence:.2f}", "dim")]
     if best:
         left.append(Span(" ★ incumbent", "accent"))
     right = [Span(rate(successes, episodes, interval=width >= 60), "bold")]
     lines: list[Line] = [spread(left, right, width)]
     if verdict.better:
         plan_won, plan_of = m.history.pooled(iteration, "dev", "plan")
-        words = {"code": "code alone is better", "policy": "the policy is better than code alone", "undecided": "policy and code alone are level"}
+        words = {
+                 "code": "code alone is better", "policy": "the policy is better than code alone", "undecided": "policy and code alone are level",
+                 "only one": "nothing to compare: only one of code and policy was measured"}  # fmt: skip
         text = words.get(verdict.better, verdict.better)
         if plan_of:
             text += f" (code alone {rate(plan_won, plan_of)})"

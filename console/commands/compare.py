@@ -1,0 +1,270 @@
+"""`compare`: sessions of the store or of bundles, in arms that differ by a setting, paired by seed."""
+
+from __future__ import annotations
+
+import contextlib
+import csv
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from rlgpt.console.commands import output, record
+from rlgpt.console.commands.failure import Exit, Failure
+from rlgpt.console.commands.words import Json, complete_session
+from rlgpt.console.view.numbers import count
+from rlgpt.store.folder import SessionFolder, find
+from rlgpt.store.reader import Reader
+
+if TYPE_CHECKING:
+    from rlgpt.console.statistics import Interval
+
+OWN = ("name", "seed", "task", "limits")
+"""Settings in which sessions of one arm may differ."""
+SCRIPTED = "RL-GPT loop, scripted planner"
+
+
+@dataclass(frozen=True)
+class Run:
+    """One session, as far as a comparison looks at it."""
+
+    id: str
+    task: str
+    arm: str
+    seed: int
+    successes: int
+    episodes: int
+    dead_loops: int
+    env_steps: int
+    usd: float | None
+    options_off: float | None
+    primitives_off: float | None
+
+    @property
+    def score(self) -> float:
+        return self.successes / self.episodes
+
+
+def register(app: typer.Typer) -> None:
+    app.command()(compare)
+
+
+def compare(
+    sessions: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="SESSION...",
+            help="Ids, names, bundles, or folders of bundles.",
+            autocompletion=complete_session,
+        ),
+    ],
+    by: Annotated[
+        list[str] | None,
+        typer.Option(help="Settings that make an arm, such as llm.model; those that differ if left out."),
+    ] = None,
+    base: Annotated[str | None, typer.Option(help="The arm the others are compared with.")] = None,
+    csv_file: Annotated[Path | None, typer.Option("--csv", help="Write one row a session.")] = None,
+    svg_file: Annotated[Path | None, typer.Option("--svg", help="Write training curves over env steps.")] = None,
+    json: Json = False,
+) -> None:
+    """Compare sessions by their test episodes: intervals over seeds, paired differences, Holm over tasks."""
+    from rlgpt.console.commands import compare_curves
+
+    with contextlib.ExitStack() as stack:
+        readers = [stack.enter_context(Reader(folder)) for folder in _opened(sessions, stack)]
+        trees = [reader.history_at().session["settings"] for reader in readers]
+        keys = by or differing(trees)
+        named = [arm_of(tree, keys) for tree in trees]
+        runs: list[Run] = []
+        untested: list[str] = []
+        for reader, arm in zip(readers, named, strict=True):
+            run = run_of(reader, arm)
+            if run is None:
+                untested.append(reader.folder.id)
+            else:
+                runs.append(run)
+        answer = analysed(runs, base) | {"untested": untested}
+        answer["title"] = SCRIPTED if all(t["llm"]["kind"] == "rules" for t in trees) else "RL-GPT"
+        if svg_file:
+            _write(svg_file, compare_curves.svg(readers, named))
+    if csv_file:
+        with _opening(csv_file) as file:
+            writer = csv.DictWriter(file, list(asdict(runs[0])) if runs else ["id"])
+            writer.writeheader()
+            writer.writerows(asdict(run) for run in runs)
+    if json:
+        output.document(answer)
+    else:
+        _tell(answer)
+
+
+def differing(trees: Sequence[dict[str, Any]]) -> list[str]:
+    """Dotted names of the settings that are not the same in all sessions, but for what a seed is."""
+    flat = [dict(_leaves(tree)) for tree in trees]
+    names = sorted({name for one in flat for name in one if name.split(".")[0] not in OWN})
+    return [name for name in names if len({repr(one.get(name)) for one in flat}) > 1]
+
+
+def arm_of(tree: dict[str, Any], keys: Sequence[str]) -> str:
+    flat = dict(_leaves(tree))
+    return ", ".join(f"{key}={flat.get(key)}" for key in keys) or "all"
+
+
+def run_of(reader: Reader, arm: str) -> Run | None:
+    """None for a session that was not tested."""
+    whole = record.whole(reader.history_at())
+    test = whole["test"]
+    if not test:
+        return None
+    off = {name: test[name]["rate"] if test[name] else None for name in ("options_off", "primitives_off")}
+    return Run(
+        id=whole["id"],
+        task=whole["task"],
+        arm=arm,
+        seed=whole["seed"],
+        successes=test["successes"],
+        episodes=test["episodes"],
+        dead_loops=test["dead_loops"],
+        env_steps=whole["env_steps"],
+        usd=whole["cost"]["usd"],
+        **off,
+    )
+
+
+def analysed(runs: Sequence[Run], base: str | None) -> dict[str, Any]:
+    """{tasks: [{task, arms: [...]}], differences: [...], base}. Raises Failure for an unknown base."""
+    from rlgpt.console import statistics
+
+    arms = list(dict.fromkeys(run.arm for run in runs))
+    if base is not None and base not in arms:
+        raise Failure(f"there is no arm {base!r}; there are {', '.join(arms)}.", Exit.NOT_FOUND)
+    base = base or (arms[0] if arms else None)
+    tasks, differences = [], []
+    for task in dict.fromkeys(run.task for run in runs):
+        here = [run for run in runs if run.task == task]
+        tasks.append({"task": task, "arms": [_arm(arm, [r for r in here if r.arm == arm]) for arm in arms]})
+        for arm in arms:
+            ours, theirs = ({r.seed: r.score for r in here if r.arm == a} for a in (arm, base))
+            seeds = sorted(set(ours) & set(theirs))
+            if arm == base or not seeds:
+                continue
+            found = statistics.paired([ours[s] for s in seeds], [theirs[s] for s in seeds])
+            differences.append({"task": task, "arm": arm, "base": base, **found._asdict()})
+            chance = statistics.improvement(_column(ours.values()), _column(theirs.values()))
+            differences[-1]["probability_of_improvement"] = chance
+    for difference, p in zip(differences, statistics.holm([d["p"] for d in differences]), strict=True):
+        difference["p_holm"] = p
+    return {"base": base, "tasks": tasks, "differences": differences}
+
+
+def _arm(arm: str, runs: Sequence[Run]) -> dict[str, Any]:
+    from rlgpt.console import statistics
+
+    facts: dict[str, Any] = {"arm": arm, "seeds": len(runs), "episodes": sum(r.episodes for r in runs)}
+    if not runs:
+        return facts
+    scores = _column(run.score for run in runs)
+    facts["success"] = _interval(statistics.bootstrap(scores, statistics.mean)) if len(runs) > 1 else None
+    facts["within_one_policy"] = record.rate_of(runs[0].successes, runs[0].episodes) if len(runs) == 1 else None
+    facts["iqm"] = _interval(statistics.bootstrap(scores, statistics.iqm)) if len(runs) > 1 else None
+    facts["dead_loops"] = sum(r.dead_loops for r in runs) / facts["episodes"]
+    facts["env_steps"] = sum(r.env_steps for r in runs) / len(runs)
+    for name in ("options_off", "primitives_off"):
+        known = [value for run in runs if (value := getattr(run, name)) is not None]
+        facts[name] = sum(known) / len(known) if known else None
+    return facts
+
+
+def _interval(found: Interval) -> dict[str, Any]:
+    return {"value": found.value, "ci95": [found.low, found.high]}
+
+
+def _column(scores: Any) -> Any:
+    import numpy as np
+
+    return np.array(list(scores), dtype=float)[:, None]
+
+
+def _leaves(tree: dict[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
+    for key, value in tree.items():
+        if isinstance(value, dict):
+            yield from _leaves(value, f"{prefix}{key}.")
+        else:
+            yield f"{prefix}{key}", value
+
+
+def _opened(words: Sequence[str], stack: contextlib.ExitStack) -> Iterator[SessionFolder]:
+    """Sessions of the store by id or name; bundles are unpacked for as long as the stack is open."""
+    from rlgpt.store.bundle import viewed
+
+    for word in words:
+        path = Path(word)
+        if path.is_dir():
+            yield from (stack.enter_context(viewed(bundle)) for bundle in sorted(path.glob("**/*.rlgpt")))
+        elif path.is_file():
+            yield stack.enter_context(viewed(path))
+        else:
+            yield find(word)
+
+
+@contextlib.contextmanager
+def _opening(path: Path) -> Iterator[Any]:
+    try:
+        with path.open("w", encoding="utf-8", newline="") as file:
+            yield file
+    except OSError as error:
+        raise Failure(f"{path} cannot be written: {error.strerror}", Exit.UNAVAILABLE) from error
+
+
+def _write(path: Path, text: str) -> None:
+    with _opening(path) as file:
+        file.write(text)
+
+
+def _tell(answer: dict[str, Any]) -> None:
+    output.say(answer["title"])
+    titles = ("arm", "seeds", "episodes", "success", "IQM", "options off", "primitives off", "dead loops", "env steps")
+    for task in answer["tasks"]:
+        output.say()
+        output.say(task["task"])
+        output.table(titles, [_row(facts) for facts in task["arms"] if facts["seeds"]])
+    if answer["differences"]:
+        output.say()
+        output.say(f"paired by seed, against {answer['base']}; p adjusted over all rows (Holm)")
+        rows = [
+            (
+                d["task"],
+                d["arm"],
+                d["pairs"],
+                f"{d['mean']:+.2f} [{d['low']:+.2f}, {d['high']:+.2f}]",
+                f"{d['p_holm']:.3f}",
+                f"{d['probability_of_improvement']:.2f}",
+            )
+            for d in answer["differences"]
+        ]
+        output.table(("task", "arm", "pairs", "difference", "p", "P(improvement)"), rows)
+    for name in answer["untested"]:
+        output.note(f"{name} was not tested and is left out")
+
+
+def _row(f: dict[str, Any]) -> tuple[object, ...]:
+    one = f["within_one_policy"]
+    shown = f["success"] or {"value": one["rate"], "ci95": one["ci95"]}
+    return (
+        f["arm"],
+        f["seeds"],
+        f["episodes"],
+        _with_interval(shown) + ("" if f["success"] else " (one policy)"),
+        _with_interval(f["iqm"]) if f["iqm"] else "",
+        "" if f["options_off"] is None else f"{f['options_off']:.2f}",
+        "" if f["primitives_off"] is None else f"{f['primitives_off']:.2f}",
+        f"{f['dead_loops']:.1%}",
+        count(f["env_steps"]),
+    )
+
+
+def _with_interval(found: dict[str, Any]) -> str:
+    low, high = found["ci95"]
+    return f"{found['value']:.2f} [{low:.2f}, {high:.2f}]"

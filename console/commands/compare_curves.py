@@ -1,0 +1,87 @@
+"""Success in training over env steps, one curve an arm: IQM over its sessions with a 95% bootstrap interval."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rlgpt.console import statistics
+from rlgpt.store.export.svg import Line, chart
+from rlgpt.store.reader import Reader
+
+Floats = NDArray[np.float64]
+GRID = 40
+WINDOW = 50
+"""Finished episodes behind a point, at least."""
+STYLE = (
+    "svg text{font:11px sans-serif;fill:#57606a}.grid{stroke:#d0d7de}.line{fill:none;stroke-width:1.5}"
+    ".c0{stroke:#0969da}.c1{stroke:#bc4c00}.c2{stroke:#1a7f37}.c3{stroke:#8250df}.c4{stroke:#bf3989}.c5{stroke:#6e7781}"
+)
+
+
+def svg(readers: Sequence[Reader], arms: Sequence[str]) -> str:
+    """A stand-alone SVG file. Sessions without PPO have no curve."""
+    lines: list[Line] = []
+    for arm in dict.fromkeys(arms):
+        members = [success(r) for r, name in zip(readers, arms, strict=True) if name == arm]
+        curves = [curve for curve in members if len(curve[0]) > 1]
+        if curves:
+            lines += _lines(arm, curves)
+    figure = chart("Success of training episodes", lines, "env steps")
+    body = figure[figure.find("<svg") : figure.find("</svg>") + 6] if lines else '<svg viewBox="0 0 1 1"></svg>'
+    head, inside = body.split(">", 1)
+    return f'{head} xmlns="http://www.w3.org/2000/svg"><style>{STYLE}</style>{_legend(lines)}{inside}\n'
+
+
+def success(reader: Reader) -> tuple[Floats, Floats]:
+    """(env steps of the session, success over the last WINDOW episodes); superseded updates are left out."""
+    runs = reader.history_at().runs
+    xs: list[float] = []
+    won: list[int] = []
+    of: list[int] = []
+    before = 0
+    for number, run in sorted(runs.items()):
+        for row in reader.rows("metric", {"run": number}, columns=["seq", "env_steps", "episodes", "successes"]):
+            if not any(first < row["seq"] < last for first, last in run.hidden):
+                xs.append(before + row["env_steps"])
+                of.append(row["episodes"])
+                won.append(row["successes"])
+        before += run.env_steps
+    return np.array(xs, dtype=float), _windowed(np.cumsum(won), np.cumsum(of))
+
+
+def _windowed(won: NDArray[np.int64], of: NDArray[np.int64]) -> Floats:
+    rates = np.zeros(len(of))
+    for index, total in enumerate(of):
+        first = int(np.searchsorted(of, total - WINDOW, side="right")) - 1
+        earlier = (won[first], of[first]) if first >= 0 else (0, 0)
+        rates[index] = (won[index] - earlier[0]) / max(1, total - earlier[1])
+    return rates
+
+
+def _lines(arm: str, curves: Sequence[tuple[Floats, Floats]]) -> list[Line]:
+    start, end = max(x[0] for x, _ in curves), min(x[-1] for x, _ in curves)
+    if end <= start:
+        return [Line(arm, list(zip(x.tolist(), y.tolist(), strict=True))) for x, y in curves]
+    grid = np.linspace(start, end, GRID)
+    scores = np.array([np.interp(grid, x, y) for x, y in curves])
+    if len(curves) == 1:
+        return [Line(arm, list(zip(grid.tolist(), scores[0].tolist(), strict=True)))]
+    points = [statistics.bootstrap(scores[:, [i]], statistics.iqm, resamples=500) for i in range(GRID)]
+    names = {"value": f"{arm}, IQM of {len(curves)}", "low": f"{arm}, 95% low", "high": f"{arm}, 95% high"}
+    return [
+        Line(name, list(zip(grid.tolist(), (getattr(p, field) for p in points), strict=True)))
+        for field, name in names.items()
+    ]
+
+
+def _legend(lines: Sequence[Line]) -> str:
+    from html import escape
+
+    rows = (
+        f'<text x="80" y="{26 + 14 * i}"><tspan class="c{i % 6}">&#9644;</tspan> {escape(line.name)}</text>'
+        for i, line in enumerate(lines)
+    )
+    return "".join(rows)
