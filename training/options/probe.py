@@ -22,7 +22,7 @@ def walk_views(world: World, task: str, seed: int, count: int = STATES) -> list[
     env = world.make(task)
     env.reset(seed)
     edges = np.cumsum([0, *world.heads])
-    views = []
+    views: list[bytes] = []
     while len(views) < count:
         views.append(env.view(True))
         for _ in range(STRIDE):

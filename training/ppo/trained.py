@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from rlgpt.agents.contracts import RewardTerm, RlConfigReply
-from rlgpt.training.checkpoints import Checkpoint, CheckpointError, load_module, unpack
+from rlgpt.training.checkpoints import Checkpoint, CheckpointError, load_module, load_optimizer, unpack
 from rlgpt.training.host.api import Action, PlanItem, Programs
 from rlgpt.training.options.lane import Lane
 from rlgpt.training.options.observation import Observation, build_observation
@@ -48,6 +48,13 @@ class _Chooser:
 
 def load_policy(blob: bytes, world: World, device: str = "cpu") -> TrainedPolicy:
     """Raises CheckpointError when the checkpoint belongs to another world or network."""
+    ppo = load_learner(blob, world, device)
+    config = RlConfigReply.model_validate(unpack(blob).fields["config"])
+    return TrainedPolicy(ppo.space, ppo.policy.layout, config.reward, Actor(ppo.policy))
+
+
+def load_learner(blob: bytes, world: World, device: str = "cpu") -> OptionPPO:
+    """The learner with its parameters and moments. Raises CheckpointError as `load_policy` does."""
     saved = unpack(blob)
     if saved.fields["world"] != world.name:
         raise CheckpointError(f"This checkpoint is of the world {saved.fields['world']}, not {world.name}.")
@@ -59,7 +66,8 @@ def load_policy(blob: bytes, world: World, device: str = "cpu") -> TrainedPolicy
     if network_hash(ppo.policy) != saved.fields["network"]:
         raise CheckpointError("This checkpoint's network does not fit the world's observation any more.")
     load_module(ppo.policy, saved.part("policy"))
-    return TrainedPolicy(space, observation, config.reward, Actor(ppo.policy))
+    load_optimizer(ppo.policy, ppo.policy.optimizer, saved.part("adam"))
+    return ppo
 
 
 def _space(saved: Checkpoint, world: World, config: RlConfigReply) -> ActionSpace:
