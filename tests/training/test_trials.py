@@ -91,8 +91,8 @@ def test_a_prefix_that_does_not_arrive_is_no_failure_of_the_item() -> None:
     lost = PrefixItem("view.coin", Action(source_hash(WALK)))
     result = _try(GET_KEY, "view.key", (lost,))
     assert (result.outcome, result.episodes, result.prefixes) == ("unreached", 0, 10)
-    assert "only 0 of 5" in result.error
-    assert result.env_steps == 5 * 60
+    assert "only 0 of 10" in result.error
+    assert result.env_steps == 10 * 60
 
 
 def test_an_error_ends_the_trial_and_is_told() -> None:
