@@ -26,6 +26,7 @@ from rlgpt.training.host.api import (
     Programs,
     source_hash,
 )
+from rlgpt.training.host.asks import LaneLog, flags_of, tick_body
 from rlgpt.training.host.errors import HostLost, NotAdmitted
 from rlgpt.training.host.process import BROKE_PROTOCOL, HostDied
 from rlgpt.training.host.wire import AnswerCodec, Reader, Verdict, WireError, Writer
@@ -58,58 +59,6 @@ class Processes(Protocol):
         """One that is ready; raises HostDied."""
 
     def close(self) -> None: ...
-
-
-class LaneLog:
-    """What it takes to rebuild one lane: its asks from the last whole view on, and its episode's start."""
-
-    __slots__ = ("action", "asks", "is_open", "start")
-
-    def __init__(self) -> None:
-        self.start: Ask | None = None
-        self.asks: list[Ask] = []
-        self.is_open = False
-        self.action = wire.NO_ACTION
-        """Which action runs, as in an answer."""
-
-    def add(self, ask: Ask) -> None:
-        if ask.episode_start:
-            self.start = ask
-        if ask.episode_start or ask.open is not None:
-            self.asks = [ask]
-            self.is_open = ask.open is not None
-        else:
-            self.asks.append(ask)
-
-    def replay(self, with_call: bool) -> list[tuple[Ask, int]]:
-        """The asks with the flags that bring a lane back; `with_call` false leaves the call out."""
-        mask = wire.REBUILD if with_call and self.is_open else wire.START | wire.WHOLE
-        replayed = [(ask, flags_of(ask) & mask) for ask in self.asks]
-        if self.start is not None and self.start is not self.asks[0]:
-            replayed.insert(0, (self.start, wire.START | wire.WHOLE))
-        return replayed
-
-
-def flags_of(ask: Ask) -> int:
-    """The wire's flags of one ask."""
-    _, _, opens, resume, start, predicates, available, reward, _ = ask
-    flags = resume << 1 | predicates << 4 | available << 5 | reward << 6
-    if start:
-        flags = (flags | wire.START | wire.WHOLE) & ~wire.RESUME
-    if opens is not None:
-        flags = (flags | wire.OPEN | wire.WHOLE) & ~wire.RESUME
-    return flags
-
-
-def tick_body(asks: Sequence[Ask], flags: Sequence[int]) -> bytes:
-    pack = wire.ASK.pack
-    records = [len(asks).to_bytes(4, "little")]
-    views = []
-    for (lane, view, opens, _, _, _, _, _, step), flag in zip(asks, flags, strict=True):
-        records.append(pack(lane, opens or 0, flag, step, len(view)))
-        views.append(view)
-    records += views
-    return b"".join(records)
 
 
 class Ended(NamedTuple):
@@ -291,13 +240,14 @@ class ActionHost:
         if self._lost:
             return self._careful_tick(asks, None)
         try:
-            answers = self._exchange_tick(asks, [flags_of(ask) for ask in asks])
+            answers = self._exchange_tick(asks, None)
         except HostDied as died:
             return self._careful_tick(asks, died)
         self._remember(asks, answers)
         return answers
 
-    def _exchange_tick(self, asks: Sequence[Ask], flags: Sequence[int]) -> list[Answer]:
+    def _exchange_tick(self, asks: Sequence[Ask], flags: Sequence[int] | None) -> list[Answer]:
+        """`flags` are those of the asks if not given."""
         reply = self._transport.exchange(wire.TICK, tick_body(asks, flags))
         try:
             return self._codec.decode(reply, [ask.lane for ask in asks])
@@ -307,12 +257,7 @@ class ActionHost:
     def _remember(self, asks: Sequence[Ask], answers: Sequence[Answer]) -> None:
         lanes = self._lanes
         for ask, answer in zip(asks, answers, strict=True):
-            lane = lanes[ask.lane]
-            lane.add(ask)
-            if answer.end is not None:
-                lane.is_open = False
-            elif answer.command is not None:
-                lane.action = answer.action
+            lanes[ask.lane].add(ask, answer)
 
     # After a death
 

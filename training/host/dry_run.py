@@ -9,7 +9,7 @@ from types import ModuleType
 from rlgpt.training.host.admission import Refused
 from rlgpt.training.host.lane import BAD_YIELD, BUDGET, ERROR, Lane, Loaded, Slot
 from rlgpt.training.host.program import Program
-from rlgpt.training.host.runtime import Meter, OutOfTicks, sentence
+from rlgpt.training.host.runtime import Meter, OutOfTicks, Rng, sentence
 from rlgpt.training.host.wire import OPEN, RESUME, START, WHOLE, AnswerCodec
 
 COMBINATIONS = 12
@@ -25,15 +25,17 @@ def dry_run(program: Program, world: ModuleType, meter: Meter, views: Sequence[S
 
 
 def _record(program: Program, world: ModuleType, meter: Meter, views: Sequence[Sequence[bytes]]) -> list[object]:
-    if program.checked.kind == "action":
-        names = list(program.checked.arguments)
-        bound = islice(product(*program.checked.arguments.values()), COMBINATIONS)
-        return [
-            _call(Slot(program, dict(zip(names, values, strict=True))), world, meter, sequence)
-            for values in bound
-            for sequence in views
-        ]
-    return [_watch(program, world, meter, sequence) for sequence in views]
+    if program.checked.kind != "action":
+        return [_watch(program, world, meter, sequence) for sequence in views]
+    names = list(program.checked.arguments)
+    bound = [
+        dict(zip(names, values, strict=True))
+        for values in islice(product(*program.checked.arguments.values()), COMBINATIONS)
+    ]
+    # Every combination on the first sequence, the first one on all.
+    runs = [(arguments, sequence) for arguments in bound for sequence in views[:1]]
+    runs += [(bound[0], sequence) for sequence in views[1:]]
+    return [_call(Slot(program, arguments), world, meter, sequence) for arguments, sequence in runs]
 
 
 def _call(slot: Slot, world: ModuleType, meter: Meter, sequence: Sequence[bytes]) -> list[object]:
@@ -48,6 +50,7 @@ def _call(slot: Slot, world: ModuleType, meter: Meter, sequence: Sequence[bytes]
         if step == 0:
             try:
                 meter.refill()
+                slot.program.namespace["rng"] = Rng(0, 0)
                 slot.program.available(lane.view, slot.arguments)
             except (OutOfTicks, Exception) as error:
                 raise Refused("dry run", _line_of(error), f"`available`: {sentence(error)}") from None

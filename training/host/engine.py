@@ -31,7 +31,6 @@ class Engine:
         self.loaded = Loaded()
         self.codec: AnswerCodec[tuple[object, ...]] = AnswerCodec(tuple, world.COMMAND_SIZE, 0, 0, 0)
         self.lanes = [Lane(index, seed, world, self.meter, page) for index in range(lanes)]
-        self.hashes: dict[str, list[Slot | Test]] = {}
 
     def reply(self, kind: int, body: memoryview) -> bytes:
         """Raises wire.WireError for a message that the trusted side would not send."""
@@ -41,8 +40,6 @@ class Engine:
             return self.admit(Reader(body)).encode()
         if kind == wire.LOAD:
             return self.load(Reader(body))
-        if kind == wire.DISABLE:
-            return self.disable(Reader(body))
         if kind == wire.MEMORY:
             return wire.Writer().number(getrusage(RUSAGE_SELF).ru_maxrss * 1024).done()
         raise wire.WireError(f"unknown message {kind}")
@@ -79,17 +76,17 @@ class Engine:
         for _ in range(read.number(0, 4096)):
             name, kind, source = read.text(), wire.KINDS[read.number(0, 2)], read.text()
             programs[name], kinds[name] = self._program(self.language.check(kind, source)), kind
-        self.hashes = {}
+        parts: dict[str, list[Slot | Test]] = {}
 
         def test(name: str) -> Test:
             made = Test(programs[name])
-            self.hashes.setdefault(name, []).append(made)
+            parts.setdefault(name, []).append(made)
             return made
 
         def slot() -> Slot:
             name = read.text()
             made = Slot(programs[name], {read.text(): read.literal() for _ in range(read.number(0, 16))})
-            self.hashes.setdefault(name, []).append(made)
+            parts.setdefault(name, []).append(made)
             return made
 
         loaded = Loaded(
@@ -103,12 +100,8 @@ class Engine:
         self.codec = AnswerCodec(tuple, self.world.COMMAND_SIZE, *sizes)
         for lane in self.lanes:
             lane.load(loaded, self.codec)
-        return self.disable(read)
-
-    def disable(self, read: Reader) -> bytes:
-        """Hashes of sources that are not run any more."""
         for _ in range(read.number(0, 4096)):
-            for part in self.hashes.get(read.text(), []):
+            for part in parts.get(read.text(), []):
                 part.disabled = True
         read.end()
         self.page[0:8] = wire.IDLE
@@ -116,13 +109,14 @@ class Engine:
 
     def tick(self, body: memoryview) -> bytes:
         """Count, that many asks, their views -> one record per ask, their messages."""
-        at = 4 + int.from_bytes(body[:4], "little") * wire.ASK.size
+        data = bytes(body)
+        at = 4 + int.from_bytes(data[:4], "little") * wire.ASK.size
         records: list[bytes] = []
         messages: list[bytes] = []
         lanes = self.lanes
-        for index, opens, flags, step, size in wire.ASK.iter_unpack(body[4:at]):
+        for index, opens, flags, step, size in wire.ASK.iter_unpack(data[4:at]):
             lane = lanes[index]
-            packed = bytes(body[at : at + size])
+            packed = data[at : at + size]
             at += size
             if flags == wire.RESUME and lane.call is not None and not lane.following:
                 outcome = lane.resume(lane.call, packed)

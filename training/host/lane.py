@@ -315,6 +315,7 @@ class Lane:
                 continue
             self.page[0:8] = self.token(wire.RUNS_AVAILABLE, index)
             self.refill()
+            slot.program.namespace["rng"] = Rng(self.seed, self.index)
             try:
                 if slot.program.available(self.view, slot.arguments):
                     mask |= 1 << index

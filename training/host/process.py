@@ -13,8 +13,8 @@ from rlgpt.training.host import wire
 from rlgpt.training.host.spawner import CHILD, spawner
 from rlgpt.training.host.wire import FRAME, Reader
 
-CPU_SECONDS = 0.25
-"""Of host CPU time for one evaluation of a source."""
+CPU_SECONDS = {wire.TICK: 0.25, wire.MEMORY: 0.25, wire.ADMIT: 1.0, wire.LOAD: 5.0}
+"""Of host CPU time: for one evaluation of a source in a tick, for one dry run, for loading everything."""
 WALL_SECONDS = 10.0
 """For one message, on however busy a machine."""
 START_SECONDS = 30.0
@@ -66,7 +66,7 @@ class HostProcess:
         """The reply's body. Raises HostDied; the process is then reaped."""
         self._sequence = (self._sequence + 1) & 0xFFFFFFFF
         self._send(kind, body)
-        return self._receive(kind, CPU_SECONDS, WALL_SECONDS)
+        return self._receive(kind, CPU_SECONDS[kind], WALL_SECONDS)
 
     def _send(self, kind: int, body: bytes) -> None:
         frame = FRAME.pack(len(body), self._sequence, kind) + body

@@ -63,7 +63,8 @@ def _trial(
         while True:
             answer = host.tick([ask])[0]
             if answer.command is None:
-                outcome, message = answer.end or "return", answer.message
+                outcome = str(answer.end)
+                message = answer.message
                 break
             result = env.step(answer.command)
             single = len(answer.command) == 1
