@@ -49,7 +49,7 @@ def decide(live: Live, command: Command, training: bool) -> None:
     with live.writer.transaction(durable=True) as tx:
         try:
             if act is None:
-                raise Refused(f"there is no command called {command['kind']!r}")
+                raise Refused(f"there is no command called {command.kind!r}")
             if live.history.status == "ended":
                 raise Refused("the session has ended")
             act(live, tx, command.payload, command)

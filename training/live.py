@@ -128,7 +128,7 @@ class Live:
 
     def _sit_out_pause(self, training: bool) -> None:
         phase = dict(self.history.phase)
-        self.writer.event("waiting", **{"for": "paused"})
+        self.say_waiting("paused")
         while self.history.pause_requested and not self.history.stop_requested:
             time.sleep(0.1)
             self.apply(self, training)
@@ -174,6 +174,9 @@ class Live:
         for death in self.host.take_deaths():
             tx.event("host_death", **death._asdict())
             tx.event("nondeterministic", cause=f"the action host died: {death.cause}")
+
+    def say_waiting(self, what: str) -> None:
+        self.writer.add(tables.Event(kind="waiting", payload={"for": what}), durable=True)
 
     def log(self, level: str, event: str, **fields: Any) -> None:
         self.writer.add(tables.Log(level=level, event=event, fields=fields))

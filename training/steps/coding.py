@@ -28,8 +28,8 @@ def code(live: Live, step: loop.Code) -> None:
         tx.add(version)
         if not version.admitted:
             told = version.admission
-            error = f"refused by admission, rule {told['rule']}, line {told['line']}: {told['message']}"
-            tx.add(_untried(live, item, version.version, version.source_hash, "refused", error))
+            why = f"refused by admission, rule {told['rule']}, line {told['line']}: {told['message']}"
+            tx.add(_untried(live, item, version.version, version.source_hash, "refused", why))
 
 
 def trial(live: Live, step: loop.Trial) -> None:

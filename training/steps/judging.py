@@ -5,19 +5,25 @@ from __future__ import annotations
 import zstandard
 
 from rlgpt.agents import critic, loop
-from rlgpt.agents.contracts import CritiqueReply
+from rlgpt.agents.contracts import CritiqueReply, RlConfigReply
 from rlgpt.agents.errors import UselessReply
 from rlgpt.store import tables
+from rlgpt.training.admitting import admit
 from rlgpt.training.commands import measured_iteration
 from rlgpt.training.evaluation import EvaluationResult, FollowPlan, Policy
 from rlgpt.training.evaluation import evaluate as play
+from rlgpt.training.host.api import Action, PlanItem
 from rlgpt.training.live import Interrupted, Live
 from rlgpt.training.policies import Candidate, candidate
+from rlgpt.training.ppo.train import train
 from rlgpt.training.ppo.trained import load_policy
-from rlgpt.training.seeds import episode_seed
+from rlgpt.training.script_bot import script_bot
+from rlgpt.training.seeds import episode_seed, stream_seed
 from rlgpt.training.skills import keep_skills
 from rlgpt.training.watching import StepObserver
 
+CODED = ("plan", "script")
+"""Variants that follow a plan even where the iteration's policy was learnt."""
 LANES = 16
 """Envs played side by side; results do not depend on it."""
 
@@ -47,7 +53,7 @@ def evaluate(live: Live, step: loop.Evaluate) -> None:
     if not result.complete:
         raise Interrupted
     number = history.counts.get("evaluation", 0) + 1
-    by_ppo = chosen.run is not None and step.variant != "plan"
+    by_ppo = chosen.run is not None and step.variant not in CODED
     with live.writer.transaction(durable=True) as tx:
         tx.add(
             tables.Evaluation(
@@ -82,11 +88,47 @@ def evaluate(live: Live, step: loop.Evaluate) -> None:
 
 
 def policy_of(live: Live, chosen: Candidate, variant: str) -> Policy:
-    """The PPO policy of an iteration, or follow_plan where there is none or `plan` asks for it alone."""
+    """The PPO policy of an iteration, or follow_plan where there is none.
+
+    `plan`: follow_plan alone; `script`: the world's own script book; `prior`: the iteration's policy before its
+    first PPO update; every other variant masks or samples the iteration's policy differently.
+    """
+    if variant == "script":
+        return _script(live)
     if chosen.checkpoint is not None and variant != "plan":
-        return load_policy(chosen.checkpoint, live.world)
+        return load_policy(_untrained(live, chosen) if variant == "prior" else chosen.checkpoint, live.world)
     sources = {action.source_hash: action.source for action in chosen.actions}
     return FollowPlan(live.world, chosen.items, sources, options=chosen.actions)
+
+
+def _script(live: Live) -> FollowPlan:
+    items: list[PlanItem] = []
+    sources: dict[str, str] = {}
+    for step in script_bot(live.world, live.session_task):
+        told = admit(live, "action", step.source)
+        if told.admitted and admit(live, "done_when", step.done_when).admitted:
+            sources[step.source_hash] = step.source
+            bound = tuple((name, values[0]) for name, values in told.arguments.items())
+            items.append(PlanItem(step.done_when, Action(step.source_hash, bound)))
+    return FollowPlan(live.world, items, sources)
+
+
+def _untrained(live: Live, chosen: Candidate) -> bytes:
+    """The checkpoint of the iteration's configuration after 0 env steps of PPO: its priors alone."""
+    config = chosen.iteration.config
+    assert config is not None
+    return train(
+        live.world,
+        live.session_task,
+        RlConfigReply.model_validate(dict(config.config)),
+        chosen.actions,
+        live.host,
+        seed=stream_seed(live.seed, "prior"),
+        device=live.settings.device,
+        plan=chosen.items,
+        sources={action.source_hash: action.source for action in chosen.actions},
+        env_steps=0,
+    ).checkpoint
 
 
 def _episodes(result: EvaluationResult, step: loop.Evaluate, number: int) -> list[tables.Episode]:
@@ -112,13 +154,7 @@ def _episodes(result: EvaluationResult, step: loop.Evaluate, number: int) -> lis
 
 def judge_iteration(live: Live, step: loop.JudgeIteration) -> None:
     reached, better = measured_iteration(live)
-    context = live.context()
-    try:
-        reply = live.ask(lambda: critic.judge_iteration(live.client, context, step.iteration))
-    except UselessReply as error:
-        reply = CritiqueReply(
-            success=reached, confidence=0.0, cause=str(error), advice_slow="", advice_fast=""
-        )
+    reply = _critique(live, step, reached)
     iteration = live.history.iteration
     assert iteration is not None
     with live.writer.transaction(durable=True) as tx:
@@ -135,6 +171,18 @@ def judge_iteration(live: Live, step: loop.JudgeIteration) -> None:
                 **reply.model_dump(),
             )
         )
+
+
+def _critique(live: Live, step: loop.JudgeIteration, reached: bool) -> CritiqueReply:
+    """The critic's; without a critic, or without a useful word of it, what was measured and no advice."""
+    context = live.context()
+    why = "this session has no critic: measured only"
+    if live.limits.critic != "none":
+        try:
+            return live.ask(lambda: critic.judge_iteration(live.client, context, step.iteration))
+        except UselessReply as error:
+            why = str(error)
+    return CritiqueReply(success=reached, confidence=0.0, cause=why, advice_slow="", advice_fast="")
 
 
 def end(live: Live, step: loop.Done) -> None:

@@ -7,7 +7,7 @@ import json
 from typing import Any
 
 from rlgpt.agents import fast, loop
-from rlgpt.agents.contracts import RlConfigReply
+from rlgpt.agents.contracts import RewardTerm, RlConfigReply
 from rlgpt.store import tables
 from rlgpt.store.history import IterationState, PlanState, Run
 from rlgpt.training.budgets import over_budget
@@ -26,7 +26,18 @@ FRAME_EVERY = 500
 def configure(live: Live, step: loop.Configure) -> None:
     context = live.context()
     reply = live.ask(lambda: fast.configure(live.client, context))
-    write_config(live, step.revision, "fast", reply)
+    write_config(live, step.revision, "fast", _fair(live, reply, context.iterations_left))
+
+
+def _fair(live: Live, reply: RlConfigReply, passes: int) -> RlConfigReply:
+    """The configuration with what the arms of an experiment must share in place of what the fast agent chose."""
+    method = live.settings.method
+    shared: dict[str, Any] = {}
+    if method.reward == "published":
+        shared["reward"] = [RewardTerm(term="world", weight=1.0)]
+    if method.whole_budget:
+        shared["env_steps"] = min(live.env_steps_left() // passes, 100_000_000)
+    return reply.model_copy(update=shared)
 
 
 def write_config(live: Live, revision: int, author: str, reply: RlConfigReply) -> None:
@@ -98,7 +109,7 @@ def train(live: Live, step: loop.Train) -> None:
 def _give_up(live: Live, observer: TrainingObserver, sentence: str) -> None:
     """A run that cannot be made, or breaks: one row that says why; the iteration goes on without it."""
     if observer.run is None:
-        observer.on_start(Start((), False, "cpu", "not started", ""))
+        observer.on_start(Start([], False, "cpu", "not started", ""))
     run = live.history.runs[observer.number]
     with live.writer.transaction(durable=True) as tx:
         tx.event(
@@ -120,7 +131,7 @@ def _origin(live: Live, iteration: IterationState, run: Run | None) -> Run | Non
     superseded = [history.runs[r] for r in iteration.runs if history.runs[r].state == "superseded"]
     if superseded and superseded[-1].checkpoint:
         return superseded[-1]
-    best = history.incumbent
+    best = history.incumbent if live.settings.method.warm else None
     return candidate(live, best).run if best else None
 
 
@@ -214,7 +225,7 @@ class TrainingObserver(Observer):
             if not self._paused:
                 self._paused = True
                 self._phase = dict(history.phase)
-                live.writer.event("waiting", **{"for": "paused"})
+                live.say_waiting("paused")
             return "pause"
         if self._paused:
             self._paused = False

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from rlgpt.agents import loop, planner, slow
+from rlgpt.agents.arms import confined
 from rlgpt.agents.contracts import PlanReply, SubActionReply
 from rlgpt.agents.enforce import enforce
 from rlgpt.agents.errors import UselessReply
@@ -56,7 +57,9 @@ def plan(live: Live, step: loop.Plan) -> None:
     if previous and previous.sub_task != step.sub_task:
         previous = None  # another sub-task's pins and items are not this one's
     try:
-        if step.failed:
+        if live.limits.fixed_plan and previous is not None:
+            reply = _kept(previous, (), "an ablation without a second plan")
+        elif step.failed:
             reply = live.ask(lambda: slow.refine(live.client, context, step.failed, step.last_depth))
         else:
             reply = live.ask(lambda: slow.plan(live.client, context))
@@ -73,6 +76,7 @@ def plan(live: Live, step: loop.Plan) -> None:
         last_depth=step.last_depth,
         author=author,
     )
+    executor, enforced = confined(live.limits.arm, reply.executor, enforced)
     with live.writer.transaction(durable=True) as tx:
         write_plan(
             live,
@@ -80,7 +84,7 @@ def plan(live: Live, step: loop.Plan) -> None:
             step.iteration,
             step.sub_task,
             author,
-            reply.executor,
+            executor,
             reply.rationale,
             enforced.items,
             depth=depth,

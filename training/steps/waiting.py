@@ -14,7 +14,7 @@ def wait(live: Live, step: loop.Wait) -> None:
     what = {"approval": f"approval of plan revision {step.revision}", "paused": "paused"}.get(
         step.reason, f"your verdict on {step.item or 'the iteration'}"
     )
-    live.writer.event("waiting", **{"for": what})
+    live.say_waiting(what)
     live.progress.phase(f"waiting for {what}")
     patience = live.settings.review_timeout
     began = time.monotonic()
