@@ -150,8 +150,10 @@ def create(
             schema.insert(base, encode(row))
             base.commit()
         return made.publish()
-    except BaseException:
+    except BaseException as error:
         made.drop()
+        if isinstance(error, (sqlite3.Error, OSError)):
+            raise BadPlace(f"cannot make a session in {root()}: {error}") from error
         raise
 
 

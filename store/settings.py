@@ -108,6 +108,25 @@ class LoopSettings(Part):
     test_episodes: int = Field(default=100, ge=1, le=10_000)
 
 
+class MethodSettings(Part):
+    """How much of the method is in force: what the arms of an experiment differ in."""
+
+    label: str = Field(default="", max_length=40)
+    """What an experiment calls this arm."""
+    arm: Literal["rlgpt", "code", "rl"] = "rlgpt"
+    """`code`: everything is coded and PPO never runs; `rl`: nothing is coded; whatever the slow agent answers."""
+    reward: Literal["designed", "published"] = "designed"
+    """`published`: the world's own reward in place of the fast agent's."""
+    plan: Literal["revised", "fixed"] = "revised"
+    """`fixed`: the slow agent is asked once per sub-task; neither failed code nor a verdict changes its plan."""
+    warm: bool = True
+    """Whether PPO starts from the incumbent where it can."""
+    whole_budget: bool = False
+    """PPO gets an equal share of the env steps left, whatever the fast agent asks for."""
+    controls: tuple[Literal["plan", "random", "prior", "script"], ...] = ()
+    """Tested beside the incumbent on the same seeds (`training/steps/judging.py`, policy_of)."""
+
+
 class LimitSettings(Part):
     """Of this machine, not of the session's result."""
 
@@ -137,6 +156,7 @@ class Settings(Part):
     llm: LlmSettings = Field(default_factory=LlmSettings)
     budget: Budget = Field(default_factory=Budget)
     loop: LoopSettings = Field(default_factory=LoopSettings)
+    method: MethodSettings = Field(default_factory=MethodSettings)
     limits: LimitSettings = Field(default_factory=LimitSettings)
 
 

@@ -16,7 +16,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from itertools import groupby
 from operator import attrgetter
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import zstandard
 from sqlmodel import SQLModel
@@ -24,7 +24,7 @@ from sqlmodel import SQLModel
 from rlgpt.store import artifacts, query, tables
 from rlgpt.store.clock import ActiveClock
 from rlgpt.store.errors import BadRow, BadSchema, DiskFull, StoreError, WriteFailed
-from rlgpt.store.folder import DATABASE, Place, SessionFolder, path_of
+from rlgpt.store.folder import DATABASE, Place, SessionFolder, path_of, space
 from rlgpt.store.history import fold, fold_all
 from rlgpt.store.lease import WRITER, Lease
 from rlgpt.store.revision import REVISION, found
@@ -86,6 +86,8 @@ class Writer:
         self._synchronous = ""
         self._sql: dict[str, str] = {}
         self._closed = False
+        self._looked = -1.0
+        self._room: Literal["ok", "no frames", "none"] = "ok"
         self._lease = Lease.acquire(self.folder.path, WRITER, patience)
         try:
             self._base = self._connect()
@@ -160,7 +162,7 @@ class Writer:
         try:
             return artifacts.put(self.folder.artifacts, body)
         except OSError as error:
-            raise self._disk_error(error, f"a file of {len(body)} bytes") from error
+            raise self._disk_error(error, "1 file") from error
 
     def discard(self, artifact: str) -> None:
         """Forget a file that no later step needs (all but the last rollout checkpoints)."""
@@ -176,6 +178,14 @@ class Writer:
             ).fetchall()
         return [Queued(r[0], r[1], r[2], r[3], r[4], json.loads(r[5]), r[6]) for r in rows]
 
+    def room(self) -> Literal["ok", "no frames", "none"]:
+        """What the storage law allows now, looked at once a second: below 1 GB free no more frames, below 200 MB
+        the session should end cleanly."""
+        now = time.monotonic()
+        if now - self._looked >= 1.0:
+            self._looked, self._room = now, space(self.folder.path)
+        return self._room
+
     # ---- life -----------------------------------------------------------------------------------
     def close(self) -> None:
         """Empties the log into the database, so that the folder can be copied or read on any medium."""
@@ -184,9 +194,8 @@ class Writer:
                 return
             self._closed = True
             try:
-                if self._texts:
-                    self._commit([], durable=True)
-                self._base.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+                with contextlib.suppress(sqlite3.Error):  # on a full disk the log stays beside, and is read with it
+                    self._base.execute("PRAGMA wal_checkpoint(TRUNCATE)")
             finally:
                 self._base.close()
                 (self.folder.path / RESERVE).unlink(missing_ok=True)
@@ -218,7 +227,7 @@ class Writer:
         return encoded
 
     def _commit(self, rows: Sequence[Encoded], durable: bool) -> None:
-        if not rows and not self._texts:
+        if not rows:
             return
         try:
             self._set_synchronous("FULL" if durable else "NORMAL")

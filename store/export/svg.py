@@ -32,7 +32,7 @@ def chart(title: str, lines: Sequence[Line], unit: str, marks: Sequence[tuple[fl
     box = _Box(min(*xs, x_ticks[0]), max(*xs, x_ticks[-1]), min(*ys, y_ticks[0]), max(*ys, y_ticks[-1]))
     parts = [f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{escape(title, quote=True)}">']
     for y in y_ticks:
-        parts.append(f'<path class=grid d="M{LEFT} {box.y(y):.1f}H{WIDTH - RIGHT}"/>')
+        parts.append(f'<path class="grid" d="M{LEFT} {box.y(y):.1f}H{WIDTH - RIGHT}"/>')
         parts.append(f'<text x="{LEFT - 6}" y="{box.y(y) + 4:.1f}" text-anchor="end">{number(y)}</text>')
     for x in x_ticks:
         parts.append(f'<text x="{box.x(x):.1f}" y="{HEIGHT - 18}" text-anchor="middle">{number(x)}</text>')
@@ -40,7 +40,7 @@ def chart(title: str, lines: Sequence[Line], unit: str, marks: Sequence[tuple[fl
     for x, name in marks:
         if box.left <= x <= box.right:
             path = f"M{box.x(x):.1f} {TOP}V{HEIGHT - BOTTOM}"
-            parts.append(f'<path class=mark d="{path}"><title>{escape(printable(name))}</title></path>')
+            parts.append(f'<path class="mark" d="{path}"><title>{escape(printable(name))}</title></path>')
     for place, line in enumerate(drawn):
         path = "M" + "L".join(f"{box.x(x):.1f} {box.y(y):.1f}" for x, y in line.points)
         parts.append(f'<path class="line c{place % COLOURS}" d="{path}"/>')

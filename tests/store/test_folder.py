@@ -60,7 +60,7 @@ def test_a_session_that_fails_to_be_made_is_not_there(
         raise OSError("no power")
 
     monkeypatch.setattr("rlgpt.store.schema.create", broken)
-    with pytest.raises(OSError, match="no power"):
+    with pytest.raises(BadPlace, match=r"cannot make a session in .*: no power"):
         new_session()
     assert sessions() == [] and list((home / "sessions").iterdir()) == []
 

@@ -18,7 +18,7 @@ from rlgpt.store.timeline import Timeline
 from rlgpt.store.writer import Writer
 
 RANDOM = st.randoms(use_true_random=False)
-LAW = settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+LAW = settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 Tell = Callable[[random.Random, int], list[list[t.Row]]]
 NewSession = Callable[..., SessionFolder]
 

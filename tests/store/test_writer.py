@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from rlgpt.store import folder
 from rlgpt.store import tables as t
 from rlgpt.store.clock import ActiveClock
 from rlgpt.store.errors import BadRow, BadSchema, DiskFull, LeaseTaken, StoreError, WriteFailed
@@ -299,3 +300,22 @@ def test_the_reserve_makes_room_for_last_words(writer: Writer) -> None:
     with pytest.raises(DiskFull):
         writer.add(t.Log(level="info", event="x" * 100_000))
     assert not reserve.exists()
+
+
+def test_closing_on_a_full_disk_keeps_the_log_and_loses_nothing(session: SessionFolder) -> None:
+    writer = Writer(session)
+    for number in range(50):
+        writer.event("phase", name="x" * 1000, number=number)
+    writer._base.set_authorizer(lambda action, *_: sqlite3.SQLITE_DENY if action == sqlite3.SQLITE_PRAGMA else 0)
+    writer.close()
+    assert (session.path / "session.db-wal").stat().st_size > 50_000
+    with Reader(session) as reader:
+        assert reader.history_at() == writer.history and reader.last_seq() == 51
+
+
+@pytest.mark.parametrize(("free", "law"), [(5e9, "ok"), (9e8, "no frames"), (1e8, "none")])
+def test_the_writer_says_what_the_storage_law_allows(
+    writer: Writer, free: float, law: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(folder, "free_bytes", lambda path: int(free))
+    assert writer.room() == law
