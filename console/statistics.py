@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 
 Scores = NDArray[np.float64]
 """(seeds, tasks)."""
-Statistic = Callable[[Scores], float]
+Statistic = Callable[[Scores], Scores]
+"""(..., seeds, tasks) -> (...)."""
 
 RESAMPLES = 10_000
 EXACT = 12
@@ -39,15 +40,15 @@ class Difference(NamedTuple):
     """Two-sided, by flipping signs."""
 
 
-def mean(scores: Scores) -> float:
-    return float(np.mean(scores))
+def mean(scores: Scores) -> Scores:
+    return np.asarray(scores.mean(axis=(-2, -1)))
 
 
-def iqm(scores: Scores) -> float:
+def iqm(scores: Scores) -> Scores:
     """Mean of the middle half of all scores; a quarter of them (rounded down) is cut at each end."""
-    flat = np.sort(scores, axis=None)
-    cut = flat.size // 4
-    return float(np.mean(flat[cut : flat.size - cut]))
+    flat = np.sort(scores.reshape(*scores.shape[:-2], -1), axis=-1)
+    size = flat.shape[-1]
+    return np.asarray(flat[..., size // 4 : size - size // 4].mean(axis=-1))
 
 
 def bootstrap(
@@ -55,11 +56,9 @@ def bootstrap(
 ) -> Interval:
     """Percentile interval of `statistic`, seeds drawn with replacement within each task."""
     random = np.random.default_rng(seed)
-    seeds, tasks = scores.shape
-    column = np.arange(tasks)
-    drawn = [statistic(scores[random.integers(0, seeds, (seeds, tasks)), column]) for _ in range(resamples)]
+    drawn = statistic(scores[random.integers(0, len(scores), (resamples, *scores.shape)), np.arange(scores.shape[1])])
     low, high = np.quantile(drawn, [(1 - level) / 2, (1 + level) / 2])
-    return Interval(statistic(scores), float(low), float(high))
+    return Interval(float(statistic(scores)), float(low), float(high))
 
 
 def paired(ours: Sequence[float], theirs: Sequence[float], seed: int = 0, resamples: int = RESAMPLES) -> Difference:

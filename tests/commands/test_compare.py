@@ -1,0 +1,127 @@
+from __future__ import annotations
+
+import csv
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import pytest
+
+from rlgpt.console.commands.compare import Run, analysed, arm_of, differing
+from rlgpt.console.commands.failure import Failure
+from rlgpt.store import export, tables
+from rlgpt.store.folder import SessionFolder
+from rlgpt.store.writer import Writer
+
+from .conftest import Answer, make, write_plan
+
+Cli = Callable[..., Answer]
+
+
+def session(seed: int, successes: int, **settings: Any) -> SessionFolder:
+    made = make(f"s{seed}-{successes}", **settings, seed=seed)
+    with Writer(made) as writer:
+        write_plan(writer)
+        with writer.transaction() as tx:
+            run = {"sub_task": 0, "iteration": 0, "revision": 1, "run": 1, "config_hash": "c"}
+            tx.add(tables.TrainingRun(**run, env_steps_planned=900))
+            for update in (1, 2, 3):
+                tx.add(
+                    tables.Metric(
+                        run=1, update=update, env_steps=300 * update, decisions=9, episodes=20, successes=5 * update
+                    )
+                )
+            tx.event("training_ended", run=1, state="finished", reason="", env_steps=900, decisions=27, updates=3)
+            for split in ("dev", "test"):
+                tx.add(
+                    tables.Evaluation(
+                        sub_task=0, iteration=0, revision=1, number=1, split=split, variant="full", first=0,
+                        episodes=100, successes=successes, ci_low=0.0, ci_high=1.0, return_mean=0.0, length_mean=9.0,
+                        dead_loops=1, env_steps=900, run=1, policy="ppo",
+                    )
+                )  # fmt: skip
+            tx.add(
+                tables.Verdict(
+                    sub_task=0, iteration=0, revision=1, sub_action=None, version=None, author="critic",
+                    success=False, confidence=1.0, cause="",
+                )
+            )  # fmt: skip
+        writer.event("ended", status="finished", reason="")
+    return made
+
+
+@pytest.fixture
+def arms() -> list[str]:
+    """Five paired seeds of two arms that differ in one setting."""
+    made = [session(seed, 40 + seed, loop={"iterations": 0}) for seed in range(5)]
+    made += [session(seed, 80 + seed, loop={"iterations": 3}) for seed in range(5)]
+    return [one.id for one in made]
+
+
+def test_sessions_fall_into_arms_by_the_settings_that_differ(rlgpt: Cli, arms: list[str]) -> None:
+    answer = rlgpt("compare", *arms, "--json").document
+    ((first, second),) = [task["arms"] for task in answer["tasks"]]
+    assert (first["arm"], second["arm"]) == ("loop.iterations=0", "loop.iterations=3")
+    assert (first["seeds"], first["episodes"]) == (5, 500)
+    assert first["success"]["value"] == pytest.approx(0.42) and second["success"]["value"] == pytest.approx(0.82)
+    assert answer["title"] == "RL-GPT loop, scripted planner"
+
+
+def test_arms_are_compared_by_the_seeds_they_share(rlgpt: Cli, arms: list[str]) -> None:
+    (found,) = rlgpt("compare", *arms, "--json").document["differences"]
+    assert (found["pairs"], found["mean"]) == (5, pytest.approx(0.4))
+    assert found["low"] == pytest.approx(0.4) and found["p"] == pytest.approx(2 / 32)
+    assert found["probability_of_improvement"] == 1.0
+    (other,) = rlgpt("compare", *arms[1:], "--base", "loop.iterations=3", "--json").document["differences"]
+    assert (other["pairs"], other["mean"]) == (4, pytest.approx(-0.4))
+
+
+def test_bundles_compare_as_the_sessions_they_hold(
+    rlgpt: Cli, arms: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, home: Path
+) -> None:
+    there = rlgpt("compare", *arms, "--json").document
+    (tmp_path / "evidence").mkdir()
+    for number, name in enumerate(arms):
+        export.export(home / "sessions" / name, "evidence", tmp_path / "evidence" / f"{number}.rlgpt")
+    monkeypatch.setenv("RLGPT_HOME", str(tmp_path / "elsewhere"))
+    assert rlgpt("compare", tmp_path / "evidence", "--json").document == there
+
+
+def test_one_session_has_the_interval_of_one_policy_and_says_so(rlgpt: Cli, arms: list[str]) -> None:
+    assert "0.40 [0.31, 0.50] (one policy)" in rlgpt("compare", arms[0]).out
+
+
+def test_curves_and_rows_are_written(rlgpt: Cli, arms: list[str], tmp_path: Path) -> None:
+    rlgpt("compare", *arms, "--csv", tmp_path / "a.csv", "--svg", tmp_path / "a.svg")
+    with (tmp_path / "a.csv").open(newline="") as file:
+        assert [int(row["successes"]) for row in csv.DictReader(file)][:2] == [40, 41]
+    drawn = ElementTree.parse(tmp_path / "a.svg").getroot()
+    assert len([e for e in drawn.iter() if "line" in e.get("class", "").split()]) == 6
+
+
+def test_a_session_that_was_not_tested_is_named_and_left_out(rlgpt: Cli, arms: list[str]) -> None:
+    other = make("new")
+    answer = rlgpt("compare", arms[0], other.id, "--json").document
+    assert answer["untested"] == [other.id]
+    assert rlgpt("compare", arms[0], "nobody").code == 3
+
+
+def test_names_and_seeds_make_no_arm() -> None:
+    a = {"name": "a", "seed": 1, "task": "x", "llm": {"kind": "rules", "model": "m"}}
+    b = {"name": "b", "seed": 2, "task": "y", "llm": {"kind": "rules", "model": "n"}}
+    assert differing([a, b]) == ["llm.model"]
+    assert arm_of(a, ["llm.model"]) == "llm.model=m" and arm_of(a, []) == "all"
+
+
+def test_p_values_are_adjusted_over_all_declared_tasks() -> None:
+    runs = [
+        Run(f"{task}{arm}{seed}", task, arm, seed, 50 + 30 * (arm == "b"), 100, 0, 1, 0.0, None, None)
+        for task in ("t1", "t2")
+        for arm in ("a", "b")
+        for seed in range(6)
+    ]
+    found = analysed(runs, None)["differences"]
+    assert [d["p_holm"] for d in found] == pytest.approx([2 * 2 / 2**6] * 2)
+    with pytest.raises(Failure):
+        analysed(runs, "c")
