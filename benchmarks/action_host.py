@@ -1,6 +1,6 @@
 """Microseconds per env step through the action host, against calling the same generators in process.
 
-    .venv/bin/python benchmarks/action_host.py [--rounds 40] [--json]
+    .venv/bin/python -P benchmarks/action_host.py [--rounds 40] [--json]
 
 World crafter with its full view: whole when a call opens, what changed on each of its 16 env steps. Four ways run
 the same calls in turns, so that a busy machine disturbs all alike: `direct` decodes the view and resumes the

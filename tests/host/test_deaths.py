@@ -73,7 +73,7 @@ def test_two_deaths_disable_a_source_and_nothing_else(locked_host: Host) -> None
     assert set(locked_host.quarantined) == {programs.actions[1].source_hash}
     assert begin(locked_host, 1)[0].end == "quarantined"
     refusal = locked_host.admit("action", BOMB)
-    assert refusal.admitted or refusal.rule == "quarantined"
+    assert not refusal.admitted and refusal.rule == "quarantined"
     mask = locked_host.tick([Ask(5, WHOLE, episode_start=True, available=True)])[0].available
     assert mask == 0b01
 

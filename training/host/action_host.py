@@ -9,25 +9,24 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
 from rlgpt.training.host import wire
 from rlgpt.training.host.api import (
-    Action,
     Admission,
     Answer,
     Ask,
     Death,
-    End,
     Kind,
     Mode,
     Programs,
     source_hash,
 )
 from rlgpt.training.host.asks import LaneLog, flags_of, tick_body
-from rlgpt.training.host.errors import HostLost, NotAdmitted
+from rlgpt.training.host.errors import HostLost
+from rlgpt.training.host.loading import check, load_body
+from rlgpt.training.host.losses import Ended, Losses, Running
 from rlgpt.training.host.process import BROKE_PROTOCOL, HostDied
 from rlgpt.training.host.wire import AnswerCodec, Reader, Verdict, WireError, Writer
 
@@ -61,37 +60,6 @@ class Processes(Protocol):
     def close(self) -> None: ...
 
 
-class Ended(NamedTuple):
-    """A call that died with its process."""
-
-    end: End
-    message: str
-    action: int
-
-
-class _Running(NamedTuple):
-    """What the process was evaluating when it died."""
-
-    lane: int
-    source_hash: str
-    asked_of: int
-    """The flag of the question, 0 for a call."""
-    action: int
-
-
-@dataclass
-class _Losses:
-    """What a tick goes on without."""
-
-    skip: dict[int, int] = field(default_factory=dict)
-    """Lane of this tick -> flags that are not asked again."""
-    opening: dict[int, int] = field(default_factory=dict)
-    """Lane -> action, where this tick opens another call: the old one need not be rebuilt."""
-    ended: dict[int, Ended] = field(default_factory=dict)
-    notes: dict[int, str] = field(default_factory=dict)
-    unexplained: int = 0
-
-
 class ActionHost:
     """Implements `api.Host` over any transport."""
 
@@ -109,7 +77,7 @@ class ActionHost:
         self._lost: dict[int, Ended] = {}
         self._programs = Programs()
         self._loaded = False
-        self._admitted: dict[tuple[str, str], Admission] = {}
+        self._admitted: dict[tuple[Kind, str], Admission] = {}
         self._sources: dict[str, str] = {}
         self._died_with: Counter[str] = Counter()
         self._new_deaths: list[Death] = []
@@ -119,7 +87,7 @@ class ActionHost:
     def admit(self, kind: Kind, source: str, views: Sequence[Sequence[bytes]] = ()) -> Admission:
         name = source_hash(source)
         known = self._admitted.get((kind, name))
-        if known is not None:
+        if known is not None and name not in self.quarantined:
             return known
         verdict = self._verdict(kind, name, source, views)
         admission = Admission(
@@ -151,24 +119,17 @@ class ActionHost:
             except HostDied as error:
                 died = error
             if died.token != _ADMITTING:
-                self._recover(died, _Losses())
+                self._recover(died, Losses())
                 continue
             self._count(died, name, "the source in its dry run", 0)
-            self._rebuild_or_recover(_Losses())
+            self._rebuild_or_recover(Losses())
             return _refusal("killed", f"the host {died.cause} in the dry run; do less work per step")
         raise HostLost(f"the action host died repeatedly before it could read a source: it {died.cause}")
 
     # Loading
 
     def load(self, programs: Programs) -> None:
-        for action in (*programs.actions, *(item.action for item in programs.plan)):
-            self._check_action(action, programs)
-        for predicate in (*programs.predicates, *(item.done_when for item in programs.plan)):
-            self._check_admitted("done_when", source_hash(predicate))
-        for reward in programs.rewards:
-            self._check_admitted("reward", reward)
-        if len(programs.predicates) > 64 or len(programs.rewards) > 64:
-            raise NotAdmitted("at most 64 predicates and 64 rewards can be loaded")
+        check(programs, self._admitted, self._sources)
         self._programs = programs
         self._loaded = True
         sizes = len(programs.actions), len(programs.plan), len(programs.predicates)
@@ -177,62 +138,9 @@ class ActionHost:
         for lane in self._lanes:
             lane.is_open = False
         try:
-            self._transport.exchange(wire.LOAD, self._load_body())
+            self._load_again()
         except HostDied as died:
-            self._recover(died, _Losses())
-
-    def _check_admitted(self, kind: Kind, name: str) -> Admission:
-        admission = self._admitted.get((kind, name))
-        if admission is None:
-            raise NotAdmitted(f"source {name} was not admitted as {kind} by this host")
-        return admission
-
-    def _check_action(self, action: Action, programs: Programs) -> None:
-        admission = self._check_admitted("action", action.source_hash)
-        given = dict(action.arguments)
-        if set(given) != set(admission.arguments) or any(
-            value not in admission.arguments[name] for name, value in given.items()
-        ):
-            raise NotAdmitted(f"`{admission.name}` does not take the arguments {given}")
-        if (
-            action.source_hash in programs.sources
-            and programs.sources[action.source_hash] != self._sources[action.source_hash]
-        ):
-            raise NotAdmitted(f"source {action.source_hash} is not the text that was admitted")
-
-    def _load_body(self) -> bytes:
-        programs = self._programs
-        kinds: dict[str, Kind] = {}
-        for action in (*programs.actions, *(item.action for item in programs.plan)):
-            kinds[action.source_hash] = "action"
-        for predicate in (*programs.predicates, *(item.done_when for item in programs.plan)):
-            kinds[source_hash(predicate)] = "done_when"
-        kinds.update(dict.fromkeys(programs.rewards, "reward"))
-        out = Writer().number(len(kinds))
-        for name, kind in kinds.items():
-            out.text(name).number(wire.KINDS.index(kind)).text(self._sources[name])
-
-        def put(action: Action) -> None:
-            out.text(action.source_hash).number(len(action.arguments))
-            for argument, value in action.arguments:
-                out.text(argument).literal(value)
-
-        out.number(len(programs.actions))
-        for action in programs.actions:
-            put(action)
-        out.number(len(programs.plan))
-        for item in programs.plan:
-            out.text(source_hash(item.done_when))
-            put(item.action)
-        for names in (
-            [source_hash(text) for text in programs.predicates],
-            programs.rewards,
-            list(self.quarantined),
-        ):
-            out.number(len(names))
-            for name in names:
-                out.text(name)
-        return out.done()
+            self._recover(died, Losses())
 
     # The tick
 
@@ -268,7 +176,7 @@ class ActionHost:
             self._restart(died)
             return [answer for ask in asks for answer in self._careful_tick([ask], None)]
         opening = {ask.lane: ask.open for ask in asks if ask.open is not None}
-        losses = _Losses({ask.lane: 0 for ask in asks}, opening)
+        losses = Losses({ask.lane: 0 for ask in asks}, opening)
         for ask in asks:
             lost = self._lost.pop(ask.lane, None)
             if lost is not None and ask.resume and ask.open is None:
@@ -284,7 +192,7 @@ class ActionHost:
         self._remember(asks, answers)
         return [self._with_losses(answer, losses) for answer in answers]
 
-    def _with_losses(self, answer: Answer, losses: _Losses) -> Answer:
+    def _with_losses(self, answer: Answer, losses: Losses) -> Answer:
         ended, note = losses.ended.get(answer.lane), losses.notes.get(answer.lane)
         if ended is not None:
             self._lanes[answer.lane].is_open = False
@@ -293,7 +201,7 @@ class ActionHost:
             answer = answer._replace(message="; ".join(filter(None, (answer.message, note))))
         return answer
 
-    def _recover(self, died: HostDied, losses: _Losses) -> None:
+    def _recover(self, died: HostDied, losses: Losses) -> None:
         """Blame the dead process's last call and bring a fresh process to the state of the others."""
         while True:
             if died.out_of_memory:
@@ -313,15 +221,15 @@ class ActionHost:
     def _restart(self, died: HostDied) -> None:
         """A fresh process in the state of the dead one, whose death is nobody's yet."""
         self._count(died, "", "no source", 0)
-        self._rebuild_or_recover(_Losses())
+        self._rebuild_or_recover(Losses())
 
-    def _rebuild_or_recover(self, losses: _Losses) -> None:
+    def _rebuild_or_recover(self, losses: Losses) -> None:
         try:
             self._rebuild(losses)
         except HostDied as died:
             self._recover(died, losses)
 
-    def _rebuild(self, losses: _Losses) -> None:
+    def _rebuild(self, losses: Losses) -> None:
         self._transport.close()
         self._transport = self._replacement()
         self._load_again()
@@ -341,9 +249,9 @@ class ActionHost:
 
     def _load_again(self) -> None:
         if self._loaded:
-            self._transport.exchange(wire.LOAD, self._load_body())
+            self._transport.exchange(wire.LOAD, load_body(self._programs, self._sources, self._quarantined))
 
-    def _replay(self, index: int, losses: _Losses) -> int:
+    def _replay(self, index: int, losses: Losses) -> int:
         """Send a lane's views again; returns which action its call runs, -1 if none.
 
         A call that ends on the way (its source has been disabled) is lost.
@@ -359,7 +267,7 @@ class ActionHost:
                     return -1
         return action
 
-    def _largest(self, died: HostDied, losses: _Losses) -> HostDied:
+    def _largest(self, died: HostDied, losses: Losses) -> HostDied:
         """Which call holds the memory that the process ran out of: each is rebuilt alone and measured.
 
         If none is large the call that was running asked for too much at once.
@@ -384,7 +292,7 @@ class ActionHost:
         """Peak resident bytes of the process."""
         return Reader(self._transport.exchange(wire.MEMORY, b"")).number(0)
 
-    def _blame(self, died: HostDied, losses: _Losses) -> bool:
+    def _blame(self, died: HostDied, losses: Losses) -> bool:
         """Whether a source was running; its call, or what was asked of it, is not asked again."""
         running = self._running(died.token)
         if running is None and died.own and len(losses.skip) == 1:
@@ -401,7 +309,7 @@ class ActionHost:
         self._lose(lane, Ended("killed", message, running.action), losses)
         return True
 
-    def _lose(self, lane: int, lost: Ended, losses: _Losses) -> None:
+    def _lose(self, lane: int, lost: Ended, losses: Losses) -> None:
         """A call is over; its lane is told now or at its next step."""
         self._lanes[lane].is_open = False
         if lane in losses.skip:
@@ -410,21 +318,21 @@ class ActionHost:
         else:
             self._lost[lane] = lost
 
-    def _only_call(self, losses: _Losses) -> bytes:
+    def _only_call(self, losses: Losses) -> bytes:
         """Token of the call in the one lane of this tick."""
         (lane,) = losses.skip
         action = losses.opening.get(lane, self._lanes[lane].action)
         what = wire.RUNS_PLAN_ACTION if action & wire.PLAN_BIT else wire.RUNS_ACTION
         return wire.TOKEN.pack(lane, what, action & ~wire.PLAN_BIT)
 
-    def _running(self, token: bytes) -> _Running | None:
+    def _running(self, token: bytes) -> Running | None:
         """What a token names, None if that is no source of ours."""
         lane, what, index = wire.TOKEN.unpack(token)
         name = self._source_of(what, index)
         if name is None or lane >= len(self._lanes):
             return None
         plan = what in (wire.RUNS_PLAN_ACTION, wire.RUNS_PLAN_TEST)
-        return _Running(lane, name, _ASKED_OF.get(what, 0), index | wire.PLAN_BIT if plan else index)
+        return Running(lane, name, _ASKED_OF.get(what, 0), index | wire.PLAN_BIT if plan else index)
 
     def _source_of(self, what: int, index: int) -> str | None:
         programs = self._programs

@@ -71,29 +71,30 @@ class Engine:
 
     def load(self, read: Reader) -> bytes:
         """Sources, actions, plan, predicates, rewards, disabled hashes; the reply is empty."""
-        programs: dict[str, Program] = {}
-        kinds: dict[str, str] = {}
+        programs: dict[tuple[str, str], Program] = {}
         for _ in range(read.number(0, 4096)):
-            name, kind, source = read.text(), wire.KINDS[read.number(0, 2)], read.text()
-            programs[name], kinds[name] = self._program(self.language.check(kind, source)), kind
+            kind, name = wire.KINDS[read.number(0, 2)], read.text()
+            programs[kind, name] = self._program(self.language.check(kind, read.text()))
         parts: dict[str, list[Slot | Test]] = {}
 
-        def test(name: str) -> Test:
-            made = Test(programs[name])
+        def test(kind: str) -> Test:
+            name = read.text()
+            made = Test(programs[kind, name])
             parts.setdefault(name, []).append(made)
             return made
 
         def slot() -> Slot:
             name = read.text()
-            made = Slot(programs[name], {read.text(): read.literal() for _ in range(read.number(0, 16))})
+            arguments = {read.text(): read.literal() for _ in range(read.number(0, 16))}
+            made = Slot(programs["action", name], arguments)
             parts.setdefault(name, []).append(made)
             return made
 
         loaded = Loaded(
             slots=[slot() for _ in range(read.number(0, wire.PLAN_BIT - 2))],
-            plan=[Item(test(read.text()), slot()) for _ in range(read.number(0, wire.PLAN_BIT - 1))],
-            predicates=[test(read.text()) for _ in range(read.number(0, 64))],
-            rewards=[test(read.text()) for _ in range(read.number(0, 64))],
+            plan=[Item(test("done_when"), slot()) for _ in range(read.number(0, wire.PLAN_BIT - 1))],
+            predicates=[test("done_when") for _ in range(read.number(0, 64))],
+            rewards=[test("reward") for _ in range(read.number(0, 64))],
         )
         self.loaded = loaded
         sizes = len(loaded.slots), len(loaded.plan), len(loaded.predicates)

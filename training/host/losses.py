@@ -1,0 +1,41 @@
+"""What a death of the process costs: whose call it was, and what the tick goes on without."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from rlgpt.training.host.api import End
+
+
+class Running(NamedTuple):
+    """What the process was evaluating when it died."""
+
+    lane: int
+    source_hash: str
+    asked_of: int
+    """The wire's flag of the question, 0 for a call."""
+    action: int
+    """As in an answer."""
+
+
+class Ended(NamedTuple):
+    """A call that died with its process."""
+
+    end: End
+    message: str
+    action: int
+
+
+@dataclass
+class Losses:
+    """What a tick goes on without."""
+
+    skip: dict[int, int] = field(default_factory=dict)
+    """Lane of this tick -> the wire's flags that are not asked again."""
+    opening: dict[int, int] = field(default_factory=dict)
+    """Lane -> action, where this tick opens another call: the old one need not be rebuilt."""
+    ended: dict[int, Ended] = field(default_factory=dict)
+    notes: dict[int, str] = field(default_factory=dict)
+    unexplained: int = 0
+    """Deaths in a row that no source explains."""
