@@ -18,8 +18,8 @@ from rlgpt.store import folder as folders
 from rlgpt.store.lease import Lease
 
 DEMO_NAME = "demo"
-DEMO = {"task": "defeat_skeleton", "name": DEMO_NAME, "llm": {"kind": "rules"}, "skills": "none"}
-"""A task on which the shipped script alone fails more often than not, so there is something to learn."""
+DEMO = {"task": "make_iron_pickaxe", "name": DEMO_NAME, "llm": {"kind": "rules"}, "skills": "none"}
+"""A task on which the shipped scripts alone succeed in less than half of the episodes: there is something to learn."""
 
 Role = StrEnum("Role", ["planner", "slow", "fast", "critic"])
 Tree = dict[str, Any]
@@ -92,8 +92,11 @@ def demo(
 
     Attaches to the demo session that is running, if one is; without a terminal it prints progress lines.
     """
-    running = [s for s in folders.sessions() if Lease.held(s.path) and s.name.startswith(DEMO_NAME)]
-    session = running[-1] if running else start(DEMO | {"seed": len(folders.sessions())})
+    demos = [s for s in folders.sessions() if s.name == DEMO_NAME]
+    running = [s for s in demos if Lease.held(s.path)]
+    if not running:
+        output.note("starting a session in the embedded world; the console opens in a few seconds")
+    session = running[-1] if running else start(DEMO | {"seed": len(demos) + 1})
     if headless or json or not interactive():
         raise typer.Exit(follow(session, json=json))
     raise typer.Exit(open_console(session))
