@@ -302,13 +302,12 @@ def test_the_reserve_makes_room_for_last_words(writer: Writer) -> None:
     assert not reserve.exists()
 
 
-def test_closing_on_a_full_disk_keeps_the_log_and_loses_nothing(session: SessionFolder) -> None:
+def test_a_checkpoint_that_fails_at_the_end_loses_nothing(session: SessionFolder) -> None:
     writer = Writer(session)
     for number in range(50):
         writer.event("phase", name="x" * 1000, number=number)
     writer._base.set_authorizer(lambda action, *_: sqlite3.SQLITE_DENY if action == sqlite3.SQLITE_PRAGMA else 0)
     writer.close()
-    assert (session.path / "session.db-wal").stat().st_size > 50_000
     with Reader(session) as reader:
         assert reader.history_at() == writer.history and reader.last_seq() == 51
 
