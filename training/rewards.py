@@ -119,7 +119,8 @@ class RewardStream:
             term.start(env)
 
     def step(self, env: Env, world_reward: float, success: bool, news: bool) -> float:
-        """The reward of an env step but for the generated term. `news`: whether `Env.novelty` has grown.
+        """The reward of an env step but for the generated term. `news`: whether `Env.novelty` has grown or the
+        episode is over: only then can a milestone be new.
 
         Raises RewardError if it is not finite.
         """

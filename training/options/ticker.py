@@ -237,7 +237,8 @@ class Ticker:
         novelty = env.novelty()
         news = novelty != lane.novelty
         lane.novelty = novelty
-        lane.outcome = self._outcome(lane, result.terminated, result.truncated, news)
+        lane.outcome = self._outcome(lane, result.terminated, result.truncated)
+        news = news or lane.outcome != ""
         reward = lane.stream.step(env, result.reward, lane.outcome == "success", news)
         lane.total += reward
         lane.reward += lane.discount * reward
@@ -269,9 +270,9 @@ class Ticker:
             return self._calm_items[running - PLAN_ITEM]
         return slot.source_hash in self.space.calm
 
-    def _outcome(self, lane: Lane, terminated: bool, truncated: bool, news: bool) -> Outcome:
+    def _outcome(self, lane: Lane, terminated: bool, truncated: bool) -> Outcome:
         env = lane.env
-        if news and self._target and self._target in env.milestones():
+        if self._target and self._target in env.milestones():
             return "success"
         if terminated:
             if env.succeeded():

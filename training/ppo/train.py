@@ -35,6 +35,7 @@ from rlgpt.training.ppo.algorithm import OptionPPO, UpdateReport
 from rlgpt.training.ppo.device import choose_device
 from rlgpt.training.ppo.imitation import Trajectory, make_imitation
 from rlgpt.training.ppo.policy import network_hash
+from rlgpt.training.ppo.saved import lane_fields, restore_lane, space_fields
 from rlgpt.training.ppo.setup import ConfigError, build_setup
 from rlgpt.training.seeds import episode_seed, stream_seed
 from rlgpt.training.worlds.protocol import World, side_by_side
@@ -312,25 +313,7 @@ class Run:
             "world": self.setup.world.name,
             "task": self.setup.task.id,
             "config": self.config.model_dump(mode="json"),
-            "slots": [
-                {
-                    "slot": index, "key": slot.key, "name": slot.name, "source_hash": slot.source_hash,
-                    "program": slot.program, "arguments": [list(pair) for pair in slot.arguments], "cap": slot.cap,
-                    "has_available": slot.has_available, "similar": slot.similar,
-                }
-                for index, slot in enumerate(space.slots)
-                if slot is not None
-            ],
-            "programs": {
-                "sources": dict(space.programs.sources),
-                "actions": [[a.source_hash, [list(p) for p in a.arguments]] for a in space.programs.actions],
-                "plan": [
-                    [i.done_when, i.action.source_hash, [list(p) for p in i.action.arguments]]
-                    for i in space.programs.plan
-                ],
-                "rewards": list(space.programs.rewards),
-            },
-            "calm": sorted(space.calm),
+            **space_fields(space),
             "counters": [
                 self.updates, self.env_steps, self.decisions, self.episodes, self.successes, self.next_episode
             ],
@@ -338,7 +321,7 @@ class Run:
             "shown": self.shown,
             "priors": [[slot, share] for slot, share in self.priors.items()],
             "shuffle": self.ppo.shuffle.bit_generator.state,
-            "lanes": [_lane_fields(lane) for lane in self.lanes],
+            "lanes": [lane_fields(lane) for lane in self.lanes],
         }  # fmt: skip
         parts: dict[str, Mapping[str, NDArray[Any]]] = {
             "policy": module_arrays(policy),
@@ -397,26 +380,4 @@ class Run:
             lane.env.reset(entry["seed"])
             lane.env.restore(envs[str(lane.index)].tobytes())
             view = starts.get(str(lane.index))
-            _restore_lane(lane, entry, None if view is None else view.tobytes())
-
-
-def _lane_fields(lane: Lane) -> dict[str, Any]:
-    return {
-        "episode": lane.episode, "seed": lane.seed, "decisions": lane.decisions, "total": lane.total,
-        "usage": lane.usage, "ends": lane.ends, "rng": lane.rng.bit_generator.state,
-        "watch": lane.watch.save(), "stream": lane.stream.save(),
-    }  # fmt: skip
-
-
-def _restore_lane(lane: Lane, entry: Mapping[str, Any], start_view: bytes | None) -> None:
-    lane.episode, lane.seed = entry["episode"], entry["seed"]
-    lane.decisions, lane.total = entry["decisions"], entry["total"]
-    lane.usage, lane.ends = dict(entry["usage"]), {name: dict(ends) for name, ends in entry["ends"].items()}
-    lane.rng = np.random.default_rng(0)
-    lane.rng.bit_generator.state = entry["rng"]
-    lane.watch.restore(entry["watch"])
-    lane.novelty = lane.env.novelty()
-    lane.stream.restore(lane.env, entry["stream"])
-    lane.phase, lane.outcome = "decide", ""
-    lane.start_view, lane.moved = start_view, start_view is not None
-    lane.fresh, lane.served, lane.synced, lane.owed = True, False, False, False
+            restore_lane(lane, entry, None if view is None else view.tobytes())

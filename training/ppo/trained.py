@@ -7,15 +7,15 @@ from collections.abc import Sequence
 import numpy as np
 
 from rlgpt.agents.contracts import RewardTerm, RlConfigReply
-from rlgpt.training.checkpoints import Checkpoint, CheckpointError, load_module, load_optimizer, unpack
-from rlgpt.training.host.api import Action, PlanItem, Programs
+from rlgpt.training.checkpoints import CheckpointError, load_module, load_optimizer, unpack
 from rlgpt.training.options.lane import Lane
 from rlgpt.training.options.observation import Observation, build_observation
 from rlgpt.training.options.policies import draw, greedy
-from rlgpt.training.options.slots import ActionSpace, K, Slot, noop_of, primitive_mask
+from rlgpt.training.options.slots import ActionSpace
 from rlgpt.training.options.ticker import Chooser
 from rlgpt.training.ppo.algorithm import OptionPPO
 from rlgpt.training.ppo.policy import Actor, network_hash
+from rlgpt.training.ppo.saved import load_space
 from rlgpt.training.rewards import RewardStream
 from rlgpt.training.worlds.protocol import World
 
@@ -61,36 +61,10 @@ def load_learner(blob: bytes, world: World, device: str = "cpu") -> OptionPPO:
     config = RlConfigReply.model_validate(saved.fields["config"])
     stream = RewardStream(config.reward, world)
     observation = build_observation(world, config.observation, stream)
-    space = _space(saved, world, config)
+    space = load_space(saved.fields, world, config)
     ppo = OptionPPO(space, observation, config.hyperparameters, seed=0, device=device)
     if network_hash(ppo.policy) != saved.fields["network"]:
         raise CheckpointError("This checkpoint's network does not fit the world's observation any more.")
     load_module(ppo.policy, saved.part("policy"))
     load_optimizer(ppo.policy, ppo.policy.optimizer, saved.part("adam"))
     return ppo
-
-
-def _space(saved: Checkpoint, world: World, config: RlConfigReply) -> ActionSpace:
-    slots: list[Slot | None] = [None] * K
-    for entry in saved.fields["slots"]:
-        slots[entry["slot"]] = Slot(
-            entry["key"], entry["name"], entry["source_hash"], entry["program"],
-            tuple((name, value) for name, value in entry["arguments"]), entry["cap"],
-            entry["has_available"], entry["similar"],
-        )  # fmt: skip
-    stored = saved.fields["programs"]
-    programs = Programs(
-        stored["sources"],
-        tuple(Action(source, _pairs(arguments)) for source, arguments in stored["actions"]),
-        tuple(PlanItem(test, Action(source, _pairs(arguments))) for test, source, arguments in stored["plan"]),
-        (),
-        tuple(stored["rewards"]),
-    )
-    return ActionSpace(
-        world.heads, noop_of(world), primitive_mask(world, config.primitives), tuple(slots), programs,
-        frozenset(saved.fields["calm"]),
-    )  # fmt: skip
-
-
-def _pairs(stored: Sequence[Sequence[object]]) -> tuple[tuple[str, object], ...]:
-    return tuple((str(name), value) for name, value in stored)
