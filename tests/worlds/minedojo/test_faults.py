@@ -102,7 +102,7 @@ def test_nobody_on_the_given_port_is_one_sentence(double_world: Callable[..., Pl
     played = double_world(restarts=0)
     env = played.world.make(MILK)
     env._port, env._has_room = 1, True
-    with pytest.raises(MineDojoError, match="listens on the given port"):
+    with pytest.raises(MineDojoError, match="port"):
         env.reset(0)
 
 
@@ -156,7 +156,7 @@ def test_children_of_a_killed_worker_end_and_are_swept(
     )
     worker = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)
     assert worker.stdout is not None and worker.stdout.readline() == "ready\n"
-    (record,) = records_in(folder() / "runs")
+    (record,) = [found for found in records_in(folder() / "runs") if found.owner_pid == worker.pid]
     assert is_alive(record.pid, record.started)
     assert sweep([record]) == []  # its owner lives: not ours to end
     worker.kill()

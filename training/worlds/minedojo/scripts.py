@@ -44,7 +44,7 @@ _APPROACH_MEMORY = """def approach_{name}(view):
         seen = remembered(view, "{name}")
         if seen is None or seen.distance < {reach}:
             return
-        view = yield move("forward", turn=seen.turn, tilt=-view.pitch)
+        view = yield move("forward", turn=seen.turn, tilt=15 - view.pitch)
 """
 _USE_ON = """def {verb}_{name}(view):
     for _ in range(16):
