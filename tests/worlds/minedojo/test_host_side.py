@@ -35,6 +35,12 @@ def test_slots_of_one_item_are_counted_together(view: View) -> None:
     assert dict(view.inventory) == {"bucket": 1, "log": 6}
 
 
+def test_a_description_is_plain_and_short(view: View) -> None:
+    told = host_side.describe(view)
+    assert told["sees"] == {"cow": "6 blocks off, -20 degrees to the right"}
+    assert len(json.dumps(told)) < 600
+
+
 def test_a_view_cannot_be_changed(view: View) -> None:
     with pytest.raises(AttributeError):
         view.health = 3.0  # type: ignore[misc]

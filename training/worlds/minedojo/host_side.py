@@ -92,6 +92,18 @@ class MineDojoDecoder:
         return View(inventory=MappingProxyType(counts), slots=slots, **made)
 
 
+def describe(view: View) -> dict[str, Any]:
+    """The view in the few words that tell a person or a critic what is going on."""
+    return {
+        "health": view.health, "food": view.food, "position": [round(view.x), round(view.y), round(view.z)],
+        "yaw": round(view.yaw), "pitch": round(view.pitch), "inventory": dict(view.inventory),
+        "holding": view.holding, "near_table": view.near_table, "near_furnace": view.near_furnace,
+        "sees": {s.name: f"{s.distance:.0f} blocks off, {s.turn:.0f} degrees to the right" for s in view.sights},
+        "remembers": {s.name: f"{s.distance:.0f} blocks off, {s.age} steps ago" for s in view.memories},
+        "refused": view.refused,
+    }  # fmt: skip
+
+
 def decoder() -> MineDojoDecoder:
     return MineDojoDecoder()
 
