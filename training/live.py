@@ -156,7 +156,8 @@ class Live:
 
     # ---- rows that several steps write ---------------------------------------------------------------
     def write_moments(self, tx: Transaction, source: str, owner: int, moments: Sequence[Moment]) -> None:
-        for moment in moments:
+        """Nothing below 1 GB of free space."""
+        for moment in moments if self.writer.room() == "ok" else ():
             tx.add(
                 tables.Frame(
                     source=source,

@@ -53,8 +53,12 @@ def accepted_of(live: Live, plan: PlanState, until: int | None = None) -> list[A
     return [attempt for attempt in found if attempt]
 
 
-def plan_items(plan: PlanState, attempts: Sequence[Attempt]) -> tuple[PlanItem, ...]:
+def plan_items(live: Live, plan: PlanState, attempts: Sequence[Attempt]) -> tuple[PlanItem, ...]:
+    """What follow_plan runs; a host that was started since is told of every predicate."""
     by_name = {attempt.sub_action: attempt for attempt in attempts}
+    for item in plan.items:
+        if item.name in by_name:
+            admit(live, "done_when", item.done_when)
     return tuple(
         PlanItem(item.done_when, first_action(by_name[item.name]))
         for item in plan.items
@@ -82,7 +86,7 @@ def candidate(live: Live, iteration: IterationState, revision: int | None = None
         iteration,
         plan,
         tuple(coded_action(live, attempt) for attempt in attempts),
-        plan_items(plan, attempts),
+        plan_items(live, plan, attempts),
         admitted_predicates(live, plan),
         run if body is not None else None,
         body,

@@ -79,7 +79,7 @@ def train(live: Live, step: loop.Train) -> None:
             live.host,
             seed=stream_seed(live.seed, "run", iteration.sub_task, iteration.number, observer.number),
             device=live.settings.device,
-            plan=plan_items(plan, attempts),
+            plan=plan_items(live, plan, attempts),
             sources={a.source_hash: live.source(a.source_hash) for a in attempts},
             warm=_checkpoint(live, warm_run) if warm_run else None,
             resume=_checkpoint(live, run) if run and run.checkpoint else None,
