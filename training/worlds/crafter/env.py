@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
+from operator import itemgetter
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rlgpt.training.worlds.crafter import layout, names, senses
 from rlgpt.training.worlds.crafter.features import columns
-from rlgpt.training.worlds.crafter.frame import pack_frame
+from rlgpt.training.worlds.crafter.frame import pack_frame, window_codes
 from rlgpt.training.worlds.crafter.render import Painter
 from rlgpt.training.worlds.crafter.simulation import Simulation
 from rlgpt.training.worlds.crafter.tasks import NIGHT_OVER, SURVIVED, goal_index
@@ -23,6 +25,15 @@ _OFFSETS = [
     abs(cell % names.WIDTH - names.REACH_X) + abs(cell // names.WIDTH - names.REACH_Y)
     for cell in range(names.WIDTH * names.HEIGHT)
 ]
+_FAR = sorted(_OFFSETS)
+_CLOSEST_FIRST = itemgetter(*sorted(range(len(_OFFSETS)), key=_OFFSETS.__getitem__))
+
+
+@lru_cache(256)
+def _reached(achieved: bytes, survived: bool) -> frozenset[str]:
+    bits = int.from_bytes(achieved, "little")
+    reached = frozenset(name for bit, name in enumerate(names.ACHIEVEMENTS) if bits >> bit & 1)
+    return reached | {SURVIVED} if survived else reached
 
 
 class CrafterEnv:
@@ -58,11 +69,8 @@ class CrafterEnv:
         return bool(self._simulation.state[layout.ITEM])
 
     def milestones(self) -> frozenset[str]:
-        done = self._simulation.state[layout.DONE_TIMES : layout.DONE_TIMES + 22].tolist()
-        reached = [name for name, times in zip(names.ACHIEVEMENTS, done, strict=True) if times]
-        if self.steps >= NIGHT_OVER and self._alive():
-            reached.append(SURVIVED)
-        return frozenset(reached)
+        bits = self._simulation.senses[names.AT_ACHIEVED : names.AT_ACHIEVED + 3].tobytes()
+        return _reached(bits, self.steps >= NIGHT_OVER and self._alive())
 
     def observe(self) -> NDArray[np.float32]:
         simulation = self._simulation
@@ -96,16 +104,11 @@ class CrafterEnv:
 
     def distance(self, target: str) -> float | None:
         """L1 distance in cells within the 9x7 window."""
-        window = self._simulation.senses[names.AT_MATERIALS : names.AT_BITS].tolist()
-        materials, objects = window[: senses.CELLS], window[senses.CELLS :]
-        codes = _CODES[target]
-        first_object = len(names.MATERIALS) - 1
-        seen = [
-            far
-            for far, material, thing in zip(_OFFSETS, materials, objects, strict=True)
-            if (first_object + thing if thing else material) in codes
-        ]
-        return float(min(seen)) if seen else None
+        window = window_codes(self._simulation.senses[: names.SENSES].tobytes())
+        if not any(code in window for code in _CODES[target]):
+            return None
+        closest_first = _CLOSEST_FIRST(window)
+        return float(min(_FAR[closest_first.index(code)] for code in _CODES[target] if code in window))
 
     def frame(self) -> bytes:
         return pack_frame(self._simulation.senses[: names.SENSES].tobytes())

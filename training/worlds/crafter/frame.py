@@ -31,6 +31,8 @@ from rlgpt.training.worlds.crafter import names
 FORMAT = "crafter-window-1"
 SIZE = 92
 _CELLS = names.WIDTH * names.HEIGHT
+_NOTHING = bytes(_CELLS)
+_FIRST_OBJECT = len(names.MATERIALS) - 1
 
 
 class Frame(NamedTuple):
@@ -48,15 +50,17 @@ class Frame(NamedTuple):
     """7 rows of 9 `names.CATEGORIES`."""
 
 
-def pack_frame(packed: bytes) -> bytes:
-    """The frame of packed senses (see `names`)."""
-    first = len(names.MATERIALS) - 1
+def window_codes(packed: bytes) -> bytes:
+    """Category codes of the 63 window cells of packed senses (see `names`)."""
     materials = packed[names.AT_MATERIALS : names.AT_OBJECTS]
     things = packed[names.AT_OBJECTS : names.AT_BITS]
-    if any(things):
-        window = bytes(first + thing if thing else cell for cell, thing in zip(materials, things, strict=True))
-    else:
-        window = materials
+    if things == _NOTHING:
+        return materials
+    return bytes(_FIRST_OBJECT + thing if thing else cell for cell, thing in zip(materials, things, strict=True))
+
+
+def pack_frame(packed: bytes) -> bytes:
+    """The frame of packed senses."""
     return b"".join(
         (
             b"\1",
@@ -64,7 +68,7 @@ def pack_frame(packed: bytes) -> bytes:
             packed[names.AT_STEPS : names.AT_STEPS + 2],
             packed[names.AT_ITEMS : names.AT_ITEMS + 16],
             packed[names.AT_ACHIEVED : names.AT_ACHIEVED + 3],
-            window,
+            window_codes(packed),
             packed[names.AT_STEPS_LEFT : names.AT_STEPS_LEFT + 2],
         )
     )

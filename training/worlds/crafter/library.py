@@ -259,13 +259,13 @@ def fight(view: object) -> str | None:
     return None
 
 
-def _room(start: int, free: int, most: int) -> bool:
-    """Whether the free cells that can be walked to from `start` are at most `most`."""
+def _room(boards: Boards, start: int, free: int, most: int) -> bool:
+    """Whether the free cells that can be walked to from `start` are at most `most`, and hold no enemy."""
     reach = start
     for _ in range(most + 1):
         wider = reach | _around(reach) & free
         if wider == reach:
-            return reach.bit_count() <= most
+            return reach.bit_count() <= most and not reach & boards.enemies
         reach = wider
     return False
 
@@ -276,11 +276,11 @@ def _free(boards: Boards) -> int:
 
 
 def enclosed(view: object, most: int = 8) -> bool:
-    """Whether nothing can walk to the agent: the free cells around it are at most `most`, all known."""
+    """Whether no enemy can walk to the agent: the free cells around it are at most `most`, known and empty."""
     boards = _look(view)._board()
     if type(most) is not int or not 1 <= most <= 64:
         raise ValueError("most must be an int from 1 to 64")
-    return _room(1 << boards.agent, _free(boards), most)
+    return _room(boards, 1 << boards.agent, _free(boards), most)
 
 
 def shelter(view: object, most: int = 8) -> str | None:
@@ -297,16 +297,16 @@ def shelter(view: object, most: int = 8) -> str | None:
     here = 1 << agent
     facing = _SHIFTS[names.FACINGS.index(seen.facing)]
     ahead, back = 1 << agent + facing, 1 << agent - facing
-    if seen.front in _PLACEABLE and _room(here, free & ~ahead, most):
+    if seen.front in _PLACEABLE and _room(boards, here, free & ~ahead, most):
         return "place_stone"
     walkable = _board(boards, _WALKABLE) & ~boards.occupied
     for move, shift in zip(_MOVES, _SHIFTS, strict=True):
         beside, behind = 1 << agent + shift, 1 << agent - shift
         if beside & walkable:
             beyond = 1 << agent + 2 * shift
-            if _room(beside, free & ~beyond, most) or _room(here, free & ~behind, most):
+            if _room(boards, beside, free & ~beyond, most) or _room(boards, here, free & ~behind, most):
                 return move
-    if ahead & boards.cells(_STONE) and _room(here, (free | ahead) & ~back, most):
+    if ahead & boards.cells(_STONE) and _room(boards, here, (free | ahead) & ~back, most):
         return "do"
     return _burrow(seen, free)
 

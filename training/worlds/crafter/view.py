@@ -32,7 +32,7 @@ class Boards:
     """Bit boards of one view's map memory, without the rows above what has been seen: bit
     row * MEMORY_WIDTH + column - origin. One Python integer is one board, so smaller is faster."""
 
-    __slots__ = ("_cells", "_not", "_planes", "agent", "inside", "known", "occupied", "origin")
+    __slots__ = ("_cells", "_not", "_planes", "agent", "enemies", "inside", "known", "occupied", "origin")
 
     def __init__(self, view: View) -> None:
         first, second, third, fourth = view._planes
@@ -47,9 +47,12 @@ class Boards:
         self.agent = (y + names.REACH_Y) * row + x + names.REACH_X - self.origin
         self.inside = (_INSIDE >> self.origin) & (1 << self.known.bit_length() + 2 * row) - 1
         """Of the map, as far as two rows below what has been seen."""
-        self.occupied = 0
-        for _, dx, dy in view.objects:
-            self.occupied |= 1 << self.agent + dy * row + dx
+        self.occupied = self.enemies = 0
+        for name, dx, dy in view.objects:
+            bit = 1 << self.agent + dy * row + dx
+            self.occupied |= bit
+            if name in ("zombie", "skeleton"):
+                self.enemies |= bit
 
     def cells(self, code: int) -> int:
         """Where one material has been seen last; code 0: what has never been seen."""

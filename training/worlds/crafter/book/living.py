@@ -99,6 +99,14 @@ def survive_night(view):
     while view.steps < 300:
         view = yield fight(view) or flee(view, "zombie", "skeleton") or "noop"
 """,
+    """
+def survive_night(view):
+    while view.steps < 300:
+        step = fight(view) or shelter(view)
+        if step == "noop" and view.energy < 9:
+            step = "sleep"
+        view = yield step or explore(view, "stone", dig=True) or flee(view, "zombie", "skeleton") or "noop"
+""",
     KEEP_ALIVE
     + """
 def survive_night(view):
@@ -107,6 +115,6 @@ def survive_night(view):
         step = shelter(view)
         if step == "noop" and view.energy < 9:
             step = "sleep"
-        view = yield step or flee(view, "zombie", "skeleton") or "noop"
+        view = yield step or explore(view, "stone", dig=True) or flee(view, "zombie", "skeleton") or "noop"
 """,
 )

@@ -2,11 +2,11 @@
 
 KEEP_ALIVE = '''
 def dark(view):
-    return view.daylight < (0.5 if view.steps % 300 < 210 else 0.8)
+    return view.daylight < (0.35 if view.steps % 300 < 210 else 0.6)
 
 
 def keep_alive(view):
-    """Fight what is adjacent; drink and eat in time, earlier by day."""
+    """Fight what is adjacent; drink and eat in time, by day."""
     while True:
         step = fight(view)
         low = 1 if dark(view) else 5
