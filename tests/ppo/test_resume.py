@@ -10,6 +10,7 @@ import pytest
 from rlgpt.training.checkpoints import CheckpointError, pack, unpack
 from rlgpt.training.host.api import Action, PlanItem, source_hash
 from rlgpt.training.observer import Observer, Signal
+from rlgpt.training.ppo.algorithm import OptionPPO
 from rlgpt.training.ppo.setup import ConfigError
 from rlgpt.training.ppo.train import TrainResult, train
 from tests.options.toys import BACK, GET_KEY, USE, WALK, ChangedWorld, code, configuration, host_of, term
@@ -167,3 +168,28 @@ def test_checkpoints_hold_no_pickle_and_refuse_what_is_not_theirs() -> None:
             unpack(bad)
     with pytest.raises(CheckpointError, match="has format 2"):
         unpack(pack({"format": 2}, {}))
+
+
+def test_a_signal_is_heard_between_the_minibatches_of_a_long_update(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("rlgpt.training.ppo.train.POLL_SECONDS", 0.0)
+    config = _config(hyper={"epochs": 80, "batch_size": 32, "target_kl": None})
+
+    class Stop(Log):
+        learning = False
+        polls = 0
+
+        def poll(self) -> Signal:
+            self.polls += self.learning
+            return "stop" if self.polls == 3 else "go"
+
+    log = Stop()
+    update = OptionPPO.train
+
+    def train_and_tell(ppo: OptionPPO) -> Any:
+        log.learning = True
+        return update(ppo)
+
+    monkeypatch.setattr(OptionPPO, "train", train_and_tell)
+    result = _train(config, log)
+    assert result.state == "stopped" and result.updates == 1
+    assert log.polls == 3
