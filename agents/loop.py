@@ -30,6 +30,12 @@ class Limits:
     test_episodes: int = 100
     review: bool = False
     critic: Literal["model", "human", "none"] = "model"
+    arm: Literal["rlgpt", "code", "rl"] = "rlgpt"
+    """An experiment's arm: `agents/arms.py` enforces it on every plan."""
+    fixed_plan: bool = False
+    """No refinement: the first plan of a sub-task stands."""
+    controls: tuple[str, ...] = ()
+    """Variants tested beside the incumbent."""
 
 
 @dataclass(frozen=True)
@@ -131,7 +137,9 @@ def next_step(h: History, limits: Limits, over_budget: str = "") -> Step:
         return Done("stopped", "stopped by the operator")
     if h.pause_requested:
         return Wait("paused")
-    step = _finish(h, limits, "finished", over_budget) if over_budget else _next(h, limits)
+    step = _next(h, limits)
+    if over_budget and not isinstance(step, Evaluate | JudgeIteration | Done):  # what it bought is measured
+        step = _finish(h, limits, "finished", over_budget)
     if _tested(h) and not (isinstance(step, Done) or (isinstance(step, Evaluate) and step.split == "test")):
         return _finish(h, limits, "finished", TESTED)
     return step
@@ -169,7 +177,7 @@ def _inside_iteration(h: History, iteration: IterationState, limits: Limits) -> 
                 failed.append(item.name)
             continue
         return step
-    if failed and plan.depth < limits.depth:
+    if failed and plan.depth < limits.depth and not limits.fixed_plan:
         return Plan(iteration.sub_task, iteration.number, tuple(failed), plan.depth + 1 >= limits.depth)
     return _learn(h, iteration, plan, limits)
 
@@ -322,7 +330,10 @@ def _finish(h: History, limits: Limits, status: Literal["succeeded", "finished"]
     wanted: list[str] = ["full"]
     last = [e for e in best.evaluations if e.split == "dev" and e.variant == "full"][-1]
     if last.policy == "ppo":
-        wanted += ["greedy", *VARIANTS]
+        coded = bool(best.plans) and has_code(h, h.plans[best.plans[-1]])
+        wanted += ["greedy", *VARIANTS, *(c for c in limits.controls if c != "plan" or coded)]
+    else:
+        wanted += [control for control in limits.controls if control == "script"]
     for variant in wanted:
         if not any(e.split == "test" and e.variant == variant for e in best.evaluations):
             return Evaluate(best.number, "test", variant, 0, limits.test_episodes)

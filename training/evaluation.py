@@ -25,7 +25,7 @@ from rlgpt.training.options.ticker import Chooser, Ticker
 from rlgpt.training.rewards import RewardStream
 from rlgpt.training.worlds.protocol import World, side_by_side
 
-Variant = Literal["full", "greedy", "options_off", "primitives_off", "plan", "random", "prior"]
+Variant = Literal["full", "greedy", "options_off", "primitives_off", "plan", "random", "prior", "script"]
 PLAN_CAP = 200
 """Env steps after which follow_plan alone starts its sub-action afresh."""
 MAX_PREDICATES = 64
@@ -33,10 +33,12 @@ MAX_PREDICATES = 64
 
 class Policy(Protocol):
     space: ActionSpace
-    observation: Observation | None
-    """None: looks at nothing but masks and predicates."""
     terms: Sequence[RewardTerm]
     """The reward that is reported."""
+
+    @property
+    def observation(self) -> Observation | None:
+        """None: looks at nothing but masks and predicates."""
 
     def chooser(self, space: ActionSpace, best: bool) -> Chooser:
         """`space` is the policy's own or a restriction of it; `best`: the most probable action."""
@@ -110,8 +112,8 @@ def evaluate(
     """Play one episode per seed. `predicates`: name -> done_when, for the funnel (at most 64 with the plan's).
 
     Variants: `full` samples; `greedy` takes the most probable action; `options_off` and `primitives_off` mask
-    one kind; `random` is uniform over the same masked actions; `plan` and `prior` play the policy given (a
-    FollowPlan, a policy trained for 0 env steps). `first` is the index of the first seed in its split. The
+    one kind; `random` is uniform over the same masked actions; `plan`, `script` and `prior` play the policy
+    given (a FollowPlan, a policy trained for 0 env steps). `first` is the index of the first seed in its split. The
     horizon is the task's unless given.
     """
     space = policy.space

@@ -77,6 +77,9 @@ def limits(settings: Settings) -> Limits:
         test_episodes=loop.test_episodes,
         review=settings.review,
         critic=settings.critic,
+        arm=settings.method.arm,
+        fixed_plan=settings.method.plan == "fixed",
+        controls=settings.method.controls,
     )
 
 

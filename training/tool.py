@@ -11,6 +11,7 @@ import json
 import os
 import platform
 import sys
+from collections.abc import Mapping
 from typing import Any
 
 from rlgpt.training.worlds import registry
@@ -91,12 +92,17 @@ def versions() -> dict[str, Any]:
 
 def create(arguments: argparse.Namespace) -> dict[str, Any]:
     """Make a session from the flags (a settings tree) on standard input; no worker is started."""
+    return make(json.load(sys.stdin))
+
+
+def make(flags: Mapping[str, Any]) -> dict[str, Any]:
+    """{id, name, folder} of a new session with these settings. Raises Sentence."""
     from rlgpt.store import artifacts, folder, skills
     from rlgpt.store.errors import StoreError
     from rlgpt.store.settings import Refused, settle
 
     try:
-        settings = settle(json.load(sys.stdin))
+        settings = settle(flags)
     except Refused as error:
         raise Sentence(str(error)) from error
     if (

@@ -6,7 +6,7 @@ import zstandard
 
 from rlgpt.agents import critic, loop
 from rlgpt.agents.contracts import CritiqueReply, RlConfigReply
-from rlgpt.agents.errors import UselessReply
+from rlgpt.agents.errors import BudgetReached, UselessReply
 from rlgpt.store import tables
 from rlgpt.training.admitting import admit
 from rlgpt.training.commands import measured_iteration
@@ -180,7 +180,7 @@ def _critique(live: Live, step: loop.JudgeIteration, reached: bool) -> CritiqueR
     if live.limits.critic != "none":
         try:
             return live.ask(lambda: critic.judge_iteration(live.client, context, step.iteration))
-        except UselessReply as error:
+        except (UselessReply, BudgetReached) as error:
             why = str(error)
     return CritiqueReply(success=reached, confidence=0.0, cause=why, advice_slow="", advice_fast="")
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from rlgpt.agents import loop, planner, slow
 from rlgpt.agents.arms import confined
-from rlgpt.agents.contracts import PlanReply, SubActionReply
+from rlgpt.agents.contracts import Executor, PlanReply, SubActionReply
 from rlgpt.agents.enforce import enforce
 from rlgpt.agents.errors import UselessReply
 from rlgpt.store import tables
@@ -76,7 +76,8 @@ def plan(live: Live, step: loop.Plan) -> None:
         last_depth=step.last_depth,
         author=author,
     )
-    executor, enforced = confined(live.limits.arm, reply.executor, enforced)
+    wanted: Executor = "policy" if live.limits.fixed_plan else reply.executor  # that ablation is not one of RL
+    executor, enforced = confined(live.limits.arm, wanted, enforced)
     with live.writer.transaction(durable=True) as tx:
         write_plan(
             live,

@@ -1,0 +1,157 @@
+"""`experiment`: the paper's experiments and ablations as sets of sessions, paired by seed."""
+
+from __future__ import annotations
+
+import json as json_module
+import os
+import subprocess
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from rlgpt.console.commands import children, output
+from rlgpt.console.commands.failure import Exit, Failure
+from rlgpt.console.commands.run import interactive
+from rlgpt.console.commands.words import Json
+from rlgpt.console.view.numbers import count, duration
+
+Kind = StrEnum("Kind", ["arms", "iterations", "critic", "fast", "slow", "interface", "complexity"])
+MODULE = "training.experiments"
+Tree = dict[str, Any]
+
+
+def register(app: typer.Typer) -> None:
+    app.command()(experiment)
+
+
+def experiment(
+    kind: Annotated[Kind, typer.Argument(help="What is compared; the bill says with what.")],
+    tasks: Annotated[list[str] | None, typer.Argument(help="Tasks; the declared ones if left out.")] = None,
+    name: Annotated[str, typer.Option(help="How to call it; running it again goes on with it.")] = "",
+    world: Annotated[str, typer.Option(help="crafter, or any world that is installed.")] = "crafter",
+    seeds: Annotated[int, typer.Option(min=1, max=1000, help="How many session seeds, from 0.")] = 10,
+    env_steps: Annotated[int, typer.Option(min=1, help="Budget of each session.")] = 500_000,
+    iterations: Annotated[int, typer.Option(min=0, help="Refinements after iteration 0, where they are no arm.")] = 3,
+    test_episodes: Annotated[int, typer.Option(min=1, help="Of each variant of each session.")] = 100,
+    dev_episodes: Annotated[int, typer.Option(min=1, help="Of each iteration.")] = 20,
+    llm: Annotated[str, typer.Option(help="rules (the rule-based model) or openai.")] = "rules",
+    model: Annotated[str | None, typer.Option(help="A model of the server.")] = None,
+    base_url: Annotated[str | None, typer.Option(help="Any server that speaks Chat Completions.")] = None,
+    max_cost: Annotated[float | None, typer.Option(help="USD for each session.")] = None,
+    jobs: Annotated[int | None, typer.Option(min=1, help="Sessions at once; as many as cores if left out.")] = None,
+    evidence: Annotated[Path | None, typer.Option(help="Write the finished sessions there as small bundles.")] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the bill and stop.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask before it starts.")] = False,
+    json: Json = False,
+) -> None:
+    """Run an experiment of the paper, or go on with it: the same tasks, seeds and budgets for every arm."""
+    settings: Tree = {
+        "world": world,
+        "llm": {"kind": llm} | _given(model=model, base_url=base_url),
+        "budget": {"env_steps": env_steps} | _given(cost=max_cost),
+        "loop": {"iterations": iterations, "test_episodes": test_episodes, "dev_first": dev_episodes},
+    }
+    request = {
+        "kind": kind.value,
+        "name": name,
+        "tasks": tasks or [],
+        "seeds": list(range(seeds)),
+        "settings": settings,
+        "jobs": jobs or os.cpu_count() or 1,
+        "to": str(evidence.absolute()) if evidence else "",
+    }
+    bill = children.ask(MODULE, "bill", given=request)
+    if json:
+        output.record({"kind": "bill"} | bill)
+    else:
+        _tell_bill(bill)
+    if bill["sessions"] and not dry_run:
+        if not yes:
+            _confirm(json)
+        code = _follow(request, json)
+        if code != Exit.OK:
+            raise typer.Exit(code)
+    if evidence and not dry_run:
+        kept = children.ask(MODULE, "keep", given=request)
+        if json:
+            output.record({"kind": "kept"} | kept)
+        else:
+            output.say(f"{len(kept['written'])} bundles in {evidence}")
+
+
+def _given(**fields: Any) -> Tree:
+    return {key: value for key, value in fields.items() if value is not None}
+
+
+def _confirm(json: bool) -> None:
+    if json or not interactive():
+        raise Failure("this is the bill; --yes starts it without a question.", Exit.USAGE)
+    if not typer.confirm("Start?"):
+        raise typer.Exit(Exit.OK)
+
+
+def _follow(request: Tree, json: bool) -> int:
+    """The child's records until it ends; its exit code. An interrupt reaches the child too, which stops cleanly."""
+    child = subprocess.Popen(
+        children.command(MODULE, "run"), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    assert child.stdin is not None and child.stdout is not None
+    child.stdin.write(json_module.dumps(request))
+    child.stdin.close()
+    error = ""
+    try:
+        for line in child.stdout:
+            told = json_module.loads(line)
+            error = told.get("error", error)
+            if json and not error:
+                output.record(told)
+            else:
+                _tell(told)
+    except KeyboardInterrupt:
+        output.note("stopping; the same command goes on from here")
+        child.wait()
+        raise
+    code = child.wait()
+    if error:
+        raise Failure(str(error), Exit.USAGE)
+    return Exit.OK if code == 0 else Exit.ERROR
+
+
+def _tell_bill(bill: Tree) -> None:
+    output.say(f"{bill['name']}: {bill['about']}")
+    output.say(f"tasks {', '.join(bill['tasks'])}; arms {', '.join(bill['arms'])}; {len(bill['seeds'])} seeds")
+    if not bill["sessions"]:
+        output.say(f"all {bill['declared']} sessions are done")
+        return
+    output.say(
+        f"{bill['sessions']} of {bill['declared']} sessions to run, {bill['jobs']} at once: at most "
+        f"{count(bill['env_steps'])} env steps, and {count(bill['episodes_evaluated'])} episodes of evaluation"
+    )
+    output.say(
+        f"about {duration(bill['hours'] * 3600)} at {bill['env_steps_per_second']:.0f} env steps/s a session "
+        f"({bill['rate_from']})"
+    )
+    if bill["llm"] == "rules":
+        output.say("rule-based model: 0 USD")
+    elif bill["usd"] is None:
+        most = "no limit" if bill["usd_at_most"] is None else f"{bill['usd_at_most']:.2f} USD"
+        output.say(f"the price of {', '.join(bill['unpriced'])} is unknown; the budgets allow {most}")
+    else:
+        most = "without a limit" if bill["usd_at_most"] is None else f"never above {bill['usd_at_most']:.2f} USD"
+        output.say(f"about {bill['usd']:.2f} USD for {count(bill['calls'])} calls, {most}")
+
+
+def _tell(told: Tree) -> None:
+    kind = told.get("kind")
+    if kind == "started":
+        output.say(f"{told['session']}  {told['words']}: started")
+    elif kind == "ended":
+        output.say(f"{told['session']}  {told['words']}: {told['status']}, {told['reason']}")
+    elif kind == "progress":
+        left = "unknown" if told["seconds_left"] is None else f"about {duration(told['seconds_left'])} at most"
+        share = told["env_steps"] / max(1, told["env_steps"] + told["env_steps_left"])
+        output.say(f"{told['over']} of {told['sessions']} sessions, {share:.0%} of the env steps, left: {left}")
+    elif kind == "done":
+        output.say("all sessions are done" if told["complete"] else "some sessions are not done; run it again")

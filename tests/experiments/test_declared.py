@@ -1,0 +1,125 @@
+"""An experiment is fair by construction: its arms differ in what is declared and in nothing else."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rlgpt.store.settings import Settings, settle
+from rlgpt.training.experiments import manifest
+from rlgpt.training.experiments.bill import Rate, bill
+from rlgpt.training.experiments.declared import KINDS, Undeclared, merged, trees
+from rlgpt.training.experiments.manifest import Planned, declare
+from rlgpt.training.worlds.crafter.world import make_world
+
+BASE = {"budget": {"env_steps": 1000}, "loop": {"iterations": 3, "test_episodes": 10}}
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("RLGPT_HOME", str(tmp_path))
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def leaves(tree: dict[str, Any], prefix: str = "") -> dict[str, Any]:
+    out: dict[str, Any] = {}
+    for key, value in tree.items():
+        out |= leaves(value, f"{prefix}{key}.") if isinstance(value, dict) else {prefix + key: value}
+    return out
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_session_of_an_experiment_has_settings_that_can_be(kind: str) -> None:
+    world = make_world()
+    for task, arm, seed, tree in trees(kind, BASE, [], [0, 1]):
+        settings = settle(tree)
+        assert (settings.task, settings.method.label, settings.seed, settings.skills) == (task, arm, seed, "none")
+        assert task in world.tasks and settings.budget.env_steps == 1000
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_arms_share_the_budget_the_task_the_seed_and_the_loop_but_for_what_makes_the_arm(kind: str) -> None:
+    varied = {
+        "arms": {"method.arm", "method.controls", "loop.iterations", "loop.inner"},
+        "iterations": {"loop.iterations", "loop.inner", "loop.depth", "critic"},
+        "critic": {"critic"},
+        "fast": {"loop.inner"},
+        "slow": {"method.plan"},
+        "interface": {"method.arm", "method.reward", "loop.iterations"},
+        "complexity": {"method.arm", "loop.iterations", "loop.inner"},
+    }
+    found = [leaves(settle(tree).model_dump()) for _, _, _, tree in trees(kind, BASE, ["collect_iron"], [3])]
+    differing = {key for key in found[0] if len({repr(one[key]) for one in found}) > 1}
+    assert differing == varied[kind] | {"method.label"}
+
+
+def test_the_same_seeds_are_used_for_every_arm_and_the_first_seed_is_whole_first() -> None:
+    made = trees("arms", BASE, ["collect_iron", "wake_up"], [0, 1])
+    assert [seed for _, _, seed, _ in made] == [0] * 6 + [1] * 6
+    assert {(task, arm) for task, arm, _, _ in made[:6]} == {(task, arm) for task, arm, _, _ in made[6:]}
+
+
+def test_an_experiment_that_cannot_be_says_why() -> None:
+    with pytest.raises(Undeclared, match="there are arms, iterations"):
+        trees("everything", {}, [], [0])
+    with pytest.raises(Undeclared, match="name the tasks of minedojo"):
+        trees("arms", {"world": "minedojo"}, [], [0])
+    with pytest.raises(Undeclared, match="named twice"):
+        trees("arms", {}, ["wake_up", "wake_up"], [0])
+
+
+def test_trees_lie_over_each_other_and_none_is_changed() -> None:
+    low, high = {"a": {"b": 1, "c": [1, 2]}, "d": 4}, {"a": {"c": [3]}, "e": {"f": 5}}
+    assert merged(low, high) == {"a": {"b": 1, "c": [3]}, "d": 4, "e": {"f": 5}}
+    assert low == {"a": {"b": 1, "c": [1, 2]}, "d": 4}
+
+
+def test_a_declared_experiment_goes_on_where_it_was_left() -> None:
+    first = declare("critic", "", BASE, ["wake_up"], [0, 1])
+    first.save()
+    first.made(first.sessions[0], "s1")
+    again = declare("critic", "critic-wake_up", BASE, ["wake_up"], [0, 1])
+    assert again == first and [p.id for p in again.sessions] == ["s1", "", "", ""]
+
+
+def test_another_experiment_under_the_same_name_is_refused() -> None:
+    declare("critic", "mine", BASE, ["wake_up"], [0]).save()
+    for kind, seeds, base in (("slow", [0], BASE), ("critic", [0, 1], BASE), ("critic", [0], {})):
+        with pytest.raises(Undeclared, match="choose another --name"):
+            declare(kind, "mine", base, ["wake_up"], seeds)
+    with pytest.raises(Undeclared, match="no name"):
+        declare("critic", "../x", BASE, ["wake_up"], [0])
+
+
+def test_a_damaged_declaration_says_so(home: Path) -> None:
+    made = declare("critic", "mine", BASE, ["wake_up"], [0])
+    made.save()
+    made.path.write_text("{")
+    with pytest.raises(Undeclared, match="cannot be read"):
+        manifest.load(made.path)
+
+
+def planned(**fields: Any) -> tuple[Planned, Settings, int]:
+    settings = Settings.model_validate({"task": "t", "budget": {"env_steps": 36_000}} | fields)
+    return Planned("t", "a", 0, {}), settings, 0
+
+
+def test_the_bill_counts_what_is_left_and_divides_the_hours_by_the_jobs() -> None:
+    one, other = planned(), planned()
+    found = bill([one, (*other[:2], 18_000)], 2, Rate(10.0, "a test"))
+    assert (found["sessions"], found["env_steps"]) == (2, 54_000)
+    assert found["hours"] == pytest.approx(54_000 / 10 / 2 / 3600)
+    assert bill([one], 8, Rate(10.0, ""))["hours"] == pytest.approx(1.0)
+    assert (found["usd"], found["calls"]) == (0.0, 0)
+
+
+def test_the_bill_of_a_language_model_is_its_price_and_never_above_the_budgets() -> None:
+    asked = planned(llm={"kind": "openai", "model": "gpt-4o"}, loop={"iterations": 1})
+    found = bill([asked, asked], 1, Rate(10.0, ""))
+    assert found["usd"] == pytest.approx(2 * 24 * (4000 * 2.5 + 700 * 10) / 1e6, abs=0.01)
+    assert found["usd_at_most"] == 10.0
+    unknown = bill([planned(llm={"kind": "openai", "model": "mine"})], 1, Rate(10.0, ""))
+    assert unknown["usd"] is None and unknown["unpriced"] == ["mine"]

@@ -1,0 +1,110 @@
+"""What an experiment will cost, before it starts: env steps, hours, USD. The hours come from a measured rate."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from rlgpt.agents.contracts import Hyperparameters, RewardTerm, RlConfigReply
+from rlgpt.agents.prices import listed
+from rlgpt.store.errors import StoreError
+from rlgpt.store.folder import sessions
+from rlgpt.store.reader import Reader
+from rlgpt.store.settings import Settings
+from rlgpt.training.experiments.manifest import Planned
+
+PROBE = 6_144
+"""Env steps of PPO that are timed where no past session tells the rate."""
+WORTH = 5_000
+"""Env steps from which a past session says something about the rate."""
+RECENT = 20
+CALLS_PER_ITERATION = 12
+TOKENS_PER_CALL = (4_000, 700)
+"""In and out: a plan, four sub-actions with one repair each, their critiques, the RL configuration."""
+
+
+@dataclass(frozen=True)
+class Rate:
+    env_steps_per_second: float
+    basis: str
+
+
+def bill(left: Sequence[tuple[Planned, Settings, int]], jobs: int, rate: Rate) -> dict[str, Any]:
+    """`left`: the sessions that are not finished, their settings and env steps already spent.
+
+    Env steps are upper bounds: a session may end early. Evaluation is not charged, but takes time.
+    """
+    env_steps = sum((s.budget.env_steps or 0) - min(spent, s.budget.env_steps or 0) for _, s, spent in left)
+    evaluated = sum(_evaluations(s) for _, s, _ in left)
+    paid = [s for _, s, _ in left if s.llm.kind == "openai"]
+    calls = sum((s.loop.iterations + 1) * CALLS_PER_ITERATION for s in paid)
+    usd, unpriced = 0.0, set()
+    for s in paid:
+        price = listed(s.llm.model)
+        if price is None:
+            unpriced.add(s.llm.model)
+            continue
+        usd += (s.loop.iterations + 1) * CALLS_PER_ITERATION * price.of(*TOKENS_PER_CALL)
+    caps = [s.budget.cost for s in paid]
+    return {
+        "sessions": len(left),
+        "env_steps": env_steps,
+        "episodes_evaluated": evaluated,
+        "jobs": jobs,
+        "env_steps_per_second": round(rate.env_steps_per_second, 1),
+        "rate_from": rate.basis,
+        "hours": env_steps / rate.env_steps_per_second / min(jobs, max(1, len(left))) / 3600,
+        "calls": calls,
+        "usd": None if unpriced else round(usd, 2),
+        "usd_at_most": None if None in caps else sum(cap for cap in caps if cap is not None),
+        "unpriced": sorted(unpriced),
+    }
+
+
+def _evaluations(settings: Settings) -> int:
+    """Episodes at most: dev in every iteration, and the test of the incumbent in all its variants."""
+    loop = settings.loop
+    return (loop.iterations + 1) * 2 * (loop.dev_first + loop.dev_more) + loop.test_episodes * (
+        4 + len(settings.method.controls)
+    )
+
+
+def measured_rate(world: str, task: str) -> Rate:
+    """From the newest sessions of this world, everything included; else from a short PPO run."""
+    steps = seconds = 0.0
+    known = 0
+    for folder in reversed(sessions()[-RECENT:]):
+        try:
+            with Reader(folder) as reader:
+                history = reader.history_at()
+        except StoreError:
+            continue  # one that cannot be read says nothing about the rate
+        if history.session.get("world") == world and history.spent.env_steps >= WORTH and history.active > 0:
+            steps, seconds, known = steps + history.spent.env_steps, seconds + history.active, known + 1
+    if known:
+        return Rate(steps / seconds, f"{known} past sessions, evaluation included")
+    basis = f"{PROBE:,} env steps of PPO on primitives just now, without evaluation and options"
+    return Rate(_probe(world, task), basis)
+
+
+def _probe(world_name: str, task: str) -> float:
+    from rlgpt.training.host.client import open_host
+    from rlgpt.training.ppo.train import train
+    from rlgpt.training.worlds import registry
+
+    world = registry.get(world_name)
+    config = RlConfigReply(
+        target="", observation=list(world.default_features), reward=[RewardTerm(term="world", weight=1.0)],
+        primitives=[p.name for p in world.primitives], options=[], horizon=world.tasks[task].horizon,
+        env_steps=PROBE, hyperparameters=Hyperparameters(),
+    )  # fmt: skip
+    host = open_host(world, lanes=config.hyperparameters.n_envs)
+    try:
+        train(world, task, config, (), host, seed=0, env_steps=config.hyperparameters.rollout_env_steps)
+        began = time.perf_counter()
+        done = train(world, task, config, (), host, seed=0)
+        return done.env_steps / (time.perf_counter() - began)
+    finally:
+        host.close()

@@ -1,0 +1,139 @@
+"""What is compared with what: tasks and arms, fixed before anything runs. Pure.
+
+All arms of an experiment share task, horizon, observation, budgets, an empty skill library and the session seeds;
+they differ in what is listed here and in nothing else. method.md, "Experiments".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+Tree = dict[str, Any]
+
+PUBLISHED: Tree = {"method": {"reward": "published", "whole_budget": True}}
+"""What the arms of a fair comparison have in common beyond the budget."""
+
+
+class Undeclared(ValueError):
+    """An experiment that cannot be made; the argument is the sentence for the operator."""
+
+
+@dataclass(frozen=True)
+class Arm:
+    label: str
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    """A settings tree over the experiment's own."""
+
+
+@dataclass(frozen=True)
+class Declared:
+    about: str
+    tasks: tuple[str, ...]
+    """Of Crafter, when none are named."""
+    arms: tuple[Arm, ...]
+    """The first is the one the others are compared with."""
+    common: Mapping[str, Any] = field(default_factory=lambda: PUBLISHED)
+
+
+def _method(**fields: Any) -> Tree:
+    return {"method": fields}
+
+
+RL = Arm("rl", _method(arm="rl") | {"loop": {"iterations": 0}})
+"""All of the budget in one run of PPO: its plan cannot change, so a second pass would only cut the run."""
+CODE = Arm("code", _method(arm="code") | {"loop": {"inner": 10}})
+"""As many attempts as a session may have."""
+WHOLE = Arm("rlgpt")
+
+KINDS: dict[str, Declared] = {
+    "arms": Declared(
+        "RL alone, code alone and RL-GPT; beside it uniform choice, no PPO step, its plan and the shipped script",
+        (
+            "make_stone_pickaxe", "collect_iron", "collect_diamond", "defeat_skeleton", "eat_plant", "wake_up",
+            "survive_night", "crafter_score",
+        ),
+        (Arm("rlgpt", _method(controls=["plan", "random", "prior", "script"])), CODE, RL),
+    ),
+    "iterations": Declared(
+        "0, 1, 2 and 3 refinements with the same env steps in all; 0 has one attempt each and no feedback",
+        ("collect_iron",),
+        (
+            Arm("0", _method(warm=False) | {"loop": {"iterations": 0, "inner": 1, "depth": 0}, "critic": "none"}),
+            *(Arm(str(n), _method(warm=False) | {"loop": {"iterations": n}}) for n in (1, 2, 3)),
+        ),
+    ),
+    "critic": Declared(
+        "with the critic, and with measurements alone",
+        ("collect_iron",),
+        (WHOLE, Arm("no critic", {"critic": "none"})),
+    ),
+    "fast": Declared(
+        "a fast agent that repairs its code, and one that writes each action once an iteration",
+        ("collect_iron",),
+        (WHOLE, Arm("no repair", {"loop": {"inner": 1}})),
+    ),
+    "slow": Declared(
+        "a slow agent that re-plans and refines, and one whose first plan stands",
+        ("collect_iron",),
+        (WHOLE, Arm("fixed plan", _method(plan="fixed"))),
+    ),
+    "interface": Declared(
+        "what the agents may design: nothing, the reward, the actions, or both",
+        ("collect_iron",),
+        (
+            Arm("neither", _method(arm="rl", reward="published") | {"loop": {"iterations": 0}}),
+            Arm("reward", _method(arm="rl") | {"loop": {"iterations": 0}}),
+            Arm("actions", _method(reward="published")),
+            Arm("both"),
+        ),
+        _method(whole_budget=True),
+    ),
+    "complexity": Declared(
+        "RL alone, code alone and RL-GPT on recipes of growing length",
+        ("collect_wood", "make_stone_pickaxe", "collect_iron", "collect_diamond"),
+        (WHOLE, CODE, RL),
+    ),
+}  # fmt: skip
+
+
+def trees(
+    kind: str, base: Mapping[str, Any], tasks: Sequence[str], seeds: Sequence[int]
+) -> list[tuple[str, str, int, Tree]]:
+    """[(task, arm, seed, settings tree)], seeds outermost so that a part of them is a whole comparison.
+
+    Raises Undeclared.
+    """
+    if kind not in KINDS:
+        raise Undeclared(f"there is no experiment {kind!r:.40}; there are {', '.join(KINDS)}")
+    declared = KINDS[kind]
+    chosen = list(tasks) or _defaults(declared, str(base.get("world", "crafter")))
+    twice = [word for word in (*chosen, *seeds) if (*chosen, *seeds).count(word) > 1]
+    if twice:
+        raise Undeclared(f"{twice[0]} is named twice")
+    found = []
+    for seed in seeds:
+        for task in chosen:
+            for arm in declared.arms:
+                tree = merged(base, declared.common, arm.settings)
+                tree = merged(tree, {"task": task, "seed": seed, "skills": "none", "method": {"label": arm.label}})
+                found.append((task, arm.label, seed, tree))
+    return found
+
+
+def _defaults(declared: Declared, world: str) -> list[str]:
+    if world != "crafter":
+        raise Undeclared(f"name the tasks of {world}: the declared ones are Crafter's")
+    return list(declared.tasks)
+
+
+def merged(*layers: Mapping[str, Any]) -> Tree:
+    """Trees over each other, the last wins; lists are replaced."""
+    out: Tree = {}
+    for layer in layers:
+        for key, value in layer.items():
+            old = out.get(key)
+            both = isinstance(value, Mapping) and isinstance(old, Mapping)
+            out[key] = merged(old or {}, value) if both or isinstance(value, Mapping) else value
+    return out

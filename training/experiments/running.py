@@ -1,0 +1,191 @@
+"""Running an experiment's sessions, several at once, each under its own supervisor; telling how far it is.
+
+A session that this process did not start (left behind by an earlier call) is waited for, not started twice.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from rlgpt.store.errors import StoreError
+from rlgpt.store.folder import SessionFolder, root
+from rlgpt.store.history import History
+from rlgpt.store.lease import Lease
+from rlgpt.store.reader import Reader
+from rlgpt.store.settings import Settings, settle, stored
+from rlgpt.training.experiments.manifest import Manifest, Planned
+
+POLL = 0.5
+TELL = 10.0
+"""Seconds between two words about the progress."""
+GRACE = 20.0
+"""Seconds that stopped sessions get to leave."""
+
+Make = Callable[[Mapping[str, Any]], str]
+"""Make a session from a settings tree; its id."""
+Tell = Callable[[dict[str, Any]], None]
+
+
+@dataclass(frozen=True)
+class Known:
+    """What is known of one planned session."""
+
+    planned: Planned
+    settings: Settings
+    env_steps: int = 0
+    status: str = "not started"
+    """not started | running | left (has no worker) | succeeded | finished | stopped | failed."""
+    reason: str = ""
+
+    @property
+    def over(self) -> bool:
+        return self.status in ("succeeded", "finished", "failed")
+
+    @property
+    def left(self) -> int:
+        """Env steps at most."""
+        return 0 if self.over else max(0, (self.settings.budget.env_steps or 0) - self.env_steps)
+
+
+def folder_of(planned: Planned) -> SessionFolder:
+    return SessionFolder(root() / planned.id)
+
+
+def known(planned: Planned) -> Known:
+    """From the rows. Raises Refused for settings that cannot be, StoreError for a session that is gone."""
+    if not planned.id:
+        return Known(planned, settle(planned.settings))
+    with Reader(folder_of(planned)) as reader:
+        return _told(planned, reader.history_at(), reader.alive())
+
+
+def _told(planned: Planned, history: History, alive: bool) -> Known:
+    status = history.result if history.status == "ended" else "running" if alive else "left"
+    return Known(planned, stored(history.session["settings"]), history.spent.env_steps, status, history.reason)
+
+
+@dataclass
+class _Session:
+    """One that runs now."""
+
+    planned: Planned
+    supervisor: subprocess.Popen[bytes] | None
+    """None: another process started it."""
+    reader: Reader
+
+    def alive(self) -> bool:
+        if self.supervisor is not None:
+            return self.supervisor.poll() is None
+        return Lease.held(self.reader.folder.path)
+
+    def known(self) -> Known:
+        return _told(self.planned, self.reader.history_at(), self.alive())
+
+    def stop(self) -> None:
+        if self.supervisor is not None and self.supervisor.poll() is None:
+            self.supervisor.send_signal(signal.SIGTERM)
+
+
+@dataclass
+class Runner:
+    manifest: Manifest
+    jobs: int
+    make: Make
+    tell: Tell
+    _now: list[_Session] = field(default_factory=list)
+
+    def run(self) -> bool:
+        """Run every session that is not over, in their order; whether all of them are, in the end.
+
+        A session that ends without being over (its worker died for good, or somebody stopped it) is left alone
+        until the next call.
+        """
+        every = {i: known(p) for i, p in enumerate(self.manifest.sessions)}
+        waiting = [i for i, k in every.items() if not k.over]
+        running: dict[int, _Session] = {}
+        began, done_before, told = time.monotonic(), _spent(every), 0.0
+        try:
+            while waiting or running:
+                while waiting and len(running) < self.jobs:
+                    index = waiting.pop(0)
+                    running[index] = self._start(self.manifest.sessions[index])
+                time.sleep(POLL)
+                for index, session in list(running.items()):
+                    if not session.alive():
+                        every[index] = session.known()
+                        del running[index]
+                        self._close(session)
+                        self._say_ended(every[index])
+                if time.monotonic() - told >= TELL:
+                    told = time.monotonic()
+                    every |= {index: session.known() for index, session in running.items()}
+                    self.tell(_progress(every, list(running), told - began, _spent(every) - done_before))
+        finally:
+            self._leave(list(running.values()))
+        return all(k.over and k.status != "failed" for k in every.values())
+
+    def _start(self, planned: Planned) -> _Session:
+        if not planned.id:
+            planned = self.manifest.made(planned, self.make(planned.settings))
+        folder = folder_of(planned)
+        reader = Reader(folder)
+        self.tell({"kind": "started", "session": planned.id, "words": planned.words})
+        if Lease.held(folder.path):
+            return _Session(planned, None, reader)
+        return _Session(planned, _supervisor(folder), reader)
+
+    def _say_ended(self, it: Known) -> None:
+        words = {"words": it.planned.words, "status": it.status, "reason": it.reason, "env_steps": it.env_steps}
+        self.tell({"kind": "ended", "session": it.planned.id, **words})
+
+    def _close(self, session: _Session) -> None:
+        with contextlib.suppress(StoreError):
+            session.reader.close()
+
+    def _leave(self, sessions: list[_Session]) -> None:
+        """Stop what this process started; it can be resumed."""
+        for session in sessions:
+            session.stop()
+        until = time.monotonic() + GRACE
+        for session in sessions:
+            if session.supervisor is not None:
+                with contextlib.suppress(subprocess.TimeoutExpired):
+                    session.supervisor.wait(max(0.0, until - time.monotonic()))
+            self._close(session)
+
+
+def _supervisor(folder: SessionFolder) -> subprocess.Popen[bytes]:
+    log = os.open(folder.log, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+    try:
+        return subprocess.Popen(
+            [sys.executable, "-P", "-m", "rlgpt.training.supervisor", str(folder.path)],
+            cwd=folder.path, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True,
+        )  # fmt: skip
+    finally:
+        os.close(log)
+
+
+def _spent(every: Mapping[int, Known]) -> int:
+    return sum(k.env_steps for k in every.values())
+
+
+def _progress(every: Mapping[int, Known], running: list[int], seconds: float, done: int) -> dict[str, Any]:
+    """`seconds_left` supposes that every session uses up its budget; None before anything was done."""
+    left = sum(k.left for k in every.values())
+    return {
+        "kind": "progress",
+        "over": sum(k.over for k in every.values()),
+        "sessions": len(every),
+        "running": [every[i].planned.words for i in running],
+        "env_steps": _spent(every),
+        "env_steps_left": left,
+        "seconds_left": round(left / (done / seconds)) if done > 0 else None,
+    }
