@@ -5,13 +5,14 @@ from __future__ import annotations
 import contextlib
 import csv
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from rlgpt.console.commands import output, record
+from rlgpt.console.commands.compare_runs import Run, labelled, runs_of
 from rlgpt.console.commands.failure import Exit, Failure
 from rlgpt.console.commands.words import Json, complete_session
 from rlgpt.console.view.numbers import count
@@ -20,31 +21,11 @@ from rlgpt.store.reader import Reader
 
 if TYPE_CHECKING:
     from rlgpt.console.statistics import Interval
+    from rlgpt.store.export.svg import Line
 
 OWN = ("name", "seed", "task", "limits")
 """Settings in which sessions of one arm may differ."""
 SCRIPTED = "RL-GPT loop, scripted planner"
-
-
-@dataclass(frozen=True)
-class Run:
-    """One session, as far as a comparison looks at it."""
-
-    id: str
-    task: str
-    arm: str
-    seed: int
-    successes: int
-    episodes: int
-    dead_loops: int
-    env_steps: int
-    usd: float | None
-    options_off: float | None
-    primitives_off: float | None
-
-    @property
-    def score(self) -> float:
-        return self.successes / self.episodes
 
 
 def register(app: typer.Typer) -> None:
@@ -67,6 +48,7 @@ def compare(
     base: Annotated[str | None, typer.Option(help="The arm the others are compared with.")] = None,
     csv_file: Annotated[Path | None, typer.Option("--csv", help="Write one row a session.")] = None,
     svg_file: Annotated[Path | None, typer.Option("--svg", help="Write training curves over env steps.")] = None,
+    png_file: Annotated[Path | None, typer.Option("--png", help="The same as PNG; needs rlgpt[plots].")] = None,
     json: Json = False,
 ) -> None:
     """Compare sessions by their test episodes: intervals over seeds, paired differences, Holm over tasks."""
@@ -75,20 +57,20 @@ def compare(
     with contextlib.ExitStack() as stack:
         readers = [stack.enter_context(Reader(folder)) for folder in _opened(sessions, stack)]
         trees = [reader.history_at().session["settings"] for reader in readers]
-        keys = by or differing(trees)
-        named = [arm_of(tree, keys) for tree in trees]
+        named = [tree["method"]["label"] for tree in trees] if not by and labelled(trees) else _arms(trees, by)
         runs: list[Run] = []
         untested: list[str] = []
         for reader, arm in zip(readers, named, strict=True):
-            run = run_of(reader, arm)
-            if run is None:
+            found = runs_of(reader, arm)
+            runs += found
+            if not found:
                 untested.append(reader.folder.id)
-            else:
-                runs.append(run)
         answer = analysed(runs, base) | {"untested": untested}
         answer["title"] = SCRIPTED if all(t["llm"]["kind"] == "rules" for t in trees) else "RL-GPT"
         if svg_file:
             _write(svg_file, compare_curves.svg(readers, named))
+        if png_file:
+            _write_png(png_file, compare_curves.curves(readers, named))
     if csv_file:
         with _opening(csv_file) as file:
             writer = csv.DictWriter(file, list(asdict(runs[0])) if runs else ["id"])
@@ -98,6 +80,11 @@ def compare(
         output.document(answer)
     else:
         _tell(answer)
+
+
+def _arms(trees: Sequence[dict[str, Any]], by: Sequence[str] | None) -> list[str]:
+    keys = by or differing(trees)
+    return [arm_of(tree, keys) for tree in trees]
 
 
 def differing(trees: Sequence[dict[str, Any]]) -> list[str]:
@@ -112,27 +99,6 @@ def arm_of(tree: dict[str, Any], keys: Sequence[str]) -> str:
     return ", ".join(f"{key}={flat.get(key)}" for key in keys) or "all"
 
 
-def run_of(reader: Reader, arm: str) -> Run | None:
-    """None for a session that was not tested."""
-    whole = record.whole(reader.history_at())
-    test = whole["test"]
-    if not test:
-        return None
-    off = {name: test[name]["rate"] if test[name] else None for name in ("options_off", "primitives_off")}
-    return Run(
-        id=whole["id"],
-        task=whole["task"],
-        arm=arm,
-        seed=whole["seed"],
-        successes=test["successes"],
-        episodes=test["episodes"],
-        dead_loops=test["dead_loops"],
-        env_steps=whole["env_steps"],
-        usd=whole["cost"]["usd"],
-        **off,
-    )
-
-
 def analysed(runs: Sequence[Run], base: str | None) -> dict[str, Any]:
     """{tasks: [{task, arms: [...]}], differences: [...], base}. Raises Failure for an unknown base."""
     from rlgpt.console import statistics
@@ -140,7 +106,7 @@ def analysed(runs: Sequence[Run], base: str | None) -> dict[str, Any]:
     arms = list(dict.fromkeys(run.arm for run in runs))
     if base is not None and base not in arms:
         raise Failure(f"there is no arm {base!r}; there are {', '.join(arms)}.", Exit.NOT_FOUND)
-    base = base or (arms[0] if arms else None)
+    base = base or ("rlgpt" if "rlgpt" in arms else arms[0] if arms else None)
     tasks, differences = [], []
     for task in dict.fromkeys(run.task for run in runs):
         here = [run for run in runs if run.task == task]
@@ -167,11 +133,12 @@ def _arm(arm: str, runs: Sequence[Run]) -> dict[str, Any]:
         return facts
     scores = _column(run.score for run in runs)
     facts["success"] = _interval(statistics.bootstrap(scores, statistics.mean)) if len(runs) > 1 else None
-    facts["within_one_policy"] = record.rate_of(runs[0].successes, runs[0].episodes) if len(runs) == 1 else None
+    alone = runs[0] if len(runs) == 1 and runs[0].score_test is None else None
+    facts["within_one_policy"] = record.rate_of(alone.successes, alone.episodes) if alone else None
     facts["iqm"] = _interval(statistics.bootstrap(scores, statistics.iqm)) if len(runs) > 1 else None
     facts["dead_loops"] = sum(r.dead_loops for r in runs) / facts["episodes"]
     facts["env_steps"] = sum(r.env_steps for r in runs) / len(runs)
-    for name in ("options_off", "primitives_off"):
+    for name in ("options_off", "primitives_off", "score_test", "score_train"):
         known = [value for run in runs if (value := getattr(run, name)) is not None]
         facts[name] = sum(known) / len(known) if known else None
     return facts
@@ -223,12 +190,35 @@ def _write(path: Path, text: str) -> None:
         file.write(text)
 
 
+def _write_png(path: Path, lines: Sequence[Line]) -> None:
+    from rlgpt.console.commands import compare_png
+
+    try:
+        compare_png.draw(path, lines)
+    except ImportError as error:
+        raise Failure("a PNG needs matplotlib: pip install 'rlgpt[plots]', or use --svg.", Exit.UNAVAILABLE) from error
+    except OSError as error:
+        raise Failure(f"{path} cannot be written: {error.strerror or error}", Exit.UNAVAILABLE) from error
+
+
 def _tell(answer: dict[str, Any]) -> None:
     output.say(answer["title"])
-    titles = ("arm", "seeds", "episodes", "success", "IQM", "options off", "primitives off", "dead loops", "env steps")
+    titles = (
+        "arm",
+        "seeds",
+        "episodes",
+        "success",
+        "IQM",
+        "options off",
+        "primitives off",
+        "dead loops",
+        "env steps",
+        "score_train",
+    )
     for task in answer["tasks"]:
         output.say()
-        output.say(task["task"])
+        scored = next((f for f in task["arms"] if f.get("score_test") is not None), None)
+        output.say(task["task"] + (": score_test in percent in place of success" if scored else ""))
         output.table(titles, [_row(facts) for facts in task["arms"] if facts["seeds"]])
     if answer["differences"]:
         output.say()
@@ -251,17 +241,23 @@ def _tell(answer: dict[str, Any]) -> None:
 
 def _row(f: dict[str, Any]) -> tuple[object, ...]:
     one = f["within_one_policy"]
-    shown = f["success"] or {"value": one["rate"], "ci95": one["ci95"]}
+    if f["success"]:
+        shown = _with_interval(f["success"])
+    elif one:
+        shown = _with_interval({"value": one["rate"], "ci95": one["ci95"]}) + " (one policy)"
+    else:
+        shown = f"{f['score_test']:.2f} (one session)"
     return (
         f["arm"],
         f["seeds"],
         f["episodes"],
-        _with_interval(shown) + ("" if f["success"] else " (one policy)"),
+        shown,
         _with_interval(f["iqm"]) if f["iqm"] else "",
         "" if f["options_off"] is None else f"{f['options_off']:.2f}",
         "" if f["primitives_off"] is None else f"{f['primitives_off']:.2f}",
         f"{f['dead_loops']:.1%}",
         count(f["env_steps"]),
+        "" if f["score_train"] is None else f"{f['score_train']:.1f}",
     )
 
 

@@ -22,17 +22,23 @@ STYLE = (
 
 
 def svg(readers: Sequence[Reader], arms: Sequence[str]) -> str:
-    """A stand-alone SVG file. Sessions without PPO have no curve."""
-    lines: list[Line] = []
-    for arm in dict.fromkeys(arms):
-        members = [success(r) for r, name in zip(readers, arms, strict=True) if name == arm]
-        curves = [curve for curve in members if len(curve[0]) > 1]
-        if curves:
-            lines += _lines(arm, curves)
+    """A stand-alone SVG file."""
+    lines = curves(readers, arms)
     figure = chart("Success of training episodes", lines, "env steps")
     body = figure[figure.find("<svg") : figure.find("</svg>") + 6] if lines else '<svg viewBox="0 0 1 1"></svg>'
     head, inside = body.split(">", 1)
     return f'{head} xmlns="http://www.w3.org/2000/svg"><style>{STYLE}</style>{_legend(lines)}{inside}\n'
+
+
+def curves(readers: Sequence[Reader], arms: Sequence[str]) -> list[Line]:
+    """What is drawn, arm by arm. Sessions without PPO have no curve."""
+    lines: list[Line] = []
+    for arm in dict.fromkeys(arms):
+        members = [success(r) for r, name in zip(readers, arms, strict=True) if name == arm]
+        known = [curve for curve in members if len(curve[0]) > 1]
+        if known:
+            lines += _lines(arm, known)
+    return lines
 
 
 def success(reader: Reader) -> tuple[Floats, Floats]:

@@ -10,11 +10,12 @@ import pytest
 
 from rlgpt.console.commands.compare import Run, analysed, arm_of, differing
 from rlgpt.console.commands.failure import Failure
-from rlgpt.store import export, tables
+from rlgpt.store import export, folder, tables
 from rlgpt.store.folder import SessionFolder
+from rlgpt.store.settings import Settings
 from rlgpt.store.writer import Writer
 
-from .conftest import Answer, make, write_plan
+from .conftest import TASK_INFO, Answer, make, write_plan
 
 Cli = Callable[..., Answer]
 
@@ -125,3 +126,69 @@ def test_p_values_are_adjusted_over_all_declared_tasks() -> None:
     assert [d["p_holm"] for d in found] == pytest.approx([2 * 2 / 2**6] * 2)
     with pytest.raises(Failure):
         analysed(runs, "c")
+
+
+def test_an_experiment_names_its_arms_and_its_controls_stand_beside_them(rlgpt: Cli) -> None:
+    made = []
+    for seed in (0, 1):
+        made.append(session(seed, 50, method={"label": "rlgpt", "controls": ["random", "prior"]}, loop={"inner": 3}))
+        with Writer(made[-1]) as writer, writer.transaction() as tx:
+            tx.add(
+                tables.Evaluation(
+                    sub_task=0, iteration=0, revision=1, number=3, split="test", variant="random", first=0,
+                    episodes=100, successes=10 + seed, ci_low=0.0, ci_high=1.0, return_mean=0.0, length_mean=9.0,
+                    dead_loops=1, env_steps=900, run=1, policy="ppo",
+                )
+            )  # fmt: skip
+        made.append(session(seed, 30, method={"label": "code", "arm": "code"}, loop={"inner": 10}))
+    answer = rlgpt("compare", *(one.id for one in reversed(made)), "--json").document
+    ((task),) = answer["tasks"]
+    rates = {arm["arm"]: (arm["seeds"], arm["success"]["value"]) for arm in task["arms"]}
+    assert rates == {
+        "rlgpt": (2, pytest.approx(0.5)),
+        "code": (2, pytest.approx(0.3)),
+        "rlgpt: random": (2, pytest.approx(0.105)),
+    }
+    assert answer["base"] == "rlgpt"
+    assert "rlgpt: random" in rlgpt("compare", *(one.id for one in made)).out
+
+
+def test_a_score_is_compared_in_percent_and_training_and_test_are_kept_apart(rlgpt: Cli) -> None:
+    info = TASK_INFO | {"id": "crafter_score", "kind": "score", "milestones": ["a", "b"]}
+    chosen = Settings.model_validate({"task": "crafter_score", "seed": 1})
+    made = folder.create(chosen, task_info=info, world_version="1", versions={})
+    with Writer(made) as writer:
+        write_plan(writer)
+        with writer.transaction() as tx:
+            tx.add(tables.TrainingRun(sub_task=0, iteration=0, revision=1, run=1, config_hash="c", env_steps_planned=9))
+            for update, steps in ((1, 900_000), (2, 1_100_000)):
+                tx.add(
+                    tables.Metric(
+                        run=1, update=update, env_steps=steps, decisions=9, episodes=10, successes=0,
+                        milestones={"a": 10, "b": 10 * (update - 1)},
+                    )
+                )  # fmt: skip
+            tx.event("training_ended", run=1, state="finished", reason="", env_steps=1_100_000, decisions=9, updates=2)
+            for split in ("dev", "test"):
+                tx.add(
+                    tables.Evaluation(
+                        sub_task=0, iteration=0, revision=1, number=1, split=split, variant="full", first=0,
+                        episodes=10, successes=0, ci_low=0.0, ci_high=1.0, return_mean=0.0, length_mean=9.0,
+                        dead_loops=0, env_steps=900, run=1, policy="ppo", milestones={"a": 10, "b": 10},
+                    )
+                )  # fmt: skip
+            tx.add(
+                tables.Verdict(
+                    sub_task=0, iteration=0, revision=1, sub_action=None, version=None, author="critic",
+                    success=False, confidence=1.0, cause="",
+                )
+            )  # fmt: skip
+    ((arm,),) = [task["arms"] for task in rlgpt("compare", made.id, "--json").document["tasks"]]
+    assert arm["score_test"] == pytest.approx(100.0)
+    assert arm["score_train"] == pytest.approx(101**0.5 - 1)
+    assert "100.00 (one session)" in rlgpt("compare", made.id).out
+
+
+def test_curves_are_drawn_as_png_where_matplotlib_is(rlgpt: Cli, arms: list[str], tmp_path: Path) -> None:
+    assert rlgpt("compare", *arms, "--png", tmp_path / "a.png").code == 0
+    assert (tmp_path / "a.png").read_bytes().startswith(b"\x89PNG")

@@ -1,7 +1,7 @@
 import pytest
 
 from rlgpt.training.intervals import wilson
-from rlgpt.training.score import score
+from rlgpt.store.score import score
 
 
 def test_wilson_agrees_with_published_values() -> None:
