@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
 from rlgpt.store.export.svg import Line
@@ -19,4 +18,4 @@ def draw(path: Path, lines: Sequence[Line]) -> None:
     axes.set(xlabel="env steps", ylabel="success of training episodes", ylim=(0, 1))
     if lines:
         axes.legend(fontsize=8, frameon=False)
-    FigureCanvasAgg(figure).print_png(str(path))
+    figure.savefig(path, format="png")

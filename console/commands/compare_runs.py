@@ -53,8 +53,8 @@ def runs_of(reader: Reader, arm: str) -> list[Run]:
     if not test:
         return []
     points = _scores(reader, history)
-    off = {name: test[name]["rate"] if test[name] else None for name in ("options_off", "primitives_off")}
-    common = {"id": whole["id"], "task": whole["task"], "seed": whole["seed"]}
+    off: dict[str, Any] = {name: test[name]["rate"] if test[name] else None for name in ("options_off", "primitives_off")}
+    common: dict[str, Any] = {"id": whole["id"], "task": whole["task"], "seed": whole["seed"]}
     own = Run(
         arm=arm,
         env_steps=whole["env_steps"],
@@ -82,7 +82,7 @@ def runs_of(reader: Reader, arm: str) -> list[Run]:
     ]
 
 
-def _counted(test: Mapping[str, Any]) -> dict[str, int]:
+def _counted(test: Mapping[str, Any]) -> dict[str, Any]:
     return {name: test[name] for name in ("successes", "episodes", "dead_loops")}
 
 
