@@ -56,6 +56,9 @@ def _why(question: Question) -> str:
 
 # ---- RL -----------------------------------------------------------------------------------------
 ROLLOUT = 2048
+OPTIONS_ROLLOUT = 4096
+"""With options a rollout holds far fewer decisions than env steps: longer rollouts, smaller batches, faster learning
+(collect_diamond, 60k env steps, one seed: 28/60 dev episodes against 17/60 of the untrained prior)."""
 TRIALS_SHARE = 0.1
 """Of the remaining env steps, kept for trials of later iterations."""
 
@@ -68,7 +71,7 @@ def configure(question: Question) -> RlConfigReply:
     horizon = int(world.get("horizon", 1000))
     milestones = [str(name) for name in world.get("task_milestones") or ()]
     worse = _policy_is_worse(measured)
-    rate, plan_prior = 3e-4, 0.6 if "follow_plan" in options else 0.0
+    rate, plan_prior = 1e-3 if options else 3e-4, 0.6 if "follow_plan" in options else 0.0
     note = "defaults"
     if last and worse:
         rate = max(3e-5, last["hyperparameters"]["learning_rate"] / 2)
@@ -87,11 +90,17 @@ def configure(question: Question) -> RlConfigReply:
         plan_prior=plan_prior,
         option_cap=16,
         horizon=max(10, min(20_000, horizon)),
-        env_steps=_env_steps(asked),
-        hyperparameters=Hyperparameters(
-            learning_rate=rate, gamma=0.997 if horizon >= 400 else 0.99, rollout_env_steps=ROLLOUT
-        ),
+        env_steps=_env_steps(asked, OPTIONS_ROLLOUT if options else ROLLOUT),
+        hyperparameters=_hyperparameters(rate, 0.997 if horizon >= 400 else 0.99, bool(options)),
         note=SIGNED + note + ".",
+    )
+
+
+def _hyperparameters(rate: float, gamma: float, options: bool) -> Hyperparameters:
+    if not options:
+        return Hyperparameters(learning_rate=rate, gamma=gamma, rollout_env_steps=ROLLOUT)
+    return Hyperparameters(
+        learning_rate=rate, gamma=gamma, rollout_env_steps=OPTIONS_ROLLOUT, n_envs=16, batch_size=128, entropy=0.005
     )
 
 
@@ -118,11 +127,11 @@ def _reward(question: Question, plan: Mapping[str, Any], milestones: list[str]) 
     return terms[:12]
 
 
-def _env_steps(asked: Mapping[str, Any]) -> int:
+def _env_steps(asked: Mapping[str, Any], rollout: int) -> int:
     """This iteration's share of what is left, in whole rollouts, at least one."""
     left = int(asked["env_steps_left"])
     share = int(left * (1 - TRIALS_SHARE) / max(1, asked["iterations_left"]))
-    return min(100_000_000, max(share // ROLLOUT * ROLLOUT, min(left, ROLLOUT)))
+    return min(100_000_000, max(share // rollout * rollout, min(left, rollout)))
 
 
 def _policy_is_worse(measured: Mapping[str, Any]) -> bool:

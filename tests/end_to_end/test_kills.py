@@ -15,8 +15,8 @@ from rlgpt.store.lease import Lease
 from tests.end_to_end.conftest import Make, Running
 from tests.end_to_end.sameness import outcome
 
-STORY = {"loop": {"iterations": 1, "target": 1.0, "dev_first": 3}, "budget": {"env_steps": 9_000}}
-ROLLOUT = 2048
+STORY = {"loop": {"iterations": 1, "target": 1.0, "dev_first": 3}, "budget": {"env_steps": 16_000}}
+ROLLOUT = 4096
 """Env steps of a rollout in this story."""
 PHASES = ("Plan", "Code", "Trial", "Evaluate", "JudgeIteration", "Configure", "Train")
 

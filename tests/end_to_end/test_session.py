@@ -7,7 +7,7 @@ import pytest
 from tests.end_to_end.conftest import Make
 from tests.end_to_end.sameness import every_row
 
-TRAINED = {"loop": {"iterations": 1, "dev_first": 4, "target": 1.0}, "budget": {"env_steps": 12_000}}
+TRAINED = {"loop": {"iterations": 1, "dev_first": 4, "target": 1.0}, "budget": {"env_steps": 9_000}}
 """A session that gets to PPO: the script alone does not always find iron."""
 
 
