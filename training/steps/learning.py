@@ -158,6 +158,7 @@ class TrainingObserver(Observer):
         self.reason = ""
         self._paused = False
         self._kept: list[str] = []
+        self._metric: tables.Metric | None = None
         self._frames: list[Moment] = []
         self._env_steps = run.env_steps if run else 0
 
@@ -184,27 +185,25 @@ class TrainingObserver(Observer):
         self.run = self.live.history.runs[self.number]
 
     def on_update(self, metrics: dict[str, Any]) -> None:
-        with self.live.writer.transaction() as tx:
-            tx.add(tables.Metric(run=self.number, **metrics))
-            self.live.write_moments(tx, "train", self.number, self._frames)
-            self.live.write_deaths(tx)
-        self._frames.clear()
+        """Kept until its checkpoint comes: together they are one transaction, so a kill costs one rollout at most."""
+        self._metric = tables.Metric(run=self.number, **metrics)
         self.live.progress.steps(metrics["env_steps"] - self._env_steps)
         self._env_steps = metrics["env_steps"]
 
     def on_checkpoint(self, blob: bytes, update: int, env_steps: int, kind: str) -> None:
         name = self.live.writer.artifact(blob)
         with self.live.writer.transaction(durable=kind == "boundary") as tx:
+            if self._metric is not None:
+                tx.add(self._metric)
+                self.live.write_moments(tx, "train", self.number, self._frames)
             tx.add(
                 tables.Checkpoint(
-                    run=self.number,
-                    update=update,
-                    env_steps=env_steps,
-                    kind=kind,
-                    artifact=name,
-                    size=len(blob),
+                    run=self.number, update=update, env_steps=env_steps, kind=kind, artifact=name, size=len(blob)
                 )
             )
+            self.live.write_deaths(tx)
+        self._metric = None
+        self._frames.clear()
         if kind == "rollout":
             self._kept.append(name)
         while len(self._kept) > (0 if kind == "boundary" else KEPT_ROLLOUTS):
