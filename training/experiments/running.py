@@ -31,6 +31,8 @@ GRACE = 20.0
 
 Make = Callable[[Mapping[str, Any]], str]
 """Make a session from a settings tree; its id."""
+Launch = Callable[[SessionFolder], subprocess.Popen[bytes]]
+"""Start what runs a session to its end."""
 Tell = Callable[[dict[str, Any]], None]
 
 
@@ -100,7 +102,7 @@ class Runner:
     jobs: int
     make: Make
     tell: Tell
-    _now: list[_Session] = field(default_factory=list)
+    launch: Launch = field(default_factory=lambda: supervisor)
 
     def run(self) -> bool:
         """Run every session that is not over, in their order; whether all of them are, in the end.
@@ -140,7 +142,7 @@ class Runner:
         self.tell({"kind": "started", "session": planned.id, "words": planned.words})
         if Lease.held(folder.path):
             return _Session(planned, None, reader)
-        return _Session(planned, _supervisor(folder), reader)
+        return _Session(planned, self.launch(folder), reader)
 
     def _say_ended(self, it: Known) -> None:
         words = {"words": it.planned.words, "status": it.status, "reason": it.reason, "env_steps": it.env_steps}
@@ -162,7 +164,7 @@ class Runner:
             self._close(session)
 
 
-def _supervisor(folder: SessionFolder) -> subprocess.Popen[bytes]:
+def supervisor(folder: SessionFolder) -> subprocess.Popen[bytes]:
     log = os.open(folder.log, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
     try:
         return subprocess.Popen(

@@ -1,0 +1,117 @@
+"""An experiment runs every session once, goes on after anything, and never starts one that is being run."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rlgpt.store import folder
+from rlgpt.store.folder import SessionFolder
+from rlgpt.store.lease import Lease
+from rlgpt.store.settings import settle
+from rlgpt.training.experiments import running
+from rlgpt.training.experiments.manifest import Manifest, declare
+from rlgpt.training.experiments.running import Runner, folder_of, known
+
+BASE = {"budget": {"env_steps": 1000}}
+INFO = {"id": "wake_up", "prompt": "Sleep.", "horizon": 500, "milestones": ["wake_up"]}
+
+
+class Stage:
+    """Sessions end as told: by arm, else `finished`."""
+
+    def __init__(self) -> None:
+        self.told: list[dict[str, Any]] = []
+        self.started: list[str] = []
+        self.ends: dict[str, str] = {}
+        self.seconds = 0.0
+        self.children: list[subprocess.Popen[bytes]] = []
+
+    def make(self, settings: Mapping[str, Any]) -> str:
+        return folder.create(settle(settings), task_info=INFO, world_version="1", versions={}).id
+
+    def launch(self, session: SessionFolder) -> subprocess.Popen[bytes]:
+        self.started.append(session.id)
+        arm = known(next(p for p in self.manifest.sessions if p.id == session.id)).settings.method.label
+        words = [str(Path(__file__).with_name("ending.py")), session.path, self.ends.get(arm, "finished")]
+        self.children.append(subprocess.Popen([sys.executable, *map(str, words), str(self.seconds)]))
+        return self.children[-1]
+
+    def run(self, seeds: int = 1, jobs: int = 2) -> bool:
+        self.manifest: Manifest = declare("critic", "c", BASE, ["wake_up"], list(range(seeds)))
+        return Runner(self.manifest, jobs, self.make, self.told.append, self.launch).run()
+
+    def kinds(self, kind: str) -> list[dict[str, Any]]:
+        return [one for one in self.told if one["kind"] == kind]
+
+
+@pytest.fixture
+def stage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Stage]:
+    monkeypatch.setenv("RLGPT_HOME", str(tmp_path))
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(running, "POLL", 0.02)
+    made = Stage()
+    yield made
+    for child in made.children:
+        child.kill()
+        child.wait()
+
+
+def test_every_session_runs_once_and_a_second_call_starts_nothing(stage: Stage) -> None:
+    assert stage.run(seeds=2)
+    assert len(stage.started) == 4 == len(set(stage.started))
+    assert [one["status"] for one in stage.kinds("ended")] == ["finished"] * 4
+    assert stage.run(seeds=2) and len(stage.started) == 4
+
+
+def test_a_session_whose_worker_died_is_left_until_the_next_call(stage: Stage) -> None:
+    stage.ends = {"no critic": "dies"}
+    assert not stage.run()
+    assert len(stage.started) == 2
+    stage.ends = {}
+    assert stage.run()
+    assert stage.started[2:] == [stage.manifest.sessions[1].id] == [stage.started[1]]
+
+
+def test_a_failed_session_is_not_tried_again_and_is_told(stage: Stage) -> None:
+    stage.ends = {"rlgpt": "failed"}
+    assert not stage.run() and not stage.run()
+    assert len(stage.started) == 2
+    assert {one["status"] for one in stage.kinds("ended")} == {"failed", "finished"}
+
+
+def test_a_session_that_somebody_else_runs_is_waited_for(stage: Stage) -> None:
+    stage.manifest = declare("critic", "c", BASE, ["wake_up"], [0])
+    first = stage.manifest.made(stage.manifest.sessions[0], stage.make(stage.manifest.sessions[0].settings))
+    stage.seconds = 3.0
+    other = stage.launch(folder_of(first))
+    while not Lease.held(folder_of(first).path):
+        assert other.poll() is None
+    stage.started.clear()
+    stage.seconds = 0.0
+    assert stage.run()
+    assert stage.started == [stage.manifest.sessions[1].id]
+
+
+def test_leaving_stops_the_sessions_and_says_how_far_they_are(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(running, "TELL", 0.0)
+    stage.seconds = 60.0
+
+    def interrupt(told: dict[str, Any]) -> None:
+        stage.told.append(told)
+        if told["kind"] == "progress":
+            raise KeyboardInterrupt
+
+    stage.manifest = declare("critic", "c", BASE, ["wake_up"], [0])
+    with pytest.raises(KeyboardInterrupt):
+        Runner(stage.manifest, 1, stage.make, interrupt, stage.launch).run()
+    assert [child.returncode for child in stage.children] == [-signal.SIGTERM]
+    (progress,) = stage.kinds("progress")
+    assert (progress["over"], progress["sessions"], progress["env_steps_left"]) == (0, 2, 2000)
+    assert progress["seconds_left"] is None and len(progress["running"]) == 1

@@ -1,0 +1,67 @@
+"""Arms as whole sessions of the toy world, in this process: what the settings promise stands in the rows."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rlgpt.store.reader import Reader
+from rlgpt.training import tool, worker
+from rlgpt.training.opening import open_session
+
+WORLD = "tests.worlds.corridor:make_world"
+SMALL = {"iterations": 1, "dev_first": 3, "dev_more": 0, "test_episodes": 3, "inner": 1, "depth": 1}
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RLGPT_HOME", str(tmp_path))
+    monkeypatch.chdir(tmp_path)
+
+
+def finished(method: dict[str, Any], env_steps: int = 1024, **settings: Any) -> Reader:
+    flags = {"task": "take_key", "world": WORLD, "skills": "none", "budget": {"env_steps": env_steps}}
+    made = tool.make(flags | {"loop": SMALL, "method": method} | settings)
+    live = open_session(Path(made["folder"]))
+    try:
+        worker.run(live)
+    finally:
+        live.close()
+    return Reader(Path(made["folder"]))
+
+
+def test_rl_alone_learns_from_the_published_reward_for_the_whole_budget_and_is_tested_with_its_controls() -> None:
+    method = {"arm": "rl", "reward": "published", "whole_budget": True, "controls": ["plan", "random", "prior"]}
+    with finished(method, loop=SMALL | {"iterations": 0}) as reader:
+        history = reader.history_at()
+        (config,) = reader.rows("rl_config")
+        tested = {row["variant"]: row for row in reader.rows("evaluation", {"split": "test"})}
+        assert {item.mode for plan in history.plans.values() for item in plan.items} == {"rl"}
+        assert not reader.rows("code_version")
+        assert config["config"]["reward"] == [{"term": "world", "argument": "", "weight": 1.0}]
+        assert config["config"]["env_steps"] == 1024 and history.spent.env_steps >= 1024
+        assert set(tested) == {"full", "greedy", "options_off", "primitives_off", "random", "prior"}
+        assert {row["policy"] for row in tested.values()} == {"ppo"} and history.status == "ended"
+
+
+def test_code_alone_never_trains_whatever_the_slow_agent_says_and_ends_tested() -> None:
+    with finished({"arm": "code"}, critic="none") as reader:
+        history = reader.history_at()
+        assert {plan.executor for plan in history.plans.values()} == {"sequence"}
+        assert {item.mode for plan in history.plans.values() for item in plan.items} == {"code"}
+        assert all(plan.attempted["take_key"]["mode"] == "rl" for plan in history.plans.values())
+        assert not history.runs and [e["variant"] for e in reader.rows("evaluation", {"split": "test"})] == ["full"]
+        verdicts = reader.rows("verdict")
+        assert verdicts and all(row["advice_slow"] == row["advice_fast"] == "" for row in verdicts)
+        assert all("no critic" in row["cause"] for row in verdicts)
+
+
+def test_every_pass_trains_afresh_where_warm_starts_are_off() -> None:
+    with finished({"warm": False, "whole_budget": True, "plan": "fixed"}, env_steps=2048, loop=SMALL) as reader:
+        runs = reader.rows("training_run")
+        assert [(run["warm_from"], run["env_steps_planned"]) for run in runs] == [(None, 1024), (None, 1024)]
+        plans = reader.rows("plan")
+        assert len(plans) == 2 and [p["executor"] for p in plans] == ["policy", "policy"]
+        assert "the previous plan is kept" in plans[1]["rationale"]
