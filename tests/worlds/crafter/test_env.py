@@ -71,10 +71,10 @@ def test_remembered_points_to_the_nearest_cell(seed):
     for action in random_actions(seed, 30):
         if env.step((int(action),)).terminated:
             break
-    seen = env.observe().reshape(12, 3)
+    seen = env.observe().reshape(13, 3)
     simulation = env._simulation
     x0, y0 = (int(v) for v in simulation.objects[0, [layout.X, layout.Y]])
-    for code in range(1, 13):
+    for code in range(1, 14):
         rows, columns = np.nonzero(simulation.memory == code)
         if not len(rows):
             assert (seen[code - 1] == 0).all()

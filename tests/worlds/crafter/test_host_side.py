@@ -67,8 +67,8 @@ def test_changes_add_up_to_the_whole(seed):
     for dx, dy in ((-9, 0), (7, 7), (0, -8), (12, 3)):
         inside = 0 <= x + dx < 64 and 0 <= y + dy < 64
         code = memory[y + dy + 3, x + dx + 4] if inside else 0
-        assert whole.material(dx, dy) == names.MATERIALS[code]
-    assert all(whole.known(name) == (memory == code).sum() for code, name in enumerate(names.MATERIALS) if code)
+        assert whole.at(dx, dy) == names.REMEMBERED[code]
+    assert all(whole.known(name) == (memory == code).sum() for code, name in enumerate(names.REMEMBERED) if code)
 
 
 def test_a_view_stays_as_it_was():
@@ -91,7 +91,7 @@ def cheapest(env, view, wanted, dig):
     live = {(view.position[0] + dx, view.position[1] + dy) for name, dx, dy in view.objects if name in wanted}
 
     def name_at(x, y):
-        return names.MATERIALS[memory[y + 3, x + 4]] if 0 <= x < 64 and 0 <= y < 64 else "unknown"
+        return names.REMEMBERED[memory[y + 3, x + 4]] if 0 <= x < 64 and 0 <= y < 64 else "unknown"
 
     def is_target(x, y):
         return (x, y) in live or ((x, y) not in occupied and name_at(x, y) in wanted)
@@ -149,6 +149,25 @@ def test_following_a_way_arrives_in_as_many_steps():
         assert view.front == "tree"
         arrived += 1
     assert arrived >= 5
+
+
+def test_a_single_walkable_cell_is_faced_not_trodden_on():
+    env = world().make("crafter_score")
+    env.reset(0)
+    simulation = env._simulation
+    simulation.material[20:45, 20:45] = layout.STONE
+    simulation.material[28:37, 32] = layout.PATH
+    simulation.material[30, 32] = layout.GRASS
+    simulation.objects[1:, layout.KIND] = layout.NOBODY
+    simulation.occupant[simulation.occupant > 1] = 0
+    simulation.look()
+    decoder = host_side.decoder()
+    view = decoder.view(env.view(True))
+    for _ in range(4):
+        if view.front != "grass":
+            env.step(host_side.encode(library.approach(view, "grass")))
+            view = decoder.view(env.view(False))
+    assert view.front == "grass"
 
 
 def test_a_shelter_closes():

@@ -32,9 +32,9 @@ FEATURES: dict[str, Feature] = {
         Feature("near", 2, "whether a table, a furnace is close enough to craft"),
         Feature(
             "remembered",
-            3 * (len(names.MATERIALS) - 1),
-            "for each material the nearest cell seen so far: dx / d, dy / d and closeness 8 / (8 + d), d its "
-            "L1 distance; zeros if never seen; " + ", ".join(names.MATERIALS[1:]),
+            3 * (len(names.REMEMBERED) - 1),
+            "for each material, and plants, the nearest cell seen so far: dx / d, dy / d and closeness "
+            "8 / (8 + d), d its L1 distance; zeros if never seen; " + ", ".join(names.REMEMBERED[1:]),
             -1.0,
         ),
         Feature("creatures", 15, "the same for the nearest cow, zombie, skeleton, arrow, plant in sight", -1.0),

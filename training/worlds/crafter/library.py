@@ -15,15 +15,15 @@ from rlgpt.training.worlds.crafter import names
 from rlgpt.training.worlds.crafter.view import Boards, View
 
 _ROW = names.MEMORY_WIDTH
-_CODE = {name: code for code, name in enumerate(names.CATEGORIES) if code}
-_FIRST_OBJECT = len(names.MATERIALS)
+_CODE = {name: code for code, name in enumerate(names.REMEMBERED) if code}
+_NAMES = frozenset((*names.REMEMBERED[1:], *names.OBJECTS[1:]))
 _MOVES = ("move_left", "move_right", "move_up", "move_down")
 _SHIFTS = (-1, 1, -_ROW, _ROW)
 _WALKABLE = frozenset(("grass", "sand", "path"))
 _PLACEABLE = _WALKABLE | {"water", "lava"}
 _ENEMIES = ("zombie", "skeleton")
 _SOLID = {"stone": "wood_pickaxe", "coal": "wood_pickaxe", "iron": "stone_pickaxe", "diamond": "iron_pickaxe"}
-_NEVER_SEEN, _WATER, _STONE = 0, _CODE["water"], _CODE["stone"]
+_NEVER_SEEN, _WATER, _STONE, _PLANT = 0, _CODE["water"], _CODE["stone"], _CODE["plant"]
 _DIG_STEPS = 3
 """Turn, dig, walk."""
 _MOST_STEPS = 400
@@ -43,8 +43,8 @@ def _around(board: int) -> int:
 
 def _names(wanted: tuple[Any, ...]) -> frozenset[str]:
     for name in wanted:
-        if type(name) is not str or name not in _CODE:
-            raise ValueError(f"{str(name)[:30]!r} is no material or object; they are {', '.join(_CODE)}.")
+        if type(name) is not str or name not in _NAMES:
+            raise ValueError(f"{str(name)[:30]!r} is no material or object; they are {', '.join(sorted(_NAMES))}.")
     if not wanted:
         raise ValueError("Name at least one material or object.")
     return frozenset(wanted)
@@ -123,7 +123,7 @@ class _Ground:
 def _targets(view: View, wanted: frozenset[str]) -> int:
     """Board of visible objects and remembered cells of these names."""
     boards = view._board()
-    board = _board(boards, frozenset(name for name in wanted if _CODE[name] < _FIRST_OBJECT)) & ~boards.occupied
+    board = _board(boards, wanted & _CODE.keys()) & ~(boards.occupied & ~boards.cells(_PLANT))
     for name, dx, dy in view.objects:
         if name in wanted:
             board |= 1 << boards.agent + dy * _ROW + dx
@@ -159,15 +159,23 @@ def approach(
     if not targets:
         return None
     ground = _Ground(seen, dig, bridge, avoid)
-    found = ground.next_cell(_around(targets) & ground.boards.inside)
+    solid, runs = targets & ~ground.walk, _runs(ground, targets & ground.walk)
+    goal = _around(solid) & ground.boards.inside | runs[0] | runs[1] | runs[2] | runs[3]
+    found = ground.next_cell(goal)
     if found is None:
         return None
     if found[1]:
         return ground.primitive(found[0])
     for way, shift in enumerate(_SHIFTS):
-        if targets >> ground.agent + shift & 1:
+        if solid >> ground.agent + shift & 1:
             return _MOVES[way]
-    return None
+    return next(move for move, run in zip(_MOVES, runs, strict=True) if run & ground.here)
+
+
+def _runs(ground: _Ground, soft: int) -> tuple[int, ...]:
+    """By direction, the cells two before a target that one can walk on: the step from there faces it."""
+    stand = ground.walk | ground.here
+    return tuple(_moved(_moved(soft, -shift) & ground.walk, -shift) & stand if soft else 0 for shift in _SHIFTS)
 
 
 def steps_to(

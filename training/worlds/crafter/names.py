@@ -28,6 +28,8 @@ OBJECTS = (
     "ripe_plant",
 )  # fmt: skip
 """By object code, as seen in the window; the agent itself is not listed."""
+REMEMBERED = (*MATERIALS, "plant")
+"""By code in the map memory: plants stay where they are, so they are remembered like a material."""
 CATEGORIES = MATERIALS + OBJECTS[1:]
 """What one window cell shows: the object on it, else its material."""
 FACINGS = ("left", "right", "up", "down")
@@ -56,7 +58,7 @@ AT_NEAR = 31
 AT_MATERIALS = 32
 AT_OBJECTS = AT_MATERIALS + WIDTH * HEIGHT
 AT_BITS = AT_OBJECTS + WIDTH * HEIGHT
-"""The window's materials once more, as bit planes: PLANES numbers of WINDOW_BYTES bytes. Bit i of a code
+"""What the map memory has of the window now, as bit planes: PLANES numbers of WINDOW_BYTES bytes. Bit i of a code
 is in plane i; the bit of window cell (column, row) is row * MEMORY_WIDTH + column."""
 PLANES = 4
 WINDOW_BYTES = ((HEIGHT - 1) * MEMORY_WIDTH + WIDTH + 7) // 8

@@ -140,7 +140,7 @@ SCRIPTS: tuple[Script, ...] = (
         "Guard a plant until it is ripe and eat it.",
         _done("eat_plant"),
         living.EAT_PLANT,
-        ("place_plant",),
+        ("gather_stones", "place_plant"),
         hard=True,
     ),
     _script("defeat_zombie", "Defeat a zombie.", _done("defeat_zombie"), living.DEFEAT_ZOMBIE),
@@ -154,7 +154,7 @@ SCRIPTS: tuple[Script, ...] = (
     _script(
         "gather_stones",
         "Mine stones enough for a shelter.",
-        'view.inventory["stone"] >= 3 or view.steps > 200',
+        'view.inventory["stone"] >= 8 or "place_stone" in view.achieved',
         gathering.GATHER_STONES,
         ("make_wood_pickaxe",),
         (),

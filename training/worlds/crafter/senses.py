@@ -61,6 +61,8 @@ SENSES_SIZE = AT_MASK + len(names.ACTIONS)
 CELLS = WIDTH * HEIGHT
 SAPLING_CODE = names.OBJECTS.index("sapling")
 MATERIALS = len(names.MATERIALS)
+REMEMBERED = len(names.REMEMBERED)
+PLANT_CODE = names.REMEMBERED.index("plant")
 LAST_STEP = 10_000
 """The daylight of every step up to here is tabulated."""
 
@@ -73,7 +75,7 @@ F_DAYLIGHT = F_SLEEPING + 1
 F_TIME_LEFT = F_DAYLIGHT + 1
 F_NEAR = F_TIME_LEFT + 1
 F_REMEMBERED = F_NEAR + 2
-F_CREATURES = F_REMEMBERED + 3 * (MATERIALS - 1)
+F_CREATURES = F_REMEMBERED + 3 * (REMEMBERED - 1)
 F_MILESTONES = F_CREATURES + 3 * 5
 FEATURES_SIZE = F_MILESTONES + len(names.ACHIEVEMENTS)
 
@@ -132,15 +134,16 @@ def look(
                     state[RIGHT] = max(state[RIGHT], column)
                     state[TOP] = min(state[TOP], row)
                     state[BOTTOM] = max(state[BOTTOM], row)
-                if memory[row, column] != cell:
-                    memory[row, column] = cell
+                kept = PLANT_CODE if code >= SAPLING_CODE else cell
+                if memory[row, column] != kept:
+                    memory[row, column] = kept
                     bit = row * MEMORY_WIDTH + column
                     for plane in range(PLANES):
                         planes[plane, bit >> 3] &= 255 - (1 << (bit & 7))
-                        planes[plane, bit >> 3] |= (cell >> plane & 1) << (bit & 7)
+                        planes[plane, bit >> 3] |= (kept >> plane & 1) << (bit & 7)
                 bit = j * MEMORY_WIDTH + i
                 for plane in range(PLANES):
-                    senses[AT_BITS + plane * WINDOW_BYTES + (bit >> 3)] |= (cell >> plane & 1) << (bit & 7)
+                    senses[AT_BITS + plane * WINDOW_BYTES + (bit >> 3)] |= (kept >> plane & 1) << (bit & 7)
             senses[AT_MATERIALS + j * WIDTH + i] = cell
             senses[AT_OBJECTS + j * WIDTH + i] = code
     state[ALARM] = state[LIFE] < state[REWARDED_HEALTH] or (enemy and not state[ENEMY_NEAR])
@@ -270,7 +273,7 @@ def describe(state: Array, memory: Array, senses: Array, out: Array) -> None:
     out[F_NEAR + 1] = senses[AT_NEAR] >> 1
     column = int(senses[AT_X]) + REACH_X
     row = int(senses[AT_Y]) + REACH_Y
-    nearest = np.full(MATERIALS, 1000)
+    nearest = np.full(REMEMBERED, 1000)
     for y in range(state[TOP], state[BOTTOM] + 1):
         dy = y - row
         for x in range(state[LEFT], state[RIGHT] + 1):

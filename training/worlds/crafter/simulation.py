@@ -140,7 +140,7 @@ class Simulation:
             and 0 <= state[layout.FACING] < 4
             and 0 <= state[layout.CHUNKS] <= layout.CHUNK_ROWS**2
             and bool((self.material < len(names.MATERIALS)).all())
-            and bool((self.memory < len(names.MATERIALS)).all())
+            and bool((self.memory < len(names.REMEMBERED)).all())
             and bool(((places >= 0) & (places < layout.AREA)).all())
             and rows[0, layout.KIND] == layout.PLAYER
             and bool(((rows[:, layout.HEADING] >= 0) & (rows[:, layout.HEADING] < 4)).all())

@@ -7,8 +7,8 @@ from types import MappingProxyType
 
 from rlgpt.training.worlds.crafter import names
 
-_MATERIALS, _OBJECTS, _CATEGORIES = names.MATERIALS, names.OBJECTS, names.CATEGORIES
-_FIRST_OBJECT = len(_MATERIALS) - 1
+_MATERIALS, _OBJECTS, _REMEMBERED = names.MATERIALS, names.OBJECTS, names.REMEMBERED
+_PLANT = _REMEMBERED.index("plant")
 _FRONT = tuple((names.REACH_Y + dy) * names.WIDTH + names.REACH_X + dx for dx, dy in names.DIRECTIONS)
 _OFFSETS = tuple(
     (cell % names.WIDTH - names.REACH_X, cell // names.WIDTH - names.REACH_Y)
@@ -152,34 +152,35 @@ class View:
         return tuple((_OBJECTS[things[cell]], *_OFFSETS[cell]) for cell in _CLOSEST_FIRST if things[cell])
 
     def at(self, dx: int, dy: int) -> str:
-        """Object or else material at an offset; outside the 9x7 window what was last seen there, or
-        `unknown`."""
+        """Object or else material at an offset; outside the 9x7 window what was last seen there (a
+        material or `plant`), or `unknown`."""
         if not (type(dx) is int and type(dy) is int):
             raise TypeError("at(dx, dy) takes two ints")
         if -names.REACH_X <= dx <= names.REACH_X and -names.REACH_Y <= dy <= names.REACH_Y:
             cell = (dy + names.REACH_Y) * names.WIDTH + dx + names.REACH_X
             thing = self._packed[names.AT_OBJECTS + cell]
             return _OBJECTS[thing] if thing else _MATERIALS[self._packed[names.AT_MATERIALS + cell]]
-        return self._remembered(dx, dy)
+        return _REMEMBERED[self._code(dx, dy)]
 
     def material(self, dx: int, dy: int) -> str:
         """Like `at`, but what lies beneath an object."""
         if not (type(dx) is int and type(dy) is int):
             raise TypeError("material(dx, dy) takes two ints")
-        return self._remembered(dx, dy)
+        code = self._code(dx, dy)
+        return "grass" if code == _PLANT else _MATERIALS[code]
 
-    def _remembered(self, dx: int, dy: int) -> str:
+    def _code(self, dx: int, dy: int) -> int:
         x, y = self._packed[names.AT_X] + dx, self._packed[names.AT_Y] + dy
         if not (0 <= x < names.AREA and 0 <= y < names.AREA):
-            return "unknown"
+            return 0
         at = (y + names.REACH_Y) * names.MEMORY_WIDTH + x + names.REACH_X
-        return _MATERIALS[sum((plane >> at & 1) << bit for bit, plane in enumerate(self._planes))]
+        return sum((plane >> at & 1) << bit for bit, plane in enumerate(self._planes))
 
     def known(self, name: str) -> int:
-        """How many cells of a material have been seen so far."""
-        if type(name) is not str or name not in _MATERIALS[1:]:
-            raise ValueError(f"known(name) takes one of {', '.join(_MATERIALS[1:])}")
-        return self._board().cells(_MATERIALS.index(name)).bit_count()
+        """How many cells of a material, or with a `plant`, are remembered."""
+        if type(name) is not str or name not in _REMEMBERED[1:]:
+            raise ValueError(f"known(name) takes one of {', '.join(_REMEMBERED[1:])}")
+        return self._board().cells(_REMEMBERED.index(name)).bit_count()
 
     def _board(self) -> Boards:
         """Made when first asked for: most views are never searched."""
