@@ -40,6 +40,7 @@ $(PY):
 $(VENV)/.installed: pyproject.toml setup.py constraints.txt | $(PY)
 	$(PY) -m pip install -q --disable-pip-version-check -c constraints.txt torch
 	$(PY) -m pip install -q --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	$(PY) -P -m rlgpt.training.worlds.crafter.warm
 	@touch $@
 
 setup: $(VENV)/.installed
@@ -62,6 +63,11 @@ lint: setup .link
 	@$(VENV)/bin/ruff check .
 	@cd .link && MYPYPATH=. ../$(VENV)/bin/mypy --config-file ../pyproject.toml
 	@$(VENV)/bin/lint-imports
+
+# BENCH=store for one of them.
+BENCH ?= store action_host crafter ppo
+bench: setup
+	@for name in $(BENCH); do echo "== $$name"; $(PY) -P benchmarks/$$name.py || exit 1; done
 
 screenshots: setup
 	@$(PY) docs/screenshots.py

@@ -48,3 +48,19 @@ def test_the_import_contracts_hold() -> None:
     lint = Path(sys.executable).with_name("lint-imports")
     done = subprocess.run([lint, "--no-cache"], cwd=ROOT, capture_output=True, text=True)
     assert done.returncode == 0 and " 0 broken" in done.stdout, done.stdout + done.stderr
+
+
+def test_a_supervisor_loads_nothing_but_the_standard_library_and_ours() -> None:
+    ours = {"rlgpt", *(name for name in loaded_by(["rlgpt.training.supervisor"]) if name.startswith("rlgpt."))}
+    found = loaded_by(["rlgpt.training.supervisor"]) - ours
+    start = loaded_by(["sys"])
+    assert not [name for name in found - start if name not in sys.stdlib_module_names and name.isidentifier()]
+
+
+def test_a_worker_loads_without_a_terminal() -> None:
+    assert not loaded_by(["rlgpt.training.worker"]) & {"textual", "typer", "rlgpt.console"}
+
+
+def test_a_bare_rlgpt_reaches_the_console_without_typer_pydantic_or_sqlmodel() -> None:
+    found = loaded_by(["rlgpt.console.cli", "rlgpt.console.commands.open", "rlgpt.console.app"])
+    assert not found & {"typer", "pydantic", "sqlmodel", "sqlalchemy", "openai"}
