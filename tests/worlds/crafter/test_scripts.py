@@ -2,8 +2,8 @@
 
 import pytest
 
-from rlgpt.training.seeds import episode_seed
 from rlgpt.training.host.admission import Vocabulary, check
+from rlgpt.training.seeds import episode_seed
 from rlgpt.training.worlds.crafter import host_side, names
 from rlgpt.training.worlds.crafter.simulation import Simulation
 from tests.worlds.crafter.play import plan_of, play, world

@@ -4,7 +4,7 @@ from rlgpt.training.worlds.crafter.book.parts import KEEP_ALIVE
 
 DRINK = (
     """
-def drink(view):
+def collect_drink(view):
     while view.drink < 9 or "collect_drink" not in view.achieved:
         if view.front == "water":
             view = yield "do"
@@ -24,12 +24,12 @@ def eat_cow(view):
 )
 SLEEP = (
     """
-def sleep(view):
+def wake_up(view):
     while view.energy < 9 or view.sleeping or "wake_up" not in view.achieved:
         view = yield "sleep"
 """,
     """
-def sleep(view):
+def wake_up(view):
     while view.energy < 9 or view.sleeping or "wake_up" not in view.achieved:
         view = yield fight(view) or "sleep"
 """,
