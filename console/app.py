@@ -9,15 +9,16 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, ClassVar
 
+from textual.app import App, SystemCommand
+from textual.binding import BindingType
+from textual.content import Content
+from textual.screen import Screen
+
 from rlgpt.console import keymap
 from rlgpt.console.palette import Palette
 from rlgpt.console.preferences import Preferences
 from rlgpt.console.sanitise import clean, clean_text
 from rlgpt.console.themes import THEMES
-from textual.app import App, SystemCommand
-from textual.binding import BindingType
-from textual.content import Content
-from textual.screen import Screen
 
 
 class ConsoleApp(App[int]):
@@ -164,9 +165,9 @@ class ConsoleApp(App[int]):
             return
         self.copy_to_clipboard(clean_text(text))
         lines = text.count("\n") + 1
-        self.tell(f"copied {len(text):,} characters, {lines} line{'s' if lines > 1 else ''} (OSC 52: the terminal must allow it)")
+        self.tell(f"copied {len(text):,} characters, {lines} line{'s' if lines > 1 else ''} (by OSC 52)")
 
-    def action_back(self) -> None:
+    async def action_back(self) -> None:
         """Closes what lies on top of the sessions list."""
         if len(self.screen_stack) > 2:
             self.pop_screen()
@@ -207,10 +208,16 @@ def run(
 ) -> int:
     """Open the console; returns the exit code. Without a usable terminal: one sentence on stderr and 2."""
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
-        print("rlgpt needs a terminal here; without one use its commands, such as `rlgpt sessions --json`.", file=sys.stderr)
+        print(
+            "rlgpt needs a terminal here; without one use its commands, such as `rlgpt sessions --json`.",
+            file=sys.stderr,
+        )
         return 2
     if os.environ.get("TERM", "dumb") in ("dumb", "unknown", ""):
-        print("This terminal cannot draw (TERM=dumb); set TERM, or use rlgpt's commands, such as `rlgpt sessions`.", file=sys.stderr)
+        print(
+            "This terminal cannot draw (TERM=dumb); set TERM, or use rlgpt's commands, such as `rlgpt sessions`.",
+            file=sys.stderr,
+        )
         return 2
     app = ConsoleApp(home, session, replay=replay, cursor=cursor, read_only=read_only)
     code = app.run()

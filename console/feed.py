@@ -32,7 +32,17 @@ LONG = 5_000
 """Rows from which a session is shown before it is folded."""
 STEP = 400
 """Rows that a seek folds on from the moment before, rather than from a kept state."""
-TELLING = ("started", "resumed", "phase", "waiting", "plan_in_force", "plan_waiting", "plan_rejected", "training_ended", "ended")
+TELLING = (
+    "started",
+    "resumed",
+    "phase",
+    "waiting",
+    "plan_in_force",
+    "plan_waiting",
+    "plan_rejected",
+    "training_ended",
+    "ended",
+)
 """Events that a first moment needs."""
 
 
@@ -113,7 +123,7 @@ class Feed:
         self._calls = reader.rows("llm_call", upto_seq=seq)
         self._deaths = reader.rows("event", {"kind": "trainer_died"}, upto_seq=seq)
         columns = ("seq", "source", "owner", "episode", "step")
-        self._frames = [tuple(r[c] for c in columns) for r in reader.rows("frame", columns=columns, upto_seq=seq)]  # type: ignore[misc]
+        self._frames = [(int(r[0]), *r[1:]) for r in reader.matrix("frame", columns, upto_seq=seq)]
         self._inbox = reader.commands()
 
     def _read_metrics(self, upto: int) -> None:
@@ -234,7 +244,9 @@ class Feed:
         """The fold up to `seq`: a short way on from the last one asked for, else from a kept state."""
         near = self._near
         if near is not None and near.seq <= seq <= near.seq + STEP:
-            history = fold_all(self._read(near.seq, seq, seq - near.seq), near.copy()) if seq > near.seq else near.copy()
+            history = (
+                fold_all(self._read(near.seq, seq, seq - near.seq), near.copy()) if seq > near.seq else near.copy()
+            )
         else:
             history = self._timeline.at(seq)
         self._near = history.copy()

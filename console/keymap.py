@@ -38,13 +38,22 @@ class Key:
 
 KEYS: tuple[Key, ...] = (
     # everywhere
-    Key("app.help", "question_mark,f1", "help", "help", "All keys and actions here; searchable, Enter runs one", 90, "?"),
+    Key(
+        "app.help", "question_mark,f1", "help", "help", "All keys and actions here; searchable, Enter runs one", 90, "?"
+    ),
     Key("app.palette", "ctrl+p,colon", "command_palette", "palette", "Command palette: every action by name", 91, ":"),
     Key("app.theme", "f2", "next_theme", "theme", "The next theme"),
     Key("app.screenshot", "f5", "save_screenshot", "screenshot", "Save the screen as an SVG picture"),
     Key("app.yank", "y", "yank", "copy", "Copy the focused thing to the clipboard (OSC 52, also over SSH)"),
     Key("app.back", "escape", "back", "back", "Close this, or leave the filter"),
-    Key("app.quit", "q,ctrl+q", "leave", "leave", "Back to the list, or out of the console; no session stops by that", 80),
+    Key(
+        "app.quit",
+        "q,ctrl+q",
+        "leave",
+        "leave",
+        "Back to the list, or out of the console; no session stops by that",
+        80,
+    ),
     # any list
     Key("list.down", "j,down", "cursor_down", "down", "Next entry", shown="j/↓"),
     Key("list.up", "k,up", "cursor_up", "up", "Previous entry", shown="k/↑"),
@@ -83,20 +92,42 @@ KEYS: tuple[Key, ...] = (
     Key("session.resume", "R", "resume_worker", "resume", "Start a worker again for this session", 1),
     Key("session.budget", "b", "budget", "budget", "Change a budget"),
     Key("session.fork", "f", "fork", "fork", "New session from the last complete phase before the cursor", 13),
-    Key("session.filter", "slash", "filter", "filter", "Show only entries with these words in the focused pane", 14, "/"),
+    Key(
+        "session.filter", "slash", "filter", "filter", "Show only entries with these words in the focused pane", 14, "/"
+    ),
     Key("session.zoom", "z", "zoom", "zoom", "The focused pane alone, or all again", 12),
     Key("session.next_pane", "tab", "next_pane", "next pane", "Focus the next pane"),
     Key("session.previous_pane", "shift+tab", "previous_pane", "previous pane", "Focus the previous pane"),
-    Key("session.wider", "greater_than_sign,alt+right", "resize(1, 0)", "wider", "Move the border between the columns right", shown=">"),
-    Key("session.narrower", "less_than_sign,alt+left", "resize(-1, 0)", "narrower", "Move the border between the columns left", shown="<"),
+    Key(
+        "session.wider",
+        "greater_than_sign,alt+right",
+        "resize(1, 0)",
+        "wider",
+        "Move the border between the columns right",
+        shown=">",
+    ),
+    Key(
+        "session.narrower",
+        "less_than_sign,alt+left",
+        "resize(-1, 0)",
+        "narrower",
+        "Move the border between the columns left",
+        shown="<",
+    ),
     Key("session.taller", "plus,alt+down", "resize(0, 1)", "taller", "Move the border below the pane down", shown="+"),
     Key("session.lower", "minus,alt+up", "resize(0, -1)", "lower", "Move the border below the pane up", shown="-"),
     Key("session.reset_layout", "0", "reset_layout", "reset layout", "All panes back to where they were"),
     *(
         Key(f"session.pane{n}", str(n), f"pane('{name}')", name, f"Show and focus the {words} pane")
         for n, name, words in (
-            (1, "plan", "plan"), (2, "code", "code"), (3, "curves", "curves"), (4, "verdicts", "verdicts"), (5, "world", "world"),
-            (6, "log", "log"), (7, "calls", "LLM calls"), (8, "system", "system"),
+            (1, "plan", "plan"),
+            (2, "code", "code"),
+            (3, "curves", "curves"),
+            (4, "verdicts", "verdicts"),
+            (5, "world", "world"),
+            (6, "log", "log"),
+            (7, "calls", "LLM calls"),
+            (8, "system", "system"),
         )
     ),
     # the timeline (session screen)
@@ -121,10 +152,19 @@ KEYS: tuple[Key, ...] = (
     Key("code.previous_version", "left", "version(-1)", "previous version", "The previous version", shown="←"),
     Key("code.next_action", "J", "sub_action(1)", "next action", "The next coded action"),
     Key("code.previous_action", "K", "sub_action(-1)", "previous action", "The previous coded action"),
-    Key("code.compare", "c", "against", "compare with", "Compare with the version before, with the first, or with none"),
+    Key(
+        "code.compare", "c", "against", "compare with", "Compare with the version before, with the first, or with none"
+    ),
     Key("code.newest", "w", "newest", "newest", "Follow the newest version"),
     Key("curves.next", "right", "chart(1)", "next chart", "The next chart, or the crosshair to the right", shown="→"),
-    Key("curves.previous", "left", "chart(-1)", "previous chart", "The previous chart, or the crosshair to the left", shown="←"),
+    Key(
+        "curves.previous",
+        "left",
+        "chart(-1)",
+        "previous chart",
+        "The previous chart, or the crosshair to the left",
+        shown="←",
+    ),
     Key("curves.grid", "enter", "expand", "one chart", "The selected chart alone, or all again", 1, "⏎"),
     Key("curves.smooth", "s", "smooth", "smoothing", "Smoothing: off, 0.6, 0.9, 0.97"),
     Key("curves.log", "L", "log", "log scale", "Logarithmic y-axis"),
@@ -135,7 +175,9 @@ KEYS: tuple[Key, ...] = (
     Key("world.next", "right", "step(1)", "next frame", "The next stored frame", shown="→"),
     Key("world.previous", "left", "step(-1)", "previous frame", "The previous stored frame", shown="←"),
     Key("world.next_episode", "down,j", "episode(1)", "next episode", "The next stored episode", shown="j/↓"),
-    Key("world.previous_episode", "up,k", "episode(-1)", "previous episode", "The previous stored episode", shown="k/↑"),
+    Key(
+        "world.previous_episode", "up,k", "episode(-1)", "previous episode", "The previous stored episode", shown="k/↑"
+    ),
     Key("world.newest", "w", "newest", "newest", "Follow the newest frame"),
     Key("world.play", "enter", "play_episode", "play episode", "Play the episode's frames", 1, "⏎"),
     Key("log.level", "s", "level", "level", "Least level shown: debug, info, warning, error"),
@@ -187,8 +229,19 @@ def written(key: Key, overrides: Mapping[str, str] | None = None) -> str:
     if own is None and key.shown:
         return key.shown
     first = (own or key.keys).split(",")[0].strip()
-    names = {"escape": "esc", "enter": "⏎", "slash": "/", "colon": ":", "question_mark": "?", "full_stop": ".", "comma": ",", "delete": "del"}
-    return names.get(first, first.replace("ctrl+", "^").replace("shift+", "⇧").replace("pagedown", "pgdn").replace("pageup", "pgup"))
+    names = {
+        "escape": "esc",
+        "enter": "⏎",
+        "slash": "/",
+        "colon": ":",
+        "question_mark": "?",
+        "full_stop": ".",
+        "comma": ",",
+        "delete": "del",
+    }
+    return names.get(
+        first, first.replace("ctrl+", "^").replace("shift+", "⇧").replace("pagedown", "pgdn").replace("pageup", "pgup")
+    )
 
 
 def user_keys(home: Path) -> tuple[dict[str, str], list[str]]:
@@ -202,5 +255,9 @@ def user_keys(home: Path) -> tuple[dict[str, str], list[str]]:
         return {}, [f"{FILE} cannot be read: {error}"]
     known = {key.id for key in KEYS}
     wrong = [f"{FILE}: there is no action {name!r}" for name in found if name not in known]
-    wrong += [f"{FILE}: the keys of {name} must be a text" for name, keys in found.items() if name in known and not isinstance(keys, str)]
+    wrong += [
+        f"{FILE}: the keys of {name} must be a text"
+        for name, keys in found.items()
+        if name in known and not isinstance(keys, str)
+    ]
     return {name: keys for name, keys in found.items() if name in known and isinstance(keys, str)}, wrong

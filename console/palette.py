@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from rich.color import Color
 from rich.segment import Segment
 from rich.style import Style
+
 from rlgpt.console.sanitise import clean
 from rlgpt.console.view.text import Span
 
@@ -15,17 +16,48 @@ _CURVES = {
     False: ("#0067b8", "#b35900", "#6b2fbf", "#1f7a1f", "#b8003c", "#7a6a00", "#00746a", "#7a5230"),
 }
 _TILES = {
-    "grass": ("#3d8b40", "#5cb85f"), "water": ("#1e5aa8", "#5b9be0"), "stone": ("#6b6b70", "#8d8d94"), "path": ("#a58d6a", "#7d6a4e"),
-    "sand": ("#d9c58b", "#b8a568"), "tree": ("#24602a", "#7fd184"), "lava": ("#c43a12", "#ffc04d"), "coal": ("#5b5b60", "#101012"),
-    "iron": ("#6b6b70", "#f0b48a"), "diamond": ("#6b6b70", "#9df3ff"), "table": ("#7a5230", "#e0b076"), "furnace": ("#55555a", "#ff9d4d"),
+    "grass": ("#3d8b40", "#5cb85f"),
+    "water": ("#1e5aa8", "#5b9be0"),
+    "stone": ("#6b6b70", "#8d8d94"),
+    "path": ("#a58d6a", "#7d6a4e"),
+    "sand": ("#d9c58b", "#b8a568"),
+    "tree": ("#24602a", "#7fd184"),
+    "lava": ("#c43a12", "#ffc04d"),
+    "coal": ("#5b5b60", "#101012"),
+    "iron": ("#6b6b70", "#f0b48a"),
+    "diamond": ("#6b6b70", "#9df3ff"),
+    "table": ("#7a5230", "#e0b076"),
+    "furnace": ("#55555a", "#ff9d4d"),
     "unknown": ("#101014", "#303038"),
-}  # fmt: skip
-_BEINGS = {"cow": "#fff3e0", "zombie": "#b6ff5c", "skeleton": "#ffffff", "sapling": "#d8ffb0", "ripe_plant": "#ff9df0", "agent": "#ffffff"}
+}
+_BEINGS = {
+    "cow": "#fff3e0",
+    "zombie": "#b6ff5c",
+    "skeleton": "#ffffff",
+    "sapling": "#d8ffb0",
+    "ripe_plant": "#ff9df0",
+    "agent": "#ffffff",
+}
 _ANSI = {
-    "ok": "green", "warn": "yellow", "bad": "red", "accent": "cyan", "code_string": "green", "code_number": "magenta", "code_keyword": "blue",
-    "code_builtin": "cyan", "code_name": "yellow", "bar": "green", "mark_plan": "magenta", "mark_code": "blue", "mark_verdict": "green",
-    "mark_override": "yellow", "mark_iteration": "white", "rl": "magenta", "brand": "cyan", "title": "white",
-}  # fmt: skip
+    "ok": "green",
+    "warn": "yellow",
+    "bad": "red",
+    "accent": "cyan",
+    "code_string": "green",
+    "code_number": "magenta",
+    "code_keyword": "blue",
+    "code_builtin": "cyan",
+    "code_name": "yellow",
+    "bar": "green",
+    "mark_plan": "magenta",
+    "mark_code": "blue",
+    "mark_verdict": "green",
+    "mark_override": "yellow",
+    "mark_iteration": "white",
+    "rl": "magenta",
+    "brand": "cyan",
+    "title": "white",
+}
 _ANSI_CURVES = ("cyan", "yellow", "magenta", "green", "red", "blue", "white", "bright_black")
 
 
@@ -88,22 +120,47 @@ def _tokens(c: Mapping[str, str], dark: bool) -> dict[str, Style]:
     dim = _mix(front, ground, 0.42)
     axis = _mix(front, ground, 0.68)
     found = {
-        "dim": Style(color=dim), "axis": Style(color=axis), "bold": Style(bold=True), "strike": Style(strike=True),
-        "ok": Style(color=ok), "warn": Style(color=warn), "bad": Style(color=bad), "accent": Style(color=accent),
-        "head": Style(color=primary, bold=True), "title": Style(color=front, bold=True), "brand": Style(color=primary, bold=True),
-        "bar": Style(color=primary), "track": Style(bgcolor=_mix(ground, front, 0.14)), "rl": Style(color=curves[2]),
-        "badge_code": Style(color=ground, bgcolor=curves[0], bold=True), "badge_rl": Style(color=ground, bgcolor=curves[2], bold=True),
-        "badge_live": Style(color=ground, bgcolor=ok, bold=True), "badge_warn": Style(color=ground, bgcolor=warn, bold=True),
-        "badge": Style(color=ground, bgcolor=dim, bold=True), "key": Style(color=accent, bold=True),
-        "selected": Style(bold=True, underline=True, color=accent), "cursor": Style(color=accent, bold=True),
-        "row": Style(bgcolor=_mix(ground, primary, 0.30)), "row_idle": Style(bgcolor=_mix(ground, front, 0.10)),
-        "match": Style(color=ground, bgcolor=warn), "added": Style(bgcolor=_mix(ground, ok, 0.16)), "removed": Style(bgcolor=_mix(ground, bad, 0.16)),
-        "added_word": Style(bgcolor=_mix(ground, ok, 0.42), bold=True), "removed_word": Style(bgcolor=_mix(ground, bad, 0.42), bold=True),
-        "code_comment": Style(color=dim, italic=True), "code_string": Style(color=ok), "code_number": Style(color=curves[1]),
-        "code_keyword": Style(color=curves[2], bold=True), "code_builtin": Style(color=secondary), "code_name": Style(color=curves[0]),
-        "mark_plan": Style(color=curves[2]), "mark_code": Style(color=curves[0]), "mark_verdict": Style(color=ok),
-        "mark_override": Style(color=warn, bold=True), "mark_iteration": Style(color=front, bold=True),
-    }  # fmt: skip
+        "dim": Style(color=dim),
+        "axis": Style(color=axis),
+        "bold": Style(bold=True),
+        "strike": Style(strike=True),
+        "ok": Style(color=ok),
+        "warn": Style(color=warn),
+        "bad": Style(color=bad),
+        "accent": Style(color=accent),
+        "head": Style(color=primary, bold=True),
+        "title": Style(color=front, bold=True),
+        "brand": Style(color=primary, bold=True),
+        "bar": Style(color=primary),
+        "track": Style(bgcolor=_mix(ground, front, 0.14)),
+        "rl": Style(color=curves[2]),
+        "badge_code": Style(color=ground, bgcolor=curves[0], bold=True),
+        "badge_rl": Style(color=ground, bgcolor=curves[2], bold=True),
+        "badge_live": Style(color=ground, bgcolor=ok, bold=True),
+        "badge_warn": Style(color=ground, bgcolor=warn, bold=True),
+        "badge": Style(color=ground, bgcolor=dim, bold=True),
+        "key": Style(color=accent, bold=True),
+        "selected": Style(bold=True, underline=True, color=accent),
+        "cursor": Style(color=accent, bold=True),
+        "row": Style(bgcolor=_mix(ground, primary, 0.30)),
+        "row_idle": Style(bgcolor=_mix(ground, front, 0.10)),
+        "match": Style(color=ground, bgcolor=warn),
+        "added": Style(bgcolor=_mix(ground, ok, 0.16)),
+        "removed": Style(bgcolor=_mix(ground, bad, 0.16)),
+        "added_word": Style(bgcolor=_mix(ground, ok, 0.42), bold=True),
+        "removed_word": Style(bgcolor=_mix(ground, bad, 0.42), bold=True),
+        "code_comment": Style(color=dim, italic=True),
+        "code_string": Style(color=ok),
+        "code_number": Style(color=curves[1]),
+        "code_keyword": Style(color=curves[2], bold=True),
+        "code_builtin": Style(color=secondary),
+        "code_name": Style(color=curves[0]),
+        "mark_plan": Style(color=curves[2]),
+        "mark_code": Style(color=curves[0]),
+        "mark_verdict": Style(color=ok),
+        "mark_override": Style(color=warn, bold=True),
+        "mark_iteration": Style(color=front, bold=True),
+    }
     found |= {f"curve{i}": Style(color=colour) for i, colour in enumerate(curves, 1)}
     for name, (back, glyph) in _TILES.items():
         found[f"on_{name}"] = Style(bgcolor=back)
@@ -118,18 +175,46 @@ def _ansi_tokens() -> dict[str, Style]:
     found = {name: Style(color=colour) for name, colour in _ANSI.items()}
     found |= {f"curve{i}": Style(color=colour) for i, colour in enumerate(_ANSI_CURVES, 1)}
     found |= {
-        "dim": Style(color="bright_black"), "axis": Style(color="bright_black"), "bold": Style(bold=True), "strike": Style(strike=True),
-        "head": Style(color="cyan", bold=True), "title": Style(bold=True), "brand": Style(color="cyan", bold=True), "track": Style(),
-        "badge_code": Style(color="cyan", reverse=True), "badge_rl": Style(color="magenta", reverse=True), "badge": Style(reverse=True),
-        "badge_live": Style(color="green", reverse=True), "badge_warn": Style(color="yellow", reverse=True), "key": Style(color="cyan", bold=True),
-        "selected": Style(bold=True, underline=True), "cursor": Style(color="cyan", bold=True), "row": Style(reverse=True), "row_idle": Style(underline=True),
-        "match": Style(color="yellow", reverse=True), "added": Style(color="green"), "removed": Style(color="red"),
-        "added_word": Style(color="green", bold=True, underline=True), "removed_word": Style(color="red", bold=True, underline=True),
+        "dim": Style(color="bright_black"),
+        "axis": Style(color="bright_black"),
+        "bold": Style(bold=True),
+        "strike": Style(strike=True),
+        "head": Style(color="cyan", bold=True),
+        "title": Style(bold=True),
+        "brand": Style(color="cyan", bold=True),
+        "track": Style(),
+        "badge_code": Style(color="cyan", reverse=True),
+        "badge_rl": Style(color="magenta", reverse=True),
+        "badge": Style(reverse=True),
+        "badge_live": Style(color="green", reverse=True),
+        "badge_warn": Style(color="yellow", reverse=True),
+        "key": Style(color="cyan", bold=True),
+        "selected": Style(bold=True, underline=True),
+        "cursor": Style(color="cyan", bold=True),
+        "row": Style(reverse=True),
+        "row_idle": Style(underline=True),
+        "match": Style(color="yellow", reverse=True),
+        "added": Style(color="green"),
+        "removed": Style(color="red"),
+        "added_word": Style(color="green", bold=True, underline=True),
+        "removed_word": Style(color="red", bold=True, underline=True),
         "code_comment": Style(color="bright_black"),
-    }  # fmt: skip
-    ansi = {"grass": "green", "water": "blue", "stone": "bright_black", "path": "yellow", "sand": "bright_yellow", "tree": "green",
-            "lava": "red", "coal": "black", "iron": "bright_black", "diamond": "bright_black", "table": "yellow", "furnace": "white",
-            "unknown": "black"}  # fmt: skip
+    }
+    ansi = {
+        "grass": "green",
+        "water": "blue",
+        "stone": "bright_black",
+        "path": "yellow",
+        "sand": "bright_yellow",
+        "tree": "green",
+        "lava": "red",
+        "coal": "black",
+        "iron": "bright_black",
+        "diamond": "bright_black",
+        "table": "yellow",
+        "furnace": "white",
+        "unknown": "black",
+    }
     found |= {f"on_{name}": Style(bgcolor=colour) for name, colour in ansi.items()}
     found |= {f"tile_{name}": Style(color="bright_white", bold=True) for name in (*_TILES, *_BEINGS)}
     return found

@@ -64,9 +64,7 @@ class Canvas:
         """A vertical interval."""
         self._fill(np.array([column]), np.array([low]), np.array([high]), layer)
 
-    def _fill(
-        self, span: NDArray[np.int64], low: NDArray[np.float64], high: NDArray[np.float64], layer: int
-    ) -> None:
+    def _fill(self, span: NDArray[np.int64], low: NDArray[np.float64], high: NDArray[np.float64], layer: int) -> None:
         dots = np.zeros((4 * self.height, 2 * self.width), dtype=bool)
         top = 4 * self.height - 1
         first, last = top - np.rint(high), top - np.rint(low)

@@ -5,9 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
+
 from rlgpt.console.charts.axes import padded, place, ticks
 from rlgpt.console.charts.braille import Canvas, columns_of
 from rlgpt.console.view.numbers import count, decimal
@@ -110,7 +112,12 @@ def _title(plot: Plot, width: int) -> Line:
         shown = decimal(10**value if plot.log and curve.style.endswith("log") else value)
         glyph = "•" if curve.points else "─"
         note = f" {curve.note}" if curve.note else ""
-        legend += [Span(f" {glyph}", curve.style), Span(f"{curve.name} " if curve.name else "", "dim"), Span(shown, "bold"), Span(note, "dim")]
+        legend += [
+            Span(f" {glyph}", curve.style),
+            Span(f"{curve.name} " if curve.name else "", "dim"),
+            Span(shown, "bold"),
+            Span(note, "dim"),
+        ]
     title = [Span(plot.title, "title")]
     if plot.log:
         title.append(Span(" log", "dim"))
@@ -134,7 +141,7 @@ def _rasterise(canvas: Canvas, curve: Curve, layer: int, bounds: tuple[float, fl
     wide, tall = canvas.width, canvas.height
     if not curve.points:
         cuts = [0, *curve.segments, len(curve.x)]
-        for start, stop in zip(cuts[:-1], cuts[1:], strict=True):
+        for start, stop in pairwise(cuts):
             if stop > start:
                 canvas.curve(columns_of(curve.x[start:stop], curve.y[start:stop], bounds, wide, tall), layer)
         return

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from rlgpt.console import keymap
-from rlgpt.console.palette import Palette
-from rlgpt.console.view.text import Line, Span, width_of
 from textual import events
 from textual.message import Message
 from textual.strip import Strip
 from textual.widget import Widget
+
+from rlgpt.console import keymap
+from rlgpt.console.palette import Palette
+from rlgpt.console.view.text import Line, Span, width_of
 
 
 class Bar(Widget):

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from rlgpt.console.view import layout
-from rlgpt.console.view.layout import Choices, Region, Variant
 from textual import events
 from textual.geometry import Region as Area
 from textual.geometry import Size
 from textual.layout import ArrangeResult, Layout, WidgetPlacement
 from textual.message import Message
 from textual.widget import Widget
+
+from rlgpt.console.view import layout
+from rlgpt.console.view.layout import Choices, Region, Variant
 
 
 class _Tiles(Layout):
@@ -23,7 +24,9 @@ class _Tiles(Layout):
     def arrange(self, parent: Widget, children: list[Widget], size: Size, greedy: bool = True) -> ArrangeResult:
         regions = self._regions(size.width, size.height)
         return [
-            WidgetPlacement(Area(*regions[child.id]), Area(0, 0, 0, 0).offset, child.styles.margin, child, 0, False, False, False)
+            WidgetPlacement(
+                Area(*regions[child.id]), Area(0, 0, 0, 0).offset, child.styles.margin, child, 0, False, False, False
+            )
             for child in children
             if child.id in regions
         ]

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+from textual.binding import BindingType
+
 from rlgpt.console.keymap import bindings
 from rlgpt.console.panes.lines import Lines
 from rlgpt.console.panes.session_panes import ListPane
@@ -12,7 +14,6 @@ from rlgpt.console.view.code import Choice
 from rlgpt.console.view.moment import Moment
 from rlgpt.console.view.text import Entry, Line, line
 from rlgpt.store.history import Attempt
-from textual.binding import BindingType
 
 
 class CodePane(ListPane):
@@ -38,10 +39,19 @@ class CodePane(ListPane):
         head = head[: max(self.scrollable_content_region.height - 3, 1)]
         body = self._body(m, shown, before)
         self.set_entries([Entry("body", tuple(body), selectable=False)], head)
-        self.note("follows the newest" if self.choice.version is None and self.choice.sub_action is None else "w: newest")
+        self.note(
+            "follows the newest" if self.choice.version is None and self.choice.sub_action is None else "w: newest"
+        )
 
     def _body(self, m: Moment, shown: Attempt, before: Attempt | None) -> list[Line]:
-        key = (shown.sub_action, shown.version, before and before.version, self.width, bool(shown.trial), bool(shown.verdict))
+        key = (
+            shown.sub_action,
+            shown.version,
+            before and before.version,
+            self.width,
+            bool(shown.trial),
+            bool(shown.verdict),
+        )
         if key in self._bodies:
             return self._bodies[key]
         if key not in self._making:

@@ -5,15 +5,16 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import ClassVar
 
+from textual import events
+from textual.binding import BindingType
+from textual.strip import Strip
+
 from rlgpt.console.charts.plot import draw
 from rlgpt.console.keymap import bindings
 from rlgpt.console.palette import Palette
 from rlgpt.console.panes.pane import Pane
 from rlgpt.console.view.curves import CHARTS, SMOOTHING, WINDOWS, Charts, Options, grid
 from rlgpt.console.view.text import Line, Span, pad
-from textual import events
-from textual.binding import BindingType
-from textual.strip import Strip
 
 
 class CurvesPane(Pane, can_focus=True):

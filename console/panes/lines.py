@@ -6,15 +6,16 @@ from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from typing import Any, ClassVar
 
-from rlgpt.console.keymap import bindings
-from rlgpt.console.palette import Palette
-from rlgpt.console.view.text import Entry, Line
 from textual import events
 from textual.binding import BindingType
 from textual.geometry import Region, Size
 from textual.message import Message
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
+
+from rlgpt.console.keymap import bindings
+from rlgpt.console.palette import Palette
+from rlgpt.console.view.text import Entry, Line
 
 
 class Lines(ScrollView, can_focus=True):
@@ -152,7 +153,9 @@ class Lines(ScrollView, can_focus=True):
             self.scroll_to(y=line, animate=False)
         elif self._lines:
             found = self._lines[target][0]
-            self.move_to(self._nearest(found) if pages > 0 else found if self.entries[found].selectable else self._nearest(0))
+            self.move_to(
+                self._nearest(found) if pages > 0 else found if self.entries[found].selectable else self._nearest(0)
+            )
 
     def action_edge(self, end: bool) -> None:
         if any(entry.selectable for entry in self.entries):

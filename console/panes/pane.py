@@ -4,14 +4,22 @@ from __future__ import annotations
 
 from typing import Any
 
-from rlgpt.console.view.layout import PANES
-from rlgpt.console.view.moment import Moment
 from textual.content import Content
 from textual.widget import Widget
 
+from rlgpt.console.view.layout import PANES
+from rlgpt.console.view.moment import Moment
+
 TITLES = {
-    "plan": "Plan", "code": "Code", "curves": "Curves", "verdicts": "Verdicts", "world": "World", "log": "Log", "calls": "Calls", "system": "System",
-}  # fmt: skip
+    "plan": "Plan",
+    "code": "Code",
+    "curves": "Curves",
+    "verdicts": "Verdicts",
+    "world": "World",
+    "log": "Log",
+    "calls": "Calls",
+    "system": "System",
+}
 
 
 class Pane(Widget):
@@ -28,10 +36,12 @@ class Pane(Widget):
 
     def set_tabs(self, slot: tuple[str, ...]) -> None:
         """Write the title: the pane's number and name, then the other panes that share its place."""
+        numbers = {name: PANES.index(name) + 1 for name in slot}
+        short = sum(len(TITLES[name]) + 5 for name in slot) > max(self.outer_size.width - 6, 10)
         parts: list[Any] = []
-        for name in slot:
-            text = f"{PANES.index(name) + 1} {TITLES[name]}"
-            parts.append((text, "bold") if name == self.id else (text, "dim"))
+        for name in sorted(slot, key=PANES.index):
+            text = f"{numbers[name]} {TITLES[name]}"
+            parts.append((text, "bold") if name == self.id else (str(numbers[name]) if short else text, "dim"))
             parts.append(" · ")
         self.border_title = Content.assemble(*parts[:-1])
 

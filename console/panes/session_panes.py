@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+from textual import events
+from textual.binding import BindingType
+from textual.message import Message
+
 from rlgpt.console.keymap import bindings
 from rlgpt.console.panes.lines import Lines
 from rlgpt.console.panes.pane import Pane
 from rlgpt.console.view import logs, plan, system, verdicts
 from rlgpt.console.view.moment import Moment
 from rlgpt.console.view.text import Entry
-from textual import events
-from textual.binding import BindingType
-from textual.message import Message
 
 
 class ListPane(Lines, Pane):
@@ -36,7 +37,11 @@ class ListPane(Lines, Pane):
         if self.moment is None:
             return
         self.set_entries(self.entries_of(self.moment))
-        words = f"/{self.filter} {len(self.entries)} of {len(self.entries) + self.hidden_by_filter}" if self.filter else self.summary()
+        words = (
+            f"/{self.filter} {len(self.entries)} of {len(self.entries) + self.hidden_by_filter}"
+            if self.filter
+            else self.summary()
+        )
         self.note(words)
 
     def summary(self) -> str:

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+from textual.binding import BindingType
+from textual.timer import Timer
+
 from rlgpt.console.keymap import bindings
 from rlgpt.console.panes.lines import Lines
 from rlgpt.console.panes.session_panes import ListPane
 from rlgpt.console.view import world
 from rlgpt.console.view.moment import Moment
 from rlgpt.console.view.text import Entry
-from textual.binding import BindingType
-from textual.timer import Timer
 
 FRAMES_PER_SECOND = 4.0
 

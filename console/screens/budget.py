@@ -34,14 +34,22 @@ class BudgetDialog(ModalScreen[tuple[str, float | None] | None]):
         with Vertical(classes="dialog") as box:
             box.border_title = "Budget"
             box.border_subtitle = "enter sends, esc leaves"
-            yield Select([(words, name) for name, words in NAMES.items()], value="env_steps", allow_blank=False, id="name")
+            yield Select(
+                [(words, name) for name, words in NAMES.items()],
+                value="env_steps",
+                allow_blank=False,
+                id="name",
+                compact=True,
+            )
             yield Label("New limit over the whole session; empty: none", classes="label")
-            yield Input(id="value")
+            yield Input(id="value", compact=True)
             yield Static("", classes="fault", id="fault")
 
     def on_select_changed(self, event: Select.Changed) -> None:
         value = self._limits.get(str(event.value))
-        self.query_one("#value", Input).value = "" if value is None else f"{value:g}" if isinstance(value, float) else str(value)
+        self.query_one("#value", Input).value = (
+            "" if value is None else f"{value:g}" if isinstance(value, float) else str(value)
+        )
 
     def on_input_submitted(self) -> None:
         self.action_send()

@@ -2,25 +2,38 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from textual.screen import Screen
 
 from rlgpt.console import launch
 from rlgpt.console.view.moment import Moment
 from rlgpt.store import inbox
 from rlgpt.store.errors import StoreError
-from textual.screen import Screen
 
 if TYPE_CHECKING:
     from rlgpt.console.app import ConsoleApp
+    from rlgpt.console.screens.session import SessionScreen
 
     _Base = Screen[None]
 else:
     _Base = object
 
 COMMANDS = (
-    "approve", "reject", "verdict", "override", "edit_code", "advise", "pause", "stop_training", "stop", "budget", "resume_worker",
-)  # fmt: skip
+    "approve",
+    "reject",
+    "verdict",
+    "override",
+    "edit_code",
+    "advise",
+    "pause",
+    "stop_training",
+    "stop",
+    "budget",
+    "resume_worker",
+)
 
 
 class Commands(_Base):
@@ -33,6 +46,10 @@ class Commands(_Base):
     @property
     def _host_app(self) -> ConsoleApp:
         return self.app  # type: ignore[return-value]
+
+    @property
+    def _session(self) -> SessionScreen:
+        return self  # type: ignore[return-value]
 
     def allowed(self, action: str) -> bool | None:
         """Whether a command makes sense at this moment; None for what is no command."""
@@ -68,8 +85,17 @@ class Commands(_Base):
             return False
         alive = self.moment is not None and self.moment.worker.alive
         words = kind.replace("_", " ")
-        self._host_app.tell(f"{words}: sent" if alive else f"{words}: waits in the inbox until a worker runs (R starts one)")
+        self._host_app.tell(
+            f"{words}: sent" if alive else f"{words}: waits in the inbox until a worker runs (R starts one)"
+        )
         return True
+
+    def _if_yes(self, kind: str) -> Callable[[bool | None], None]:
+        def answered(yes: bool | None) -> None:
+            if yes:
+                self.send(kind)
+
+        return answered
 
     # ---- one action a command -------------------------------------------------------------------
     def action_approve(self) -> None:
@@ -89,7 +115,9 @@ class Commands(_Base):
             if text is not None:
                 self.send("reject", {"text": text}, revision)
 
-        self.app.push_screen(Ask(f"Reject plan r{revision}", "Why? The slow agent reads this word for word.", long=True), answered)
+        self.app.push_screen(
+            Ask(f"Reject plan r{revision}", "Why? The slow agent reads this word for word.", long=True), answered
+        )
 
     def action_advise(self) -> None:
         from rlgpt.console.screens.dialogs import Advise
@@ -101,20 +129,22 @@ class Commands(_Base):
         self.app.push_screen(Advise(), answered)
 
     def action_pause(self) -> None:
-        paused = self.moment is not None and (self.moment.history.pause_requested or self.moment.history.status == "paused")
+        paused = self.moment is not None and (
+            self.moment.history.pause_requested or self.moment.history.status == "paused"
+        )
         self.send("resume" if paused else "pause")
 
     def action_stop_training(self) -> None:
         from rlgpt.console.screens.dialogs import Confirm
 
         question = "The PPO run ends at the next decision; what it learnt is kept and evaluated."
-        self.app.push_screen(Confirm("End this PPO run", question, "End it"), lambda yes: self.send("stop_training") if yes else None)
+        self.app.push_screen(Confirm("End this PPO run", question, "End it"), self._if_yes("stop_training"))
 
     def action_stop(self) -> None:
         from rlgpt.console.screens.dialogs import Confirm
 
         question = "The session ends cleanly within 10 seconds. It can be resumed later; the console stays open."
-        self.app.push_screen(Confirm("Stop the session", question, "Stop it"), lambda yes: self.send("stop") if yes else None)
+        self.app.push_screen(Confirm("Stop the session", question, "Stop it"), self._if_yes("stop"))
 
     def action_budget(self) -> None:
         from rlgpt.console.screens.budget import BudgetDialog
@@ -145,13 +175,13 @@ class Commands(_Base):
         from rlgpt.console.screens.override import OverrideScreen
 
         if self.moment is not None:
-            self.app.push_screen(OverrideScreen(self))
+            self.app.push_screen(OverrideScreen(self._session))
 
     def action_edit_code(self) -> None:
         from rlgpt.console.screens.edit_code import EditCodeScreen
 
         if self.moment is not None:
-            self.app.push_screen(EditCodeScreen(self))
+            self.app.push_screen(EditCodeScreen(self._session))
 
     def action_resume_worker(self) -> None:
         self._host_app.tell("starting a worker …")

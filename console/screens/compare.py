@@ -6,6 +6,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import ClassVar
 
+from textual.app import ComposeResult
+from textual.binding import BindingType
+from textual.screen import Screen
+
 from rlgpt.console import keymap
 from rlgpt.console.app import ConsoleApp
 from rlgpt.console.charts.plot import draw
@@ -16,9 +20,6 @@ from rlgpt.console.view import compare as view
 from rlgpt.console.view.moment import Moment
 from rlgpt.console.view.text import line
 from rlgpt.store.errors import StoreError
-from textual.app import ComposeResult
-from textual.binding import BindingType
-from textual.screen import Screen
 
 POLL = 2.0
 
@@ -71,7 +72,7 @@ class CompareScreen(Screen[None]):
                     self._faults.append(str(error))
             changed = True
         else:
-            changed = any([feed.poll() for feed in self._feeds])
+            changed = sum(feed.poll() for feed in self._feeds) > 0
         moments = [feed.moment() for feed in self._feeds] if changed else self._moments
         self._reading = False
         self.app.call_from_thread(self._take, moments)
@@ -84,14 +85,28 @@ class CompareScreen(Screen[None]):
         self.call_after_refresh(self._draw)
 
     def _draw(self) -> None:
-        title, chart, facts = self.query_one("#compare-title", Bar), self.query_one("#compare-chart", Bar), self.query_one(Lines)
+        title, chart, facts = (
+            self.query_one("#compare-title", Bar),
+            self.query_one("#compare-chart", Bar),
+            self.query_one(Lines),
+        )
         names = f"{len(self._moments)} sessions" if self._moments else "reading …"
-        title.set_lines([line(("rlgpt", "brand"), ("  Compare", "bold"), (f"  {names}, chart {self._chart + 1} of {len(view.CHARTS)}", "dim"))])
+        title.set_lines(
+            [
+                line(
+                    ("rlgpt", "brand"),
+                    ("  Compare", "bold"),
+                    (f"  {names}, chart {self._chart + 1} of {len(view.CHARTS)}", "dim"),
+                )
+            ]
+        )
         if not self._moments:
             return
         width, height = chart.content_size
         chart.set_lines(draw(view.plot(view.CHARTS[self._chart], self._moments), max(width, 20), max(height, 4)))
-        facts.set_entries([*view.unreadable(self._faults, facts.width), *view.table(self._moments, self._base, facts.width)])
+        facts.set_entries(
+            [*view.unreadable(self._faults, facts.width), *view.table(self._moments, self._base, facts.width)]
+        )
         self.console_app.hints()
 
     def action_chart(self, by: int) -> None:

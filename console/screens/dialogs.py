@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-
-from rlgpt.console.app import safe_content
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, Vertical
 from textual.screen import ModalScreen
 from textual.widgets import Button, Input, Select, Static, TextArea
+
+from rlgpt.console.app import safe_content
 
 
 class Confirm(ModalScreen[bool]):
@@ -63,7 +63,7 @@ class Ask(ModalScreen[str | None]):
                 area.styles.height = 8
                 yield area
             else:
-                yield Input(self._value, id="text")
+                yield Input(self._value, id="text", compact=True)
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
         self.dismiss(event.value)
@@ -87,7 +87,13 @@ class Advise(ModalScreen[tuple[str, str] | None]):
             box.border_title = "Advice"
             box.border_subtitle = "ctrl+s sends, esc leaves"
             yield Static("It stands word for word in the agent's next prompt.", classes="hint")
-            yield Select([(f"{a} agent" if a in ("slow", "fast") else a, a) for a in self.AGENTS], value="slow", allow_blank=False, id="agent")
+            yield Select(
+                [(f"{a} agent" if a in ("slow", "fast") else a, a) for a in self.AGENTS],
+                value="slow",
+                allow_blank=False,
+                id="agent",
+                compact=True,
+            )
             area = TextArea(id="text")
             area.styles.height = 7
             yield area
@@ -114,5 +120,3 @@ class FilterInput(Input):
     def action_clear_filter(self) -> None:
         self.value = ""
         self.post_message(self.Submitted(self, ""))
-
-

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
+from textual.app import ComposeResult
+from textual.binding import BindingType
+from textual.screen import Screen
+
 from rlgpt.console import keymap, launch
 from rlgpt.console.app import ConsoleApp
 from rlgpt.console.panes.bars import Bar, Footer
 from rlgpt.console.panes.lines import Lines
 from rlgpt.console.view.text import Entry, line, wrap
-from textual.app import ComposeResult
-from textual.binding import BindingType
-from textual.screen import Screen
 
 
 class DoctorScreen(Screen[None]):
@@ -58,7 +59,9 @@ class DoctorScreen(Screen[None]):
     def _draw(self) -> None:
         lines = self.query_one(Lines)
         width = lines.width
-        self.query_one("#doctor-title", Bar).set_lines([line(("rlgpt", "brand"), ("  Doctor", "bold"), (f"  {self._note}", "dim"))])
+        self.query_one("#doctor-title", Bar).set_lines(
+            [line(("rlgpt", "brand"), ("  Doctor", "bold"), (f"  {self._note}", "dim"))]
+        )
         entries: list[Entry] = []
         area = ""
         for number, finding in enumerate(self._findings):
@@ -76,4 +79,9 @@ def _entry(number: int, finding: dict[str, Any], width: int) -> Entry:
     shown = [(*line((f" {glyph} ", style)), *lines[0]), *((*line("   "), *rest) for rest in lines[1:])] if lines else []
     if not finding["ok"] and finding["cure"]:
         shown += wrap(f"cure: {finding['cure']}", width, "accent", "     ")
-    return Entry(str(number), tuple(shown), search=f"{finding['item']} {finding['sentence']}", yank=str(finding["cure"] or finding["sentence"]))
+    return Entry(
+        str(number),
+        tuple(shown),
+        search=f"{finding['item']} {finding['sentence']}",
+        yank=str(finding["cure"] or finding["sentence"]),
+    )

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from rlgpt.console import launch
-from rlgpt.console.app import ConsoleApp, safe_content
-from rlgpt.console.panes.code import CodePane
-from rlgpt.console.sanitise import clean_lines
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, Vertical
 from textual.screen import ModalScreen
 from textual.widgets import Button, Select, Static, TextArea
+
+from rlgpt.console import launch
+from rlgpt.console.app import ConsoleApp, safe_content
+from rlgpt.console.panes.code import CodePane
+from rlgpt.console.sanitise import clean_lines
 
 if TYPE_CHECKING:
     from rlgpt.console.screens.session import SessionScreen
@@ -47,6 +48,7 @@ class EditCodeScreen(ModalScreen[None]):
                 value="code",
                 allow_blank=False,
                 id="what",
+                compact=True,
             )
             yield TextArea(self._source, language="python", show_line_numbers=True, tab_behavior="indent", id="text")
             yield Static("f7 asks the action host whether this may run.", id="admission", classes="hint")
@@ -88,9 +90,22 @@ class EditCodeScreen(ModalScreen[None]):
             return
         session = moment.history.session
         self.query_one("#admission", Static).update("asking the action host …")
-        given = {"kind": "action" if self._what == "code" else "reward", "source": self.query_one("#text", TextArea).text,
-                 "task": session["task"], "seed": session["settings"].get("seed", 0)}  # fmt: skip
-        launch.run(self.console_app, "training.questions", "admit", "--world", str(session["world"]), given=given, then=then, failed=self._failed)
+        given = {
+            "kind": "action" if self._what == "code" else "reward",
+            "source": self.query_one("#text", TextArea).text,
+            "task": session["task"],
+            "seed": session["settings"].get("seed", 0),
+        }
+        launch.run(
+            self.console_app,
+            "training.questions",
+            "admit",
+            "--world",
+            str(session["world"]),
+            given=given,
+            then=then,
+            failed=self._failed,
+        )
 
     def _failed(self, sentence: str) -> None:
         self.query_one("#admission", Static).update(safe_content(f"the check itself failed: {sentence}"))

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from rlgpt.console import launch
-from rlgpt.console.app import ConsoleApp, safe_content
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 from textual.screen import ModalScreen
 from textual.widgets import Checkbox, Input, Label, Static
+
+from rlgpt.console import launch
+from rlgpt.console.app import ConsoleApp, safe_content
 
 
 class ForkDialog(ModalScreen[None]):
@@ -28,13 +29,15 @@ class ForkDialog(ModalScreen[None]):
         with Vertical(classes="dialog") as box:
             box.border_title = "Fork"
             box.border_subtitle = "ctrl+s forks, esc leaves"
-            text = f"A new session starts from the last complete phase {where}: history, checkpoint and skills are copied."
+            text = (
+                f"A new session starts from the last complete phase {where}: history, checkpoint and skills are copied."
+            )
             yield Static(text, classes="hint")
             yield Label("Name (empty: the parent's, with -fork)", classes="label")
-            yield Input(id="name")
+            yield Input(id="name", compact=True)
             yield Label("Settings to change, such as loop.iterations=5 budget.cost=2", classes="label")
-            yield Input(id="settings")
-            yield Checkbox("start its worker at once", value=True, id="start")
+            yield Input(id="settings", compact=True)
+            yield Checkbox("start its worker at once", value=True, id="start", compact=True)
             yield Static("Without a worker it waits: send it an override first, then resume it.", classes="hint")
             yield Static("", classes="fault", id="fault")
 

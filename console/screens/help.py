@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from rlgpt.console import keymap
-from rlgpt.console.app import ConsoleApp
-from rlgpt.console.keymap import Key
-from rlgpt.console.panes.lines import Lines
-from rlgpt.console.view.text import Entry, columns, line
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 from textual.screen import ModalScreen, Screen
 from textual.widgets import Input
+
+from rlgpt.console import keymap
+from rlgpt.console.app import ConsoleApp
+from rlgpt.console.keymap import Key
+from rlgpt.console.panes.lines import Lines
+from rlgpt.console.view.text import Entry, columns, line
 
 SCOPES = {
     "app": "everywhere",
@@ -57,7 +58,7 @@ class HelpScreen(ModalScreen[None]):
         with Vertical(classes="dialog", id="help") as box:
             box.border_title = "Keys and actions"
             box.border_subtitle = "type to search, ↑↓ choose, ⏎ runs, esc closes"
-            yield Input(placeholder="search", id="search")
+            yield Input(placeholder="search", id="search", compact=True)
             yield Lines(id="keys")
 
     def on_mount(self) -> None:
@@ -90,8 +91,15 @@ class HelpScreen(ModalScreen[None]):
         written = shown or ", ".join(
             keymap.written(Key(key.id, one, key.action, key.label, key.help)) for one in key.keys.split(",")
         )
-        row = columns([(line((f" {written}", "key" if possible else "dim")), 16), (line((key.help, "" if possible else "dim")), max(width - 17, 8))])
-        return Entry(key.id, (row,), search=f"{key.label} {key.help} {written} {key.id} {SCOPES.get(key.scope, '')}", yank=key.id)
+        row = columns(
+            [
+                (line((f" {written}", "key" if possible else "dim")), 16),
+                (line((key.help, "" if possible else "dim")), max(width - 17, 8)),
+            ]
+        )
+        return Entry(
+            key.id, (row,), search=f"{key.label} {key.help} {written} {key.id} {SCOPES.get(key.scope, '')}", yank=key.id
+        )
 
     def on_input_changed(self, event: Input.Changed) -> None:
         self.query_one(Lines).set_filter(event.value)

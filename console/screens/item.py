@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from rlgpt.console.app import safe_content
-from rlgpt.console.view.draft import NAME
-from rlgpt.store.history import Item
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import VerticalScroll
 from textual.screen import ModalScreen
 from textual.widgets import Input, Label, Select, Static
+
+from rlgpt.console.app import safe_content
+from rlgpt.console.view.draft import NAME
+from rlgpt.store.history import Item
 
 FIELDS = (
     ("name", "Name", "lower-case letters, digits and _"),
@@ -37,11 +38,17 @@ class ItemDialog(ModalScreen[dict[str, Any] | None]):
             box.border_subtitle = "tab next field, ctrl+s keeps, esc leaves"
             yield Label("Mode", classes="label")
             mode = self._item.mode if self._item else "code"
-            yield Select([("code: a coded action", "code"), ("rl: learnt with PPO", "rl")], value=mode, allow_blank=False, id="mode")
+            yield Select(
+                [("code: a coded action", "code"), ("rl: learnt with PPO", "rl")],
+                value=mode,
+                allow_blank=False,
+                id="mode",
+                compact=True,
+            )
             for name, label, hint in FIELDS:
                 yield Label(label, classes="label")
                 value = str(getattr(self._item, name)) if self._item else {"max_steps": "100"}.get(name, "")
-                yield Input(value, placeholder=hint, id=name)
+                yield Input(value, placeholder=hint, id=name, compact=True)
             yield Static("", classes="fault", id="fault")
 
     def on_mount(self) -> None:

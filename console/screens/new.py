@@ -4,6 +4,12 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Horizontal, Vertical, VerticalScroll
+from textual.screen import Screen
+from textual.widgets import Button, Checkbox, Input, Label, Select, Static
+
 from rlgpt.console import launch
 from rlgpt.console.app import ConsoleApp, safe_content
 from rlgpt.console.panes.lines import Lines
@@ -11,11 +17,6 @@ from rlgpt.console.view.estimate import estimate, sentence
 from rlgpt.console.view.text import Entry, columns, line, wrap
 from rlgpt.store import catalog
 from rlgpt.store.errors import StoreError
-from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
-from textual.containers import Horizontal, Vertical, VerticalScroll
-from textual.screen import Screen
-from textual.widgets import Button, Checkbox, Input, Label, Select, Static
 
 NUMBERS = (
     ("iterations", "Refinements", "3", int),
@@ -29,7 +30,7 @@ NUMBERS = (
 
 
 class NewScreen(Screen[None]):
-    VERTICAL_BREAKPOINTS: ClassVar[list[tuple[int, str]] | None] = [(0, "-short"), (36, "-tall")]
+    VERTICAL_BREAKPOINTS = [(0, "-short"), (36, "-tall")]  # noqa: RUF012
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape", "leave", "leave"),
         Binding("ctrl+s", "start", "start"),
@@ -58,7 +59,10 @@ class NewScreen(Screen[None]):
                     yield Select([("crafter", "crafter")], value="crafter", allow_blank=False, id="world", compact=True)
                 with Horizontal(classes="field"):
                     yield Label("Model")
-                    models = [("rule-based model (no key, no cost)", "rules"), ("language model (Chat Completions)", "openai")]
+                    models = [
+                        ("rule-based model (no key, no cost)", "rules"),
+                        ("language model (Chat Completions)", "openai"),
+                    ]
                     yield Select(models, value="rules", allow_blank=False, id="llm", compact=True)
                 with Horizontal(classes="field llm"):
                     yield Label("Model name")
@@ -72,10 +76,22 @@ class NewScreen(Screen[None]):
                         yield Input(default, placeholder="no limit", id=_field_id(name), compact=True)
                 with Horizontal(classes="field"):
                     yield Label("Critic")
-                    yield Select([("model", "model"), ("you", "human"), ("none", "none")], value="model", allow_blank=False, id="critic", compact=True)
+                    yield Select(
+                        [("model", "model"), ("you", "human"), ("none", "none")],
+                        value="model",
+                        allow_blank=False,
+                        id="critic",
+                        compact=True,
+                    )
                 with Horizontal(classes="field"):
                     yield Label("Skills")
-                    yield Select([("all of the library", "all"), ("none", "none")], value="all", allow_blank=False, id="skills", compact=True)
+                    yield Select(
+                        [("all of the library", "all"), ("none", "none")],
+                        value="all",
+                        allow_blank=False,
+                        id="skills",
+                        compact=True,
+                    )
                 with Horizontal(classes="field"):
                     yield Label("Name")
                     yield Input(placeholder="the task and a number", id="name", compact=True)
@@ -130,8 +146,21 @@ class NewScreen(Screen[None]):
         entries = []
         for task in self._tasks:
             long = (" long", "accent") if task.get("long_horizon") else ""
-            row = columns([(line((str(task["id"]), "bold"), long), min(26, width // 2)), (line((str(task["prompt"]), "dim")), max(width - min(26, width // 2) - 1, 8))])
-            entries.append(Entry(str(task["id"]), (row,), search=f"{task['id']} {task['prompt']}", yank=str(task["id"]), fields={"task": task}))
+            row = columns(
+                [
+                    (line((str(task["id"]), "bold"), long), min(26, width // 2)),
+                    (line((str(task["prompt"]), "dim")), max(width - min(26, width // 2) - 1, 8)),
+                ]
+            )
+            entries.append(
+                Entry(
+                    str(task["id"]),
+                    (row,),
+                    search=f"{task['id']} {task['prompt']}",
+                    yank=str(task["id"]),
+                    fields={"task": task},
+                )
+            )
         tasks.set_entries(entries)
         self._show_chosen()
 
@@ -158,7 +187,11 @@ class NewScreen(Screen[None]):
 
     def _show_chosen(self) -> None:
         task = self._chosen_task
-        text = f"{task['id']}: {task['prompt']} At most {task['horizon']} env steps an episode." if task else "No task chosen."
+        text = (
+            f"{task['id']}: {task['prompt']} At most {task['horizon']} env steps an episode."
+            if task
+            else "No task chosen."
+        )
         self.query_one("#chosen", Static).update(safe_content(text))
 
     def on_input_changed(self, event: Input.Changed) -> None:

@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from textual.app import ComposeResult
+from textual.binding import BindingType
+from textual.screen import Screen
+
 from rlgpt.console import keymap
 from rlgpt.console.app import ConsoleApp
 from rlgpt.console.panes.bars import Bar, Footer
@@ -11,9 +15,6 @@ from rlgpt.console.panes.lines import Lines
 from rlgpt.console.view import override as view
 from rlgpt.console.view.draft import Draft, Wrong
 from rlgpt.console.view.text import line
-from textual.app import ComposeResult
-from textual.binding import BindingType
-from textual.screen import Screen
 
 if TYPE_CHECKING:
     from rlgpt.console.screens.session import SessionScreen

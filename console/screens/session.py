@@ -8,6 +8,12 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import ClassVar
 
+from textual import events
+from textual.app import ComposeResult
+from textual.binding import BindingType
+from textual.screen import Screen
+from textual.widgets import Input
+
 from rlgpt.console import keymap
 from rlgpt.console.app import ConsoleApp
 from rlgpt.console.feed import Feed
@@ -25,11 +31,6 @@ from rlgpt.console.view.moment import Moment
 from rlgpt.console.view.timeline import Playback
 from rlgpt.console.view.words import state_of
 from rlgpt.store.errors import StoreError
-from textual import events
-from textual.app import ComposeResult
-from textual.binding import BindingType
-from textual.screen import Screen
-from textual.widgets import Input
 
 POLL = 0.5
 """Seconds between two looks at the store: redraws are at most this frequent."""
@@ -213,18 +214,23 @@ class SessionScreen(Commands, Screen[None]):
         self.moment = moment
         if fresh:
             self.console_app.set_terminal_title(f"rlgpt {moment.history.session.get('name', '')}")
+        if self.app.screen is not self:  # drawing below another screen would repaint that one
+            return
         for name in self.board.visible_panes:
             self._pane(name).show(moment)
         self._show_status()
         self._show_timeline()
         self.console_app.hints()
 
+    def on_screen_resume(self) -> None:
+        self._redraw()
+
     def _redraw(self) -> None:
         if self.moment is not None:
             self.show(self.moment)
 
     def _show_status(self) -> None:
-        if self.moment is None:
+        if self.moment is None or self.app.screen is not self:
             return
         m = self.moment
         bar = self.query_one("#status", Bar)
@@ -232,18 +238,24 @@ class SessionScreen(Commands, Screen[None]):
         bar.set_lines([status.title(m, width, self.read_only), status.budgets(m, width)])
         notice = self.query_one("#banner", Bar)
         lines = banner.lines(m, width)
-        if notice.display != bool(lines) or (lines and notice.styles.height is not None and notice.styles.height.value != len(lines)):
+        if notice.display != bool(lines) or (
+            lines and notice.styles.height is not None and notice.styles.height.value != len(lines)
+        ):
             notice.display = bool(lines)
             notice.styles.height = max(len(lines), 1)
         notice.set_lines(lines)
 
     def _show_timeline(self) -> None:
+        if self.app.screen is not self:
+            return
         bar = self.query_one(TimelineBar)
         running = self.moment is not None and self.moment.worker.alive
         times, width = self.feed.times, max(bar.content_size.width, 10)
         if self._track is None or self._track.width != width or self._tracked != (id(self.marks), times.end_seq):
             self._track, self._tracked = timeline.Track(self.marks, times, width), (id(self.marks), times.end_seq)
-        bar.set_lines([self._track.line(times, self.playback), timeline.legend(self.marks, times, self.playback, running, width)])
+        bar.set_lines(
+            [self._track.line(times, self.playback), timeline.legend(self.marks, times, self.playback, running, width)]
+        )
 
     def _pane(self, name: str) -> Pane:
         found = self.query_one(f"#{name}")
@@ -412,5 +424,3 @@ class SessionScreen(Commands, Screen[None]):
 
     def action_yank(self) -> None:
         self.app.action_yank()  # type: ignore[attr-defined]
-
-

@@ -6,6 +6,12 @@ import time
 from pathlib import Path
 from typing import ClassVar
 
+from textual import events
+from textual.app import ComposeResult
+from textual.binding import BindingType
+from textual.screen import Screen
+from textual.widgets import Input
+
 from rlgpt.console import keymap, launch
 from rlgpt.console.app import ConsoleApp
 from rlgpt.console.machine import training_slots
@@ -18,11 +24,6 @@ from rlgpt.console.view.text import Line, line, spread
 from rlgpt.store import catalog, folder
 from rlgpt.store.catalog import Summary
 from rlgpt.store.errors import StoreError
-from textual import events
-from textual.app import ComposeResult
-from textual.binding import BindingType
-from textual.screen import Screen
-from textual.widgets import Input
 
 POLL = 1.0
 
@@ -55,17 +56,17 @@ class SessionsScreen(Screen[None]):
         return self.app
 
     @property
-    def list(self) -> SessionList:
+    def rows(self) -> SessionList:
         return self.query_one(SessionList)
 
     @property
     def selected(self) -> Summary | None:
-        entry = self.list.current
+        entry = self.rows.current
         found = entry.fields.get("summary") if entry else None
         return found if isinstance(found, Summary) else None
 
     def on_mount(self) -> None:
-        self.list.focus()
+        self.rows.focus()
         self._draw()
         self._read()
         self.set_interval(POLL, self._read)
@@ -73,7 +74,7 @@ class SessionsScreen(Screen[None]):
     def _read(self, soon: bool = False) -> None:
         """Summaries in a thread; never more than a tenth of the time, however long a running session is."""
         now = time.monotonic()
-        if self._reading or (not soon and now < self._next_read) or (self._found is not None and not self.is_current):
+        if self._reading or (not soon and now < self._next_read) or self.app.screen is not self:
             return
         self._reading = True
         self.run_worker(self._read_in_thread, thread=True, exit_on_error=False)
@@ -99,15 +100,26 @@ class SessionsScreen(Screen[None]):
 
     def _draw(self) -> None:
         preferences = self.console_app.preferences
-        width = self.list.width
+        width = self.rows.width
         bar = self.query_one("#sessions-title", Bar)
-        bar.set_lines([self._title(bar.content_size.width), view.header(bar.content_size.width, preferences.sort, preferences.reverse)])
+        bar.set_lines(
+            [
+                self._title(bar.content_size.width),
+                view.header(bar.content_size.width, preferences.sort, preferences.reverse),
+            ]
+        )
         if self._found is None:
             return
-        self.list.set_entries(
-            view.entries(self._found, width, self.console_app.clock(), sort=preferences.sort, reverse=preferences.reverse,
-                         marked=self._marked)
-        )  # fmt: skip
+        self.rows.set_entries(
+            view.entries(
+                self._found,
+                width,
+                self.console_app.clock(),
+                sort=preferences.sort,
+                reverse=preferences.reverse,
+                marked=self._marked,
+            )
+        )
         self._preview()
         self.console_app.hints()
 
@@ -121,20 +133,26 @@ class SessionsScreen(Screen[None]):
         if found is None:
             return spread(line(("rlgpt", "brand"), ("  sessions", "bold")), line(("reading …", "dim")), width)
         running = sum(s.alive and s.status != "ended" for s in found)
-        shown = len(self.list.entries) if self.list.filter else len(found)
-        words = f"{shown} of {len(found)}" if self.list.filter else f"{len(found)}"
+        shown = len(self.rows.entries) if self.rows.filter else len(found)
+        words = f"{shown} of {len(found)}" if self.rows.filter else f"{len(found)}"
         queued = sum(s.alive and view.QUEUED in s.waiting_for for s in found)
         waits = f", {queued} queued" if queued else ""
-        right = line((f"{running} running", "accent" if running else "dim"), (f"   {self._slots} training slots taken{waits}", "dim"), (f"   {words} sessions", "dim"), (f"   {len(self._marked)} marked", "accent") if self._marked else "")
-        return spread(line(("rlgpt", "brand"), ("  Sessions", "bold"), (f"  {self.console_app.home}", "dim")), right, width)
+        right = line(
+            (f"{running} running", "accent" if running else "dim"),
+            (f"   training slots taken: {self._slots}{waits}", "dim"),
+            (f"   {words} sessions", "dim"),
+            (f"   {len(self._marked)} marked", "accent") if self._marked else "",
+        )
+        return spread(
+            line(("rlgpt", "brand"), ("  Sessions", "bold"), (f"  {self.console_app.home}", "dim")), right, width
+        )
 
     def on_resize(self, event: events.Resize) -> None:
         self.call_after_refresh(self._draw)
 
     def on_screen_resume(self) -> None:
         self.console_app.set_terminal_title("rlgpt")
-        if self._found is not None:
-            self._read(soon=True)
+        self._read(soon=True)
 
     def on_lines_moved(self, message: Lines.Moved) -> None:
         self._preview()
@@ -168,7 +186,7 @@ class SessionsScreen(Screen[None]):
         if self.selected:
             self._marked ^= {self.selected.id}
             self._draw()
-            self.list.action_cursor_down()
+            self.rows.action_cursor_down()
 
     def action_sort(self) -> None:
         names = list(view.SORTS)
@@ -186,20 +204,20 @@ class SessionsScreen(Screen[None]):
 
     def action_filter(self) -> None:
         box = self.query_one(FilterInput)
-        box.value = self.list.filter
+        box.value = self.rows.filter
         box.add_class("-open")
         box.focus()
 
     def on_input_changed(self, event: Input.Changed) -> None:
         if event.input.id == "filter" and event.input.has_class("-open"):
-            self.list.set_filter(event.value)
+            self.rows.set_filter(event.value)
             self._draw()
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
         if event.input.id == "filter":
-            self.list.set_filter(event.value)
+            self.rows.set_filter(event.value)
             event.input.remove_class("-open")
-            self.list.focus()
+            self.rows.focus()
             self._draw()
 
     def action_resume(self) -> None:
@@ -263,10 +281,22 @@ class SessionsScreen(Screen[None]):
         def answered(path: str | None) -> None:
             if path:
                 self.console_app.tell("writing the bundle …")
-                launch.run(self.console_app, launch.CLI, "export", ident, "--format", "bundle", "--output", path, "--json",
-                           then=lambda _: self.console_app.tell(f"written to {path}"))  # fmt: skip
+                launch.run(
+                    self.console_app,
+                    launch.CLI,
+                    "export",
+                    ident,
+                    "--format",
+                    "bundle",
+                    "--output",
+                    path,
+                    "--json",
+                    then=lambda _: self.console_app.tell(f"written to {path}"),
+                )
 
-        self.app.push_screen(Ask("Export as one bundle", "File to write:", str(Path.cwd() / f"{ident}.rlgpt")), answered)
+        self.app.push_screen(
+            Ask("Export as one bundle", "File to write:", str(Path.cwd() / f"{ident}.rlgpt")), answered
+        )
 
     def action_delete(self) -> None:
         from rlgpt.console.screens.dialogs import Confirm
@@ -281,10 +311,20 @@ class SessionsScreen(Screen[None]):
 
         def answered(yes: bool | None) -> None:
             if yes:
-                launch.run(self.console_app, launch.CLI, "store", "delete", ident, "--yes", "--json",
-                           then=lambda _: self._read(soon=True))  # fmt: skip
+                launch.run(
+                    self.console_app,
+                    launch.CLI,
+                    "store",
+                    "delete",
+                    ident,
+                    "--yes",
+                    "--json",
+                    then=lambda _: self._read(soon=True),
+                )
 
-        self.app.push_screen(Confirm("Delete a session", f"{s.name} ({ident}) and all it stored go for ever.", "Delete"), answered)
+        self.app.push_screen(
+            Confirm("Delete a session", f"{s.name} ({ident}) and all it stored go for ever.", "Delete"), answered
+        )
 
 
 def _import_session_screen() -> None:

@@ -5,6 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any, ClassVar
 
+from textual.app import ComposeResult
+from textual.binding import BindingType
+from textual.containers import Horizontal
+from textual.screen import Screen
+from textual.widgets import Input
+
 from rlgpt.console import keymap, launch
 from rlgpt.console.app import ConsoleApp
 from rlgpt.console.panes.bars import Bar, Footer
@@ -16,11 +22,6 @@ from rlgpt.console.view.text import Entry, line
 from rlgpt.store import skills as library
 from rlgpt.store.errors import StoreError
 from rlgpt.store.skills import Skill
-from textual.app import ComposeResult
-from textual.binding import BindingType
-from textual.containers import Horizontal
-from textual.screen import Screen
-from textual.widgets import Input
 
 
 class SkillsScreen(Screen[None]):
@@ -71,13 +72,17 @@ class SkillsScreen(Screen[None]):
             return
         self._list.set_entries(view.entries(found, retired, self._list.width))
         title = self.query_one("#skills-title", Bar)
-        title.set_lines([line(("rlgpt", "brand"), ("  Skills", "bold"), (f"  {len(found)} in use, {len(retired)} retired", "dim"))])
+        title.set_lines(
+            [line(("rlgpt", "brand"), ("  Skills", "bold"), (f"  {len(found)} in use, {len(retired)} retired", "dim"))]
+        )
         self._show()
 
     def _show(self) -> None:
         detail, skill = self.query_one("#skill", Lines), self._skill
         lines = view.detail(skill, self._tried.get(skill.hash, ""), detail.width) if skill else []
-        detail.set_entries([Entry("skill", tuple(lines), yank=skill.source if skill else "", selectable=False)] if lines else [])
+        detail.set_entries(
+            [Entry("skill", tuple(lines), yank=skill.source if skill else "", selectable=False)] if lines else []
+        )
         self.console_app.hints()
 
     def on_lines_moved(self, message: Lines.Moved) -> None:
@@ -92,8 +97,16 @@ class SkillsScreen(Screen[None]):
         self._tried[skill.hash] = f"trying it in {skill.world} …"
         self._show()
         given = {"source": skill.source, "done_when": skill.done_when, "task": skill.task, "name": skill.name}
-        launch.run(self.console_app, "training.questions", "try", "--world", skill.world, given=given,
-                   then=lambda answer: self._tested(skill, answer), failed=lambda sentence: self._note(skill, sentence))  # fmt: skip
+        launch.run(
+            self.console_app,
+            "training.questions",
+            "try",
+            "--world",
+            skill.world,
+            given=given,
+            then=lambda answer: self._tested(skill, answer),
+            failed=lambda sentence: self._note(skill, sentence),
+        )
 
     def _tested(self, skill: Skill, answer: dict[str, Any]) -> None:
         score = rate(int(answer["successes"]), int(answer["episodes"]))
@@ -125,9 +138,13 @@ class SkillsScreen(Screen[None]):
 
         def answered(path: str | None) -> None:
             if path:
-                self._attempt(lambda: Path(path).expanduser().write_bytes(library.export([skill])), f"written to {path}")
+                self._attempt(
+                    lambda: Path(path).expanduser().write_bytes(library.export([skill])), f"written to {path}"
+                )
 
-        self.app.push_screen(Ask(f"Export {skill.name}", "File to write:", str(Path.cwd() / f"{skill.name}.skill.json")), answered)
+        self.app.push_screen(
+            Ask(f"Export {skill.name}", "File to write:", str(Path.cwd() / f"{skill.name}.skill.json")), answered
+        )
 
     def action_import_file(self) -> None:
         def answered(path: str | None) -> None:
@@ -135,7 +152,10 @@ class SkillsScreen(Screen[None]):
                 self._attempt(lambda: library.import_(Path(path).expanduser().read_bytes()), f"read {path}")
                 self._read()
 
-        self.app.push_screen(Ask("Import skills", "File to read; its code runs only in the action host, and only when admitted:"), answered)
+        self.app.push_screen(
+            Ask("Import skills", "File to read; its code runs only in the action host, and only when admitted:"),
+            answered,
+        )
 
     def _attempt(self, work: Any, done: str) -> None:
         try:
@@ -168,5 +188,3 @@ class SkillsScreen(Screen[None]):
         if action in ("test", "retire", "export"):
             return self._skill is not None
         return super().check_action(action, parameters)
-
-

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from rlgpt.console.app import safe_content
-from rlgpt.console.view.moment import Moment
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import VerticalScroll
 from textual.screen import ModalScreen
 from textual.widgets import Input, Label, Select, Static
+
+from rlgpt.console.app import safe_content
+from rlgpt.console.view.moment import Moment
 
 
 class VerdictDialog(ModalScreen[dict[str, Any] | None]):
@@ -32,12 +33,24 @@ class VerdictDialog(ModalScreen[dict[str, Any] | None]):
             box.border_title = "Your verdict"
             box.border_subtitle = "ctrl+s sends, esc leaves"
             yield Label("About", classes="label")
-            yield Select([(safe_content(a), b) for a, b in self._choices], value=self._first, allow_blank=False, id="about")
+            yield Select(
+                [(safe_content(a), b) for a, b in self._choices],
+                value=self._first,
+                allow_blank=False,
+                id="about",
+                compact=True,
+            )
             yield Label("It", classes="label")
-            yield Select([("failed", "no"), ("succeeded", "yes")], value="no", allow_blank=False, id="success")
-            for name, label in (("cause", "Why"), ("advice_slow", "Advice to the slow agent"), ("advice_fast", "Advice to the fast agent")):
+            yield Select(
+                [("failed", "no"), ("succeeded", "yes")], value="no", allow_blank=False, id="success", compact=True
+            )
+            for name, label in (
+                ("cause", "Why"),
+                ("advice_slow", "Advice to the slow agent"),
+                ("advice_fast", "Advice to the fast agent"),
+            ):
                 yield Label(label, classes="label")
-                yield Input(id=name)
+                yield Input(id=name, compact=True)
             yield Static("", classes="fault", id="fault")
 
     def on_mount(self) -> None:

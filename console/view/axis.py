@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
+
 from rlgpt.console.view.metrics import MetricTable
 from rlgpt.store.history import History
 
@@ -55,7 +57,7 @@ def axis_of(history: History, metrics: MetricTable) -> Axis:
     if len(rows):
         runs = run[rows]
         edges = [0, *(np.flatnonzero(np.diff(runs)) + 1).tolist(), len(runs)]
-        for first, stop in zip(edges[:-1], edges[1:], strict=True):
+        for first, stop in pairwise(edges):
             x[first:stop] += starts.get(int(runs[first]), 0.0)
         breaks = edges[1:-1]
     marks = [(0, 0.0), *((s, value) for s, value in _trial_marks(history))]
@@ -63,7 +65,9 @@ def axis_of(history: History, metrics: MetricTable) -> Axis:
     mark_x = np.array([m[1] for m in marks], dtype=float)
     at_seq, at_x = np.concatenate([mark_seq, seq[rows]]), np.concatenate([mark_x, x])
     order = np.argsort(at_seq, kind="stable")
-    return Axis(rows, x, starts, tuple(breaks), at_seq[order], np.maximum.accumulate(at_x[order]) if len(order) else at_x)
+    return Axis(
+        rows, x, starts, tuple(breaks), at_seq[order], np.maximum.accumulate(at_x[order]) if len(order) else at_x
+    )
 
 
 def _spent(history: History) -> list[tuple[int, int, int]]:

@@ -22,24 +22,40 @@ def lines(m: Moment, width: int) -> list[Line]:
     if h.status == "ended":
         style = {"failed": "bad", "stopped": "warn"}.get(h.result, "ok")
         more = "  R goes on where it stopped." if h.result in ("stopped", "failed") else ""
-        return [*wrap(f"{h.result}: {h.reason}.{more}".replace("..", "."), width, style, most=2), *_last_words(m, width)]
+        return [
+            *wrap(f"{h.result}: {h.reason}.{more}".replace("..", "."), width, style, most=2),
+            *_last_words(m, width),
+        ]
     if word == "dead":
         text = "The worker is dead: no process holds the session's lock. Nothing is lost; R starts a worker again."
         return [*wrap(text, width, "bad", most=2), *_last_words(m, width)][:MOST]
     if word == "hung":
         text = (
-            f"No progress for {duration(m.now - (m.worker.beat or m.now))} in “{m.worker.what or m.phase}”, longer than this phase may take. "
+            f"No progress for {duration(m.now - (m.worker.beat or m.now))} in “{m.worker.what or m.phase}”, longer "
+            "than this phase may take. "
             "The worker still holds its lock; Q stops it, `rlgpt stop --now` ends it at once."
         )
         return wrap(text, width, "bad", most=2)
     pending = h.pending_plan
     if pending is not None and pending.status == "waiting":
-        return wrap(f"Plan r{pending.revision} waits for you: A puts it in force, X rejects it, o edits it.", width, "warn", most=2)
+        return wrap(
+            f"Plan r{pending.revision} waits for you: A puts it in force, X rejects it, o edits it.",
+            width,
+            "warn",
+            most=2,
+        )
     if h.waiting_for == "critic":
         about = h.phase.get("item") or "the iteration"
         return wrap(f"You are the critic of {about}: look at code and world, then press v.", width, "warn", most=2)
     if h.status == "paused" or h.pause_requested:
-        return [line(("Paused; p lets it go on." if h.status == "paused" else "It will pause at its next safe point.", "warn"))]
+        return [
+            line(
+                (
+                    "Paused; p lets it go on." if h.status == "paused" else "It will pause at its next safe point.",
+                    "warn",
+                )
+            )
+        ]
     return []
 
 

@@ -68,7 +68,10 @@ def outcome(attempt: Attempt) -> tuple[str, str]:
 
 def facts(attempt: Attempt, before: Attempt | None, width: int) -> list[Line]:
     """Who wrote it, whether it was admitted, what the trials measured, what the critic says."""
-    left = [Span(f"{attempt.sub_action} v{attempt.version}", "bold"), Span(f" by {attempt.author}, iteration {attempt.iteration}", "dim")]
+    left = [
+        Span(f"{attempt.sub_action} v{attempt.version}", "bold"),
+        Span(f" by {attempt.author}, iteration {attempt.iteration}", "dim"),
+    ]
     if before:
         left.append(Span(f", against v{before.version}", "dim"))
     right: list[Span] = []

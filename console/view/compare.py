@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+
 from rlgpt.console.charts.plot import Curve, Plot
 from rlgpt.console.charts.smooth import smoothed
 from rlgpt.console.view.axis import axis_of
@@ -57,7 +58,13 @@ def plot(chart: Chart, moments: Sequence[Moment], weight: float = 0.9) -> Plot:
     ]
     curves += _bands(moments, series, weight)
     end = max((float(c.x[-1]) for c in curves), default=1.0)
-    return Plot(chart.title, curves, x_range=(0.0, end), y_range=(0.0, 1.0) if chart.bounded else None, empty="no PPO update in these sessions")
+    return Plot(
+        chart.title,
+        curves,
+        x_range=(0.0, end),
+        y_range=(0.0, 1.0) if chart.bounded else None,
+        empty="no PPO update in these sessions",
+    )
 
 
 def _series(chart: Chart, m: Moment) -> tuple[Floats, Floats]:
@@ -85,7 +92,9 @@ def _bands(moments: Sequence[Moment], series: Sequence[tuple[Floats, Floats]], w
         values = np.array([np.interp(x, px, np.nan_to_num(smoothed(py, weight))) for px, py in parts])
         mean, half = values.mean(axis=0), Z * values.std(axis=0, ddof=1) / np.sqrt(len(parts))
         style = CURVE_STYLES[(len(moments) + number) % len(CURVE_STYLES)]
-        out.append(Curve(f"mean of {len(parts)} seeds ±95%", x, mean, style, points=True, low=mean - half, high=mean + half))
+        out.append(
+            Curve(f"mean of {len(parts)} seeds ±95%", x, mean, style, points=True, low=mean - half, high=mean + half)
+        )
     return out
 
 
@@ -96,7 +105,14 @@ def table(moments: Sequence[Moment], base: int, width: int) -> list[Entry]:
     head = [(line(("", "")), label)]
     for i, m in enumerate(moments):
         name = str(m.history.session["name"])
-        head.append((line(("■ ", CURVE_STYLES[i % len(CURVE_STYLES)]), (name, "bold"), (" base" if i == base else "", "dim")), wide))
+        head.append(
+            (
+                line(
+                    ("■ ", CURVE_STYLES[i % len(CURVE_STYLES)]), (name, "bold"), (" base" if i == base else "", "dim")
+                ),
+                wide,
+            )
+        )
     rows: list[Line] = [columns(head)]
     for title, values in _facts(moments):
         cells: list[tuple[Line, int]] = [(line((title, "dim")), label)]
@@ -125,7 +141,10 @@ def _facts(moments: Sequence[Moment]) -> list[tuple[str, list[str]]]:
         ("active time", each(lambda m: duration(m.history.active))),
         ("calls", each(lambda m: str(m.history.spent.calls))),
         ("tokens", each(lambda m: count(m.history.spent.tokens))),
-        ("cost", each(lambda m: "none (rules)" if m.rules else money(m.history.spent.cost, m.history.spent.unknown_price))),
+        (
+            "cost",
+            each(lambda m: "none (rules)" if m.rules else money(m.history.spent.cost, m.history.spent.unknown_price)),
+        ),
         ("overrides", each(lambda m: str(sum(c.state == "applied" for c in m.history.commands.values())))),
         ("executor", each(lambda m: m.history.plan.executor if m.history.plan else "–")),
     ]

@@ -14,30 +14,93 @@ WIDTH, HEIGHT = 9, 7
 CENTRE = WIDTH // 2 + WIDTH * (HEIGHT // 2)
 _CELLS = 27
 SIZE = _CELLS + WIDTH * HEIGHT + 2
-MATERIALS = ("unknown", "water", "grass", "stone", "path", "sand", "tree", "lava", "coal", "iron", "diamond", "table", "furnace")
+MATERIALS = (
+    "unknown",
+    "water",
+    "grass",
+    "stone",
+    "path",
+    "sand",
+    "tree",
+    "lava",
+    "coal",
+    "iron",
+    "diamond",
+    "table",
+    "furnace",
+)
 BEINGS = ("cow", "zombie", "skeleton", "arrow_left", "arrow_right", "arrow_up", "arrow_down", "sapling", "ripe_plant")
 NAMES = MATERIALS + BEINGS
 _UNDER = {"cow": "grass", "zombie": "grass", "sapling": "grass", "ripe_plant": "grass"}
 """A being hides what it stands on: its colour is that of where such beings live, else a path."""
 ITEMS = (
-    "health", "food", "drink", "energy", "sapling", "wood", "stone", "coal", "iron", "diamond",
-    "wood_pickaxe", "stone_pickaxe", "iron_pickaxe", "wood_sword", "stone_sword", "iron_sword",
-)  # fmt: skip
+    "health",
+    "food",
+    "drink",
+    "energy",
+    "sapling",
+    "wood",
+    "stone",
+    "coal",
+    "iron",
+    "diamond",
+    "wood_pickaxe",
+    "stone_pickaxe",
+    "iron_pickaxe",
+    "wood_sword",
+    "stone_sword",
+    "iron_sword",
+)
 VITALS = 4
 ACHIEVEMENTS = (
-    "collect_coal", "collect_diamond", "collect_drink", "collect_iron", "collect_sapling", "collect_stone",
-    "collect_wood", "defeat_skeleton", "defeat_zombie", "eat_cow", "eat_plant", "make_iron_pickaxe",
-    "make_iron_sword", "make_stone_pickaxe", "make_stone_sword", "make_wood_pickaxe", "make_wood_sword",
-    "place_furnace", "place_plant", "place_stone", "place_table", "wake_up",
-)  # fmt: skip
+    "collect_coal",
+    "collect_diamond",
+    "collect_drink",
+    "collect_iron",
+    "collect_sapling",
+    "collect_stone",
+    "collect_wood",
+    "defeat_skeleton",
+    "defeat_zombie",
+    "eat_cow",
+    "eat_plant",
+    "make_iron_pickaxe",
+    "make_iron_sword",
+    "make_stone_pickaxe",
+    "make_stone_sword",
+    "make_wood_pickaxe",
+    "make_wood_sword",
+    "place_furnace",
+    "place_plant",
+    "place_stone",
+    "place_table",
+    "wake_up",
+)
 _AGENT = ("◀", "▶", "▲", "▼")
 _GLYPHS: dict[str, tuple[str, str]] = {
-    "unknown": (" ", " "), "water": ("~", "≈"), "grass": (" ", "'"), "stone": ("▒", "░"), "path": (" ", "·"),
-    "sand": (" ", "∙"), "tree": ("♣", "♠"), "lava": ("≈", "~"), "coal": ("•", "▒"), "iron": ("◆", "▒"),
-    "diamond": ("◇", "▒"), "table": ("╥", "▔"), "furnace": ("▣", "▔"),
-    "cow": ("c", "_"), "zombie": ("z", "_"), "skeleton": ("s", "_"), "arrow_left": ("←", " "), "arrow_right": ("→", " "),
-    "arrow_up": ("↑", " "), "arrow_down": ("↓", " "), "sapling": ("♀", " "), "ripe_plant": ("✿", " "),
-}  # fmt: skip
+    "unknown": (" ", " "),
+    "water": ("~", "≈"),
+    "grass": (" ", "'"),
+    "stone": ("▒", "░"),
+    "path": (" ", "·"),
+    "sand": (" ", "∙"),
+    "tree": ("♣", "♠"),
+    "lava": ("≈", "~"),
+    "coal": ("•", "▒"),
+    "iron": ("◆", "▒"),
+    "diamond": ("◇", "▒"),
+    "table": ("╥", "▔"),
+    "furnace": ("▣", "▔"),
+    "cow": ("c", "_"),
+    "zombie": ("z", "_"),
+    "skeleton": ("s", "_"),
+    "arrow_left": ("←", " "),
+    "arrow_right": ("→", " "),
+    "arrow_up": ("↑", " "),
+    "arrow_down": ("↓", " "),
+    "sapling": ("♀", " "),
+    "ripe_plant": ("✿", " "),
+}
 """(main glyph, texture) of what a cell shows."""
 
 
@@ -127,8 +190,14 @@ def state_lines(window: Window, decision: str, width: int) -> list[Line]:
     """Vitals, inventory, achievements and the decision in force."""
     lines: list[Line] = []
     vitals: list[Span] = []
-    for name, glyph, style, value in zip(("health", "food", "drink", "energy"), "♥◒◍✦", ("bad", "warn", "curve4", "curve3"), window.items, strict=False):
-        vitals += [Span(f"{glyph} ", style), Span(f"{value}", "bold" if value > 3 else "bad bold"), Span(f" {name}  ", "dim")]
+    for name, glyph, style, value in zip(
+        ("health", "food", "drink", "energy"), "♥◒◍✦", ("bad", "warn", "curve4", "curve3"), window.items, strict=False
+    ):
+        vitals += [
+            Span(f"{glyph} ", style),
+            Span(f"{value}", "bold" if value > 3 else "bad bold"),
+            Span(f" {name}  ", "dim"),
+        ]
     lines.append(fit(vitals, width))
     carried = [(n, v) for n, v in zip(ITEMS[VITALS:], window.items[VITALS:], strict=True) if v]
     words = "  ".join(f"{n.replace('_', ' ')} {v}" for n, v in carried) or "nothing"
@@ -137,8 +206,14 @@ def state_lines(window: Window, decision: str, width: int) -> list[Line]:
     lines += wrap(f"achieved {done}", width, "dim", most=3)
     hour = "night" if window.daylight < 0.35 else "dusk" if window.daylight < 0.7 else "day"
     doing = "asleep" if window.sleeping else f"facing {('left', 'right', 'up', 'down')[window.facing]}"
-    lines.append(fit(line((f"env step {window.steps}, {window.steps_left} left, at {window.x},{window.y}, {doing}, {hour}", "dim")), width))
+    lines.append(
+        fit(
+            line(
+                (f"env step {window.steps}, {window.steps_left} left, at {window.x},{window.y}, {doing}, {hour}", "dim")
+            ),
+            width,
+        )
+    )
     if decision:
         lines.append(fit(line(("decision ", "dim"), (decision, "accent bold")), width))
     return lines
-

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
+
 from rlgpt.console.charts.plot import Curve, Mark, Plot
 from rlgpt.console.charts.smooth import smoothed
 from rlgpt.console.view.axis import Axis, axis_of
@@ -49,11 +51,9 @@ class Charts:
     def __init__(self, moment: Moment, options: Options, before: Charts | None = None) -> None:
         """`before`: charts of the same moment with other options, whose axis and marks are taken over."""
         self.moment, self.options = moment, options
-        if before is not None and before.moment is moment:
-            self.axis, self._marks = before.axis, before._marks
-        else:
-            self.axis = axis_of(moment.history, moment.metrics)
-            self._marks = marks(moment, self.axis)
+        same = before if before is not None and before.moment is moment else None
+        self.axis: Axis = same.axis if same else axis_of(moment.history, moment.metrics)
+        self._marks: list[Mark] = same._marks if same else marks(moment, self.axis)
 
     def plot(self, chart: Chart) -> Plot:
         curves = [c for c in chart.curves(self.moment, self.axis) if len(c.x)]
@@ -80,12 +80,14 @@ def _smooth(curve: Curve, weight: float) -> list[Curve]:
         return [curve]
     size = -(-len(curve.x) // MOST)
     cuts = [0, *curve.segments, len(curve.y)]
-    xs, ys, segments = [], [], []
-    for start, stop in zip(cuts[:-1], cuts[1:], strict=True):
+    xs: list[Floats] = []
+    ys: list[Floats] = []
+    segments: list[int] = []
+    for start, stop in pairwise(cuts):
         if stop > start:
             x, y = _averaged(curve.x[start:stop], curve.y[start:stop], size)
             if xs:
-                segments.append(sum(map(len, xs)))
+                segments.append(sum(len(part) for part in xs))
             xs.append(x)
             ys.append(smoothed(y, weight**size))
     return [replace(curve, x=np.concatenate(xs), y=np.concatenate(ys), segments=tuple(segments))]
@@ -134,7 +136,11 @@ def _success(moment: Moment, axis: Axis) -> list[Curve]:
     if last:
         x, y = np.array(trials).T
         curves.append(Curve("trial", x, y, "curve4", points=True, note=f"n={last.episodes}"))
-    for split, variant, name, style in (("dev", "plan", "code alone", "curve3"), ("dev", "full", "dev", "curve2"), ("test", "full", "test", "curve5")):
+    for split, variant, name, style in (
+        ("dev", "plan", "code alone", "curve3"),
+        ("dev", "full", "dev", "curve2"),
+        ("test", "full", "test", "curve5"),
+    ):
         found = [(axis.at(e.seq), e.rate, e.ci_low, e.ci_high, e.episodes) for i in moment.history.iterations
                  for e in i.evaluations if (e.split, e.variant) == (split, variant)]  # fmt: skip
         if found:

@@ -33,8 +33,7 @@ def rows(old: Sequence[str], new: Sequence[str]) -> list[Row]:
     for tag, a, b, c, d in matcher.get_opcodes():
         if tag == "equal":
             out += [
-                Row("same", a + i + 1, c + i + 1, ((old[a + i], False),), ((new[c + i], False),))
-                for i in range(b - a)
+                Row("same", a + i + 1, c + i + 1, ((old[a + i], False),), ((new[c + i], False),)) for i in range(b - a)
             ]
         else:
             out += _replaced(old, new, a, b, c, d)

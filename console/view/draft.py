@@ -93,7 +93,9 @@ def apply(base: PlanState, edits: Sequence[Mapping[str, Any]]) -> tuple[str, tup
         if edit["op"] == "executor":
             executor = str(edit["value"])
         elif edit["op"] == "add":
-            item = _fields(Item(_name(items, edit["name"]), "code", "", "added by the operator", "", 100, False, "operator"), edit)
+            item = _fields(
+                Item(_name(items, edit["name"]), "code", "", "added by the operator", "", 100, False, "operator"), edit
+            )
             items.insert(int(edit.get("position", len(items))), item)
         else:
             items = _one(items, edit)

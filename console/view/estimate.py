@@ -50,7 +50,8 @@ def estimate(model: str, iterations: int, price: tuple[float, float] | None, pas
 def sentence(found: Estimate, limit: float | None) -> str:
     """One line for the dialog."""
     if found.cost is None or found.most is None:
-        return f"about {count(found.tokens)} tokens; the price of this model is unknown, so only the token budget guards it ({found.basis})"
+        text = f"about {count(found.tokens)} tokens; the price of this model is unknown"
+        return f"{text}, so only the token budget guards it ({found.basis})"
     text = f"about {money(found.cost)}, at most about {money(found.most)}, {count(found.tokens)} tokens ({found.basis})"
     if limit is not None and found.most > limit:
         text += f"; the budget of {money(limit)} may end it early"

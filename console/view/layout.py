@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 PANES = ("plan", "code", "curves", "verdicts", "world", "log", "calls", "system")
 LEAST_WIDTH, LEAST_HEIGHT = 24, 4
@@ -125,7 +126,7 @@ def split(total: int, shares: Sequence[float], least: int) -> list[int]:
         high = total - least * (len(shares) - index - 1)
         edges.append(min(max(edge, low), high))
     edges[-1] = total
-    return [b - a for a, b in zip(edges[:-1], edges[1:], strict=True)]
+    return [b - a for a, b in pairwise(edges)]
 
 
 def moved(shares: Sequence[float], index: int, by: float, least: float = 0.12) -> tuple[float, ...]:

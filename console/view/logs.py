@@ -26,12 +26,18 @@ def log_entries(m: Moment, width: int, level: str = "debug", expanded: frozenset
         key = f"log:{row['seq']}"
         fields = "  ".join(f"{k}={v}" for k, v in row["fields"].items())
         style = _STYLE.get(str(row["level"]), "")
-        head = line((time_of_day(row["at"]) + " ", "dim"), (f"{str(row['level'])[:4]:<5}", style or "dim"), (str(row["event"]), style))
+        head = line(
+            (time_of_day(row["at"]) + " ", "dim"),
+            (f"{str(row['level'])[:4]:<5}", style or "dim"),
+            (str(row["event"]), style),
+        )
         if key in expanded:
             lines = [head, *(x for k, v in row["fields"].items() for x in wrap(f"{k}: {v}", width, "dim", "      "))]
         else:
             lines = [line(*head, (f"  {fields}" if fields else "", "dim"))]
-        out.append(Entry(key, tuple(lines), search=f"{row['event']} {fields}", yank=f"{row['event']} {fields}", seq=row["seq"]))
+        out.append(
+            Entry(key, tuple(lines), search=f"{row['event']} {fields}", yank=f"{row['event']} {fields}", seq=row["seq"])
+        )
     if not out:
         out.append(Entry("note", (line((f"Nothing logged at {level} or above.", "dim")),), selectable=False))
     return out
@@ -42,15 +48,22 @@ def call_entries(m: Moment, width: int, expanded: frozenset[str] = frozenset()) 
     calls = merged(m.calls)
     spent = m.history.spent
     who = RULES if m.rules else "LLM"
-    head = line((f"{spent.calls} calls to the {who}", "bold"), (f"   {count(spent.tokens)} tokens   {money(spent.cost, spent.unknown_price)}", "dim"))
+    head = line(
+        (f"{spent.calls} calls to the {who}", "bold"),
+        (f"   {count(spent.tokens)} tokens   {money(spent.cost, spent.unknown_price)}", "dim"),
+    )
     out = [Entry("head", (head,), selectable=False), *_left_out(len(calls))]
     for call in calls[-MOST:]:
         key = f"call:{call['call']}"
         answered = call["state"] == "answered"
         glyph, style = ("✓", "ok") if answered else ("✗", "bad") if call["state"] == "failed" else ("…", "accent")
         tokens = f"{count(call['tokens_in'])}→{count(call['tokens_out'])}" if call["state"] != "sent" else "waiting"
-        cost = "" if m.rules or call["state"] == "sent" else ("unknown" if call["cost"] is None else money(call["cost"]))
-        left = line(f"{glyph} ", (f"{call['role']:<8}", "bold"), (f" {call['model']}", "dim"), (f"  {call['step']}", ""))
+        cost = (
+            "" if m.rules or call["state"] == "sent" else ("unknown" if call["cost"] is None else money(call["cost"]))
+        )
+        left = line(
+            f"{glyph} ", (f"{call['role']:<8}", "bold"), (f" {call['model']}", "dim"), (f"  {call['step']}", "")
+        )
         left = (Span(f"{glyph} ", style), *left[1:])
         lines: list[Line] = [spread(left, line((f"{tokens} {cost} {duration(call['seconds'])}", "dim")), width)]
         if call["error"]:
@@ -60,10 +73,24 @@ def call_entries(m: Moment, width: int, expanded: frozenset[str] = frozenset()) 
                 if ref:
                     lines.append(line((f"  {name}", "head")))
                     text = m.text(ref)
-                    lines += wrap("reading…" if text is None else readable(text), width, "dim" if name == "prompt" else "", "    ", most=400)
+                    lines += wrap(
+                        "reading…" if text is None else readable(text),
+                        width,
+                        "dim" if name == "prompt" else "",
+                        "    ",
+                        most=400,
+                    )
         yank = m.text(call["reply_hash"] or call["request_hash"] or "") or ""
-        out.append(Entry(key, tuple(lines), search=f"{call['role']} {call['step']} {call['model']} {call['error']}", yank=yank, seq=call["seq"],
-                         fields={"texts": [h for h in (call["request_hash"], call["reply_hash"]) if h]}))  # fmt: skip
+        out.append(
+            Entry(
+                key,
+                tuple(lines),
+                search=f"{call['role']} {call['step']} {call['model']} {call['error']}",
+                yank=yank,
+                seq=call["seq"],
+                fields={"texts": [h for h in (call["request_hash"], call["reply_hash"]) if h]},
+            )
+        )
     if not calls:
         out.append(Entry("note", (line(("No calls yet.", "dim")),), selectable=False))
     return out
@@ -84,14 +111,18 @@ def readable(text: str) -> str:
     except ValueError:
         return text
     if isinstance(value, dict) and isinstance(value.get("messages"), list):
-        parts = [f"[{x.get('role', '')}]\n{_content(x.get('content', ''))}" for x in value["messages"] if isinstance(x, dict)]
+        parts = [
+            f"[{x.get('role', '')}]\n{_content(x.get('content', ''))}" for x in value["messages"] if isinstance(x, dict)
+        ]
         return "\n\n".join(parts)
     return json.dumps(value, indent=2, ensure_ascii=False).replace("\\n", "\n")
 
 
 def _content(content: object) -> str:
     if isinstance(content, list):
-        return "\n".join(str(part.get("text", "(an image)")) if isinstance(part, dict) else str(part) for part in content)
+        return "\n".join(
+            str(part.get("text", "(an image)")) if isinstance(part, dict) else str(part) for part in content
+        )
     return str(content)
 
 

@@ -15,9 +15,25 @@ from numpy.typing import NDArray
 Floats = NDArray[np.float64]
 
 SCALARS = (
-    "seq", "run", "update", "env_steps", "decisions", "episodes", "successes", "return_mean", "length_mean", "kl",
-    "clip_fraction", "entropy", "policy_loss", "value_loss", "explained_variance", "rate", "learning_rate", "dead_loops",
-)  # fmt: skip
+    "seq",
+    "run",
+    "update",
+    "env_steps",
+    "decisions",
+    "episodes",
+    "successes",
+    "return_mean",
+    "length_mean",
+    "kl",
+    "clip_fraction",
+    "entropy",
+    "policy_loss",
+    "value_loss",
+    "explained_variance",
+    "rate",
+    "learning_rate",
+    "dead_loops",
+)
 MAPPINGS = {"option_usage": "usage", "rewards": "reward", "milestones": "milestone"}
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 
 
 def count(value: float | None) -> str:
@@ -102,8 +102,8 @@ def rate(successes: int, episodes: int, interval: bool = True) -> str:
 
 def day_time(at: float) -> str:
     """UTC seconds as local date and time."""
-    return datetime.fromtimestamp(at, timezone.utc).astimezone().strftime("%Y-%m-%d %H:%M")
+    return datetime.fromtimestamp(at, UTC).astimezone().strftime("%Y-%m-%d %H:%M")
 
 
 def time_of_day(at: float) -> str:
-    return datetime.fromtimestamp(at, timezone.utc).astimezone().strftime("%H:%M:%S")
+    return datetime.fromtimestamp(at, UTC).astimezone().strftime("%H:%M:%S")

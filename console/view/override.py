@@ -23,7 +23,13 @@ def entries(draft: Draft, model: PlanState | None, width: int) -> list[Entry]:
         origin = draft.origin(item.name)
         sign, style = ("+", "ok") if origin is None else ("~", "warn") if _differs(origin, item) else (" ", "")
         moved = origin is not None and draft.base.items.index(origin) != position - 1
-        left = [Span(sign, f"{style} bold"), Span(f" {position:>2} ", "dim"), mode_badge(item.mode), Span(f" {item.name}", "bold"), Span(" ⚑ pinned" if item.pinned else "", "warn")]
+        left = [
+            Span(sign, f"{style} bold"),
+            Span(f" {position:>2} ", "dim"),
+            mode_badge(item.mode),
+            Span(f" {item.name}", "bold"),
+            Span(" ⚑ pinned" if item.pinned else "", "warn"),
+        ]
         right = [Span("moved " if moved else "", "warn"), Span(f"{item.max_steps} steps", "dim")]
         lines: list[Line] = [spread(left, right, width)]
         for name in ("goal", "done_when", "reason"):
@@ -32,12 +38,24 @@ def entries(draft: Draft, model: PlanState | None, width: int) -> list[Entry]:
         if asked is not None and asked.mode != item.mode and (origin is None or origin.mode == item.mode):
             lines.append(line(("      the model planned it as ", "dim"), (asked.mode, "accent")))
         if origin is not None and origin.mode != item.mode:
-            lines.append(line(("      was ", "dim"), (origin.mode, "warn"), (", will be ", "dim"), (item.mode, "warn bold")))
-        out.append(Entry(item.name, tuple(lines), search=f"{item.name} {item.goal}", yank=item.goal, fields={"item": item.name}))
+            lines.append(
+                line(("      was ", "dim"), (origin.mode, "warn"), (", will be ", "dim"), (item.mode, "warn bold"))
+            )
+        out.append(
+            Entry(
+                item.name, tuple(lines), search=f"{item.name} {item.goal}", yank=item.goal, fields={"item": item.name}
+            )
+        )
     kept = {o.name for i in draft.items if (o := draft.origin(i.name))}
     for old in draft.base.items:
         if old.name not in kept:
-            out.append(Entry(f"removed:{old.name}", (line((" - ", "bad bold"), (f"   {old.name}", "dim strike"), ("  will be removed", "bad")),), selectable=False))
+            out.append(
+                Entry(
+                    f"removed:{old.name}",
+                    (line((" - ", "bad bold"), (f"   {old.name}", "dim strike"), ("  will be removed", "bad")),),
+                    selectable=False,
+                )
+            )
     return out
 
 
@@ -64,9 +82,20 @@ def summary(h: History, draft: Draft, width: int) -> list[Line]:
     lines: list[Line] = []
     force = f"r{h.plan.revision} by {h.plan.author}" if h.plan else "none yet"
     waits = f"   waits for approval: r{h.pending_plan.revision}" if h.pending_plan else ""
-    lines.append(spread(line(("in force ", "dim"), (force, "ok"), (waits, "warn")), line((f"executor {draft.executor}", "bold" if draft.executor == draft.base.executor else "warn bold")), width))
+    lines.append(
+        spread(
+            line(("in force ", "dim"), (force, "ok"), (waits, "warn")),
+            line((f"executor {draft.executor}", "bold" if draft.executor == draft.base.executor else "warn bold")),
+            width,
+        )
+    )
     if draft.edits:
-        lines += wrap(f"{len(draft.edits)} edits on r{draft.base.revision}: {describe('override', {'edits': list(draft.edits)})}", width, "accent", most=2)
+        lines += wrap(
+            f"{len(draft.edits)} edits on r{draft.base.revision}: {describe('override', {'edits': list(draft.edits)})}",
+            width,
+            "accent",
+            most=2,
+        )
     else:
         lines.append(line((f"no edits yet on r{draft.base.revision}", "dim")))
     newer = stale(h, draft)
@@ -74,7 +103,11 @@ def summary(h: History, draft: Draft, width: int) -> list[Line]:
         lines += conflict(draft, newer, width)
     for command in list(h.commands.values())[-3:]:
         if command.kind == "override":
-            text = line((f"{command.state:<8}", STATES.get(command.state, "")), f" {describe(command.kind, command.payload)}", (f"  {command.reason}", "dim"))
+            text = line(
+                (f"{command.state:<8}", STATES.get(command.state, "")),
+                f" {describe(command.kind, command.payload)}",
+                (f"  {command.reason}", "dim"),
+            )
             lines.append(text)
     return lines
 
@@ -84,7 +117,13 @@ def conflict(draft: Draft, newer: PlanState, width: int) -> list[Line]:
     rebased, lost = draft.rebased(newer)
     words = f"r{newer.revision} by {newer.author} came meanwhile: a worker refuses edits of r{draft.base.revision}."
     lines = wrap(words, width, "bad bold")
-    lines += wrap(f"R takes over {len(rebased.edits)} of {len(draft.edits)} edits onto r{newer.revision}." if draft.edits else f"R shows r{newer.revision}.", width, "warn")
+    lines += wrap(
+        f"R takes over {len(rebased.edits)} of {len(draft.edits)} edits onto r{newer.revision}."
+        if draft.edits
+        else f"R shows r{newer.revision}.",
+        width,
+        "warn",
+    )
     for sentence in lost:
         lines += wrap(f"lost: {sentence}", width, "bad", "  ")
     return lines

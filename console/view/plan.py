@@ -102,7 +102,17 @@ def _task_plan(h: History, width: int) -> list[Entry]:
     if not h.task_plans:
         return []
     newest = h.task_plans[-1]
-    out = [Entry("tasks", (spread(line(("Task plan", "head")), line((f"r{newest['revision']} by {newest['author']}", "dim")), width),), selectable=False)]
+    out = [
+        Entry(
+            "tasks",
+            (
+                spread(
+                    line(("Task plan", "head")), line((f"r{newest['revision']} by {newest['author']}", "dim")), width
+                ),
+            ),
+            selectable=False,
+        )
+    ]
     for index, task in enumerate(newest["sub_tasks"]):
         glyph, style = ("✓", "ok") if index < h.sub_task else ("▶", "accent") if index == h.sub_task else ("○", "dim")
         lines = [line((f" {glyph} ", style), (str(task["task"]), "bold" if index == h.sub_task else ""))]
@@ -120,7 +130,16 @@ def _revision(
     lines: list[Line] = [spread(title, line((word, style)), width)]
     if f"plan:{plan.revision}" in expanded or not plan.items:
         lines += wrap(plan.rationale, width, "dim", " ")
-    out = [Entry(f"plan:{plan.revision}", tuple(lines), search=plan.rationale, yank=plan.rationale, seq=plan.seq, fields={"revision": plan.revision})]
+    out = [
+        Entry(
+            f"plan:{plan.revision}",
+            tuple(lines),
+            search=plan.rationale,
+            yank=plan.rationale,
+            seq=plan.seq,
+            fields={"revision": plan.revision},
+        )
+    ]
     for position, item in enumerate(plan.items, 1):
         out.append(_item(m, plan, position, item, found[item.name], width, expanded))
     for name in gone:
@@ -134,7 +153,13 @@ def _item(
 ) -> Entry:
     glyph, style, words = state_of_item(m, plan, item)
     sign, sign_style = {"new": ("+", "ok"), "changed": ("~", "warn"), "same": (" ", "")}[change.kind]
-    left = [Span(sign, sign_style), Span(f"{glyph} ", style), Span(f"{position:>2} ", "dim"), mode_badge(item.mode), Span(" " + item.name, "bold")]
+    left = [
+        Span(sign, sign_style),
+        Span(f"{glyph} ", style),
+        Span(f"{position:>2} ", "dim"),
+        mode_badge(item.mode),
+        Span(" " + item.name, "bold"),
+    ]
     if item.pinned:
         left.append(Span(" ⚑", "warn"))
     lines = [spread(left, [Span(words, style)], width)]
@@ -147,7 +172,9 @@ def _item(
         lines += wrap(item.goal, width, "", indent)
         lines += wrap(f"done when {item.done_when}", width, "code_string", indent)
         lines += wrap(f"because {item.reason}", width, "dim", indent)
-        lines += wrap(f"at most {item.max_steps} env steps a trial; last changed by {item.author}", width, "dim", indent)
+        lines += wrap(
+            f"at most {item.max_steps} env steps a trial; last changed by {item.author}", width, "dim", indent
+        )
         asked = plan.attempted.get(item.name)
         if asked:
             words = ", ".join(f"{k} {v}" for k, v in asked.items())
@@ -155,8 +182,14 @@ def _item(
     elif item.goal:
         lines += wrap(item.goal, width, "dim", indent, most=1)
     yank = f"{item.name} ({item.mode}): {item.goal}\ndone_when: {item.done_when}\nreason: {item.reason}"
-    return Entry(key, tuple(lines), search=f"{item.name} {item.mode} {item.goal} {item.reason}", yank=yank, seq=plan.seq,
-                 fields={"item": item.name, "revision": plan.revision})  # fmt: skip
+    return Entry(
+        key,
+        tuple(lines),
+        search=f"{item.name} {item.mode} {item.goal} {item.reason}",
+        yank=yank,
+        seq=plan.seq,
+        fields={"item": item.name, "revision": plan.revision},
+    )
 
 
 def _field(m: Moment, plan: PlanState, item: Item, name: str) -> str:
@@ -193,7 +226,9 @@ def describe(kind: str, payload: object) -> str:
     edits = fields.get("edits")
     if isinstance(edits, list) and edits:
         return "; ".join(_edit(e) for e in edits[:4] if isinstance(e, dict)) + ("…" if len(edits) > 4 else "")
-    extra = [f"{k} {v}" for k, v in fields.items() if isinstance(v, str | int | float) and k not in ("source", "id")][:3]
+    extra = [f"{k} {v}" for k, v in fields.items() if isinstance(v, str | int | float) and k not in ("source", "id")][
+        :3
+    ]
     words = kind.replace("_", " ")
     return f"{words}: {', '.join(extra)}" if extra else words
 

@@ -23,10 +23,32 @@ def lines(s: Summary | None, now: float, width: int) -> list[Line]:
     out = [line((s.name, "brand"), ("  " + s.id, "dim"), ("  ● ", style), (word, style))]
     if s.reason:
         out += wrap(s.reason, width, "", most=2)
-    out.append(line(("task      ", "dim"), s.task, ("  in ", "dim"), s.world, ("  model ", "dim"), model_words(s.model)))
-    out.append(line(("success   ", "dim"), ("test ", "dim"), (rate(s.test_successes, s.test_episodes), "bold"), ("   dev ", "dim"), rate(s.dev_successes, s.dev_episodes)))
+    out.append(
+        line(("task      ", "dim"), s.task, ("  in ", "dim"), s.world, ("  model ", "dim"), model_words(s.model))
+    )
+    out.append(
+        line(
+            ("success   ", "dim"),
+            ("test ", "dim"),
+            (rate(s.test_successes, s.test_episodes), "bold"),
+            ("   dev ", "dim"),
+            rate(s.dev_successes, s.dev_episodes),
+        )
+    )
     cost = "none" if s.model == "rules" else money(s.cost, s.unknown_price)
-    out.append(line(("spent     ", "dim"), f"{count(s.env_steps)} env steps, {duration(s.active)} active, {count(s.tokens)} tokens, cost {cost}, {size(s.size)} on the disk"))
+    out.append(
+        line(
+            ("spent     ", "dim"),
+            f"{count(s.env_steps)} env steps, {duration(s.active)} active, {count(s.tokens)} tokens, cost {cost}, "
+            f"{size(s.size)} on the disk",
+        )
+    )
     parent = f", forked from {s.parent_id}" if s.parent_id else ""
-    out.append(line(("started   ", "dim"), f"{day_time(s.started_at)}{parent}, last row {duration(max(now - s.at, 0))} ago", (f"  {' '.join(s.tags)}" if s.tags else "", "accent")))
+    out.append(
+        line(
+            ("started   ", "dim"),
+            f"{day_time(s.started_at)}{parent}, last row {duration(max(now - s.at, 0))} ago",
+            (f"  {' '.join(s.tags)}" if s.tags else "", "accent"),
+        )
+    )
     return out[:HEIGHT]

@@ -56,9 +56,19 @@ def state(s: Summary) -> tuple[str, str]:
 QUEUED = "training slot"
 """What a session that waits for its turn says it waits for."""
 _COLUMNS: tuple[tuple[str, int, int], ...] = (
-    ("state", 20, 1), ("name", 24, 1), ("task", 22, 4), ("model", 17, 3), ("iter", 5, 2), ("success", 29, 2), ("env steps", 9, 5),
-    ("cost", 8, 2), ("age", 7, 1), ("size", 8, 6), ("started", 16, 7), ("tags", 16, 8),
-)  # fmt: skip
+    ("state", 18, 1),
+    ("name", 22, 1),
+    ("task", 22, 6),
+    ("model", 17, 4),
+    ("iter", 5, 5),
+    ("success", 28, 2),
+    ("env steps", 9, 7),
+    ("cost", 8, 4),
+    ("age", 7, 3),
+    ("size", 8, 8),
+    ("started", 16, 9),
+    ("tags", 16, 10),
+)
 """(name, width, when it gives way: higher goes first)."""
 
 
@@ -82,9 +92,14 @@ def header(width: int, sort: str, reverse: bool) -> Line:
 
 
 def entries(
-    found: Sequence[Summary], width: int, now: float, *, sort: str = "started", reverse: bool = True,
+    found: Sequence[Summary],
+    width: int,
+    now: float,
+    *,
+    sort: str = "started",
+    reverse: bool = True,
     marked: frozenset[str] = frozenset(),
-) -> list[Entry]:  # fmt: skip
+) -> list[Entry]:
     """Sorted; an empty store gets a sentence on what to do."""
     if not found:
         text = "No sessions yet. Press n for a new one, or run `rlgpt run make_stone_pickaxe` in a shell."

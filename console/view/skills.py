@@ -25,9 +25,22 @@ def entries(found: Sequence[Skill], retired: Sequence[Skill], width: int) -> lis
 
 
 def _entry(skill: Skill, width: int, retired: bool) -> Entry:
-    left = columns([(line((skill.name, "dim" if retired else "bold")), max(min(28, width - 18), 10)), (line((skill.world, "dim")), 10)])
-    lines = [spread(left, line((rate(skill.successes, skill.episodes, interval=False), "" if retired else "ok")), width)]
-    return Entry(skill.hash, tuple(lines), search=f"{skill.name} {skill.world} {skill.task} {skill.description}", yank=skill.source, fields={"skill": skill, "retired": retired})
+    left = columns(
+        [
+            (line((skill.name, "dim" if retired else "bold")), max(min(28, width - 18), 10)),
+            (line((skill.world, "dim")), 10),
+        ]
+    )
+    lines = [
+        spread(left, line((rate(skill.successes, skill.episodes, interval=False), "" if retired else "ok")), width)
+    ]
+    return Entry(
+        skill.hash,
+        tuple(lines),
+        search=f"{skill.name} {skill.world} {skill.task} {skill.description}",
+        yank=skill.source,
+        fields={"skill": skill, "retired": retired},
+    )
 
 
 def detail(skill: Skill, tried: str, width: int) -> list[Line]:

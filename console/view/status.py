@@ -63,10 +63,37 @@ def budgets(m: Moment, width: int) -> Line:
     if limit and pace and h.status == "running" and m.phase == "Train":
         parts[-1].append(Span(f" left {duration((limit - steps) / pace)}", "dim"))
     spent_cost = money(h.spent.cost, h.spent.unknown_price)
-    parts.append(_bar("cost", h.spent.cost, limits.get("cost"), "$0" if m.rules else spent_cost, f"${limits['cost']:g}" if limits.get("cost") is not None else "", wide))
-    parts.append(_bar("tokens", float(h.spent.tokens), limits.get("tokens"), count(h.spent.tokens), count(limits.get("tokens")) if limits.get("tokens") else "", wide))
+    parts.append(
+        _bar(
+            "cost",
+            h.spent.cost,
+            limits.get("cost"),
+            "$0" if m.rules else spent_cost,
+            f"${limits['cost']:g}" if limits.get("cost") is not None else "",
+            wide,
+        )
+    )
+    parts.append(
+        _bar(
+            "tokens",
+            float(h.spent.tokens),
+            limits.get("tokens"),
+            count(h.spent.tokens),
+            count(limits.get("tokens")) if limits.get("tokens") else "",
+            wide,
+        )
+    )
     hours = limits.get("hours")
-    parts.append(_bar("time", h.active, hours * 3600 if hours else None, duration(h.active), duration(hours * 3600) if hours else "", wide))
+    parts.append(
+        _bar(
+            "time",
+            h.active,
+            hours * 3600 if hours else None,
+            duration(h.active),
+            duration(hours * 3600) if hours else "",
+            wide,
+        )
+    )
     tail: list[Span] = []
     if pace:
         tail.append(Span(f"{count(pace)} steps/s", "bold" if m.phase == "Train" else "dim"))
@@ -102,7 +129,13 @@ def _bar(name: str, value: float, limit: float | None, shown: str, of: str, wide
     full = round(share * cells * 8)
     style = "bad" if share >= 0.95 else "warn" if share >= 0.8 else "bar"
     bar = "█" * (full // 8) + ("▏▎▍▌▋▊▉"[full % 8 - 1] if full % 8 else "")
-    return [Span(f"{name} ", "dim"), Span(bar, f"{style} track"), Span(" " * (cells - len(bar)), "track"), Span(f" {shown}", "bold"), Span(f"/{of}", "dim")]
+    return [
+        Span(f"{name} ", "dim"),
+        Span(bar, f"{style} track"),
+        Span(" " * (cells - len(bar)), "track"),
+        Span(f" {shown}", "bold"),
+        Span(f"/{of}", "dim"),
+    ]
 
 
 def _beat(m: Moment) -> list[Span]:

@@ -15,32 +15,63 @@ STORAGE_LAW = 200e6
 
 def entries(m: Moment, width: int) -> list[Entry]:
     lines: list[Line] = []
-    h, worker, usage, sizes = m.history, m.worker, m.worker.usage, m.worker.sizes
+    h, usage, sizes = m.history, m.worker.usage, m.worker.sizes
     if not m.live:
         lines.append(line(("Now, not at the cursor: use of the machine is not stored.", "dim")))
     lines += _worker(m, width)
-    for label, key, limit in (("CPU", "cpu", float(usage.get("cores") or 1)), ("memory", "memory", _number(usage, "memory_total"))):
+    for label, key, limit in (
+        ("CPU", "cpu", float(usage.get("cores") or 1)),
+        ("memory", "memory", _number(usage, "memory_total")),
+    ):
         value = _number(usage, key)
         if value is not None:
             shown = f"{value:.2f} of {limit:.0f} cores" if key == "cpu" else f"{size(value)} of {size(limit)}"
             lines.append(_gauge(label, value, limit, shown, width))
     for gpu in usage.get("gpus", ()):
-        lines.append(_gauge("GPU", float(gpu["load"]), 100.0, f"{gpu['load']:.0f}%  {size(gpu['memory'])} of {size(gpu['memory_total'])}", width))
+        lines.append(
+            _gauge(
+                "GPU",
+                float(gpu["load"]),
+                100.0,
+                f"{gpu['load']:.0f}%  {size(gpu['memory'])} of {size(gpu['memory_total'])}",
+                width,
+            )
+        )
     if not usage.get("gpus"):
         lines.append(line(("GPU       ", "dim"), ("none in use", "dim")))
     if sizes:
         steps = max(h.spent.env_steps, 1)
-        lines.append(_gauge("disk", _number(sizes, "used") or 0.0, _number(sizes, "total"), f"{size(sizes.get('free'))} free", width))
+        lines.append(
+            _gauge(
+                "disk", _number(sizes, "used") or 0.0, _number(sizes, "total"), f"{size(sizes.get('free'))} free", width
+            )
+        )
         per = (sizes.get("store") or 0) / steps * 1e6
-        lines.append(line(("store     ", "dim"), (size(sizes.get("store")), "bold"), (f"  of which artifacts {size(sizes.get('artifacts'))}", "dim")))
+        lines.append(
+            line(
+                ("store     ", "dim"),
+                (size(sizes.get("store")), "bold"),
+                (f"  of which artifacts {size(sizes.get('artifacts'))}", "dim"),
+            )
+        )
         if h.spent.env_steps >= 10_000:
-            lines.append(line(("          ", ""), (f"{size(per)} per 1M env steps (at most {size(STORAGE_LAW)})", "bad" if per > STORAGE_LAW else "dim")))
+            lines.append(
+                line(
+                    ("          ", ""),
+                    (
+                        f"{size(per)} per 1M env steps (at most {size(STORAGE_LAW)})",
+                        "bad" if per > STORAGE_LAW else "dim",
+                    ),
+                )
+            )
     for death in m.deaths[-2:]:
         said = [str(text) for text in death.get("last_lines", []) if str(text).strip()]
         how = death.get("signal") or f"exit code {death.get('exit_code')}"
         lines += wrap(f"the trainer died ({how}): {said[-1] if said else 'it said nothing'}", width, "warn", most=3)
     rows = sum(h.counts.values())
-    lines.append(line(("rows      ", "dim"), (f"{rows:,}", "bold"), (f"  seq {h.seq:,}  incarnation {h.incarnation}", "dim")))
+    lines.append(
+        line(("rows      ", "dim"), (f"{rows:,}", "bold"), (f"  seq {h.seq:,}  incarnation {h.incarnation}", "dim"))
+    )
     for cause in h.nondeterministic[-3:]:
         lines += wrap(f"not deterministic: {cause}", width, "warn")
     if h.host_deaths:
@@ -59,7 +90,13 @@ def _worker(m: Moment, width: int) -> list[Line]:
         lines.append(line(("          ", ""), (worker.what, "dim")))
     if worker.beat is not None:
         age = duration(max(m.now - worker.beat, 0))
-        lines.append(line(("progress  ", "dim"), (f"{age} ago", "bad" if worker.overdue else "ok"), (f"  {count(worker.env_steps)} env steps of any kind", "dim")))
+        lines.append(
+            line(
+                ("progress  ", "dim"),
+                (f"{age} ago", "bad" if worker.overdue else "ok"),
+                (f"  {count(worker.env_steps)} env steps of any kind", "dim"),
+            )
+        )
     return lines
 
 

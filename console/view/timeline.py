@@ -22,15 +22,23 @@ class Mark(NamedTuple):
 
 
 GLYPHS = {
-    "plan": ("◆", "mark_plan"), "code": ("▪", "mark_code"), "verdict": ("▲", "mark_verdict"), "override": ("●", "mark_override"),
-    "iteration": ("┃", "mark_iteration"), "resume": ("↻", "warn"), "end": ("■", "bold"),
-}  # fmt: skip
+    "plan": ("◆", "mark_plan"),
+    "code": ("▪", "mark_code"),
+    "verdict": ("▲", "mark_verdict"),
+    "override": ("●", "mark_override"),
+    "iteration": ("┃", "mark_iteration"),
+    "resume": ("↻", "warn"),
+    "end": ("■", "bold"),
+}
 _RANK = ("code", "verdict", "plan", "resume", "end", "iteration", "override")
 
 
 def marks(h: History) -> list[Mark]:
     """In order of seq."""
-    found = [Mark(p.seq, "override" if p.author == "operator" else "plan", f"plan r{p.revision} by {p.author}") for p in h.plans.values()]
+    found = [
+        Mark(p.seq, "override" if p.author == "operator" else "plan", f"plan r{p.revision} by {p.author}")
+        for p in h.plans.values()
+    ]
     for a in h.attempts:
         found.append(Mark(a.seq, "code", f"{a.sub_action} v{a.version}"))
         if a.verdict:
@@ -156,7 +164,11 @@ def legend(found: Sequence[Mark], times: TimeMap, playback: Playback, live: bool
         state = Span(" LIVE " if live else " END ", "badge_live" if live else "badge")
     else:
         state = Span(" ▶ PLAY " if playback.playing else " ❚❚ REPLAY ", "badge_warn")
-    left = [state, Span(f" {clock(playback.active if playback.seq is not None else times.end)}", "bold"), Span(f" / {clock(times.end)} active", "dim")]
+    left = [
+        state,
+        Span(f" {clock(playback.active if playback.seq is not None else times.end)}", "bold"),
+        Span(f" / {clock(times.end)} active", "dim"),
+    ]
     if playback.seq is not None:
         left += [Span(f"  row {playback.seq:,} of {end:,}", "dim"), Span(f"  {playback.speed:g}x", "bold")]
         place = bisect_right(found, playback.seq, key=lambda mark: mark.seq)

@@ -59,22 +59,39 @@ def _agrees(verdict: VerdictState) -> Span:
 
 def _attempt(m: Moment, attempt: Attempt, verdict: VerdictState, width: int, expanded: frozenset[str]) -> Entry:
     key = f"attempt:{attempt.sub_action}:{attempt.version}"
-    left = line(" ", _mark(verdict), (f" {attempt.sub_action} v{attempt.version}", "bold"), (f" {_author(m, verdict)} {verdict.confidence:.2f}", "dim"))
+    left = line(
+        " ",
+        _mark(verdict),
+        (f" {attempt.sub_action} v{attempt.version}", "bold"),
+        (f" {_author(m, verdict)} {verdict.confidence:.2f}", "dim"),
+    )
     lines: list[Line] = [spread(left, [_agrees(verdict)], width)]
     open_ = key in expanded
     lines += wrap(verdict.cause, width, "", "   ", most=0 if open_ else 2)
     if open_:
         lines += _advice(verdict, width)
         lines += _evidence(attempt, width)
-    return Entry(key, tuple(lines), search=f"{attempt.sub_action} {verdict.cause} {verdict.advice_fast}", yank=_words(verdict), seq=verdict.seq,
-                 fields={"item": attempt.sub_action, "version": attempt.version})  # fmt: skip
+    return Entry(
+        key,
+        tuple(lines),
+        search=f"{attempt.sub_action} {verdict.cause} {verdict.advice_fast}",
+        yank=_words(verdict),
+        seq=verdict.seq,
+        fields={"item": attempt.sub_action, "version": attempt.version},
+    )
 
 
-def _iteration(m: Moment, iteration: IterationState, verdict: VerdictState, width: int, expanded: frozenset[str]) -> Entry:
+def _iteration(
+    m: Moment, iteration: IterationState, verdict: VerdictState, width: int, expanded: frozenset[str]
+) -> Entry:
     key = f"iteration:{iteration.sub_task}:{iteration.number}"
     successes, episodes = m.history.pooled(iteration, "dev", "full")
     best = m.history.incumbent is iteration
-    left = [_mark(verdict), Span(f" iteration {iteration.number}", "head"), Span(f" {_author(m, verdict)} {verdict.confidence:.2f}", "dim")]
+    left = [
+        _mark(verdict),
+        Span(f" iteration {iteration.number}", "head"),
+        Span(f" {_author(m, verdict)} {verdict.confidence:.2f}", "dim"),
+    ]
     if best:
         left.append(Span(" ★ incumbent", "accent"))
     right = [Span(rate(successes, episodes, interval=width >= 60), "bold")]
@@ -82,8 +99,11 @@ def _iteration(m: Moment, iteration: IterationState, verdict: VerdictState, widt
     if verdict.better:
         plan_won, plan_of = m.history.pooled(iteration, "dev", "plan")
         words = {
-                 "code": "code alone is better", "policy": "the policy is better than code alone", "undecided": "policy and code alone are level",
-                 "only one": "nothing to compare: only one of code and policy was measured"}  # fmt: skip
+            "code": "code alone is better",
+            "policy": "the policy is better than code alone",
+            "undecided": "policy and code alone are level",
+            "only one": "nothing to compare: only one of code and policy was measured",
+        }
         text = words.get(verdict.better, verdict.better)
         if plan_of:
             text += f" (code alone {rate(plan_won, plan_of)})"
@@ -91,21 +111,37 @@ def _iteration(m: Moment, iteration: IterationState, verdict: VerdictState, widt
     lines += wrap(verdict.cause, width, "", "   ", most=0 if key in expanded else 3)
     if key in expanded:
         lines += _advice(verdict, width)
-    return Entry(key, tuple(lines), search=verdict.cause, yank=_words(verdict), seq=verdict.seq, fields={"iteration": iteration.number})
+    return Entry(
+        key,
+        tuple(lines),
+        search=verdict.cause,
+        yank=_words(verdict),
+        seq=verdict.seq,
+        fields={"iteration": iteration.number},
+    )
 
 
 def _evaluation(m: Moment, iteration: IterationState, number: int, width: int) -> Entry:
     e = next(e for e in iteration.evaluations if e.number == number)
-    variants = {"full": "session's policy", "plan": "code alone", "options_off": "options off", "primitives_off": "primitives off"}
+    variants = {
+        "full": "session's policy",
+        "plan": "code alone",
+        "options_off": "options off",
+        "primitives_off": "primitives off",
+    }
     name = f"{e.split} · {variants.get(e.variant, e.variant)}"
     style = "bold" if e.split == "test" else ""
     left = line((" ▪ ", "curve2"), (name, style))
     lines: list[Line] = [spread(left, [Span(rate(e.successes, e.episodes, interval=width >= 56), style)], width)]
     if e.funnel and e.episodes and e.variant == "full":
-        lines += wrap("reached " + "  ".join(f"{k} {v}/{e.episodes}" for k, v in e.funnel.items()), width, "dim", "   ", most=3)
+        lines += wrap(
+            "reached " + "  ".join(f"{k} {v}/{e.episodes}" for k, v in e.funnel.items()), width, "dim", "   ", most=3
+        )
     if e.dead_loops and e.variant == "full":
         lines.append(line((f"   dead loops {e.dead_loops}/{e.episodes}", "warn")))
-    return Entry(f"evaluation:{number}", tuple(lines), search=name, yank=f"{name} {rate(e.successes, e.episodes)}", seq=e.seq)
+    return Entry(
+        f"evaluation:{number}", tuple(lines), search=name, yank=f"{name} {rate(e.successes, e.episodes)}", seq=e.seq
+    )
 
 
 def _advice(verdict: VerdictState, width: int) -> list[Line]:
@@ -124,7 +160,9 @@ def _evidence(attempt: Attempt, width: int) -> list[Line]:
         shown = evidence.get(name)
         if not isinstance(shown, dict):
             continue
-        lines.append(line((f"   a trial that ended {'well' if name == 'good' else 'badly'}: {shown.get('end', '')}", style)))
+        lines.append(
+            line((f"   a trial that ended {'well' if name == 'good' else 'badly'}: {shown.get('end', '')}", style))
+        )
         for part in ("before", "after", "difference", "yields", "message"):
             if shown.get(part):
                 lines += wrap(f"{part}: {_flat(shown[part])}", width, "dim", "     ", most=3)

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from rlgpt.console.view.moment import Moment
 from rlgpt.console.view.text import Span
+
+if TYPE_CHECKING:
+    from rlgpt.console.view.moment import Moment  # late: it brings numpy
 
 RULES = "rule-based model"
 
@@ -45,7 +47,9 @@ def state_of(moment: Moment) -> tuple[str, str]:
     """(word, style) of the session at a moment: what it does, or how it ended, died or hangs."""
     h = moment.history
     if h.status == "ended":
-        return h.result or "ended", {"succeeded": "ok", "finished": "ok", "stopped": "warn", "failed": "bad"}.get(h.result, "")
+        return h.result or "ended", {"succeeded": "ok", "finished": "ok", "stopped": "warn", "failed": "bad"}.get(
+            h.result, ""
+        )
     if moment.live and not moment.worker.alive:
         return ("dead", "bad") if h.status != "created" else ("starting", "accent")
     if moment.live and moment.worker.overdue > 0:

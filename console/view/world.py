@@ -54,7 +54,13 @@ def first_of_episode(m: Moment, chosen: int | None) -> int | None:
 def entries(m: Moment, chosen: int | None, width: int, height: int) -> list[Entry]:
     frame = current(m, chosen)
     if frame is None:
-        return [Entry("note", tuple(wrap("No frames yet: trials, training and evaluations store some.", width, "dim")), selectable=False)]
+        return [
+            Entry(
+                "note",
+                tuple(wrap("No frames yet: trials, training and evaluations store some.", width, "dim")),
+                selectable=False,
+            )
+        ]
     row = m.frame(frame[0])
     head = _head(m, frame, width)
     if row is None:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from story import Story
+
 from rlgpt.console.view.metrics import MetricTable
 from rlgpt.console.view.moment import Moment, Worker
 from rlgpt.store.history import fold_all
-from story import Story
 
 
 def moment(story: Story, seq: int | None = None, **more: Any) -> Moment:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import zstandard
+
 from rlgpt.store import folder, schema
 from rlgpt.store.rows import Encoded
 
@@ -29,7 +30,10 @@ def insert(base: sqlite3.Connection, rows: Iterable[tuple[str, Mapping[str, Any]
     for table, row in rows:
         schema.insert(base, Encoded(table, dict(row)))
     for name, body in texts.items():
-        base.execute("INSERT OR IGNORE INTO text (hash, body) VALUES (?, ?)", (name, press.compress(body.encode("utf-8", "replace"))))
+        base.execute(
+            "INSERT OR IGNORE INTO text (hash, body) VALUES (?, ?)",
+            (name, press.compress(body.encode("utf-8", "replace"))),
+        )
 
 
 def append(place: Path, rows: Iterable[tuple[str, Mapping[str, Any]]], texts: Mapping[str, str]) -> None:

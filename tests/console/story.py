@@ -38,21 +38,49 @@ CHOP_2 = '''def collect_wood(view):
         if view.inventory["wood"] > wood:
             return
 '''
-TABLE_1 = '''def place_table(view):
+TABLE_1 = """def place_table(view):
     while view.inventory["wood"] < 1:
         view = yield "noop"
     view = yield "place_table"
-'''
-PICKAXE = '''def make_wood_pickaxe(view):
+"""
+PICKAXE = """def make_wood_pickaxe(view):
     view = yield "make_wood_pickaxe"
-'''
+"""
 
 ITEMS = (
-    ("collect_wood", "code", "collect 4 wood", "the map memory makes finding trees a search", "view.inventory['wood'] >= 4", 200),
-    ("place_table", "code", "place a table", "one primitive once wood is there", "'place_table' in view.achievements", 40),
-    ("make_wood_pickaxe", "code", "make a wooden pickaxe at the table", "one primitive beside the table", "view.inventory['wood_pickaxe'] >= 1", 30),
+    (
+        "collect_wood",
+        "code",
+        "collect 4 wood",
+        "the map memory makes finding trees a search",
+        "view.inventory['wood'] >= 4",
+        200,
+    ),
+    (
+        "place_table",
+        "code",
+        "place a table",
+        "one primitive once wood is there",
+        "'place_table' in view.achievements",
+        40,
+    ),
+    (
+        "make_wood_pickaxe",
+        "code",
+        "make a wooden pickaxe at the table",
+        "one primitive beside the table",
+        "view.inventory['wood_pickaxe'] >= 1",
+        30,
+    ),
     ("collect_stone", "code", "collect one stone", "tunnelling is a short search", "view.inventory['stone'] >= 1", 200),
-    ("survive_zombies", "rl", "stay alive near grass at dusk", "timing of strikes is hard to script", "view.health >= 5", 300),
+    (
+        "survive_zombies",
+        "rl",
+        "stay alive near grass at dusk",
+        "timing of strikes is hard to script",
+        "view.health >= 5",
+        300,
+    ),
 )
 
 
@@ -101,25 +129,62 @@ class Story:
 
     # ---- parts of a session ----------------------------------------------------------------------
     def open(self) -> None:
-        primitives = ["noop", "move_left", "move_right", "move_up", "move_down", "do", "sleep", "place_stone",
-                      "place_table", "place_furnace", "place_plant", "make_wood_pickaxe", "make_stone_pickaxe"]  # fmt: skip
+        primitives = [
+            "noop",
+            "move_left",
+            "move_right",
+            "move_up",
+            "move_down",
+            "do",
+            "sleep",
+            "place_stone",
+            "place_table",
+            "place_furnace",
+            "place_plant",
+            "make_wood_pickaxe",
+            "make_stone_pickaxe",
+        ]
         self.add(
-            "session", 0.0, name=f"{self.task}-1", task=self.task, world="crafter", world_version="1.8.3",
+            "session",
+            0.0,
+            name=f"{self.task}-1",
+            task=self.task,
+            world="crafter",
+            world_version="1.8.3",
             settings={
-                "task": self.task, "world": "crafter", "seed": 1, "device": "auto", "review": self.review,
-                "skills": "none", "critic": "model", "host_mode": "locked",
+                "task": self.task,
+                "world": "crafter",
+                "seed": 1,
+                "device": "auto",
+                "review": self.review,
+                "skills": "none",
+                "critic": "model",
+                "host_mode": "locked",
                 "llm": {"kind": self.llm, "model": "gpt-5-mini"},
                 "budget": {"env_steps": 1_000_000, "cost": 5.0, "tokens": 2_000_000, "hours": 8.0, "daily_cost": 20.0},
                 "loop": {"iterations": 3, "inner": 3, "depth": 2, "target": 0.95},
             },
             versions={"device": "cpu", "device_reason": "a small symbolic policy is faster on the CPU"},
             task_info={
-                "prompt": "Make a stone pickaxe.", "horizon": 500, "kind": "goal", "long_horizon": False,
-                "milestones": ["collect_wood", "place_table", "make_wood_pickaxe", "collect_stone", "make_stone_pickaxe"],
-                "primitives": primitives, "targets": ["tree", "stone"], "frame_format": "crafter-window-1", "sub_tasks": [],
+                "prompt": "Make a stone pickaxe.",
+                "horizon": 500,
+                "kind": "goal",
+                "long_horizon": False,
+                "milestones": [
+                    "collect_wood",
+                    "place_table",
+                    "make_wood_pickaxe",
+                    "collect_stone",
+                    "make_stone_pickaxe",
+                ],
+                "primitives": primitives,
+                "targets": ["tree", "stone"],
+                "frame_format": "crafter-window-1",
+                "sub_tasks": [],
             },
-            parent_id=None, parent_seq=None,
-        )  # fmt: skip
+            parent_id=None,
+            parent_seq=None,
+        )
         self.event("started")
         self.log("info", "worker_started", pid=4242, device="cpu")
 
@@ -133,45 +198,112 @@ class Story:
         self.calls += 1
         tokens_in, tokens_out = len(prompt) // 4 + 400, len(reply) // 4 + 60
         rules = self.llm == "rules"
-        common = dict(
-            call=f"c{self.calls}", step=step, role=role, model="rules" if rules else "gpt-5-mini",
-            request_hash=self.text(prompt), try_number=1, reserved=None if rules else 0.02,
-        )  # fmt: skip
-        self.add("llm_call", 0.1, state="sent", reply_hash=None, error="", tokens_in=0, tokens_out=0, cost=None, seconds=0.0, **common)
+        common = {
+            "call": f"c{self.calls}",
+            "step": step,
+            "role": role,
+            "model": "rules" if rules else "gpt-5-mini",
+            "request_hash": self.text(prompt),
+            "try_number": 1,
+            "reserved": None if rules else 0.02,
+        }
         self.add(
-            "llm_call", seconds, state="failed" if error else "answered",
-            reply_hash=None if error else self.text(reply), error=error,
-            tokens_in=0 if error else tokens_in, tokens_out=0 if error else tokens_out,
+            "llm_call",
+            0.1,
+            state="sent",
+            reply_hash=None,
+            error="",
+            tokens_in=0,
+            tokens_out=0,
+            cost=None,
+            seconds=0.0,
+            **common,
+        )
+        self.add(
+            "llm_call",
+            seconds,
+            state="failed" if error else "answered",
+            reply_hash=None if error else self.text(reply),
+            error=error,
+            tokens_in=0 if error else tokens_in,
+            tokens_out=0 if error else tokens_out,
             cost=None if error else (0.0 if rules else tokens_in * 0.25e-6 + tokens_out * 2e-6),
-            seconds=seconds, **common,
-        )  # fmt: skip
+            seconds=seconds,
+            **common,
+        )
 
-    def plan(self, iteration: int, revision: int, author: str = "slow", modes: dict[str, str] | None = None,
-             depth: int = 0, pinned: tuple[str, ...] = (), waiting: bool = False, drop: tuple[str, ...] = ()) -> None:  # fmt: skip
+    def plan(
+        self,
+        iteration: int,
+        revision: int,
+        author: str = "slow",
+        modes: dict[str, str] | None = None,
+        depth: int = 0,
+        pinned: tuple[str, ...] = (),
+        waiting: bool = False,
+        drop: tuple[str, ...] = (),
+    ) -> None:
         if author in ("slow", "refine"):
             self.phase("Plan", sub_task=0, iteration=iteration, failed=[], last_depth=False)
-            self.call("slow", f"plan:{iteration}:{depth}", "World sheet: crafter …\nTask: make a stone pickaxe.", '{"executor": "policy", …}')
+            self.call(
+                "slow",
+                f"plan:{iteration}:{depth}",
+                "World sheet: crafter …\nTask: make a stone pickaxe.",
+                '{"executor": "policy", …}',
+            )
         self.add(
-            "plan", 0.0, sub_task=0, iteration=iteration, revision=revision, author=author, executor="policy",
-            rationale="Wood, table and pickaxes are short searches that code does well; the fight at dusk is left to RL.",
-            depth=depth, attempted={"collect_stone": {"mode": "rl"}} if pinned else {},
-        )  # fmt: skip
+            "plan",
+            0.0,
+            sub_task=0,
+            iteration=iteration,
+            revision=revision,
+            author=author,
+            executor="policy",
+            rationale="Wood, table and pickaxes are short searches: code. The fight at dusk is left to RL.",
+            depth=depth,
+            attempted={"collect_stone": {"mode": "rl"}} if pinned else {},
+        )
         position = 0
         for name, mode, goal, reason, done_when, max_steps in ITEMS:
             if name in drop:
                 continue
             changed = bool(modes and name in modes)
             self.add(
-                "sub_action", 0.0, revision=revision, position=position, name=name,
-                mode=modes[name] if modes and changed else mode, goal=goal, reason=reason, done_when=done_when,
-                max_steps=max_steps, pinned=name in pinned, author=author if changed or author == "slow" else "slow",
-            )  # fmt: skip
+                "sub_action",
+                0.0,
+                revision=revision,
+                position=position,
+                name=name,
+                mode=modes[name] if modes and changed else mode,
+                goal=goal,
+                reason=reason,
+                done_when=done_when,
+                max_steps=max_steps,
+                pinned=name in pinned,
+                author=author if changed or author == "slow" else "slow",
+            )
             position += 1
         self.event("plan_waiting" if waiting else "plan_in_force", revision=revision)
 
-    def attempt(self, iteration: int, revision: int, name: str, source: str, successes: int, episodes: int = 5, *,
-                attempt: int = 1, author: str = "fast", outcome: str = "", error: str = "", admitted: bool = True,
-                rule: str = "", line: int = 0, message: str = "", verdict: str = "") -> None:  # fmt: skip
+    def attempt(
+        self,
+        iteration: int,
+        revision: int,
+        name: str,
+        source: str,
+        successes: int,
+        episodes: int = 5,
+        *,
+        attempt: int = 1,
+        author: str = "fast",
+        outcome: str = "",
+        error: str = "",
+        admitted: bool = True,
+        rule: str = "",
+        line: int = 0,
+        message: str = "",
+        verdict: str = "",
+    ) -> None:
         version = self.versions[name] = self.versions.get(name, 0) + 1
         if author == "fast":
             self.phase("Code", item=name, attempt=attempt)
@@ -179,74 +311,206 @@ class Story:
         done_when = next((i[4] for i in ITEMS if i[0] == name), "True")
         source_hash = self.text(source)
         self.add(
-            "code_version", 0.2, sub_task=0, iteration=iteration, sub_action=name, version=version, attempt=attempt,
-            author=author, source_hash=source_hash, note="uses the map memory" if version > 1 else "first version",
+            "code_version",
+            0.2,
+            sub_task=0,
+            iteration=iteration,
+            sub_action=name,
+            version=version,
+            attempt=attempt,
+            author=author,
+            source_hash=source_hash,
+            note="uses the map memory" if version > 1 else "first version",
             admitted=admitted,
-            admission={"name": name, "rule": rule, "line": line, "message": message, "arguments": {}, "has_available": False,
-                       "ignore_alarm": False, "tree_hash": source_hash[:12]},
-        )  # fmt: skip
+            admission={
+                "name": name,
+                "rule": rule,
+                "line": line,
+                "message": message,
+                "arguments": {},
+                "has_available": False,
+                "ignore_alarm": False,
+                "tree_hash": source_hash[:12],
+            },
+        )
         outcome = outcome or ("refused" if not admitted else "accepted" if successes >= 0.6 * episodes else "failed")
         self.phase("Trial", item=name, version=version)
         env_steps = 0 if outcome == "refused" else 37 * episodes + 11 * successes
         self.env_steps += env_steps
-        good = {"before": {"wood": 0, "health": 9}, "after": {"wood": 4, "health": 9}, "difference": {"wood": "+4"},
-                "yields": ["move_right x 7", "do x 4"], "end": "return", "message": ""}  # fmt: skip
-        bad = {"before": {"wood": 0, "health": 9}, "after": {"wood": 0, "health": 6}, "difference": {"health": "-3"},
-               "yields": ["noop x 40"], "end": "error" if error else "cap", "message": error}  # fmt: skip
+        good = {
+            "before": {"wood": 0, "health": 9},
+            "after": {"wood": 4, "health": 9},
+            "difference": {"wood": "+4"},
+            "yields": ["move_right x 7", "do x 4"],
+            "end": "return",
+            "message": "",
+        }
+        bad = {
+            "before": {"wood": 0, "health": 9},
+            "after": {"wood": 0, "health": 6},
+            "difference": {"health": "-3"},
+            "yields": ["noop x 40"],
+            "end": "error" if error else "cap",
+            "message": error,
+        }
         self.add(
-            "trial", 1.5, sub_task=0, iteration=iteration, revision=revision, sub_action=name, version=version,
-            source_hash=source_hash, done_when=done_when, outcome=outcome, episodes=0 if outcome == "unreached" else episodes,
-            successes=successes, prefixes=episodes, env_steps=env_steps, error=error,
-            trials=[{"seed": s, "arrived": True, "start_true": False, "end_true": s < successes, "env_steps": 37, "end": "return", "message": ""} for s in range(episodes)],
+            "trial",
+            1.5,
+            sub_task=0,
+            iteration=iteration,
+            revision=revision,
+            sub_action=name,
+            version=version,
+            source_hash=source_hash,
+            done_when=done_when,
+            outcome=outcome,
+            episodes=0 if outcome == "unreached" else episodes,
+            successes=successes,
+            prefixes=episodes,
+            env_steps=env_steps,
+            error=error,
+            trials=[
+                {
+                    "seed": s,
+                    "arrived": True,
+                    "start_true": False,
+                    "end_true": s < successes,
+                    "env_steps": 37,
+                    "end": "return",
+                    "message": "",
+                }
+                for s in range(episodes)
+            ],
             evidence={"good": good if successes else None, "bad": bad if successes < episodes else None},
-        )  # fmt: skip
+        )
         for step in range(6):
             self.frame("trial", version, 0, step * 7)
         if outcome == "failed":
             self.phase("JudgeItem", item=name, version=version)
             self.add(
-                "verdict", 1.0, sub_task=0, iteration=iteration, revision=revision, sub_action=name, version=version,
-                author="critic", success=False, confidence=0.8,
-                cause=verdict or "It waits at the spot instead of walking to a tree.", advice_slow="",
-                advice_fast="Remember trees that left the window and walk to the nearest.", measured=False, better="",
-            )  # fmt: skip
+                "verdict",
+                1.0,
+                sub_task=0,
+                iteration=iteration,
+                revision=revision,
+                sub_action=name,
+                version=version,
+                author="critic",
+                success=False,
+                confidence=0.8,
+                cause=verdict or "It waits at the spot instead of walking to a tree.",
+                advice_slow="",
+                advice_fast="Remember trees that left the window and walk to the nearest.",
+                measured=False,
+                better="",
+            )
 
     def frame(self, source: str, owner: int, episode: int, step: int) -> None:
-        self.add("frame", 0.0, source=source, owner=owner, episode=episode, step=step, format="crafter-window-1",
-                 decision="collect_wood" if step % 2 else "move_right", body=frame_body(step))  # fmt: skip
+        self.add(
+            "frame",
+            0.0,
+            source=source,
+            owner=owner,
+            episode=episode,
+            step=step,
+            format="crafter-window-1",
+            decision="collect_wood" if step % 2 else "move_right",
+            body=frame_body(step),
+        )
 
     def configure(self, iteration: int, revision: int) -> None:
         self.phase("Configure", revision=revision)
         config = {
-            "target": "make_stone_pickaxe", "observation": ["window", "inventory", "vitals"],
-            "reward": [{"term": "task", "argument": "", "weight": 10.0}, {"term": "step", "argument": "", "weight": -0.01}],
-            "primitives": ["move_left", "move_right", "do"], "options": ["follow_plan", "collect_wood", "place_table"],
-            "option_prior": 0.5, "option_cap": 16, "horizon": 500, "env_steps": 60_000,
+            "target": "make_stone_pickaxe",
+            "observation": ["window", "inventory", "vitals"],
+            "reward": [
+                {"term": "task", "argument": "", "weight": 10.0},
+                {"term": "step", "argument": "", "weight": -0.01},
+            ],
+            "primitives": ["move_left", "move_right", "do"],
+            "options": ["follow_plan", "collect_wood", "place_table"],
+            "option_prior": 0.5,
+            "option_cap": 16,
+            "horizon": 500,
+            "env_steps": 60_000,
             "hyperparameters": {"learning_rate": 3e-4, "gamma": 0.99, "n_envs": 8},
-        }  # fmt: skip
-        self.add("rl_config", 0.5, sub_task=0, iteration=iteration, revision=revision, author="fast", config=config,
-                 config_hash=f"cfg{iteration}", note="options on top of primitives")  # fmt: skip
+        }
+        self.add(
+            "rl_config",
+            0.5,
+            sub_task=0,
+            iteration=iteration,
+            revision=revision,
+            author="fast",
+            config=config,
+            config_hash=f"cfg{iteration}",
+            note="options on top of primitives",
+        )
 
-    def train(self, iteration: int, revision: int, run: int, updates: int = 30, rollout: int = 2048, start: int = 0,
-              level: float = 0.2, gain: float = 0.5, seconds: float = 1.5, end: str = "finished", opened: bool = True) -> None:  # fmt: skip
+    def train(
+        self,
+        iteration: int,
+        revision: int,
+        run: int,
+        updates: int = 30,
+        rollout: int = 2048,
+        start: int = 0,
+        level: float = 0.2,
+        gain: float = 0.5,
+        seconds: float = 1.5,
+        end: str = "finished",
+        opened: bool = True,
+    ) -> None:
         if opened:
             self.phase("Train", revision=revision, run=None)
             self.add(
-                "training_run", 0.1, sub_task=0, iteration=iteration, revision=revision, run=run, config_hash=f"cfg{iteration}",
-                env_steps_planned=60 * rollout, warm_from=run - 1 if run > 1 else None,
-                slots=[{"slot": 17 + i, "name": n, "source_hash": "0" * 32, "arguments": {}, "prior": 0.17, "similar": None}
-                       for i, n in enumerate(("follow_plan", "collect_wood", "place_table"))],
-                device="cpu", explanation="a small symbolic policy is faster on the CPU",
-            )  # fmt: skip
+                "training_run",
+                0.1,
+                sub_task=0,
+                iteration=iteration,
+                revision=revision,
+                run=run,
+                config_hash=f"cfg{iteration}",
+                env_steps_planned=60 * rollout,
+                warm_from=run - 1 if run > 1 else None,
+                slots=[
+                    {
+                        "slot": 17 + i,
+                        "name": n,
+                        "source_hash": "0" * 32,
+                        "arguments": {},
+                        "prior": 0.17,
+                        "similar": None,
+                    }
+                    for i, n in enumerate(("follow_plan", "collect_wood", "place_table"))
+                ],
+                device="cpu",
+                explanation="a small symbolic policy is faster on the CPU",
+            )
         for update in range(start + 1, start + updates + 1):
             self.metric(run, update, rollout, level + gain * (1 - math.exp(-update / 12)), seconds)
             if update % 10 == 0:
-                self.add("checkpoint", 0.0, run=run, update=update, env_steps=update * rollout, kind="rollout",
-                         artifact=f"{run:02d}{update:06d}" * 4, size=420_000)  # fmt: skip
+                self.add(
+                    "checkpoint",
+                    0.0,
+                    run=run,
+                    update=update,
+                    env_steps=update * rollout,
+                    kind="rollout",
+                    artifact=f"{run:02d}{update:06d}" * 4,
+                    size=420_000,
+                )
         if end:
             last = start + updates
-            self.event("training_ended", run=run, state=end, reason="the planned env steps are done" if end == "finished" else "plan revision changed",
-                       env_steps=last * rollout, decisions=last * rollout // 5, updates=last)  # fmt: skip
+            self.event(
+                "training_ended",
+                run=run,
+                state=end,
+                reason="the planned env steps are done" if end == "finished" else "plan revision changed",
+                env_steps=last * rollout,
+                decisions=last * rollout // 5,
+                updates=last,
+            )
 
     def metric(self, run: int, update: int, rollout: int, success: float, seconds: float = 1.5) -> None:
         jitter = self.random.uniform
@@ -254,33 +518,85 @@ class Story:
         won = sum(self.random.random() < success for _ in range(episodes))
         progress = min(update / 60, 1.0)
         self.add(
-            "metric", seconds, run=run, update=update, env_steps=update * rollout, decisions=update * rollout // 5,
-            episodes=episodes, successes=won, return_mean=10 * won / episodes - 2 + jitter(-0.4, 0.4),
-            length_mean=420 - 200 * progress + jitter(-20, 20), kl=abs(0.012 + jitter(-0.006, 0.01)),
-            clip_fraction=abs(0.12 + jitter(-0.04, 0.04)), entropy=0.8 - 0.4 * progress + jitter(-0.02, 0.02),
-            policy_loss=-0.02 + jitter(-0.01, 0.01), value_loss=0.6 * math.exp(-2 * progress) + jitter(0, 0.05),
-            explained_variance=0.1 + 0.7 * progress + jitter(-0.05, 0.05), rate=1450 + jitter(-80, 80),
-            learning_rate=3e-4, dead_loops=int(jitter(0, 2.4 - 2 * progress)),
+            "metric",
+            seconds,
+            run=run,
+            update=update,
+            env_steps=update * rollout,
+            decisions=update * rollout // 5,
+            episodes=episodes,
+            successes=won,
+            return_mean=10 * won / episodes - 2 + jitter(-0.4, 0.4),
+            length_mean=420 - 200 * progress + jitter(-20, 20),
+            kl=abs(0.012 + jitter(-0.006, 0.01)),
+            clip_fraction=abs(0.12 + jitter(-0.04, 0.04)),
+            entropy=0.8 - 0.4 * progress + jitter(-0.02, 0.02),
+            policy_loss=-0.02 + jitter(-0.01, 0.01),
+            value_loss=0.6 * math.exp(-2 * progress) + jitter(0, 0.05),
+            explained_variance=0.1 + 0.7 * progress + jitter(-0.05, 0.05),
+            rate=1450 + jitter(-80, 80),
+            learning_rate=3e-4,
+            dead_loops=int(jitter(0, 2.4 - 2 * progress)),
             milestones={"collect_wood": episodes, "place_table": max(won, 5), "make_stone_pickaxe": won},
-            option_usage={"primitive": int(220 - 120 * progress), "follow_plan": int(60 + 90 * progress), "collect_wood": 55, "place_table": 12},
-            end_reasons={"follow_plan": {"return": 41, "cap": 12, "alarm": 7}, "collect_wood": {"return": 30, "cap": 20, "alarm": 4, "error": 1}},
+            option_usage={
+                "primitive": int(220 - 120 * progress),
+                "follow_plan": int(60 + 90 * progress),
+                "collect_wood": 55,
+                "place_table": 12,
+            },
+            end_reasons={
+                "follow_plan": {"return": 41, "cap": 12, "alarm": 7},
+                "collect_wood": {"return": 30, "cap": 20, "alarm": 4, "error": 1},
+            },
             rewards={"task": 10.0 * won, "step": -0.01 * rollout},
-        )  # fmt: skip
+        )
 
-    def evaluate(self, iteration: int, revision: int, number: int, successes: int, episodes: int = 50, split: str = "dev",
-                 variant: str = "full", run: int | None = 1) -> None:  # fmt: skip
+    def evaluate(
+        self,
+        iteration: int,
+        revision: int,
+        number: int,
+        successes: int,
+        episodes: int = 50,
+        split: str = "dev",
+        variant: str = "full",
+        run: int | None = 1,
+    ) -> None:
         from rlgpt.console.view.numbers import wilson
 
         self.phase("Evaluate", iteration=iteration, split=split, variant=variant, first=0, episodes=episodes)
         low, high = wilson(successes, episodes)
         self.add(
-            "evaluation", 6.0, sub_task=0, iteration=iteration, revision=revision, number=number, split=split, variant=variant,
-            first=0, episodes=episodes, successes=successes, ci_low=low, ci_high=high, return_mean=4.2, length_mean=260.0,
-            dead_loops=3, env_steps=episodes * 260, run=run, policy="plan" if variant == "plan" else "ppo",
-            funnel={"collect_wood": episodes - 1, "place_table": episodes - 4, "make_wood_pickaxe": episodes - 7, "collect_stone": successes + 2},
-            milestones={"make_stone_pickaxe": successes}, option_usage={"primitive": 2000, "follow_plan": 900, "collect_wood": 400},
-            end_reasons={"follow_plan": {"return": 500, "alarm": 90}}, rewards={"task": 10.0 * successes},
-        )  # fmt: skip
+            "evaluation",
+            6.0,
+            sub_task=0,
+            iteration=iteration,
+            revision=revision,
+            number=number,
+            split=split,
+            variant=variant,
+            first=0,
+            episodes=episodes,
+            successes=successes,
+            ci_low=low,
+            ci_high=high,
+            return_mean=4.2,
+            length_mean=260.0,
+            dead_loops=3,
+            env_steps=episodes * 260,
+            run=run,
+            policy="plan" if variant == "plan" else "ppo",
+            funnel={
+                "collect_wood": episodes - 1,
+                "place_table": episodes - 4,
+                "make_wood_pickaxe": episodes - 7,
+                "collect_stone": successes + 2,
+            },
+            milestones={"make_stone_pickaxe": successes},
+            option_usage={"primitive": 2000, "follow_plan": 900, "collect_wood": 400},
+            end_reasons={"follow_plan": {"return": 500, "alarm": 90}},
+            rewards={"task": 10.0 * successes},
+        )
         for step in range(8):
             self.frame(split, number, 0, step * 25)
 
@@ -288,14 +604,52 @@ class Story:
         self.phase("JudgeIteration", iteration=iteration)
         self.call("critic", f"judge:{iteration}", "Funnel, option usage …", cause)
         self.add(
-            "verdict", 0.5, sub_task=0, iteration=iteration, revision=revision, sub_action=None, version=None,
-            author="critic", success=success, confidence=0.7, cause=cause,
-            advice_slow="Split the way to stone from the fight.", advice_fast="Wall in before dusk.", measured=success, better=better,
-        )  # fmt: skip
+            "verdict",
+            0.5,
+            sub_task=0,
+            iteration=iteration,
+            revision=revision,
+            sub_action=None,
+            version=None,
+            author="critic",
+            success=success,
+            confidence=0.7,
+            cause=cause,
+            advice_slow="Split the way to stone from the fight.",
+            advice_fast="Wall in before dusk.",
+            measured=success,
+            better=better,
+        )
 
-    def command(self, ident: str, kind: str, payload: dict[str, Any], revision: int | None, state: str = "applied", reason: str = "") -> None:
-        self.event("command", id=ident, kind=kind, state="seen", reason="", author="ada@lab", revision=revision, payload=payload)
-        self.event("command", id=ident, kind=kind, state=state, reason=reason, author="ada@lab", revision=revision, payload=payload)
+    def command(
+        self,
+        ident: str,
+        kind: str,
+        payload: dict[str, Any],
+        revision: int | None,
+        state: str = "applied",
+        reason: str = "",
+    ) -> None:
+        self.event(
+            "command",
+            id=ident,
+            kind=kind,
+            state="seen",
+            reason="",
+            author="ada@lab",
+            revision=revision,
+            payload=payload,
+        )
+        self.event(
+            "command",
+            id=ident,
+            kind=kind,
+            state=state,
+            reason=reason,
+            author="ada@lab",
+            revision=revision,
+            payload=payload,
+        )
 
 
 def frame_body(step: int) -> bytes:
@@ -306,7 +660,15 @@ def frame_body(step: int) -> bytes:
     for row in range(crafter.HEIGHT):
         for column in range(crafter.WIDTH):
             x = column + step
-            code = 1 if (x - 9) ** 2 + (row - 1) ** 2 < 5 else 6 if (x * 7 + row * 13) % 11 == 0 else 3 if x % 23 > 17 else 2
+            code = (
+                1
+                if (x - 9) ** 2 + (row - 1) ** 2 < 5
+                else 6
+                if (x * 7 + row * 13) % 11 == 0
+                else 3
+                if x % 23 > 17
+                else 2
+            )
             code = 8 if code == 3 and (x + row) % 5 == 0 else code
             ground.append(code)
     ground[12], ground[40], ground[50] = 13, (14 if step > 60 else 2), (15 if step > 120 else 2)
@@ -325,11 +687,27 @@ def whole(session_id: str = "s-demo", llm: str = "rules", ended: bool = True, **
     s.attempt(0, 1, "collect_wood", CHOP_1, 1)
     s.attempt(0, 1, "collect_wood", CHOP_2, 5, attempt=2)
     s.attempt(0, 1, "place_table", TABLE_1, 4)
-    s.attempt(0, 1, "make_wood_pickaxe", "import os\n" + PICKAXE, 0, admitted=False, rule="import", line=1,
-              message="`import os`: generated code may import nothing; the library names are already there")  # fmt: skip
+    s.attempt(
+        0,
+        1,
+        "make_wood_pickaxe",
+        "import os\n" + PICKAXE,
+        0,
+        admitted=False,
+        rule="import",
+        line=1,
+        message="`import os`: generated code may import nothing; the library names are already there",
+    )
     s.attempt(0, 1, "make_wood_pickaxe", PICKAXE, 4, attempt=2)
-    s.attempt(0, 1, "collect_stone", "def collect_stone(view):\n    view = yield 'dig'\n", 0, episodes=5,
-              error="ValueError: line 2: 'dig' is no primitive of crafter; did you mean 'do'?")  # fmt: skip
+    s.attempt(
+        0,
+        1,
+        "collect_stone",
+        "def collect_stone(view):\n    view = yield 'dig'\n",
+        0,
+        episodes=5,
+        error="ValueError: line 2: 'dig' is no primitive of crafter; did you mean 'do'?",
+    )
     s.plan(0, 2, author="refine", modes={"collect_stone": "rl"}, depth=1)
     s.configure(0, 2)
     s.train(0, 2, 1, updates=14, end="")
@@ -339,17 +717,27 @@ def whole(session_id: str = "s-demo", llm: str = "rules", ended: bool = True, **
     s.train(0, 2, 1, updates=18, start=12, opened=False)
     s.evaluate(0, 2, 1, 21, run=1)
     s.evaluate(0, 2, 2, 17, variant="plan", run=None)
-    s.judge(0, 2, False, "undecided", "Half of the episodes die at dusk on the way to stone; code and policy are level.")
+    s.judge(
+        0, 2, False, "undecided", "Half of the episodes die at dusk on the way to stone; code and policy are level."
+    )
     s.add("iteration", 0.0, sub_task=0, number=1)
     s.plan(1, 3, pinned=("survive_zombies",))
-    s.attempt(1, 3, "collect_stone", "def collect_stone(view):\n    for _ in range(80):\n        view = yield dig(view)\n", 3)
+    s.attempt(
+        1, 3, "collect_stone", "def collect_stone(view):\n    for _ in range(80):\n        view = yield dig(view)\n", 3
+    )
     s.configure(1, 3)
     s.train(1, 3, 2, updates=10, level=0.4, end="superseded")
     s.command("k1", "edit_plan", {"edits": [{"op": "set", "name": "collect_stone", "mode": "rl"}], "apply": "now"}, 3)
     s.event("advice", agent="fast", text="Use the tunnel: zombies stay on grass.", author="ada@lab")
     s.plan(1, 4, author="operator", modes={"collect_stone": "rl"}, pinned=("survive_zombies", "collect_stone"))
-    s.command("k2", "edit_plan", {"edits": [{"op": "pin", "name": "place_table"}], "apply": "now"}, 3, "refused",
-              "the plan is at revision 4 now, the edit saw revision 3")  # fmt: skip
+    s.command(
+        "k2",
+        "edit_plan",
+        {"edits": [{"op": "pin", "name": "place_table"}], "apply": "now"},
+        3,
+        "refused",
+        "the plan is at revision 4 now, the edit saw revision 3",
+    )
     s.configure(1, 4)
     s.train(1, 4, 3, updates=25 if ended else 12, level=0.45, gain=0.4, end="finished" if ended else "")
     if ended:
@@ -376,6 +764,15 @@ def long(updates: int = 25_000, events: int = 10_000) -> Iterator[tuple[str, dic
     for update in range(1, updates + 1):
         s.metric(1, update, 2048, 0.8 * (1 - math.exp(-update / 8000)))
         if update % every == 0:
-            s.event("command", id=f"k{update}", kind="advice", state="applied", reason="", author="ada@lab", revision=1, payload={})
+            s.event(
+                "command",
+                id=f"k{update}",
+                kind="advice",
+                state="applied",
+                reason="",
+                author="ada@lab",
+                revision=1,
+                payload={},
+            )
         yield from s.rows
         s.rows.clear()

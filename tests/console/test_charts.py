@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
+
 from rlgpt.console.charts.axes import padded, ticks
 from rlgpt.console.charts.braille import EMPTY, Canvas, columns_of
 from rlgpt.console.charts.plot import Curve, Mark, Plot, draw, value_at
@@ -92,7 +93,11 @@ def test_padding_gives_a_single_value_a_range_around_it() -> None:
 @pytest.mark.parametrize(("width", "height"), [(16, 4), (30, 7), (70, 20), (200, 50), (5, 3), (20, 1)])
 def test_a_chart_fills_exactly_its_place(width: int, height: int) -> None:
     x = np.arange(100.0)
-    plot = Plot("loss", [Curve("a", x, x, "curve1"), Curve("b", x[:3], x[:3], "curve2", points=True, low=x[:3] - 1, high=x[:3] + 1)], marks=[Mark(50, "◆", "ok")])
+    plot = Plot(
+        "loss",
+        [Curve("a", x, x, "curve1"), Curve("b", x[:3], x[:3], "curve2", points=True, low=x[:3] - 1, high=x[:3] + 1)],
+        marks=[Mark(50, "◆", "ok")],
+    )
     lines = draw(plot, width, height)
     assert len(lines) <= height
     assert all(sum(cell_len(s.text) for s in line) <= width for line in lines)

@@ -8,6 +8,7 @@ import pytest
 from hostile import CORPUS
 from hypothesis import given
 from hypothesis import strategies as st
+
 from rlgpt.console.sanitise import LINE_LIMIT, clean, clean_lines, clean_text
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from moments import moment
+from story import Story, whole
+
 from rlgpt.console.view import banner, code, curves, diff, logs, plan, status, timeline, verdicts, world
 from rlgpt.console.view.axis import axis_of
 from rlgpt.console.view.metrics import MetricTable
@@ -12,7 +14,6 @@ from rlgpt.console.view.moment import Worker
 from rlgpt.console.view.numbers import count, decimal, duration, rate, size, wilson
 from rlgpt.console.view.text import Entry, Line, plain
 from rlgpt.console.view.words import state_of
-from story import Story, whole
 
 
 def said(entries: list[Entry]) -> str:
@@ -106,7 +107,9 @@ def test_x_is_env_steps_of_the_session_without_superseded_rows() -> None:
     assert np.all(np.diff(axis.x) > 0)
     assert axis.end == m.history.spent.env_steps
     assert len(axis.rows) == len(m.metrics) - 2
-    assert axis.run_starts[1] == sum(a.trial.env_steps for a in m.history.attempts if a.trial and a.trial.seq < m.history.runs[1].seq)
+    assert axis.run_starts[1] == sum(
+        a.trial.env_steps for a in m.history.attempts if a.trial and a.trial.seq < m.history.runs[1].seq
+    )
 
 
 def test_success_shows_trials_training_and_evaluations() -> None:

@@ -8,15 +8,29 @@ import pytest
 from hostile import CORPUS
 from moments import moment
 from rich.cells import cell_len
+from story import Story
+
 from rlgpt.console.charts.plot import draw
 from rlgpt.console.palette import Palette
-from rlgpt.console.view import banner, code, compare, curves, logs, override, plan, status, system, timeline, verdicts, world
+from rlgpt.console.view import (
+    banner,
+    code,
+    compare,
+    curves,
+    logs,
+    override,
+    plan,
+    status,
+    system,
+    timeline,
+    verdicts,
+    world,
+)
 from rlgpt.console.view import sessions as sessions_view
 from rlgpt.console.view.draft import Draft
 from rlgpt.console.view.moment import Moment
 from rlgpt.console.view.text import Entry, Line
 from rlgpt.store.catalog import Summary
-from story import Story
 
 WIDTH = 61
 
@@ -31,24 +45,103 @@ def poisoned(text: str) -> Story:
     s.add("task_plan", revision=1, author=text, sub_tasks=[{"task": text, "goal": text, "reason": text}], reason=text)
     s.add("iteration", sub_task=0, number=0)
     for revision in (1, 2):
-        s.add("plan", sub_task=0, iteration=0, revision=revision, author=text, executor=text, rationale=text, depth=0, attempted={"a": {text[:30]: text}})
+        s.add(
+            "plan",
+            sub_task=0,
+            iteration=0,
+            revision=revision,
+            author=text,
+            executor=text,
+            rationale=text,
+            depth=0,
+            attempted={"a": {text[:30]: text}},
+        )
         for position, name in enumerate(("a", text, "gone" if revision == 1 else "new")):
-            s.add("sub_action", revision=revision, position=position, name=name, mode="code" if position else "rl", goal=text + str(revision),
-                  reason=text, done_when=text, max_steps=10, pinned=True, author=text)  # fmt: skip
+            s.add(
+                "sub_action",
+                revision=revision,
+                position=position,
+                name=name,
+                mode="code" if position else "rl",
+                goal=text + str(revision),
+                reason=text,
+                done_when=text,
+                max_steps=10,
+                pinned=True,
+                author=text,
+            )
         s.event("plan_in_force" if revision == 1 else "plan_waiting", revision=revision)
     s.phase(text, item=text, detail=text, failed=[text])
     for version in (1, 2):
-        s.add("code_version", sub_task=0, iteration=0, sub_action=text, version=version, attempt=version, author=text, source_hash=s.text(text * version),
-              note=text, admitted=version == 2, admission={"rule": text, "line": 1, "message": text})  # fmt: skip
-        s.add("trial", sub_task=0, iteration=0, revision=1, sub_action=text, version=version, source_hash="", done_when=text, outcome="failed", episodes=5,
-              successes=1, prefixes=5, env_steps=10, error=text + " line 1", trials=[],
-              evidence={"good": {"before": {text[:20]: text}, "after": text, "difference": [text], "yields": [text], "end": text}, "bad": text})  # fmt: skip
-        s.add("verdict", sub_task=0, iteration=0, revision=1, sub_action=text, version=version, author=text, success=False, confidence=0.5, cause=text,
-              advice_slow=text, advice_fast=text, measured=True, better="")  # fmt: skip
+        s.add(
+            "code_version",
+            sub_task=0,
+            iteration=0,
+            sub_action=text,
+            version=version,
+            attempt=version,
+            author=text,
+            source_hash=s.text(text * version),
+            note=text,
+            admitted=version == 2,
+            admission={"rule": text, "line": 1, "message": text},
+        )
+        s.add(
+            "trial",
+            sub_task=0,
+            iteration=0,
+            revision=1,
+            sub_action=text,
+            version=version,
+            source_hash="",
+            done_when=text,
+            outcome="failed",
+            episodes=5,
+            successes=1,
+            prefixes=5,
+            env_steps=10,
+            error=text + " line 1",
+            trials=[],
+            evidence={
+                "good": {
+                    "before": {text[:20]: text},
+                    "after": text,
+                    "difference": [text],
+                    "yields": [text],
+                    "end": text,
+                },
+                "bad": text,
+            },
+        )
+        s.add(
+            "verdict",
+            sub_task=0,
+            iteration=0,
+            revision=1,
+            sub_action=text,
+            version=version,
+            author=text,
+            success=False,
+            confidence=0.5,
+            cause=text,
+            advice_slow=text,
+            advice_fast=text,
+            measured=True,
+            better="",
+        )
     s.call(text, text, text, text, error=text)
     s.call(text, text, text, text)
     s.log(text, text, **{"field": text, text[:20] or "empty": text})
-    s.add("frame", source=text, owner=1, episode=0, step=0, format="text", decision=text, body=text.encode("utf-8", "replace"))
+    s.add(
+        "frame",
+        source=text,
+        owner=1,
+        episode=0,
+        step=0,
+        format="text",
+        decision=text,
+        body=text.encode("utf-8", "replace"),
+    )
     s.command("k", text, {"edits": [{"op": text, "name": text}], text[:10]: text}, 1, "refused", text)
     s.event("advice", agent=text, text=text, author=text)
     s.event("waiting", **{"for": text})
@@ -87,7 +180,14 @@ def all_lines(m: Moment) -> Iterable[Line]:
     playback = timeline.Playback().at(m.history.seq - 1, times)
     yield timeline.Track(marks, times, WIDTH).line(times, playback)
     yield timeline.legend(marks, times, playback, True, WIDTH)
-    summary = Summary("id", name=m.history.session["name"], task=m.history.session["task"], model=m.history.session["world"], tags=(m.history.session["name"],), fault="x")
+    summary = Summary(
+        "id",
+        name=m.history.session["name"],
+        task=m.history.session["task"],
+        model=m.history.session["world"],
+        tags=(m.history.session["name"],),
+        fault="x",
+    )
     yield from every(sessions_view.entries([summary], WIDTH, 0.0))
 
 
@@ -106,5 +206,9 @@ def test_no_view_lets_hostile_text_through(text: str) -> None:
 @pytest.mark.parametrize("text", ["漢字かな交じり文", "x" * 5_000, "👩‍👩‍👧‍👦" * 40, "a" + "\u0301" * 30])
 def test_lines_of_the_bars_never_exceed_their_width(text: str) -> None:
     m = moment(poisoned(text))
-    for line in (status.title(m, WIDTH), status.budgets(m, WIDTH), *code.tabs(m.history, m.history.attempts[-1], WIDTH)):
+    for line in (
+        status.title(m, WIDTH),
+        status.budgets(m, WIDTH),
+        *code.tabs(m.history, m.history.attempts[-1], WIDTH),
+    ):
         assert sum(cell_len(span.text) for span in line) <= WIDTH

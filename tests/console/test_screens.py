@@ -1,0 +1,184 @@
+"""Each screen as text at three sizes (`--snapshot-update` writes them), and the keys that lead there."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from driving import SIZES, console, screen_text, still, until
+from story import whole
+from syrupy.assertion import SnapshotAssertion
+from syrupy.extensions.single_file import SingleFileSnapshotExtension, WriteMode
+
+from rlgpt.console import launch
+from rlgpt.console.app import ConsoleApp
+from rlgpt.console.screens.compare import CompareScreen
+from rlgpt.store.lease import Lease
+
+TASKS = {
+    "world": "crafter",
+    "version": "1.8.3",
+    "tasks": [
+        {
+            "id": "collect_wood",
+            "prompt": "Harvest wood from a tree.",
+            "horizon": 500,
+            "kind": "goal",
+            "long_horizon": False,
+        },
+        {
+            "id": "make_stone_pickaxe",
+            "prompt": "Make a stone pickaxe.",
+            "horizon": 500,
+            "kind": "goal",
+            "long_horizon": False,
+        },
+        {"id": "collect_diamond", "prompt": "Mine a diamond.", "horizon": 500, "kind": "goal", "long_horizon": True},
+    ],
+}
+FINDINGS = {
+    "ok": False,
+    "findings": [
+        {"area": "rlgpt", "item": "version", "ok": True, "sentence": "rlgpt 0.1.0", "cure": "", "optional": False},
+        {
+            "area": "gpu",
+            "item": "gpu",
+            "ok": False,
+            "sentence": "no NVIDIA GPU",
+            "cure": "none is needed",
+            "optional": True,
+        },
+        {
+            "area": "store",
+            "item": "place",
+            "ok": False,
+            "sentence": "a network file system",
+            "cure": "set RLGPT_HOME",
+            "optional": False,
+        },
+    ],
+}
+
+
+class ScreenText(SingleFileSnapshotExtension):
+    _file_extension = "txt"
+    file_extension = "txt"
+    _write_mode = WriteMode.TEXT
+
+    def serialize(self, data: Any, **_: Any) -> str:
+        return str(data)
+
+
+@pytest.fixture
+def shown(snapshot: SnapshotAssertion) -> SnapshotAssertion:
+    return snapshot.use_extension(ScreenText)
+
+
+@pytest.fixture
+def place(home: Path, store: Callable[..., Path], monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A store of three sessions; child processes are answered from here. The home is named the same everywhere."""
+    import story as stories
+
+    from rlgpt.store import folder
+    from rlgpt.store.skills import Skill, keep
+
+    store("261121-010000-aa")
+    store("261121-020000-bb", whole("s-2", llm="openai", ended=False, started=stories.STARTED + 5_000))
+    monkeypatch.setattr(folder, "free_bytes", lambda _: 10**12)
+    monkeypatch.setattr("rlgpt.store.catalog.disk_bytes", lambda _: 1_234_567)
+
+    def answer(app: Any, module: str, *words: str, then: Any = None, **_: Any) -> None:
+        known = {
+            "tasks": TASKS,
+            "doctor": FINDINGS,
+            "world": {"worlds": ["crafter"]},
+            "prices": {"gpt-5-mini": [0.25, 2.0]},
+        }
+        if then and words[0] in known:
+            app.call_later(then, known[words[0]])
+
+    monkeypatch.setattr(launch, "run", answer)
+    keep(
+        Skill(
+            "collect_wood",
+            "crafter",
+            "collect_wood",
+            "Collect 4 wood.",
+            stories.CHOP_2,
+            "view.inventory['wood'] >= 4",
+            5,
+            5,
+            "s-demo",
+            stories.STARTED,
+        )
+    )
+    monkeypatch.chdir(home.parent)
+    return Path("home")
+
+
+LISTED = {
+    "sessions": (),
+    "help": ("question_mark",),
+    "new": ("n",),
+    "skills": ("K",),
+    "doctor": ("D",),
+    "compare": ("space", "space", "c"),
+    "fork": ("f",),
+    "delete": ("d",),
+}
+IN_SESSION = {
+    "end": (),
+    "override": ("o", "m", "j", "p"),
+    "curves": ("3", "enter", "x"),
+    "world": ("5",),
+    "calls": ("7", "enter"),
+    "verdicts-zoomed": ("4", "z"),
+    "advise": ("a",),
+    "verdict": ("v",),
+}
+
+
+async def pictures(app: ConsoleApp, pilot: Any, shown: SnapshotAssertion) -> None:
+    """The screen at each size, reached by resizing the terminal under it."""
+    for width, height in SIZES:
+        await pilot.resize_terminal(width, height)
+        await pilot.pause(0.15)
+        still(app)
+        await pilot.pause()
+        assert screen_text(app) == shown(name=f"{width}x{height}")
+
+
+@pytest.mark.parametrize("name", LISTED)
+async def test_screens_from_the_list(place: Path, shown: SnapshotAssertion, name: str) -> None:
+    async with console(place) as (app, pilot):
+        await pilot.press(*LISTED[name])
+        if name == "compare":
+            await until(pilot, lambda: isinstance(app.screen, CompareScreen) and len(app.screen._moments) == 2)
+        await pictures(app, pilot, shown)
+
+
+@pytest.mark.parametrize("name", IN_SESSION)
+async def test_session_screens(place: Path, shown: SnapshotAssertion, name: str) -> None:
+    ident = "261121-020000-bb" if name in ("override", "advise", "verdict") else "261121-010000-aa"
+    with Lease.acquire(place / "sessions" / ident):
+        async with console(place, ident) as (app, pilot):
+            for key in IN_SESSION[name]:
+                await pilot.press(key)
+                await pilot.pause()
+            await pictures(app, pilot, shown)
+
+
+async def test_an_empty_store_says_what_to_do(home: Path) -> None:
+    async with console(home) as (app, _):
+        assert "No sessions yet. Press n for a new one" in screen_text(app)
+
+
+async def test_a_damaged_session_is_named_and_the_others_stay_readable(place: Path) -> None:
+    bad = place / "sessions" / "261121-030000-cc"
+    bad.mkdir()
+    (bad / "session.db").write_bytes(b"no database at all" * 100)
+    async with console(place) as (app, _):
+        text = screen_text(app)
+        assert "unreadable" in text and "make_stone_pickaxe-1" in text

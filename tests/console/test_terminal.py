@@ -1,0 +1,154 @@
+"""End to end in a pseudo-terminal: what a person and their terminal get."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from hostile import CORPUS
+from story import whole
+from terminal import Terminal, console_words
+
+IDENT = "261121-010000-aa"
+
+
+@pytest.fixture
+def stored(home: Path, store: Callable[..., Path]) -> str:
+    store(IDENT)
+    return str(home)
+
+
+def test_list_open_replay_and_leave(stored: str) -> None:
+    with Terminal(console_words(stored)) as t:
+        t.until("make_stone_pickaxe-1")
+        t.press("\r")
+        t.until(lambda text: "1 Plan" in text and "74/100" in text)
+        t.press("H")
+        t.until(lambda text: "❚❚ REPLAY" in text and "row 1 of" in text and "has not planned yet" in text)
+        t.press("P")
+        t.until("plan r1 by slow")
+        t.press("l")
+        t.until(" END ")
+        t.press("q")
+        t.until("Sessions")
+        t.press("q")
+        assert t.wait() == 0
+
+
+def test_a_terminal_is_left_as_it_was_found(stored: str) -> None:
+    with Terminal(console_words(stored)) as t:
+        t.until("make_stone_pickaxe-1")
+        t.press("q")
+        assert t.wait() == 0
+        assert t.raw.rfind(b"\x1b[?1049l") > t.raw.rfind(b"\x1b[?1049h")
+        assert t.raw.rfind(b"\x1b[?25h") > t.raw.rfind(b"\x1b[?25l")
+
+
+@pytest.mark.parametrize("size", [(80, 24), (120, 40), (200, 60)])
+def test_no_hostile_text_reaches_the_terminal(home: Path, store: Callable[..., Path], size: tuple[int, int]) -> None:
+    from test_views_hostile import poisoned
+
+    text = "".join(t for t in CORPUS if len(t) < 1_000).replace("\ud800", "").replace("\udfff", "")
+    store(IDENT, poisoned(text))
+    with Terminal(console_words(str(home), IDENT), size) as t:
+        t.until(lambda screen: "1 Plan" in screen)
+        for key in "12345678":
+            t.press(key)
+            t.read(0.3)
+            t.press("\r")
+            t.read(0.2)
+        t.press("zq")
+        t.read(0.3)
+        raw = t.raw
+    own = re.compile(rb"\x1b\]2;rlgpt[^\x07\x1b]*\x07|\x1b\]9;[^\x07\x1b]*\x07|\x1b\]22;[a-z-]+\x1b\\\\")
+    assert b"\x1b]" not in own.sub(b"", raw)
+    for stolen in (b"cHduZWQ", b"\x9b", b"\x1bc", b"\x1b[2J\x1b[H", b"\x1b[6n", b"\x1b_", b"\x1b^", b"\x00"):
+        assert stolen not in raw
+
+
+def test_no_color_means_no_colour(stored: str) -> None:
+    with Terminal(console_words(stored, IDENT), environment={"NO_COLOR": "1"}) as t:
+        t.until("1 Plan")
+        t.read(0.5)
+        colours = re.findall(rb"\x1b\[([0-9;]*)m", t.raw)
+    greys = [m for c in colours for m in re.findall(rb"[34]8;2;(\d+);(\d+);(\d+)", c)]
+    assert all(max(map(int, g)) - min(map(int, g)) <= 2 for g in greys)
+    assert not any(re.search(rb"(?:^|;)(?:3[1-6]|4[1-6]|9[1-6]|10[1-6])(?:;|$)", c) for c in colours if b"8;2" not in c)
+
+
+def test_sixteen_colours_are_enough(stored: str) -> None:
+    with Terminal(console_words(stored, IDENT), environment={"TERM": "xterm", "COLORTERM": ""}) as t:
+        t.until("1 Plan")
+        t.read(0.5)
+        assert b"38;2;" not in t.raw and b"38;5;" not in t.raw
+        t.press("3")
+        t.until("success rate")
+
+
+def test_a_resize_storm_ends_with_the_right_screen(stored: str) -> None:
+    with Terminal(console_words(stored, IDENT)) as t:
+        t.until("1 Plan")
+        for step in range(40):
+            t.resize(20 + step * 4, 5 + step)
+        t.resize(80, 24)
+        text = t.until(lambda screen: "1 Plan" in screen and "3 Curves" in screen and "q detach" in screen)
+        assert all(len(line) <= 80 for line in text.splitlines())
+
+
+def test_a_very_small_terminal_does_not_break_it(stored: str) -> None:
+    with Terminal(console_words(stored, IDENT), (10, 3)) as t:
+        t.until(lambda screen: "make" in screen)
+        t.resize(120, 40)
+        t.until("1 Plan")
+
+
+def test_a_read_only_console_offers_and_sends_nothing(stored: str) -> None:
+    with Terminal(console_words(stored, IDENT, read_only=True)) as t:
+        t.until("READ-ONLY")
+        t.press("op")
+        t.read(0.5)
+        assert "override the plan" not in t.text()
+        assert "o override" not in t.text()
+
+
+def test_a_dumb_terminal_gets_one_sentence(stored: str) -> None:
+    with Terminal(console_words(stored), environment={"TERM": "dumb"}) as t:
+        assert t.wait() == 2
+        assert t.raw.count(b"\n") == 1 and b"TERM=dumb" in t.raw and b"\x1b" not in t.raw
+
+
+def test_no_terminal_points_to_the_commands(stored: str) -> None:
+    done = subprocess.run(console_words(stored), capture_output=True, text=True, stdin=subprocess.DEVNULL, check=False)
+    assert done.returncode == 2 and "rlgpt sessions --json" in done.stderr and not done.stdout
+
+
+def test_the_start_path_imports_nothing_heavy() -> None:
+    code = (
+        "import sys, rlgpt.console.app, rlgpt.console.screens.sessions; "
+        "print([m for m in ('torch','stable_baselines3','gymnasium','pydantic','sqlmodel','sqlalchemy','typer','numpy',"
+        "'crafter','numba') if m in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+def test_the_session_screen_needs_no_training_library() -> None:
+    code = (
+        "import sys, rlgpt.console.screens.session, rlgpt.console.panes.curves, rlgpt.console.screens.compare; "
+        "print([m for m in ('torch','stable_baselines3','gymnasium','pydantic','sqlmodel','typer') if m in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+def test_a_user_keymap_replaces_keys_and_a_wrong_one_is_said(home: Path, store: Callable[..., Path]) -> None:
+    store(IDENT, whole())
+    (home / "keymap.toml").write_text('"session.zoom" = "f9"\n"no.such" = "x"\n')
+    with Terminal(console_words(str(home), IDENT)) as t:
+        t.until("1 Plan")
+        t.press("\x1b[20~")
+        t.until(lambda screen: "3 Curves" not in screen and "1 Plan" in screen)
