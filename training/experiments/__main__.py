@@ -95,7 +95,6 @@ def _interrupt(number: int, frame: FrameType | None) -> None:
 
 
 def main(words: list[str]) -> int:
-    signal.signal(signal.SIGTERM, _interrupt)
     act = {"bill": _bill, "run": _run, "keep": _keep}[words[0]]
     try:
         return act(json.load(sys.stdin))
@@ -108,4 +107,5 @@ def main(words: list[str]) -> int:
 
 if __name__ == "__main__":
     os.umask(0o077)
+    signal.signal(signal.SIGTERM, _interrupt)
     sys.exit(main(sys.argv[1:]))

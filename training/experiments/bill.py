@@ -15,8 +15,9 @@ from rlgpt.store.reader import Reader
 from rlgpt.store.settings import Settings
 from rlgpt.training.experiments.manifest import Planned
 
-PROBE = 6_144
+PROBE = 4_096
 """Env steps of PPO that are timed where no past session tells the rate."""
+WARM_UP = 256
 WORTH = 5_000
 """Env steps from which a past session says something about the rate."""
 RECENT = 20
@@ -102,7 +103,7 @@ def _probe(world_name: str, task: str) -> float:
     )  # fmt: skip
     host = open_host(world, lanes=config.hyperparameters.n_envs)
     try:
-        train(world, task, config, (), host, seed=0, env_steps=config.hyperparameters.rollout_env_steps)
+        train(world, task, config, (), host, seed=0, env_steps=WARM_UP)
         began = time.perf_counter()
         done = train(world, task, config, (), host, seed=0)
         return done.env_steps / (time.perf_counter() - began)

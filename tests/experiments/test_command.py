@@ -1,0 +1,80 @@
+"""`rlgpt experiment`: the bill comes first, and nothing starts without a yes."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rlgpt.console import cli
+from rlgpt.console.commands import experiment
+from rlgpt.console.commands.failure import Exit, Failure
+from rlgpt.store import folder
+from rlgpt.training.experiments import bill
+from rlgpt.training.experiments.__main__ import main
+
+BILL: dict[str, Any] = {
+    "name": "critic-wake_up", "about": "with and without", "declared": 4, "sessions": 3, "tasks": ["wake_up"],
+    "arms": ["rlgpt", "no critic"], "seeds": [0, 1], "llm": "openai", "env_steps": 1_500_000, "jobs": 2,
+    "episodes_evaluated": 900, "env_steps_per_second": 1000.0, "rate_from": "a test", "hours": 0.5, "calls": 144,
+    "usd": 1.25, "usd_at_most": 15.0, "unpriced": [],
+}  # fmt: skip
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RLGPT_HOME", str(tmp_path))
+    monkeypatch.chdir(tmp_path)
+
+
+def child(module: str, verb: str, *, given: Any) -> Any:
+    """What `children.ask` does, in this process."""
+    told = io.StringIO()
+    with pytest.MonkeyPatch.context() as patch, contextlib.redirect_stdout(told):
+        patch.setattr("sys.stdin", io.StringIO(json.dumps(given)))
+        main([verb])
+    answer = json.loads(told.getvalue())
+    if "error" in answer:
+        raise Failure(answer["error"], Exit.USAGE)
+    return answer
+
+
+def test_the_bill_of_the_real_thing_is_a_record_and_an_unknown_task_a_sentence(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(experiment.children, "ask", child)
+    monkeypatch.setattr(bill, "PROBE", 256)
+    world = ["--world", "tests.worlds.corridor:make_world", "--seeds", "1", "--env-steps", "2000", "--json"]
+    assert cli.run(["experiment", "critic", "take_key", *world, "--dry-run"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert (told["kind"], told["sessions"], told["env_steps"], told["usd"]) == ("bill", 2, 4000, 0.0)
+    assert told["env_steps_per_second"] > 0 and told["hours"] > 0
+    assert not folder.sessions()
+    assert cli.run(["experiment", "critic", "fly", *world, "--dry-run"]) == 2
+    assert "has no task 'fly'" in json.loads(capsys.readouterr().out)["error"]
+
+
+def test_nothing_starts_without_a_yes(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(experiment.children, "ask", lambda *words, given: BILL)
+    monkeypatch.setattr(experiment, "_follow", lambda request, json: pytest.fail("it was started"))
+    assert cli.run(["experiment", "critic"]) == 2
+    told = capsys.readouterr()
+    assert "--yes starts it" in told.err
+    assert "3 of 4 sessions to run, 2 at once: at most 1.5M env steps" in told.out
+    assert "about 30m00s at 1000 env steps/s a session (a test)" in told.out
+    assert "about 1.25 USD for 144 calls, never above 15.00 USD" in told.out
+
+
+def test_an_unknown_price_is_called_unknown(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    unpriced = BILL | {"usd": None, "unpriced": ["mine"]}
+    monkeypatch.setattr(experiment.children, "ask", lambda *words, given: unpriced)
+    assert cli.run(["experiment", "critic", "--dry-run"]) == 0
+    assert "the price of mine is unknown; the budgets allow 15.00 USD" in capsys.readouterr().out
