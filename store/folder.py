@@ -91,7 +91,9 @@ def sessions() -> list[SessionFolder]:
 
 
 def find(wanted: str) -> SessionFolder:
-    """By id, a prefix of it, or name; `last` is the newest. Raises NoSession."""
+    """By id, a prefix of it, or name; `last` is the newest; or the path of a session's folder. Raises NoSession."""
+    if os.sep in wanted and (Path(wanted) / DATABASE).is_file():
+        return SessionFolder(Path(wanted))
     every = sessions()
     if wanted == "last" and every:
         return every[-1]

@@ -53,7 +53,8 @@ def runs_of(reader: Reader, arm: str) -> list[Run]:
     if not test:
         return []
     points = _scores(reader, history)
-    off: dict[str, Any] = {name: test[name]["rate"] if test[name] else None for name in ("options_off", "primitives_off")}
+    names = ("options_off", "primitives_off")
+    off: dict[str, Any] = {name: test[name]["rate"] if test[name] else None for name in names}
     common: dict[str, Any] = {"id": whole["id"], "task": whole["task"], "seed": whole["seed"]}
     own = Run(
         arm=arm,

@@ -14,4 +14,11 @@ def open_console(session: SessionFolder | None = None, *, replay: bool = False, 
     """The list of sessions, or one session live or in replay; returns when the operator leaves."""
     from rlgpt.console.app import run
 
-    return run(home(), session.id if session else None, replay=replay, read_only=read_only)
+    return run(home(), _name_of(session) if session else None, replay=replay, read_only=read_only)
+
+
+def _name_of(session: SessionFolder) -> str:
+    """Its id, or where it lies if that is outside the store."""
+    from rlgpt.store.folder import root
+
+    return session.id if session.path.parent == root() else str(session.path)

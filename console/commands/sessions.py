@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
+from collections.abc import Iterator
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -14,7 +17,7 @@ from rlgpt.console.commands.words import Json, Session
 from rlgpt.console.view.numbers import count, day_time, money, rate
 from rlgpt.store.catalog import Summary, summaries
 from rlgpt.store.errors import NoSession
-from rlgpt.store.folder import SessionFolder, find
+from rlgpt.store.folder import SessionFolder, find, root
 from rlgpt.store.folder import sessions as all_sessions
 from rlgpt.store.lease import Lease
 from rlgpt.store.reader import Reader
@@ -44,8 +47,7 @@ def sessions(json: Json = False) -> None:
 
 def show(session: Session, json: Json = False) -> None:
     """Everything about one session: plan, attempts, training, evaluations and verdicts of every iteration."""
-    folder = find(session)
-    with Reader(folder) as reader:
+    with looked_at(session) as folder, Reader(folder) as reader:
         history = reader.history_at()
         whole = record.whole(history) | {"alive": reader.alive()}
         if reader.notice:
@@ -66,8 +68,9 @@ def attach(
 
 
 def replay(session: Session) -> None:
-    """Open a past session in the console at its beginning."""
-    raise typer.Exit(open_console(find(session), replay=True))
+    """Open a past session, or a bundle, in the console at its beginning."""
+    with looked_at(session) as folder:
+        raise typer.Exit(open_console(folder, replay=True, read_only=folder.path.parent != root()))
 
 
 def serve(
@@ -115,6 +118,18 @@ def logs(
             if last:
                 return
             time.sleep(0.2)
+
+
+@contextlib.contextmanager
+def looked_at(wanted: str) -> Iterator[SessionFolder]:
+    """A session of the store, or that of a bundle file, which may lie on read-only media."""
+    if not Path(wanted).is_file():
+        yield find(wanted)
+        return
+    from rlgpt.store.bundle import viewed
+
+    with viewed(Path(wanted)) as folder:
+        yield folder
 
 
 def _ended(reader: Reader) -> bool:

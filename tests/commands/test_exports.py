@@ -37,6 +37,16 @@ def test_what_was_exported_comes_back_as_the_same_session(
     assert rlgpt("show", finished.id, "--json").document == shown
 
 
+def test_a_bundle_is_looked_at_without_becoming_a_session(
+    rlgpt: Cli, finished: SessionFolder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shown = rlgpt("show", finished.id, "--json").document
+    rlgpt("export", finished.id, "-o", tmp_path / "one.rlgpt")
+    monkeypatch.setenv("RLGPT_HOME", str(tmp_path / "elsewhere"))
+    assert rlgpt("show", tmp_path / "one.rlgpt", "--json").document == shown
+    assert rlgpt("sessions", "--json").document == {"sessions": []}
+
+
 def test_a_file_that_is_no_export_is_refused_and_leaves_nothing(rlgpt: Cli, tmp_path: Path) -> None:
     (tmp_path / "bad.rlgpt").write_bytes(b"PK\x03\x04 not really")
     for words, code in (("bad.rlgpt", 2), ("missing.rlgpt", 3)):
