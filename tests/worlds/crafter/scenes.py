@@ -18,8 +18,10 @@ def stock_like(simulation: Simulation) -> StockEnv:
     """A stock env in exactly the state of ours."""
     state, rows = simulation.state, simulation.objects[: simulation.state[layout.ROWS]].tolist()
     env = StockEnv(0)
-    env.reset()
-    world, player = env._world, env._player
+    world = env._world
+    world.reset(seed=0)
+    player = env._player = objects.Player(world, (32, 32))
+    env._episode = 1
     world._mat_map[...] = simulation.material
     world._obj_map[...] = 0
     world._objects = [None]
