@@ -26,7 +26,8 @@ RUNS = 4
 
 def metric(rng: random.Random, run: int, update: int) -> t.Metric:
     return t.Metric(
-        run=run, update=update, env_steps=update * 2048, decisions=update * 700, episodes=9, successes=rng.randint(0, 9),
+        run=run, update=update, env_steps=update * 2048, decisions=update * 700, episodes=9,
+        successes=rng.randint(0, 9),
         return_mean=rng.gauss(0, 1), length_mean=rng.uniform(50, 500), kl=0.01, clip_fraction=0.1, entropy=0.5,
         policy_loss=0.1, value_loss=0.2, explained_variance=0.3, rate=3000.0, learning_rate=3e-4, dead_loops=1,
         milestones={f"milestone_{n}": n for n in range(6)}, option_usage={name: rng.randint(0, 99) for name in OPTIONS},

@@ -31,13 +31,10 @@ class Picture(NamedTuple):
     lines: int
     keys: tuple[str, ...] = ()
     """Pressed before the picture is taken."""
-    session: bool = True
-    """False: the list of sessions."""
 
 
 PICTURES = (
     Picture("session", 170, 50),
-    Picture("sessions", 120, 24, session=False),
     Picture("small", 80, 24),
 )
 
@@ -45,7 +42,7 @@ PICTURES = (
 async def draw(picture: Picture, home: Path, session: str, settle: float) -> str:
     from rlgpt.console.app import ConsoleApp
 
-    app = ConsoleApp(home, session if picture.session else None, animated=False)
+    app = ConsoleApp(home, session, animated=False)
     async with app.run_test(size=(picture.columns, picture.lines)) as pilot:
         await pilot.pause(settle)
         for key in picture.keys:

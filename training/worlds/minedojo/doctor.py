@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-import psutil  # type: ignore[import-untyped]
+import psutil
 
 from rlgpt.training.worlds.minedojo import catalogue, mineclip
 from rlgpt.training.worlds.minedojo.bridge import Bridge, MineDojoError
