@@ -116,6 +116,9 @@ def _follow(request: Tree, json: bool) -> int:
     code = child.wait()
     if error:
         raise Failure(str(error), Exit.USAGE)
+    if code == Exit.INTERRUPTED:
+        output.note("stopped; the same command goes on from here")
+        return Exit.INTERRUPTED
     return Exit.OK if code == 0 else Exit.ERROR
 
 
