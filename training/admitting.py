@@ -64,9 +64,7 @@ def plain(admission: Admission) -> dict[str, Any]:
     }
 
 
-def admit_version(
-    live: Live, item: Item, source: str, *, author: str, attempt: int, note: str
-) -> tables.CodeVersion:
+def admit_version(live: Live, item: Item, source: str, *, author: str, attempt: int, note: str) -> tables.CodeVersion:
     """The row of a new version of an item's code, admitted or not. The text is stored, the row is not."""
     admission = admit(live, "action", source)
     history = live.history

@@ -12,13 +12,15 @@ from typing import Any
 from rlgpt.store import tables
 from rlgpt.store.history import PlanState
 from rlgpt.store.writer import Transaction
-from rlgpt.training.admitting import admit_version
+from rlgpt.training.admitting import admit, admit_version
+from rlgpt.training.configs import config_row
 from rlgpt.training.inbox import Command, fate
+from rlgpt.training.intervals import wilson
 from rlgpt.training.live import Live
 from rlgpt.training.overrides import Refused, apply_edits
 from rlgpt.training.plans import write_plan
 
-LATER = ("override",)
+LATER = ("override", "edit_code", "edit_reward")
 """Kinds that may wait for the next iteration (`apply: next`)."""
 
 
@@ -27,11 +29,7 @@ def apply_pending(live: Live, training: bool) -> None:
     if live.stop_signal and not live.history.stop_requested:
         live.writer.event("stop_requested", author="signal", now=False)
     for command in live.inbox.pending():
-        if (
-            command.kind in LATER
-            and command.payload.get("apply") == "next"
-            and not _next_has_come(live, command)
-        ):
+        if command.kind in LATER and command.payload.get("apply") == "next" and not _next_has_come(live, command):
             continue
         decide(live, command, training)
         live.inbox.decided(command)
@@ -41,7 +39,16 @@ def _next_has_come(live: Live, command: Command) -> bool:
     """Whether the slow agent has planned a later iteration than the one the author looked at."""
     seen = live.history.plans.get(command.revision or 0)
     plan = live.history.pending_plan or live.history.plan
-    return bool(seen and plan and (plan.sub_task, plan.iteration) > (seen.sub_task, seen.iteration))
+    if seen is None or plan is None:
+        return True
+    return (plan.sub_task, plan.iteration) > (seen.sub_task, seen.iteration)
+
+
+def expire(live: Live) -> None:
+    """What nobody decided before the end."""
+    for command in live.inbox.pending():
+        live.writer.event("command", **fate(command, "expired", "the session ended first"))
+        live.inbox.decided(command)
 
 
 def decide(live: Live, command: Command, training: bool) -> None:
@@ -80,8 +87,8 @@ def _budget(live: Live, tx: Transaction, payload: Mapping[str, Any], command: Co
     name, value = payload.get("name"), payload.get("value")
     if name not in ("env_steps", "cost", "tokens", "hours"):
         raise Refused(f"there is no budget called {name!r}; there are env_steps, cost, tokens and hours")
-    if isinstance(value, bool) or not isinstance(value, int | float) or value <= 0:
-        raise Refused(f"a budget is a number above 0, not {value!r}")
+    if value is not None and (isinstance(value, bool) or not isinstance(value, int | float) or value < 0):
+        raise Refused(f"a budget is a number from 0, or nothing for no limit, not {value!r}")
     tx.event("budget", name=name, value=value, author=command.author)
 
 
@@ -127,9 +134,7 @@ def _override(live: Live, tx: Transaction, payload: Mapping[str, Any], command: 
             f"you saw revision {command.revision}, by now it is revision {plan.revision}: look at it and edit again"
         )
     executor, items = apply_edits(plan, payload.get("edits") or [])
-    write_plan(
-        live, tx, plan.iteration, plan.sub_task, "operator", executor, plan.rationale, items, depth=plan.depth
-    )
+    write_plan(live, tx, plan.iteration, plan.sub_task, "operator", executor, plan.rationale, items, depth=plan.depth)
 
 
 def _edit_code(live: Live, tx: Transaction, payload: Mapping[str, Any], command: Command) -> None:
@@ -145,6 +150,25 @@ def _edit_code(live: Live, tx: Transaction, payload: Mapping[str, Any], command:
         admission = version.admission
         raise Refused(f"line {admission['line']}: {admission['message']} ({admission['rule']})")
     tx.add(version)
+
+
+def _edit_reward(live: Live, tx: Transaction, payload: Mapping[str, Any], command: Command) -> None:
+    """A reward function of the operator's in the configuration in force: a new revision, trained anew."""
+    history = live.history
+    plan, iteration = history.plan, history.iteration
+    if plan is None or iteration is None or iteration.config is None:
+        raise Refused("there is no RL configuration yet")
+    source = str(payload.get("source", ""))
+    admission = admit(live, "reward", source)
+    if not admission.admitted:
+        raise Refused(f"line {admission.line}: {admission.message} ({admission.rule})")
+    term = {"term": "generated", "argument": live.writer.text(source), "weight": float(payload.get("weight", 1.0))}
+    config = dict(iteration.config.config)
+    config["reward"] = [t for t in config["reward"] if t["term"] != "generated"] + [term]
+    revision = write_plan(
+        live, tx, plan.iteration, plan.sub_task, "operator", plan.executor, plan.rationale, plan.items, depth=plan.depth
+    )
+    tx.add(config_row(iteration, revision, "operator", config, "reward edited by the operator"))
 
 
 def _verdict(live: Live, tx: Transaction, payload: Mapping[str, Any], command: Command) -> None:
@@ -178,7 +202,7 @@ def _verdict(live: Live, tx: Transaction, payload: Mapping[str, Any], command: C
             version=version,
             author="operator",
             success=payload["success"],
-            confidence=1.0,
+            confidence=float(payload.get("confidence", 1.0)),
             cause=str(payload.get("cause", "")),
             advice_slow=str(payload.get("advice_slow", "")),
             advice_fast=str(payload.get("advice_fast", "")),
@@ -199,8 +223,6 @@ def measured_iteration(live: Live) -> tuple[bool, str]:
     code = history.pooled(iteration, "dev", "plan")
     if last.policy == "plan" or not code[1]:
         return reached, "only one"
-    from rlgpt.training.intervals import wilson
-
     low, high = wilson(successes, episodes)
     code_low, code_high = wilson(*code)
     better = "policy" if low > code_high else "code" if code_low > high else "undecided"
@@ -217,5 +239,5 @@ Act = Callable[[Live, Transaction, Mapping[str, Any], Command], None]
 _ACTS: dict[str, Act] = {
     "pause": _pause, "resume": _resume, "stop": _stop, "budget": _budget, "advise": _advise,
     "approve": _approve, "reject": _reject, "override": _override, "edit_code": _edit_code,
-    "verdict": _verdict, "stop_training": _stop_training,
+    "edit_reward": _edit_reward, "verdict": _verdict, "stop_training": _stop_training,
 }  # fmt: skip

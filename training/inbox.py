@@ -22,9 +22,7 @@ class Inbox:
         self._writer = writer
         self._cursor = 0
         self._pending: deque[Command] = deque()
-        self._known = {
-            c.id for c in writer.history.commands.values() if c.state in ("applied", "refused", "expired")
-        }
+        self._known = {c.id for c in writer.history.commands.values() if c.state in ("applied", "refused", "expired")}
         self._closing = threading.Event()
         self._thread = threading.Thread(target=self._watch, name="inbox", daemon=True)
         self.failure: BaseException | None = None

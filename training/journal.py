@@ -36,9 +36,7 @@ class StoreJournal:
         """How every exchange of that request ended in another session, in order."""
         rows = source.rows("llm_call", {"step": step, "request_hash": request_hash})
         return [
-            Outcome(reply=source.text(row["reply_hash"]))
-            if row["state"] == "answered"
-            else Outcome(error=row["error"])
+            Outcome(reply=source.text(row["reply_hash"])) if row["state"] == "answered" else Outcome(error=row["error"])
             for row in rows
             if row["state"] != "sent"
         ]
@@ -106,8 +104,6 @@ def spent_today() -> float:
         if max(f.stat().st_mtime for f in session.path.glob("session.db*")) < midnight:
             continue
         with closing(sqlite3.connect(f"{session.database.as_uri()}?mode=ro", uri=True, timeout=5)) as base:
-            row = base.execute(
-                "SELECT coalesce(sum(cost), 0) FROM llm_call WHERE at >= ?", (midnight,)
-            ).fetchone()
+            row = base.execute("SELECT coalesce(sum(cost), 0) FROM llm_call WHERE at >= ?", (midnight,)).fetchone()
             total += float(row[0])
     return total

@@ -61,6 +61,8 @@ def open_session(place: Path) -> Live:
         apply=apply_pending,
         skills=[skill.told() for skill in snapshot],
     )
+    if hasattr(world, "report"):  # worlds with processes of their own tell what becomes of them
+        world.report = lambda event: live.log("info", event.kind, sentence=event.sentence, **event.detail)
     live.inbox.start()
     return live
 

@@ -60,9 +60,7 @@ def plan_items(live: Live, plan: PlanState, attempts: Sequence[Attempt]) -> tupl
         if item.name in by_name:
             admit(live, "done_when", item.done_when)
     return tuple(
-        PlanItem(item.done_when, first_action(by_name[item.name]))
-        for item in plan.items
-        if item.name in by_name
+        PlanItem(item.done_when, first_action(by_name[item.name])) for item in plan.items if item.name in by_name
     )
 
 

@@ -30,7 +30,7 @@ def admit(world_name: str, given: dict[str, Any]) -> dict[str, Any]:
 
 
 def try_skill(world_name: str, given: dict[str, Any]) -> dict[str, Any]:
-    """{name, source, done_when, task, max_steps} -> {outcome, episodes, successes, env_steps, error}, on trial seeds."""
+    """{name, source, done_when, task, max_steps} -> {outcome, episodes, successes, env_steps, error}: trials."""
     from rlgpt.training.admitting import dry_views
     from rlgpt.training.host.api import Action, source_hash
     from rlgpt.training.host.client import open_host

@@ -26,9 +26,7 @@ def keep_skills(live: Live) -> None:
 
 def _skill(live: Live, attempt: Attempt) -> skills.Skill:
     assert attempt.trial is not None
-    goals = [
-        i.goal for plan in live.history.plans.values() for i in plan.items if i.name == attempt.sub_action
-    ]
+    goals = [i.goal for plan in live.history.plans.values() for i in plan.items if i.name == attempt.sub_action]
     return skills.Skill(
         name=attempt.sub_action,
         world=live.world.name,

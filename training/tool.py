@@ -38,11 +38,7 @@ def task_info(world: World, task_id: str) -> dict[str, Any]:
     task = world.tasks.get(task_id)
     if task is None:
         close = [t for t in world.tasks if task_id.split("_")[-1] in t][:5]
-        hint = (
-            f"; did you mean {', '.join(close)}?"
-            if close
-            else f"; `rlgpt tasks --world {world.name}` lists them"
-        )
+        hint = f"; did you mean {', '.join(close)}?" if close else f"; `rlgpt tasks --world {world.name}` lists them"
         raise Sentence(f"the world {world.name} has no task {task_id!r}{hint}")
     return {
         "id": task.id,
@@ -105,14 +101,8 @@ def make(flags: Mapping[str, Any]) -> dict[str, Any]:
         settings = settle(flags)
     except Refused as error:
         raise Sentence(str(error)) from error
-    if (
-        settings.llm.kind == "openai"
-        and not settings.llm.base_url
-        and not os.environ.get(settings.llm.api_key_env)
-    ):
-        raise Sentence(
-            f"the key is missing: set {settings.llm.api_key_env}, or use --base-url for a local server"
-        )
+    if settings.llm.kind == "openai" and not settings.llm.base_url and not os.environ.get(settings.llm.api_key_env):
+        raise Sentence(f"the key is missing: set {settings.llm.api_key_env}, or use --base-url for a local server")
     world = _world(settings.world)
     info = task_info(world, settings.task)
     try:

@@ -81,13 +81,13 @@ def test_in_review_mode_no_plan_is_in_force_before_it_is_approved(make: Make) ->
     waiting = session.until(lambda h: h.status == "waiting", 60)
     assert waiting.revision == 0 and waiting.pending_plan is not None
     assert not waiting.attempts
-    wrong = send(session.folder, "approve", {"revision": 7}, 7)
+    wrong = send(session.folder, "approve", {}, 7)
     session.until(lambda h: state(h, wrong) == "refused", 20)
     name = waiting.pending_plan.items[0].name
     edited = override(session, [{"op": "pin", "name": name}], waiting.pending_plan.revision)
     history = session.until(lambda h: state(h, edited) == "applied", 20)
     assert history.pending_plan is not None and history.pending_plan.items[0].pinned
-    send(session.folder, "approve", {"revision": history.pending_plan.revision}, history.pending_plan.revision)
+    send(session.folder, "approve", {}, history.pending_plan.revision)
     ended = session.finish()
     assert ended.result == "succeeded"
     assert all(plan.items[0].pinned for plan in ended.plans.values() if plan.revision > 1)

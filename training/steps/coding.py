@@ -137,9 +137,7 @@ def _incumbent(live: Live) -> TrainedPolicy | None:
     return load_policy(chosen.checkpoint, live.world) if chosen and chosen.checkpoint else None
 
 
-def _untried(
-    live: Live, item: Item, version: int, source_hash: str, outcome: str, error: str
-) -> tables.Trial:
+def _untried(live: Live, item: Item, version: int, source_hash: str, outcome: str, error: str) -> tables.Trial:
     plan = live.history.plan
     assert plan is not None
     return tables.Trial(

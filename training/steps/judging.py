@@ -9,7 +9,7 @@ from rlgpt.agents.contracts import CritiqueReply, RlConfigReply
 from rlgpt.agents.errors import BudgetReached, UselessReply
 from rlgpt.store import tables
 from rlgpt.training.admitting import admit
-from rlgpt.training.commands import measured_iteration
+from rlgpt.training.commands import expire, measured_iteration
 from rlgpt.training.evaluation import EvaluationResult, FollowPlan, Policy
 from rlgpt.training.evaluation import evaluate as play
 from rlgpt.training.host.api import Action, PlanItem
@@ -190,5 +190,6 @@ def end(live: Live, step: loop.Done) -> None:
     if live.history.status == "ended":
         return
     keep_skills(live)
+    expire(live)
     live.writer.event("ended", status=step.status, reason=step.reason)
     live.progress.phase(f"ended: {step.reason}")

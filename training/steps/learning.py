@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 from typing import Any
 
 from rlgpt.agents import fast, loop
-from rlgpt.agents.contracts import RewardTerm, RlConfigReply
+from rlgpt.agents.contracts import RlConfigReply
 from rlgpt.store import tables
 from rlgpt.store.history import IterationState, PlanState, Run
+from rlgpt.training.admitting import admit
 from rlgpt.training.budgets import over_budget
+from rlgpt.training.configs import config_row
 from rlgpt.training.live import Interrupted, Live
 from rlgpt.training.observer import Moment, Observer, Signal, Start
 from rlgpt.training.policies import accepted_of, candidate, coded_action, plan_items
@@ -19,45 +19,16 @@ from rlgpt.training.seeds import stream_seed
 
 KEPT_ROLLOUTS = 2
 """Rollout checkpoints kept on the disk; boundaries are kept for good."""
-FRAME_EVERY = 500
-"""Ticks between two stored moments of training."""
 
 
 def configure(live: Live, step: loop.Configure) -> None:
     context = live.context()
     reply = live.ask(lambda: fast.configure(live.client, context))
-    write_config(live, step.revision, "fast", _fair(live, reply, context.iterations_left))
-
-
-def _fair(live: Live, reply: RlConfigReply, passes: int) -> RlConfigReply:
-    """The configuration with what the arms of an experiment must share in place of what the fast agent chose."""
-    method = live.settings.method
-    shared: dict[str, Any] = {}
-    if method.reward == "published":
-        shared["reward"] = [RewardTerm(term="world", weight=1.0)]
-    if method.whole_budget:
-        shared["env_steps"] = min(live.env_steps_left() // passes, 100_000_000)
-    return reply.model_copy(update=shared)
-
-
-def write_config(live: Live, revision: int, author: str, reply: RlConfigReply) -> None:
     config = reply.model_dump(mode="json")
     note = config.pop("note")
-    text = json.dumps(config, sort_keys=True)
     iteration = live.history.iteration
     assert iteration is not None
-    with live.writer.transaction(durable=True) as tx:
-        tx.add(
-            tables.RlConfig(
-                sub_task=iteration.sub_task,
-                iteration=iteration.number,
-                revision=revision,
-                author=author,
-                config=config,
-                config_hash=hashlib.blake2b(text.encode(), digest_size=8).hexdigest(),
-                note=note,
-            )
-        )
+    live.writer.add(config_row(iteration, step.revision, "fast", config, note), durable=True)
 
 
 def train(live: Live, step: loop.Train) -> None:
@@ -67,6 +38,9 @@ def train(live: Live, step: loop.Train) -> None:
     config = RlConfigReply.model_validate(dict(iteration.config.config))
     run = history.runs[step.run] if step.run is not None else None
     attempts = accepted_of(live, plan)
+    rewards = [term.argument for term in config.reward if term.term == "generated"]
+    for name in rewards:
+        admit(live, "reward", live.source(name))
     planned = run.env_steps_planned if run else min(config.env_steps, live.env_steps_left())
     warm_run = None if run and run.warm_from is None else _origin(live, iteration, run)
     observer = TrainingObserver(live, plan, iteration, planned, run, warm_run)
@@ -80,15 +54,13 @@ def train(live: Live, step: loop.Train) -> None:
             seed=stream_seed(live.seed, "run", iteration.sub_task, iteration.number, observer.number),
             device=live.settings.device,
             plan=plan_items(live, plan, attempts),
-            sources={a.source_hash: live.source(a.source_hash) for a in attempts},
+            sources={name: live.source(name) for name in (*rewards, *(a.source_hash for a in attempts))},
             warm=_checkpoint(live, warm_run) if warm_run else None,
             resume=_checkpoint(live, run) if run and run.checkpoint else None,
             env_steps=planned,
             observer=observer,
         )
-    except (
-        ValueError
-    ) as error:  # ConfigError, ActionSpaceError, RewardError ...: a sentence about the configuration
+    except ValueError as error:  # ConfigError, ActionSpaceError, RewardError ...: a sentence about the configuration
         _give_up(live, observer, str(error))
         return
     if history.stop_requested:

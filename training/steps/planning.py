@@ -20,9 +20,7 @@ def plan_tasks(live: Live, step: loop.PlanTasks) -> None:
     ordered = [s.model_dump() for s in reply.sub_tasks if s.task in live.world.tasks]
     if not ordered or ordered[-1]["task"] != live.session_task:
         goal = live.world.tasks[live.session_task].prompt
-        ordered.append(
-            {"task": live.session_task, "goal": goal, "reason": "the session's own task comes last"}
-        )
+        ordered.append({"task": live.session_task, "goal": goal, "reason": "the session's own task comes last"})
     with live.writer.transaction(durable=True) as tx:
         tx.add(tables.TaskPlan(revision=1, author="planner", sub_tasks=ordered, reason=reply.reason))
 
