@@ -114,7 +114,7 @@ def analysed(runs: Sequence[Run], base: str | None) -> dict[str, Any]:
         for arm in arms:
             ours, theirs = ({r.seed: r.score for r in here if r.arm == a} for a in (arm, base))
             seeds = sorted(set(ours) & set(theirs))
-            if arm == base or not seeds:
+            if arm == base or len(seeds) < 2:  # one pair has no interval
                 continue
             found = statistics.paired([ours[s] for s in seeds], [theirs[s] for s in seeds])
             differences.append({"task": task, "arm": arm, "base": base, **found._asdict()})
@@ -213,13 +213,13 @@ def _tell(answer: dict[str, Any]) -> None:
         "primitives off",
         "dead loops",
         "env steps",
-        "score_train",
     )
     for task in answer["tasks"]:
         output.say()
         scored = next((f for f in task["arms"] if f.get("score_test") is not None), None)
         output.say(task["task"] + (": score_test in percent in place of success" if scored else ""))
-        output.table(titles, [_row(facts) for facts in task["arms"] if facts["seeds"]])
+        more = ("score_train",) if scored else ()
+        output.table(titles + more, [_row(facts)[: len(titles + more)] for facts in task["arms"] if facts["seeds"]])
     if answer["differences"]:
         output.say()
         output.say(f"paired by seed, against {answer['base']}; p adjusted over all rows (Holm)")
