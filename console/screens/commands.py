@@ -60,7 +60,7 @@ class Commands(_Base):
             return False
         h = m.history
         if action == "resume_worker":
-            return not m.worker.alive and h.result not in ("succeeded", "finished")
+            return m.live and not m.worker.alive and h.result not in ("succeeded", "finished")
         if h.status == "ended" or not m.live:
             return False
         pending = h.pending_plan

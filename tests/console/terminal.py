@@ -29,9 +29,10 @@ class Terminal:
         self.started = time.monotonic()
         self.pid, self._file = pty.fork()
         if self.pid == 0:
-            os.environ.update({"TERM": "xterm-256color", "COLORTERM": "truecolor", **(environment or {})})
-            os.execv(words[0], list(words))
-        self._size(size)
+            fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack("HHHH", size[1], size[0], 0, 0))
+            kept = {k: v for k, v in os.environ.items() if k not in ("COLUMNS", "LINES")}
+            own = {"TERM": "xterm-256color", "COLORTERM": "truecolor", **(environment or {})}
+            os.execve(words[0], list(words), kept | own)
 
     def _size(self, size: tuple[int, int]) -> None:
         fcntl.ioctl(self._file, termios.TIOCSWINSZ, struct.pack("HHHH", size[1], size[0], 0, 0))
