@@ -1,4 +1,4 @@
-"""The row of an RL configuration."""
+"""What an RL configuration becomes: the arms' common part of it, and its row."""
 
 from __future__ import annotations
 
@@ -7,8 +7,10 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+from rlgpt.agents.contracts import RewardTerm, RlConfigReply
 from rlgpt.store import tables
 from rlgpt.store.history import IterationState
+from rlgpt.store.settings import MethodSettings
 
 
 def config_row(
@@ -24,3 +26,16 @@ def config_row(
         config_hash=hashlib.blake2b(text.encode(), digest_size=8).hexdigest(),
         note=note,
     )
+
+
+def shared_by_arms(reply: RlConfigReply, method: MethodSettings, env_steps_left: int, passes: int) -> RlConfigReply:
+    """The configuration with what an experiment's arms must share in place of what the fast agent chose.
+
+    `passes`: of the outer loop that may still train, this one included.
+    """
+    shared: dict[str, Any] = {}
+    if method.reward == "published":
+        shared["reward"] = [RewardTerm(term="world", weight=1.0)]
+    if method.whole_budget:
+        shared["env_steps"] = min(env_steps_left // passes, 100_000_000)
+    return reply.model_copy(update=shared)

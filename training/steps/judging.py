@@ -117,16 +117,20 @@ def _untrained(live: Live, chosen: Candidate) -> bytes:
     """The checkpoint of the iteration's configuration after 0 env steps of PPO: its priors alone."""
     config = chosen.iteration.config
     assert config is not None
+    asked = RlConfigReply.model_validate(dict(config.config))
+    rewards = {term.argument: live.source(term.argument) for term in asked.reward if term.term == "generated"}
+    for source in rewards.values():
+        admit(live, "reward", source)
     return train(
         live.world,
         live.session_task,
-        RlConfigReply.model_validate(dict(config.config)),
+        asked,
         chosen.actions,
         live.host,
         seed=stream_seed(live.seed, "prior"),
         device=live.settings.device,
         plan=chosen.items,
-        sources={action.source_hash: action.source for action in chosen.actions},
+        sources=rewards | {action.source_hash: action.source for action in chosen.actions},
         env_steps=0,
     ).checkpoint
 

@@ -10,7 +10,7 @@ from rlgpt.store import tables
 from rlgpt.store.history import IterationState, PlanState, Run
 from rlgpt.training.admitting import admit
 from rlgpt.training.budgets import over_budget
-from rlgpt.training.configs import config_row
+from rlgpt.training.configs import config_row, shared_by_arms
 from rlgpt.training.live import Interrupted, Live
 from rlgpt.training.observer import Moment, Observer, Signal, Start
 from rlgpt.training.policies import accepted_of, candidate, coded_action, plan_items
@@ -23,7 +23,8 @@ KEPT_ROLLOUTS = 2
 
 def configure(live: Live, step: loop.Configure) -> None:
     context = live.context()
-    reply = live.ask(lambda: fast.configure(live.client, context))
+    asked = live.ask(lambda: fast.configure(live.client, context))
+    reply = shared_by_arms(asked, live.settings.method, live.env_steps_left(), context.iterations_left)
     config = reply.model_dump(mode="json")
     note = config.pop("note")
     iteration = live.history.iteration
