@@ -94,9 +94,7 @@ def _confirm(json: bool) -> None:
 
 def _follow(request: Tree, json: bool) -> int:
     """The child's records until it ends; its exit code. An interrupt reaches the child too, which stops cleanly."""
-    child = subprocess.Popen(
-        children.command(MODULE, "run"), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-    )
+    child = subprocess.Popen(children.command(MODULE, "run"), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     assert child.stdin is not None and child.stdout is not None
     child.stdin.write(json_module.dumps(request))
     child.stdin.close()

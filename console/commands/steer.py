@@ -129,17 +129,24 @@ def override(
 
 def edit(
     session: Session,
-    sub_action: Annotated[str, typer.Option(help="The sub-action whose code it is.")],
     file: Annotated[Path, typer.Argument(help="The source; - reads standard input.")],
+    sub_action: Annotated[str | None, typer.Option(help="The sub-action whose code it is.")] = None,
+    reward: Annotated[bool, typer.Option("--reward", help="It is `def reward(before, view)` for PPO.")] = False,
+    weight: Annotated[float, typer.Option(help="Of the reward beside the others.")] = 1.0,
     apply: Apply = "now",
     json: Json = False,
 ) -> None:
-    """Put your own source in place of a coded action; it is admitted and tried like the fast agent's."""
+    """Put your own source in place of a coded action, or beside the rewards; it is admitted like the agent's."""
+    if reward == (sub_action is not None):
+        raise Failure("say --sub-action NAME for a coded action, or --reward.", Exit.USAGE)
     try:
         source = sys.stdin.read() if str(file) == "-" else file.read_text()
     except (OSError, UnicodeDecodeError) as error:
         raise Failure(f"{file} cannot be read: {error}", Exit.USAGE) from error
-    _command(session, "edit_code", {"sub_action": sub_action, "source": source, "apply": apply}, json)
+    if reward:
+        _command(session, "edit_reward", {"source": source, "weight": weight, "apply": apply}, json)
+    else:
+        _command(session, "edit_code", {"sub_action": sub_action, "source": source, "apply": apply}, json)
 
 
 def advise(

@@ -115,6 +115,13 @@ def test_an_edited_source_is_sent_from_a_file(rlgpt: Cli, running: Running, tmp_
     assert (kind, payload["source"]) == ("edit_code", "def find_tree(view):\n    yield 2\n")
 
 
+def test_an_edited_reward_is_sent_with_its_weight(rlgpt: Cli, running: Running, tmp_path: Any) -> None:
+    (tmp_path / "mine.py").write_text("def reward(before, view):\n    return 1.0\n")
+    kind, payload, _ = sent(rlgpt, running, "edit", "mine.py", "--reward", "--weight", 0.5)
+    assert (kind, payload["weight"]) == ("edit_reward", 0.5)
+    assert rlgpt("edit", running[0].id, "mine.py").code == 2
+
+
 def test_a_refusal_is_the_workers_sentence_and_exit_code_4(rlgpt: Cli, running: Running) -> None:
     session, writer = running
     write_plan(writer, revision=2)
