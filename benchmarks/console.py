@@ -89,7 +89,7 @@ def keys(home: str) -> dict[str, float]:
         wait(t, lambda text: "1 Plan" in text and braille(text))
         t.read(1.0)
         times = [key(t, "j" if n % 8 < 4 else "k") for n in range(80)]
-        times += [key(t, "2" if n % 2 else "1") for n in range(40)]
+        times += [key(t, "1" if n % 2 else "2") for n in range(40)]
     return {"key_p50_ms": median(times), "key_p95_ms": p95(times)}
 
 

@@ -7,6 +7,7 @@ from typing import ClassVar
 
 from textual import events
 from textual.binding import BindingType
+from textual.geometry import Region
 from textual.strip import Strip
 
 from rlgpt.console.charts.plot import draw
@@ -33,13 +34,19 @@ class CurvesPane(Pane, can_focus=True):
         width, height = self.size
         if self.moment is None or width < 8 or height < 2:
             return
+        before = self._lines
         charts = self._charts = Charts(self.moment, self.options, self._charts)
         if self.alone:
             self._lines = draw(charts.plot(CHARTS[self.selected]), width, height)
             self.note(self._words(f"{self.selected + 1} of {len(CHARTS)}"))
         else:
             self._lines = self._grid(charts, width, height)
-        self.refresh()
+        if len(before) != len(self._lines):
+            self.refresh()
+            return
+        changed = [y for y, (old, new) in enumerate(zip(before, self._lines, strict=True)) if old != new]
+        if changed:
+            self.refresh(*(Region(0, y, width, 1) for y in changed))
 
     def _grid(self, charts: Charts, width: int, height: int) -> list[Line]:
         if not len(charts.axis.rows):

@@ -54,12 +54,18 @@ class Lines(ScrollView, can_focus=True):
         self._lines: list[tuple[int, Line]] = []
         self._cursor_key = ""
         self._cursor = -1
+        self._drawn_at = Size(0, 0)
 
     # ---- content --------------------------------------------------------------------------------
     def set_entries(self, entries: Iterable[Entry], head: Sequence[Line] = ()) -> None:
         """Replace everything; the cursor stays on its key, or at the end when it followed the end."""
         at_end = self.follow and self._cursor >= self._last_selectable()
-        self._all, self.head = list(entries), list(head)
+        found, fixed = list(entries), list(head)
+        size = self.scrollable_content_region.size
+        if found == self._all and fixed == self.head and size == self._drawn_at:
+            self._all = found
+            return
+        self._all, self.head, self._drawn_at = found, fixed, size
         self._apply(at_end)
 
     def set_filter(self, text: str) -> None:

@@ -26,6 +26,7 @@ class Pane(Widget):
     """A mixin: `show` is called with each moment while the pane is visible, `redraw` when only its look changed."""
 
     moment: Moment | None = None
+    _noted = ""
 
     def show(self, moment: Moment) -> None:
         self.moment = moment
@@ -47,4 +48,6 @@ class Pane(Widget):
 
     def note(self, text: str) -> None:
         """A word at the lower border: filter, level, count."""
-        self.border_subtitle = Content(text)
+        if text != self._noted:  # setting it repaints the whole pane
+            self._noted = text
+            self.border_subtitle = Content(text)

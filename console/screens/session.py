@@ -62,6 +62,8 @@ class SessionScreen(Commands, Screen[None]):
         self._opened_whole = False
         self._announced: tuple[str, int] = ("", 0)
         self._fault = ""
+        self._resized = False
+        self._hinted: tuple[object, ...] = ()
         self._track: timeline.Track | None = None
         self._tracked: tuple[int, int] = (0, 0)
 
@@ -214,13 +216,19 @@ class SessionScreen(Commands, Screen[None]):
         self.moment = moment
         if fresh:
             self.console_app.set_terminal_title(f"rlgpt {moment.history.session.get('name', '')}")
-        if self.app.screen is not self:  # drawing below another screen would repaint that one
+        if not self._draws:
             return
         for name in self.board.visible_panes:
             self._pane(name).show(moment)
         self._show_status()
         self._show_timeline()
-        self.console_app.hints()
+        h = moment.history
+        training = any(run.state == "running" for run in h.runs.values())
+        state = (h.status, h.waiting_for, h.pause_requested, len(h.plans), len(h.attempts), training)
+        state += (moment.live, moment.worker.alive)
+        if state != self._hinted:
+            self._hinted = state
+            self.console_app.hints()
 
     def on_screen_resume(self) -> None:
         self._redraw()
@@ -230,7 +238,7 @@ class SessionScreen(Commands, Screen[None]):
             self.show(self.moment)
 
     def _show_status(self) -> None:
-        if self.moment is None or self.app.screen is not self:
+        if self.moment is None or not self._draws:
             return
         m = self.moment
         bar = self.query_one("#status", Bar)
@@ -246,7 +254,7 @@ class SessionScreen(Commands, Screen[None]):
         notice.set_lines(lines)
 
     def _show_timeline(self) -> None:
-        if self.app.screen is not self:
+        if not self._draws:
             return
         bar = self.query_one(TimelineBar)
         running = self.moment is not None and self.moment.worker.alive
@@ -277,8 +285,18 @@ class SessionScreen(Commands, Screen[None]):
             self._pane(next(iter(visible))).focus()
         self.console_app.preferences.choices = self.board.choices
 
+    @property
+    def _draws(self) -> bool:
+        """Drawing below another screen would repaint that one twice a second; only a new size is worth it."""
+        return self._resized or self.app.screen is self
+
+    def _fit(self) -> None:
+        self._resized = True
+        self._redraw()
+        self._resized = False
+
     def on_resize(self, event: events.Resize) -> None:
-        self.call_after_refresh(self._redraw)
+        self.call_after_refresh(self._fit)
 
     def on_descendant_focus(self) -> None:
         self.call_after_refresh(self.console_app.hints)

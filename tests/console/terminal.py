@@ -17,6 +17,10 @@ from types import TracebackType
 import pyte
 
 
+_NOT_PASSED = ("COLUMNS", "LINES", "PYTHONDONTWRITEBYTECODE")
+"""A size that is not the terminal's, and what makes every start compile everything again."""
+
+
 class Terminal:
     """A child on a pty. `raw` holds every byte it wrote; `text()` is the screen now."""
 
@@ -30,7 +34,7 @@ class Terminal:
         self.pid, self._file = pty.fork()
         if self.pid == 0:
             fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack("HHHH", size[1], size[0], 0, 0))
-            kept = {k: v for k, v in os.environ.items() if k not in ("COLUMNS", "LINES")}
+            kept = {k: v for k, v in os.environ.items() if k not in _NOT_PASSED}
             own = {"TERM": "xterm-256color", "COLORTERM": "truecolor", **(environment or {})}
             os.execve(words[0], list(words), kept | own)
 
