@@ -125,6 +125,10 @@ Step = (
     | Wait | Done
 )  # fmt: skip
 
+GOOD = 0.9
+"""Measured share of successful trials at which accepted code is left alone."""
+NO_CODE = "empty"
+"""Admission's rule for an answer without code: the fast agent has nothing better to offer."""
 VARIANTS = ("options_off", "primitives_off")
 TESTED = "the test episodes have been seen: nothing may be decided after them"
 
@@ -192,8 +196,9 @@ def _code_item(
     last = versions[-1] if versions else None
     if last and last.trial is None:
         return Trial(item.name, last.version)
-    if h.accepted(item):
-        return "accepted"
+    best = h.accepted(item)
+    if best:
+        return _better_code(h, iteration, item, best, limits)
     if last and last.trial and last.trial.outcome == "unreached" and last.done_when == item.done_when:
         if last.trial.revision != plan.revision:
             return Trial(item.name, last.version)
@@ -210,6 +215,23 @@ def _code_item(
     written = [a for a in current if a.author == "fast"]
     if len(written) >= limits.inner or (last and last.trial and last.trial.outcome == "vacuous"):
         return "failed"
+    return Code(item.name, len(written) + 1)
+
+
+def _better_code(
+    h: History, iteration: IterationState, item: Item, best: Attempt, limits: Limits
+) -> Step | Literal["accepted"]:
+    """Accepted code that often fails is repaired while attempts are left; the best measured version stays in use."""
+    trial = best.accepted(item.done_when)
+    mine = [a for a in h.attempts_of(item.name) if a.done_when == item.done_when]
+    last = mine[-1]
+    written = [a for a in mine if a.author == "fast" and a.iteration == iteration.number]
+    good = trial is None or trial.share >= GOOD
+    given_up = any(a.admission.get("rule") == NO_CODE for a in mine)
+    if good or given_up or best.author == "operator" or len(written) >= limits.inner:
+        return "accepted"
+    if last.trial and last.trial.episodes and last.verdict is None and limits.critic == "model":
+        return JudgeItem(item.name, last.version)
     return Code(item.name, len(written) + 1)
 
 

@@ -61,6 +61,10 @@ class TrialState:
     seq: int
     evidence: Fields = field(default_factory=dict)
 
+    @property
+    def share(self) -> float:
+        return self.successes / self.episodes if self.episodes else 0.0
+
 
 @dataclass
 class VerdictState:
@@ -98,12 +102,12 @@ class Attempt:
     trials: list[tuple[str, TrialState]] = field(default_factory=list)
     """(done_when, trial) of every trial, in order: a re-worded predicate has the same code tried again."""
 
-    def accepted(self, done_when: str, until: int | None = None) -> bool:
-        """Whether a trial accepted it for this predicate, as of seq `until`."""
-        return any(
-            measured == done_when and trial.outcome == "accepted" and (until is None or trial.seq <= until)
-            for measured, trial in self.trials
-        )
+    def accepted(self, done_when: str, until: int | None = None) -> TrialState | None:
+        """The trial that accepted it for this predicate, as of seq `until`."""
+        for measured, trial in reversed(self.trials):
+            if measured == done_when and trial.outcome == "accepted" and (until is None or trial.seq <= until):
+                return trial
+        return None
 
 
 @dataclass
@@ -276,11 +280,18 @@ class History:
         return [a for a in self.attempts if a.sub_action == name and (iteration is None or a.iteration == iteration)]
 
     def accepted(self, item: Item, until: int | None = None) -> Attempt | None:
-        """The newest version accepted by measurement for exactly this item's predicate, as of seq `until`."""
-        for attempt in reversed(self.attempts):
-            if attempt.sub_action == item.name and attempt.accepted(item.done_when, until):
-                return attempt
-        return None
+        """The version in use: of those accepted by measurement for this item's predicate, as of seq `until`, the
+        operator's newest, else the one with the best measured share (ties: the newest)."""
+        best: Attempt | None = None
+        rank = (False, -1.0)
+        for attempt in self.attempts:
+            trial = attempt.accepted(item.done_when, until) if attempt.sub_action == item.name else None
+            if trial is None:
+                continue
+            mine = (attempt.author == "operator", 1.0 if attempt.author == "operator" else trial.share)
+            if mine >= rank:
+                best, rank = attempt, mine
+        return best
 
     def pooled(self, iteration: IterationState, split: str, variant: str) -> tuple[int, int]:
         """(successes, episodes) of the revision evaluated last."""

@@ -13,6 +13,8 @@ from rlgpt.agents.rules.planning import SIGNED
 from rlgpt.agents.rules.question import Question
 
 FAILED = ("failed", "refused")
+GOOD = 0.9
+"""Accepted code below this share of its trials is worth the next version."""
 
 
 def write(question: Question) -> CodeReply:
@@ -39,19 +41,26 @@ def _renamed(source: str, old: str, new: str) -> str:
 
 
 def _failed(question: Question, source: str) -> bool:
-    """Whether this very source was tried for the sub-action and failed, by measurement or by an exception."""
+    """Whether this very source was tried for the sub-action and fell short, by measurement or by an exception."""
     name = hashlib.blake2b(source.encode(), digest_size=16).hexdigest()
     last = question.get("last")
     tried = [*(question.get("earlier") or ()), *([last] if last else ())]
-    return any(t["source_hash"] == name and t.get("outcome") in FAILED for t in tried)
+    return any(t["source_hash"] == name and _short(t) for t in tried)
+
+
+def _short(tried: Mapping[str, Any]) -> bool:
+    if tried.get("outcome") != "accepted":
+        return tried.get("outcome") in FAILED
+    successes, episodes = map(int, str(tried.get("measured", "1/1")).split("/"))
+    return successes < GOOD * episodes
 
 
 def _why(question: Question) -> str:
     last, critique = question.get("last"), question.get("critique")
-    if not last or last.get("outcome") not in FAILED:
+    if not last or not _short(last):
         return ""
     cause = (critique or {}).get("cause") or last.get("error") or f"success {last.get('measured')}"
-    return f", because the one before failed: {str(cause)[:300]}"
+    return f", because the one before fell short: {str(cause)[:300]}"
 
 
 # ---- RL -----------------------------------------------------------------------------------------
