@@ -112,9 +112,12 @@ class Lines(ScrollView, can_focus=True):
     def move_to(self, index: int) -> None:
         if not 0 <= index < len(self.entries) or not self.entries[index].selectable:
             return
+        before = self._cursor
         self._cursor, self._cursor_key = index, self.entries[index].key
         self._show_cursor()
-        self.refresh()
+        for changed in {before, index}:  # only these rows are painted again
+            if 0 <= changed < len(self.entries):
+                self.refresh_lines(self._starts[changed] + len(self.head), len(self.entries[changed].lines))
         self.post_message(self.Moved(self, self.current))
 
     def select(self, key: str) -> None:

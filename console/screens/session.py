@@ -224,7 +224,14 @@ class SessionScreen(Commands, Screen[None]):
         self._show_timeline()
         h = moment.history
         training = any(run.state == "running" for run in h.runs.values())
-        state = (h.status, h.waiting_for, h.pause_requested, len(h.plans), len(h.attempts), training)
+        state: tuple[object, ...] = (
+            h.status,
+            h.waiting_for,
+            h.pause_requested,
+            len(h.plans),
+            len(h.attempts),
+            training,
+        )
         state += (moment.live, moment.worker.alive)
         if state != self._hinted:
             self._hinted = state

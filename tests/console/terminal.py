@@ -16,7 +16,6 @@ from types import TracebackType
 
 import pyte
 
-
 _NOT_PASSED = ("COLUMNS", "LINES", "PYTHONDONTWRITEBYTECODE")
 """A size that is not the terminal's, and what makes every start compile everything again."""
 
