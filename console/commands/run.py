@@ -18,8 +18,9 @@ from rlgpt.store import folder as folders
 from rlgpt.store.lease import Lease
 
 DEMO_NAME = "demo"
-DEMO = {"task": "make_iron_pickaxe", "name": DEMO_NAME, "llm": {"kind": "rules"}, "skills": "none"}
-"""A task on which the shipped scripts alone succeed in less than half of the episodes: there is something to learn."""
+DEMO = {"task": "collect_diamond", "name": DEMO_NAME, "llm": {"kind": "rules"}, "skills": "none"}
+"""A task on which code alone succeeds in less than half of the episodes: 28 of 100 on test seeds at seed 0, so there
+is something to learn."""
 
 Role = StrEnum("Role", ["planner", "slow", "fast", "critic"])
 Tree = dict[str, Any]
