@@ -52,11 +52,19 @@ class FollowPlan:
     def __init__(
         self, world: World, plan: Sequence[PlanItem], sources: Mapping[str, str], *,
         options: Sequence[CodedAction] = (), terms: Sequence[RewardTerm] = (), cap: int = PLAN_CAP,
+        names: Sequence[str] = (),
     ) -> None:  # fmt: skip
-        """`sources` by hash; `options` tells which of them ignore the alarm."""
+        """`sources` by hash; `options` tells which of them ignore the alarm; `names` of the items, for usage."""
         known = dict(sources) | {option.source_hash: option.source for option in options}
         slots: list[Slot | None] = [
-            Slot(f"{index}", f"item_{index}", item.action.source_hash, index, item.action.arguments, cap)
+            Slot(
+                f"{index}",
+                names[index] if names else f"item_{index}",
+                item.action.source_hash,
+                index,
+                item.action.arguments,
+                cap,
+            )
             for index, item in enumerate(plan)
         ]
         needed = {item.action.source_hash: known[item.action.source_hash] for item in plan}

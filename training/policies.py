@@ -21,6 +21,8 @@ class Candidate:
     actions: tuple[CodedAction, ...]
     items: tuple[PlanItem, ...]
     """What follow_plan runs."""
+    names: tuple[str, ...]
+    """Of the items."""
     predicates: dict[str, str]
     """Sub-action name -> done_when, admitted ones only, for the funnel."""
     run: Run | None
@@ -85,6 +87,7 @@ def candidate(live: Live, iteration: IterationState, revision: int | None = None
         plan,
         tuple(coded_action(live, attempt) for attempt in attempts),
         plan_items(live, plan, attempts),
+        tuple(i.name for i in plan.items if i.name in {a.sub_action for a in attempts}),
         admitted_predicates(live, plan),
         run if body is not None else None,
         body,

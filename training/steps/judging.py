@@ -98,7 +98,7 @@ def policy_of(live: Live, chosen: Candidate, variant: str) -> Policy:
     if chosen.checkpoint is not None and variant != "plan":
         return load_policy(_untrained(live, chosen) if variant == "prior" else chosen.checkpoint, live.world)
     sources = {action.source_hash: action.source for action in chosen.actions}
-    return FollowPlan(live.world, chosen.items, sources, options=chosen.actions)
+    return FollowPlan(live.world, chosen.items, sources, options=chosen.actions, names=chosen.names)
 
 
 def _script(live: Live) -> FollowPlan:
