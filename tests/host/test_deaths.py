@@ -143,7 +143,17 @@ def test_a_question_that_kills_is_dropped_and_the_call_goes_on(locked_host: Host
     assert [death.quarantined for death in locked_host.take_deaths()] == [False]
 
 
-def test_memory_is_charged_to_the_call_that_holds_it(locked_host: Host) -> None:
+def test_memory_is_charged_to_the_call_that_holds_it() -> None:
+    ballast = bytearray(b"x" * (400 << 20))  # a trainer is large, and a spawned process's peak begins with its parent's
+    host = open_host(WORLD, lanes=2, mode="locked", seed=1)
+    try:
+        memory_is_charged_to_its_holder(host)
+    finally:
+        host.close()
+    assert len(ballast) == 400 << 20
+
+
+def memory_is_charged_to_its_holder(locked_host: Host) -> None:
     hog = source(
         "held = []", "while True:", '    view = yield "stay"', "    try:", "        while view.coins:",
         "            held.append('x' * 4_000_000)", "    except Exception:", "        pass", name="hog",

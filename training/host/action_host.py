@@ -28,7 +28,7 @@ from rlgpt.training.host.errors import HostLost
 from rlgpt.training.host.loading import check, load_body
 from rlgpt.training.host.losses import Ended, Losses, Running
 from rlgpt.training.host.process import BROKE_PROTOCOL, HostDied
-from rlgpt.training.host.wire import AnswerCodec, Reader, Verdict, WireError, Writer
+from rlgpt.training.host.wire import AnswerCodec, Verdict, WireError, Writer
 
 DEATHS_ALLOWED = 2
 """Host deaths from one source after which it is not run any more."""
@@ -47,6 +47,9 @@ class Transport(Protocol):
     enforced: dict[str, str]
 
     def exchange(self, kind: int, body: bytes) -> bytes: ...
+
+    def resident(self) -> int:
+        """Bytes of memory it holds now."""
 
     def close(self) -> None: ...
 
@@ -276,10 +279,10 @@ class ActionHost:
             self._transport.close()
             self._transport = self._replacement()
             self._load_again()
-            before = self._memory()
+            before = self._transport.resident()
             for index in range(len(self._lanes)):
                 action = self._replay(index, losses)
-                after = self._memory()
+                after = self._transport.resident()
                 if after - before > MEMORY_OF_A_CALL and action >= 0:
                     what = wire.RUNS_PLAN_ACTION if action & wire.PLAN_BIT else wire.RUNS_ACTION
                     return HostDied(died.cause, wire.TOKEN.pack(index, what, action & ~wire.PLAN_BIT))
@@ -287,10 +290,6 @@ class ActionHost:
         except HostDied as again:
             return HostDied(again.cause, again.token, again.forbidden)
         return HostDied(died.cause, died.token)
-
-    def _memory(self) -> int:
-        """Peak resident bytes of the process."""
-        return Reader(self._transport.exchange(wire.MEMORY, b"")).number(0)
 
     def _blame(self, died: HostDied, losses: Losses) -> bool:
         """Whether a source was running; its call, or what was asked of it, is not asked again."""

@@ -8,6 +8,8 @@ import sys
 from pathlib import Path
 from typing import get_args
 
+import psutil
+
 from rlgpt.training.host.action_host import ActionHost
 from rlgpt.training.host.api import Host, Mode
 from rlgpt.training.host.engine import Engine
@@ -100,5 +102,8 @@ class InProcess:
 
     def exchange(self, kind: int, body: bytes) -> bytes:
         return self._engine.reply(kind, memoryview(body))
+
+    def resident(self) -> int:
+        return int(psutil.Process().memory_info().rss)
 
     def close(self) -> None: ...

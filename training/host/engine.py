@@ -7,7 +7,6 @@ hanging knows which call it was.
 
 from __future__ import annotations
 
-from resource import RUSAGE_SELF, getrusage
 from types import ModuleType
 from typing import Any
 
@@ -40,8 +39,6 @@ class Engine:
             return self.admit(Reader(body)).encode()
         if kind == wire.LOAD:
             return self.load(Reader(body))
-        if kind == wire.MEMORY:
-            return wire.Writer().number(getrusage(RUSAGE_SELF).ru_maxrss * 1024).done()
         raise wire.WireError(f"unknown message {kind}")
 
     def admit(self, read: Reader) -> Verdict:

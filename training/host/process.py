@@ -9,11 +9,13 @@ import signal
 import time
 from pathlib import Path
 
+import psutil
+
 from rlgpt.training.host import wire
 from rlgpt.training.host.spawner import CHILD, spawner
 from rlgpt.training.host.wire import FRAME, Reader
 
-CPU_SECONDS = {wire.TICK: 0.25, wire.MEMORY: 0.25, wire.ADMIT: 1.0, wire.LOAD: 5.0}
+CPU_SECONDS = {wire.TICK: 0.25, wire.ADMIT: 1.0, wire.LOAD: 5.0}
 """Of host CPU time: for one evaluation of a source in a tick, for one dry run, for loading everything."""
 WALL_SECONDS = 10.0
 """For one message, on however busy a machine."""
@@ -189,6 +191,13 @@ class HostProcess:
                 return None
             time.sleep(0.001)
         return None
+
+    def resident(self) -> int:
+        """Asked of the kernel, not of the process: a peak that it could tell itself begins with its parent's."""
+        try:
+            return int(psutil.Process(self.pid).memory_info().rss)
+        except psutil.Error:
+            return 0
 
     def close(self) -> None:
         """Kill and reap; may be called again."""

@@ -19,7 +19,7 @@ REPLY_CAP = 1 << 18
 TEXT_CAP = 2_000
 """Bytes of any one text in a reply."""
 
-HELLO, ADMIT, LOAD, TICK, MEMORY = range(1, 6)
+HELLO, ADMIT, LOAD, TICK = range(1, 5)
 
 ASK = Struct("<HHBxxxII")
 """lane, action to open, flags, three spare bytes, env step (seeds the rng), length of the view."""
