@@ -11,11 +11,11 @@ from typing import Any
 
 from rlgpt.store import tables
 from rlgpt.store.history import PlanState
+from rlgpt.store.intervals import wilson
 from rlgpt.store.writer import Transaction
 from rlgpt.training.admitting import admit, admit_version
 from rlgpt.training.configs import config_row
 from rlgpt.training.inbox import Command, fate
-from rlgpt.training.intervals import wilson
 from rlgpt.training.live import Live
 from rlgpt.training.overrides import Refused, apply_edits
 from rlgpt.training.plans import write_plan

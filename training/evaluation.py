@@ -12,9 +12,9 @@ from typing import Any, Literal, Protocol
 import numpy as np
 
 from rlgpt.agents.contracts import RewardTerm
+from rlgpt.store.intervals import wilson
 from rlgpt.training.dead_loops import DeadLoopWatch
 from rlgpt.training.host.api import Host, PlanItem, Programs
-from rlgpt.training.intervals import wilson
 from rlgpt.training.observer import Moment, Observer, Signal, obey
 from rlgpt.training.options.lane import EpisodeResult, Lane
 from rlgpt.training.options.observation import Observation, make_env

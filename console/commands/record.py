@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from rlgpt.console.view.numbers import wilson
 from rlgpt.store.history import Attempt, EvaluationState, History, IterationState, PlanState, VerdictState
+from rlgpt.store.intervals import wilson
 
 _TASK_PLAN = ("revision", "author", "sub_tasks", "reason")
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from datetime import UTC, datetime
 
+from rlgpt.store.intervals import wilson
+
 
 def count(value: float | None) -> str:
     """1234 -> 1,234; 123456 -> 123k; 2.5e6 -> 2.50M."""
@@ -77,17 +79,6 @@ def money(usd: float, unknown: bool = False) -> str:
 
 def percent(rate: float) -> str:
     return f"{100 * rate:.0f}%"
-
-
-def wilson(successes: int, episodes: int, z: float = 1.959964) -> tuple[float, float]:
-    """95% interval of a rate (Wilson); (0, 1) without episodes."""
-    if episodes <= 0:
-        return (0.0, 1.0)
-    rate = successes / episodes
-    centre = rate + z * z / (2 * episodes)
-    half = z * math.sqrt(rate * (1 - rate) / episodes + z * z / (4 * episodes * episodes))
-    scale = 1 + z * z / episodes
-    return (max(0.0, (centre - half) / scale), min(1.0, (centre + half) / scale))
 
 
 def rate(successes: int, episodes: int, interval: bool = True) -> str:

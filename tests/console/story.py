@@ -562,7 +562,7 @@ class Story:
         variant: str = "full",
         run: int | None = 1,
     ) -> None:
-        from rlgpt.console.view.numbers import wilson
+        from rlgpt.store.intervals import wilson
 
         self.phase("Evaluate", iteration=iteration, split=split, variant=variant, first=0, episodes=episodes)
         low, high = wilson(successes, episodes)

@@ -11,9 +11,10 @@ from rlgpt.console.view import banner, code, curves, diff, logs, plan, status, t
 from rlgpt.console.view.axis import axis_of
 from rlgpt.console.view.metrics import MetricTable
 from rlgpt.console.view.moment import Worker
-from rlgpt.console.view.numbers import count, decimal, duration, rate, size, wilson
+from rlgpt.console.view.numbers import count, decimal, duration, rate, size
 from rlgpt.console.view.text import Entry, Line, plain
 from rlgpt.console.view.words import state_of
+from rlgpt.store.intervals import wilson
 
 
 def said(entries: list[Entry]) -> str:

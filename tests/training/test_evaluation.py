@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from rlgpt.store import tables
+from rlgpt.store.intervals import wilson
 from rlgpt.training.evaluation import EvaluationResult, FollowPlan, evaluate
 from rlgpt.training.host.api import Action, PlanItem, source_hash
-from rlgpt.training.intervals import wilson
 from rlgpt.training.observer import Moment, Observer, Signal
 from rlgpt.training.ppo.train import train
 from rlgpt.training.ppo.trained import TrainedPolicy, load_policy

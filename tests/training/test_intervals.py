@@ -1,7 +1,7 @@
 import pytest
 
+from rlgpt.store.intervals import wilson
 from rlgpt.store.score import score
-from rlgpt.training.intervals import wilson
 
 
 def test_wilson_agrees_with_published_values() -> None:
