@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
+import json
+import threading
 import time
 from typing import Any
 
+import numpy as np
 import pytest
+from numpy.typing import NDArray
 
+from rlgpt.agents.enforce import FIXED
+from rlgpt.agents.rules import question
+from rlgpt.agents.rules.model import respond
 from rlgpt.store.history import History
 from rlgpt.store.inbox import send
 from rlgpt.store.lease import Lease
+from rlgpt.store.reader import Reader
+from rlgpt.training.checkpoints import unpack
+from tests.agents.chat_server import ChatServer
 from tests.end_to_end.conftest import Make, Running
 
 LONG = {"loop": {"iterations": 2, "target": 1.0, "dev_first": 2}, "budget": {"env_steps": 200_000}}
@@ -25,6 +35,15 @@ def state(history: History, command: str) -> str:
 
 def override(session: Running, edits: list[dict[str, Any]], revision: int | None, apply: str = "now") -> str:
     return send(session.folder, "override", {"edits": edits, "apply": apply}, revision)
+
+
+def masks(session: Running, history: History, run: int) -> NDArray[np.bool_]:
+    """(states, slots): which coded actions could be chosen in the last rollout of a run."""
+    kept = history.runs[run].checkpoint
+    assert kept is not None
+    with Reader(session.folder) as reader:
+        rows = unpack(reader.artifact(str(kept["artifact"]))).part("recent")["masks"]
+    return rows[:, len(history.session["task_info"]["primitives"]) :]
 
 
 @pytest.mark.timeout(300)
@@ -48,8 +67,11 @@ def test_a_toggle_during_ppo_is_in_force_within_five_seconds(make: Make) -> None
     ended = session.until(lambda h: h.runs[run].state != "running", 30)
     assert ended.runs[run].state == "superseded"
     again = session.until(lambda h: max(h.runs) > run, 60)
-    slots = [slot["name"] for slot in again.runs[max(again.runs)].slots]
-    assert name in [slot["name"] for slot in again.runs[run].slots] and name not in slots
+    (slot,) = [slot["slot"] for slot in again.runs[run].slots if slot["name"] == name]
+    assert name not in [slot["name"] for slot in again.runs[max(again.runs)].slots]
+    updated = session.until(lambda h: h.runs[max(h.runs)].updates >= 1 and h.runs[max(h.runs)].checkpoint, 60)
+    assert masks(session, updated, run)[:, slot].any(), "it was never offered, so nothing could be taken away"
+    assert not masks(session, updated, max(updated.runs))[:, slot].any()
     stale = override(session, [{"op": "set", "name": name, "mode": "code"}], plan.revision)
     refused = session.until(lambda h: state(h, stale) == "refused", 30)
     assert f"by now it is revision {plan.revision + 1}" in refused.commands[stale].reason
@@ -91,3 +113,67 @@ def test_in_review_mode_no_plan_is_in_force_before_it_is_approved(make: Make) ->
     ended = session.finish()
     assert ended.result == "succeeded"
     assert all(plan.items[0].pinned for plan in ended.plans.values() if plan.revision > 1)
+
+
+class Contrary:
+    """The rule-based model, but for its plans: two sub-actions only, of which the second is never left in peace."""
+
+    PINNED = "place_table"
+
+    def __init__(self) -> None:
+        self.pinned = threading.Event()
+        self.told: list[Any] = []
+        """The pins of each question for a new plan."""
+
+    def __call__(self, request: dict[str, Any]) -> dict[str, Any]:
+        answer = respond(request)
+        asked = question.read(request)
+        if asked.ask not in ("plan", "refine"):
+            return answer
+        message = answer["choices"][0]["message"]
+        plan = json.loads(message["content"])
+        plan["executor"], plan["sub_actions"] = "sequence", plan["sub_actions"][:2]
+        wood, table = plan["sub_actions"]
+        assert table["name"] == self.PINNED
+        number = asked["request"].get("iteration", 0)
+        wood["goal"] += f" Again, for the {number}. time."  # else the session would end: nothing changes
+        if number:
+            assert self.pinned.wait(30)
+            self.told.append(asked.get("pins"))
+        if number == 1:
+            table["mode"] = "rl"
+        elif number == 2:
+            del plan["sub_actions"][1]
+        elif number == 3:
+            table |= {"goal": "Do something else.", "done_when": "view.health > 100", "max_steps": 1}
+        message["content"] = json.dumps(plan)
+        return answer
+
+
+@pytest.mark.timeout(200)
+def test_a_pin_survives_three_iterations_in_which_the_model_tries_to_change_it(make: Make) -> None:
+    model = Contrary()
+    with ChatServer(model) as server:
+        session = make(
+            "collect_diamond",
+            llm={"kind": "openai", "base_url": server.url, "model": "rlgpt-rules"},
+            loop={"iterations": 3, "dev_first": 2, "test_episodes": 1, "inner": 1, "depth": 0},
+        )
+        first = session.until(lambda h: h.plan is not None, 60).plan
+        assert first is not None
+        pin = override(session, [{"op": "pin", "name": model.PINNED}], first.revision)
+        history = session.until(lambda h: state(h, pin) in ("applied", "refused"), 60)
+        assert state(history, pin) == "applied", history.commands[pin].reason
+        model.pinned.set()
+        history = session.finish()
+    assert (history.result, len(history.iterations)) == ("finished", 4), history.reason
+    wanted = {field: getattr(first.item(model.PINNED), field) for field in FIXED}
+    assert model.told == [[{"name": model.PINNED, **wanted}]] * 3, "the model was not told the pin word for word"
+    later = [plan for plan in history.plans.values() if plan.author == "slow" and plan.iteration > 0]
+    assert [plan.iteration for plan in later] == [1, 2, 3]
+    for plan in later:
+        item = plan.item(model.PINNED)
+        assert item is not None and item.pinned
+        assert {field: getattr(item, field) for field in FIXED} == wanted
+    changed = {"goal": "Do something else.", "done_when": "view.health > 100", "max_steps": 1}
+    assert [plan.attempted[model.PINNED] for plan in later] == [{"mode": "rl"}, {"removed": True}, changed]
