@@ -11,6 +11,7 @@ import contextlib
 import json
 import os
 import re
+import sqlite3
 import tempfile
 import time
 import zipfile
@@ -43,6 +44,7 @@ def export_bundle(place: Place, target: Path, *, evidence: bool = False) -> Path
     """Write the session, as it is now, to `target`; returns it.
 
     `evidence`: without frames, logs, prompts, replies and checkpoints, for a claim's footnote: at most 1 MB.
+    Raises BadSchema, StoreError.
     """
     folder = SessionFolder(path_of(place))
     partial = target.with_name(f".{target.name}.{os.getpid()}")
@@ -50,6 +52,8 @@ def export_bundle(place: Place, target: Path, *, evidence: bool = False) -> Path
         with tempfile.TemporaryDirectory(prefix="rlgpt-", dir=target.parent) as scratch:
             copy = Path(scratch) / DATABASE
             copy_database(folder.database, copy)
+            with contextlib.closing(sqlite3.connect(copy)) as base:
+                revision.found(base, folder.database)
             if evidence:
                 without_evidence_bulk(copy)
             members = {DATABASE: copy}

@@ -1,6 +1,7 @@
 """What the console needs a world for, as commands with one JSON object out.
 
-`python -P -m rlgpt.training.tool tasks|describe|create|world-check ...`. Exit code 0, or 2 with {"error": sentence}.
+`python -P -m rlgpt.training.tool tasks|describe|create|world-check ...`. Exit code 0, or that of the command line with
+{"error": sentence, "exit_code": code}.
 """
 
 from __future__ import annotations
@@ -22,8 +23,16 @@ PACKAGES = (
 )  # fmt: skip
 
 
+USAGE, UNAVAILABLE = 2, 5
+"""Exit codes of the command line: a word that means nothing; something that this machine lacks."""
+
+
 class Sentence(Exception):
     """An error the operator can act on."""
+
+    def __init__(self, sentence: str, code: int = USAGE) -> None:
+        super().__init__(sentence)
+        self.code = code
 
 
 def _world(name: str) -> World:
@@ -94,7 +103,7 @@ def create(arguments: argparse.Namespace) -> dict[str, Any]:
 def make(flags: Mapping[str, Any]) -> dict[str, Any]:
     """{id, name, folder} of a new session with these settings. Raises Sentence."""
     from rlgpt.store import artifacts, folder, skills
-    from rlgpt.store.errors import StoreError
+    from rlgpt.store.errors import BadPlace, DiskFull, StoreError
     from rlgpt.store.settings import Refused, settle
 
     try:
@@ -102,7 +111,8 @@ def make(flags: Mapping[str, Any]) -> dict[str, Any]:
     except Refused as error:
         raise Sentence(str(error)) from error
     if settings.llm.kind == "openai" and not settings.llm.base_url and not os.environ.get(settings.llm.api_key_env):
-        raise Sentence(f"the key is missing: set {settings.llm.api_key_env}, or use --base-url for a local server")
+        sentence = f"the key is missing: set {settings.llm.api_key_env}, or use --base-url for a local server"
+        raise Sentence(sentence, UNAVAILABLE)
     world = _world(settings.world)
     info = task_info(world, settings.task)
     try:
@@ -110,6 +120,8 @@ def make(flags: Mapping[str, Any]) -> dict[str, Any]:
         told = versions() | {"skills": artifacts.digest(snapshot)}
         made = folder.create(settings, task_info=info, world_version=world.version, versions=told)
         artifacts.put(made.artifacts, snapshot)
+    except (BadPlace, DiskFull) as error:
+        raise Sentence(str(error), UNAVAILABLE) from error
     except StoreError as error:
         raise Sentence(str(error)) from error
     return {"id": made.id, "name": made.name, "folder": str(made.path)}
@@ -137,8 +149,9 @@ def main(words: list[str]) -> int:
     try:
         answer = arguments.act(arguments)
     except (Sentence, UnknownTask) as error:
-        print(json.dumps({"error": str(error.args[0])}))
-        return 2
+        code = getattr(error, "code", USAGE)
+        print(json.dumps({"error": str(error.args[0]), "exit_code": code}))
+        return code
     print(json.dumps(answer))
     return 0
 
