@@ -18,7 +18,7 @@ from rlgpt.training.host.api import FOLLOW_PLAN, Answer, Ask, Host
 from rlgpt.training.options.lane import EpisodeResult, Lane, Outcome
 from rlgpt.training.options.observation import Observation
 from rlgpt.training.options.slots import ActionSpace, Slot
-from rlgpt.training.worlds.protocol import Command, World
+from rlgpt.training.worlds.protocol import Command, StepsElsewhere, World
 
 PLAN_ITEM = 0x8000
 
@@ -65,6 +65,7 @@ class Ticker:
         self.env_steps = 0
         self.decisions = 0
         self._target = target
+        self._elsewhere = {lane.index: lane.env for lane in lanes if isinstance(lane.env, StepsElsewhere)}
         self._reward = any(lane.stream.generated is not None for lane in lanes)
         self._available = [
             (world.heads[0] + index, slot.program)
@@ -106,6 +107,9 @@ class Ticker:
             if ready:
                 self._decide(ready, moves)
         self._consult(moves)
+        if self._elsewhere and len(moves) > 1:
+            for lane, command in moves:
+                self._elsewhere[lane.index].begin_step(command)
         for lane, command in moves:
             self._step(lane, command)
 

@@ -152,6 +152,14 @@ class CountsObtained(Protocol):
 
 
 @runtime_checkable
+class StepsElsewhere(Protocol):
+    """Optional part of an Env whose game computes in another process: several games compute at the same time."""
+
+    def begin_step(self, command: Command) -> None:
+        """Send the command; the `step` with the same command that must follow waits for its result."""
+
+
+@runtime_checkable
 class World(Protocol):
     name: str
     version: str

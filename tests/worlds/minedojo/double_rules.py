@@ -97,6 +97,7 @@ class World:
         self.placed: dict[Block, str] = {}
         self._blocks: dict[Block, str] = {}
         self._trees: dict[tuple[int, int], tuple[int, int, int] | None] = {}
+        self._tall: dict[tuple[int, int], bool] = {}
         self.animals: list[Animal] = []
         self.biome = 1
         self.time, self.stopped = 6000, False
@@ -150,6 +151,7 @@ class World:
     def put(self, cell: Block, kind: str) -> None:
         self._blocks[cell] = kind
         self.placed[cell] = kind
+        self._tall[cell[0] // TREE_CELL, cell[2] // TREE_CELL] = True
 
     # ---- player -------------------------------------------------------------------------------------
     def born(self) -> None:
@@ -201,11 +203,57 @@ class World:
         return self.x, self.y + EYE, self.z
 
     def trace(self, origin: Vector, ray: Vector, far: float) -> tuple[Block, float, Block] | None:
-        """First block on a unit ray: (cell, distance, the air cell before it), by exact grid traversal."""
-        x, y, z = math.floor(origin[0]), math.floor(origin[1]), math.floor(origin[2])
-        sx, dx, wx = _axis(origin[0], x, ray[0])
-        sy, dy, wy = _axis(origin[1], y, ray[1])
-        sz, dz, wz = _axis(origin[2], z, ray[2])
+        """First block on a unit ray: (cell, distance, the air cell before it).
+
+        Above the hedges only trees and what was built stand in the way: there a ray passes from one cell of the
+        tree lattice to the next, and only those that hold something are searched block by block.
+        """
+        px, py, pz = origin
+        rx, ry, rz = ray
+        if py <= GROUND + 1:
+            return self.search(origin, ray, 0.0, far)
+        over = far
+        if ry > 0:
+            over = far = min(far, (GROUND + 7 - py) / ry)
+        elif ry < 0:
+            over = min(far, (GROUND + 1 - py) / ry)
+        cx, cz = math.floor(px / TREE_CELL), math.floor(pz / TREE_CELL)
+        sx, dx, wx = _axis(px / TREE_CELL, cx, rx / TREE_CELL)
+        sz, dz, wz = _axis(pz / TREE_CELL, cz, rz / TREE_CELL)
+        at = 0.0
+        while at < over:
+            until = min(wx, wz, over)
+            if self.tall(cx, cz):
+                found = self.search(origin, ray, at, until)
+                if found is not None:
+                    return found
+            at = until
+            if wx <= wz:
+                cx, wx = cx + sx, wx + dx
+            else:
+                cz, wz = cz + sz, wz + dz
+        return self.search(origin, ray, over, far) if over < far else None
+
+    def tall(self, cx: int, cz: int) -> bool:
+        """Whether anything may stand higher than a hedge in a cell of the tree lattice."""
+        known = self._tall.get((cx, cz))
+        if known is None:
+            near = (self.tree(x, z) for x in range(cx - 1, cx + 2) for z in range(cz - 1, cz + 2))
+            x, z = cx * TREE_CELL, cz * TREE_CELL
+            known = self._tall[cx, cz] = any(
+                tree is not None and -1 <= tree[0] - x <= TREE_CELL and -1 <= tree[1] - z <= TREE_CELL for tree in near
+            )
+        return known
+
+    def search(self, origin: Vector, ray: Vector, start: float, far: float) -> tuple[Block, float, Block] | None:
+        """First block on a unit ray between two distances, block by block."""
+        start, far = max(0.0, start - 0.001), far + 0.001  # a border lies in both parts
+        px, py, pz = (o + start * r for o, r in zip(origin, ray, strict=True))
+        far -= start
+        x, y, z = math.floor(px), math.floor(py), math.floor(pz)
+        sx, dx, wx = _axis(px, x, ray[0])
+        sy, dy, wy = _axis(py, y, ray[1])
+        sz, dz, wz = _axis(pz, z, ray[2])
         known, natural = self._blocks, self.block
         before = (x, y, z)
         top = GROUND + 7
@@ -223,7 +271,7 @@ class World:
             here = (x, y, z)
             kind = known.get(here)
             if kind or (kind is None and natural(here)):
-                return here, walked, before
+                return here, walked + start, before
             before = here
 
     def meet(self, origin: Vector, ray: Vector, far: float) -> tuple[Animal, float] | None:

@@ -231,6 +231,27 @@ def test_two_worlds_in_parallel_are_separate_games(double_world: Callable[..., P
     two.close()
 
 
+def test_a_step_begun_ahead_is_the_same_step_and_a_game_left_in_one_is_not_used_again(
+    double_world: Callable[..., Played],
+) -> None:
+    played = double_world(doubles=2, options=("--seed", "3"))
+    ahead, plain = (played.world.make(MILK) for _ in range(2))
+    command = host_side.move("forward", turn=15)
+    for env in (ahead, plain):
+        env.reset(0)
+    for _ in range(5):
+        ahead.begin_step(command)
+        assert ahead.step(command) == plain.step(command)
+    assert ahead.view(True) == plain.view(True)
+    ahead.begin_step(command)
+    ahead.close()
+    plain.close()
+    env = played.world.make(MILK)
+    env.reset(0)
+    assert env.steps == 0 and not env.step(command).truncated
+    env.close()
+
+
 def test_the_world_is_generated_anew_every_n_episodes(double_world: Callable[..., Played]) -> None:
     played = double_world(remake_every=2)
     env = played.world.make(MILK)

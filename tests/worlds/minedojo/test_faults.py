@@ -87,7 +87,7 @@ def test_missing_java_is_said_with_the_games_own_words(launching_world: Callable
 
 def test_taken_port_is_replaced_by_a_free_one(launching_world: Callable[..., Played]) -> None:
     """Malmo falls back to a free port and says which; the client must follow it."""
-    played = launching_world(script=f"shift 2; exec {sys.executable} {_double()} --port 1 \"$@\"")
+    played = launching_world(script=f'shift 2; exec {sys.executable} {_double()} --port 1 "$@"')
     env = played.world.make(MILK)
     env.reset(0)
     assert not env.step(NOOP).truncated

@@ -107,17 +107,25 @@ class Bridge:
 
     def ask(self, operation: str, timeout: float, **arguments: Any) -> dict[str, Any]:
         """One request and its reply. Raises `MineDojoError`; after `stalled` or `died` the bridge must be ended."""
+        self.send(operation, **arguments)
+        return self.answer(operation, timeout)
+
+    def send(self, operation: str, **arguments: Any) -> None:
+        """The first half of `ask`; `answer` must follow. Raises `MineDojoError`."""
         packed = msgpack.packb({"op": operation, **arguments})
         try:
             self._requests.write(struct.pack("!I", len(packed)) + packed)
             self._requests.flush()
-            deadline = time.monotonic() + timeout
-            (size,) = struct.unpack("!I", self._read(4, deadline, operation, timeout))
-            if size > FRAME_LIMIT:
-                raise MineDojoError("client", f"MineDojo sent a message of {size} bytes.", self.last_words())
-            answer = msgpack.unpackb(self._read(size, deadline, operation, timeout))
         except BrokenPipeError as error:
             raise self._died() from error
+
+    def answer(self, operation: str, timeout: float) -> dict[str, Any]:
+        """The reply to what was sent. Raises `MineDojoError`."""
+        deadline = time.monotonic() + timeout
+        (size,) = struct.unpack("!I", self._read(4, deadline, operation, timeout))
+        if size > FRAME_LIMIT:
+            raise MineDojoError("client", f"MineDojo sent a message of {size} bytes.", self.last_words())
+        answer = msgpack.unpackb(self._read(size, deadline, operation, timeout))
         if "error" in answer:
             told = answer["error"]
             raise MineDojoError(told["kind"], told["sentence"], told["trace"] or self.last_words())

@@ -6,6 +6,7 @@ import json
 import math
 import zlib
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -45,6 +46,10 @@ class Event:
     detail: dict[str, Any] = field(default_factory=dict)
 
 
+def _legal(command: Command) -> list[int]:
+    return [max(0, min(size - 1, int(value))) for value, size in zip(command, NVEC, strict=True)]
+
+
 class MineDojoEnv:
     """See `protocol.Env`. `reset` and `step` raise `MineDojoError` when the game cannot be brought back."""
 
@@ -67,6 +72,8 @@ class MineDojoEnv:
         self._episodes = 0
         self._failures = 0
         self._broken = False
+        self._begun = False
+        """A step was sent and not answered yet."""
         self._reply: dict[str, Any] = {}
         self._clear()
 
@@ -133,14 +140,25 @@ class MineDojoEnv:
             ) from error
         self._report(Event("restart", f"MineDojo is started again ({self._failures} of {self._settings.restarts})."))
 
+    def begin_step(self, command: Command) -> None:
+        """See `protocol.StepsElsewhere`. What goes wrong here, `step` meets and tells."""
+        if self._bridge is None or self._broken:
+            return
+        with suppress(MineDojoError):
+            self._bridge.send("step", command=_legal(command))
+            self._begun = True
+
     def step(self, command: Command) -> StepResult:
         """One env step. When the game is lost in it the episode is truncated and the next reset restarts."""
         if self._bridge is None or self._broken:
             raise MineDojoError("order", "The episode was lost with its game; reset starts another one.")
-        legal = [max(0, min(size - 1, int(value))) for value, size in zip(command, NVEC, strict=True)]
+        legal = _legal(command)
         before = self._reply["life"][0]
+        begun, self._begun = self._begun, False
         try:
-            reply = self._bridge.ask("step", self._settings.step_timeout, command=legal)
+            if not begun:
+                self._bridge.send("step", command=legal)
+            reply = self._bridge.answer("step", self._settings.step_timeout)
         except MineDojoError as error:
             self._broken = True
             self._fault(error)
@@ -166,7 +184,7 @@ class MineDojoEnv:
         if not self._has_room:
             return
         self._has_room = False
-        if self._bridge is not None and not self._broken:
+        if self._bridge is not None and not self._broken and not self._begun:
             self._pool.park(Parked(self._key, self._bridge, self._port, self._episodes))
             self._bridge = None
             return
@@ -174,7 +192,7 @@ class MineDojoEnv:
         self._pool.leave(self._port)
 
     def _drop(self, orderly: bool) -> None:
-        bridge, self._bridge = self._bridge, None
+        bridge, self._bridge, self._begun = self._bridge, None, False
         if bridge is None:
             return
         if orderly:

@@ -20,6 +20,8 @@ import psutil
 
 MARK = "RLGPT_MINEDOJO_RUN"
 RECORD = "process.json"
+QUIET = 2
+"""Looks in a row that must find nothing: a process that forks and ends during one look hides its child from it."""
 
 
 @dataclass(frozen=True)
@@ -69,17 +71,19 @@ def end(run: str, pid: int | None = None, patience: float = 5.0) -> int:
         _kill_group(pid)
     met: set[int] = set()
     deadline = time.monotonic() + patience
+    quiet = 0
     while time.monotonic() < deadline:
         left = marked(run)
         # a process that is ending has lost its environment, so its mark, before it loses its pid
-        if not left and (pid is None or started_at(pid) is None):
+        quiet = quiet + 1 if not left and (pid is None or started_at(pid) is None) else 0
+        if quiet == QUIET:
             break
         for process in left:
             met.add(process.pid)
             with contextlib.suppress(psutil.NoSuchProcess):
                 process.kill()
         psutil.wait_procs(left, timeout=0.2)
-        time.sleep(0.01)
+        time.sleep(0.02)
     return len(met)
 
 

@@ -231,8 +231,11 @@ class TaskList(Mapping[str, Task]):
             return from_client(task, known[task], self._chain(known[task]["spec"]))
         if task in STARTERS:
             prompt, item, tool = STARTERS[task]
-            spec = {"target_names": item, "initial_mobs": SOURCES.get(item, ""),
-                    "initial_inventory": {"mainhand": {"name": tool}} if tool else {}}
+            spec = {
+                "target_names": item,
+                "initial_mobs": SOURCES.get(item, ""),
+                "initial_inventory": {"mainhand": {"name": tool}} if tool else {},
+            }
             return from_client(task, {"spec": spec, "prompt": prompt, "guidance": ""})
         parent, slash, milestone = task.rpartition("/")
         if slash:
