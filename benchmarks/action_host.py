@@ -5,7 +5,8 @@
 World crafter with its full view: whole when a call opens, what changed on each of its 16 env steps. Four ways run
 the same calls in turns, so that a busy machine disturbs all alike: `direct` decodes the view and resumes the
 generator (no host), `trusted` is the host's engine in process, `process` a host process, `locked` a locked one.
-The share is that of the host in a tick that also steps and observes the worlds. Medians of the rounds.
+The share is that of the host in a tick that also steps and observes the worlds. Medians of the rounds. The calls
+read the senses; the map memory is sent to them as to any call, but worked out only for code that asks for it.
 """
 
 from __future__ import annotations

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import pytest
 
+from rlgpt.training.host import program
 from rlgpt.training.host.api import FOLLOW_PLAN, Action, Ask, Host, Programs
+from rlgpt.training.host.client import open_host
 from rlgpt.training.host.errors import HostError, NotAdmitted
 from rlgpt.training.host.lane import STEPS_CAP
 from tests.host.driving import BACK, COUNT, LEFT, RIGHT, STAY, WALK, begin, follow, go_on, load, source
-from tests.host.world import packed
+from tests.host.world import WORLD, packed
 
 ITEM = 0x8000
 
@@ -219,6 +221,16 @@ def test_an_episode_start_ends_the_open_call(host: Host) -> None:
     begin(host, 0)
     host.tick([Ask(0, packed(0, whole=True), episode_start=True)])
     assert go_on(host, 1).message == "no call is open"
+
+
+def test_a_source_is_checked_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    host = open_host(WORLD, lanes=1, mode="trusted")
+    load(host, WALK, predicates=["view.at > 1"])
+    monkeypatch.setattr(program, "check", None)
+    load(host, WALK, predicates=["view.at > 1"])
+    assert begin(host, 0)[0].command == RIGHT
+    with pytest.raises(TypeError):
+        host.admit("action", BACK)
 
 
 def test_loading_ends_calls_but_keeps_the_episode(host: Host) -> None:

@@ -13,9 +13,10 @@ from rlgpt.training.host import seccomp
 from rlgpt.training.host.action_host import ActionHost
 from rlgpt.training.host.api import Ask, Host
 from rlgpt.training.host.attacks import ATTACKS, Target
+from rlgpt.training.host.bell import REPLIED
 from rlgpt.training.host.client import spawned_host
 from rlgpt.training.host.doctor import attacked, target
-from tests.host.driving import COUNT, RIGHT, begin, counted, go_on, load, source
+from tests.host.driving import COUNT, LEFT, RIGHT, begin, counted, go_on, load, source
 from tests.host.world import WORLD, packed
 
 UNGUARDED = Path(__file__).with_name("unguarded.py")
@@ -93,6 +94,27 @@ def test_forged_answers_are_refused(unguarded: Host) -> None:
     good, bad = unguarded.tick([_resume(0, packed(1)), _resume(1, packed(1))])
     assert good.command == counted(2)
     assert bad.end == "killed" and "protocol" in bad.message
+
+
+@pytest.mark.parametrize("rung", [1, 2, 255])
+def test_a_host_that_rings_too_early_or_wrongly_changes_nothing(unguarded: Host, rung: int) -> None:
+    ring = (
+        "import sys, time",
+        "frame = sys._getframe()",
+        "while 'page' not in frame.f_locals: frame = frame.f_back",
+        "page = frame.f_locals['page']",
+        "while True:",
+        f"    page[{REPLIED}] = page[{REPLIED}] + {rung} & 255",
+        "    began = time.monotonic()",
+        "    while time.monotonic() < began + 0.005: pass",
+        "    yield 'left'",
+    )
+    load(unguarded, COUNT, source(*ring))
+    begin(unguarded, 0, 1)
+    for step in range(2, 7):
+        good, liar = unguarded.tick([_resume(lane, packed(1)) for lane in (0, 1)])
+        assert (good.command, liar.command) == (counted(step), LEFT)
+    assert unguarded.deaths == 0
 
 
 def test_nothing_can_be_read_from_the_environment(unguarded: Host) -> None:

@@ -11,12 +11,15 @@ from types import ModuleType
 from typing import Any
 
 from rlgpt.training.host import wire
-from rlgpt.training.host.admission import Checked, Refused
+from rlgpt.training.host.admission import Refused
 from rlgpt.training.host.dry_run import dry_run
 from rlgpt.training.host.lane import Item, Lane, Loaded, Outcome, Slot, Test
 from rlgpt.training.host.program import Language, Program
 from rlgpt.training.host.runtime import Meter, OutOfTicks, sentence
 from rlgpt.training.host.wire import AnswerCodec, Reader, Verdict
+
+MADE_CAP = 1_024
+"""Programs kept besides those loaded."""
 
 
 class Engine:
@@ -29,6 +32,8 @@ class Engine:
         self.language = Language(world, self.meter)
         self.loaded = Loaded()
         self.codec: AnswerCodec[tuple[object, ...]] = AnswerCodec(tuple, world.COMMAND_SIZE, 0, 0, 0)
+        self.made: dict[tuple[str, str], Program] = {}
+        """(kind, source) -> the program, of what is loaded and of what was admitted since."""
         self.lanes = [Lane(index, seed, world, self.meter, page) for index in range(lanes)]
 
     def reply(self, kind: int, body: memoryview) -> bytes:
@@ -48,19 +53,27 @@ class Engine:
         read.end()
         self.page[0:8] = wire.TOKEN.pack(0, wire.ADMITS, 0)
         try:
-            checked = self.language.check(kind, source)
-            dry_run(self._program(checked), self.world, self.meter, views)
+            program = self._program(kind, source)
+            dry_run(program, self.world, self.meter, views)
         except Refused as refused:
             said = refused.message[:1500]
             return Verdict(False, "", refused.rule, max(0, refused.line), said, {}, False, False, "")
         finally:
             self.page[0:8] = wire.IDLE
+        if len(self.made) < MADE_CAP:
+            self.made[kind, source] = program
+        checked = program.checked
         return Verdict(
             True, checked.name, "", 0, "", checked.arguments, checked.has_available, checked.ignore_alarm,
             checked.tree_hash,
         )  # fmt: skip
 
-    def _program(self, checked: Checked) -> Program:
+    def _program(self, kind: str, source: str) -> Program:
+        """Checked and compiled, or as it was made before: nothing in a program changes by its use."""
+        known = self.made.get((kind, source))
+        if known is not None:
+            return known
+        checked = self.language.check(kind, source)
         try:
             return Program(checked, self.language)
         except (OutOfTicks, Exception) as error:
@@ -69,9 +82,11 @@ class Engine:
     def load(self, read: Reader) -> bytes:
         """Sources, actions, plan, predicates, rewards, disabled hashes; the reply is empty."""
         programs: dict[tuple[str, str], Program] = {}
+        made: dict[tuple[str, str], Program] = {}
         for _ in range(read.number(0, 4096)):
-            kind, name = wire.KINDS[read.number(0, 2)], read.text()
-            programs[kind, name] = self._program(self.language.check(kind, read.text()))
+            kind, name, source = wire.KINDS[read.number(0, 2)], read.text(), read.text()
+            programs[kind, name] = made[kind, source] = self._program(kind, source)
+        self.made = made
         parts: dict[str, list[Slot | Test]] = {}
 
         def test(kind: str) -> Test:

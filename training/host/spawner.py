@@ -87,6 +87,7 @@ def _spawn(script: Path) -> Spawned:
         os.close(theirs_in)
         os.close(theirs_out)
     os.set_blocking(ours_out, False)
+    os.set_blocking(ours_in, False)
     return Spawned(pid, ours_out, ours_in, page)
 
 

@@ -83,6 +83,21 @@ def test_a_view_stays_as_it_was():
     assert (first.position, [first.material(dx, 0) for dx in range(-20, 20)]) == before
 
 
+def test_the_memory_of_a_view_is_the_same_whenever_it_is_asked_for():
+    env = world().make("crafter_score")
+    env.reset(3)
+    decoder = host_side.decoder()
+    views, wholes = [decoder.view(env.view(True))], [view_of(env)]
+    for step in range(300):
+        env._simulation.state[layout.ITEM : layout.ITEM + 4] = 9  # it shall live
+        assert not env.step((1 + step // 7 % 4,)).terminated
+        views.append(decoder.view(env.view(False)))
+        wholes.append(view_of(env))
+    middle = len(views) // 2
+    for at in (middle, len(views) - 1, 1, middle + 1, 0, middle - 1):
+        assert all(views[at].known(name) == wholes[at].known(name) for name in names.REMEMBERED[1:])
+
+
 def cheapest(env, view, wanted, dig):
     """Dijkstra on the map memory: env steps until next to the nearest wanted cell."""
     tools = {"stone": "wood_pickaxe", "coal": "wood_pickaxe", "iron": "stone_pickaxe", "diamond": "iron_pickaxe"}

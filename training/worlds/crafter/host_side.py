@@ -1,7 +1,6 @@
 """The view of coded actions, its decoder, and how a yield becomes a command. Standard library only.
 
-A view is a window on immutable bytes: decoding sets the window's bits in the map memory and nothing else;
-attributes are read when they are asked for.
+A view is a window on immutable bytes: attributes, and the map memory, are worked out when they are asked for.
 """
 
 from __future__ import annotations
@@ -16,39 +15,33 @@ ATTRIBUTES = tuple(name for name in vars(View) if not name.startswith("_"))
 """What code may write behind a dot, besides the methods of plain values."""
 
 _COMMANDS = {name: (index,) for index, name in enumerate(names.ACTIONS)}
-_WINDOW = sum((1 << names.WIDTH) - 1 << row * names.MEMORY_WIDTH for row in range(names.HEIGHT))
-_PATCHES = tuple(
-    slice(names.AT_BITS + plane * names.WINDOW_BYTES, names.AT_BITS + (plane + 1) * names.WINDOW_BYTES)
-    for plane in range(names.PLANES)
-)
-_PLANES = tuple(
-    slice(names.SENSES + plane * names.PLANE_BYTES, names.SENSES + (plane + 1) * names.PLANE_BYTES)
-    for plane in range(names.PLANES)
-)
+_REMEMBERED_AT_ONCE = 256
+"""Views after which the map memory is worked out though no code asked for it, so that they can be forgotten."""
 
 
 class Decoder:
-    """Keeps the map memory of one env: whole at the start of an option, then what each window shows."""
+    """The views of one env, one after the other: whole at the start of an option, then what each window shows."""
 
-    __slots__ = ("_planes",)
+    __slots__ = ("_before", "_pending")
 
     def __init__(self) -> None:
-        self._planes: tuple[int, ...] = (0,) * names.PLANES
+        self._before: View | None = None
+        self._pending = 0
 
     def view(self, packed: bytes) -> View:
         """Raises ValueError (a sentence) for bytes that are no packed view."""
-        if len(packed) != (names.WHOLE if packed[:1] == b"\1" else names.SENSES):
+        if len(packed) == names.SENSES and not packed[0]:
+            self._before = view = View(packed, self._before)
+            self._pending += 1
+            if self._pending >= _REMEMBERED_AT_ONCE:
+                self._pending = 0
+                view._remember()
+            return view
+        if len(packed) != names.WHOLE or packed[0] != 1:
             raise ValueError("The packed view has the wrong size.")
-        number = int.from_bytes
-        if packed[0]:
-            self._planes = tuple(number(packed[part], "little") for part in _PLANES)
-        else:
-            at = packed[names.AT_Y] * names.MEMORY_WIDTH + packed[names.AT_X]
-            self._planes = tuple(
-                plane ^ ((plane >> at & _WINDOW ^ number(packed[part], "little")) << at)
-                for plane, part in zip(self._planes, _PATCHES, strict=True)
-            )
-        return View(packed, self._planes)
+        self._before = view = View(packed, None)
+        self._pending = 0
+        return view
 
 
 def decoder() -> Decoder:

@@ -20,6 +20,16 @@ _CLOSEST_FIRST = tuple(
 _INSIDE = sum(
     (1 << names.AREA) - 1 << (y + names.REACH_Y) * names.MEMORY_WIDTH + names.REACH_X for y in range(names.AREA)
 )
+_WINDOW = sum((1 << names.WIDTH) - 1 << row * names.MEMORY_WIDTH for row in range(names.HEIGHT))
+_PATCHES = tuple(
+    slice(names.AT_BITS + plane * names.WINDOW_BYTES, names.AT_BITS + (plane + 1) * names.WINDOW_BYTES)
+    for plane in range(names.PLANES)
+)
+_WHOLE_PLANES = tuple(
+    slice(names.SENSES + plane * names.PLANE_BYTES, names.SENSES + (plane + 1) * names.PLANE_BYTES)
+    for plane in range(names.PLANES)
+)
+_NOTHING = (0,) * names.PLANES
 _NO_OBJECTS = bytes(names.WIDTH * names.HEIGHT)
 
 
@@ -35,12 +45,13 @@ class Boards:
     __slots__ = ("_cells", "_not", "_planes", "agent", "enemies", "inside", "known", "occupied", "origin")
 
     def __init__(self, view: View) -> None:
-        first, second, third, fourth = view._planes
+        planes = view._remember()
+        first, second, third, fourth = planes
         known = first | second | third | fourth
         row = names.MEMORY_WIDTH
         self.origin = max(0, ((known & -known).bit_length() - 1) // row - 2) * row
         self.known = known >> self.origin
-        self._planes = tuple(plane >> self.origin for plane in view._planes)
+        self._planes = tuple(plane >> self.origin for plane in planes)
         self._not = tuple(self.known ^ plane for plane in self._planes)
         self._cells: dict[int, int] = {}
         x, y = view._packed[names.AT_X], view._packed[names.AT_Y]
@@ -71,11 +82,12 @@ class Boards:
 class View:
     """What the agent knows at one env step. Offsets are (dx, dy): dx to the right, dy downwards."""
 
-    __slots__ = ("_boards", "_packed", "_planes")
+    __slots__ = ("_before", "_boards", "_packed", "_planes")
 
-    def __init__(self, packed: bytes, planes: tuple[int, ...]) -> None:
+    def __init__(self, packed: bytes, before: View | None) -> None:
         self._packed = packed
-        self._planes = planes
+        self._before = before
+        self._planes: tuple[int, ...] | None = None
         self._boards: Boards | None = None
 
     health = _vital(0, "0..9; 0 is death")
@@ -174,7 +186,32 @@ class View:
         if not (0 <= x < names.AREA and 0 <= y < names.AREA):
             return 0
         at = (y + names.REACH_Y) * names.MEMORY_WIDTH + x + names.REACH_X
-        return sum((plane >> at & 1) << bit for bit, plane in enumerate(self._planes))
+        return sum((plane >> at & 1) << bit for bit, plane in enumerate(self._remember()))
+
+    def _remember(self) -> tuple[int, ...]:
+        """The map memory, as bit planes: that of the view before, with what this window shows."""
+        if self._planes is not None:
+            return self._planes
+        views: list[View] = []
+        view: View | None = self
+        while view is not None and view._planes is None:
+            views.append(view)
+            view = view._before
+        planes = _NOTHING if view is None else view._planes or _NOTHING
+        for view in reversed(views):
+            planes = view._seen_from(planes)
+            view._planes, view._before = planes, None
+        return planes
+
+    def _seen_from(self, planes: tuple[int, ...]) -> tuple[int, ...]:
+        packed, number = self._packed, int.from_bytes
+        if packed[0]:
+            return tuple(number(packed[part], "little") for part in _WHOLE_PLANES)
+        at = packed[names.AT_Y] * names.MEMORY_WIDTH + packed[names.AT_X]
+        return tuple(
+            plane ^ ((plane >> at & _WINDOW ^ number(packed[part], "little")) << at)
+            for plane, part in zip(planes, _PATCHES, strict=True)
+        )
 
     def known(self, name: str) -> int:
         """How many cells of a material, or with a `plant`, are remembered."""
