@@ -41,14 +41,14 @@ class BudgetDialog(ModalScreen[tuple[str, float | None] | None]):
                 id="name",
                 compact=True,
             )
-            yield Label("New limit over the whole session; empty: none", classes="label")
+            yield Label("New limit over the whole session; “none” lifts it", classes="label")
             yield Input(id="value", compact=True)
             yield Static("", classes="fault", id="fault")
 
     def on_select_changed(self, event: Select.Changed) -> None:
         value = self._limits.get(str(event.value))
         self.query_one("#value", Input).value = (
-            "" if value is None else f"{value:g}" if isinstance(value, float) else str(value)
+            "none" if value is None else f"{value:g}" if isinstance(value, float) else str(value)
         )
 
     def on_input_submitted(self) -> None:
@@ -56,11 +56,11 @@ class BudgetDialog(ModalScreen[tuple[str, float | None] | None]):
 
     def action_send(self) -> None:
         name = str(self.query_one("#name", Select).value)
-        text = self.query_one("#value", Input).value.strip().replace("_", "").replace(",", "")
+        text = self.query_one("#value", Input).value.strip().lower().replace("_", "").replace(",", "")
         try:
-            value = None if not text else int(float(text)) if name in WHOLE else float(text)
+            value = None if text == "none" else int(float(text)) if name in WHOLE else float(text)
         except (ValueError, OverflowError):
-            self.query_one("#fault", Static).update("A number, or nothing for no limit.")
+            self.query_one("#fault", Static).update("A number, or the word none for no limit.")
             return
         if value is not None and value < 0:
             self.query_one("#fault", Static).update("A budget is not negative.")

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from textual.app import ComposeResult
+from textual.app import ComposeResult, SuspendNotSupported
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, Vertical
 from textual.screen import ModalScreen
 from textual.widgets import Button, Select, Static, TextArea
 
-from rlgpt.console import launch
+from rlgpt.console import editor, launch
 from rlgpt.console.app import ConsoleApp, safe_content
 from rlgpt.console.panes.code import CodePane
 from rlgpt.console.sanitise import clean_lines
@@ -18,16 +19,19 @@ from rlgpt.console.sanitise import clean_lines
 if TYPE_CHECKING:
     from rlgpt.console.screens.session import SessionScreen
 
+UNCHECKED = "f7 asks the action host whether this may run."
 REWARD = 'def reward(before, view):\n    """Added at every env step, clipped to [-1, 1]."""\n    return 0.0\n'
 
 
 class EditCodeScreen(ModalScreen[None]):
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape", "leave", "leave"),
-        Binding("f7", "check", "check"),
+        Binding("escape", "leave", "leave", priority=True),
+        Binding("f4", "own_editor", "your editor", priority=True),
+        Binding("f7", "check", "check", priority=True),
         Binding("ctrl+s", "send('now')", "send now"),
         Binding("ctrl+t", "send('next')", "send for the next iteration"),
     ]
+    """Those with priority would otherwise be the text area's: esc the next field, f7 select all."""
 
     def __init__(self, session: SessionScreen) -> None:
         super().__init__()
@@ -37,12 +41,14 @@ class EditCodeScreen(ModalScreen[None]):
         self._sub_action = shown.sub_action if shown else ""
         moment = session.moment
         source = moment.text(shown.source_hash) if moment and shown else ""
+        self._asked = ("", "")
+        """(what, text) of the last check."""
         self._source = "\n".join(clean_lines(source or "", most=2_000))
 
     def compose(self) -> ComposeResult:
         with Vertical(classes="dialog", id="editor") as box:
             box.border_title = safe_content(f"Edit {self._sub_action}")
-            box.border_subtitle = "f7 checks, ctrl+s sends now, ctrl+t for the next iteration, esc leaves"
+            box.border_subtitle = "f7 checks, f4 your editor, ctrl+s sends now, ctrl+t the next iteration, esc leaves"
             yield Select(
                 [(safe_content(f"coded action {self._sub_action}"), "code"), ("reward function", "reward")],
                 value="code",
@@ -51,7 +57,7 @@ class EditCodeScreen(ModalScreen[None]):
                 compact=True,
             )
             yield TextArea(self._source, language="python", show_line_numbers=True, tab_behavior="indent", id="text")
-            yield Static("f7 asks the action host whether this may run.", id="admission", classes="hint")
+            yield Static(UNCHECKED, id="admission", classes="hint")
             with Horizontal(classes="buttons"):
                 yield Button("Check (f7)", id="check")
                 yield Button("Send now (ctrl+s)", variant="primary", id="now")
@@ -81,57 +87,67 @@ class EditCodeScreen(ModalScreen[None]):
         else:
             self.action_send("now")
 
-    def action_check(self) -> None:
-        self._ask(then=self._shown)
+    @property
+    def _text(self) -> str:
+        return self.query_one("#text", TextArea).text
 
-    def _ask(self, then: Any) -> None:
+    def on_text_area_changed(self) -> None:
+        """What was said of another text is not true of this one."""
+        if (self._what, self._text) != self._asked:
+            box = self.query_one("#admission", Static)
+            box.remove_class("fault")
+            box.update(UNCHECKED)
+
+    def action_check(self) -> None:
+        self._ask(lambda _: None)
+
+    def action_send(self, when: str) -> None:
+        self._ask(lambda source: self._send(source, when))
+
+    def _ask(self, admitted: Callable[[str], None]) -> None:
+        """Ask the action host; `admitted` gets the text, if it may run and is still the text in the editor."""
         moment = self._session.moment
         if moment is None:
             return
         session = moment.history.session
-        self.query_one("#admission", Static).update("asking the action host …")
+        asked = self._asked = (self._what, self._text)
+        self._say("asking the action host …")
         given = {
-            "kind": "action" if self._what == "code" else "reward",
-            "source": self.query_one("#text", TextArea).text,
+            "kind": "action" if asked[0] == "code" else "reward",
+            "source": asked[1],
             "task": session["task"],
             "seed": session["settings"].get("seed", 0),
         }
+
+        def then(answer: dict[str, Any]) -> None:
+            if not self.is_attached or (self._what, self._text) != asked:
+                return
+            self._show(answer)
+            if answer["ok"]:
+                admitted(asked[1])
+
         launch.run(
-            self.console_app,
-            "training.questions",
-            "admit",
-            "--world",
-            str(session["world"]),
-            given=given,
-            then=then,
-            failed=self._failed,
-        )
+            self.console_app, "training.questions", "admit", "--world", str(session["world"]), given=given,
+            then=then, failed=lambda sentence: self._say(f"the check itself failed: {sentence}", fault=True),
+        )  # fmt: skip
 
-    def _failed(self, sentence: str) -> None:
-        self.query_one("#admission", Static).update(safe_content(f"the check itself failed: {sentence}"))
+    def _say(self, sentence: str, *, fault: bool = False) -> None:
+        if self.is_attached:
+            box = self.query_one("#admission", Static)
+            box.set_class(fault, "fault")
+            box.update(safe_content(sentence))
 
-    def _shown(self, answer: dict[str, Any]) -> None:
-        box = self.query_one("#admission", Static)
-        box.set_class(not answer["ok"], "fault")
+    def _show(self, answer: dict[str, Any]) -> None:
         if answer["ok"]:
-            box.update("admitted: this may run")
+            self._say("admitted: this may run")
             return
         line = int(answer.get("line") or 0)
-        box.update(safe_content(f"not admitted ({answer.get('rule')}), line {line}: {answer.get('message')}"))
+        self._say(f"not admitted ({answer.get('rule')}), line {line}: {answer.get('message')}", fault=True)
         if line > 0:
             area = self.query_one("#text", TextArea)
             area.move_cursor((min(line, area.document.line_count) - 1, 0), center=True)
 
-    def action_send(self, when: str) -> None:
-        def then(answer: dict[str, Any]) -> None:
-            self._shown(answer)
-            if answer["ok"]:
-                self._send(when)
-
-        self._ask(then)
-
-    def _send(self, when: str) -> None:
-        source = self.query_one("#text", TextArea).text
+    def _send(self, source: str, when: str) -> None:
         if self._what == "code":
             done = self._session.send("edit_code", {"sub_action": self._sub_action, "source": source, "apply": when})
         else:
@@ -139,5 +155,33 @@ class EditCodeScreen(ModalScreen[None]):
         if done:
             self.dismiss(None)
 
+    def action_own_editor(self) -> None:
+        """The text in $VISUAL or $EDITOR, with the terminal handed over to it; what it saves is taken back."""
+        area = self.query_one("#text", TextArea)
+        try:
+            with self.app.suspend():
+                edited = editor.edit(area.text, ".py")
+        except SuspendNotSupported:
+            self.console_app.tell("there is no terminal here to hand to your editor", "warning")
+        except OSError as error:
+            self.console_app.tell(f"your editor could not be started: {error}", "error")
+        else:
+            area.text = "\n".join(clean_lines(edited, most=2_000))
+
     def action_leave(self) -> None:
-        self.dismiss(None)
+        """At once when nothing was changed, else after a question."""
+        from rlgpt.console.screens.dialogs import Confirm
+
+        what = self.query_one("#what", Select)
+        if what.expanded:
+            what.expanded = False
+            return
+        if self.query_one("#text", TextArea).text in (self._source, REWARD):
+            self.dismiss(None)
+            return
+
+        def answered(yes: bool | None) -> None:
+            if yes:
+                self.dismiss(None)
+
+        self.app.push_screen(Confirm("Leave the editor", "What you changed was not sent.", "Drop it"), answered)

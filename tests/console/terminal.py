@@ -48,6 +48,12 @@ class Terminal:
     def press(self, keys: str) -> None:
         os.write(self._file, keys.encode())
 
+    def keys(self, *keys: str) -> None:
+        """One key at a time, each answered before the next, as a person presses them."""
+        for key in keys:
+            self.press(key)
+            self.read(0.1)
+
     def read(self, seconds: float = 0.05) -> bytes:
         """What it writes until it is silent for `seconds`."""
         new = b""

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -98,11 +99,11 @@ class Running:
 Make = Callable[..., Running]
 
 
-@pytest.fixture
-def make(tmp_path: Path) -> Iterator[Make]:
-    """Create a session (settings as keyword arguments), not started."""
+@contextmanager
+def sessions_in(home: Path) -> Iterator[Make]:
+    """Create sessions in a store (settings as keyword arguments); those that still run are killed at the end."""
     made: list[Running] = []
-    environment = os.environ | {"RLGPT_HOME": str(tmp_path / "home")}
+    environment = os.environ | {"RLGPT_HOME": str(home)}
 
     def create(task: str, loop: dict[str, Any] | None = None, start: bool = True, **settings: Any) -> Running:
         flags = {"task": task, "seed": 1, "skills": "none", "loop": SMALL | (loop or {}), **settings}
@@ -120,3 +121,19 @@ def make(tmp_path: Path) -> Iterator[Make]:
     yield create
     for running in made:
         running.kill()
+        for left in running.processes():  # a worker that a console or a command started
+            left.kill()
+
+
+@pytest.fixture
+def make(tmp_path: Path) -> Iterator[Make]:
+    """Sessions in a store of the test's own."""
+    with sessions_in(tmp_path / "home") as create:
+        yield create
+
+
+@pytest.fixture(scope="module")
+def make_shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Make]:
+    """Sessions in a store that all tests of a module share."""
+    with sessions_in(tmp_path_factory.mktemp("shared") / "home") as create:
+        yield create
