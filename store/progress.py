@@ -6,6 +6,7 @@ are equal from run to run, a clock is not.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import time
@@ -38,7 +39,8 @@ class Progress:
     def _write(self, now: float) -> None:
         self._last = now
         text = json.dumps({"at": now, "env_steps": self._env_steps, "what": self._what[:80]})
-        os.pwrite(self._file, text.encode().ljust(SIZE)[:SIZE], 0)
+        with contextlib.suppress(OSError):  # a full disk: the next row will say so
+            os.pwrite(self._file, text.encode().ljust(SIZE)[:SIZE], 0)
 
     def close(self) -> None:
         os.close(self._file)

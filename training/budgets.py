@@ -14,9 +14,7 @@ def limit(history: History, budget: Budget, name: str) -> float | None:
 
 
 def over_budget(live: Live) -> str:
-    """The sentence of the first budget that is used up, empty while none is. Free space is one of them."""
-    if live.writer.room() == "none":
-        return f"the disk of {live.folder.path} is nearly full: make room (`rlgpt store prune`), then resume"
+    """The sentence of the first budget that is used up, empty while none is."""
     history, budget = live.history, live.settings.budget
     used = {
         "env_steps": float(history.spent.env_steps),

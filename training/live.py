@@ -16,6 +16,7 @@ from rlgpt.agents.client import Client
 from rlgpt.agents.context import Context
 from rlgpt.agents.loop import Limits
 from rlgpt.store import tables
+from rlgpt.store.errors import DiskFull
 from rlgpt.store.folder import SessionFolder
 from rlgpt.store.history import History, Item
 from rlgpt.store.progress import Progress
@@ -118,13 +119,22 @@ class Live:
     def poll(self, training: bool = False) -> None:
         """Called at least ten times a second by everything that takes long: takes commands, sits out a pause.
 
-        Raises Interrupted once a stop was requested.
+        Raises Interrupted once a stop was requested, DiskFull.
         """
+        self.need_room()
         self.apply(self, training)
         if self.history.pause_requested and not self.history.stop_requested:
             self._sit_out_pause(training)
         if self.history.stop_requested:
             raise Interrupted
+
+    def need_room(self) -> None:
+        """Raises DiskFull where the storage law lets no session go on; what is begun is done again on a resume."""
+        if self.writer.room() == "none":
+            raise DiskFull(
+                f"the disk of {self.folder.path} is nearly full: make room (`rlgpt store prune`), then `rlgpt resume` "
+                "the session"
+            )
 
     def _sit_out_pause(self, training: bool) -> None:
         phase = dict(self.history.phase)

@@ -7,6 +7,7 @@ Standard library only, so that it stays small and outlives anything the trainer 
 from __future__ import annotations
 
 import collections
+import contextlib
 import os
 import signal
 import subprocess
@@ -27,6 +28,8 @@ LOG_BYTES = 20_000_000
 LOG_FILES = 3
 TAKEN = 4
 """Exit code: another worker has the session."""
+CANNOT = 3
+"""Exit code of a trainer that no restart would help."""
 
 
 def supervise(folder: Path) -> int:
@@ -51,6 +54,9 @@ def _keep_running(folder: Path) -> int:
         code, peak = trainer.wait()
         if code == 0:
             return 0
+        if code == CANNOT:
+            _say(folder, "ended", {"status": "failed", "reason": (trainer.last_lines() or ["it said nothing"])[-1]})
+            return 1
         now = progress_mark(folder)
         failures = 1 if now > mark else failures + 1
         mark = now
@@ -78,8 +84,8 @@ def _keep_running(folder: Path) -> int:
 def _say(folder: Path, kind: str, payload: dict[str, object]) -> None:
     try:
         append_event(folder, kind, payload)
-    except Exception as error:  # the store may be what broke; the log still tells
-        with (folder / "worker.log").open("a") as log:
+    except Exception as error:  # the store may be what broke; the log still tells, unless the disk is full
+        with contextlib.suppress(OSError), (folder / "worker.log").open("a") as log:
             log.write(f"supervisor: could not write {kind} {payload}: {error}\n")
 
 
@@ -106,9 +112,10 @@ class _Trainer:
         for raw in output:
             line = raw.decode(errors="replace").rstrip("\n")
             self._tail.append(line[:500])
-            _rotate(self._log)
-            with self._log.open("a") as log:
-                log.write(line + "\n")
+            with contextlib.suppress(OSError):  # on a full disk: read on, or the trainer waits for ever
+                _rotate(self._log)
+                with self._log.open("a") as log:
+                    log.write(line + "\n")
 
     def pass_on(self, number: int, frame: FrameType | None) -> None:
         self.told_to_stop = True

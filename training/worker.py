@@ -1,11 +1,13 @@
 """The trainer of one session: fold the rows, ask the loop for the next step, do it, append its rows, again.
 
 `python -P -m rlgpt.training.worker FOLDER`, started by the supervisor. Exit code 0: the session has ended or was
-stopped, whatever its result; anything else is a crash that the supervisor answers.
+stopped, whatever its result. CANNOT: it cannot go on here, and the last line of standard error says why. Anything else
+is a crash that the supervisor answers.
 """
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import os
 import signal
@@ -17,11 +19,14 @@ from typing import Any
 
 from rlgpt.agents import loop
 from rlgpt.agents.errors import AgentError, BudgetReached
-from rlgpt.store.errors import StoreError
+from rlgpt.store.errors import DiskFull, LeaseTaken, StoreError
 from rlgpt.training.budgets import over_budget
+from rlgpt.training.host.errors import HostError
 from rlgpt.training.live import Interrupted, Live
 from rlgpt.training.opening import open_session
 from rlgpt.training.steps import coding, judging, learning, planning, waiting
+from rlgpt.training.supervisor import CANNOT
+from rlgpt.training.worlds.registry import UnknownWorld
 
 STEPS: dict[type, Callable[[Live, Any], None]] = {
     loop.PlanTasks: planning.plan_tasks,
@@ -42,6 +47,7 @@ def run(live: Live) -> None:
     """Step until the loop says Done."""
     sentence = ""
     while True:
+        live.need_room()
         live.apply(live, False)
         step = loop.next_step(live.history, live.limits, sentence or over_budget(live))
         if isinstance(step, loop.Done):
@@ -75,10 +81,26 @@ def _die_with_parent() -> None:
         sys.exit("the supervisor is gone")
 
 
+def _last_words(live: Live, sentence: str) -> int:
+    """The end on a full disk: one row if it still fits (the writer has kept some room for it)."""
+    for _ in range(2):  # what fails first gives up the room that the writer keeps
+        with contextlib.suppress(StoreError):
+            live.writer.event("ended", status="stopped", reason=sentence)
+            return 0
+    print(sentence, file=sys.stderr)
+    return CANNOT
+
+
 def main(folder: Path) -> int:
     os.umask(0o077)
     _die_with_parent()
-    live = open_session(folder)
+    try:
+        live = open_session(folder)
+    except LeaseTaken:  # by somebody who will be gone in a moment: try again
+        raise
+    except (AgentError, StoreError, HostError, UnknownWorld) as error:
+        print(error, file=sys.stderr)
+        return CANNOT
 
     def stop(number: int, frame: FrameType | None) -> None:
         live.stop_signal = True
@@ -87,6 +109,8 @@ def main(folder: Path) -> int:
     signal.signal(signal.SIGINT, stop)
     try:
         run(live)
+    except DiskFull as error:
+        return _last_words(live, str(error))
     except (AgentError, StoreError) as error:
         judging.end(live, loop.Done("failed", str(error)))
     finally:

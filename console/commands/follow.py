@@ -31,7 +31,7 @@ def follow(session: SessionFolder, *, json: bool = False, quiet: bool = False, a
                 alive = Lease.held(session.path)
                 seen_alive = seen_alive or alive
                 _take_new(reader, history, progress, json=json, quiet=quiet, after=after)
-                if history.status == "ended":
+                if history.status == "ended" and not alive:  # one that was just resumed has not said so yet
                     break
                 if not alive and (seen_alive or time.monotonic() - began > START_PATIENCE):
                     raise Failure(_death(session, history), Exit.FAILED)

@@ -272,6 +272,9 @@ def _restart(folder: SessionFolder) -> None:
     if history.status == "ended" and history.result in ("succeeded", "finished"):
         raise Failure(f"session {folder.id} has ended ({history.result}): {history.reason}")
     children.start_worker(folder.path)
+    until = time.monotonic() + PATIENCE
+    while not Lease.held(folder.path) and time.monotonic() < until:
+        time.sleep(0.02)
 
 
 def _kill(folder: SessionFolder) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import Any
 
 from rlgpt.store.folder import Place
@@ -11,6 +12,8 @@ WALL_CLOCK = {"at", "active", "seconds", "rate", "session_id", "call"}
 """Columns that tell when or where, not what."""
 PLACES = {"seq", "incarnation"}
 """Columns that also differ between an unbroken session and one that was resumed."""
+MOMENTS = {"seq", "at", "active", "started_at", "incarnation", "phase_seq", "hidden", "session_id", "counts", "calls"}
+"""What a fold says of when and where. `calls` counts requests sent: one whose answer a kill swallowed is sent again."""
 TABLES = (
     "task_plan", "iteration", "plan", "sub_action", "code_version", "trial", "rl_config", "training_run", "metric",
     "episode", "evaluation", "verdict", "llm_call", "frame", "checkpoint",
@@ -44,6 +47,22 @@ def outcome(place: Place) -> dict[str, list[dict[str, Any]]]:
             if row["state"] == "answered"
         ]
         return kept
+
+
+def folded(place: Place) -> dict[str, Any]:
+    """The session as a tree of plain values, without when and where; no row of its own but settings and task."""
+    with Reader(place) as reader:
+        tree = asdict(reader.history_at(None))
+    tree["session"] = {name: tree["session"][name] for name in ("task", "world", "settings", "versions", "task_info")}
+    found = _without_moments(tree)
+    assert isinstance(found, dict)
+    return found
+
+
+def _without_moments(value: object) -> object:
+    if isinstance(value, dict):
+        return {key: _without_moments(inside) for key, inside in value.items() if key not in MOMENTS}
+    return [_without_moments(inside) for inside in value] if isinstance(value, list) else value
 
 
 def _superseded(history: Any, table: str, row: dict[str, Any]) -> bool:

@@ -10,28 +10,13 @@ import time
 import psutil
 import pytest
 
-from rlgpt.store.history import History
 from rlgpt.store.lease import Lease
 from tests.end_to_end.conftest import Make, Running
-from tests.end_to_end.sameness import outcome
+from tests.end_to_end.story import STORY, TASK, same_as_unbroken, training, unbroken
 
-STORY = {"loop": {"iterations": 1, "target": 1.0, "dev_first": 3}, "budget": {"env_steps": 16_000}}
-PHASES = ("Plan", "Code", "Trial", "Evaluate", "JudgeIteration", "Configure", "Train")
-
-
-@pytest.fixture(scope="module")
-def unbroken(tmp_path_factory: pytest.TempPathFactory) -> dict[str, object]:
-    """The story without a kill: computed once."""
-    return {}
-
-
-def told(make: Make, unbroken: dict[str, object]) -> dict[str, object]:
-    if not unbroken:
-        session = make("collect_iron", **STORY)
-        assert session.finish(300).runs, "the story must train"
-        unbroken["rows"] = outcome(session.folder)
-        unbroken["env_steps"] = session.history().spent.env_steps
-    return unbroken
+PHASES = ("Plan", "Code", "Trial", "JudgeItem", "Evaluate", "JudgeIteration", "Configure", "Train")
+QUICK = ("Trial", "Evaluate")
+"""Phases that the ordinary tests kill in, beside training; the slow ones do in all, and at 20 random moments."""
 
 
 def kill_trainer(session: Running) -> None:
@@ -41,62 +26,55 @@ def kill_trainer(session: Running) -> None:
         assert session.history().status == "ended", "the trainer is gone and the session is not over"
 
 
-def same_as_unbroken(make: Make, session: Running, unbroken: dict[str, object]) -> None:
-    history = session.finish(300)
-    assert history.result == "finished", history.reason
-    expected = told(make, unbroken)["rows"]
-    got = outcome(session.folder)
-    assert isinstance(expected, dict)
-    for table in expected:
-        assert got[table] == expected[table], f"{table} differs"
+def redone(session: Running) -> list[int]:
+    """Env steps of PPO that each resume had to do again and that a row had told: none, if a kill costs less than a
+    rollout."""
+    lost = [low_high for run in session.history().runs.values() for low_high in run.hidden]
+    rows = session.rows("metric")
+    return [row["env_steps"] for row in rows if any(low < row["seq"] < high for low, high in lost)]
 
 
 @pytest.mark.timeout(600)
-def test_a_kill_in_training_changes_nothing_but_the_time(make: Make, unbroken: dict[str, object]) -> None:
-    told(make, unbroken)
-    session = make("collect_iron", **STORY)
-    session.until(lambda h: any(run.updates >= 1 for run in h.runs.values()), 200)
+def test_a_kill_in_training_changes_nothing_but_the_time(make: Make) -> None:
+    unbroken(make)
+    session = make(TASK, **STORY)
+    session.until(training, 200)
     session.trainer().kill()
     session.until(lambda h: h.incarnation > 1, 60)
-    same_as_unbroken(make, session, unbroken)
-    lost = [low for run in session.history().runs.values() for low in run.hidden]
-    updates = [row["seq"] for row in session.rows("metric")]
-    assert lost and not any(low < seq < high for low, high in lost for seq in updates), "an update was made twice"
+    session.finish(300)
+    same_as_unbroken(make, session)
+    assert any(run.hidden for run in session.history().runs.values()), "the kill was not in training"
+    assert not redone(session), "an update was made twice"
 
 
-@pytest.mark.slow
 @pytest.mark.timeout(3600)
-@pytest.mark.parametrize("phase", PHASES)
-def test_a_kill_at_a_phase_boundary_changes_nothing_but_the_time(
-    make: Make, unbroken: dict[str, object], phase: str
-) -> None:
-    told(make, unbroken)
-    session = make("collect_iron", **STORY)
+@pytest.mark.parametrize("phase", [pytest.param(p, marks=() if p in QUICK else pytest.mark.slow) for p in PHASES])
+def test_a_kill_at_a_phase_boundary_changes_nothing_but_the_time(make: Make, phase: str) -> None:
+    unbroken(make)
+    session = make(TASK, **STORY)
     session.until(lambda h: h.phase.get("name") == phase, 300)
     kill_trainer(session)
-    same_as_unbroken(make, session, unbroken)
+    session.finish(300)
+    same_as_unbroken(make, session)
+    assert not redone(session)
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(7200)
 @pytest.mark.parametrize("moment", range(20))
-def test_a_kill_at_a_random_moment_changes_nothing_but_the_time(
-    make: Make, unbroken: dict[str, object], moment: int
-) -> None:
-    told(make, unbroken)
-    session = make("collect_iron", **STORY)
+def test_a_kill_at_a_random_moment_changes_nothing_but_the_time(make: Make, moment: int) -> None:
+    unbroken(make)
+    session = make(TASK, **STORY)
     time.sleep(random.Random(moment).uniform(0.5, 25.0))
     kill_trainer(session)
-    same_as_unbroken(make, session, unbroken)
+    session.finish(300)
+    same_as_unbroken(make, session)
+    assert not redone(session)
 
 
 @pytest.mark.timeout(200)
 def test_without_supervisor_and_trainer_nothing_of_the_session_lives_on(make: Make) -> None:
-    session = make("collect_iron", **STORY)
-
-    def training(history: History) -> bool:
-        return any(run.updates >= 1 for run in history.runs.values())
-
+    session = make(TASK, **STORY)
     session.until(training, 150)
     assert session.supervisor is not None
     trainer = session.trainer()

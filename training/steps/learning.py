@@ -189,6 +189,7 @@ class TrainingObserver(Observer):
 
     def poll(self) -> Signal:
         live = self.live
+        live.need_room()
         live.apply(live, True)
         history = live.history
         if history.stop_requested:

@@ -20,6 +20,7 @@ def wait(live: Live, step: loop.Wait) -> None:
     began = time.monotonic()
     while loop.next_step(live.history, live.limits, over_budget(live)) == step:
         time.sleep(0.1)
+        live.need_room()
         live.apply(live, False)
         if step.reason == "approval" and patience and time.monotonic() - began > patience * 60:
             _run_out(live, step)

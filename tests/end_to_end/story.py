@@ -1,0 +1,40 @@
+"""One session that plans, codes, tries, trains and is judged: what is left of it after a mishap must be all of it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rlgpt.store.history import History
+from tests.end_to_end.conftest import Make, Running
+from tests.end_to_end.sameness import folded, outcome
+
+TASK = "collect_iron"
+STORY = {"loop": {"iterations": 1, "target": 1.0, "dev_first": 3}, "budget": {"env_steps": 16_000}}
+_told: dict[str, Any] = {}
+
+
+def training(history: History) -> bool:
+    """PPO has made an update and goes on."""
+    return any(run.state == "running" and run.updates >= 1 for run in history.runs.values())
+
+
+def unbroken(make: Make) -> dict[str, Any]:
+    """{rows, history} of the story without a mishap; told once per test process."""
+    if not _told:
+        session = make(TASK, **STORY)
+        assert session.finish(300).runs, "the story must train"
+        _told.update(rows=outcome(session.folder), history=folded(session.folder))
+    return _told
+
+
+def same_as_unbroken(make: Make, session: Running) -> None:
+    """The finished session is the unbroken one but for times and incarnations."""
+    history = session.history()
+    assert history.result == "finished", history.reason
+    expected = unbroken(make)
+    got = outcome(session.folder)
+    for table, rows in expected["rows"].items():
+        assert got[table] == rows, f"{table} differs"
+    now = folded(session.folder)
+    for name, value in expected["history"].items():
+        assert now[name] == value, f"{name} is {now[name]}, not {value}"
