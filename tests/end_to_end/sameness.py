@@ -62,7 +62,7 @@ def folded(place: Place) -> dict[str, Any]:
 def _without_moments(value: object) -> object:
     if isinstance(value, dict):
         return {key: _without_moments(inside) for key, inside in value.items() if key not in MOMENTS}
-    return [_without_moments(inside) for inside in value] if isinstance(value, list) else value
+    return [_without_moments(inside) for inside in value] if isinstance(value, list | tuple) else value
 
 
 def _superseded(history: Any, table: str, row: dict[str, Any]) -> bool:

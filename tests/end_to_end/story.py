@@ -37,4 +37,4 @@ def same_as_unbroken(make: Make, session: Running) -> None:
         assert got[table] == rows, f"{table} differs"
     now = folded(session.folder)
     for name, value in expected["history"].items():
-        assert now[name] == value, f"{name} is {now[name]}, not {value}"
+        assert now[name] == value, f"{name} of the fold differs"
