@@ -17,7 +17,7 @@ from rlgpt.console.view.moment import Moment
 Floats = NDArray[np.float64]
 CURVE_STYLES = ("curve1", "curve2", "curve3", "curve4", "curve5", "curve6", "curve7", "curve8")
 WINDOWS: tuple[tuple[str, float], ...] = (("all", 0.0), ("last 1M", 1e6), ("last 200k", 2e5), ("last 50k", 5e4))
-MOST = 4_096
+MOST = 2_048
 """Points of a curve that are smoothed one by one."""
 MOST_MARKS = 300
 SMOOTHING = (0.0, 0.6, 0.9, 0.97)
@@ -156,13 +156,19 @@ def _scalar(name: str, style: str = "curve1") -> Callable[[Moment, Axis], Sequen
     return curves
 
 
+def _told(table: MetricTable, prefix: str, axis: Axis) -> list[str]:
+    """The columns that some row up to the cursor has: in a replay the table knows those of later rows too."""
+    mine = (name for name in table.names if name.startswith(prefix))
+    return [name for name in mine if np.isfinite(table.column(name)[axis.rows]).any()]
+
+
 def _shares(prefix: str) -> Callable[[Moment, Axis], Sequence[Curve]]:
     """Each name's share of the row's sum, the largest eight."""
 
     def curves(moment: Moment, axis: Axis) -> list[Curve]:
         table = moment.metrics
-        names = [n for n in table.names if n.startswith(prefix)]
-        if not names or not len(axis.rows):
+        names = _told(table, prefix, axis)
+        if not names:
             return []
         block = np.nan_to_num(np.array([table.column(n)[axis.rows] for n in names]))
         total = block.sum(axis=0)
@@ -181,7 +187,7 @@ def _per_episode(prefix: str) -> Callable[[Moment, Axis], Sequence[Curve]]:
     def curves(moment: Moment, axis: Axis) -> list[Curve]:
         table = moment.metrics
         episodes = table.column("episodes")[axis.rows]
-        names = sorted(n for n in table.names if n.startswith(prefix))[: len(CURVE_STYLES)]
+        names = sorted(_told(table, prefix, axis))[: len(CURVE_STYLES)]
         with np.errstate(divide="ignore", invalid="ignore"):
             return [
                 Curve(n[len(prefix) :], axis.x, np.where(episodes > 0, table.column(n)[axis.rows] / episodes, np.nan),

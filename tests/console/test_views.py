@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from moments import moment
@@ -232,3 +234,15 @@ def test_an_empty_session_draws_everywhere() -> None:
     assert "No verdicts yet" in said(verdicts.entries(m, 60))
     assert "No frames yet" in said(world.entries(m, None, 60, 20))
     assert "No code yet" in said(code.empty(m))
+
+
+def test_a_replayed_chart_knows_no_name_that_only_later_rows_have() -> None:
+    then = moment(whole(), next(row["seq"] for table, row in whole().rows if table == "metric"))
+    later = MetricTable()
+    later.extend([row for table, row in whole().rows if table == "metric"])
+    last = int(later.column("seq")[-1])
+    later.extend([{"seq": last + 1, "run": 1, "milestones": {"a_first": 1}, "option_usage": {"new": 9}}])
+    replayed = replace(then, metrics=later)
+    for chart in curves.CHARTS:
+        live, again = (curves.Charts(m, curves.Options()).plot(chart) for m in (then, replayed))
+        assert [(c.name, c.style) for c in again.curves] == [(c.name, c.style) for c in live.curves], chart.key
