@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from rlgpt.console.charts.plot import Curve, Mark, Plot
 from rlgpt.console.charts.smooth import smoothed
 from rlgpt.console.view.axis import Axis, axis_of
+from rlgpt.console.view.metrics import MetricTable
 from rlgpt.console.view.moment import Moment
 
 Floats = NDArray[np.float64]
