@@ -108,10 +108,11 @@ class Feed:
         return self._reader.notice
 
     def _read(self, after: int, upto: int | None, limit: int | None) -> list[Change]:
-        rows = self._reader.folded_since(after, limit)
-        for _, row in rows:
-            self.times.add(row["seq"], row["active"])
-        return rows if upto is None else [r for r in rows if r[1]["seq"] <= upto]
+        rows = self._reader.folded_since(after, limit, upto)
+        if rows and rows[-1][1]["seq"] > self.times.end_seq:
+            for _, row in rows:
+                self.times.add(row["seq"], row["active"])
+        return rows
 
     def _first_rows(self) -> None:
         seq, reader = self._head.seq, self._reader

@@ -13,9 +13,10 @@ from collections.abc import Callable, Iterator
 from rlgpt.store.history import History, fold_all
 from rlgpt.store.query import Change
 
-SPACING = 2000
-"""Rows between two kept states: the most that one seek folds."""
-PIECE = 20 * SPACING
+SPACING = 500
+"""Rows between two kept states: the most that one seek folds. It doubles when too many are kept."""
+MOST_KEPT = 160
+PIECE = 40_000
 """Rows read at once."""
 
 Read = Callable[[int, int | None, int | None], list[Change]]
@@ -26,6 +27,7 @@ class Timeline:
     def __init__(self, read: Read) -> None:
         self._read = read
         self._kept: list[History] = [History()]
+        self._spacing = SPACING
 
     def at(self, seq: int | None = None) -> History:
         """The fold of all rows up to `seq`, or of all there are; the caller's own."""
@@ -42,11 +44,15 @@ class Timeline:
         return state
 
     def _fold(self, rows: list[Change], state: History) -> None:
-        for start in range(0, len(rows), SPACING):
-            part = rows[start : start + SPACING]
+        start = 0
+        while start < len(rows):
+            part = rows[start : start + self._spacing]
             fold_all(part, state)
-            if len(part) == SPACING and state.seq > self._kept[-1].seq:
+            start += len(part)
+            if len(part) == self._spacing and state.seq > self._kept[-1].seq:
                 self._kept.append(state.copy())
+                if len(self._kept) > MOST_KEPT:
+                    self._kept, self._spacing = self._kept[::2], 2 * self._spacing
 
 
 @contextlib.contextmanager

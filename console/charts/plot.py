@@ -166,9 +166,9 @@ def _row_labels(y0: float, y1: float, height: int, log: bool) -> dict[int, str]:
 
 def _axis(plot: Plot, x0: float, x1: float, width: int) -> Line:
     cells: list[Span] = [Span("─", "axis")] * width
-    for mark in plot.marks:
-        if x0 <= mark.x <= x1:
-            cells[place([mark.x], x0, x1, width)[0]] = Span(mark.glyph, mark.style)
+    shown = [mark for mark in plot.marks if x0 <= mark.x <= x1]
+    for mark, column in zip(shown, place([mark.x for mark in shown], x0, x1, width), strict=True):
+        cells[column] = Span(mark.glyph, mark.style)
     merged: list[Span] = [Span(" " * (GUTTER - 1)), Span("└", "axis")]
     for cell in cells:
         if merged[-1].style == cell.style:

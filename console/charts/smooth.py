@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 import numpy as np
 from numpy.typing import NDArray
+
+_BLOCK = 128
 
 
 def smoothed(y: NDArray[np.float64], weight: float) -> NDArray[np.float64]:
@@ -14,22 +18,32 @@ def smoothed(y: NDArray[np.float64], weight: float) -> NDArray[np.float64]:
     if weight <= 0 or len(y) < 2:
         return y
     good = np.isfinite(y)
-    x = y[good]
+    average = _average(y[good], weight)
+    few = min(len(average), int(-40 / np.log(weight)) + 1)  # beyond, the bias is less than a rounding error
+    average[:few] /= 1 - weight ** np.arange(1, few + 1)
     out = np.full_like(y, np.nan)
-    out[good] = _average(x, weight) / (1 - weight ** np.arange(1, len(x) + 1))
+    out[good] = average
     return out
 
 
 def _average(x: NDArray[np.float64], weight: float) -> NDArray[np.float64]:
-    block = max(8, min(len(x), int(-60 / np.log10(weight)) if weight < 1 else 8, 512))
-    powers = weight ** np.arange(1, block + 1)
-    lags = np.arange(block)
-    kernel = np.tril(weight ** np.clip(lags[:, None] - lags[None, :], 0, None)) * (1 - weight)
-    out = np.empty_like(x)
+    kernel, powers = _kernel(weight)
+    count = -(-len(x) // _BLOCK)
+    blocks = np.zeros((count, _BLOCK))
+    blocks.ravel()[: len(x)] = x
+    blocks = blocks @ kernel.T
     carry = 0.0
-    for start in range(0, len(x), block):
-        part = x[start : start + block]
-        n = len(part)
-        out[start : start + n] = kernel[:n, :n] @ part + powers[:n] * carry
-        carry = float(out[start + n - 1])
-    return out
+    carried = np.empty(count)
+    for index, last in enumerate(blocks[:, -1].tolist()):
+        carried[index] = carry
+        carry = last + powers[-1] * carry
+    return (blocks + carried[:, None] * powers).ravel()[: len(x)]
+
+
+@lru_cache(maxsize=32)
+def _kernel(weight: float) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """(what each value of a block gets from the block's own, what it gets from the value before the block)."""
+    lags = np.arange(_BLOCK)
+    kernel: NDArray[np.float64] = np.tril(weight ** np.clip(lags[:, None] - lags[None, :], 0, None)) * (1 - weight)
+    powers: NDArray[np.float64] = weight ** np.arange(1.0, _BLOCK + 1)
+    return kernel, powers

@@ -7,14 +7,13 @@ from collections.abc import Sequence
 from textual import events
 from textual.message import Message
 from textual.strip import Strip
-from textual.widget import Widget
 
 from rlgpt.console import keymap
-from rlgpt.console.palette import Palette
+from rlgpt.console.panes.painted import Painted
 from rlgpt.console.view.text import Line, Span, width_of
 
 
-class Bar(Widget):
+class Bar(Painted):
     """Some lines, painted as they are."""
 
     def __init__(self, *, id: str) -> None:
@@ -27,10 +26,7 @@ class Bar(Widget):
             self.refresh()
 
     def render_line(self, y: int) -> Strip:
-        if y >= len(self._lines):
-            return Strip.blank(self.size.width, self.rich_style)
-        palette: Palette = self.app.palette  # type: ignore[attr-defined]
-        return Strip(palette.segments(self._lines[y])).adjust_cell_length(self.size.width).apply_style(self.rich_style)
+        return self.painted(self._lines[y] if y < len(self._lines) else (), self.size.width)
 
 
 class TimelineBar(Bar):

@@ -12,13 +12,13 @@ from textual.strip import Strip
 
 from rlgpt.console.charts.plot import draw
 from rlgpt.console.keymap import bindings
-from rlgpt.console.palette import Palette
+from rlgpt.console.panes.painted import Painted
 from rlgpt.console.panes.pane import Pane
 from rlgpt.console.view.curves import CHARTS, SMOOTHING, WINDOWS, Charts, Options, grid
 from rlgpt.console.view.text import Line, Span, pad
 
 
-class CurvesPane(Pane, can_focus=True):
+class CurvesPane(Pane, Painted, can_focus=True):
     BINDINGS: ClassVar[list[BindingType]] = bindings("curves")
 
     def __init__(self, name: str) -> None:
@@ -91,10 +91,7 @@ class CurvesPane(Pane, can_focus=True):
         return " · ".join(parts)
 
     def render_line(self, y: int) -> Strip:
-        if y >= len(self._lines):
-            return Strip.blank(self.size.width, self.rich_style)
-        palette: Palette = self.app.palette  # type: ignore[attr-defined]
-        return Strip(palette.segments(self._lines[y])).adjust_cell_length(self.size.width).apply_style(self.rich_style)
+        return self.painted(self._lines[y] if y < len(self._lines) else (), self.size.width)
 
     def on_resize(self, event: events.Resize) -> None:
         self.redraw()

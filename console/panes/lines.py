@@ -14,11 +14,11 @@ from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
 from rlgpt.console.keymap import bindings
-from rlgpt.console.palette import Palette
+from rlgpt.console.panes.painted import Painted
 from rlgpt.console.view.text import Entry, Line
 
 
-class Lines(ScrollView, can_focus=True):
+class Lines(ScrollView, Painted, can_focus=True):
     """Draws prebuilt entries; a redraw touches only the visible lines."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings("list")
@@ -98,7 +98,7 @@ class Lines(ScrollView, can_focus=True):
         self._cursor_key = self.entries[place].key if 0 <= place < len(self.entries) else self._cursor_key
         self.virtual_size = Size(self.scrollable_content_region.width, len(self._lines) + len(self.head))
         if at_end or (self.follow and place == self._last_selectable()):
-            self.scroll_end(animate=False)
+            self.scroll_end(animate=False, force=True)
         self.refresh()
 
     def _last_selectable(self) -> int:
@@ -170,7 +170,7 @@ class Lines(ScrollView, can_focus=True):
         if any(entry.selectable for entry in self.entries):
             self.move_to(self._last_selectable() if end else self._nearest(0))
         if end:
-            self.scroll_end(animate=False)
+            self.scroll_end(animate=False, force=True)
         else:
             self.scroll_home(animate=False)
 
@@ -192,11 +192,6 @@ class Lines(ScrollView, can_focus=True):
 
     # ---- drawing --------------------------------------------------------------------------------
     @property
-    def palette(self) -> Palette:
-        found: Palette = self.app.palette  # type: ignore[attr-defined]
-        return found
-
-    @property
     def width(self) -> int:
         """Cells for a line of content."""
         return max(self.scrollable_content_region.width, 8)
@@ -204,16 +199,14 @@ class Lines(ScrollView, can_focus=True):
     def render_line(self, y: int) -> Strip:
         width = self.scrollable_content_region.width
         if y < len(self.head):
-            return Strip(self.palette.segments(self.head[y])).adjust_cell_length(width).apply_style(self.rich_style)
+            return self.painted(self.head[y], width)
         row = y - len(self.head) + int(self.scroll_y)
         if row >= len(self._lines):
-            return Strip.blank(width, self.rich_style)
+            return self.painted((), width)
         index, line = self._lines[row]
         if index == self._cursor and self.cursor_shown and self.entries[index].selectable:
-            extra = "row" if self.has_focus else "row_idle"
-            segments = self.palette.segments(line, extra)
-            return Strip(segments).adjust_cell_length(width, self.palette.style(extra)).apply_style(self.rich_style)
-        return Strip(self.palette.segments(line)).adjust_cell_length(width).apply_style(self.rich_style)
+            return self.painted(line, width, "row" if self.has_focus else "row_idle")
+        return self.painted(line, width)
 
     def on_resize(self, event: events.Resize) -> None:
         self.virtual_size = Size(self.scrollable_content_region.width, len(self._lines) + len(self.head))

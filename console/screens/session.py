@@ -11,7 +11,9 @@ from typing import ClassVar
 from textual import events
 from textual.app import ComposeResult
 from textual.binding import BindingType
+from textual.reactive import Reactive
 from textual.screen import Screen
+from textual.widget import Widget
 from textual.widgets import Input
 
 from rlgpt.console import keymap
@@ -44,6 +46,8 @@ class SessionScreen(Commands, Screen[None]):
     """Owns the feed and the cursor; panes only draw what they are handed."""
 
     BINDINGS: ClassVar[list[BindingType]] = keymap.bindings("session", "time")
+    focused: Reactive[Widget | None] = Reactive(None, repaint=False)
+    """Another pane has the focus: the two panes paint themselves, the rest of the screen stays as it is."""
 
     def __init__(
         self, folder: Path, *, replay: bool = False, cursor: int | None = None, read_only: bool = False

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import islice
 
 from rlgpt.console.view.moment import Moment
 from rlgpt.console.view.text import Entry, Line, Span, line, plain, spread, wrap
+from rlgpt.console.view.timeline import whole
 from rlgpt.console.view.words import OUTCOMES
 from rlgpt.store.history import History, Item, PlanState
 
@@ -136,7 +138,7 @@ def _revision(
             tuple(lines),
             search=plan.rationale,
             yank=plan.rationale,
-            seq=plan.seq,
+            seq=whole(plan),
             fields={"revision": plan.revision},
         )
     ]
@@ -187,7 +189,7 @@ def _item(
         tuple(lines),
         search=f"{item.name} {item.mode} {item.goal} {item.reason}",
         yank=yank,
-        seq=plan.seq,
+        seq=whole(plan),
         fields={"item": item.name, "revision": plan.revision},
     )
 
@@ -205,8 +207,10 @@ STATES = {"queued": "warn", "seen": "accent", "applied": "ok", "refused": "bad",
 
 def _commands(m: Moment, width: int) -> list[Entry]:
     """Commands under way and the last few that were answered."""
-    recent = [(c.kind, c.state, c.reason, c.author, c.payload, c.seq, c.id) for c in m.history.commands.values()]
-    shown = [c for c in recent if c[1] == "seen"] + [c for c in recent if c[1] != "seen"][-3:]
+    commands = m.history.commands.values()
+    answered = list(islice((c for c in reversed(commands) if c.state != "seen"), 3))[::-1]
+    recent = [c for c in commands if c.state == "seen"] + answered
+    shown = [(c.kind, c.state, c.reason, c.author, c.payload, c.seq, c.id) for c in recent]
     queued = [(q["kind"], "queued", "", q["author"], q["payload"], 0, q["id"]) for q in m.queued]
     if not shown and not queued:
         return []

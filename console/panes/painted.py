@@ -1,0 +1,46 @@
+"""A widget that draws lines of spans: each different line is made into terminal cells once, then kept."""
+
+from __future__ import annotations
+
+from rich.style import Style
+from textual.geometry import Region
+from textual.strip import Strip
+from textual.widget import Widget
+
+from rlgpt.console.palette import Palette
+from rlgpt.console.view.text import Line
+
+KEPT = 2_000
+"""Strips after which all are forgotten."""
+
+
+class Painted(Widget):
+    """`painted` is for use in `render_line`."""
+
+    _ground: Style | None = None
+    """What lies under every line; it is looked up once a paint, as that walks up the whole tree."""
+    _palette: Palette | None = None
+    _strips: dict[tuple[Line, int, str], Strip]
+
+    def render_lines(self, crop: Region) -> list[Strip]:
+        ground, palette = self.rich_style, self.palette
+        if ground != self._ground or palette is not self._palette:
+            self._ground, self._palette, self._strips = ground, palette, {}
+        return super().render_lines(crop)
+
+    @property
+    def palette(self) -> Palette:
+        found: Palette = self.app.palette  # type: ignore[attr-defined]
+        return found
+
+    def painted(self, line: Line, width: int, extra: str = "") -> Strip:
+        """`width` cells; `extra` lies under every style of the line and fills what is left of it."""
+        key = (line, width, extra)
+        found = self._strips.get(key)
+        if found is None:
+            if len(self._strips) >= KEPT:
+                self._strips.clear()
+            fill = self.palette.style(extra) if extra else None
+            strip = Strip(self.palette.segments(line, extra)).adjust_cell_length(width, fill)
+            found = self._strips[key] = strip.apply_style(self._ground or self.rich_style)
+        return found
