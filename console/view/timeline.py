@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from rlgpt.console.view.numbers import clock
 from rlgpt.console.view.text import Line, Span, fit, line, spread
-from rlgpt.store.history import History
+from rlgpt.store.history import History, PlanState
 
 SPEEDS = (0.25, 0.5, 1.0, 2.0, 5.0, 10.0, 25.0, 50.0, 100.0, 250.0, 500.0, 1000.0)
 
@@ -33,10 +33,15 @@ GLYPHS = {
 _RANK = ("code", "verdict", "plan", "resume", "end", "iteration", "override")
 
 
+def whole(plan: PlanState) -> int:
+    """The row with which a plan is all there: its sub-actions follow it, in the same transaction."""
+    return plan.seq + len(plan.items)
+
+
 def marks(h: History) -> list[Mark]:
     """In order of seq."""
     found = [
-        Mark(p.seq, "override" if p.author == "operator" else "plan", f"plan r{p.revision} by {p.author}")
+        Mark(whole(p), "override" if p.author == "operator" else "plan", f"plan r{p.revision} by {p.author}")
         for p in h.plans.values()
     ]
     for a in h.attempts:
