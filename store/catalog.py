@@ -44,10 +44,10 @@ class Summary:
     revision: int = 0
     phase: str = ""
     waiting_for: str = ""
-    dev_successes: int = 0
+    dev_successes: float = 0
     dev_episodes: int = 0
     """Of the incumbent, else of the last iteration."""
-    test_successes: int = 0
+    test_successes: float = 0
     test_episodes: int = 0
     env_steps: int = 0
     tokens: int = 0

@@ -25,7 +25,9 @@ Event kinds and payloads
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any
 
+from rlgpt.store.intervals import wilson
 from rlgpt.store.states import (
     Attempt,
     CommandState,
@@ -174,7 +176,17 @@ def _evaluation(h: History, row: Fields) -> None:
             (i for i in h.iterations if (i.sub_task, i.number) == (row["sub_task"], row["iteration"])),
             h.iterations[-1],
         )
-        owner.evaluations.append(EvaluationState(**{k: row[k] for k in keys}))
+        owner.evaluations.append(EvaluationState(**({k: row[k] for k in keys} | _share(h, row))))
+
+
+def _share(h: History, row: Fields) -> dict[str, Any]:
+    """What an evaluation of a scored task counts as won. The interval is wide enough: no outcome between 0 and 1
+    varies more than one that is either."""
+    if not h.scored:
+        return {}
+    won = round(sum(row["milestones"].get(name, 0) for name in h.scored) / len(h.scored), 2)
+    low, high = wilson(won, row["episodes"])
+    return {"successes": won, "ci_low": low, "ci_high": high}
 
 
 def _verdict(h: History, row: Fields) -> None:

@@ -8,7 +8,7 @@ Z95 = 1.959963984540054
 """Two-sided 95% quantile of the standard normal distribution."""
 
 
-def wilson(successes: int, episodes: int, z: float = Z95) -> tuple[float, float]:
+def wilson(successes: float, episodes: int, z: float = Z95) -> tuple[float, float]:
     """Wilson's score interval for a share (Wilson 1927). (0, 1) without episodes."""
     if not 0 <= successes <= episodes:
         raise ValueError(f"{successes} successes of {episodes} episodes cannot be")

@@ -157,7 +157,8 @@ class EvaluationState:
     variant: str
     first: int
     episodes: int
-    successes: int
+    successes: float
+    """Episodes won. Where a task's result is a score, an episode counts as the share of its milestones reached."""
     ci_low: float
     ci_high: float
     return_mean: float
@@ -293,13 +294,19 @@ class History:
                 best, rank = attempt, mine
         return best
 
-    def pooled(self, iteration: IterationState, split: str, variant: str) -> tuple[int, int]:
+    @property
+    def scored(self) -> tuple[str, ...]:
+        """The milestones that a score counts; empty where a task is won or lost."""
+        info = self.session.get("task_info", {})
+        return tuple(info["milestones"]) if info.get("kind") == "score" else ()
+
+    def pooled(self, iteration: IterationState, split: str, variant: str) -> tuple[float, int]:
         """(successes, episodes) of the revision evaluated last."""
         parts = [e for e in iteration.evaluations if e.split == split and e.variant == variant]
         if not parts:
             return (0, 0)
         same = [e for e in parts if (e.revision, e.run) == (parts[-1].revision, parts[-1].run)]
-        return (sum(e.successes for e in same), sum(e.episodes for e in same))
+        return (round(sum(e.successes for e in same), 2), sum(e.episodes for e in same))
 
     @property
     def incumbent(self) -> IterationState | None:

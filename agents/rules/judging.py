@@ -154,7 +154,10 @@ def judge_iteration(question: Question) -> CritiqueReply:
         return _critique(False, 0.9, "nothing was evaluated", fast="Evaluate before judging.")
     rate = measured["successes"] / episodes
     ci = measured["ci95"]
-    found = f"{measured['successes']}/{episodes} dev episodes succeeded (95% interval {ci[0]:.2f} to {ci[1]:.2f})"
+    if "counts" in measured:
+        found = f"{rate:.2f} of the milestones in a dev episode (n={episodes}, 95% interval {ci[0]:.2f} to {ci[1]:.2f})"
+    else:
+        found = f"{measured['successes']}/{episodes} dev episodes succeeded (95% interval {ci[0]:.2f} to {ci[1]:.2f})"
     if rate >= target:
         return _critique(True, 0.9, f"{found}: the target {target:g} is reached")
     lost = _largest_drop(measured.get("funnel") or {}, question.get("plan"), episodes)
@@ -187,7 +190,8 @@ def _comparison(measured: Mapping[str, Any], rate: float) -> str:
     better = (
         "the policy is better" if rate > code else "the code alone is better" if code > rate else "neither is better"
     )
-    return f"; code alone {alone['successes']}/{alone['episodes']}: {better}"
+    shown = f"{code:.2f}" if "counts" in measured else f"{alone['successes']}/{alone['episodes']}"
+    return f"; code alone {shown}: {better}"
 
 
 def _advice(measured: Mapping[str, Any], config: Mapping[str, Any] | None, rate: float) -> tuple[str, str]:

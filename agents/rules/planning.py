@@ -200,7 +200,10 @@ def _rationale(question: Question, book: Book, executor: str) -> str:
     if not measured or not measured.get("episodes"):
         rest = "the sequence of them as it is" if executor == "sequence" else "RL for what code alone will not do"
         return f"the chain of recipes to the goal; scripts first, {rest}."
-    found = f"{measured['successes']}/{measured['episodes']} evaluation episodes succeeded"
+    won, episodes = measured["successes"], measured["episodes"]
+    found = f"{won}/{episodes} evaluation episodes succeeded"
+    if "counts" in measured:
+        found = f"{won / episodes:.2f} of the milestones in an evaluation episode"
     if executor == "policy":
         return f"{found}, below the target: a policy on top of the code, with the plan as one of its actions."
     return f"{found}; the sequence stays."

@@ -177,7 +177,7 @@ def _split(iteration: IterationState, split: str) -> dict[str, Any] | None:
 
 
 def _pool(parts: list[EvaluationState]) -> dict[str, Any]:
-    successes, episodes = sum(e.successes for e in parts), sum(e.episodes for e in parts)
+    successes, episodes = round(sum(e.successes for e in parts), 2), sum(e.episodes for e in parts)
     weighted = sum(e.return_mean * e.episodes for e in parts), sum(e.length_mean * e.episodes for e in parts)
     return {
         **rate_of(successes, episodes),
@@ -187,7 +187,7 @@ def _pool(parts: list[EvaluationState]) -> dict[str, Any]:
     }
 
 
-def rate_of(successes: int, episodes: int) -> dict[str, Any]:
+def rate_of(successes: float, episodes: int) -> dict[str, Any]:
     """A success rate is never printed without its episodes and its 95% interval (Wilson)."""
     low, high = wilson(successes, episodes)
     return {

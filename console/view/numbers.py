@@ -81,7 +81,7 @@ def percent(rate: float) -> str:
     return f"{100 * rate:.0f}%"
 
 
-def rate(successes: int, episodes: int, interval: bool = True) -> str:
+def rate(successes: float, episodes: int, interval: bool = True) -> str:
     """`0.62 [0.48, 0.74] n=50`, or `31/50` where there is no room for the interval."""
     if not episodes:
         return "–"

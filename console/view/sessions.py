@@ -29,7 +29,7 @@ def _rate(s: Summary) -> float:
     return won / of if of else -1.0
 
 
-def success(s: Summary) -> tuple[int, int, str]:
+def success(s: Summary) -> tuple[float, int, str]:
     """(successes, episodes, split): of the test evaluation if there is one, else dev."""
     if s.test_episodes:
         return s.test_successes, s.test_episodes, "test"

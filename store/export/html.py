@@ -94,7 +94,7 @@ def text(value: object) -> str:
     return html.escape(cut)
 
 
-def rate(successes: int, episodes: int, low: float | None = None, high: float | None = None) -> str:
+def rate(successes: float, episodes: int, low: float | None = None, high: float | None = None) -> str:
     """A success rate with its episodes and, where known, its 95% interval."""
     if not episodes:
         return "-"

@@ -275,6 +275,20 @@ def test_the_incumbent_is_the_best_iteration_and_the_earlier_of_two_equal_ones()
     assert step(told) == Evaluate(0, "test", "full", 0, 100)
 
 
+def test_where_the_result_is_a_score_the_incumbent_reached_most_milestones() -> None:
+    told = Told(kind="score", milestones=["wood", "stone", "iron", "coal"])
+    for number, milestones in enumerate(({"wood": 20, "stone": 10}, {"wood": 20, "stone": 15}, {"stone": 20})):
+        told.iteration(number).plan(dig="code")
+        if not number:
+            told.code("dig").trial("dig")
+        told.evaluate(0, 20, milestones=milestones | {"unasked": 20}).verdict()
+    assert [told.history.pooled(i, "dev", "full") for i in told.history.iterations] == [(7.5, 20), (8.75, 20), (5, 20)]
+    assert told.history.incumbent is told.history.iterations[1]
+    shown = told.history.iterations[1].evaluations[0]
+    assert shown.rate == 0.4375
+    assert shown.ci_low < 0.4375 < shown.ci_high
+
+
 def test_a_reached_budget_ends_with_the_test_of_the_incumbent_and_its_reason() -> None:
     assert step(judged(5).iteration(1), "no tokens left") == Evaluate(0, "test", "full", 0, 100)
     assert step(Told().iteration(), "no tokens left") == Done("finished", "no tokens left")
