@@ -62,23 +62,35 @@ def test_decoy_folders_are_not_imported_instead_of_the_package(installed: Path, 
     assert Path(done.stdout.strip()).is_relative_to(installed.parents[1])
 
 
+SMALL = {
+    "RLGPT_NUMBA": "0",  # compiling for a new folder takes longer than the whole session
+    "RLGPT_LOOP__ITERATIONS": "0",
+    "RLGPT_LOOP__DEV_FIRST": "2",
+    "RLGPT_LOOP__DEV_MORE": "0",
+    "RLGPT_LOOP__TEST_EPISODES": "3",
+}
+
+
 @pytest.mark.network
-@pytest.mark.timeout(900)
+@pytest.mark.timeout(300)
 def test_a_headless_session_runs_to_its_end_beside_a_package_named_agents(installed: Path, tmp_path: Path) -> None:
-    pip = (sys.executable, "-m", "pip", "--python", str(installed), "install", "-q", "--no-deps")
-    subprocess.run([*pip, "openai-agents"], check=True, capture_output=True)
+    pip = (sys.executable, "-m", "pip", "--python", str(installed), "install", "-q", "--no-deps", "--retries", "1")
+    got = subprocess.run([*pip, "openai-agents"], capture_output=True, text=True)
+    if got.returncode != 0:
+        pytest.skip(f"No package index gives openai-agents: {got.stderr.strip().splitlines()[-1]}")
     for folder in ("agents", "training", "store"):
         (tmp_path / folder).mkdir()
         (tmp_path / folder / "__init__.py").write_text("raise SystemExit('the decoy was imported')\n")
-    command = [installed.parent / "rlgpt", "run", "collect_wood", "--llm", "rules", "--headless"]
+    command = [installed.parent / "rlgpt", "run", "make_wood_pickaxe", "--llm", "rules", "--headless", "--seed", "1"]
     done = subprocess.run(
-        [*command, "--seed", "1", "--iterations", "0", "--env-steps", "20000"],
+        command,
         cwd=tmp_path,
-        env={**os.environ, "RLGPT_HOME": str(tmp_path / "home")},
+        env={**os.environ, **SMALL, "RLGPT_HOME": str(tmp_path / "home")},
         capture_output=True,
         text=True,
     )
     assert done.returncode == 0, done.stdout + done.stderr
+    assert " succeeded: " in done.stdout.splitlines()[-1] or " finished: " in done.stdout.splitlines()[-1]
     code = "from importlib.util import find_spec as f; print(f('agents').origin, f('rlgpt.agents').origin)"
     both = subprocess.run([installed, "-P", "-c", code], cwd=tmp_path, capture_output=True, text=True)
     theirs, ours = both.stdout.split()
