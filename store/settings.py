@@ -6,9 +6,10 @@ environment variable named by `llm.api_key_env`, in the worker.
 
 from __future__ import annotations
 
+import difflib
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
 from urllib.parse import parse_qsl, urlsplit
@@ -24,6 +25,9 @@ from pydantic_settings import (
 from rlgpt.store.home import home
 
 FILE = "rlgpt.toml"
+PREFIX = "RLGPT_"
+_OTHERS = re.compile(r"RLGPT_(HOME|NUMBA|MINECLIP_WEIGHTS|MINEDOJO_\w+|TEST_\w+)\Z")
+"""Variables of ours that are no settings of a session."""
 ROLES = ("planner", "slow", "fast", "critic")
 
 Device = Literal["auto", "cpu", "cuda"]
@@ -163,7 +167,7 @@ class Settings(Part):
 class _Layers(BaseSettings, Settings):
     """The same tree, filled from flags over the environment over the files."""
 
-    model_config = SettingsConfigDict(env_prefix="RLGPT_", env_nested_delimiter="__", extra="forbid")
+    model_config = SettingsConfigDict(env_prefix=PREFIX, env_nested_delimiter="__", extra="forbid")
 
     @classmethod
     def settings_customise_sources(
@@ -181,16 +185,39 @@ class _Layers(BaseSettings, Settings):
 def settle(flags: Mapping[str, Any]) -> Settings:
     """The settings of a new session: `flags` (a tree) over the environment over the files. Raises Refused."""
     try:
-        return Settings.model_validate(_Layers(**flags).model_dump())
+        made = Settings.model_validate(_Layers(**flags).model_dump())
     except ValidationError as error:
         raise Refused(_sentence(error)) from error
     except (OSError, ValueError) as error:
         raise Refused(f"{FILE} cannot be read: {error}") from error
+    _no_stranger(made.llm.api_key_env)
+    return made
 
 
 def stored(tree: Mapping[str, Any]) -> Settings:
     """The settings of a session row, taken as they are: no file and no variable has a say."""
     return Settings.model_validate(tree)
+
+
+def _no_stranger(key: str) -> None:
+    """Raises Refused for a variable that looks like a setting and is none: pydantic-settings would overlook it."""
+    for name in sorted(os.environ):
+        field = name.upper().removeprefix(PREFIX).partition("__")[0].lower()
+        if not name.upper().startswith(PREFIX) or name == key or field in Settings.model_fields or _OTHERS.match(name):
+            continue
+        names = [place.replace(".", "__").upper() for place in _places(Settings)]
+        close = difflib.get_close_matches(name.upper().removeprefix(PREFIX), names, 1, 0.0)
+        raise Refused(f"the variable {name} is no setting of rlgpt: did you mean {PREFIX}{close[0]}? Else unset it")
+
+
+def _places(model: type[BaseModel], before: str = "") -> Iterator[str]:
+    """Every setting, such as `loop.iterations`."""
+    for name, field in model.model_fields.items():
+        inner = field.annotation
+        if isinstance(inner, type) and issubclass(inner, BaseModel):
+            yield from _places(inner, f"{before}{name}.")
+        else:
+            yield before + name
 
 
 def _sentence(error: ValidationError) -> str:
@@ -199,7 +226,8 @@ def _sentence(error: ValidationError) -> str:
     for mistake in error.errors(include_url=False):
         place = ".".join(str(part) for part in mistake["loc"])
         if mistake["type"] == "extra_forbidden":
-            clauses.append(f"there is no setting called {place}")
+            close = difflib.get_close_matches(place, _places(Settings), 1)
+            clauses.append(f"there is no setting called {place}" + (f"; did you mean {close[0]}?" if close else ""))
         elif mistake["type"] == "missing":
             clauses.append(f"{place} is missing")
         else:

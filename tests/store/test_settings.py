@@ -55,12 +55,35 @@ def test_settings_that_cannot_be_are_one_sentence(flags: dict[str, object], sent
 
 def test_a_wrong_variable_or_file_is_one_sentence_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("RLGPT_LOOP__ITERATION", "4")
-    with pytest.raises(Refused, match=r"there is no setting called loop\.iteration"):
+    with pytest.raises(Refused, match=r"there is no setting called loop\.iteration; did you mean loop\.iterations\?"):
         settle({"task": "x"})
     monkeypatch.delenv("RLGPT_LOOP__ITERATION")
     (tmp_path / "rlgpt.toml").write_text("seed = = 3")
     with pytest.raises(Refused, match=r"rlgpt.toml cannot be read"):
         settle({"task": "x"})
+
+
+@pytest.mark.parametrize(
+    ("name", "nearest"),
+    [
+        ("RLGPT_SED", "RLGPT_SEED"),
+        ("RLGPT_DEVIC", "RLGPT_DEVICE"),
+        ("rlgpt_budgt__cost", "RLGPT_BUDGET__COST"),
+        ("RLGPT_ITERATIONS", "RLGPT_LOOP__ITERATIONS"),
+    ],
+)
+def test_a_mistyped_variable_is_refused_with_the_nearest_name(
+    name: str, nearest: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(name, "1")
+    with pytest.raises(Refused, match=rf"the variable {name} is no setting of rlgpt: did you mean {nearest}\?"):
+        settle({"task": "x"})
+
+
+def test_variables_of_ours_that_are_no_settings_and_the_key_are_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("RLGPT_HOME", "RLGPT_NUMBA", "RLGPT_MINEDOJO_PYTHON", "RLGPT_MY_KEY", "XRLGPT_SED"):
+        monkeypatch.setenv(name, "0")
+    assert settle({"task": "x", "llm": {"api_key_env": "RLGPT_MY_KEY"}}).task == "x"
 
 
 @pytest.mark.parametrize(
