@@ -4,7 +4,8 @@
 
 Measures: first frame and session rows; key press to painted; a session of 1,000,000 metric points and 10,000
 events: its first full-range curve after opening, and seeks; processor share and bytes per second of a live view.
-Timings are of this machine, quiet or not: run it alone.
+Timings are of this machine, quiet or not: run it alone. A change is as old as the bytes that made it: they are
+taken from the pty as they come, and only afterwards given to the emulator that says what they changed.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import select
 import sys
 import tempfile
 import threading
@@ -25,7 +27,7 @@ sys.path.insert(0, str(Path(__file__).parent.parent / "tests" / "console"))
 
 from stored import append, write
 from story import Story, long, whole
-from terminal import Terminal, console_words
+from terminal import Terminal, _without_unknown, console_words
 
 LIMITS = {
     "first_frame_s": 0.5,
@@ -35,6 +37,8 @@ LIMITS = {
     "seek_p95_ms": 50.0,
     "live_core_share": 0.05,
 }
+SILENCE = 0.15
+"""Seconds without a byte after which what came is looked at."""
 LONG, SHORT = "261120-010000-zz", "261121-010000-aa"
 
 
@@ -46,29 +50,42 @@ def braille(text: str) -> bool:
     return any("\u2801" <= c <= "\u28ff" for c in text)
 
 
-def wait(t: Terminal, condition: Callable[[str], bool], seconds: float = 20.0) -> float:
-    """Seconds until the screen satisfies the condition, looked at after every read."""
-    start = time.perf_counter()
-    while time.perf_counter() - start < seconds:
-        t.read(0.001)
-        if condition(t.text()):
-            return time.perf_counter() - start
-    raise SystemExit(f"a measurement never ended; the screen says\n{t.text()}")
+class Watched(Terminal):
+    """Reads at once and draws later: the emulator's own time is not the console's, nor may it hold up its writes."""
+
+    def when(self, *seen: Callable[[str], bool], seconds: float = 20.0) -> list[float]:
+        """For each condition on the screen's text `time.perf_counter` of the first bytes after which it holds."""
+        end = time.perf_counter() + seconds
+        found: list[float] = []
+        while len(found) < len(seen) and time.perf_counter() < end:
+            for moment, part in self._parts(end):
+                self._stream.feed(_without_unknown(part))
+                while len(found) < len(seen) and seen[len(found)](self.text()):
+                    found.append(moment)
+        if len(found) < len(seen):
+            raise SystemExit(f"a measurement never ended; the screen says\n{self.text()}")
+        return found
+
+    def _parts(self, end: float) -> list[tuple[float, bytes]]:
+        """What comes until it is silent, with the time at which it came."""
+        parts: list[tuple[float, bytes]] = []
+        while time.perf_counter() < end and select.select([self._file], [], [], SILENCE)[0]:
+            part = os.read(self._file, 65_536)
+            parts.append((time.perf_counter(), part))
+            self.raw += part
+        return parts
 
 
-def key(t: Terminal, press: str) -> float:
+def key(t: Watched, press: str) -> float:
     """Milliseconds from the key press to the first changed cell."""
     t.read(0.05)
     shown = _cells(t)
     start = time.perf_counter()
     t.press(press)
-    while time.perf_counter() - start < 5:
-        if t.read(0.0005) and _cells(t) != shown:
-            return 1000 * (time.perf_counter() - start)
-    raise SystemExit(f"{press!r} changed nothing on\n{t.text()}")
+    return 1000 * (t.when(lambda _: _cells(t) != shown)[0] - start)
 
 
-def _cells(t: Terminal) -> list[str]:
+def _cells(t: Watched) -> list[str]:
     """Each row's characters and background colours: a moved cursor bar changes colours only."""
     rows = (t.screen.buffer[y] for y in range(t.screen.lines))
     return ["".join(row[x].data + str(row[x].bg) for x in range(t.screen.columns)) for row in rows]
@@ -77,16 +94,17 @@ def _cells(t: Terminal) -> list[str]:
 def start(home: str) -> dict[str, float]:
     frames, rows = [], []
     for _ in range(5):
-        with Terminal(console_words(home)) as t:
-            frames.append(wait(t, lambda text: "rlgpt" in text))
-            wait(t, lambda text: "make_stone_pickaxe-1" in text)
-            rows.append(time.monotonic() - t.started)
+        begun = time.perf_counter()
+        with Watched(console_words(home)) as t:
+            frame, listed = t.when(lambda text: "rlgpt" in text, lambda text: "make_stone_pickaxe-1" in text)
+            frames.append(frame - begun)
+            rows.append(listed - begun)
     return {"first_frame_s": median(frames), "session_rows_s": median(rows)}
 
 
 def keys(home: str) -> dict[str, float]:
-    with Terminal(console_words(home, SHORT)) as t:
-        wait(t, lambda text: "1 Plan" in text and braille(text))
+    with Watched(console_words(home, SHORT)) as t:
+        t.when(lambda text: "1 Plan" in text and braille(text))
         t.read(1.0)
         times = [key(t, "j" if n % 8 < 4 else "k") for n in range(80)]
         times += [key(t, "1" if n % 2 else "2") for n in range(40)]
@@ -96,30 +114,28 @@ def keys(home: str) -> dict[str, float]:
 def big(home: str) -> dict[str, float]:
     curves, seeks = [], []
     for _ in range(3):
-        with Terminal(console_words(home)) as t:
-            wait(t, lambda text: text.count("make_stone_pickaxe-1") >= 2)
+        with Watched(console_words(home)) as t:
+            t.when(lambda text: text.count("make_stone_pickaxe-1") >= 2)
             t.read(1.5)
+            begun = time.perf_counter()
             t.press("G\r")
-            curves.append(wait(t, lambda text: "1 Plan" in text and braille(text)))
-    with Terminal(console_words(home, LONG)) as t:
-        wait(t, lambda text: "1 Plan" in text and braille(text) and "row" not in text)
+            curves.append(t.when(lambda text: "1 Plan" in text and braille(text))[0] - begun)
+    with Watched(console_words(home, LONG)) as t:
+        t.when(lambda text: "1 Plan" in text and braille(text) and "row" not in text)
         t.read(3.0)
         for n in range(60):
             seeks.append(_seek(t, "{" if n % 20 < 10 else "}"))
     return {"first_curve_s": median(curves), "seek_p50_ms": median(seeks), "seek_p95_ms": p95(seeks)}
 
 
-def _seek(t: Terminal, press: str) -> float:
+def _seek(t: Watched, press: str) -> float:
     """Milliseconds until the plan, status or curves (not only the timeline) show the new moment."""
     t.read(0.1)
     height = t.screen.lines - 4
     before = t.text().splitlines()[:height]
-    start_ = time.perf_counter()
+    begun = time.perf_counter()
     t.press(press)
-    while time.perf_counter() - start_ < 5:
-        if t.read(0.0005) and t.text().splitlines()[:height] != before:
-            return 1000 * (time.perf_counter() - start_)
-    raise SystemExit("a seek changed nothing")
+    return 1000 * (t.when(lambda text: text.splitlines()[:height] != before)[0] - begun)
 
 
 def live(home: str, seconds: float = 20.0) -> dict[str, float]:
@@ -137,8 +153,8 @@ def live(home: str, seconds: float = 20.0) -> dict[str, float]:
             append(place, story.rows, {})
             story.rows.clear()
 
-    with Terminal(console_words(home, "261121-090000-ll")) as t:
-        wait(t, lambda text: "1 Plan" in text and braille(text))
+    with Watched(console_words(home, "261121-090000-ll")) as t:
+        t.when(lambda text: "1 Plan" in text and braille(text))
         worker = threading.Thread(target=work)
         worker.start()
         t.read(0.5)

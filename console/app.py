@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 import time
@@ -62,6 +63,7 @@ class ConsoleApp(App[int]):
         from rlgpt.console.screens.sessions import SessionsScreen
 
         self.push_screen(SessionsScreen())
+        self.set_timer(0.5, self.settled)
         if session is not None:
             self.open_session(session, replay=replay, cursor=cursor)
 
@@ -111,6 +113,13 @@ class ConsoleApp(App[int]):
 
     def set_terminal_title(self, words: str) -> None:
         self.write_escape(f"2;{clean(words)[:80]}")
+
+    def settled(self) -> None:
+        """What is loaded by now stays until the console is left: the garbage collector need not walk through it
+        again and again, which took 40 ms in the middle of a key. Any thread."""
+        if not self.is_headless:  # a test opens many consoles in one process
+            gc.collect(1)
+            gc.freeze()
 
     def hints(self) -> None:
         """Bring the footer up to date with the state."""

@@ -18,15 +18,20 @@ class Painted(Widget):
     """`painted` is for use in `render_line`."""
 
     _ground: Style | None = None
-    """What lies under every line; it is looked up once a paint, as that walks up the whole tree."""
+    """What lies under every line; looked up once a paint at most, as that walks up the whole tree."""
     _palette: Palette | None = None
+    _looked = False
     _strips: dict[tuple[Line, int, str], Strip]
 
     def render_lines(self, crop: Region) -> list[Strip]:
+        self._looked = False
+        return super().render_lines(crop)
+
+    def _look(self) -> None:
         ground, palette = self.rich_style, self.palette
         if ground != self._ground or palette is not self._palette:
             self._ground, self._palette, self._strips = ground, palette, {}
-        return super().render_lines(crop)
+        self._looked = True
 
     @property
     def palette(self) -> Palette:
@@ -35,6 +40,8 @@ class Painted(Widget):
 
     def painted(self, line: Line, width: int, extra: str = "") -> Strip:
         """`width` cells; `extra` lies under every style of the line and fills what is left of it."""
+        if not self._looked:
+            self._look()
         key = (line, width, extra)
         found = self._strips.get(key)
         if found is None:
@@ -42,5 +49,5 @@ class Painted(Widget):
                 self._strips.clear()
             fill = self.palette.style(extra) if extra else None
             strip = Strip(self.palette.segments(line, extra)).adjust_cell_length(width, fill)
-            found = self._strips[key] = strip.apply_style(self._ground or self.rich_style)
+            found = self._strips[key] = strip.apply_style(self._ground or Style.null())
         return found

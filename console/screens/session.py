@@ -135,6 +135,7 @@ class SessionScreen(Commands, Screen[None]):
         self.feed.open()
         start = self._start_at
         moment, marks = self.feed.moment(start), timeline.marks(self.feed.head())
+        self.console_app.settled()
         return lambda: self._opened(moment, marks)
 
     def _opened(self, moment: Moment, marks: list[timeline.Mark]) -> None:
@@ -154,6 +155,7 @@ class SessionScreen(Commands, Screen[None]):
         if more:
             self._in_thread(self._read_mappings)
             return lambda: None
+        self.console_app.settled()
         return self._redraw
 
     def _failed(self, sentence: str) -> None:
