@@ -2,11 +2,13 @@
 
 Asked with structured outputs; a server without them gets JSON mode with the schema in words, one without that the
 words alone. A reply that cannot be used gets one repair turn; if that fails too, the question is put once more at
-a higher temperature, because at 0 the same question has the same answer. Every exchange is journalled.
+a higher temperature, because at 0 the same question has the same answer. Every exchange is journalled. A parameter
+that the server refused once is not sent again, nor by a later client of the same journal.
 """
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -62,6 +64,13 @@ class Dialect:
         del ladder[0]
         return True
 
+    def learn(self, parameter: str, request: Mapping[str, Any]) -> None:
+        """Drop what was refused in an earlier life, if it would still be sent the same way."""
+        sent = request.get(parameter)
+        form = sent.get("type") if isinstance(sent, Mapping) else None
+        if sent is not None and (parameter != "response_format" or form == self.formats[0]):
+            self.drop(parameter)
+
     def request(
         self, endpoint: Endpoint, messages: Sequence[Message], temperature: float, contract: type[BaseModel]
     ) -> dict[str, Any]:
@@ -97,6 +106,11 @@ class Client:
         self._roles, self._backend, self._journal = roles, backend, journal
         self._sleep, self._clock = sleep, clock
         self._dialects: dict[tuple[str, str], Dialect] = {}
+        for role, parameter, request in journal.rejected():
+            self._dialect(roles[role]).learn(parameter, json.loads(request))
+
+    def _dialect(self, endpoint: Endpoint) -> Dialect:
+        return self._dialects.setdefault((endpoint.base_url, endpoint.model), Dialect.expected(endpoint))
 
     def shows_scripts(self, role: str) -> bool:
         """Whether requests of this role may carry the world's script book."""
@@ -145,8 +159,7 @@ class Client:
         contract: type[R],
         read: Callable[[Completion], tuple[R | None, str]],
     ) -> Completion:
-        where = (endpoint.base_url, endpoint.model)
-        dialect = self._dialects.setdefault(where, Dialect.expected(endpoint))
+        dialect = self._dialect(endpoint)
         while True:
             request = canonical(dialect.request(endpoint, messages, temperature, contract))
             name = text_hash(request)

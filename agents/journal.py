@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -56,6 +56,9 @@ class Answer:
 
 
 class Journal(Protocol):
+    def rejected(self) -> Sequence[tuple[str, str, str]]:
+        """(role, parameter, request) of every request that a server refused for one of its parameters, in order."""
+
     def recorded(self, step: str, request_hash: str) -> str | None:
         """The `Answer.reply` already recorded for this request of this step."""
 

@@ -7,7 +7,7 @@ import sqlite3
 import time
 from contextlib import closing
 
-from rlgpt.agents.backends import Outcome
+from rlgpt.agents.backends import Failure, Outcome
 from rlgpt.agents.errors import BudgetReached
 from rlgpt.agents.journal import Answer, Call
 from rlgpt.store import folder, tables
@@ -30,6 +30,11 @@ class StoreJournal:
         wanted = {"step": step, "request_hash": request_hash, "state": "answered"}
         rows = self._reader.rows("llm_call", wanted)
         return self._reader.text(rows[-1]["reply_hash"]) if rows else None
+
+    def rejected(self) -> list[tuple[str, str, str]]:
+        rows = self._reader.rows("llm_call", {"state": "failed"})
+        found = ((row, Failure.load(row["error"]).rejected) for row in rows)
+        return [(row["role"], name, self._reader.text(row["request_hash"])) for row, name in found if name]
 
     @staticmethod
     def outcomes(source: Reader, step: str, request_hash: str) -> list[Outcome]:

@@ -25,6 +25,7 @@ from rlgpt.training.live import Live
 from rlgpt.training.seeds import stream_seed
 from rlgpt.training.worlds import registry
 
+REPLAY = "replay:"
 LANES = 64
 """Envs that may have an option open at once."""
 
@@ -109,10 +110,10 @@ def _begin(writer: Writer, host: dict[str, Any]) -> None:
 
 def _client(settings: Settings, journal: StoreJournal) -> Client:
     llm = settings.llm.model_dump()
-    if not settings.llm.kind.startswith("replay:"):
+    if not settings.llm.kind.startswith(REPLAY):
         return make_client(llm, journal, os.environ)
-    source = Reader(folders.find(settings.llm.kind.removeprefix("replay:")))
-    told = source.history_at(None).session["settings"]["llm"]
+    source = Reader(folders.find(settings.llm.kind.removeprefix(REPLAY)))
+    told = _asked_first(source)
 
     def recorded(step: str, request_hash: str) -> Sequence[Outcome]:
         return journal.outcomes(source, step, request_hash)
@@ -120,3 +121,13 @@ def _client(settings: Settings, journal: StoreJournal) -> Client:
     return make_client(
         told | {"kind": settings.llm.kind, "replayed": told["kind"]}, journal, os.environ, recorded=recorded
     )
+
+
+def _asked_first(source: Reader) -> dict[str, Any]:
+    """The `llm` settings under which the answers of a session were once given: its own, or, where it is a replay
+    itself, those of the session at the beginning of the chain. Raises NoSession."""
+    told: dict[str, Any] = source.history_at(None).session["settings"]["llm"]
+    while str(told["kind"]).startswith(REPLAY):
+        with Reader(folders.find(told["kind"].removeprefix(REPLAY))) as earlier:
+            told = earlier.history_at(None).session["settings"]["llm"]
+    return told

@@ -291,6 +291,20 @@ def test_an_answered_request_is_never_sent_again() -> None:
     assert len(asker.server.requests) == 2
 
 
+def test_a_refused_parameter_is_not_sent_again_after_a_restart() -> None:
+    ledger = Ledger()
+    refusals = [rejects("temperature"), rejects("response_format"), rejects("max_tokens")]
+    with ChatServer(lambda request: json.loads(completion(CODE).body), refusals) as server:
+        for _ in range(2):
+            ledger.replies.clear()
+            client = make_client(settings(server.url), ledger, {}, sleep=lambda s: None)
+            client.ask("fast", "write/dig", ASKED, CodeReply)
+        *_, accepted, again = server.requests
+    assert len(server.requests) == 5 and again == accepted
+    assert "temperature" not in again and "max_tokens" not in again and again["max_completion_tokens"]
+    assert again["response_format"] == {"type": "json_object"}
+
+
 def outcomes_of(ledger: Ledger) -> Any:
     def recorded(step: str, request_hash: str) -> list[Outcome]:
         return [

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+from rlgpt.agents.backends import Failure
 from rlgpt.agents.journal import Answer, Call
 
 
@@ -68,6 +69,10 @@ class Ledger:
 
     rows: list[tuple[str, Call, Any]] = field(default_factory=list)
     replies: dict[tuple[str, str], str] = field(default_factory=dict)
+
+    def rejected(self) -> list[tuple[str, str, str]]:
+        found = ((call, Failure.load(row).rejected) for state, call, row in self.rows if state == "failed")
+        return [(call.role, parameter, call.request) for call, parameter in found if parameter]
 
     def recorded(self, step: str, request_hash: str) -> str | None:
         return self.replies.get((step, request_hash))
