@@ -2,7 +2,8 @@
 
 method.md, "Trials". A trial resets a trial seed, executes the accepted sub-actions before the item until each
 one's done_when holds, and then calls the item until its own done_when holds or its env steps are spent. No
-state is ever made by other means.
+state is ever made by other means. A start state in which its done_when holds already does not need the item and
+says nothing about its code; when nearly all are such, the predicate is vacuous.
 """
 
 from __future__ import annotations
@@ -31,9 +32,10 @@ Outcome = Literal["accepted", "failed", "unreached", "vacuous", "stopped"]
 FIRST = 5
 ALL = 10
 MOST = 20
-"""Prefixes that are executed at most to arrive so often."""
+"""Prefixes that are executed at most to be needed so often."""
 ENOUGH = 3
-"""Arrivals below which nothing is said about the item: a long chain rarely arrives, and that is no failure of its."""
+"""Start states that need the item, below which nothing is said about it: a long chain rarely arrives, and that is no
+failure of its."""
 ACCEPT = 0.6
 IDLE_CALLS = 5
 """Calls in a row that return without acting, after which a trial is over."""
@@ -86,7 +88,7 @@ class Attempt:
 class TrialResult:
     outcome: Outcome
     episodes: int
-    """Trials whose prefix arrived."""
+    """Trials whose prefix arrived where the item is needed."""
     successes: int
     prefixes: int
     """Trials started."""
@@ -118,9 +120,10 @@ def try_item(
     cache: PrefixCache | None = None,
     observer: Observer | None = None,
 ) -> TrialResult:
-    """Try `action` from 5 states that the prefix reached, and from 5 more when the first leave it open.
+    """Try `action` from 5 states in which the prefix leaves it needed, and from 5 more when the first leave it open.
 
-    Each of `seeds` is one prefix, 20 at most. With fewer than 3 arrivals the item is `unreached`.
+    Each of `seeds` is one prefix, 20 at most. With fewer than 3 such states the item is `unreached`, or its predicate
+    `vacuous` when it held already in most of those that the prefix reached.
 
     `sources` by hash for prefix and action; `calm`: hashes that ignore the alarm. `incumbent` executes prefix
     items of mode rl; `incumbent_hash` names it in the cache. Raises ValueError when such an item has none.
@@ -206,19 +209,18 @@ class _Bench:
     # ---- the course of a trial -------------------------------------------------------------------
     def run(self, seeds: Sequence[int]) -> TrialResult:
         signal = self._until(FIRST, seeds)
-        arrived = sum(e.attempt.arrived for e in self._done)
-        if signal == "go" and arrived >= ENOUGH:
+        needed = sum(_needed(e.attempt) for e in self._done)
+        if signal == "go" and needed >= ENOUGH:
             wins = sum(_won(e.attempt) for e in self._done)
-            open_ = 2 <= wins < arrived or (wins == arrived < FIRST)
-            if open_ and not self._vacuous():
+            if 2 <= wins < needed or wins == needed < FIRST:
                 signal = self._until(ALL, seeds)
         return self._result(stopped=signal != "go")
 
-    def _until(self, arrivals: int, seeds: Sequence[int]) -> Signal:
-        """Execute further prefixes, in batches, until so many arrived or the seeds are used up."""
+    def _until(self, wanted: int, seeds: Sequence[int]) -> Signal:
+        """Execute further prefixes, in batches, until so many needed the item or the seeds are used up."""
         signal: Signal = "go"
         while signal == "go" and (tried := len(self._done)) < len(seeds):
-            missing = arrivals - sum(e.attempt.arrived for e in self._done)
+            missing = wanted - sum(_needed(e.attempt) for e in self._done)
             if missing <= 0:
                 break
             signal = self._batch(seeds[tried : tried + missing])
@@ -353,39 +355,40 @@ class _Bench:
         self._done.append(_Evidence(attempt, note.before, lane.env.view(True), names))
 
     # ---- the result ------------------------------------------------------------------------------
-    def _vacuous(self) -> bool:
-        arrived = [e.attempt for e in self._done if e.attempt.arrived]
-        return bool(arrived) and 2 * sum(a.start_true for a in arrived) >= len(arrived)
-
     def _result(self, stopped: bool) -> TrialResult:
         attempts = [e.attempt for e in self._done]
-        arrived = [a for a in attempts if a.arrived]
-        wins = sum(_won(a) for a in arrived)
-        outcome: Outcome = "accepted" if arrived and wins >= ACCEPT * len(arrived) else "failed"
-        error = next((a.message for a in arrived if a.message), "")
+        arrived = sum(a.arrived for a in attempts)
+        needed = [a for a in attempts if _needed(a)]
+        wins = sum(_won(a) for a in needed)
+        outcome: Outcome = "accepted" if needed and wins >= ACCEPT * len(needed) else "failed"
+        error = next((a.message for a in needed if a.message), "")
         if stopped:
             outcome, error = "stopped", "the trial was stopped"
-        elif len(arrived) < min(ENOUGH, len(attempts)) or not attempts:
-            outcome = "unreached"
-            error = f"only {len(arrived)} of {len(attempts)} trials reached a state in which the plan needs it"
-        elif self._vacuous():
+        elif len(needed) < min(ENOUGH, len(attempts)) and 2 * len(needed) < arrived:
             outcome = "vacuous"
-            error = "done_when was already true in half of the start states"
+            error = f"done_when was already true in {arrived - len(needed)} of {arrived} start states"
+        elif len(needed) < min(ENOUGH, len(attempts)) or not attempts:
+            outcome = "unreached"
+            error = f"only {len(needed)} of {len(attempts)} trials reached a state in which the plan needs it"
         return TrialResult(
-            outcome, len(arrived), wins, len(attempts), self.env_steps, error,
+            outcome, len(needed), wins, len(attempts), self.env_steps, error,
             [vars(a) | {} for a in attempts], self._evidence(), [e.before for e in self._done if e.before],
         )  # fmt: skip
 
     def _evidence(self) -> dict[str, Any]:
         describe = Describer(self.world)
-        measured = [e for e in self._done if e.attempt.arrived and not e.attempt.start_true]
+        measured = [e for e in self._done if _needed(e.attempt)]
         good = next((e for e in measured if _won(e.attempt)), None)
         bad = next((e for e in measured if not _won(e.attempt)), None)
         return {"good": _shown(good, describe), "bad": _shown(bad, describe)}
 
 
+def _needed(attempt: Attempt) -> bool:
+    return attempt.arrived and not attempt.start_true
+
+
 def _won(attempt: Attempt) -> bool:
-    return attempt.arrived and not attempt.start_true and attempt.end_true
+    return _needed(attempt) and attempt.end_true
 
 
 def _shown(evidence: _Evidence | None, describe: Describer) -> dict[str, Any] | None:

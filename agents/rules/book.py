@@ -73,14 +73,21 @@ class Book:
         return out
 
     def plan(self) -> list[Step]:
-        """The steps to the goals. For a score, what needs little comes first; what is hard and needed by nothing
-        comes last, because whatever follows it has to wait until it is learnt."""
+        """The steps to the goals. For a score, what others need comes first, then the rest, what needs little before
+        what needs much and what is hard last: a sequence that fails at a step nothing needs should not end there."""
         steps = self.steps(self.goals)
         if not self._score:
             return steps
-        before = {step.name: {s.name for s in self.steps([step.name])} for step in steps}
-        needed = {name for step in steps for name in before[step.name] - {step.name}}
-        return sorted(steps, key=lambda step: (step.hard and step.name not in needed, len(before[step.name])))
+        names = [step.name for step in steps]
+        needed = self.needed(names)
+        cost = {step.name: (step.hard, len(self.steps([step.name]))) for step in steps if step.name not in needed}
+        return [s for s in steps if s.name in needed] + sorted(
+            (s for s in steps if s.name not in needed), key=lambda s: cost[s.name]
+        )
+
+    def needed(self, names: Iterable[str]) -> set[str]:
+        """Those of the steps to `names` that another one of them needs."""
+        return {step.name for name in names for step in self.steps([name])[:-1]}
 
     def missing_before(self, name: str, present: Iterable[str]) -> list[Step]:
         """What `name` needs and `present` lacks, in order."""

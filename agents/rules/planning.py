@@ -76,11 +76,21 @@ def refine(question: Question) -> PlanReply:
                 why = item.get("critique") or item.get("error") or f"success {item.get('measured', '0/0')} in trials"
                 kept = _left_to_rl(kept, f"Code failed by measurement: {why}")
         items.append(kept)
+    items = _learnt_last(items, book)
     told = _told(question, book, items)
     items = _with_pins(_obeyed(items, told, book), question)
     executor: Executor = "policy" if any(i.mode == "rl" for i in items) else before["executor"]
     reason = f"{', '.join(sorted(failed))} failed as code; what each lacks comes first, the rest is left to RL."
     return PlanReply(executor=executor, sub_actions=items, rationale=SIGNED + reason)
+
+
+def _learnt_last(items: list[SubActionReply], book: Book) -> list[SubActionReply]:
+    """What is left to RL and needed by nothing else comes last: whatever follows it waits until it is learnt."""
+    needed = book.needed(item.name for item in items)
+    waits = [item.mode == "rl" and item.name not in needed for item in items]
+    return [i for i, last in zip(items, waits, strict=True) if not last] + [
+        i for i, last in zip(items, waits, strict=True) if last
+    ]
 
 
 # ---- sub-actions --------------------------------------------------------------------------------

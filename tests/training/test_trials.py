@@ -33,7 +33,8 @@ SEEDS = [episode_seed(1, "trial", index) for index in range(10)]
 NEAR_ONLY = 'def near_only(view):\n    for _ in range({}):\n        view = yield "right"\n    yield "use"\n'
 KEY_AT_2 = NEAR_ONLY.format(2)
 """Takes only keys that lie at 2; three steps further it runs past."""
-SOURCES = {source_hash(s): s for s in (GET_KEY, OPEN_DOOR, WALK, BACK, FAILS, LATE, NOTHING, KEY_AT_2)}
+TAKES_AT_1 = 'def takes_at_1(view):\n    view = yield "right"\n    view = yield "use"\n    view = yield "right"\n'
+SOURCES = {source_hash(s): s for s in (TAKES_AT_1, GET_KEY, OPEN_DOOR, WALK, BACK, FAILS, LATE, NOTHING, KEY_AT_2)}
 KEY = PrefixItem("view.key", Action(source_hash(GET_KEY)))
 
 
@@ -81,10 +82,17 @@ def test_an_open_result_is_tried_five_times_more_and_sixty_percent_accept() -> N
     assert outcome(1, 5) == ("failed", 1, 5)
 
 
-def test_a_predicate_true_in_half_of_the_start_states_is_vacuous() -> None:
+def test_a_predicate_that_holds_in_every_start_state_is_vacuous() -> None:
     result = _try(WALK, "view.position >= 0")
-    assert result.outcome == "vacuous" and "already true" in result.error
-    assert result.successes == 0
+    assert result.outcome == "vacuous" and "already true in 10 of 10 start states" in result.error
+    assert (result.episodes, result.successes) == (0, 0)
+
+
+def test_only_states_that_need_the_item_say_something_about_it() -> None:
+    passing = PrefixItem("view.position >= 2", Action(source_hash(TAKES_AT_1)))
+    result = _try(GET_KEY, "view.key", (passing,), seeds=_key_at(1, 1, 1, 1, 1, 3, 3, 3, 3))
+    assert (result.outcome, result.successes, result.episodes, result.prefixes) == ("accepted", 4, 4, 9)
+    assert result.evidence["good"]["before"]["key"] is False
 
 
 def test_a_prefix_that_does_not_arrive_is_no_failure_of_the_item() -> None:

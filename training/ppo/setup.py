@@ -89,6 +89,8 @@ def _target(task: Task, target: str) -> str:
     goal = task.milestones[-1] if task.milestones else ""
     if target in ("", "success", task.id) or (target == goal and task.kind == "goal"):
         return ""
+    if task.kind == "score":
+        raise ConfigError(f"The task {task.id} counts every milestone: its target is {task.id}, not {target!r}.")
     if target not in task.milestones:
         raise ConfigError(f"The task {task.id} has no milestone {target!r} to train for.")
     return target
