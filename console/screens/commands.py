@@ -10,6 +10,7 @@ from textual.screen import Screen
 
 from rlgpt.console import launch
 from rlgpt.console.view.moment import Moment
+from rlgpt.console.view.words import wanted
 from rlgpt.store import inbox
 from rlgpt.store.errors import StoreError
 
@@ -42,6 +43,8 @@ class Commands(_Base):
     moment: Moment | None
     folder: Path
     read_only: bool
+    sent: dict[str, str]
+    """Id -> words of the commands sent from this console."""
 
     @property
     def _host_app(self) -> ConsoleApp:
@@ -67,7 +70,7 @@ class Commands(_Base):
         return {
             "approve": pending is not None and pending.status == "waiting",
             "reject": pending is not None and pending.status == "waiting",
-            "verdict": h.waiting_for == "critic" or bool(h.attempts),
+            "verdict": wanted(h.waiting_for) == "verdict" or bool(h.attempts),
             "override": bool(h.plans),
             "edit_code": bool(h.attempts),
             "stop_training": any(r.state == "running" for r in h.runs.values()),
@@ -79,12 +82,12 @@ class Commands(_Base):
             self._host_app.tell("this console is read-only", "warning")
             return False
         try:
-            inbox.send(self.folder, kind, payload or {}, revision)
+            ident = inbox.send(self.folder, kind, payload or {}, revision)
         except (StoreError, OSError) as error:
             self._host_app.tell(str(error), "error")
             return False
         alive = self.moment is not None and self.moment.worker.alive
-        words = kind.replace("_", " ")
+        words = self.sent[ident] = kind.replace("_", " ")
         self._host_app.tell(
             f"{words}: sent" if alive else f"{words}: waits in the inbox until a worker runs (R starts one)"
         )

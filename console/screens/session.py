@@ -27,11 +27,10 @@ from rlgpt.console.panes.session_panes import CallsPane, ListPane, LogPane, Plan
 from rlgpt.console.panes.world import WorldPane
 from rlgpt.console.screens.commands import Commands
 from rlgpt.console.screens.dialogs import FilterInput
-from rlgpt.console.view import banner, status, timeline
+from rlgpt.console.view import banner, news, status, timeline
 from rlgpt.console.view.layout import Choices
 from rlgpt.console.view.moment import Moment
 from rlgpt.console.view.timeline import Playback
-from rlgpt.console.view.words import state_of
 from rlgpt.store.errors import StoreError
 
 POLL = 0.5
@@ -55,6 +54,7 @@ class SessionScreen(Commands, Screen[None]):
         super().__init__()
         self.folder = folder
         self.read_only = read_only
+        self.sent: dict[str, str] = {}
         self.moment: Moment | None = None
         self.playback = Playback()
         self.marks: list[timeline.Mark] = []
@@ -64,7 +64,7 @@ class SessionScreen(Commands, Screen[None]):
         self._wanted: int | None = None
         self._busy = False
         self._opened_whole = False
-        self._announced: tuple[str, int] = ("", 0)
+        self._known = news.Known("", "", {})
         self._fault = ""
         self._resized = False
         self._hinted: tuple[object, ...] = ()
@@ -146,7 +146,7 @@ class SessionScreen(Commands, Screen[None]):
             self.playback = Playback(self.playback.seq, self.playback.active, True, 1.0)
         if self.feed.notice:
             self.console_app.tell(self.feed.notice, "warning")
-        self._announced = (state_of(moment)[0], moment.history.revision)
+        self._known = news.known(moment, self.sent)
         self.show(moment)
         self._in_thread(self._read_mappings)
 
@@ -202,19 +202,11 @@ class SessionScreen(Commands, Screen[None]):
             self._show_timeline()
 
     def _announce(self, moment: Moment) -> None:
-        """A bell and a notification when somebody is needed, or the session is over."""
-        now = (state_of(moment)[0], moment.history.pending_plan.revision if moment.history.pending_plan else 0)
-        before, self._announced = self._announced, now
-        if now == before:
-            return
-        h = moment.history
-        name = str(h.session.get("name", ""))
-        if h.status == "ended" and now[0] != before[0]:
-            self.console_app.tell(f"{name}: {h.result}: {h.reason}", bell=True)
-        elif h.waiting_for in ("approval", "critic") and now != before:
-            self.console_app.tell(f"{name} {state_of(moment)[0]}", "warning", bell=True)
-        elif now[0] in ("dead", "hung") and before[0] != now[0]:
-            self.console_app.tell(f"{name} is {now[0]}; R starts a worker again", "error", bell=True)
+        """A notification, with a bell when somebody is needed."""
+        now = news.known(moment, self.sent)
+        for notice in news.since(self._known, now, moment, self.sent):
+            self.console_app.tell(notice.sentence, notice.severity, bell=notice.bell)
+        self._known = now
 
     # ---- drawing --------------------------------------------------------------------------------
     def show(self, moment: Moment) -> None:

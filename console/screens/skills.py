@@ -85,6 +85,9 @@ class SkillsScreen(Screen[None]):
         )
         self.console_app.hints()
 
+    def on_descendant_focus(self) -> None:
+        self.call_after_refresh(self.console_app.hints)
+
     def on_lines_moved(self, message: Lines.Moved) -> None:
         if message.pane is self._list:
             self._show()

@@ -12,6 +12,7 @@ from textual.widgets import Input, Label, Select, Static
 
 from rlgpt.console.app import safe_content
 from rlgpt.console.view.moment import Moment
+from rlgpt.console.view.words import judged
 
 
 class VerdictDialog(ModalScreen[dict[str, Any] | None]):
@@ -25,8 +26,8 @@ class VerdictDialog(ModalScreen[dict[str, Any] | None]):
         plan = h.pending_plan or h.plan
         names = [i.name for i in plan.items if h.attempts_of(i.name)] if plan else []
         self._choices = [("the iteration", ""), *((name, name) for name in names)]
-        busy = str(h.phase.get("item", ""))
-        self._first = busy if busy in names and h.waiting_for == "critic" else ""
+        about = judged(h.waiting_for)
+        self._first = about if about in names else ""
 
     def compose(self) -> ComposeResult:
         with VerticalScroll(classes="dialog") as box:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from rlgpt.console.view.moment import Moment
 from rlgpt.console.view.numbers import duration
 from rlgpt.console.view.text import Line, line, wrap
-from rlgpt.console.view.words import state_of
+from rlgpt.console.view.words import judged, state_of
 
 MOST = 4
 """Lines."""
@@ -26,6 +26,9 @@ def lines(m: Moment, width: int) -> list[Line]:
             *wrap(f"{h.result}: {h.reason}.{more}".replace("..", "."), width, style, most=2),
             *_last_words(m, width),
         ]
+    if word == "not started":
+        text = "No worker runs this session yet: R starts one. What you send it before waits in its inbox."
+        return wrap(text, width, "warn", most=2)
     if word == "dead":
         text = "The worker is dead: no process holds the session's lock. Nothing is lost; R starts a worker again."
         return [*wrap(text, width, "bad", most=2), *_last_words(m, width)][:MOST]
@@ -44,8 +47,8 @@ def lines(m: Moment, width: int) -> list[Line]:
             "warn",
             most=2,
         )
-    if h.waiting_for == "critic":
-        about = h.phase.get("item") or "the iteration"
+    about = judged(h.waiting_for)
+    if about:
         return wrap(f"You are the critic of {about}: look at code and world, then press v.", width, "warn", most=2)
     if h.status == "paused" or h.pause_requested:
         return [

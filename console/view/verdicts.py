@@ -5,7 +5,7 @@ from __future__ import annotations
 from rlgpt.console.view.moment import Moment
 from rlgpt.console.view.numbers import rate
 from rlgpt.console.view.text import Entry, Line, Span, line, spread, wrap
-from rlgpt.console.view.words import RULES
+from rlgpt.console.view.words import RULES, wanted
 from rlgpt.store.history import Attempt, History, IterationState, VerdictState
 
 
@@ -34,7 +34,7 @@ def entries(m: Moment, width: int, expanded: frozenset[str] = frozenset()) -> li
         who = RULES if m.rules else "critic"
         head = line((f"{who} agrees with measurement in ", "dim"), (f"{agreed}/{judged}", "bold"), (" verdicts", "dim"))
         out.insert(0, Entry("agreement", (head,), selectable=False))
-    if h.waiting_for == "critic":
+    if wanted(h.waiting_for) == "verdict":
         text = "You are the critic: press v to give your verdict on what is shown in the code and world panes."
         out.append(Entry("manual", tuple(wrap(text, width, "warn")), selectable=False))
     if not out:

@@ -19,6 +19,7 @@ PHASES = {
 }  # fmt: skip
 """The loop's steps, as phases are called in rows."""
 
+VERDICT = "your verdict on "
 BOUNDS = {"Train": 90.0, "Trial": 90.0, "Evaluate": 90.0}
 """Seconds without progress after which a phase counts as hung; LLM phases have their own time-out and retries."""
 DEFAULT_BOUND = 300.0
@@ -51,7 +52,7 @@ def state_of(moment: Moment) -> tuple[str, str]:
             h.result, ""
         )
     if moment.live and not moment.worker.alive:
-        return ("dead", "bad") if h.status != "created" else ("starting", "accent")
+        return ("dead", "bad") if h.status != "created" else ("not started", "dim")
     if moment.live and moment.worker.overdue > 0:
         return "hung", "bad"
     if h.status == "paused":
@@ -63,11 +64,21 @@ def state_of(moment: Moment) -> tuple[str, str]:
 
 
 def waiting_word(reason: str) -> str:
-    if reason == "approval":
-        return "waits for approval"
-    if reason == "critic":
-        return "waits for your verdict"
-    return f"waits for {reason}" if reason else "waiting"
+    """`reason` is what the worker says it waits for (`training/steps/waiting.py`, a training slot)."""
+    short = {"approval": "approval", "verdict": "your verdict"}.get(wanted(reason), reason)
+    return f"waits for {short}" if short else "waiting"
+
+
+def wanted(reason: str) -> str:
+    """What a person must give so that the session goes on: `approval`, `verdict` or nothing ("")."""
+    if reason.startswith("approval of "):
+        return "approval"
+    return "verdict" if reason.startswith(VERDICT) else ""
+
+
+def judged(reason: str) -> str:
+    """What the wanted verdict is about: a sub-action, or "the iteration"."""
+    return reason.removeprefix(VERDICT) if reason.startswith(VERDICT) else ""
 
 
 def dot(style: str) -> Span:

@@ -44,7 +44,7 @@ def test_commands_stand_with_their_state_and_reason() -> None:
 def test_a_waiting_plan_stands_below_the_one_in_force() -> None:
     s = whole(ended=False)
     s.plan(1, 5, waiting=True, drop=("place_table",))
-    s.event("waiting", **{"for": "approval"})
+    s.event("waiting", **{"for": "approval of plan revision 5"})
     text = said(plan.entries(moment(s), 90))
     assert text.index("r4 policy") < text.index("r5 policy")
     assert "waits for approval" in text and "place_table  removed" in text

@@ -31,7 +31,7 @@ def console(home: str | Path, *words: str, size: tuple[int, int] = (120, 40), **
 def attached(session: Running, *words: str, size: tuple[int, int] = (120, 40), **environment: str) -> Terminal:
     """The console on a session, with its first moment drawn."""
     t = console(session.environment["RLGPT_HOME"], "attach", session.folder.id, *words, size=size, **environment)
-    t.until(lambda text: "1 Plan" in text and "reading" not in text and "iteration" in text)
+    t.until(lambda text: "1 Plan" in text and ("iteration" in text or "not started" in text) and "reading" not in text)
     return t
 
 

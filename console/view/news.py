@@ -1,0 +1,56 @@
+"""What an operator who looks elsewhere is told: somebody is needed, it died or ended, what became of a command."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from rlgpt.console.view.moment import Moment
+from rlgpt.console.view.words import state_of, wanted
+
+
+class Notice(NamedTuple):
+    sentence: str
+    severity: str
+    """information | warning | error."""
+    bell: bool = False
+
+
+class Known(NamedTuple):
+    """What was so at the last look; two of them make the news."""
+
+    state: str
+    needs: str
+    """What a person must give, "" for nothing; another plan or sub-action is another need."""
+    fates: Mapping[str, str]
+    """Id -> state of the commands asked about."""
+
+
+FINAL = ("applied", "refused", "expired")
+
+
+def known(m: Moment, sent: Mapping[str, str]) -> Known:
+    """`sent`: id -> words of the commands that this console sent."""
+    h = m.history
+    needs = h.waiting_for if h.status == "waiting" and wanted(h.waiting_for) else ""
+    fates = {ident: h.commands[ident].state for ident in sent if ident in h.commands}
+    return Known(state_of(m)[0], needs, fates)
+
+
+def since(before: Known, now: Known, m: Moment, sent: Mapping[str, str]) -> list[Notice]:
+    h = m.history
+    name = str(h.session.get("name", ""))
+    found: list[Notice] = []
+    if now.state != before.state and h.status == "ended":
+        found.append(Notice(f"{name}: {h.result}: {h.reason}", "information", True))
+    elif now.state != before.state and now.state in ("dead", "hung"):
+        more = "R starts a worker again" if now.state == "dead" else "it holds its lock and makes no progress"
+        found.append(Notice(f"{name} is {now.state}; {more}", "error", True))
+    elif now.needs and now.needs != before.needs:
+        found.append(Notice(f"{name} waits for {now.needs}", "warning", True))
+    for ident, state in now.fates.items():
+        if state in FINAL and before.fates.get(ident) != state:
+            reason = h.commands[ident].reason
+            why = f": {reason}" if reason else ""
+            found.append(Notice(f"{sent[ident]}: {state}{why}", "information" if state == "applied" else "error"))
+    return found
