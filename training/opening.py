@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Sequence
 from pathlib import Path
@@ -33,35 +34,38 @@ LANES = 64
 def open_session(place: Path) -> Live:
     """Raises StoreError, AgentError, HostError or UnknownWorld, each with the operator's sentence."""
     folder = SessionFolder(place)
-    writer = Writer(folder)
-    reader = Reader(folder)
-    settings = stored(writer.history.session["settings"])
-    world = registry.get(settings.world)
-    journal = StoreJournal(writer, reader, settings)
-    host = open_host(
-        world,
-        lanes=LANES,
-        mode=settings.host_mode,
-        seed=stream_seed(settings.seed, "host"),
-        allow_process=settings.host_mode in ("process", "trusted"),
-    )
-    _begin(writer, {"mode": host.mode, "enforced": dict(host.enforced)})
-    name = writer.history.session["versions"].get("skills")
-    snapshot = skills.read(reader.artifact(name)) if name else []
-    live = Live(
-        folder=folder,
-        settings=settings,
-        writer=writer,
-        reader=reader,
-        world=world,
-        host=host,
-        client=_client(settings, journal),
-        limits=limits(settings),
-        progress=Progress(folder.path),
-        inbox=Inbox(writer),
-        apply=apply_pending,
-        skills=[skill.told() for skill in snapshot],
-    )
+    with contextlib.ExitStack() as undo:  # what is open when something is refused
+        writer = undo.enter_context(Writer(folder))
+        reader = Reader(folder)
+        settings = stored(writer.history.session["settings"])
+        world = registry.get(settings.world)
+        client = _client(settings, StoreJournal(writer, reader, settings))
+        host = open_host(
+            world,
+            lanes=LANES,
+            mode=settings.host_mode,
+            seed=stream_seed(settings.seed, "host"),
+            allow_process=settings.host_mode in ("process", "trusted"),
+        )
+        undo.callback(host.close)
+        _begin(writer, {"mode": host.mode, "enforced": dict(host.enforced)})
+        name = writer.history.session["versions"].get("skills")
+        snapshot = skills.read(reader.artifact(name)) if name else []
+        live = Live(
+            folder=folder,
+            settings=settings,
+            writer=writer,
+            reader=reader,
+            world=world,
+            host=host,
+            client=client,
+            limits=limits(settings),
+            progress=Progress(folder.path),
+            inbox=Inbox(writer),
+            apply=apply_pending,
+            skills=[skill.told() for skill in snapshot],
+        )
+        undo.pop_all()
     if hasattr(world, "report"):  # worlds with processes of their own tell what becomes of them
         world.report = lambda event: live.log("info", event.kind, sentence=event.sentence, **event.detail)
     live.inbox.start()

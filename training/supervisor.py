@@ -1,7 +1,8 @@
 """Keeps one session's trainer running: holds the lock, restarts, writes last words.
 
 Standard library only, so that it stays small and outlives anything the trainer can do to itself.
-`python -P -m rlgpt.training.supervisor FOLDER`; ends with the session. SIGTERM is passed on to the trainer.
+`python -P -m rlgpt.training.supervisor FOLDER`; ends with the session. SIGTERM and SIGHUP stop it: they are passed
+on to the trainer, which leaves at its next poll.
 """
 
 from __future__ import annotations
@@ -48,9 +49,24 @@ def supervise(folder: Path) -> int:
 
 def _keep_running(folder: Path) -> int:
     failures, mark = 0, progress_mark(folder)
+    trainer: _Trainer | None = None
+    told_to_stop = False
+
+    def stop(number: int, frame: FrameType | None) -> None:
+        nonlocal told_to_stop
+        told_to_stop = True
+        if trainer is not None:
+            trainer.stop()
+
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, stop)
     while True:
+        if told_to_stop:
+            _say(folder, "ended", {"status": "stopped", "reason": "stopped by a signal"})
+            return 0
         trainer = _Trainer(folder)
-        signal.signal(signal.SIGTERM, trainer.pass_on)
+        if told_to_stop:  # between the look and the start
+            trainer.stop()
         code, peak = trainer.wait()
         if code == 0:
             return 0
@@ -60,7 +76,7 @@ def _keep_running(folder: Path) -> int:
         now = progress_mark(folder)
         failures = 1 if now > mark else failures + 1
         mark = now
-        again = failures <= RESTARTS and not trainer.told_to_stop
+        again = failures <= RESTARTS and not told_to_stop
         words = trainer.last_lines()
         _say(
             folder,
@@ -73,6 +89,8 @@ def _keep_running(folder: Path) -> int:
                 "restart": again,
             },
         )
+        if told_to_stop:
+            continue
         if not again:
             last = words[-1] if words else "it said nothing"
             reason = f"the trainer died {failures} times without getting further; its last words: {last}"
@@ -95,7 +113,6 @@ class _Trainer:
     def __init__(self, folder: Path) -> None:
         self._log = folder / "worker.log"
         self._tail: collections.deque[str] = collections.deque(maxlen=LAST_LINES)
-        self.told_to_stop = False
         self._child = subprocess.Popen(
             [sys.executable, "-P", "-m", "rlgpt.training.worker", str(folder)],
             cwd=folder,
@@ -117,9 +134,11 @@ class _Trainer:
                 with self._log.open("a") as log:
                     log.write(line + "\n")
 
-    def pass_on(self, number: int, frame: FrameType | None) -> None:
-        self.told_to_stop = True
-        self._child.send_signal(number)
+    def stop(self) -> None:
+        """Not by Popen's own means: they might reap the child, for which `wait` waits."""
+        if self._child.returncode is None:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(self._child.pid, signal.SIGTERM)
 
     def wait(self) -> tuple[int, int]:
         """(exit code or negative signal, peak resident kB)."""

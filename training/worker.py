@@ -105,8 +105,8 @@ def main(folder: Path) -> int:
     def stop(number: int, frame: FrameType | None) -> None:
         live.stop_signal = True
 
-    signal.signal(signal.SIGTERM, stop)
-    signal.signal(signal.SIGINT, stop)
+    for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT):
+        signal.signal(number, stop)
     try:
         run(live)
     except DiskFull as error:

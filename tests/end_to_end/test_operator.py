@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import signal
 import threading
 import time
 from typing import Any
@@ -94,6 +95,33 @@ def test_pause_costs_no_active_time_and_stop_ends_cleanly(make: Make) -> None:
     history = session.history()
     assert (history.status, history.result) == ("ended", "stopped")
     assert not Lease.held(session.folder.path)
+    assert not session.processes()
+
+
+@pytest.mark.timeout(200)
+def test_a_signal_to_the_supervisor_is_a_clean_stop_and_the_session_goes_on_later(make: Make) -> None:
+    session = make("collect_iron", **LONG)
+    session.until(training, 150)
+    assert session.supervisor is not None
+    session.supervisor.send_signal(signal.SIGTERM)
+    history = session.finish(60)
+    assert session.supervisor.returncode == 0
+    assert (history.status, history.result) == ("ended", "stopped") and not session.processes()
+    updates = history.runs[max(history.runs)].updates
+    session.start()
+    while session.history().incarnation == history.incarnation:
+        time.sleep(0.05)
+    session.until(lambda h: h.runs[max(h.runs)].updates > updates, 60)
+
+
+@pytest.mark.timeout(60)
+def test_a_signal_before_the_trainer_can_hear_it_stops_the_session_too(make: Make) -> None:
+    session = make("collect_iron", **LONG)
+    session.trainer()
+    assert session.supervisor is not None
+    session.supervisor.send_signal(signal.SIGHUP)
+    history = session.finish(30)
+    assert (history.status, history.result) == ("ended", "stopped")
     assert not session.processes()
 
 

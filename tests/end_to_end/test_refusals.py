@@ -73,6 +73,15 @@ def test_a_reached_budget_ends_the_session_with_what_it_has(make: Make, tmp_path
     assert history.status == "ended" and history.spent.env_steps >= 300 and history.attempts
 
 
+def test_a_worker_without_its_key_says_so_once_and_is_not_started_again(make: Make) -> None:
+    llm = {"kind": "openai", "base_url": "http://127.0.0.1:9/v1", "api_key_env": "NOBODY_HAS_THIS_KEY"}
+    session = make("make_wood_pickaxe", llm=llm)
+    history = session.finish()
+    assert (history.status, history.result) == ("ended", "failed")
+    assert "needs an API key: set NOBODY_HAS_THIS_KEY in the environment" in history.reason
+    assert [row["kind"] for row in session.rows("event")] == ["ended"]
+
+
 def test_a_database_of_a_newer_rlgpt_is_not_opened(make: Make, tmp_path: Path) -> None:
     session = make("make_wood_pickaxe", start=False)
     with closing(sqlite3.connect(session.folder.database)) as base:
