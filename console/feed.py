@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from rlgpt.console.machine import Meter, sizes
+from rlgpt.console.view import happenings
 from rlgpt.console.view.metrics import SCALARS, MetricTable
 from rlgpt.console.view.moment import Moment, Worker
 from rlgpt.console.view.timeline import TimeMap
@@ -55,6 +56,8 @@ class Feed:
         self.metrics = MetricTable()
         self._clock = clock
         self._logs: list[dict[str, Any]] = []
+        """What was logged, and every other row that says something in a line; by seq."""
+        self._told = 0
         self._calls: list[dict[str, Any]] = []
         self._frames: list[tuple[int, str, int, int, int]] = []
         self._inbox: list[dict[str, Any]] = []
@@ -110,9 +113,16 @@ class Feed:
     def _read(self, after: int, upto: int | None, limit: int | None) -> list[Change]:
         rows = self._reader.folded_since(after, limit, upto)
         if rows and rows[-1][1]["seq"] > self.times.end_seq:
-            for _, row in rows:
+            for table, row in rows:
                 self.times.add(row["seq"], row["active"])
+                self._tell(table, row)
         return rows
+
+    def _tell(self, table: str, row: Mapping[str, Any]) -> None:
+        if row["seq"] > self._told:
+            self._told = row["seq"]
+            if line := happenings.logged(table, row):
+                self._logs.append(line)
 
     def _first_rows(self) -> None:
         seq, reader = self._head.seq, self._reader
@@ -120,7 +130,7 @@ class Feed:
         if known < self._head.counts.get("metric", 0):
             self.metrics.extend_scalars(reader.matrix("metric", SCALARS, upto_seq=seq)[known:])
         self._mappings_from = 0 if len(self.metrics) else None
-        self._logs = reader.rows("log", upto_seq=seq)
+        self._logs = sorted([*self._logs, *reader.rows("log", upto_seq=seq)], key=lambda row: int(row["seq"]))
         self._calls = reader.rows("llm_call", upto_seq=seq)
         self._deaths = reader.rows("event", {"kind": "trainer_died"}, upto_seq=seq)
         columns = ("seq", "source", "owner", "episode", "step")
@@ -171,6 +181,7 @@ class Feed:
         metrics = []
         for table, row in rows:
             fold(self._head, table, row)
+            self._tell(table, row)
             self.times.add(row["seq"], row["active"])
             if table == "metric":
                 metrics.append(row)

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from itertools import pairwise
+
+from rlgpt.console.view.numbers import count
 
 
 def ticks(low: float, high: float, most: int) -> list[float]:
@@ -16,6 +19,32 @@ def ticks(low: float, high: float, most: int) -> list[float]:
     first = math.ceil(low / step - 1e-9)
     last = math.floor(high / step + 1e-9)
     return [i * step for i in range(first, last + 1)][: most + 1] or [low]
+
+
+def tick_labels(values: Sequence[float], room: int) -> list[str]:
+    """A label of at most `room` cells for each value, with the digits that tell neighbours apart; none ("") where
+    those do not fit."""
+    apart = min((b - a for a, b in pairwise(values)), default=abs(values[0]) if values else 1.0)
+    digits = max(0, -math.floor(math.log10(apart) + 1e-9)) if apart > 0 else 0
+    return [_label(value, digits, room) for value in values]
+
+
+def _label(value: float, digits: int, room: int) -> str:
+    if abs(value) >= 10_000:
+        return count(value)[:room]
+    fixed = f"{value:.{digits}f}"
+    if float(fixed) == 0:
+        return "0"
+    if "." in fixed:
+        fixed = fixed.rstrip("0").rstrip(".")
+    if len(fixed) <= room:
+        return fixed
+    short = fixed.replace("0.", ".", 1)
+    if len(short) <= room:
+        return short
+    figures, power = f"{value:.0e}".split("e")
+    short = f"{figures}e{int(power)}"
+    return short if len(short) <= room and float(short) == float(fixed) else ""
 
 
 def padded(low: float, high: float, share: float = 0.05) -> tuple[float, float]:

@@ -10,7 +10,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from rlgpt.console.charts.axes import padded, place, ticks
+from rlgpt.console.charts.axes import padded, place, tick_labels, ticks
 from rlgpt.console.charts.braille import Canvas, columns_of
 from rlgpt.console.view.numbers import count, decimal
 from rlgpt.console.view.text import Line, Span, fit, line, spread, width_of
@@ -158,10 +158,8 @@ def _rasterise(canvas: Canvas, curve: Curve, layer: int, bounds: tuple[float, fl
 def _row_labels(y0: float, y1: float, height: int, log: bool) -> dict[int, str]:
     values = ticks(y0, y1, max(2, height // 3))
     rows = place(values, y0, y1, height)
-    return {
-        height - 1 - row: decimal(10**value if log else value)[: GUTTER - 1]
-        for row, value in zip(rows, values, strict=True)
-    }
+    labels = tick_labels([10**value for value in values] if log else values, GUTTER - 1)
+    return {height - 1 - row: label for row, label in zip(rows, labels, strict=True)}
 
 
 def _axis(plot: Plot, x0: float, x1: float, width: int) -> Line:

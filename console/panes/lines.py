@@ -17,6 +17,9 @@ from rlgpt.console.keymap import bindings
 from rlgpt.console.panes.painted import Painted
 from rlgpt.console.view.text import Entry, Line
 
+LONG = 8
+"""Lines of an entry from which only the first shows the cursor: it would flood the pane."""
+
 
 class Lines(ScrollView, Painted, can_focus=True):
     """Draws prebuilt entries; a redraw touches only the visible lines."""
@@ -204,7 +207,8 @@ class Lines(ScrollView, Painted, can_focus=True):
         if row >= len(self._lines):
             return self.painted((), width)
         index, line = self._lines[row]
-        if index == self._cursor and self.cursor_shown and self.entries[index].selectable:
+        long = len(self.entries[index].lines) > LONG and row > self._starts[index]
+        if index == self._cursor and not long and self.cursor_shown and self.entries[index].selectable:
             return self.painted(line, width, "row" if self.has_focus else "row_idle")
         return self.painted(line, width)
 

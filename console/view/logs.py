@@ -8,11 +8,12 @@ from typing import Any
 
 from rlgpt.console.view.moment import Moment
 from rlgpt.console.view.numbers import count, duration, money, time_of_day
-from rlgpt.console.view.text import Entry, Line, Span, line, spread, wrap
+from rlgpt.console.view.text import Entry, Line, Span, fit, line, spread, wrap
 from rlgpt.console.view.words import RULES
 
 LEVELS = ("debug", "info", "warning", "error")
 _STYLE = {"debug": "dim", "info": "", "warning": "warn", "error": "bad", "critical": "bad"}
+_SHORT = {"warning": "warn"}
 MOST = 2_000
 """Rows a list pane shows; older ones are counted, and said."""
 
@@ -26,15 +27,13 @@ def log_entries(m: Moment, width: int, level: str = "debug", expanded: frozenset
         key = f"log:{row['seq']}"
         fields = "  ".join(f"{k}={v}" for k, v in row["fields"].items())
         style = _STYLE.get(str(row["level"]), "")
-        head = line(
-            (time_of_day(row["at"]) + " ", "dim"),
-            (f"{str(row['level'])[:4]:<5}", style or "dim"),
-            (str(row["event"]), style),
-        )
+        level_word = "" if row["level"] == "info" else f"{_SHORT.get(str(row['level']), str(row['level']))} "
+        head = line((time_of_day(row["at"]) + " ", "dim"), (level_word, style or "dim"), (str(row["event"]), style))
         if key in expanded:
-            lines = [head, *(x for k, v in row["fields"].items() for x in wrap(f"{k}: {v}", width, "dim", "      "))]
+            lines = [line(*head[:2]), *wrap(str(row["event"]), width, style, "      ")]
+            lines += [x for k, v in row["fields"].items() for x in wrap(f"{k}: {v}", width, "dim", "      ")]
         else:
-            lines = [line(*head, (f"  {fields}" if fields else "", "dim"))]
+            lines = [fit(line(*head, (f"  {fields}" if fields else "", "dim")), width)]
         out.append(
             Entry(key, tuple(lines), search=f"{row['event']} {fields}", yank=f"{row['event']} {fields}", seq=row["seq"])
         )
@@ -73,12 +72,8 @@ def call_entries(m: Moment, width: int, expanded: frozenset[str] = frozenset()) 
                 if ref:
                     lines.append(line((f"  {name}", "head")))
                     text = m.text(ref)
-                    lines += wrap(
-                        "reading…" if text is None else readable(text),
-                        width,
-                        "dim" if name == "prompt" else "",
-                        "    ",
-                        most=400,
+                    lines += _kept(
+                        "reading…" if text is None else readable(text), width, "dim" if name == "prompt" else "", 400
                     )
         yank = m.text(call["reply_hash"] or call["request_hash"] or "") or ""
         out.append(
@@ -107,15 +102,48 @@ def merged(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
 def readable(text: str) -> str:
     """JSON laid out with its strings' line feeds as line feeds; any other text as it is."""
     try:
-        value = json.loads(text)
-    except ValueError:
+        return _readable(json.loads(text))
+    except (ValueError, RecursionError):
         return text
+
+
+def _readable(value: Any) -> str:
     if isinstance(value, dict) and isinstance(value.get("messages"), list):
         parts = [
             f"[{x.get('role', '')}]\n{_content(x.get('content', ''))}" for x in value["messages"] if isinstance(x, dict)
         ]
         return "\n\n".join(parts)
-    return json.dumps(value, indent=2, ensure_ascii=False).replace("\\n", "\n")
+    if isinstance(value, dict) and isinstance(value.get("content"), str):
+        rest = {k: v for k, v in value.items() if k != "content" and v not in ("", None)}
+        return "\n".join([readable(value["content"]), "", *_laid_out(rest)])
+    return "\n".join(_laid_out(value))
+
+
+def _laid_out(value: object, indent: str = "") -> list[str]:
+    """A JSON value as indented lines; a text of several lines stays as it was written."""
+    lines: list[str] = []
+    if not isinstance(value, (dict, list)):
+        return [indent + shown for shown in str(value).split("\n")]
+    pairs = value.items() if isinstance(value, dict) else (("-", item) for item in value)
+    for key, item in pairs:
+        name = f"{key}:" if isinstance(value, dict) else "-"
+        below = _laid_out(item, indent + "  ")
+        if isinstance(item, list) or (isinstance(value, dict) and (isinstance(item, dict) or len(below) > 1)):
+            lines += [indent + name, *below] if item else [f"{indent}{name} none"]
+        else:
+            lines += [f"{indent}{name} {below[0].lstrip()}", *below[1:]] if below else [indent + name]
+    return lines
+
+
+def _kept(text: str, width: int, style: str, most: int) -> list[Line]:
+    """Wrapped, with the indentation that each line has."""
+    out: list[Line] = []
+    for shown in text.expandtabs(4).split("\n"):
+        lead = " " * min(len(shown) - len(shown.lstrip(" ")), width // 2)
+        out += wrap(shown, width, style, "    " + lead) or [line("")]
+        if len(out) >= most:
+            return [*out[: most - 1], line(("    …", "dim"))]
+    return out
 
 
 def _content(content: object) -> str:

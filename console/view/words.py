@@ -60,7 +60,7 @@ def state_of(moment: Moment) -> tuple[str, str]:
     if h.status == "waiting":
         return waiting_word(h.waiting_for), "warn"
     phase = str(h.phase.get("name", ""))
-    return PHASES.get(phase, phase or h.status), "accent"
+    return PHASES.get(phase, phase or ("starting" if h.status == "created" else h.status)), "accent"
 
 
 def waiting_word(reason: str) -> str:

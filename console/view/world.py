@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from rlgpt.console.view import crafter
 from rlgpt.console.view.moment import Moment
-from rlgpt.console.view.text import Entry, Line, line, wrap
+from rlgpt.console.view.text import Entry, Line, fit, line, wrap
 
 Frame = tuple[int, str, int, int, int]
 """(seq, source, owner, episode, step)."""
@@ -73,7 +73,7 @@ def _head(m: Moment, frame: Frame, width: int) -> list[Line]:
     mine = episode_of(m.frames, frame)
     who = f"v{owner}" if source == "trial" else f"no. {owner}" if source in ("dev", "test") else f"run {owner}"
     text = f"{SOURCES.get(source, source)} {who}, episode {episode}, step {step}"
-    return [line((text, "bold"), (f"  frame {mine.index(frame) + 1} of {len(mine)}", "dim"))]
+    return [fit(line((text, "bold"), (f"  frame {mine.index(frame) + 1} of {len(mine)}", "dim")), width)]
 
 
 def _body(row: object, width: int, height: int) -> list[Line]:

@@ -6,6 +6,7 @@ from typing import Any
 
 from story import Story
 
+from rlgpt.console.view.happenings import logged
 from rlgpt.console.view.metrics import MetricTable
 from rlgpt.console.view.moment import Moment, Worker
 from rlgpt.store.history import fold_all
@@ -19,7 +20,7 @@ def moment(story: Story, seq: int | None = None, **more: Any) -> Moment:
     history = fold_all(rows)
     live = seq is None or seq >= story.seq
     fields: dict[str, Any] = {
-        "logs": [r for t, r in rows if t == "log"],
+        "logs": [said for t, r in rows if (said := r if t == "log" else logged(t, r))],
         "calls": [r for t, r in rows if t == "llm_call"],
         "frames": [(r["seq"], r["source"], r["owner"], r["episode"], r["step"]) for t, r in rows if t == "frame"],
         "frame": {r["seq"]: r for t, r in rows if t == "frame"}.get,

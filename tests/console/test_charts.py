@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
-from rlgpt.console.charts.axes import padded, ticks
+from rlgpt.console.charts.axes import padded, tick_labels, ticks
 from rlgpt.console.charts.braille import EMPTY, Canvas, columns_of
 from rlgpt.console.charts.plot import Curve, Mark, Plot, draw, value_at
 from rlgpt.console.charts.smooth import smoothed
@@ -118,3 +118,19 @@ def test_a_logarithmic_chart_leaves_out_what_has_no_logarithm() -> None:
     curve = Curve("", np.arange(4.0), np.array([-1.0, 0.0, 10.0, 1000.0]), "curve1")
     text = "".join(plain(line) for line in draw(Plot("kl", [curve], log=True), 60, 12))
     assert "kl log" in text and "1000┤" in text
+
+
+def test_labels_of_an_axis_say_their_value_in_the_room_there_is() -> None:
+    assert tick_labels([0.005, 0.01], 5) == ["0.005", "0.01"]
+    assert tick_labels([-0.02, -0.015, -0.01], 5) == ["-0.02", "-.015", "-0.01"]
+    assert tick_labels([0.0, 50_000.0, 100_000.0], 5) == ["0", "50k", "100k"]
+    assert tick_labels([9e-4, 9.5e-4, 1e-3], 5) == [".0009", "", "0.001"]
+
+
+@given(st.floats(-1e6, 1e6), st.floats(1e-6, 1e6), st.integers(2, 8))
+def test_no_label_of_an_axis_lies_or_is_cut(low: float, span: float, most: int) -> None:
+    values = ticks(low, low + span, most)
+    for value, label in zip(values, tick_labels(values, 5), strict=True):
+        assert len(label) <= 5
+        if label and label[-1] not in "kMG":
+            assert abs(float(label) - value) <= 0.51 * span / most

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 
 import numpy as np
@@ -246,3 +247,27 @@ def test_a_replayed_chart_knows_no_name_that_only_later_rows_have() -> None:
     for chart in curves.CHARTS:
         live, again = (curves.Charts(m, curves.Options()).plot(chart) for m in (then, replayed))
         assert [(c.name, c.style) for c in again.curves] == [(c.name, c.style) for c in live.curves], chart.key
+
+
+def test_a_reply_is_shown_as_it_was_written_not_as_escaped_json() -> None:
+    source = "def go(view):\n    while True:\n        yield 'noop'"
+    reply = json.dumps({"content": json.dumps({"source": source, "note": 'a "word"'}), "refusal": "", "model": "m"})
+    assert logs.readable(reply).split("\n") == [
+        "source:", "  def go(view):", "      while True:", "          yield 'noop'", 'note: a "word"', "", "model: m",
+    ]  # fmt: skip
+    plan_ = json.dumps({"items": [{"name": "a", "mode": "rl"}, {"name": "b", "mode": "code"}], "none": []})
+    assert logs.readable(plan_).split("\n") == [
+        "items:", "  - name: a", "    mode: rl", "  - name: b", "    mode: code", "none: none",
+    ]  # fmt: skip
+    for odd in ("no json {", "[" * 100_000, "[" * 900 + "]" * 900):
+        assert logs.readable(odd).strip()
+
+
+def test_the_log_tells_the_story_of_a_session_in_lines_by_level() -> None:
+    m = moment(whole())
+    story = said(logs.log_entries(m, 160, "info"))
+    for part in ("plan revision 1 is in force", "trial collect_wood", "verdict on iteration 0", "PPO run 1 finished"):
+        assert part in story
+    assert "in trials" not in story and "in trials" in said(logs.log_entries(m, 160, "debug"))
+    warned = said(logs.log_entries(m, 160, "warning"))
+    assert "refused" in warned and "is in force" not in warned
