@@ -93,7 +93,7 @@ def limits(settings: Settings) -> Limits:
 def _begin(writer: Writer, host: dict[str, Any]) -> None:
     """`started`, or `resumed` with the training run that goes back to its last checkpoint."""
     history = writer.history
-    if history.status == "created":
+    if history.status == "created" or not history.incarnation:  # a supervisor may have told of a queue before
         writer.event("started", host=host)
         return
     running = [run for run in history.runs.values() if run.state == "running"]

@@ -31,11 +31,12 @@ def test_a_parameter_that_the_server_refused_is_not_sent_again_by_a_restarted_tr
         session = make(
             "make_wood_pickaxe", llm={"kind": "openai", "base_url": server.url, "model": "rlgpt-rules"}, review=True
         )
-        session.until(lambda h: h.pending_plan, 60)
+        session.until(lambda h: h.waiting_for and h.pending_plan, 60)
+        asked = len(server.requests)
         session.trainer().kill()
         plan = session.until(lambda h: h.incarnation > 1 and h.waiting_for and h.pending_plan, 60).pending_plan
         assert plan is not None
-        asked = len(server.requests)
+        assert len(server.requests) == asked, "what was answered was asked again"
         send(session.folder, "approve", {}, plan.revision)
         session.until(lambda h: h.attempts, 60)
         first, *others = server.requests

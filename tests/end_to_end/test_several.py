@@ -1,0 +1,36 @@
+"""Several sessions of one store: a machine trains a few at a time, and a reboot loses none."""
+
+from __future__ import annotations
+
+import os
+import signal
+
+import pytest
+
+from tests.end_to_end.conftest import Make
+from tests.end_to_end.typed import rlgpt
+
+ONE = {"limits": {"host_slots": 1}}
+
+
+@pytest.mark.timeout(240)
+def test_a_queued_session_starts_when_a_slot_is_free_and_all_that_died_are_resumed_at_once(make: Make) -> None:
+    first, second = make("collect_iron", review=True, **ONE), make("make_wood_pickaxe", start=False, **ONE)
+    first.until(lambda h: h.status == "waiting" and h.pending_plan, 60)
+    second.start().until(lambda h: h.waiting_for == "a free training slot", 30)
+    assert not second.history().plans
+    for running in (first, second):  # as a reboot would
+        assert running.supervisor is not None
+        os.killpg(running.supervisor.pid, signal.SIGKILL)
+        running.supervisor.wait(10)
+    home = first.folder.path.parents[1]
+    said = rlgpt(home, "resume", "--all")
+    assert said.code == 0 and first.folder.id in said.out and second.folder.id in said.out
+    first.until(lambda h: h.incarnation > 1 and "approval" in h.waiting_for, 90)
+    assert rlgpt(home, "stop", first.folder.id).code == 0
+    assert rlgpt(home, "wait", second.folder.id).code == 0
+    history = second.history()
+    assert history.result == "succeeded"
+    kinds = [row["kind"] for row in second.rows("event")]
+    assert kinds.count("started") == 1 and "resumed" not in kinds, "it had never begun before"
+    assert first.history().result == "stopped"
