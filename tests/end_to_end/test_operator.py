@@ -20,7 +20,7 @@ from rlgpt.store.inbox import send
 from rlgpt.store.lease import Lease
 from rlgpt.store.reader import Reader
 from rlgpt.training.checkpoints import unpack
-from tests.agents.chat_server import ChatServer
+from tests.agents.chat_server import ChatServer, silence
 from tests.end_to_end.conftest import Make, Running
 
 LONG = {"loop": {"iterations": 2, "target": 1.0, "dev_first": 2}, "budget": {"env_steps": 200_000}}
@@ -112,6 +112,17 @@ def test_a_signal_to_the_supervisor_is_a_clean_stop_and_the_session_goes_on_late
     while session.history().incarnation == history.incarnation:
         time.sleep(0.05)
     session.until(lambda h: h.runs[max(h.runs)].updates > updates, 60)
+
+
+@pytest.mark.timeout(120)
+def test_a_stop_does_not_wait_for_a_model_that_says_nothing(make: Make) -> None:
+    with ChatServer(script=[silence(100)]) as server:
+        llm = {"kind": "openai", "base_url": server.url, "model": "rlgpt-rules"}
+        session = make("make_wood_pickaxe", llm=llm)
+        session.until(lambda h: h.spent.calls, 60)
+        send(session.folder, "stop", {"now": False})
+        history = session.finish(10)
+    assert (history.status, history.result) == ("ended", "stopped") and not session.processes()
 
 
 @pytest.mark.timeout(60)

@@ -23,6 +23,7 @@ def check(session: Running, follower: Follower, most: int) -> int:
     return len(cursors)
 
 
+@pytest.mark.timeout(240)
 def test_a_short_session_replays_as_it_was_seen(make: Make) -> None:
     session = make("make_wood_pickaxe", start=False)
     with Follower(session.folder.path) as follower:
