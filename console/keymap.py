@@ -196,7 +196,7 @@ KEYS: tuple[Key, ...] = (
     Key("override.apply_next", "N", "apply('next')", "apply next", "Send; in force from the next iteration", 12),
     Key("override.rebase", "R", "rebase", "take over", "Put the edits on top of the newest revision", 2),
     # compare, skills, doctor
-    Key("compare.base", "b", "base", "base", "The session the others are compared with"),
+    Key("compare.base", "b", "base", "base", "The session the others are compared with", 4),
     Key("compare.chart", "right", "chart(1)", "next chart", "The next chart", 2, "→"),
     Key("compare.chart_back", "left", "chart(-1)", "previous chart", "The previous chart", 3, "←"),
     Key("skills.test", "t", "test", "test", "Try the skill in its world", 2),

@@ -21,8 +21,9 @@ LONG = 8
 """Lines of an entry from which only the first shows the cursor: it would flood the pane."""
 
 
-class Lines(ScrollView, Painted, can_focus=True):
-    """Draws prebuilt entries; a redraw touches only the visible lines."""
+class Lines(ScrollView, Painted, can_focus=True, inherit_bindings=False):
+    """Draws prebuilt entries; a redraw touches only the visible lines. The scrolling keys of a ScrollView are not
+    taken over: left and right belong to the screen."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings("list")
     follow = False
@@ -146,6 +147,10 @@ class Lines(ScrollView, Painted, can_focus=True):
         height = len(self.entries[self._cursor].lines)
         region = Region(0, top, 1, min(height, max(self._room, 1)) + len(self.head))
         self.scroll_to_region(region, animate=False, force=True)
+
+    def reveal(self) -> None:
+        """Bring the entry under the cursor into sight, its beginning if it is longer than the pane."""
+        self.call_after_refresh(self._show_cursor)
 
     @property
     def _room(self) -> int:

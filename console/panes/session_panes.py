@@ -54,6 +54,7 @@ class ListPane(Lines, Pane):
     def on_lines_chosen(self, message: Lines.Chosen) -> None:
         self.expanded ^= {message.entry.key}
         self.redraw()
+        self.reveal()
 
     def on_resize(self, event: events.Resize) -> None:
         super().on_resize(event)

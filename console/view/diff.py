@@ -22,7 +22,7 @@ class Row:
     """Line number from 1."""
     new: int | None
     old_words: tuple[tuple[str, bool], ...] = ()
-    """(text, whether it changed)."""
+    """(text, whether it changed against the line it replaces); nothing is marked in a line that replaces none."""
     new_words: tuple[tuple[str, bool], ...] = ()
 
 
@@ -46,16 +46,16 @@ def _replaced(old: Sequence[str], new: Sequence[str], a: int, b: int, c: int, d:
         before, after = _words(old[a + i], new[c + i])
         yield Row("changed", a + i + 1, c + i + 1, before, after)
     for i in range(a + pairs, b):
-        yield Row("removed", i + 1, None, ((old[i], True),), ())
+        yield Row("removed", i + 1, None, ((old[i], False),), ())
     for i in range(c + pairs, d):
-        yield Row("added", None, i + 1, (), ((new[i], True),))
+        yield Row("added", None, i + 1, (), ((new[i], False),))
 
 
 def _words(old: str, new: str) -> tuple[tuple[tuple[str, bool], ...], tuple[tuple[str, bool], ...]]:
     before, after = _WORD.findall(old[:400]), _WORD.findall(new[:400])
     matcher = SequenceMatcher(None, before, after, autojunk=False)
     if matcher.ratio() < 0.3:
-        return ((old, True),), ((new, True),)
+        return ((old, False),), ((new, False),)
     left: list[tuple[str, bool]] = []
     right: list[tuple[str, bool]] = []
     for tag, a, b, c, d in matcher.get_opcodes():
@@ -85,7 +85,7 @@ def unified(diff: Sequence[Row], syntax: Sequence[Line], notes: dict[int, list[L
         if row.kind in ("changed", "removed"):
             out.append(_side("-", row.old, row.old_words, "removed"))
         if row.kind in ("changed", "added"):
-            pending.append(_side("+", row.new, row.new_words, "added"))
+            pending.append(_added(row, syntax))
         if row.kind == "same":
             out += pending
             pending.clear()
@@ -109,7 +109,7 @@ def split(
             left, right = numbered(row.old, shown), numbered(row.new, shown)
         else:
             left = _side("-", row.old, row.old_words, "removed") if row.old else ()
-            right = _side("+", row.new, row.new_words, "added") if row.new else ()
+            right = _added(row, syntax) if row.new else ()
         fill_left = "removed" if row.kind in ("changed", "removed") else ""
         fill_right = "added" if row.kind in ("changed", "added") else ""
         out.append((*pad(left, half, fill_left), Span("│", "axis"), *pad(right, width - half - 1, fill_right)))
@@ -120,6 +120,14 @@ def split(
 
 def numbered(number: int | None, spans: Line, sign: str = " ") -> Line:
     return (Span(f"{number or '':>4} {sign}", "dim"), *spans)
+
+
+def _added(row: Row, syntax: Sequence[Line]) -> Line:
+    """A line of the new side: with its words marked if some changed, else coloured as source."""
+    marked = _side("+", row.new, row.new_words, "added")
+    if any(changed for _, changed in row.new_words):
+        return marked
+    return (*marked[:2], *(Span(text, f"{style} added") for text, style in syntax[(row.new or 1) - 1]))
 
 
 def _side(sign: str, number: int | None, words: tuple[tuple[str, bool], ...], style: str) -> Line:

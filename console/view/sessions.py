@@ -56,7 +56,7 @@ def state(s: Summary) -> tuple[str, str]:
 QUEUED = "training slot"
 """What a session that waits for its turn says it waits for."""
 _COLUMNS: tuple[tuple[str, int, int], ...] = (
-    ("state", 18, 1),
+    ("state", 20, 1),
     ("name", 22, 1),
     ("task", 22, 6),
     ("model", 17, 4),

@@ -10,7 +10,7 @@ import pytest
 from moments import moment
 from story import Story, whole
 
-from rlgpt.console.view import banner, code, curves, diff, logs, plan, status, timeline, verdicts, world
+from rlgpt.console.view import banner, code, curves, diff, logs, plan, status, syntax, timeline, verdicts, world
 from rlgpt.console.view.axis import axis_of
 from rlgpt.console.view.metrics import MetricTable
 from rlgpt.console.view.moment import Worker
@@ -271,3 +271,11 @@ def test_the_log_tells_the_story_of_a_session_in_lines_by_level() -> None:
     assert "in trials" not in story and "in trials" in said(logs.log_entries(m, 160, "debug"))
     warned = said(logs.log_entries(m, 160, "warning"))
     assert "refused" in warned and "is in force" not in warned
+
+
+def test_a_line_that_replaces_none_is_coloured_as_source_and_only_changed_words_are_marked() -> None:
+    old, new = ["a = 1"], ["a = 2", "b = 'text'"]
+    shown = diff.unified(diff.rows(old, new), syntax.coloured("\n".join(new)))
+    styles = [{span.style for span in spans} for spans in shown]
+    assert [plain(spans).split()[1] for spans in shown] == ["-a", "+a", "+b"]
+    assert "added_word" in styles[1] and "added_word" not in styles[2] and "code_string added" in styles[2]

@@ -11,7 +11,7 @@ from rlgpt.store.folder import SessionFolder
 from rlgpt.store.reader import Reader
 from tests.console.terminal import Terminal
 from tests.end_to_end.conftest import Make, Running
-from tests.end_to_end.consoles import CTRL_S, CTRL_U, ENTER, ESCAPE, SPACE, command, console
+from tests.end_to_end.consoles import CTRL_S, CTRL_U, ENTER, ESCAPE, RIGHT, SPACE, command, console
 from tests.end_to_end.sameness import outcome
 
 pytestmark = pytest.mark.timeout(240)
@@ -142,8 +142,12 @@ def test_sessions_side_by_side(session: Running) -> None:
         t.until("1 of ")
         t.keys(SPACE, "/", CTRL_U, "other", ENTER, SPACE, "c")
         t.until(lambda text: "Compare  2 sessions" in text and "collect-iron-1" in text and "other" in text)
+        base = re.search(r"(\S+) base", t.text())
+        assert base is not None
         t.keys("b")
-        t.until("other")
+        t.until(lambda text: " base" in text and f"{base[1]} base" not in text)
+        t.keys(RIGHT)
+        t.until("chart 2 of")
         t.keys(ESCAPE)
         t.until("2 marked")
 
