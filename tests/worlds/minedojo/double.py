@@ -56,12 +56,11 @@ class Session:
     def begin(self, mission: str) -> None:
         """A new mission is a new world with the inventory and sensors that its XML asks for."""
         self.missions += 1
-        self.world = World(self.seed * 1009 + self.missions)
+        biome = re.search(r'<BiomeGenerator[^>]*biome="(\d+)"', mission)
+        self.world = World(self.seed * 1009 + self.missions, int(biome[1]) if biome else 1)
         inventory = re.findall(r'<InventoryObject\s+slot="(\d+)"\s+type="(\w+)"[^>]*?quantity="(\d+)"', mission)
         self.world.start = {int(slot): (kind, int(count)) for slot, kind, count in inventory}
         self.world.born()
-        biome = re.search(r'<BiomeGenerator[^>]*biome="(\d+)"', mission)
-        self.world.biome = int(biome[1]) if biome else 1
         ray = r'<RayOffset\s+pitch="([^"]+)"\s+yaw="([^"]+)"\s+distance="([^"]+)"'
         self.rays = [(float(p), float(y), float(d)) for p, y, d in re.findall(ray, mission)]
         bounds = re.search(

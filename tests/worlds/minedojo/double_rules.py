@@ -2,7 +2,8 @@
 
 A cow and a sheep spawn 5 to 20 blocks off at random bearings; one can approach, aim, strike, milk and shear
 them, fell trees, place a table and craft. One tick is 50 ms, with Minecraft's walking speed, reach and breaking
-times. It is not Minecraft and is never offered as a world: what is learnt here proves the machinery only.
+times. It is misty: one sees nine blocks far. It is not Minecraft and is never offered as a world: what is learnt
+here proves the machinery only.
 """
 
 from __future__ import annotations
@@ -17,8 +18,12 @@ REACH_BLOCK, REACH_ENTITY = 4.5, 3.0
 WALK, SPRINT, SNEAK = 0.216, 0.281, 0.065
 EYE, TALL, HALF = 1.62, 1.8, 0.3
 TREE_CELL = 8
-TREE_CHANCE = 0.12
+TREE_CHANCE, FOREST_CHANCE = 0.12, 0.2
+FORESTS = (4, 18, 27, 28)
+"""Biome ids."""
 FIELD = 16
+MIST = 9.0
+"""How far one sees, in blocks."""
 SHY_DISTANCE, SHY_CHANCE = 3.2, 0.15
 BOXES = {"cow": (0.45, 1.4), "sheep": (0.45, 1.3), "pig": (0.45, 0.9), "chicken": (0.2, 0.7),
          "zombie": (0.3, 1.95), "item": (0.125, 0.25)}  # fmt: skip
@@ -91,15 +96,14 @@ class Animal:
 class World:
     """One small world and its player; `tick` advances it by 50 ms."""
 
-    def __init__(self, seed: int) -> None:
-        self.seed = seed
+    def __init__(self, seed: int, biome: int = 1) -> None:
+        self.seed, self.biome = seed, biome
         self.rng = random.Random(seed)
         self.placed: dict[Block, str] = {}
         self._blocks: dict[Block, str] = {}
         self._trees: dict[tuple[int, int], tuple[int, int, int] | None] = {}
         self._tall: dict[tuple[int, int], bool] = {}
         self.animals: list[Animal] = []
-        self.biome = 1
         self.time, self.stopped = 6000, False
         self.kills: dict[str, int] = {}
         self.used: dict[str, int] = {}
@@ -112,8 +116,9 @@ class World:
     def tree(self, cx: int, cz: int) -> tuple[int, int, int] | None:
         """(x, z, height) of the tree in a cell of the tree lattice; none near where the first life began."""
         if (cx, cz) not in self._trees:
+            chance = FOREST_CHANCE if self.biome in FORESTS else TREE_CHANCE
             roll = random.Random(self.seed * 1_000_003 + cx * 7919 + cz)
-            grows = roll.random() < TREE_CHANCE and (cx, cz) != (0, 0)
+            grows = roll.random() < chance and (cx, cz) != (0, 0)
             x, z = (c * TREE_CELL + roll.randrange(TREE_CELL) for c in (cx, cz))
             self._trees[cx, cz] = (x, z, 4 + roll.randrange(2)) if grows else None
         return self._trees[cx, cz]
@@ -145,7 +150,8 @@ class World:
         return ""
 
     def hedge(self, x: int, z: int) -> bool:
-        """Hedges around square fields: too high to walk over, low enough to jump and to look across."""
+        """Hedges around square fields: too high to walk over, low enough to jump and to look across. Whoever only
+        walks is stuck at one; when to jump has to be learnt."""
         return x % FIELD == 0 or z % FIELD == 0
 
     def put(self, cell: Block, kind: str) -> None:
@@ -208,6 +214,7 @@ class World:
         Above the hedges only trees and what was built stand in the way: there a ray passes from one cell of the
         tree lattice to the next, and only those that hold something are searched block by block.
         """
+        far = min(far, MIST)
         px, py, pz = origin
         rx, ry, rz = ray
         if py <= GROUND + 1:
@@ -276,6 +283,7 @@ class World:
 
     def meet(self, origin: Vector, ray: Vector, far: float) -> tuple[Animal, float] | None:
         """Nearest entity on a unit ray within `far`: box against ray, slab by slab."""
+        far = min(far, MIST)
         best: tuple[Animal, float] | None = None
         for animal in self.animals:
             half, tall = BOXES[animal.kind]

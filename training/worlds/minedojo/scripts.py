@@ -130,11 +130,11 @@ def _hold(tool: str) -> Script:
 
 
 def _interact(name: str, verb: str, item: str, tool: str) -> list[Script]:
-    """Find an animal, walk up to it and use a tool on it. Aiming at something that walks is the hard part."""
+    """Find an animal, walk up to it and use a tool on it."""
     return [
         *_reach(name, 2.5),
         Script(f"{verb}_{name}", f"Use the {tool} on the {name}.", _more(item),
-               (_USE_ON.format(name=name, verb=verb),), needs=(f"approach_{name}",), gives=(item,), hard=True),
+               (_USE_ON.format(name=name, verb=verb),), needs=(f"approach_{name}",), gives=(item,)),
     ]  # fmt: skip
 
 

@@ -64,8 +64,9 @@ def milestone(name: str) -> dict[str, str]:
 
 
 def for_task(
-    made: ClientTask, catalogue: Mapping[str, Any], primitives: Sequence[Primitive], scripts: Sequence[Script]
-) -> dict[str, Any]:
+    made: ClientTask, catalogue: Mapping[str, Any], primitives: Sequence[Primitive], scripts: Sequence[Script],
+    games: int,
+) -> dict[str, Any]:  # fmt: skip
     """Items and recipes are those that the task's milestones lead through, not all 244."""
     recipes: Mapping[str, Any] = catalogue.get("recipes", {})
     wanted = [name.split(" ")[-1] for name in made.task.milestones]
@@ -92,5 +93,7 @@ def for_task(
         "milestones": [milestone(name) for name in made.task.milestones],
         "start": {slot: dict(entry) for slot, entry in made.task.start.items()},
         "scripts": [asdict(script) for script in scripts],
-        "limits": {"horizon": made.task.horizon, "ms_per_step": 50, "camera_bin_degrees": 15},
+        "limits": {
+            "horizon": made.task.horizon, "ms_per_step": 50, "camera_bin_degrees": 15, "games_at_once": games,
+        },
     }

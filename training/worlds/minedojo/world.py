@@ -110,7 +110,8 @@ class MineDojoWorld:
         return scripts.for_task(self._tasks.client_task(task), self._tasks.catalogue.get("recipes", {}))
 
     def sheet(self, task: str) -> dict[str, Any]:
-        return sheet.for_task(self._tasks.client_task(task), self._tasks.catalogue, PRIMITIVES, self.scripts(task))
+        made, scripts = self._tasks.client_task(task), self.scripts(task)
+        return sheet.for_task(made, self._tasks.catalogue, PRIMITIVES, scripts, self.max_envs)
 
 
 def make_world() -> MineDojoWorld:
