@@ -70,7 +70,10 @@ class Watched(Terminal):
         """What comes until it is silent, with the time at which it came."""
         parts: list[tuple[float, bytes]] = []
         while time.perf_counter() < end and select.select([self._file], [], [], SILENCE)[0]:
-            part = os.read(self._file, 65_536)
+            try:
+                part = os.read(self._file, 65_536)
+            except OSError:
+                raise SystemExit(f"the console ended; its screen said\n{self.text()}\n{parts}") from None
             parts.append((time.perf_counter(), part))
             self.raw += part
         return parts

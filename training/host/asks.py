@@ -59,9 +59,16 @@ def tick_body(asks: Sequence[Ask], flags: Sequence[int] | None) -> bytes:
     """The message of a tick; `flags` are those of the asks if not given."""
     pack = wire.ASK.pack
     parts = [len(asks).to_bytes(4, "little")]
-    parts += [
-        pack(ask.lane, ask.open or 0, flag, ask.step, len(ask.view))
-        for ask, flag in zip(asks, flags or map(flags_of, asks), strict=True)
-    ]
-    parts += [ask.view for ask in asks]
-    return b"".join(parts)
+    views = []
+    given = iter(flags or ())
+    for ask in asks:
+        lane, view, opens, resume, start, predicates, available, reward, step = ask
+        if flags is not None:
+            flag = next(given)
+        elif resume and opens is None and not (start or predicates or available or reward):
+            flag = wire.RESUME
+        else:
+            flag = flags_of(ask)
+        parts.append(pack(lane, opens or 0, flag, step, len(view)))
+        views.append(view)
+    return b"".join(parts + views)

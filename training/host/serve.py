@@ -131,6 +131,7 @@ def receive(view: memoryview) -> tuple[int, int, memoryview] | None:
 
 
 def send(sequence: int, kind: int, body: bytes) -> None:
-    rest = memoryview(FRAME.pack(len(body), sequence, kind) + body)
-    while rest:
-        rest = rest[os.write(REPLIES, rest) :]
+    frame = FRAME.pack(len(body), sequence, kind) + body
+    sent = os.write(REPLIES, frame)
+    while sent < len(frame):
+        sent += os.write(REPLIES, frame[sent:])
