@@ -26,7 +26,7 @@ class Preferences:
         try:
             found = json.loads((home / FILE).read_text())
             return cls(str(found["theme"]), _choices(found["choices"]), str(found["sort"]), bool(found["reverse"]))
-        except (OSError, ValueError, KeyError, TypeError):
+        except (OSError, ValueError, KeyError, TypeError, AttributeError):
             return cls()
 
     def save(self, home: Path) -> None:

@@ -31,17 +31,19 @@ class CodePane(ListPane):
         if m is None:
             return
         shown, before = code.chosen(m.history, self.choice)
+        head: list[Line] = []
+        if shown is not None:
+            head = code.tabs(m.history, shown, self.width) + code.facts(shown, before, self.width)
+            head = head[: max(self.scrollable_content_region.height - 3, 1)]
+        self.set_entries(self.entries_of(m), head)
+        newest = self.choice.version is None and self.choice.sub_action is None
+        self.note("" if shown is None else "follows the newest" if newest else "w: newest")
+
+    def entries_of(self, moment: Moment) -> list[Entry]:
+        shown, before = code.chosen(moment.history, self.choice)
         if shown is None:
-            self.set_entries(code.empty(m))
-            self.note("")
-            return
-        head = code.tabs(m.history, shown, self.width) + code.facts(shown, before, self.width)
-        head = head[: max(self.scrollable_content_region.height - 3, 1)]
-        body = self._body(m, shown, before)
-        self.set_entries([Entry("body", tuple(body), selectable=False)], head)
-        self.note(
-            "follows the newest" if self.choice.version is None and self.choice.sub_action is None else "w: newest"
-        )
+            return code.empty(moment)
+        return [Entry("body", tuple(self._body(moment, shown, before)), selectable=False)]
 
     def _body(self, m: Moment, shown: Attempt, before: Attempt | None) -> list[Line]:
         key = (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from typing import Any
 
 from textual.content import Content
@@ -32,8 +33,9 @@ class Pane(Widget):
         self.moment = moment
         self.redraw()
 
+    @abstractmethod
     def redraw(self) -> None:
-        raise NotImplementedError
+        """Draw `moment` again, as the pane's own choices are now."""
 
     def set_tabs(self, slot: tuple[str, ...]) -> None:
         """Write the title: the pane's number and name, then the other panes that share its place."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from typing import ClassVar
 
 from textual import events
@@ -30,8 +31,9 @@ class ListPane(Lines, Pane):
             super().__init__()
             self.seq = seq
 
+    @abstractmethod
     def entries_of(self, moment: Moment) -> list[Entry]:
-        raise NotImplementedError
+        """What the pane lists, by its view."""
 
     def redraw(self) -> None:
         if self.moment is None:

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import ClassVar
 
@@ -18,7 +15,6 @@ from textual.widgets import Input
 
 from rlgpt.console import keymap
 from rlgpt.console.app import ConsoleApp
-from rlgpt.console.feed import Feed
 from rlgpt.console.panes.bars import Bar, Footer, TimelineBar
 from rlgpt.console.panes.board import Board
 from rlgpt.console.panes.code import CodePane
@@ -26,22 +22,15 @@ from rlgpt.console.panes.pane import Pane
 from rlgpt.console.panes.session_panes import CallsPane, ListPane, LogPane, PlanPane, SystemPane, VerdictsPane
 from rlgpt.console.panes.world import WorldPane
 from rlgpt.console.screens.commands import Commands
+from rlgpt.console.screens.cursor import FRAME, Cursor
 from rlgpt.console.screens.dialogs import FilterInput
-from rlgpt.console.view import banner, news, status, timeline
+from rlgpt.console.view import banner, status, timeline
 from rlgpt.console.view.layout import Choices
 from rlgpt.console.view.moment import Moment
 from rlgpt.console.view.timeline import Playback
-from rlgpt.store.errors import StoreError
-
-POLL = 0.5
-"""Seconds between two looks at the store: redraws are at most this frequent."""
-MEASURE = 2.0
-"""Seconds between two looks at processes and disk, while the system pane is shown."""
-FRAME = 0.1
-"""Seconds between two frames of a replay."""
 
 
-class SessionScreen(Commands, Screen[None]):
+class SessionScreen(Commands, Cursor, Screen[None]):
     """Owns the feed and the cursor; panes only draw what they are handed."""
 
     BINDINGS: ClassVar[list[BindingType]] = keymap.bindings("session", "time")
@@ -60,12 +49,6 @@ class SessionScreen(Commands, Screen[None]):
         self.marks: list[timeline.Mark] = []
         self._start_at = 1 if replay and cursor is None else cursor
         self._plays_at_once = replay and cursor is None
-        self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="feed")
-        self._wanted: int | None = None
-        self._busy = False
-        self._opened_whole = False
-        self._known = news.Known("", "", {})
-        self._fault = ""
         self._resized = False
         self._hinted: tuple[object, ...] = ()
         self._track: timeline.Track | None = None
@@ -93,120 +76,15 @@ class SessionScreen(Commands, Screen[None]):
     def board(self) -> Board:
         return self.query_one(Board)
 
-    # ---- following the session ------------------------------------------------------------------
     def on_mount(self) -> None:
-        self.feed = Feed(self.folder, self.console_app.clock)
         self.board.arrange_panes()
         self._title_panes()
         self.query_one("#plan").focus()
-        self._in_thread(self._open)
-        self.set_interval(POLL, self._poll)
+        self.follow()
         self.set_interval(FRAME, self._tick)
-        self.set_interval(MEASURE, self._measure)
 
     def on_unmount(self) -> None:
-        self._thread.submit(self.feed.close)
-        self._thread.shutdown(wait=False)
-
-    def _in_thread(self, work: Callable[[], Callable[[], None] | None]) -> None:
-        """Run `work` in the feed's thread and what it returns on the UI loop."""
-
-        def run() -> None:
-            try:
-                after = work()
-            except (StoreError, OSError) as error:
-                sentence = str(error)
-                after = lambda: self._failed(sentence)  # noqa: E731
-            if after:
-                with contextlib.suppress(RuntimeError):  # the screen was closed meanwhile
-                    self.app.call_from_thread(after)
-
-        with contextlib.suppress(RuntimeError):
-            self._thread.submit(run)
-
-    def _open(self) -> Callable[[], None] | None:
-        first = self.feed.connect() if self._start_at is None else None
-        if first is not None:
-            self._in_thread(self._open_whole)
-            return lambda: self.show(first)
-        return self._open_whole()
-
-    def _open_whole(self) -> Callable[[], None]:
-        self.feed.open()
-        start = self._start_at
-        moment, marks = self.feed.moment(start), timeline.marks(self.feed.head())
-        self.console_app.settled()
-        return lambda: self._opened(moment, marks)
-
-    def _opened(self, moment: Moment, marks: list[timeline.Mark]) -> None:
-        self._opened_whole = True
-        self.marks = marks
-        self.playback = self.playback.at(None if moment.live else moment.history.seq, self.feed.times)
-        if self._plays_at_once and not moment.live:
-            self.playback = Playback(self.playback.seq, self.playback.active, True, 1.0)
-        if self.feed.notice:
-            self.console_app.tell(self.feed.notice, "warning")
-        self._known = news.known(moment, self.sent)
-        self.show(moment)
-        self._in_thread(self._read_mappings)
-
-    def _read_mappings(self) -> Callable[[], None]:
-        more = self.feed.read_mappings()
-        if more:
-            self._in_thread(self._read_mappings)
-            return lambda: None
-        self.console_app.settled()
-        return self._redraw
-
-    def _failed(self, sentence: str) -> None:
-        if sentence != self._fault:
-            self._fault = sentence
-            self.console_app.tell(sentence, "error")
-
-    def _poll(self) -> None:
-        if not self._busy and self._opened_whole:
-            self._busy = True
-            self._in_thread(self._poll_in_thread)
-
-    def _measure(self) -> None:
-        if self._opened_whole and "system" in self.board.visible_panes:
-            self._in_thread(self.feed.measure)
-
-    def _poll_in_thread(self) -> Callable[[], None]:
-        try:
-            changed = self.feed.poll()
-            if not changed:
-                return self._idle
-            marks = timeline.marks(self.feed.head())
-            moment = self.feed.moment() if self.playback.seq is None else None
-        except BaseException:
-            self._busy = False
-            raise
-        return lambda: self._polled(marks, moment)
-
-    def _idle(self) -> None:
-        self._busy = False
-        if self.moment is not None and self.moment.live:
-            self._show_status()
-
-    def _polled(self, marks: list[timeline.Mark], moment: Moment | None) -> None:
-        self._busy = False
-        if marks != self.marks:
-            self.marks = marks
-        if self.playback.seq is None:
-            self.playback = self.playback.at(None, self.feed.times)
-            if moment is not None:
-                self._announce(moment)
-                self.show(moment)
-        else:
-            self._show_timeline()
-
-    def _announce(self, moment: Moment) -> None:
-        """A notification, with a bell when somebody is needed."""
-        now = news.known(moment, self.sent)
-        for notice in news.since(self._known, now, moment, self.sent):
-            self.console_app.tell(notice.sentence, notice.severity, bell=notice.bell)
-        self._known = now
+        self.unfollow()
 
     # ---- drawing --------------------------------------------------------------------------------
     def show(self, moment: Moment) -> None:
@@ -305,80 +183,6 @@ class SessionScreen(Commands, Screen[None]):
 
     def on_descendant_focus(self) -> None:
         self.call_after_refresh(self.console_app.hints)
-
-    # ---- the cursor -----------------------------------------------------------------------------
-    def go_to(self, seq: int | None) -> None:
-        """Move the timeline's cursor; None is live."""
-        if self.moment is None:
-            return
-        self.playback = self.playback.at(seq, self.feed.times)
-        self._show_timeline()
-        self._want()
-
-    def _want(self) -> None:
-        """Ask for the moment at the cursor; of several requests only the last is answered."""
-        wanted = self.playback.seq
-        self._wanted = wanted if wanted is not None else -1
-
-        def read() -> Callable[[], None] | None:
-            if self._wanted != (wanted if wanted is not None else -1):
-                return None
-            moment = self.feed.moment(wanted)
-            return lambda: self.show(moment)
-
-        self._in_thread(read)
-
-    def _tick(self) -> None:
-        if not self.playback.playing:
-            return
-        before = self.playback.seq
-        self.playback = self.playback.ticked(FRAME, self.feed.times)
-        self._show_timeline()
-        if self.playback.seq != before:
-            self._want()
-
-    def action_play(self) -> None:
-        p = self.playback
-        if p.seq is None:
-            self.go_to(1)
-            p = self.playback
-        self.playback = Playback(p.seq, p.active, not p.playing, p.speed)
-        self._show_timeline()
-
-    def action_live(self) -> None:
-        self.go_to(None)
-
-    def action_start(self) -> None:
-        self.go_to(1)
-
-    def action_seek(self, by: int) -> None:
-        here = self.playback.seq if self.playback.seq is not None else self.feed.times.end_seq
-        self.go_to(here + by)
-
-    def action_leap(self, by: int) -> None:
-        times = self.feed.times
-        active = self.playback.active if self.playback.seq is not None else times.end
-        target = active + by * times.end / 20
-        self.go_to(None if target >= times.end else times.seq(max(target, 0.0)))
-
-    def action_speed(self, by: int) -> None:
-        self.playback = self.playback.faster(by)
-        self._show_timeline()
-
-    def action_jump(self, kind: str, forward: bool) -> None:
-        here = self.playback.seq if self.playback.seq is not None else self.feed.times.end_seq
-        found = timeline.jump(self.marks, here, kind, forward)
-        if found is None:
-            self.console_app.tell(f"no {'later' if forward else 'earlier'} {kind or 'mark'}", "warning")
-        else:
-            self.go_to(found.seq)
-
-    def on_timeline_bar_sought(self, message: TimelineBar.Sought) -> None:
-        times = self.feed.times
-        self.go_to(None if message.share >= 0.995 else times.seq(message.share * times.end))
-
-    def on_list_pane_jump(self, message: ListPane.Jump) -> None:
-        self.go_to(message.seq)
 
     # ---- panes ----------------------------------------------------------------------------------
     def action_pane(self, name: str) -> None:

@@ -111,9 +111,14 @@ def sizes(layout: Variant, choices: Choices) -> tuple[tuple[float, ...], tuple[t
     """Shares of the columns and of the slots in each: the operator's where they fit the variant."""
     widths = choices.widths.get(layout.name, layout.widths)
     heights = choices.heights.get(layout.name, layout.heights)
-    fits = len(widths) == len(layout.widths) and all(share > 0 for share in widths)
-    fit_heights = [len(column) for column in heights] == [len(column) for column in layout.heights]
+    fits = _fits(widths, layout.widths)
+    fit_heights = len(heights) == len(layout.heights) and all(map(_fits, heights, layout.heights))
     return widths if fits else layout.widths, heights if fit_heights else layout.heights
+
+
+def _fits(shares: Sequence[float], own: Sequence[float]) -> bool:
+    """A file may say anything."""
+    return len(shares) == len(own) and all(0 < share <= 1e6 for share in shares)
 
 
 def split(total: int, shares: Sequence[float], least: int) -> list[int]:

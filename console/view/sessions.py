@@ -105,7 +105,7 @@ def entries(
         text = "No sessions yet. Press n for a new one, or run `rlgpt run make_stone_pickaxe` in a shell."
         return [Entry("note", ((), *wrap(text, width, "dim", "  ")), selectable=False)]
     shown = shown_columns(width)
-    ordered = sorted(found, key=SORTS[sort], reverse=reverse)
+    ordered = sorted(found, key=SORTS.get(sort, SORTS["started"]), reverse=reverse)
     return [_entry(s, shown, now, s.id in marked) for s in ordered]
 
 
