@@ -52,11 +52,11 @@ def write(client: Client, context: Context, item: Item, attempt: int) -> CodeRep
 
 # ---- RL -----------------------------------------------------------------------------------------
 def configure(client: Client, context: Context) -> RlConfigReply:
-    """What to train: every name in it exists, every option is accepted."""
+    """What to train: every name in it exists, every option was measured to work, at least sometimes."""
     history = context.history
     plan = history.plan
-    accepted = [i.name for i in plan.items if i.mode == "code" and history.accepted(i)] if plan else []
-    options = [*accepted, FOLLOW_PLAN] if accepted else []
+    usable = [i for i in plan.items if history.usable(i)] if plan else []
+    options = [i.name for i in usable] + ([FOLLOW_PLAN] if any(i.mode == "code" for i in usable) else [])
     last = memory.last_closed(history)
     known = _Known(context, options)
     asked = messages(

@@ -126,7 +126,9 @@ Step = (
 )  # fmt: skip
 
 GOOD = 0.9
-"""Measured share of successful trials at which accepted code is left alone."""
+"""Share of successful trials, and of the dev episodes that came to it, at which accepted code is left alone."""
+CAME = 5
+"""Dev episodes that must have come to a sub-action before they say anything about its code."""
 NO_CODE = "empty"
 """Admission's rule for an answer without code: the fast agent has nothing better to offer."""
 VARIANTS = ("options_off", "primitives_off")
@@ -221,12 +223,14 @@ def _code_item(
 def _better_code(
     h: History, iteration: IterationState, item: Item, best: Attempt, limits: Limits
 ) -> Step | Literal["accepted"]:
-    """Accepted code that often fails is repaired while attempts are left; the best measured version stays in use."""
+    """Accepted code that often fails, in its trials or in the whole plan, is repaired while attempts are left; the
+    best measured version stays in use."""
     trial = best.accepted(item.done_when)
     mine = [a for a in h.attempts_of(item.name) if a.done_when == item.done_when]
     last = mine[-1]
     written = [a for a in mine if a.author == "fast" and a.iteration == iteration.number]
-    good = trial is None or trial.share >= GOOD
+    done, came = h.in_use(item).get(best.version, (0, 0))
+    good = (trial is None or trial.share >= GOOD) and (came < CAME or done >= GOOD * came)
     given_up = any(a.admission.get("rule") == NO_CODE for a in mine)
     if good or given_up or best.author == "operator" or len(written) >= limits.inner:
         return "accepted"
@@ -286,8 +290,8 @@ def _evaluate_dev(
 
 
 def has_code(h: History, plan: PlanState) -> bool:
-    """Whether follow_plan can do anything: some coded sub-action is accepted."""
-    return any(item.mode == "code" and h.accepted(item) for item in plan.items)
+    """Whether follow_plan can do anything: some sub-action has code that works, or at least sometimes."""
+    return any(item.mode == "code" and h.usable(item) for item in plan.items)
 
 
 # ---- between iterations -------------------------------------------------------------------------
@@ -339,7 +343,7 @@ def fingerprint(h: History, iteration: IterationState) -> tuple[object, ...]:
     plan = h.plans[iteration.plans[-1]] if iteration.plans else None
     items = tuple((i.name, i.mode, i.goal, i.done_when) for i in plan.items) if plan else ()
     until = iteration.verdict.seq if iteration.verdict else None
-    sources = tuple(a.source_hash if (a := h.accepted(i, until)) else "" for i in plan.items) if plan else ()
+    sources = tuple(a.source_hash if (a := h.usable(i, until)) else "" for i in plan.items) if plan else ()
     config = iteration.config.config_hash if iteration.config else ""
     return (plan.executor if plan else "", items, sources, config)
 

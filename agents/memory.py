@@ -45,6 +45,8 @@ def item_now(history: History, item: Item) -> Plain:
         facts["state"] = "left to RL"
         if any(trial.outcome == "failed" for a in attempts for _, trial in a.trials):
             facts["code_failed_before"] = True
+        if partly := history.usable(item):
+            facts["code_as_an_action"] = _ratio(trial_of(partly, item))
     elif accepted := history.accepted(item):
         facts |= {"state": "accepted", "measured": _ratio(trial_of(accepted, item))}
     elif tried:
@@ -181,6 +183,7 @@ def last_attempt(context: Context, item: Item) -> Plain | None:
         facts["evidence"] = _evidence(trial.evidence)
     elif last.trial:
         facts["measured_against"] = last.done_when
+    facts |= _in_use(context.history, item, last)
     if not last.admitted and last.admission:
         told: Mapping[str, Any] = last.admission
         facts["refused"] = {k: told.get(k) for k in ("rule", "line", "message")}
@@ -210,9 +213,16 @@ def earlier_attempts(context: Context, item: Item) -> list[Plain]:
                 "measured": _ratio(trial),
                 "error": _line(trial.error) if trial else "",
                 "critique": _line(attempt.verdict.cause) if attempt.verdict else "",
+                **_in_use(context.history, item, attempt),
             }
         )
     return out
+
+
+def _in_use(history: History, item: Item, attempt: Attempt) -> Plain:
+    """How a version did in the whole plan: in how many of the dev episodes that came to it the item was done."""
+    used = history.in_use(item).get(attempt.version)
+    return {"in_the_plan": f"{used[0]}/{used[1]}"} if used else {}
 
 
 def _line(text: str, most: int = 160) -> str:

@@ -79,6 +79,12 @@ class VerdictState:
     seq: int
 
 
+SOMETIMES = 0.2
+"""Share of successful trials from which code is worth calling, though it is not accepted."""
+CLEARLY = 0.15
+"""Difference of two measured shares that says something: the standard error of 7 in 10 trials."""
+
+
 @dataclass
 class Attempt:
     """One code version with what became of it."""
@@ -101,6 +107,11 @@ class Attempt:
     """On the last trial."""
     trials: list[tuple[str, TrialState]] = field(default_factory=list)
     """(done_when, trial) of every trial, in order: a re-worded predicate has the same code tried again."""
+
+    def measured(self, done_when: str, until: int | None = None) -> TrialState | None:
+        """The last trial for this predicate, as of seq `until`."""
+        mine = (t for of, t in reversed(self.trials) if of == done_when and (until is None or t.seq <= until))
+        return next(mine, None)
 
     def accepted(self, done_when: str, until: int | None = None) -> TrialState | None:
         """The trial that accepted it for this predicate, as of seq `until`."""
@@ -282,16 +293,14 @@ class History:
 
     def accepted(self, item: Item, until: int | None = None) -> Attempt | None:
         """The version in use: of those accepted by measurement for this item's predicate, as of seq `until`, the
-        operator's newest, else the one with the best measured share (ties: the newest)."""
+        operator's newest, else the newest that was not measured clearly below an earlier one."""
         best: Attempt | None = None
-        rank = (False, -1.0)
+        bar = 0.0
         for attempt in self.attempts:
             trial = attempt.accepted(item.done_when, until) if attempt.sub_action == item.name else None
-            if trial is None:
-                continue
-            mine = (attempt.author == "operator", 1.0 if attempt.author == "operator" else trial.share)
-            if mine >= rank:
-                best, rank = attempt, mine
+            by_operator = attempt.author == "operator"
+            if trial and (by_operator or (not (best and best.author == "operator") and trial.share >= bar)):
+                best, bar = attempt, max(bar, trial.share - CLEARLY)
         return best
 
     @property
@@ -299,6 +308,43 @@ class History:
         """The milestones that a score counts; empty where a task is won or lost."""
         info = self.session.get("task_info", {})
         return tuple(info["milestones"]) if info.get("kind") == "score" else ()
+
+    def usable(self, item: Item, until: int | None = None) -> Attempt | None:
+        """The version that may act: the accepted one, else the best that at least sometimes did its work. What was
+        left to RL keeps such code as one of the policy's actions, unless the operator left it to RL."""
+        accepted = self.accepted(item, until)
+        if item.mode == "rl" and (accepted or item.author == "operator" or item.pinned):
+            return None
+        best, bar = accepted, SOMETIMES
+        if best is None:
+            for attempt in self.attempts:
+                trial = attempt.measured(item.done_when, until) if attempt.sub_action == item.name else None
+                if trial and trial.outcome == "failed" and trial.share >= bar:
+                    best, bar = attempt, trial.share
+        return best
+
+    def in_use(self, item: Item) -> dict[int, tuple[int, int]]:
+        """Version -> (done, came): of the dev episodes in which the code alone acted and the plan came to this
+        sub-action, those in which it was done. The last closed iteration that used the version counts."""
+        found: dict[int, tuple[int, int]] = {}
+        for iteration in self.iterations:
+            if iteration.sub_task != self.sub_task or iteration.verdict is None or not iteration.plans:
+                continue
+            dev = [e for e in iteration.evaluations if e.split == "dev" and item.name in e.funnel]
+            alone = [e for e in dev if e.variant == "plan" or (e.variant, e.policy) == ("full", "plan")]
+            used = self.usable(item, iteration.verdict.seq)
+            if not alone or used is None:
+                continue
+            plan = self.plans[alone[-1].revision]
+            came = sum(e.episodes for e in alone if e.revision == plan.revision)
+            for before in plan.items:
+                if before.name == item.name:
+                    done = sum(e.funnel[item.name] for e in alone if e.revision == plan.revision)
+                    found[used.version] = (min(done, came), came)
+                    break
+                if before.mode == "code" and before.name in alone[-1].funnel and self.usable(before):
+                    came = sum(e.funnel[before.name] for e in alone if e.revision == plan.revision)
+        return found
 
     def pooled(self, iteration: IterationState, split: str, variant: str) -> tuple[float, int]:
         """(successes, episodes) of the revision evaluated last."""

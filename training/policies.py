@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from rlgpt.store.history import Attempt, IterationState, PlanState, Run
+from rlgpt.store.history import Attempt, Item, IterationState, PlanState, Run
 from rlgpt.training.admitting import admit
 from rlgpt.training.host.api import Action, PlanItem
 from rlgpt.training.live import Live
@@ -55,15 +55,24 @@ def accepted_of(live: Live, plan: PlanState, until: int | None = None) -> list[A
     return [attempt for attempt in found if attempt]
 
 
+def usable_of(live: Live, plan: PlanState, until: int | None = None) -> list[Attempt]:
+    """The code that a policy may call, as of seq `until`: of coded sub-actions, and of those left to RL whose code
+    worked sometimes."""
+    found = (live.history.usable(item, until) for item in plan.items)
+    return [attempt for attempt in found if attempt]
+
+
 def plan_items(live: Live, plan: PlanState, attempts: Sequence[Attempt]) -> tuple[PlanItem, ...]:
     """What follow_plan runs; a host that was started since is told of every predicate."""
+    coded = _coded(plan, attempts)
+    for item, _ in coded:
+        admit(live, "done_when", item.done_when)
+    return tuple(PlanItem(item.done_when, first_action(attempt)) for item, attempt in coded)
+
+
+def _coded(plan: PlanState, attempts: Sequence[Attempt]) -> list[tuple[Item, Attempt]]:
     by_name = {attempt.sub_action: attempt for attempt in attempts}
-    for item in plan.items:
-        if item.name in by_name:
-            admit(live, "done_when", item.done_when)
-    return tuple(
-        PlanItem(item.done_when, first_action(by_name[item.name])) for item in plan.items if item.name in by_name
-    )
+    return [(item, by_name[item.name]) for item in plan.items if item.mode == "code" and item.name in by_name]
 
 
 def admitted_predicates(live: Live, plan: PlanState) -> dict[str, str]:
@@ -75,7 +84,7 @@ def candidate(live: Live, iteration: IterationState, revision: int | None = None
     history = live.history
     plan = history.plans[revision if revision is not None else _evaluated_revision(iteration)]
     until = iteration.verdict.seq if iteration.verdict and not iteration.reopened else None
-    attempts = accepted_of(live, plan, until)
+    attempts = usable_of(live, plan, until)
     runs = [history.runs[number] for number in iteration.runs]
     run = next(
         (r for r in reversed(runs) if r.revision == plan.revision and r.state in ("finished", "stopped")),
@@ -87,7 +96,7 @@ def candidate(live: Live, iteration: IterationState, revision: int | None = None
         plan,
         tuple(coded_action(live, attempt) for attempt in attempts),
         plan_items(live, plan, attempts),
-        tuple(i.name for i in plan.items if i.name in {a.sub_action for a in attempts}),
+        tuple(item.name for item, _ in _coded(plan, attempts)),
         admitted_predicates(live, plan),
         run if body is not None else None,
         body,

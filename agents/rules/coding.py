@@ -14,7 +14,7 @@ from rlgpt.agents.rules.question import Question
 
 FAILED = ("failed", "refused")
 GOOD = 0.9
-"""Accepted code below this share of its trials is worth the next version."""
+"""Accepted code below this share of its trials, or of the episodes that came to it, is worth the next version."""
 
 
 def write(question: Question) -> CodeReply:
@@ -51,15 +51,16 @@ def _failed(question: Question, source: str) -> bool:
 def _short(tried: Mapping[str, Any]) -> bool:
     if tried.get("outcome") != "accepted":
         return tried.get("outcome") in FAILED
-    successes, episodes = map(int, str(tried.get("measured", "1/1")).split("/"))
-    return successes < GOOD * episodes
+    shares = (str(tried[name]).split("/") for name in ("measured", "in_the_plan") if tried.get(name))
+    return any(int(done) < GOOD * int(of) for done, of in shares)
 
 
 def _why(question: Question) -> str:
     last, critique = question.get("last"), question.get("critique")
     if not last or not _short(last):
         return ""
-    cause = (critique or {}).get("cause") or last.get("error") or f"success {last.get('measured')}"
+    lost = f"in the plan it did its work in {last['in_the_plan']} of the episodes" if last.get("in_the_plan") else ""
+    cause = (critique or {}).get("cause") or last.get("error") or lost or f"success {last.get('measured')}"
     return f", because the one before fell short: {str(cause)[:300]}"
 
 

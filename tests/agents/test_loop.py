@@ -73,6 +73,51 @@ def test_a_failed_trial_is_judged_once_and_then_repaired() -> None:
     assert step(told.verdict("dig")) == Code("dig", 2)
 
 
+def test_accepted_code_that_loses_episodes_of_the_whole_plan_is_written_anew() -> None:
+    def after(**funnel: int) -> Step:
+        told = Told().iteration().plan(dig="code", cut="code")
+        for name in ("dig", "cut"):
+            told.code(name).trial(name)
+        told.evaluate(3, funnel=funnel).verdict().iteration(1).plan(dig="code", cut="code")
+        return step(told)
+
+    assert after(dig=20, cut=18) == Evaluate(1, "dev", "full", 0, 20)
+    assert after(dig=20, cut=17) == JudgeItem("cut", 1)
+    assert after(dig=17, cut=17) == JudgeItem("dig", 1)
+    assert after(dig=4, cut=0) == JudgeItem("dig", 1), "too few came to cut to say anything about it"
+
+
+def test_the_newest_accepted_version_is_in_use_unless_it_is_clearly_below_an_earlier_one() -> None:
+    def used(*successes: int) -> int:
+        told = Told().iteration().plan(dig="code")
+        for number in successes:
+            told.code("dig").trial("dig", number)
+        plan = told.history.plan
+        found = told.history.accepted(plan.items[0]) if plan else None
+        return found.version if found else 0
+
+    assert used(4, 4) == 2
+    assert used(5, 4) == 1
+    assert used(3, 5, 3) == 2
+    assert used(2) == 0
+
+
+def test_code_that_sometimes_works_stays_an_action_of_the_policy_but_not_against_the_operator() -> None:
+    told = Told().iteration().plan(dig="code", cut="code")
+    told.code("dig").trial("dig", 1).code("dig").trial("dig", 2).code("cut").trial("cut", 0)
+
+    def usable(**modes: str) -> list[int]:
+        plan = told.plan(**modes).history.plan
+        found = [told.history.usable(item) for item in (plan.items if plan else [])]
+        return [attempt.version if attempt else 0 for attempt in found]
+
+    assert usable(dig="rl", cut="rl") == [2, 0]
+    assert usable(dig="code", cut="code") == [2, 0]
+    assert usable(pinned=("dig",), dig="rl", cut="rl") == [0, 0]  # type: ignore[arg-type]
+    told.plan(dig="code").code("dig").trial("dig", 5)
+    assert usable(dig="rl", cut="rl") == [0, 0], "what works as code and is to be learnt all the same is learnt"
+
+
 def test_refused_code_is_repaired_without_a_critic() -> None:
     told = Told().iteration().plan(dig="code").code("dig", admitted=False).trial("dig", 0, "refused")
     assert step(told) == Code("dig", 2)

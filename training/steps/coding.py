@@ -52,13 +52,13 @@ def trial(live: Live, step: loop.Trial) -> None:
         with live.writer.transaction(durable=True) as tx:
             tx.add(row)
         return
-    accepted = {i.name: a for i in before if i.mode == "code" and (a := live.history.accepted(i))}
-    actions = [coded_action(live, a) for a in (*accepted.values(), attempt)]
+    usable = {i.name: a for i in before if i.mode == "code" and (a := live.history.usable(i))}
+    actions = [coded_action(live, a) for a in (*usable.values(), attempt)]
     known = admitted_predicates(live, plan)
     prefix = [
-        trials.PrefixItem(i.done_when, first_action(accepted[i.name]) if i.name in accepted else None)
+        trials.PrefixItem(i.done_when, first_action(usable[i.name]) if i.name in usable else None)
         for i in before
-        if i.name in accepted or (i.mode == "rl" and i.name in known)
+        if i.name in usable or (i.mode == "rl" and i.name in known)
     ]
     observer = StepObserver(live)
     result = trials.try_item(

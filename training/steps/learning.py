@@ -13,7 +13,7 @@ from rlgpt.training.budgets import over_budget
 from rlgpt.training.configs import config_row, shared_by_arms
 from rlgpt.training.live import Interrupted, Live
 from rlgpt.training.observer import Moment, Observer, Signal, Start
-from rlgpt.training.policies import accepted_of, candidate, coded_action, plan_items
+from rlgpt.training.policies import candidate, coded_action, plan_items, usable_of
 from rlgpt.training.ppo.train import train as run_ppo
 from rlgpt.training.seeds import stream_seed
 
@@ -38,7 +38,7 @@ def train(live: Live, step: loop.Train) -> None:
     assert iteration is not None and plan is not None and iteration.config is not None
     config = RlConfigReply.model_validate(dict(iteration.config.config))
     run = history.runs[step.run] if step.run is not None else None
-    attempts = accepted_of(live, plan)
+    attempts = usable_of(live, plan)
     rewards = [term.argument for term in config.reward if term.term == "generated"]
     for name in rewards:
         admit(live, "reward", live.source(name))
