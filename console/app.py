@@ -121,6 +121,13 @@ class ConsoleApp(App[int]):
             gc.collect(1)
             gc.freeze()
 
+    def left(self) -> None:
+        """A session was left: all of it may go, so for once everything is looked at."""
+        if not self.is_headless:
+            gc.unfreeze()
+            gc.collect()
+            gc.freeze()
+
     def hints(self) -> None:
         """Bring the footer up to date with the state."""
         from rlgpt.console.panes.bars import Footer
@@ -179,12 +186,17 @@ class ConsoleApp(App[int]):
     async def action_back(self) -> None:
         """Closes what lies on top of the sessions list."""
         if len(self.screen_stack) > 2:
-            self.pop_screen()
+            self._close_top()
+
+    def _close_top(self) -> None:
+        self.pop_screen()
+        if len(self.screen_stack) == 2:  # a session, and all that was read of it
+            self.set_timer(2.0, self.left)
 
     def action_leave(self) -> None:
         """One step back from a session; out of the console from the list."""
         if len(self.screen_stack) > 2 and self._opened[0] is None:
-            self.pop_screen()
+            self._close_top()
         else:
             self.exit(0)
 
