@@ -31,7 +31,8 @@ def tick_labels(values: Sequence[float], room: int) -> list[str]:
 
 def _label(value: float, digits: int, room: int) -> str:
     if abs(value) >= 10_000:
-        return count(value)[:room]
+        rounded = count(value)
+        return rounded if len(rounded) <= room else ""
     fixed = f"{value:.{digits}f}"
     if float(fixed) == 0:
         return "0"
@@ -39,7 +40,7 @@ def _label(value: float, digits: int, room: int) -> str:
         fixed = fixed.rstrip("0").rstrip(".")
     if len(fixed) <= room:
         return fixed
-    short = fixed.replace("0.", ".", 1)
+    short = fixed.replace("0.", ".", 1) if fixed.startswith(("0.", "-0.")) else fixed
     if len(short) <= room:
         return short
     figures, power = f"{value:.0e}".split("e")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
@@ -128,6 +128,8 @@ def test_labels_of_an_axis_say_their_value_in_the_room_there_is() -> None:
 
 
 @given(st.floats(-1e6, 1e6), st.floats(1e-6, 1e6), st.integers(2, 8))
+@example(-131.0, 1.0, 2)  # -130.5 is not -13.5
+@example(-10050.0, 1.0, 2)  # nor -10.1k -10.1
 def test_no_label_of_an_axis_lies_or_is_cut(low: float, span: float, most: int) -> None:
     values = ticks(low, low + span, most)
     for value, label in zip(values, tick_labels(values, 5), strict=True):
