@@ -27,6 +27,7 @@ def test_a_seek_from_any_kept_state_equals_the_fold_of_all_rows_before_it(
     new_session: NewSession, tell: Tell, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("rlgpt.store.timeline.SPACING", 7)
+    monkeypatch.setattr("rlgpt.store.timeline.MOST_KEPT", 4)
 
     @LAW
     @given(RANDOM, st.lists(st.integers(0, 200), min_size=1, max_size=8))
