@@ -2,8 +2,7 @@
 
 A cow and a sheep spawn 5 to 20 blocks off at random bearings; one can approach, aim, strike, milk and shear
 them, fell trees, place a table and craft. One tick is 50 ms, with Minecraft's walking speed, reach and breaking
-times. It is misty: one sees nine blocks far. It is not Minecraft and is never offered as a world: what is learnt
-here proves the machinery only.
+times. It is not Minecraft and is never offered as a world: what is learnt here proves the machinery only.
 """
 
 from __future__ import annotations
@@ -21,9 +20,7 @@ TREE_CELL = 8
 TREE_CHANCE, FOREST_CHANCE = 0.12, 0.2
 FORESTS = (4, 18, 27, 28)
 """Biome ids."""
-FIELD = 16
-MIST = 9.0
-"""How far one sees, in blocks."""
+FIELD = 10
 SHY_DISTANCE, SHY_CHANCE = 3.2, 0.15
 BOXES = {"cow": (0.45, 1.4), "sheep": (0.45, 1.3), "pig": (0.45, 0.9), "chicken": (0.2, 0.7),
          "zombie": (0.3, 1.95), "item": (0.125, 0.25)}  # fmt: skip
@@ -214,7 +211,6 @@ class World:
         Above the hedges only trees and what was built stand in the way: there a ray passes from one cell of the
         tree lattice to the next, and only those that hold something are searched block by block.
         """
-        far = min(far, MIST)
         px, py, pz = origin
         rx, ry, rz = ray
         if py <= GROUND + 1:
@@ -283,7 +279,6 @@ class World:
 
     def meet(self, origin: Vector, ray: Vector, far: float) -> tuple[Animal, float] | None:
         """Nearest entity on a unit ray within `far`: box against ray, slab by slab."""
-        far = min(far, MIST)
         best: tuple[Animal, float] | None = None
         for animal in self.animals:
             half, tall = BOXES[animal.kind]

@@ -25,6 +25,8 @@ CHILD = Path(__file__).with_name("child.py")
 SHIM = Path(__file__).with_name("shim")
 LAST_WORDS = 2000
 FRAME_LIMIT = 64 << 20
+READ = 1 << 16
+"""Bytes of a pipe: a small reply is one read."""
 KEPT = ("PATH", "HOME", "USER", "LOGNAME", "LANG", "LC_", "DISPLAY", "XAUTHORITY", "JAVA", "LD_LIBRARY_PATH", "XDG_",
         "MINEDOJO_", "MALMO_", "LIBGL_", "MESA_")  # fmt: skip
 """Prefixes of the variables that reach the child: no key or token does."""
@@ -83,6 +85,8 @@ class Bridge:
         self._requests: IO[bytes] = self._process.stdin
         self._replies = self._process.stdout.fileno()
         os.set_blocking(self._replies, False)
+        self._early = bytearray()
+        """Read already, and not asked for yet."""
         self.about: dict[str, Any] = {}
         self._hello()
 
@@ -133,7 +137,7 @@ class Bridge:
         return done
 
     def _read(self, count: int, deadline: float, operation: str, timeout: float) -> bytes:
-        parts = bytearray()
+        parts, self._early = self._early, bytearray()
         while len(parts) < count:
             left = deadline - time.monotonic()
             ready = left > 0 and select.select([self._replies], [], [], left)[0]
@@ -141,11 +145,12 @@ class Bridge:
                 raise MineDojoError(
                     "stalled", f"MineDojo did not answer {operation} within {timeout:g} s.", self.last_words()
                 )
-            part = os.read(self._replies, count - len(parts))
+            part = os.read(self._replies, max(READ, count - len(parts)))
             if not part:
                 raise self._died()
             parts += part
-        return bytes(parts)
+        self._early = parts[count:]
+        return bytes(parts[:count])
 
     def _died(self) -> MineDojoError:
         try:

@@ -9,6 +9,7 @@ game's process group and itself.
 
 from __future__ import annotations
 
+import gc
 import importlib
 import os
 import resource
@@ -408,6 +409,8 @@ class Child:
                 self.game.close()
             self.game = None
             self.game = Game(self.client, self.numpy, request)
+            gc.collect()
+            gc.freeze()  # the client's tables are a million objects, which no later collection need look at
             shape = self.game.env.observation_space["rgb"].shape
             return {"nvec": [int(n) for n in self.game.env.action_space.nvec], "rgb": [int(n) for n in shape]}
         if operation == "close":

@@ -53,6 +53,16 @@ _USE_ON = """def {verb}_{name}(view):
             return
         view = yield face(seen, do="use")
 """
+_USE_ON_CHASING = """def {verb}_{name}(view):
+    for _ in range(60):
+        seen = remembered(view, "{name}")
+        if seen is None:
+            return
+        if seen.distance > 2.5:
+            view = yield move("forward", turn=seen.turn, tilt=15 - view.pitch)
+        else:
+            view = yield face(seen, do="use")
+"""
 _HIT = """def hit_{name}(view):
     for _ in range(40):
         seen = nearest(view, "{name}")
@@ -105,8 +115,10 @@ def _in_sight(name: str) -> str:
     return f'nearest(view, "{name}") is not None'
 
 
-def _within(name: str, reach: float) -> str:
-    return f'nearest(view, "{name}") is not None and nearest(view, "{name}").distance < {reach}'
+def _within_or_stopped(name: str, reach: float) -> str:
+    """In reach, or in sight behind something that has to be got over or around."""
+    stopped = 'block(view, 1, 0, 0) not in ("air", "water", "tallgrass", "tall_grass", "flower")'
+    return f'{_in_sight(name)} and (nearest(view, "{name}").distance < {reach} or {stopped})'
 
 
 def _more(item: str, count: int = 1) -> str:
@@ -118,7 +130,8 @@ def _reach(name: str, reach: float) -> list[Script]:
     return [
         Script(f"find_{name}", f"Bring a {name} into sight.", _in_sight(name),
                (_FIND.format(name=name), _FIND_WALKING.format(name=name)), gives=()),
-        Script(f"approach_{name}", f"Walk up to the {name} in sight.", _within(name, reach + 0.3),
+        Script(f"approach_{name}", f"Walk up to the {name} in sight, as far as one can walk.",
+               _within_or_stopped(name, reach + 0.3),
                (_APPROACH.format(name=name, reach=reach), _APPROACH_MEMORY.format(name=name, reach=reach)),
                needs=(f"find_{name}",)),
     ]  # fmt: skip
@@ -134,7 +147,8 @@ def _interact(name: str, verb: str, item: str, tool: str) -> list[Script]:
     return [
         *_reach(name, 2.5),
         Script(f"{verb}_{name}", f"Use the {tool} on the {name}.", _more(item),
-               (_USE_ON.format(name=name, verb=verb),), needs=(f"approach_{name}",), gives=(item,)),
+               tuple(source.format(name=name, verb=verb) for source in (_USE_ON, _USE_ON_CHASING)),
+               needs=(f"approach_{name}",), gives=(item,)),
     ]  # fmt: skip
 
 

@@ -94,6 +94,9 @@ def for_task(
         "start": {slot: dict(entry) for slot, entry in made.task.start.items()},
         "scripts": [asdict(script) for script in scripts],
         "limits": {
-            "horizon": made.task.horizon, "ms_per_step": 50, "camera_bin_degrees": 15, "games_at_once": games,
+            "horizon": made.task.horizon,
+            "ms_per_step": 50,
+            "camera_bin_degrees": 15,
+            "games_at_once": games,
         },
     }
