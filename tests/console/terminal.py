@@ -72,7 +72,7 @@ class Terminal:
     def text(self) -> str:
         return "\n".join(line.rstrip() for line in self.screen.display)
 
-    def until(self, condition: str | Callable[[str], bool], seconds: float = 30.0) -> str:
+    def until(self, condition: str | Callable[[str], bool], seconds: float = 60.0) -> str:
         """Wait for a text on the screen (or a predicate of it)."""
         end = time.monotonic() + seconds
         while time.monotonic() < end:

@@ -35,6 +35,14 @@ def attached(session: Running, *words: str, size: tuple[int, int] = (120, 40), *
     return t
 
 
+def filtered(t: Terminal, words: str) -> None:
+    """Type into the filter of a list and keep it."""
+    before = t.text()
+    t.keys("/")
+    t.until(lambda text: text != before)
+    t.keys(CTRL_U, words, ENTER)
+
+
 def command(session: Running, *words: str) -> dict[str, Any]:
     """What `rlgpt <words> --json` says: the headless twin."""
     done = subprocess.run([*RLGPT, *words, "--json"], env=session.environment, capture_output=True, check=False)

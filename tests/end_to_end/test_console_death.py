@@ -14,7 +14,7 @@ from rlgpt.store.lease import Lease
 from tests.end_to_end.conftest import Make, Running
 from tests.end_to_end.consoles import ENTER, attached, console, freeze, thaw, training
 
-pytestmark = pytest.mark.timeout(300)
+pytestmark = pytest.mark.timeout(600)
 LONG = {
     "loop": {"iterations": 2, "target": 1.0, "dev_first": 8},
     "budget": {"env_steps": 5_000_000},

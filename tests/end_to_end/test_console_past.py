@@ -11,10 +11,10 @@ from rlgpt.store.folder import SessionFolder
 from rlgpt.store.reader import Reader
 from tests.console.terminal import Terminal
 from tests.end_to_end.conftest import Make, Running
-from tests.end_to_end.consoles import CTRL_S, CTRL_U, ENTER, ESCAPE, RIGHT, SPACE, command, console
+from tests.end_to_end.consoles import CTRL_S, CTRL_U, ENTER, ESCAPE, RIGHT, SPACE, command, console, filtered
 from tests.end_to_end.sameness import outcome
 
-pytestmark = pytest.mark.timeout(240)
+pytestmark = pytest.mark.timeout(600)
 TRAINED = {"loop": {"iterations": 1, "dev_first": 4, "target": 1.0}, "budget": {"env_steps": 9_000}}
 
 
@@ -122,25 +122,31 @@ def test_an_unchanged_fork_repeats_its_parents_next_iteration_exactly(session: R
     assert len([run for run in got["training_run"] if run["iteration"] == 1]) == 1
 
 
-def test_the_command_forks_the_same_way(session: Running) -> None:
+def test_the_command_forks_without_a_worker_and_the_console_says_how_to_start_one(session: Running) -> None:
     made = command(session, "fork", session.folder.id, "--iteration", "0", "--name", "twin", "--no-start")
     forked = SessionFolder(session.folder.path.parent / made["id"])
     with Reader(forked) as reader:
         copied = reader.history_at()
     assert [i.number for i in copied.iterations if i.verdict] == [0] and not copied.runs
-    assert command(session, "resume", made["id"])["resumed"] == [made["id"]]
-    assert command(session, "wait", made["id"])["status"] == "finished"
-    expected, got = outcome(session.folder), outcome(forked)
-    assert got == expected
+    assert (made["parent"], made["seq"]) == (session.folder.id, copied.session["parent_seq"])
+    with console(home(session), "attach", "twin") as t:
+        t.until(lambda text: "not started" in text and "R starts one" in text)
+        t.until(lambda text: "collect_iron" in text and "r1 sequence" in text)
 
 
 def test_sessions_side_by_side(session: Running) -> None:
     command(session, "fork", session.folder.id, "--iteration", "0", "--name", "other", "--no-start")
     with console(home(session), size=(120, 40)) as t:
         t.until(lambda text: "collect-iron-1" in text and "other" in text)
-        t.keys("/", session.folder.id, ENTER)
+        filtered(t, session.folder.id)
         t.until("1 of ")
-        t.keys(SPACE, "/", CTRL_U, "other", ENTER, SPACE, "c")
+        t.keys(SPACE)
+        t.until("1 marked")
+        filtered(t, "other")
+        t.until(lambda text: "1 of " in text and "other ⑂" in text)
+        t.keys(SPACE)
+        t.until("2 marked")
+        t.keys("c")
         t.until(lambda text: "Compare  2 sessions" in text and "collect-iron-1" in text and "other" in text)
         base = re.search(r"(\S+) base", t.text())
         assert base is not None
@@ -158,7 +164,7 @@ def test_a_session_is_exported_copied_and_deleted_only_after_a_question(session:
     place = SessionFolder(session.folder.path.parent / made["id"])
     with console(home(session)) as t:
         t.until("short-lived")
-        t.keys("/", "short", ENTER)
+        filtered(t, "short")
         t.until("1 of ")
         t.keys("e")
         t.until("File to write:")
