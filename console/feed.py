@@ -19,6 +19,7 @@ from rlgpt.console.view.metrics import SCALARS, MetricTable
 from rlgpt.console.view.moment import Moment, Worker
 from rlgpt.console.view.timeline import TimeMap
 from rlgpt.console.view.words import bound
+from rlgpt.console.watch import Watch
 from rlgpt.store import progress
 from rlgpt.store.errors import StoreError
 from rlgpt.store.history import History, fold, fold_all
@@ -65,7 +66,7 @@ class Feed:
         self._head = History()
         self._version = -1
         self._worker = Worker()
-        self._watch = _Watch()
+        self._watch = Watch()
         self._mappings_from: int | None = None
         self._near: History | None = None
         self._usage: Mapping[str, Any] = {}
@@ -298,22 +299,3 @@ class Details:
 
     def close(self) -> None:
         self._reader.close()
-
-
-class _Watch:
-    """Seconds since progress last moved, by this process' monotonic clock once it was seen to move."""
-
-    def __init__(self) -> None:
-        self._last: Mapping[str, object] = {}
-        self._since = 0.0
-
-    def silent(self, beat: Mapping[str, object], now: float) -> float | None:
-        if not beat:
-            return None
-        tick = time.monotonic()
-        if beat != self._last:
-            first = not self._last
-            self._last = dict(beat)
-            age = max(now - float(beat["at"]), 0.0) if first else 0.0  # type: ignore[arg-type]
-            self._since = tick - age
-        return tick - self._since

@@ -21,7 +21,9 @@ from rlgpt.console.screens.dialogs import FilterInput
 from rlgpt.console.view import preview
 from rlgpt.console.view import sessions as view
 from rlgpt.console.view.text import Line, line, spread
-from rlgpt.store import catalog, folder
+from rlgpt.console.view.words import bound
+from rlgpt.console.watch import Watch
+from rlgpt.store import catalog, folder, progress
 from rlgpt.store.catalog import Summary
 from rlgpt.store.errors import StoreError
 
@@ -41,6 +43,8 @@ class SessionsScreen(Screen[None]):
         self._marked: frozenset[str] = frozenset()
         self._next_read = 0.0
         self._slots = 0
+        self._hung: frozenset[str] = frozenset()
+        self._watches: dict[str, Watch] = {}
         self._reading = False
 
     def compose(self) -> ComposeResult:
@@ -83,6 +87,7 @@ class SessionsScreen(Screen[None]):
         start = time.monotonic()
         try:
             found, slots = catalog.summaries(), training_slots()
+            hung = self._silent(found)
         except (StoreError, OSError) as error:
             self.app.call_from_thread(self.console_app.tell, str(error), "error")
             return
@@ -90,12 +95,23 @@ class SessionsScreen(Screen[None]):
             took = time.monotonic() - start
             self._next_read = time.monotonic() + max(POLL, 10 * took)
             self._reading = False
-        self.app.call_from_thread(self._take, found, slots)
+        self.app.call_from_thread(self._take, found, slots, hung)
 
-    def _take(self, found: list[Summary], slots: int) -> None:
+    def _silent(self, found: list[Summary]) -> frozenset[str]:
+        """Sessions whose worker lives and makes no progress for longer than their phase may take."""
+        late = set()
+        for s in found:
+            if s.alive and s.status == "running":
+                watch = self._watches.setdefault(s.id, Watch())
+                silent = watch.silent(progress.read(folder.root() / s.id), self.console_app.clock())
+                if silent is not None and silent > bound(s.phase, {}):
+                    late.add(s.id)
+        return frozenset(late)
+
+    def _take(self, found: list[Summary], slots: int, hung: frozenset[str]) -> None:
         if self._found is None:
             self.run_worker(_import_session_screen, thread=True, exit_on_error=False)
-        self._found, self._slots = found, slots
+        self._found, self._slots, self._hung = found, slots, hung
         self._draw()
 
     def _draw(self) -> None:
@@ -118,6 +134,7 @@ class SessionsScreen(Screen[None]):
                 sort=preferences.sort,
                 reverse=preferences.reverse,
                 marked=self._marked,
+                hung=self._hung,
             )
         )
         self._preview()
@@ -126,7 +143,7 @@ class SessionsScreen(Screen[None]):
     def _preview(self) -> None:
         box = self.query_one("#preview", Bar)
         box.display = self.app.size.height >= 24
-        box.set_lines(preview.lines(self.selected, self.console_app.clock(), box.content_size.width))
+        box.set_lines(preview.lines(self.selected, self.console_app.clock(), box.content_size.width, self._hung))
 
     def _title(self, width: int) -> Line:
         found = self._found

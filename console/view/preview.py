@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import TYPE_CHECKING
 
 from rlgpt.console.view.numbers import count, day_time, duration, money, rate, size
@@ -14,12 +15,12 @@ if TYPE_CHECKING:
 HEIGHT = 7
 
 
-def lines(s: Summary | None, now: float, width: int) -> list[Line]:
+def lines(s: Summary | None, now: float, width: int, hung: Collection[str] = ()) -> list[Line]:
     if s is None:
         return []
     if s.fault:
         return [line((s.id, "bold")), *wrap(s.fault, width, "bad", most=HEIGHT - 1)]
-    word, style = state(s)
+    word, style = state(s, hung)
     out = [line((s.name, "brand"), ("  " + s.id, "dim"), ("  ● ", style), (word, style))]
     if s.reason:
         out += wrap(s.reason, width, "", most=2)

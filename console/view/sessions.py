@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import TYPE_CHECKING, Any
 
 from rlgpt.console.view.numbers import count, day_time, duration, money, rate, size
@@ -40,14 +40,16 @@ def model_words(model: str) -> str:
     return RULES if model == "rules" else f"replay of {model[7:]}" if model.startswith("replay:") else model
 
 
-def state(s: Summary) -> tuple[str, str]:
-    """(word, style)."""
+def state(s: Summary, hung: Collection[str] = ()) -> tuple[str, str]:
+    """(word, style). `hung`: ids of sessions whose progress is overdue."""
     if s.fault:
         return "unreadable", "bad"
     if s.status == "ended":
         return s.result, {"succeeded": "ok", "finished": "ok", "stopped": "warn"}.get(s.result, "bad")
     if not s.alive:
         return ("not started", "dim") if s.status == "created" else ("dead", "bad")
+    if s.id in hung:
+        return "hung", "bad"
     if s.status in ("waiting", "paused"):
         return ("paused" if s.status == "paused" else waiting_word(s.waiting_for)), "warn"
     return PHASES.get(s.phase, s.phase or "starting"), "accent"
@@ -99,6 +101,7 @@ def entries(
     sort: str = "started",
     reverse: bool = True,
     marked: frozenset[str] = frozenset(),
+    hung: Collection[str] = (),
 ) -> list[Entry]:
     """Sorted; an empty store gets a sentence on what to do."""
     if not found:
@@ -106,11 +109,11 @@ def entries(
         return [Entry("note", ((), *wrap(text, width, "dim", "  ")), selectable=False)]
     shown = shown_columns(width)
     ordered = sorted(found, key=SORTS.get(sort, SORTS["started"]), reverse=reverse)
-    return [_entry(s, shown, now, s.id in marked) for s in ordered]
+    return [_entry(s, shown, now, s.id in marked, hung) for s in ordered]
 
 
-def _entry(s: Summary, shown: Sequence[tuple[str, int]], now: float, marked: bool) -> Entry:
-    word, style = state(s)
+def _entry(s: Summary, shown: Sequence[tuple[str, int]], now: float, marked: bool, hung: Collection[str]) -> Entry:
+    word, style = state(s, hung)
     model, tags = model_words(s.model), " ".join(s.tags)
     iteration = "–" if s.iteration is None else str(s.iteration)
     won, of, split = success(s)

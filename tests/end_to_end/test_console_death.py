@@ -38,6 +38,8 @@ def test_hung_is_not_dead_and_a_dead_session_goes_on_by_one_key(make: Make) -> N
     with attached(session) as t:
         t.until(lambda text: "hung" in text and "No progress for 10m" in text and "still holds its lock" in text)
         assert "dead" not in t.text()
+        with console(session.environment["RLGPT_HOME"]) as listed:
+            listed.until("● hung")
         thaw(pids)
         t.until(lambda text: "hung" not in text and "♥" in text)
 

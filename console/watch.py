@@ -1,0 +1,25 @@
+"""How long a worker has been silent: hung is told by progress that does not come, never by the age of a clock."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+
+
+class Watch:
+    """Seconds since progress last moved, by this process' monotonic clock once it was seen to move."""
+
+    def __init__(self) -> None:
+        self._last: Mapping[str, object] = {}
+        self._since = 0.0
+
+    def silent(self, beat: Mapping[str, object], now: float) -> float | None:
+        if not beat:
+            return None
+        tick = time.monotonic()
+        if beat != self._last:
+            first = not self._last
+            self._last = dict(beat)
+            age = max(now - float(beat["at"]), 0.0) if first else 0.0  # type: ignore[arg-type]
+            self._since = tick - age
+        return tick - self._since
