@@ -55,8 +55,8 @@ def configure(client: Client, context: Context) -> RlConfigReply:
     """What to train: every name in it exists, every option was measured to work, at least sometimes."""
     history = context.history
     plan = history.plan
-    usable = [i for i in plan.items if history.usable(i)] if plan else []
-    options = [i.name for i in usable] + ([FOLLOW_PLAN] if any(i.mode == "code" for i in usable) else [])
+    usable = [i.name for i in plan.items if history.usable(i)] if plan else []
+    options = [*usable, FOLLOW_PLAN] if usable else []
     last = memory.last_closed(history)
     known = _Known(context, options)
     asked = messages(

@@ -291,7 +291,7 @@ def _evaluate_dev(
 
 def has_code(h: History, plan: PlanState) -> bool:
     """Whether follow_plan can do anything: some sub-action has code that works, or at least sometimes."""
-    return any(item.mode == "code" and h.usable(item) for item in plan.items)
+    return any(h.usable(item) for item in plan.items)
 
 
 # ---- between iterations -------------------------------------------------------------------------

@@ -311,7 +311,8 @@ class History:
 
     def usable(self, item: Item, until: int | None = None) -> Attempt | None:
         """The version that may act: the accepted one, else the best that at least sometimes did its work. What was
-        left to RL keeps such code as one of the policy's actions, unless the operator left it to RL."""
+        left to RL keeps such code as a step of follow_plan and as one of the policy's actions, unless the operator
+        left it to RL."""
         accepted = self.accepted(item, until)
         if item.mode == "rl" and (accepted or item.author == "operator" or item.pinned):
             return None
@@ -342,7 +343,7 @@ class History:
                     done = sum(e.funnel[item.name] for e in alone if e.revision == plan.revision)
                     found[used.version] = (min(done, came), came)
                     break
-                if before.mode == "code" and before.name in alone[-1].funnel and self.usable(before):
+                if before.name in alone[-1].funnel and self.usable(before):
                     came = sum(e.funnel[before.name] for e in alone if e.revision == plan.revision)
         return found
 

@@ -72,7 +72,7 @@ def plan_items(live: Live, plan: PlanState, attempts: Sequence[Attempt]) -> tupl
 
 def _coded(plan: PlanState, attempts: Sequence[Attempt]) -> list[tuple[Item, Attempt]]:
     by_name = {attempt.sub_action: attempt for attempt in attempts}
-    return [(item, by_name[item.name]) for item in plan.items if item.mode == "code" and item.name in by_name]
+    return [(item, by_name[item.name]) for item in plan.items if item.name in by_name]
 
 
 def admitted_predicates(live: Live, plan: PlanState) -> dict[str, str]:

@@ -55,6 +55,7 @@ def runs_of(reader: Reader, arm: str) -> list[Run]:
     points = _scores(reader, history)
     names = ("options_off", "primitives_off")
     off: dict[str, Any] = {name: test[name]["rate"] if test[name] else None for name in names}
+    off |= {name: points[name] for name in names if name in points}
     common: dict[str, Any] = {"id": whole["id"], "task": whole["task"], "seed": whole["seed"]}
     own = Run(
         arm=arm,
