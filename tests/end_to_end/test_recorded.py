@@ -10,7 +10,7 @@ from tests.end_to_end.conftest import Make
 from tests.end_to_end.sameness import every_row
 
 
-@pytest.mark.timeout(240)
+@pytest.mark.timeout(400)
 def test_a_replay_and_a_replay_of_the_replay_have_the_rows_of_the_first(make: Make) -> None:
     first = make("make_wood_pickaxe")
     assert first.finish().result == "succeeded"
