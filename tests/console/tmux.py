@@ -62,7 +62,7 @@ class Tmux:
     def resize(self, width: int, height: int) -> None:
         self.tmux("resize-window", "-x", str(width), "-y", str(height))
 
-    def until(self, condition: str | Callable[[str], bool], seconds: float = 40.0) -> str:
+    def until(self, condition: str | Callable[[str], bool], seconds: float = 90.0) -> str:
         """Wait for a text on the screen (or a predicate of it)."""
         end = time.monotonic() + seconds
         while time.monotonic() < end:
