@@ -55,8 +55,8 @@ def test_a_session_learns_to_finish(
         "RLGPT_HOME": str(own_home), "RLGPT_MINEDOJO_PORTS": ports, "RLGPT_MINEDOJO_PYTHON": str(client_python),
     }  # fmt: skip
     rlgpt = str(Path(sys.executable).with_name("rlgpt"))
-    command = [rlgpt, "run", task, "--world", "minedojo", "--llm", "rules", "--headless", "--env-steps", "200000",
-               "--iterations", "1", "--json"]  # fmt: skip
+    command = [rlgpt, "run", task, "--world", "minedojo", "--llm", "rules", "--headless", "--env-steps", "40000",
+               "--iterations", "0", "--json"]  # fmt: skip
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     ended = json.loads(done.stdout.splitlines()[-1])
     shown = subprocess.run(
