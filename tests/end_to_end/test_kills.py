@@ -95,7 +95,7 @@ def test_without_supervisor_and_trainer_nothing_of_the_session_lives_on(make: Ma
 @pytest.mark.timeout(120)
 def test_a_second_worker_is_turned_away(make: Make) -> None:
     session = make("make_wood_pickaxe")
-    session.until(lambda h: h.status == "running", 60)
+    session.until(lambda h: h.status == "running", 110)
     second = Running(session.folder, session.environment).start()
     assert second.supervisor is not None
     assert second.supervisor.wait(60) == 4

@@ -100,7 +100,7 @@ def test_a_stale_revision_and_a_second_worker_are_turned_away_while_the_session_
     make: Make, tmp_path: Path
 ) -> None:
     session = make("make_wood_pickaxe", review=True)
-    plan = session.until(lambda h: h.pending_plan, 60).pending_plan
+    plan = session.until(lambda h: h.pending_plan, 150).pending_plan
     assert plan is not None
     stale = ("--sub-action", plan.items[0].name, "--pin", "--revision", "7")
     said = rlgpt(tmp_path / "home", "override", session.folder.id, *stale)
@@ -113,4 +113,4 @@ def test_a_stale_revision_and_a_second_worker_are_turned_away_while_the_session_
     assert not session.history().plans[1].items[0].pinned
     said = rlgpt(tmp_path / "home", "approve", session.folder.id, "--revision", "1")
     assert said.code == 0, said.err
-    session.until(lambda h: h.revision == 1, 20)
+    session.until(lambda h: h.revision == 1, 100)
