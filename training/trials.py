@@ -283,7 +283,8 @@ class _Bench:
         if lane.note.stage == "prefix":
             self._missed(lane)
         elif lane.note.stage == "item":
-            done = bool(lane.truths >> self._bit & 1)
+            won = result.success and self.task.kind == "goal"  # the episode ends with the task: nothing is left to do
+            done = won or bool(lane.truths >> self._bit & 1)
             limit = result.env_steps - lane.note.item_from >= self.max_steps
             self._close(lane, "done" if done else "time" if limit or result.end == "time" else "episode", done)
 

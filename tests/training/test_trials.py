@@ -95,6 +95,19 @@ def test_only_states_that_need_the_item_say_something_about_it() -> None:
     assert result.evidence["good"]["before"]["key"] is False
 
 
+def test_an_episode_that_ends_because_the_task_is_achieved_is_no_failure() -> None:
+    result = try_item(
+        WORLD, "take_key", prefix=(), action=Action(source_hash(GET_KEY)), done_when="view.position > 100",
+        sources=SOURCES, host=host_of(WORLD), seeds=SEEDS, max_steps=20,
+    )  # fmt: skip
+    assert (result.outcome, result.successes) == ("accepted", 5)
+    outlived = try_item(
+        WORLD, "survive", prefix=(), action=Action(source_hash(BACK)), done_when="view.position > 100",
+        sources=SOURCES, host=host_of(WORLD), seeds=SEEDS, max_steps=20,
+    )  # fmt: skip
+    assert outlived.outcome == "failed", "being there at the end is not what it was called for"
+
+
 def test_a_prefix_that_does_not_arrive_is_no_failure_of_the_item() -> None:
     lost = PrefixItem("view.coin", Action(source_hash(WALK)))
     result = _try(GET_KEY, "view.key", (lost,))
