@@ -71,11 +71,13 @@ class Skill:
 
 
 def keep(skill: Skill) -> str:
-    """Add a skill; one that is there stays unless the new one was measured longer. Returns its hash."""
+    """Add a skill; one that is there stays unless the new one was measured longer, a retired one stays retired.
+    Returns its hash."""
     _check(dataclasses.asdict(skill))
-    known = _load(_path(skill.hash)) if _path(skill.hash).exists() else None
+    path = _retired(skill.hash) if _retired(skill.hash).exists() else _path(skill.hash)
+    known = _load(path) if path.exists() else None
     if known is None or skill.episodes > known.episodes:
-        _write(_path(skill.hash), _canonical(dataclasses.asdict(skill)))
+        _write(path, _canonical(dataclasses.asdict(skill)))
     return skill.hash
 
 
@@ -122,10 +124,11 @@ def export(chosen: Iterable[Skill]) -> bytes:
 
 
 def import_(body: bytes) -> list[Skill]:
-    """Keep all skills of an exported file, or none of them. Raises BadSkill."""
+    """Keep all skills of an exported file, or none of them; retired ones come back. Raises BadSkill."""
     found = read(body)
     for skill in found:
-        keep(skill)
+        if _retired(keep(skill)).exists():
+            restore(skill.hash)
     return found
 
 

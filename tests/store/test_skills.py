@@ -54,6 +54,15 @@ def test_a_retired_skill_is_out_of_use_until_it_is_restored(home: Path) -> None:
     assert skills.skills() == [WOOD]
 
 
+def test_a_retired_skill_stays_so_when_a_session_finds_it_again_and_comes_back_with_an_import(home: Path) -> None:
+    body = skills.export([WOOD])
+    skills.retire(skills.keep(WOOD))
+    skills.keep(WOOD)
+    assert skills.skills() == [] and skills.skills(retired=True) == [WOOD]
+    skills.import_(body)
+    assert skills.skills() == [WOOD] and skills.skills(retired=True) == []
+
+
 def test_exported_skills_come_back_equal(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     skills.keep(WOOD)
     skills.keep(TABLE)
