@@ -6,13 +6,14 @@ PY := $(VENV)/bin/python
 FOLDERS := console agents training store prompts
 MARK ?= not slow and not tmux and not network
 TESTS ?=
+JOBS ?=
 
 .DEFAULT_GOAL := help
 .PHONY: help setup run test test-slow lint bench screenshots constraints clean
 
 help:
 	@echo "make run          install what is missing, then open the console on a live session (or attach to it)"
-	@echo "make test         install what is missing, then run the tests (TESTS=path for some of them)"
+	@echo "make test         install what is missing, then run the tests (TESTS=path for some of them, JOBS=2 side by side)"
 	@echo "make setup        only install, into $(VENV)"
 	@echo "make lint         ruff, mypy --strict and the import contracts"
 	@echo "make test-slow    the long proofs (minutes to hours)"
@@ -49,7 +50,7 @@ run: setup
 	@$(VENV)/bin/rlgpt demo
 
 test: setup
-	@$(PY) -m pytest -q -m '$(MARK)' $(TESTS)
+	@$(PY) -m pytest -q $(if $(JOBS),-n $(JOBS) --dist loadfile) -m '$(MARK)' $(TESTS)
 
 test-slow: setup
 	@$(PY) -m pytest -q -m slow --timeout 0 $(TESTS)
