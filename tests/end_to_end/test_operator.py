@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from rlgpt.agents.enforce import FIXED
 from rlgpt.agents.rules import question
 from rlgpt.agents.rules.model import respond
+from rlgpt.store.errors import StoreError
 from rlgpt.store.history import History
 from rlgpt.store.inbox import send
 from rlgpt.store.lease import Lease
@@ -38,13 +39,19 @@ def override(session: Running, edits: list[dict[str, Any]], revision: int | None
     return send(session.folder, "override", {"edits": edits, "apply": apply}, revision)
 
 
-def masks(session: Running, history: History, run: int) -> NDArray[np.bool_]:
+def masks(session: Running, run: int) -> NDArray[np.bool_]:
     """(states, slots): which coded actions could be chosen in the last rollout of a run."""
-    kept = history.runs[run].checkpoint
-    assert kept is not None
-    with Reader(session.folder) as reader:
-        rows = unpack(reader.artifact(str(kept["artifact"]))).part("recent")["masks"]
-    return rows[:, len(history.session["task_info"]["primitives"]) :]
+    for _ in range(20):  # while PPO goes on, a rollout's checkpoint is soon replaced by the next
+        history = session.history()
+        kept = history.runs[run].checkpoint
+        assert kept is not None
+        try:
+            with Reader(session.folder) as reader:
+                rows = unpack(reader.artifact(str(kept["artifact"]))).part("recent")["masks"]
+        except StoreError:
+            continue
+        return rows[:, len(history.session["task_info"]["primitives"]) :]
+    raise AssertionError("no checkpoint stayed long enough to be read")
 
 
 @pytest.mark.timeout(300)
@@ -71,8 +78,8 @@ def test_a_toggle_during_ppo_is_in_force_within_five_seconds(make: Make) -> None
     (slot,) = [slot["slot"] for slot in again.runs[run].slots if slot["name"] == name]
     assert name not in [slot["name"] for slot in again.runs[max(again.runs)].slots]
     updated = session.until(lambda h: h.runs[max(h.runs)].updates >= 1 and h.runs[max(h.runs)].checkpoint, 60)
-    assert masks(session, updated, run)[:, slot].any(), "it was never offered, so nothing could be taken away"
-    assert not masks(session, updated, max(updated.runs))[:, slot].any()
+    assert masks(session, run)[:, slot].any(), "it was never offered, so nothing could be taken away"
+    assert not masks(session, max(updated.runs))[:, slot].any()
     stale = override(session, [{"op": "set", "name": name, "mode": "code"}], plan.revision)
     refused = session.until(lambda h: state(h, stale) == "refused", 30)
     assert f"by now it is revision {plan.revision + 1}" in refused.commands[stale].reason

@@ -91,6 +91,10 @@ time.sleep(30)
                 lease.Lease.acquire(session.path, patience=0)
             owner.send_signal(signal.SIGKILL)
             owner.wait()
+            for _ in range(100):  # a child that was forked an instant ago may not have let go yet
+                if not lease.Lease.held(session.path):
+                    break
+                time.sleep(0.1)
             assert not lease.Lease.held(session.path)
             lease.Lease.acquire(session.path, patience=0).release()
         finally:
