@@ -58,9 +58,7 @@ def test_the_bill_of_the_real_thing_is_a_record_and_an_unknown_task_a_sentence(
     assert "has no task 'fly'" in json.loads(capsys.readouterr().out)["error"]
 
 
-def test_nothing_starts_without_a_yes(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_nothing_starts_without_a_yes(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(experiment.children, "ask", lambda *words, given: BILL)
     monkeypatch.setattr(experiment, "_follow", lambda request, json: pytest.fail("it was started"))
     assert cli.run(["experiment", "critic"]) == 2

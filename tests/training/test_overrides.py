@@ -6,8 +6,7 @@ from rlgpt.training.overrides import Refused, apply_edits
 
 def plan() -> PlanState:
     items = [
-        Item(name, "code", f"get {name}", "because", f"view.{name}", 50, False, "slow")
-        for name in ("wood", "table")
+        Item(name, "code", f"get {name}", "because", f"view.{name}", 50, False, "slow") for name in ("wood", "table")
     ]
     return PlanState(0, 0, 1, "slow", "sequence", "", 0, {}, 5, items)
 
