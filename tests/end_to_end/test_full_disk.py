@@ -78,6 +78,7 @@ def test_a_session_that_fills_its_disk_stops_and_goes_on_to_the_same_end_with_ro
     sound(session, disk.place)
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(300)
 def test_a_disk_without_a_byte_left_costs_at_most_one_step(disk: SmallDisk, make: Make) -> None:
     disk.mount(SESSIONS_STOP_BELOW + 100_000_000, again=True)
