@@ -223,8 +223,7 @@ def _code_item(
 def _better_code(
     h: History, iteration: IterationState, item: Item, best: Attempt, limits: Limits
 ) -> Step | Literal["accepted"]:
-    """Accepted code that often fails, in its trials or in the whole plan, is repaired while attempts are left; the
-    best measured version stays in use."""
+    """Accepted code that often fails, in its trials or in the whole plan, is repaired while attempts are left."""
     trial = best.accepted(item.done_when)
     mine = [a for a in h.attempts_of(item.name) if a.done_when == item.done_when]
     last = mine[-1]
