@@ -14,6 +14,7 @@ from textual.app import App, SystemCommand
 from textual.binding import BindingType
 from textual.content import Content
 from textual.screen import Screen
+from textual.timer import Timer, TimerCallback
 
 from rlgpt.console import keymap
 from rlgpt.console.palette import Palette
@@ -84,6 +85,22 @@ class ConsoleApp(App[int]):
         for screen in self.screen_stack:
             for widget in screen.walk_children():
                 widget.refresh()
+
+    def set_timer(
+        self,
+        delay: float,
+        callback: TimerCallback | None = None,
+        *,
+        name: str | None = None,
+        pause: bool = False,
+    ) -> Timer:
+        """Textual drops a one-shot timer for good when its time is over before its task first waits, which a busy
+        machine makes of the 8 ms after which a new terminal size is taken over; from then on no size was."""
+        timer = super().set_timer(delay, callback, name=name, pause=True)
+        timer._skip = False
+        if not pause:
+            timer.resume()
+        return timer
 
     # ---- what screens ask of the app --------------------------------------------------------------
     def open_session(self, ident: str, *, replay: bool = False, cursor: int | None = None) -> None:

@@ -89,7 +89,6 @@ def test_sixteen_colours_are_enough(stored: str) -> None:
         t.until("success rate")
 
 
-@pytest.mark.slow
 def test_a_resize_storm_ends_with_the_right_screen(stored: str) -> None:
     with Terminal(console_words(stored, IDENT)) as t:
         t.until("1 Plan")

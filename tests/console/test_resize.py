@@ -1,0 +1,34 @@
+"""New sizes of the terminal, also on a machine that is busy at the wrong moment."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import textual.timer
+from driving import console, screen_text, until
+
+
+async def test_a_size_is_taken_over_though_the_machine_pauses_as_its_timer_starts(
+    home: Path, store: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A pause between two looks at the clock, longer than the time the timer waits."""
+    real, paused = textual.timer._time.get_time, []
+
+    def late() -> float:
+        frame = sys._getframe(1)
+        if frame.f_code.co_name == "_run" and "next_timer" in frame.f_locals and frame.f_locals["_repeat"] == 0:
+            paused.append(1)
+            time.sleep(0.02)
+        return real()
+
+    store()
+    async with console(home, "261121-010000-aa") as (app, pilot):
+        monkeypatch.setattr(textual.timer._time, "get_time", late)
+        for size in ((28, 7), (80, 24), (100, 30)):
+            await pilot.resize_terminal(*size)
+        await until(pilot, lambda: len(screen_text(app).splitlines()) == 30, seconds=5.0)
+        assert paused
