@@ -14,6 +14,7 @@ from textual.app import App, SystemCommand
 from textual.binding import BindingType
 from textual.content import Content
 from textual.screen import Screen
+from textual.theme import Theme
 from textual.timer import Timer, TimerCallback
 
 from rlgpt.console import keymap
@@ -67,6 +68,11 @@ class ConsoleApp(App[int]):
         self.set_timer(0.5, self.settled)
         if session is not None:
             self.open_session(session, replay=replay, cursor=cursor)
+
+    @property
+    def current_theme(self) -> Theme:
+        """As Textual's, which copies the table of themes; every painted line asks for it."""
+        return self._registered_themes.get(self.theme) or super().current_theme
 
     def _first_theme(self) -> str:
         wanted = self.preferences.theme

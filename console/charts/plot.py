@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from rlgpt.console.charts.axes import padded, place, tick_labels, ticks
 from rlgpt.console.charts.braille import Canvas, columns_of
 from rlgpt.console.view.numbers import count, decimal
-from rlgpt.console.view.text import Line, Span, fit, line, spread, width_of
+from rlgpt.console.view.text import Line, Span, line, pad, spread, width_of
 
 Floats = NDArray[np.float64]
 GUTTER = 6
@@ -39,8 +39,10 @@ class Curve:
 
 
 @dataclass(frozen=True)
-class Mark:
-    x: float
+class Marks:
+    """All of one kind, on the x-axis."""
+
+    x: Floats
     glyph: str
     style: str
 
@@ -49,7 +51,8 @@ class Mark:
 class Plot:
     title: str
     curves: Sequence[Curve] = field(default_factory=tuple)
-    marks: Sequence[Mark] = field(default_factory=tuple)
+    marks: Sequence[Marks] = field(default_factory=tuple)
+    """Later ones cover earlier ones."""
     x_range: tuple[float, float] | None = None
     y_range: tuple[float, float] | None = None
     log: bool = False
@@ -60,9 +63,9 @@ class Plot:
 
 
 def draw(plot: Plot, width: int, height: int) -> list[Line]:
-    """`height` lines of `width` cells. With fewer than 4 lines or 16 cells only the title fits."""
+    """`height` lines of exactly `width` cells. With fewer than 4 lines or 16 cells only the title fits."""
     if height < 4 or width < 16:
-        return [fit(_title(plot, width), width)][:height]
+        return [pad(_title(plot, width), width), *((Span(" " * width),) for _ in range(height - 1))][:height]
     if plot.log:
         plot = replace(plot, curves=[_logarithmic(c) for c in plot.curves], y_range=None)
     baseline = height >= 7
@@ -131,8 +134,8 @@ def _title(plot: Plot, width: int) -> Line:
 
 
 def _nothing(plot: Plot, width: int, height: int) -> list[Line]:
-    lines = [line("") for _ in range(height)]
-    lines[max(0, height // 2 - 1)] = line((plot.empty.center(width)[:width], "dim"))
+    lines: list[Line] = [(Span(" " * width),) for _ in range(height)]
+    lines[max(0, height // 2 - 1)] = (Span(plot.empty.center(width)[:width], "dim"),)
     return lines
 
 
@@ -164,9 +167,12 @@ def _row_labels(y0: float, y1: float, height: int, log: bool) -> dict[int, str]:
 
 def _axis(plot: Plot, x0: float, x1: float, width: int) -> Line:
     cells: list[Span] = [Span("─", "axis")] * width
-    shown = [mark for mark in plot.marks if x0 <= mark.x <= x1]
-    for mark, column in zip(shown, place([mark.x for mark in shown], x0, x1, width), strict=True):
-        cells[column] = Span(mark.glyph, mark.style)
+    for marks in plot.marks:
+        inside = marks.x[(marks.x >= x0) & (marks.x <= x1)]
+        hit = np.zeros(width, dtype=bool)
+        hit[np.rint((inside - x0) / (x1 - x0) * (width - 1)).astype(np.int64)] = True
+        for column in np.flatnonzero(hit).tolist():
+            cells[column] = Span(marks.glyph, marks.style)
     merged: list[Span] = [Span(" " * (GUTTER - 1)), Span("└", "axis")]
     for cell in cells:
         if merged[-1].style == cell.style:

@@ -15,7 +15,7 @@ from rlgpt.console.keymap import bindings
 from rlgpt.console.panes.painted import Painted
 from rlgpt.console.panes.pane import Pane
 from rlgpt.console.view.curves import CHARTS, SMOOTHING, WINDOWS, Charts, Options, grid
-from rlgpt.console.view.text import Line, Span, pad
+from rlgpt.console.view.text import Line, Span
 
 
 class CurvesPane(Pane, Painted, can_focus=True):
@@ -77,7 +77,7 @@ class CurvesPane(Pane, Painted, can_focus=True):
                 for column, lines in enumerate(cells):
                     if column:
                         spans.append(Span(" "))
-                    spans += pad(lines[y], wide) if y < len(lines) else (Span(" " * wide),)
+                    spans += lines[y]
                 out.append(tuple(spans))
         return out
 

@@ -69,12 +69,14 @@ class Lines(ScrollView, Painted, can_focus=True, inherit_bindings=False):
         if found == self._all and fixed == self.head and size == self._drawn_at:
             self._all = found
             return
+        before = self._picture()
         self._all, self.head, self._drawn_at = found, fixed, size
-        self._apply(at_end)
+        self._apply(at_end, before)
 
     def set_filter(self, text: str) -> None:
+        before = self._picture()
         self.filter = text
-        self._apply(False)
+        self._apply(False, before)
 
     @property
     def current(self) -> Entry | None:
@@ -84,7 +86,7 @@ class Lines(ScrollView, Painted, can_focus=True, inherit_bindings=False):
     def hidden_by_filter(self) -> int:
         return len(self._all) - len(self.entries)
 
-    def _apply(self, at_end: bool) -> None:
+    def _apply(self, at_end: bool, before: list[tuple[Line, str]]) -> None:
         wanted = self.filter.casefold().split()
         self.entries = [
             e for e in self._all if not wanted or (e.selectable and all(w in e.search.casefold() for w in wanted))
@@ -103,7 +105,9 @@ class Lines(ScrollView, Painted, can_focus=True, inherit_bindings=False):
         self.virtual_size = Size(self.scrollable_content_region.width, len(self._lines) + len(self.head))
         if at_end or (self.follow and place == self._last_selectable()):
             self.scroll_end(animate=False, force=True)
-        self.refresh()
+        for y, (old, new) in enumerate(zip(before, self._picture(), strict=True)):
+            if old != new:
+                self.refresh(Region(0, y, self.size.width, 1))
 
     def _last_selectable(self) -> int:
         return next((i for i in range(len(self.entries) - 1, -1, -1) if self.entries[i].selectable), -1)
@@ -205,17 +209,24 @@ class Lines(ScrollView, Painted, can_focus=True, inherit_bindings=False):
         return max(self.scrollable_content_region.width, 8)
 
     def render_line(self, y: int) -> Strip:
-        width = self.scrollable_content_region.width
+        line, under = self._row(y)
+        return self.painted(line, self.scrollable_content_region.width, under)
+
+    def _row(self, y: int) -> tuple[Line, str]:
+        """What a row of the pane shows, and the style under it."""
         if y < len(self.head):
-            return self.painted(self.head[y], width)
+            return self.head[y], ""
         row = y - len(self.head) + int(self.scroll_y)
         if row >= len(self._lines):
-            return self.painted((), width)
+            return (), ""
         index, line = self._lines[row]
         long = len(self.entries[index].lines) > LONG and row > self._starts[index]
         if index == self._cursor and not long and self.cursor_shown and self.entries[index].selectable:
-            return self.painted(line, width, "row" if self.has_focus else "row_idle")
-        return self.painted(line, width)
+            return line, "row" if self.has_focus else "row_idle"
+        return line, ""
+
+    def _picture(self) -> list[tuple[Line, str]]:
+        return [self._row(y) for y in range(self.size.height)]
 
     def on_resize(self, event: events.Resize) -> None:
         self.virtual_size = Size(self.scrollable_content_region.width, len(self._lines) + len(self.head))

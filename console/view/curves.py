@@ -9,7 +9,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from rlgpt.console.charts.plot import Curve, Mark, Plot
+from rlgpt.console.charts.plot import Curve, Marks, Plot
 from rlgpt.console.charts.smooth import smoothed
 from rlgpt.console.view.axis import Axis, axis_of
 from rlgpt.console.view.metrics import MetricTable
@@ -20,7 +20,6 @@ CURVE_STYLES = ("curve1", "curve2", "curve3", "curve4", "curve5", "curve6", "cur
 WINDOWS: tuple[tuple[str, float], ...] = (("all", 0.0), ("last 1M", 1e6), ("last 200k", 2e5), ("last 50k", 5e4))
 MOST = 2_048
 """Points of a curve that are smoothed one by one."""
-MOST_MARKS = 300
 SMOOTHING = (0.0, 0.6, 0.9, 0.97)
 
 
@@ -54,7 +53,7 @@ class Charts:
         self.moment, self.options = moment, options
         same = before if before is not None and before.moment is moment else None
         self.axis: Axis = same.axis if same else axis_of(moment.history, moment.metrics)
-        self._marks: list[Mark] = same._marks if same else marks(moment, self.axis)
+        self._marks: list[Marks] = same._marks if same else marks(moment, self.axis)
 
     def plot(self, chart: Chart) -> Plot:
         curves = [c for c in chart.curves(self.moment, self.axis) if len(c.x)]
@@ -106,21 +105,15 @@ def _averaged(x: Floats, y: Floats, size: int) -> tuple[Floats, Floats]:
     return x[np.minimum(starts + size - 1, len(x) - 1)], means
 
 
-def marks(moment: Moment, axis: Axis) -> list[Mark]:
-    """Iterations, code changes and overrides on the x-axis, later kinds last; few enough to draw at once."""
+def marks(moment: Moment, axis: Axis) -> list[Marks]:
+    """Iterations, code changes and overrides on the x-axis, later kinds last."""
     h = moment.history
-    out: list[Mark] = []
     kinds = (
         ([a.seq for a in h.attempts], "▪", "mark_code"),
         ([c.seq for c in h.commands.values() if c.state == "applied"], "●", "mark_override"),
         ([i.seq for i in h.iterations], "┃", "mark_iteration"),
     )
-    for seqs, glyph, style in kinds:
-        x = axis.at_all(np.array(seqs, dtype=np.float64))
-        if len(x) > MOST_MARKS:
-            x = np.unique(np.rint(x / max(axis.end, 1.0) * MOST_MARKS)) / MOST_MARKS * axis.end
-        out += [Mark(float(value), glyph, style) for value in x]
-    return out
+    return [Marks(axis.at_all(np.array(seqs, dtype=np.float64)), glyph, style) for seqs, glyph, style in kinds]
 
 
 # ---- the curves of each chart ---------------------------------------------------------------------

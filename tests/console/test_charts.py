@@ -10,7 +10,7 @@ from rich.cells import cell_len
 
 from rlgpt.console.charts.axes import padded, tick_labels, ticks
 from rlgpt.console.charts.braille import EMPTY, Canvas, columns_of
-from rlgpt.console.charts.plot import Curve, Mark, Plot, draw, value_at
+from rlgpt.console.charts.plot import Curve, Marks, Plot, draw, value_at
 from rlgpt.console.charts.smooth import smoothed
 from rlgpt.console.view.text import plain
 
@@ -96,7 +96,7 @@ def test_a_chart_fills_exactly_its_place(width: int, height: int) -> None:
     plot = Plot(
         "loss",
         [Curve("a", x, x, "curve1"), Curve("b", x[:3], x[:3], "curve2", points=True, low=x[:3] - 1, high=x[:3] + 1)],
-        marks=[Mark(50, "◆", "ok")],
+        marks=[Marks(np.array([50.0]), "◆", "ok")],
     )
     lines = draw(plot, width, height)
     assert len(lines) <= height
