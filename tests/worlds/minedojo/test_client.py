@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
@@ -10,7 +11,7 @@ import numpy as np
 import pytest
 
 from rlgpt.training.worlds.minedojo import catalogue, host_side
-from rlgpt.training.worlds.minedojo.bridge import Bridge
+from rlgpt.training.worlds.minedojo.bridge import CHILD, SHIM, Bridge
 from rlgpt.training.worlds.minedojo.env import MineDojoEnv
 from rlgpt.training.worlds.minedojo.host_side import NOOP, NVEC, View
 from rlgpt.training.worlds.minedojo.items import CRAFT_ITEMS
@@ -57,6 +58,63 @@ def test_actions_and_observations_have_the_clients_shapes(
         assert all(0 <= ray[0] < 120 for ray in reply["rays"])
     finally:
         bridge.end()
+
+
+AGAINST_THE_CLIENT = """
+import importlib.util, json, sys
+import numpy
+spec = importlib.util.spec_from_file_location("child", sys.argv[1])
+child = importlib.util.module_from_spec(spec); spec.loader.exec_module(child)
+made = child.Child(None, None, sys.argv[2], 0); made.numpy = numpy; made._hello(True, "")
+game = child.Game(made.client, numpy, json.loads(sys.argv[3]))
+reply = game.reset(0)
+for command in ([1, 0, 0, 12, 13, 0, 0, 0], [0, 0, 0, 12, 12, 4, 29, 0], [0, 0, 0, 12, 14, 0, 0, 0]) * 6:
+    raw = game.sim.prev_info
+    sensors = [sensor for sensor in game.sim._sim_spec.observables if sensor.to_string() != "rgb"]
+    theirs = {sensor.to_string(): type(sensor).from_hero(sensor, raw) for sensor in sensors}
+    for name in ("rays", "voxels", "equipment", "inventory", "life_stats", "location_stats"):
+        space = game.env.observation_space[name]
+        for key, value in theirs[name].items():
+            assert numpy.shape(value) == space[key].shape, (name, key)
+    seen = theirs["rays"]
+    met = [i for i in range(120) if seen["entity_name"][i] != "null" or seen["block_name"][i] != "air"]
+    assert [ray[0] for ray in reply["rays"]] == met
+    for ray, entity, near, block, far, *cell in reply["rays"]:
+        assert entity == ("" if seen["entity_name"][ray] == "null" else seen["entity_name"][ray])
+        assert (block or "air") == seen["block_name"][ray]
+        if block:
+            assert numpy.float32(far) == seen["block_distance"][ray]
+        assert not entity or numpy.float32(near) == seen["entity_distance"][ray]
+        assert cell == [seen["traced_block_" + axis][ray] for axis in "xyz"]
+    assert reply["voxels"] == theirs["voxels"]["block_name"].reshape(-1).tolist()
+    assert reply["equipment"] == [name.replace(" ", "_") for name in theirs["equipment"]["name"].tolist()]
+    masks = type(game.stepper).observation(game.stepper, dict(game.observation))["masks"]
+    for told, name in zip(reply["masks"], ("equip", "place", "destroy", "craft_smelt")):
+        space = game.env.observation_space["masks"][name]
+        assert masks[name].shape == space.shape
+        assert told == numpy.packbits(masks[name]).tobytes(), name
+    reply = game.step(command)
+assert {"log", "planks"} <= {name for _, name, _, _ in reply["inventory"]}
+assert any(ray[1] for ray in reply["rays"]), "no animal was met"
+print("the same")
+"""
+
+
+def test_what_the_bridge_tells_is_what_the_clients_own_sensors_and_masks_say(
+    client_python: Path, start_double: Callable[..., Double]
+) -> None:
+    """The child reads rays, voxels and equipment from the game's answer and remembers masks; the client's own
+    definitions must come to the same, in the shapes of its spaces."""
+    options = {
+        "task": "harvest", "rays": lidar(50.0), "image": [160, 256], "port": start_double().port,
+        "arguments": {"target_names": "diamond", "target_quantities": 1, "specified_biome": "plains",
+                      "initial_inventory": {"mainhand": {"name": "log", "quantity": 10}}},
+    }  # fmt: skip
+    done = subprocess.run(
+        [str(client_python), "-W", "ignore", "-c", AGAINST_THE_CLIENT, str(CHILD), str(SHIM), json.dumps(options)],
+        capture_output=True, text=True, check=False, timeout=120,
+    )  # fmt: skip
+    assert done.stdout.endswith("the same\n"), done.stderr
 
 
 def test_paper_tasks_start_with_plan4mcs_inventory(double_world: Callable[..., Played]) -> None:

@@ -28,6 +28,9 @@ FRAME_LIMIT = 64 << 20
 NOOP = (0, 0, 0, 12, 12, 0, 0, 0)
 SLOT_MASKS = {5: "equip", 6: "place", 7: "destroy"}
 AIR = ("air", "null", "")
+TOLD_RAW = ("rays", "voxels", "equipment", "damage_source")
+"""Sensors that `reply` reads from the game's own answer (or nobody reads), so the client need not build them."""
+WORN = (0, 40, 36, 37, 38, 39)
 
 
 class Refused(Exception):
@@ -67,6 +70,12 @@ def spare_statistics(client: Any) -> None:
     sim.deepcopy = shallow
     base.deepcopy = shallow
     stats.ObserveFromFullStats.from_hero = lambda self, raw: {}
+
+
+def spare_wakeups() -> None:
+    """Send each message to the game in one piece; the client sends its length first, which wakes the game twice."""
+    sockets: Any = importlib.import_module("minedojo.sim.bridge.utils")
+    sockets.send_message = lambda sock, message: sock.sendall(struct.pack("!I", len(message)) + message)
 
 
 def catalogue(client: Any) -> dict[str, Any]:
@@ -181,6 +190,11 @@ class Game:
         self.fast = self._layer("FastResetWrapper")
         self.sim = self._layer("MineDojoSim")
         self.stepper = self._layer("ARMasksWrapper")  # inside the delta-inventory wrapper, which nobody reads
+        self._ways = voxel_order(self._sensor("voxels").grid_size)
+        if options.get("lean", True):
+            for name in TOLD_RAW:
+                self._sensor(name).from_hero = lambda raw: None
+            self.stepper.observation = Masks(self.stepper.observation)
         if self.fast is not None and options.get("kill_mobs", True):
             self.fast._reset_cmds.insert(0, "/kill @e[type=!player]")
         bridge = self.sim._bridge_env
@@ -198,6 +212,10 @@ class Game:
                 return env
             env = env.__dict__.get("env")
         return None
+
+    def _sensor(self, name: str) -> Any:
+        """The client's handler of one part of the observation."""
+        return next(handler for handler in self.sim._sim_spec.observables if handler.to_string() == name)
 
     def processes(self) -> list[int]:
         """Process ids of the games this environment started (each leads a process group)."""
@@ -240,7 +258,8 @@ class Game:
 
     def reply(self, refused: str = "", done: bool = False) -> dict[str, Any]:
         """One observation as plain data; only what a policy, a view or the console can use."""
-        np, seen, info = self.numpy, self.observation, self.sim.prev_info
+        np, seen, raw = self.numpy, self.observation, self.sim.prev_info
+        slots = [entry["name"] for entry in raw["inventory"] if entry["inventory"] == "inventory"]
         life, place, bag = seen["life_stats"], seen["location_stats"], seen["inventory"]
         names, counts = bag["name"].tolist(), bag["quantity"].tolist()
         worn = bag["cur_durability"].tolist()
@@ -249,7 +268,7 @@ class Game:
             "reward": self.tally.reward,
             "ended": bool(self.tally.ended or done),
             "success": bool(getattr(self.task, "is_successful", False)),
-            "alive": float(life["life"][0]) > 0 and bool(info.get("is_alive", True)),
+            "alive": float(life["life"][0]) > 0 and bool(raw.get("is_alive", True)),
             "ticks": self.tally.ticks,
             "refused": refused,
             "inventory": [
@@ -257,7 +276,7 @@ class Game:
                 for slot, name in enumerate(names)
                 if name != "air"
             ],
-            "equipment": [name.replace(" ", "_") for name in seen["equipment"]["name"].tolist()],
+            "equipment": [slots[slot] for slot in WORN],
             "life": [
                 float(life["life"][0]),
                 float(life["food"][0]),
@@ -277,8 +296,8 @@ class Game:
                 int(place["is_raining"]),
             ],
             "near": [int(seen["nearby_tools"]["table"]), int(seen["nearby_tools"]["furnace"])],
-            "voxels": seen["voxels"]["block_name"].reshape(-1).tolist(),
-            "rays": rays(seen["rays"]),
+            "voxels": [raw["voxels"][i] for i in self._ways],
+            "rays": rays(raw["rays"]),
             "masks": [np.packbits(masks[n]).tobytes() for n in ("equip", "place", "destroy", "craft_smelt")],
             "rgb": np.ascontiguousarray(seen["rgb"].transpose(1, 2, 0)).tobytes() if self.pixels else b"",
         }
@@ -316,22 +335,45 @@ def lost_is_an_error(bridge: Any) -> Any:
     return step
 
 
-def rays(seen: Any) -> list[list[Any]]:
+class Masks:
+    """The client's masks, computed anew only when the inventory or the tools nearby have changed."""
+
+    def __init__(self, observation: Any) -> None:
+        self.observation = observation
+        self.key: Any = None
+        self.masks: Any = None
+
+    def __call__(self, seen: dict[str, Any]) -> dict[str, Any]:
+        bag, near = seen["inventory"], seen["nearby_tools"]
+        key = (bag["name"].tobytes(), bag["quantity"].tobytes(), bool(near["table"]), bool(near["furnace"]))
+        if key != self.key:
+            self.masks = self.observation(seen)["masks"]
+            self.key = key
+        seen["masks"] = self.masks
+        return seen
+
+
+def voxel_order(size: list[int]) -> list[int]:
+    """Where the names of the blocks lie in the game's list (ten values each, x fastest), x slowest, then y, then z."""
+    wide, high, deep = size
+    return [10 * (x + wide * (y + high * z)) for x in range(wide) for y in range(high) for z in range(deep)]
+
+
+def rays(raw: list[Any]) -> list[list[Any]]:
     """The rays that met something: [ray, entity, distance, block, distance, block x, y, z].
 
-    `entity` is '' when a block was met first; a block's distance is -1 when the ray met only air.
+    `raw` is the game's list, 16 values a ray. `entity` is '' when a block was met first; a block's distance is -1 when
+    the ray met only air.
     """
-    entities, near = seen["entity_name"].tolist(), seen["entity_distance"].tolist()
-    blocks, far = seen["block_name"].tolist(), seen["block_distance"].tolist()
-    xs, ys = seen["traced_block_x"].tolist(), seen["traced_block_y"].tolist()
-    zs = seen["traced_block_z"].tolist()
-    out = []
-    for i, entity in enumerate(entities):
-        air = blocks[i] in AIR
+    out: list[list[Any]] = []
+    for at in range(0, len(raw), 16):
+        block, far, entity, near = raw[at], raw[at + 1], raw[at + 9], raw[at + 10]
+        air = block in AIR
         if entity != "null":
-            out.append([i, entity, near[i], "" if air else blocks[i], -1.0 if air else far[i], xs[i], ys[i], zs[i]])
+            name = entity[6:].lower() if entity.startswith("Entity") else entity
+            out.append([at // 16, name, near, "" if air else block, -1.0 if air else far, *raw[at + 13 : at + 16]])
         elif not air:
-            out.append([i, "", -1.0, blocks[i], far[i], xs[i], ys[i], zs[i]])
+            out.append([at // 16, "", -1.0, block, far, *raw[at + 13 : at + 16]])
     return out
 
 
@@ -439,6 +481,7 @@ class Child:
             raise Refused("import", f"{sys.executable} cannot import MineDojo: {error}.") from error
         if patch:
             spare_statistics(self.client)
+            spare_wakeups()
         instance: Any = importlib.import_module("minedojo.sim.bridge.mc_instance.instance")
         if malmo:
             instance.MC_DIR = malmo

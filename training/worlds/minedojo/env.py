@@ -116,8 +116,8 @@ class MineDojoEnv:
                 self._bridge.ask(
                     "make", self._settings.reset_timeout, task=self._made.client_id,
                     arguments=dict(self._made.arguments), rays=lidar(self._settings.lidar_range),
-                    image=list(self._settings.image_size), pixels=self._pixels, port=self._port,
-                    socket_timeout=0.9 * self._settings.step_timeout,
+                    image=list(self._settings.image_size), pixels=self._pixels, lean=self._settings.patch,
+                    port=self._port, socket_timeout=0.9 * self._settings.step_timeout,
                 )  # fmt: skip
                 return self._bridge.ask("reset", self._settings.reset_timeout, seed=seed)
         return self._bridge.ask("reset", self._settings.reset_timeout, seed=seed)

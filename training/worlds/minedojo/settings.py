@@ -45,7 +45,7 @@ class Settings:
     reward: str = "minedojo"
     """`minedojo`: the task's own reward. `paper`: 100 at success, -1 a step, and MineCLIP's where it is present."""
     patch: bool = True
-    """Keep the client from copying its statistics."""
+    """Keep the client from copying its statistics and from building what nobody reads."""
 
     @property
     def interpreter(self) -> Path:
