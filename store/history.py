@@ -15,7 +15,8 @@ Event kinds and payloads
   advice {agent, text, author}                 budget {name, value, author}
   pause_requested {author}, resume_requested {author}, stop_requested {author, now}
   training_stop_requested {author}
-  command {id, kind, state, reason, author, revision, payload}  state: seen | applied | refused | expired
+  command {id, kind, state, reason, author, revision, payload, place?}  state: seen | applied | refused | expired;
+                                               place {work, clock?}: where in the session (training/rehearsal.py)
   incumbent is derived, never an event         nondeterministic {cause}
   forked {parent, seq, changed}                in a fork, behind the last row copied
   skill_kept {name, hash}                      host_death {signal, source_hash, sub_action}

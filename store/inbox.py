@@ -24,8 +24,10 @@ def send(
     payload: Mapping[str, Any] | None = None,
     revision: int | None = None,
     author: str | None = None,
+    name: str | None = None,
 ) -> str:
     """Queue a command; returns its id, under which events tell its fate. `revision`: the plan its author saw.
+    `name`: an id that it had in another session.
 
     Raises BadCommand for a shape that no worker could understand, ReadOnly, BadSchema, DiskFull.
     """
@@ -33,7 +35,7 @@ def send(
     folder = SessionFolder(path_of(place))
     if not os.access(folder.path, os.W_OK):
         raise ReadOnly(f"session {folder.id} lies on read-only media: it can be looked at, not commanded")
-    name = uuid.uuid4().hex
+    name = name or uuid.uuid4().hex
     base = sqlite3.connect(
         f"{folder.database.absolute().as_uri()}?mode=rw", uri=True, timeout=10.0, isolation_level=None
     )

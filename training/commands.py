@@ -19,6 +19,7 @@ from rlgpt.training.inbox import Command, fate
 from rlgpt.training.live import Live
 from rlgpt.training.overrides import Refused, apply_edits
 from rlgpt.training.plans import write_plan
+from rlgpt.training.rehearsal import place
 
 LATER = ("override", "edit_code", "edit_reward")
 """Kinds that may wait for the next iteration (`apply: next`)."""
@@ -26,6 +27,14 @@ LATER = ("override", "edit_code", "edit_reward")
 
 def apply_pending(live: Live, training: bool) -> None:
     """Decide every command that can be decided now; a signal to end is a stop like any other."""
+    _decide_pending(live, training)
+    while live.rehearsal.due(live.history, live.clock):
+        live.rehearsal.give(live.folder)
+        live.inbox.look()
+        _decide_pending(live, training)
+
+
+def _decide_pending(live: Live, training: bool) -> None:
     if live.stop_signal and not live.history.stop_requested:
         live.writer.event("stop_requested", author="signal", now=False)
     for command in live.inbox.pending():
@@ -53,6 +62,7 @@ def expire(live: Live) -> None:
 
 def decide(live: Live, command: Command, training: bool) -> None:
     act = _ACTS.get(command.kind)
+    here = place(live.history, live.clock)
     with live.writer.transaction(durable=True) as tx:
         try:
             if act is None:
@@ -61,9 +71,9 @@ def decide(live: Live, command: Command, training: bool) -> None:
                 raise Refused("the session has ended")
             act(live, tx, command.payload, command)
         except Refused as error:
-            tx.event("command", **fate(command, "refused", str(error)))
+            tx.event("command", **fate(command, "refused", str(error), here))
         else:
-            tx.event("command", **fate(command, "applied", ""))
+            tx.event("command", **fate(command, "applied", "", here))
 
 
 # ---- one function a kind: (live, tx, payload, command) -> None, or Refused before anything is added ----------

@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import threading
 from collections import deque
+from collections.abc import Mapping
 from typing import Any
 
 from rlgpt.store.writer import Queued, Writer
+from rlgpt.training.rehearsal import place
 
 EVERY = 0.25
 """Seconds between looks."""
@@ -24,6 +26,7 @@ class Inbox:
         self._pending: deque[Command] = deque()
         self._known = {c.id for c in writer.history.commands.values() if c.state in ("applied", "refused", "expired")}
         self._closing = threading.Event()
+        self._looking = threading.Lock()
         self._thread = threading.Thread(target=self._watch, name="inbox", daemon=True)
         self.failure: BaseException | None = None
         self.look()
@@ -33,12 +36,16 @@ class Inbox:
 
     def look(self) -> None:
         """Take what is new; commands that an earlier trainer saw but did not decide come back."""
+        with self._looking:
+            self._look()
+
+    def _look(self) -> None:
         for command in self._writer.commands_after(self._cursor):
             self._cursor = command.rowid
             if command.id in self._known:
                 continue
             if command.id not in self._writer.history.commands:
-                self._writer.event("command", **fate(command, "seen", ""))
+                self._writer.event("command", **fate(command, "seen", "", place(self._writer.history)))
             self._pending.append(command)
 
     def _watch(self) -> None:
@@ -64,9 +71,9 @@ class Inbox:
             self._thread.join(timeout=2)
 
 
-def fate(command: Command, state: str, reason: str) -> dict[str, Any]:
-    """The payload of the event that tells what became of a command."""
-    return {
+def fate(command: Command, state: str, reason: str, place: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    """The payload of the event that tells what became of a command; `place`: where in the session (rehearsal.py)."""
+    return ({"place": dict(place)} if place else {}) | {
         "id": command.id,
         "kind": command.kind,
         "author": command.author,

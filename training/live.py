@@ -26,6 +26,7 @@ from rlgpt.store.writer import Transaction, Writer
 from rlgpt.training.host.api import Admission, Host
 from rlgpt.training.inbox import Inbox
 from rlgpt.training.observer import Moment
+from rlgpt.training.rehearsal import Rehearsal
 from rlgpt.training.worlds.protocol import World
 
 T = TypeVar("T")
@@ -49,6 +50,8 @@ class Live:
     inbox: Inbox
     apply: Callable[[Live, bool], None]
     """Applies what is in the inbox (`commands.apply_pending`); the flag says PPO is running."""
+    rehearsal: Rehearsal = field(default_factory=Rehearsal)
+    """The operator's commands of the session that is replayed."""
     skills: list[Mapping[str, Any]] = field(default_factory=list)
     admissions: dict[tuple[str, str], Admission] = field(default_factory=dict)
     """(kind, source) -> admission in this trainer's host."""
@@ -57,6 +60,8 @@ class Live:
     sheets: dict[str, dict[str, Any]] = field(default_factory=dict)
     stop_signal: bool = False
     """Set by SIGTERM: leave at the next poll; the session can be resumed."""
+    clock: int | None = None
+    """Where PPO stands (Observer.clock) while it asks for commands."""
     _texts: dict[str, str] = field(default_factory=dict)
 
     @property
@@ -157,6 +162,7 @@ class Live:
 
         thread = threading.Thread(target=run, name="llm-call", daemon=True)
         thread.start()
+        self.poll()
         while thread.is_alive():
             thread.join(0.02)
             self.poll()

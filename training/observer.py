@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from dataclasses import dataclass
 from typing import Any, Literal
 
 Signal = Literal["go", "stop", "supersede", "pause"]
+NEVER = sys.maxsize
 PAUSE_POLL = 0.1
 """Seconds between two looks while paused."""
 
@@ -38,6 +40,11 @@ class Start:
 
 class Observer:
     """Hears nothing and never interrupts; subclass what you need. Called from the thread that trains."""
+
+    clock: int = 0
+    """Places of a training where it could be interrupted, counted from its first env step: the same in a repetition."""
+    wake: int = NEVER
+    """The `clock` at which a training must `poll`, however little time has gone by."""
 
     def on_start(self, start: Start) -> None:
         """Once, before the first env step of a training."""

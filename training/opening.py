@@ -23,6 +23,7 @@ from rlgpt.training.host.client import open_host
 from rlgpt.training.inbox import Inbox
 from rlgpt.training.journal import StoreJournal
 from rlgpt.training.live import Live
+from rlgpt.training.rehearsal import Rehearsal
 from rlgpt.training.seeds import stream_seed
 from rlgpt.training.worlds import registry
 
@@ -63,6 +64,7 @@ def open_session(place: Path) -> Live:
             progress=Progress(folder.path),
             inbox=Inbox(writer),
             apply=apply_pending,
+            rehearsal=_rehearsal(settings, writer),
             skills=[skill.told() for skill in snapshot],
         )
         undo.pop_all()
@@ -110,6 +112,13 @@ def _begin(writer: Writer, host: dict[str, Any]) -> None:
         env_steps=kept["env_steps"],
         host=host,
     )
+
+
+def _rehearsal(settings: Settings, writer: Writer) -> Rehearsal:
+    if not settings.llm.kind.startswith(REPLAY):
+        return Rehearsal()
+    with Reader(folders.find(settings.llm.kind.removeprefix(REPLAY))) as source:
+        return Rehearsal.of(source, {command.id for command in writer.commands_after(0)})
 
 
 def _client(settings: Settings, journal: StoreJournal) -> Client:

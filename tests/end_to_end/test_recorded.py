@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from rlgpt.store.inbox import send
 from tests.agents.chat_server import ChatServer, rejects
 from tests.end_to_end.conftest import Make
-from tests.end_to_end.sameness import every_row
+from tests.end_to_end.sameness import every_row, outcome
 
 
 @pytest.mark.timeout(400)
@@ -23,6 +25,46 @@ def test_a_replay_and_a_replay_of_the_replay_have_the_rows_of_the_first(make: Ma
         rows = every_row(last.folder)
         for table in expected:
             assert rows[table] == expected[table], f"{table} differs"
+
+
+@pytest.mark.timeout(300)
+def test_a_replay_repeats_what_the_operator_did_and_where(make: Make) -> None:
+    settings: dict[str, Any] = {"loop": {"iterations": 1, "target": 1.0}, "budget": {"env_steps": 30_000}}
+    first = make("collect_iron", review=True, **settings)
+    plan = first.until(lambda h: h.pending_plan and h.waiting_for, 60).pending_plan
+    assert plan is not None
+    names = [item.name for item in plan.items]
+    later = {"edits": [{"op": "set", "name": names[0], "goal": "Another goal."}], "apply": "next"}
+    send(first.folder, "override", later, plan.revision)
+    send(first.folder, "advise", {"agent": "slow", "text": "Keep it short."})
+    learnt = {"edits": [{"op": "set", "name": names[-1], "mode": "rl"}], "apply": "now"}
+    send(first.folder, "override", learnt, plan.revision)
+    send(first.folder, "approve", {}, plan.revision + 1)
+    learning = first.until(lambda h: any(r.state == "running" and r.updates >= 2 for r in h.runs.values()), 100)
+    send(first.folder, "pause")
+    first.until(lambda h: h.status == "paused", 20)
+    send(first.folder, "resume")
+    taken = {"edits": [{"op": "set", "name": names[-2], "mode": "rl"}], "apply": "now"}
+    send(first.folder, "override", taken, learning.revision)
+    send(first.folder, "override", taken, learning.revision)  # refused: by now there is a newer revision
+    ask = first.until(lambda h: h.pending_plan and h.waiting_for and h.iterations[-1].number == 1, 100).pending_plan
+    assert ask is not None
+    send(first.folder, "approve", {}, ask.revision)
+    first.finish(200)
+    expected = first.history()
+    assert [c.state for c in expected.commands.values()].count("refused") == 1, expected.commands
+    assert "superseded" in [run.state for run in expected.runs.values()]
+
+    second = make("collect_iron", review=True, llm={"kind": f"replay:{first.folder.id}"}, **settings)
+    second.finish(200)
+    assert second.history().reason == expected.reason
+    rows, again = outcome(first.folder), outcome(second.folder)
+    for table in rows:
+        assert again[table] == rows[table], f"{table} differs"
+    assert second.history().commands.keys() == expected.commands.keys()
+    for command, was in expected.commands.items():
+        now = second.history().commands[command]
+        assert (now.state, now.reason, now.author, now.payload) == (was.state, was.reason, was.author, was.payload)
 
 
 @pytest.mark.timeout(240)

@@ -263,7 +263,8 @@ class Run:
 
     def _interrupted(self) -> bool:
         now = time.monotonic()
-        if now - self._polled >= POLL_SECONDS:
+        self.observer.clock += 1
+        if now - self._polled >= POLL_SECONDS or self.observer.clock >= self.observer.wake:
             self._polled = now
             self.signal = obey(self.observer)
         return self.signal != "go"
@@ -317,6 +318,7 @@ class Run:
             "counters": [
                 self.updates, self.env_steps, self.decisions, self.episodes, self.successes, self.next_episode
             ],
+            "clock": self.observer.clock,
             "paid": dict(self.paid),
             "shown": self.shown,
             "priors": [[slot, share] for slot, share in self.priors.items()],
@@ -357,6 +359,7 @@ class Run:
             raise ConfigError("The checkpoint to resume from was made with another configuration.")
         counters = fields["counters"]
         self.updates, self.env_steps, self.decisions, self.episodes, self.successes, self.next_episode = counters
+        self.observer.clock = fields.get("clock", 0)
         self.paid = Counter(fields["paid"])
         self.shown = dict(fields["shown"])
         self.priors = dict(fields["priors"])
