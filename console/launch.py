@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
-from collections.abc import Callable
+import os
+from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
 
 from rlgpt.console.commands import children
 from rlgpt.console.commands.failure import Failure
@@ -14,6 +18,10 @@ if TYPE_CHECKING:
 
 CLI = "console.cli"
 """Module of the `rlgpt` command: whatever it does, `--json` answers."""
+FOLDER = "answers"
+"""In the home; what children answered, to be shown before they answer again. It may be deleted."""
+FIRST_WORLD = "crafter"
+_TASKS = ("training.tool", "tasks", "--world")
 _answers: dict[str, Any] = {}
 
 
@@ -23,18 +31,25 @@ def run(
     *arguments: str,
     given: Any = None,
     cached: bool = False,
+    kept: bool = False,
     then: Callable[[Any], None] | None = None,
     failed: Callable[[str], None] | None = None,
 ) -> None:
     """Run `python -m rlgpt.<module> <arguments>`; `then` gets its answer on the UI loop, `failed` its sentence.
 
     `cached`: the answer cannot change while the console runs (a world's tasks).
+    `kept`: it is remembered on disk; `then` gets what was remembered at once, and is called again if the child, which
+    is asked nevertheless, answers otherwise.
     """
     key = json.dumps([module, arguments, given])
     if cached and key in _answers:
         if then:
             then(_answers[key])
         return
+    file = _file(app.home, module, arguments)
+    remembered = _remembered(file) if kept else None
+    if remembered is not None and then:
+        then(remembered)
 
     def work() -> None:
         try:
@@ -44,10 +59,44 @@ def run(
             return
         if cached:
             _answers[key] = answer
-        if then:
+        if kept and answer != remembered:
+            _remember(file, answer)
+        if then and answer != remembered:
             app.call_from_thread(then, answer)
 
     app.run_worker(work, thread=True, exit_on_error=False)
+
+
+def tasks(app: ConsoleApp, world: str, then: Callable[[Any], None], failed: Callable[[str], None]) -> None:
+    """`then` gets {world, version, tasks}, at once if they were ever asked for on this machine."""
+    run(app, *_TASKS, world, cached=True, kept=True, then=then, failed=failed)
+
+
+def foresee(app: ConsoleApp) -> None:
+    """Ask for what a new session starts with, if nobody ever did: it takes seconds."""
+    if not _file(app.home, _TASKS[0], (*_TASKS[1:], FIRST_WORLD)).is_file():
+        tasks(app, FIRST_WORLD, lambda _: None, lambda _: None)
+
+
+def _file(home: Path, module: str, arguments: Sequence[str]) -> Path:
+    return home / FOLDER / f"{quote('-'.join((module, *arguments)), safe='')}.json"
+
+
+def _remembered(file: Path) -> Any:
+    """None when there is nothing, or nothing that can be read."""
+    try:
+        return json.loads(file.read_text())
+    except (OSError, ValueError):
+        return None
+
+
+def _remember(file: Path, answer: Any) -> None:
+    """Written whole or not at all; a home that cannot be written is no reason to fail."""
+    with contextlib.suppress(OSError):
+        file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        draft = file.with_suffix(f".{os.getpid()}")
+        draft.write_text(json.dumps(answer))
+        draft.replace(file)
 
 
 def _tell(app: ConsoleApp) -> Callable[[str], None]:

@@ -1,44 +1,14 @@
-"""Asking the action host whether a source may run, and what its row says.
-
-Dry runs use views recorded on `trial` seeds under random legal primitives: the same views for the same session.
-"""
+"""Asking the action host whether a source may run, and what its row says."""
 
 from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from rlgpt.store import tables
 from rlgpt.store.history import Item
+from rlgpt.training.dry_views import dry_views
 from rlgpt.training.host.api import Admission, Kind
 from rlgpt.training.live import Live
-from rlgpt.training.seeds import episode_seed, stream_seed
-from rlgpt.training.worlds.protocol import World
-
-DRY_EPISODES = 3
-DRY_STEPS = 12
-
-
-def dry_views(world: World, task: str, seed: int) -> list[list[bytes]]:
-    """A few short view sequences; the first view of each is whole."""
-    env = world.make(task)
-    sequences: list[list[bytes]] = []
-    try:
-        for index in range(DRY_EPISODES):
-            rng = np.random.default_rng(stream_seed(seed, "dry", index))
-            env.reset(episode_seed(seed, "trial", index))
-            views = [env.view(True)]
-            for _ in range(DRY_STEPS):
-                legal = np.flatnonzero(env.mask()[: world.heads[0]])
-                action = [int(rng.choice(legal)), *(0 for _ in world.heads[1:])]
-                if env.step(world.command(action)).terminated:
-                    break
-                views.append(env.view(False))
-            sequences.append(views)
-    finally:
-        env.close()
-    return sequences
 
 
 def admit(live: Live, kind: Kind, source: str) -> Admission:

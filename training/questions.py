@@ -1,7 +1,8 @@
 """What the console asks about sources and prices, as commands with one JSON object in and out.
 
 `python -P -m rlgpt.training.questions admit|try|prices [--world NAME]`, standard input as JSON. Nothing is stored.
-Exit code 0, or 2 with {"error": sentence}.
+Exit code 0, or 2 with {"error": sentence}. `admit` answers again and again, a line in and a line out, until its
+standard input ends: the world and the action host are made once, before the first question comes.
 """
 
 from __future__ import annotations
@@ -14,24 +15,49 @@ from typing import Any
 from rlgpt.training.tool import Sentence
 
 
-def admit(world_name: str, given: dict[str, Any]) -> dict[str, Any]:
-    """{kind: action | done_when | reward, source, task, seed} -> {ok, name, rule, line, message}: as a worker would."""
-    from rlgpt.training.admitting import dry_views
-    from rlgpt.training.host.client import open_host
-    from rlgpt.training.tool import _world
+class Admitting:
+    """Answers {kind: action | done_when | reward, source, task, seed} with {ok, name, rule, line, message}, as a
+    worker would. Holds a world and an action host until it is closed."""
 
-    world = _world(world_name)
-    host = open_host(world, lanes=1)
+    def __init__(self, world_name: str) -> None:
+        from rlgpt.training.host.client import open_host
+        from rlgpt.training.tool import _world
+
+        self._world = _world(world_name)
+        self._host = open_host(self._world, lanes=1)
+        self._views: dict[tuple[str, int], list[list[bytes]]] = {}
+
+    def answer(self, given: dict[str, Any]) -> dict[str, Any]:
+        from rlgpt.training.dry_views import dry_views
+
+        key = (str(given["task"]), int(given["seed"]))
+        if key not in self._views:
+            self._views[key] = dry_views(self._world, *key)
+        found = self._host.admit(given["kind"], given["source"], self._views[key])
+        told = {"name": found.name, "rule": found.rule, "line": found.line, "message": found.message}
+        return {"ok": found.admitted, **told}
+
+    def close(self) -> None:
+        self._host.close()
+
+
+def admit(world_name: str) -> None:
+    """Answers each line of standard input until there is no more."""
+    admitting = Admitting(world_name)
     try:
-        found = host.admit(given["kind"], given["source"], dry_views(world, given["task"], int(given["seed"])))
+        for given in sys.stdin:
+            try:
+                answer = admitting.answer(json.loads(given))
+            except (RuntimeError, ValueError, LookupError) as error:
+                answer = {"error": str(error)}
+            print(json.dumps(answer), flush=True)
     finally:
-        host.close()
-    return {"ok": found.admitted, "name": found.name, "rule": found.rule, "line": found.line, "message": found.message}
+        admitting.close()
 
 
 def try_skill(world_name: str, given: dict[str, Any]) -> dict[str, Any]:
     """{name, source, done_when, task, max_steps} -> {outcome, episodes, successes, env_steps, error}: trials."""
-    from rlgpt.training.admitting import dry_views
+    from rlgpt.training.dry_views import dry_views
     from rlgpt.training.host.api import Action, source_hash
     from rlgpt.training.host.client import open_host
     from rlgpt.training.seeds import episode_seed
@@ -84,11 +110,10 @@ def main(words: list[str]) -> int:
     parser.add_argument("--world", default="crafter")
     arguments = parser.parse_args(words)
     try:
-        if arguments.verb == "prices":
-            answer = prices()
-        else:
-            given = json.load(sys.stdin)
-            answer = (admit if arguments.verb == "admit" else try_skill)(arguments.world, given)
+        if arguments.verb == "admit":
+            admit(arguments.world)
+            return 0
+        answer = prices() if arguments.verb == "prices" else try_skill(arguments.world, json.load(sys.stdin))
     except (Sentence, RuntimeError, ValueError) as error:
         print(json.dumps({"error": str(error)}))
         return 2

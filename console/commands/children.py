@@ -35,7 +35,7 @@ def ask(module: str, *arguments: str, given: Any = None) -> Any:
     if isinstance(answer, dict) and "error" in answer and set(answer) <= {"error", "exit_code"}:
         raise Failure(str(answer["error"]), Exit(answer.get("exit_code", Exit.USAGE)))
     if done.returncode != 0 and answer is None:
-        raise Failure(_last_words(done.stderr, module, done.returncode), Exit.ERROR)
+        raise Failure(last_words(done.stderr, module, done.returncode), Exit.ERROR)
     return answer
 
 
@@ -66,6 +66,7 @@ def start_worker(folder: Path) -> int:
     return child.pid
 
 
-def _last_words(errors: str, module: str, code: int) -> str:
+def last_words(errors: str, module: str, code: int) -> str:
+    """The sentence that a failed child left on its standard error."""
     lines: Sequence[str] = errors.strip().splitlines()
     return lines[-1] if lines else f"rlgpt.{module} ended with {code} and said nothing"

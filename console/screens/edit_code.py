@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from textual.app import ComposeResult, SuspendNotSupported
@@ -11,8 +11,10 @@ from textual.containers import Horizontal, Vertical
 from textual.screen import ModalScreen
 from textual.widgets import Button, Select, Static, TextArea
 
-from rlgpt.console import editor, launch
+from rlgpt.console import editor
 from rlgpt.console.app import ConsoleApp, safe_content
+from rlgpt.console.checker import Checker
+from rlgpt.console.commands.failure import Failure
 from rlgpt.console.panes.code import CodePane
 from rlgpt.console.sanitise import clean_lines
 
@@ -73,6 +75,11 @@ class EditCodeScreen(ModalScreen[None]):
 
     def on_mount(self) -> None:
         self.query_one("#text").focus()
+        self._checker = Checker(str(self._session_row["world"]))
+        self._in_thread(lambda: self._checker.ask(*self._question("action", self._source)))  # no later check waits
+
+    def on_unmount(self) -> None:
+        self._checker.close()
 
     def on_select_changed(self, event: Select.Changed) -> None:
         area = self.query_one("#text", TextArea)
@@ -106,18 +113,9 @@ class EditCodeScreen(ModalScreen[None]):
 
     def _ask(self, admitted: Callable[[str], None]) -> None:
         """Ask the action host; `admitted` gets the text, if it may run and is still the text in the editor."""
-        moment = self._session.moment
-        if moment is None:
-            return
-        session = moment.history.session
         asked = self._asked = (self._what, self._text)
         self._say("asking the action host …")
-        given = {
-            "kind": "action" if asked[0] == "code" else "reward",
-            "source": asked[1],
-            "task": session["task"],
-            "seed": session["settings"].get("seed", 0),
-        }
+        question = self._question("action" if asked[0] == "code" else "reward", asked[1])
 
         def then(answer: dict[str, Any]) -> None:
             if not self.is_attached or (self._what, self._text) != asked:
@@ -126,10 +124,27 @@ class EditCodeScreen(ModalScreen[None]):
             if answer["ok"]:
                 admitted(asked[1])
 
-        launch.run(
-            self.console_app, "training.questions", "admit", "--world", str(session["world"]), given=given,
-            then=then, failed=lambda sentence: self._say(f"the check itself failed: {sentence}", fault=True),
-        )  # fmt: skip
+        def ask() -> None:
+            try:
+                answer = self._checker.ask(*question)
+            except Failure as error:
+                self.app.call_from_thread(self._say, f"the check itself failed: {error}", fault=True)
+            else:
+                self.app.call_from_thread(then, answer)
+
+        self._in_thread(ask)
+
+    @property
+    def _session_row(self) -> Mapping[str, Any]:
+        assert self._session.moment is not None, "what is edited comes from a moment"
+        return self._session.moment.history.session
+
+    def _question(self, kind: str, source: str) -> tuple[str, str, str, int]:
+        session = self._session_row
+        return kind, source, str(session["task"]), int(session["settings"].get("seed", 0))
+
+    def _in_thread(self, work: Callable[[], object]) -> None:
+        self.run_worker(work, thread=True, exit_on_error=False)
 
     def _say(self, sentence: str, *, fault: bool = False) -> None:
         if self.is_attached:

@@ -109,10 +109,12 @@ class NewScreen(Screen[None]):
         self.query_one("#search").focus()
         self._llm_changed()
         app = self.console_app
-        launch.run(app, launch.CLI, "world", "list", "--json", cached=True, then=self._take_worlds)
-        launch.run(app, "training.questions", "prices", cached=True, then=self._take_prices, failed=lambda _: None)
+        launch.run(app, "training.tool", "worlds", cached=True, kept=True, then=self._take_worlds)
+        launch.run(
+            app, "training.questions", "prices", cached=True, kept=True, then=self._take_prices, failed=lambda _: None
+        )
         self.run_worker(self._read_past, thread=True, exit_on_error=False)
-        self._ask_tasks("crafter")
+        self._ask_tasks(launch.FIRST_WORLD)
 
     def _read_past(self) -> None:
         try:
@@ -134,10 +136,7 @@ class NewScreen(Screen[None]):
 
     def _ask_tasks(self, world: str) -> None:
         self._show_tasks("reading the tasks …")
-        launch.run(
-            self.console_app, launch.CLI, "tasks", "--world", world, "--json", cached=True,
-            then=self._take_tasks, failed=self._show_tasks,
-        )  # fmt: skip
+        launch.tasks(self.console_app, world, self._take_tasks, self._show_tasks)
 
     def _take_tasks(self, answer: dict[str, Any]) -> None:
         self._tasks = list(answer["tasks"])

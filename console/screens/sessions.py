@@ -34,6 +34,10 @@ class SessionList(Lines):
     """The list itself."""
 
 
+FORESEE = 2.0
+"""Seconds after which nobody waits for the list any more."""
+
+
 class SessionsScreen(Screen[None]):
     BINDINGS: ClassVar[list[BindingType]] = keymap.bindings("sessions")
 
@@ -111,6 +115,7 @@ class SessionsScreen(Screen[None]):
     def _take(self, found: list[Summary], slots: int, hung: frozenset[str]) -> None:
         if self._found is None:
             self.run_worker(_import_session_screen, thread=True, exit_on_error=False)
+            self.set_timer(FORESEE, lambda: launch.foresee(self.console_app))
         self._found, self._slots, self._hung = found, slots, hung
         self._draw()
 

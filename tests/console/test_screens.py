@@ -93,7 +93,7 @@ def place(home: Path, store: Callable[..., Path], monkeypatch: pytest.MonkeyPatc
         known = {
             "tasks": TASKS,
             "doctor": FINDINGS,
-            "world": {"worlds": ["crafter"]},
+            "worlds": {"worlds": ["crafter"]},
             "prices": {"gpt-5-mini": [0.25, 2.0]},
         }
         if then and words[0] in known:

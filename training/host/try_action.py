@@ -13,7 +13,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from rlgpt.training.admitting import dry_views
+from rlgpt.training.dry_views import dry_views
 from rlgpt.training.host.api import Action, Admission, Ask, Host, Programs
 from rlgpt.training.host.client import open_host
 from rlgpt.training.host.errors import HostError

@@ -1,0 +1,70 @@
+"""What the console asks of child processes: nobody waits for imports twice."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+from driving import console, until
+
+from rlgpt.console import launch
+from rlgpt.console.checker import Checker
+from rlgpt.console.commands.failure import Failure
+
+ACTION = 'def rest(view):\n    """Stands still."""\n    yield "noop"\n'
+QUESTION = ("collect_wood", 0)
+
+
+def test_one_checker_answers_again_and_again_and_leaves_nothing_behind() -> None:
+    checker = Checker("crafter")
+    try:
+        assert checker.ask("action", ACTION, *QUESTION)["ok"]
+        refused = checker.ask("action", "import os\n" + ACTION, *QUESTION)
+        assert not refused["ok"] and refused["line"] == 1
+        assert checker.ask("action", ACTION, *QUESTION)["ok"], "a refused source changed what is said of another"
+        with pytest.raises(Failure, match="no_such_task"):
+            checker.ask("action", ACTION, "no_such_task", 0)
+        assert checker.ask("action", ACTION, *QUESTION)["name"] == "rest"
+        family = psutil.Process(os.getpid()).children(recursive=True)
+        assert family
+    finally:
+        checker.close()
+    assert psutil.wait_procs(family, timeout=20)[1] == []
+
+
+def test_a_checker_for_no_world_says_why() -> None:
+    checker = Checker("no_such_world")
+    try:
+        with pytest.raises(Failure, match="no world called 'no_such_world'"):
+            checker.ask("action", ACTION, *QUESTION)
+    finally:
+        checker.close()
+
+
+async def test_an_answer_is_remembered_shown_at_once_and_mended_when_it_is_no_longer_so(
+    home: Path, store: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store()
+    monkeypatch.setattr(launch, "_answers", {})
+    monkeypatch.setattr(launch, "foresee", lambda _: None)
+    told: list[Any] = []
+    async with console(home) as (app, pilot):
+        launch.run(app, "training.tool", "worlds", kept=True, then=told.append)
+        await until(pilot, lambda: told)
+        assert told == [{"worlds": ["crafter", "minedojo"]}]
+        launch.run(app, "training.tool", "worlds", kept=True, then=told.append)
+        assert told[1:] == told[:1], "what was remembered was not there at once"
+        (file,) = (home / launch.FOLDER).iterdir()
+        file.write_text('{"worlds": ["gone"]}')
+        told.clear()
+        launch.run(app, "training.tool", "worlds", kept=True, then=told.append)
+        assert told == [{"worlds": ["gone"]}]
+        await until(pilot, lambda: len(told) == 2)
+        assert told[1] == {"worlds": ["crafter", "minedojo"]}
+        file.write_text("{")
+        launch.run(app, "training.tool", "worlds", kept=True, then=told.append)
+        await until(pilot, lambda: len(told) == 3)
