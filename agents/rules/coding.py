@@ -72,7 +72,7 @@ OPTIONS_ROLLOUT = 4096
 SCORE_RATE, SCORE_PLAN = 5e-4, 0.8
 """Where every milestone pays, the reward is dense: a short horizon, small steps from the plan as it is
 (crafter_score, 500k env steps, one seed: 71 against 66 with the other defaults, the plan alone 63)."""
-LONG, LONG_ROLLOUT, LONG_BATCH = 320_000, 16_384, 512
+LONG, LONG_ROLLOUT, LONG_BATCH = 250_000, 16_384, 512
 """An iteration with so many env steps takes fewer and steadier updates (crafter_score, 3M env steps, one seed: 75 where
 the plan alone has 66; most of it after 1M)."""
 MANY_GAMES = 16
