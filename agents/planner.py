@@ -7,6 +7,7 @@ from rlgpt.agents.client import Client
 from rlgpt.agents.context import Context
 from rlgpt.agents.contracts import TaskPlanReply
 from rlgpt.agents.memory import Plain
+from rlgpt.store.states import IterationState
 
 
 def order(client: Client, context: Context) -> TaskPlanReply:
@@ -37,7 +38,7 @@ def order(client: Client, context: Context) -> TaskPlanReply:
 
 
 def _done(context: Context) -> list[Plain]:
-    """Sub-tasks already worked on, with the success they reached."""
+    """Sub-tasks already worked on, with the success they reached and what their last episodes gained."""
     history = context.history
     ordered = history.task_plans[-1]["sub_tasks"] if history.task_plans else []
     out: list[Plain] = []
@@ -46,5 +47,17 @@ def _done(context: Context) -> list[Plain]:
         rates = [history.pooled(i, "dev", "full") for i in mine]
         best = max(rates, key=lambda rate: rate[0] / rate[1] if rate[1] else 0.0, default=(0, 0))
         if mine:
-            out.append({"task": sub_task["task"], "successes": best[0], "episodes": best[1]})
+            gained = _gained(mine[-1])
+            out.append({"task": sub_task["task"], "successes": best[0], "episodes": best[1], "gained": gained})
     return out
+
+
+def _gained(iteration: IterationState) -> dict[str, float]:
+    """Share of the dev episodes that gained each milestone: what the inventory really held."""
+    rows = [e for e in iteration.evaluations if e.split == "dev" and e.variant == "full"]
+    episodes = sum(e.episodes for e in rows)
+    counts: dict[str, int] = {}
+    for row in rows:
+        for name, count in row.milestones.items():
+            counts[name] = counts.get(name, 0) + count
+    return {name: round(count / episodes, 2) for name, count in counts.items()} if episodes else {}

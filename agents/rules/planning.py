@@ -11,11 +11,16 @@ from rlgpt.agents.rules.directives import Directives, directives
 from rlgpt.agents.rules.question import Question
 
 SIGNED = "Rule-based model: "
+GAINED = 0.9
+"""Share of the episodes of a sub-task in which a later one's milestone came by the way, so that it needs no work."""
 
 
 def order(question: Question) -> TaskPlanReply:
-    """Sub-tasks in the order of the recipes, the task itself last."""
-    known = [str(name) for name in question["sub_tasks"]]
+    """Sub-tasks in the order of the recipes, the task itself last; without those worked on, or gained by the way."""
+    done = list(question.get("done") or ())
+    over = {str(entry["task"]) for entry in done}
+    held = {name for entry in done[-1:] for name, share in entry.get("gained", {}).items() if share >= GAINED}
+    known = [str(n) for n in question["sub_tasks"] if n not in over and _milestone(str(n)) not in held]
     task = str(question["request"]["task"])
     book = Book(question)
     reached = {m for step in book.steps([*book.goals, *known]) for m in (step.name, *_gives(step))}
@@ -23,12 +28,20 @@ def order(question: Question) -> TaskPlanReply:
     needed = {name for step in book.steps([*book.goals, task]) for name in (step.name, *_gives(step))}
     kept = [name for name in ordered if name in needed] or [name for name in known if name != task]
     sub_tasks = [
-        SubTask(task=name, goal=f"{name.replace('_', ' ').capitalize()}.", reason="A recipe needs it later.")
+        SubTask(task=name, goal=f"{_milestone(name).replace('_', ' ').capitalize()}.", reason="A recipe needs it later.")
         for name in kept
     ]
     last = SubTask(task=task, goal=str(question.world.get("prompt", task)), reason="The task itself.")
     reason = SIGNED + "sub-tasks in the order in which the recipes of the world sheet need them."
+    if done:
+        have = ", ".join(sorted(held)) or "nothing"
+        reason = SIGNED + f"the episodes of the last sub-task end with {have}; what the recipes still need comes next."
     return TaskPlanReply(sub_tasks=[*sub_tasks, last][-12:], reason=reason)
+
+
+def _milestone(task: str) -> str:
+    """Sub-tasks are named like the milestone they end with, or `task/milestone`."""
+    return task.rpartition("/")[2]
 
 
 def _gives(step: Step) -> tuple[str, ...]:

@@ -141,6 +141,20 @@ def test_the_planner_is_offered_the_tasks_of_the_world_and_may_name_no_other() -
     assert offered == ["get_flour", "make_dough", "bread"]
 
 
+def test_the_planner_plans_what_is_left_from_what_the_episodes_gained() -> None:
+    task = Task("bread", "Bake.", BREAD.milestones, sub_tasks=("get_flour", "make_dough"))
+    told = Told(long_horizon=True).tasks("get_flour", "make_dough", "bread").iteration()
+    told.plan(**FIRST).evaluate(20, milestones={"get_flour": 20, "make_dough": 3}).verdict()
+    client = make_client({"kind": "rules"}, Ledger(), {})
+    reply = planner.order(client, context(told, bakery(), task))
+    assert [s.task for s in reply.sub_tasks] == ["make_dough", "bread"]
+    assert "get_flour" in reply.reason
+    told = Told(long_horizon=True).tasks("get_flour", "make_dough", "bread").iteration()
+    told.plan(**FIRST).evaluate(20, milestones={"get_flour": 20, "make_dough": 20}).verdict()
+    reply = planner.order(client, context(told, bakery(), task))
+    assert [s.task for s in reply.sub_tasks] == ["bread"]
+
+
 # ---- size -----------------------------------------------------------------------------------------
 def test_messages_never_pass_the_cap_and_lose_the_oldest_lines_first() -> None:
     there: Context = context(Told().iteration(), bakery(), BREAD)

@@ -366,7 +366,8 @@ def test_an_ended_session_stays_ended() -> None:
 def test_each_sub_task_runs_its_own_two_loops() -> None:
     told = Told(long_horizon=True).tasks("a", "b").iteration()
     told.plan(dig="code").code("dig").trial("dig").evaluate(20).evaluate(30, 30, first=20).verdict()
-    assert step(told) == OpenIteration(1, 0)
+    assert step(told) == PlanTasks()
+    assert step(told.tasks("a", "b")) == OpenIteration(1, 0)
     assert step(told.iteration(0, sub_task=1)) == Plan(1, 0)
     told.plan(build="code")
     assert step(told) == Code("build", 1)
@@ -374,7 +375,11 @@ def test_each_sub_task_runs_its_own_two_loops() -> None:
 
 def test_a_sub_task_below_the_target_hands_over_when_its_iterations_are_used_up() -> None:
     told = judged(5, told=Told(long_horizon=True).tasks("a", "b"))
-    assert step(told, iterations=0) == OpenIteration(1, 0)
+    assert step(told, iterations=0) == PlanTasks()
+    assert step(told.tasks("a", "b"), iterations=0) == OpenIteration(1, 0)
+    assert step(judged(5, told=Told(long_horizon=True).tasks("a", "b")), iterations=0, fixed_plan=True) == (
+        OpenIteration(1, 0)
+    )
 
 
 def test_the_last_sub_task_ends_the_session_with_its_own_incumbent() -> None:

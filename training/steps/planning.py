@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from rlgpt.agents import loop, planner, slow
 from rlgpt.agents.arms import confined
+from rlgpt.agents.context import Context
 from rlgpt.agents.contracts import Executor, PlanReply, SubActionReply
 from rlgpt.agents.enforce import enforce
 from rlgpt.agents.errors import UselessReply
@@ -16,13 +18,32 @@ from rlgpt.training.plans import write_plan
 
 
 def plan_tasks(live: Live, step: loop.PlanTasks) -> None:
-    reply = live.ask(lambda: planner.order(live.client, live.context()))
-    ordered = [s.model_dump() for s in reply.sub_tasks if s.task in live.world.tasks]
+    """The first task plan, or what is left of it once a sub-task is over."""
+    before = live.history.task_plans
+    over = before[-1]["sub_tasks"][: live.history.sub_task + 1] if before else []
+    try:
+        reply = live.ask(lambda: planner.order(live.client, _whole(live)))
+        left, reason = [s.model_dump() for s in reply.sub_tasks if s.task in live.world.tasks], reply.reason
+    except UselessReply as error:
+        if not before:
+            raise
+        left, reason = before[-1]["sub_tasks"][len(over) :], f"the previous task plan is kept: {error}"
+    worked_on = {s["task"] for s in over}
+    ordered = [*over, *(s for s in left if s["task"] not in worked_on)]
     if not ordered or ordered[-1]["task"] != live.session_task:
         goal = live.world.tasks[live.session_task].prompt
         ordered.append({"task": live.session_task, "goal": goal, "reason": "the session's own task comes last"})
     with live.writer.transaction(durable=True) as tx:
-        tx.add(tables.TaskPlan(revision=1, author="planner", sub_tasks=ordered, reason=reply.reason))
+        tx.add(tables.TaskPlan(revision=len(before) + 1, author="planner", sub_tasks=ordered, reason=reason))
+
+
+def _whole(live: Live) -> Context:
+    """What the planner sees: the session's own task, not the sub-task just over."""
+    context = live.context()
+    general = {name: context.sheet[name] for name in ("features", "default_features", "targets")}
+    return replace(
+        context, task=live.world.tasks[live.session_task], sheet=live.world.sheet(live.session_task) | general
+    )
 
 
 def open_iteration(live: Live, step: loop.OpenIteration) -> None:
