@@ -28,8 +28,8 @@ def order(question: Question) -> TaskPlanReply:
     needed = {name for step in book.steps([*book.goals, task]) for name in (step.name, *_gives(step))}
     kept = [name for name in ordered if name in needed] or [name for name in known if name != task]
     sub_tasks = [
-        SubTask(task=name, goal=f"{_milestone(name).replace('_', ' ').capitalize()}.", reason="A recipe needs it later.")
-        for name in kept
+        SubTask(task=n, goal=f"{_milestone(n).replace('_', ' ').capitalize()}.", reason="A recipe needs it later.")
+        for n in kept
     ]
     last = SubTask(task=task, goal=str(question.world.get("prompt", task)), reason="The task itself.")
     reason = SIGNED + "sub-tasks in the order in which the recipes of the world sheet need them."
