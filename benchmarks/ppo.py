@@ -5,6 +5,12 @@ Peers in one run, repeats interleaved, updates and resets included, episodes of 
   stock PPO, our world        the same on our Crafter world's default features
   ours, primitives            our PPO, 17 primitives
   ours, 9 coded actions       our PPO, primitives and 9 options, one of them follow_plan
+  a whole session             the real worker on a real session of collect_iron with its coded actions and follow_plan:
+                              locked host, updates, rows, checkpoints, frames and telemetry, from the training's first
+                              row to its last
+With --quality instead: is ours as good a learner? Stock PPO on our world against ours on the same primitives, with the
+same hyperparameters and reward, on paired seeds: place_table after --env-steps, 50 dev episodes each, and the paired
+difference with its 95% interval (Student's t over seeds).
 With --pixels instead: CnnPolicy on stock crafter against ours on 64x64 pictures, on CUDA where there is one.
 The ratio is to the first line, of medians. A first short run of everything warms caches.
 """
@@ -12,28 +18,41 @@ The ratio is to the first line, of medians. A first short run of everything warm
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import statistics
+import subprocess
+import sys
+import tempfile
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import crafter
 import gymnasium
 import numpy as np
 import torch as th
+from scipy.stats import t as student
 from stable_baselines3 import PPO
 from stable_baselines3.common.vec_env import DummyVecEnv
 
 from rlgpt.agents.contracts import Hyperparameters, RewardTerm, RlConfigReply
+from rlgpt.store.folder import SessionFolder
+from rlgpt.store.inbox import send
+from rlgpt.store.reader import Reader
+from rlgpt.training.evaluation import evaluate
 from rlgpt.training.host.api import Action, Host, PlanItem
 from rlgpt.training.host.client import open_host
 from rlgpt.training.options.slots import CodedAction
 from rlgpt.training.ppo.train import train
+from rlgpt.training.ppo.trained import load_policy
+from rlgpt.training.seeds import episode_seed
 from rlgpt.training.worlds.crafter.world import CrafterWorld, make_world
 from rlgpt.training.worlds.protocol import Env
 
 TASK = "collect_iron"
+QUALITY_TASK = "place_table"
 HORIZON = 500
 LANES = 16
 SETTINGS = Hyperparameters(n_envs=LANES, rollout_env_steps=2048, batch_size=256)
@@ -68,8 +87,8 @@ class StockCrafter(gymnasium.Env[Any, Any]):
 class OurCrafter(gymnasium.Env[Any, Any]):
     """Our Crafter world for stock PPO."""
 
-    def __init__(self, world: CrafterWorld, seed: int) -> None:
-        self.env: Env = world.make(TASK)
+    def __init__(self, world: CrafterWorld, seed: int, task: str = TASK) -> None:
+        self.env: Env = world.make(task)
         self.seed = seed
         self.env.reset(seed)
         size = len(self.env.observe())
@@ -155,16 +174,89 @@ def ours(world: CrafterWorld, host: Host, options: int, pixels: bool, device: st
     return run
 
 
+def quality(world: CrafterWorld, host: Host, seeds: int, env_steps: int) -> None:
+    """Prints the success of both learners for every seed, and what their difference comes to."""
+    config = RlConfigReply(
+        target="", observation=list(world.default_features), reward=[RewardTerm(term="world", weight=1.0)],
+        primitives=[primitive.name for primitive in world.primitives], options=[], horizon=HORIZON, env_steps=env_steps,
+        hyperparameters=SETTINGS,
+    )  # fmt: skip
+    differences = []
+    for seed in range(seeds):
+        dev = [episode_seed(seed, "dev", index) for index in range(50)]
+        first = 100_000 * seed
+        model = PPO(
+            "MlpPolicy",
+            DummyVecEnv([lambda i=i: OurCrafter(world, i, QUALITY_TASK) for i in range(first, first + LANES)]),  # type: ignore[misc]
+            n_steps=SETTINGS.rollout_env_steps // LANES, batch_size=SETTINGS.batch_size, n_epochs=SETTINGS.epochs,
+            learning_rate=SETTINGS.learning_rate, gamma=SETTINGS.gamma, gae_lambda=SETTINGS.gae_lambda,
+            ent_coef=SETTINGS.entropy, clip_range=SETTINGS.clip_range, target_kl=SETTINGS.target_kl,
+            device="cpu", seed=seed,
+        ).learn(env_steps)  # fmt: skip
+        theirs = statistics.fmean(_wins(model, world, number) for number in dev)
+        result = train(world, QUALITY_TASK, config, [], host, seed=seed, plan=[], sources={}, env_steps=env_steps)
+        played = evaluate(world, QUALITY_TASK, load_policy(result.checkpoint, world), host, dev, n_envs=LANES)
+        mine = played.successes / len(dev)
+        differences.append(mine - theirs)
+        print(f"seed {seed}: stock {theirs:.2f}, ours {mine:.2f}", flush=True)
+    mean, error = statistics.fmean(differences), statistics.stdev(differences) / seeds**0.5
+    reach = float(student.ppf(0.975, seeds - 1)) * error
+    interval = f"[{mean - reach:+.3f}, {mean + reach:+.3f}]"
+    print(f"ours - stock: {mean:+.3f} {interval}, {seeds} paired seeds, {env_steps} env steps")
+
+
+def _wins(model: PPO, world: CrafterWorld, seed: int) -> bool:
+    env = world.make(QUALITY_TASK)
+    env.reset(seed)
+    for _ in range(HORIZON):
+        action, _ = model.predict(env.observe())
+        if env.step((int(action),)).terminated:
+            break
+    return env.succeeded()
+
+
+def session(env_steps: int) -> float:
+    """Rate of the PPO of a session of its own, by the rows that tell its beginning and end."""
+    with tempfile.TemporaryDirectory() as home:
+        environment = os.environ | {"RLGPT_HOME": home}
+        loop = {"iterations": 0, "dev_first": 1, "dev_more": 0, "test_episodes": 1}
+        settings = {"task": TASK, "seed": 1, "skills": "none", "review": True, "loop": loop}
+        command = [sys.executable, "-P", "-m"]
+        made = subprocess.run(
+            [*command, "rlgpt.training.tool", "create"],
+            input=json.dumps(settings | {"budget": {"env_steps": env_steps + 20_000}}).encode(),
+            env=environment, capture_output=True, check=True,
+        )  # fmt: skip
+        folder = SessionFolder(Path(json.loads(made.stdout)["folder"]))
+        worker = subprocess.Popen([*command, "rlgpt.training.supervisor", str(folder.path)], env=environment)
+        with Reader(folder) as reader:
+            while (plan := reader.history_at().pending_plan) is None:
+                time.sleep(0.1)
+            edit = {"edits": [{"op": "executor", "value": "policy"}], "apply": "now"}
+            send(folder, "override", edit, plan.revision)
+            send(folder, "approve", {}, plan.revision + 1)
+            worker.wait()
+            (began,) = [row["at"] for row in reader.rows("training_run")]
+            (ended,) = [row for row in reader.rows("event") if row["kind"] == "training_ended"]
+        return float(ended["payload"]["env_steps"] / (ended["at"] - began))
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--host", default="locked", choices=["locked", "trusted"])
     parser.add_argument("--pixels", action="store_true")
+    parser.add_argument("--quality", action="store_true")
+    parser.add_argument("--seeds", type=int, default=10, help="with --quality")
     parser.add_argument("--env-steps", type=int, default=20_480, help="of ours per repeat; stock on stock gets a tenth")
     arguments = parser.parse_args()
     th.set_num_threads(1)
     world = make_world()
     host = open_host(world, lanes=LANES, mode=arguments.host)
+    if arguments.quality:
+        quality(world, host, arguments.seeds, arguments.env_steps)
+        host.close()
+        return
     device = "cuda" if arguments.pixels and th.cuda.is_available() else "cpu"
     if arguments.pixels:
         peers = {
@@ -178,6 +270,7 @@ def main() -> None:
             "stock PPO, our world": stock(lambda i: OurCrafter(world, i), "MlpPolicy", device),
             "ours, primitives": ours(world, host, 0, False, device),
             "ours, 9 coded actions": ours(world, host, 9, False, device),
+            "a whole session": session,
         }
     rates: dict[str, list[float]] = {name: [] for name in peers}
     for repeat in range(arguments.repeats + 1):
