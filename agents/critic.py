@@ -58,8 +58,11 @@ def _blind(context: Context) -> Context:
     return replace(context, sheet=sheet | {"milestones": milestones})
 
 
-def judge_iteration(client: Client, context: Context, iteration: int) -> CritiqueReply:
-    """On the open iteration `iteration`, from its dev evaluation."""
+def judge_iteration(
+    client: Client, context: Context, iteration: int, difference: tuple[float, float, float] | None = None
+) -> CritiqueReply:
+    """On the open iteration `iteration`, from its dev evaluation. `difference`: what the policy reached beyond its
+    code alone on the same seeds, mean and 95% interval, where that was measured."""
     history = context.history
     current = history.iteration
     if current is None or current.number != iteration:
@@ -73,10 +76,17 @@ def judge_iteration(client: Client, context: Context, iteration: int) -> Critiqu
         request={"ask": "judge_iteration", "iteration": iteration, "target": context.limits.target},
         plan=memory.plan_now(context),
         config=dict(current.config.config) if current.config else None,
-        measured=memory.measured(history, current),
+        measured=memory.measured(history, current) | _difference(difference),
         before=memory.measured(history, before) if before else None,
         advice=context.advice("critic"),
         earlier=memory.earlier_iterations(history),
     )
     step = f"judge_iteration/{history.sub_task}.{iteration}/{history.revision}"
     return client.ask("critic", step, asked, CritiqueReply)
+
+
+def _difference(found: tuple[float, float, float] | None) -> memory.Plain:
+    if found is None:
+        return {}
+    mean, low, high = (round(value, 2) for value in found)
+    return {"policy_minus_plan_alone": {"milestones_an_episode": mean, "ci95": [low, high]}}

@@ -11,7 +11,7 @@ from typing import Any
 
 from rlgpt.store import tables
 from rlgpt.store.history import PlanState
-from rlgpt.store.intervals import wilson
+from rlgpt.store.intervals import mean_interval, wilson
 from rlgpt.store.writer import Transaction
 from rlgpt.training.admitting import admit, admit_version
 from rlgpt.training.configs import config_row
@@ -233,10 +233,32 @@ def measured_iteration(live: Live) -> tuple[bool, str]:
     code = history.pooled(iteration, "dev", "plan")
     if last.policy == "plan" or not code[1]:
         return reached, "only one"
+    if difference := policy_against_code(live):
+        better = "policy" if difference[1] > 0 else "code" if difference[2] < 0 else "undecided"
+        return reached, better
     low, high = wilson(successes, episodes)
     code_low, code_high = wilson(*code)
     better = "policy" if low > code_high else "code" if code_low > high else "undecided"
     return reached, better
+
+
+def policy_against_code(live: Live) -> tuple[float, float, float] | None:
+    """For a score: milestones that the policy reached beyond its code alone on the same dev seeds, an episode, as mean
+    and 95% interval. None where a task is won or lost, and where the iteration has no policy."""
+    history = live.history
+    scored, iteration = set(history.scored), history.iteration
+    if not scored or iteration is None:
+        return None
+    last = [e for e in iteration.evaluations if e.split == "dev"][-1]
+    reached: dict[str, dict[int, int]] = {"full": {}, "plan": {}}
+    for evaluation in iteration.evaluations:
+        if evaluation.split == "dev" and evaluation.revision == last.revision and evaluation.run == last.run:
+            for row in live.reader.rows("episode", {"split": "dev", "owner": evaluation.number}):
+                reached[evaluation.variant][row["seed"]] = len(scored.intersection(row["milestones"]))
+    both = reached["full"].keys() & reached["plan"].keys()
+    if len(both) < 6:
+        return None
+    return mean_interval([reached["full"][seed] - reached["plan"][seed] for seed in sorted(both)])
 
 
 def _stop_training(live: Live, tx: Transaction, payload: Mapping[str, Any], command: Command) -> None:

@@ -190,6 +190,11 @@ def _comparison(measured: Mapping[str, Any], rate: float) -> str:
     better = (
         "the policy is better" if rate > code else "the code alone is better" if code > rate else "neither is better"
     )
+    if apart := measured.get("policy_minus_plan_alone"):
+        mean, (low, high) = apart["milestones_an_episode"], apart["ci95"]
+        better = "the policy" if low > 0 else "the code alone" if high < 0 else "neither"
+        shown = f"{mean:+.1f} milestones [{low:+.1f}, {high:+.1f}] for the policy on the same seeds"
+        return f"; code alone {code:.2f}, {shown}: {better} is better"
     shown = f"{code:.2f}" if "counts" in measured else f"{alone['successes']}/{alone['episodes']}"
     return f"; code alone {shown}: {better}"
 

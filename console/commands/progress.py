@@ -31,7 +31,10 @@ class Progress:
         self._told = (row["run"], row["env_steps"])
         planned = h.runs[row["run"]].env_steps_planned
         shown = f"PPO run {row['run']}: {count(row['env_steps'])} of {count(planned)} env steps"
-        if row["episodes"]:
+        scored = h.session.get("task_info", {}).get("kind") == "score"
+        if scored and row["return_mean"] is not None:
+            shown += f", return {row['return_mean']:.2f} an episode"
+        elif row["episodes"] and not scored:
             shown += f", training success {rate(row['successes'], row['episodes'], interval=False)}"
         if row["rate"]:
             shown += f", {count(row['rate'])} env steps/s"

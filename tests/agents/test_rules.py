@@ -332,6 +332,18 @@ def test_the_iterations_critic_says_which_is_better_also_when_it_is_the_code(cli
     assert "the code alone is better" in cause(3, 9) and "the policy is better" in cause(9, 3)
 
 
+def test_where_a_difference_was_measured_the_iterations_critic_goes_by_its_interval(client: Client) -> None:
+    told = accepted_plan("policy").config().train().evaluate(9, run=1).evaluate(3, run=1, variant="plan")
+
+    def cause(difference: tuple[float, float, float]) -> str:
+        return critic.judge_iteration(client, where(told), 0, difference).cause
+
+    assert "+1.5 milestones [+0.4, +2.6] for the policy on the same seeds: the policy is better" in cause(
+        (1.5, 0.4, 2.6)
+    )
+    assert "neither is better" in cause((1.5, -0.4, 3.4)) and "the code alone is better" in cause((-2.0, -3.0, -1.0))
+
+
 # ---- the model itself -----------------------------------------------------------------------------
 def test_the_same_bytes_get_the_same_bytes_and_foreign_questions_a_refusal(client: Client) -> None:
     ledger = Ledger()

@@ -9,7 +9,7 @@ from rlgpt.agents.contracts import CritiqueReply, RlConfigReply
 from rlgpt.agents.errors import BudgetReached, UselessReply
 from rlgpt.store import tables
 from rlgpt.training.admitting import admit
-from rlgpt.training.commands import expire, measured_iteration
+from rlgpt.training.commands import expire, measured_iteration, policy_against_code
 from rlgpt.training.evaluation import EvaluationResult, FollowPlan, Policy
 from rlgpt.training.evaluation import evaluate as play
 from rlgpt.training.host.api import Action, PlanItem
@@ -180,10 +180,11 @@ def judge_iteration(live: Live, step: loop.JudgeIteration) -> None:
 def _critique(live: Live, step: loop.JudgeIteration, reached: bool) -> CritiqueReply:
     """The critic's; without a critic, or without a useful word of it, what was measured and no advice."""
     context = live.context()
+    apart = policy_against_code(live)
     why = "this session has no critic: measured only"
     if live.limits.critic != "none":
         try:
-            return live.ask(lambda: critic.judge_iteration(live.client, context, step.iteration))
+            return live.ask(lambda: critic.judge_iteration(live.client, context, step.iteration, apart))
         except (UselessReply, BudgetReached) as error:
             why = str(error)
     return CritiqueReply(success=reached, confidence=0.0, cause=why, advice_slow="", advice_fast="")
