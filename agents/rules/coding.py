@@ -72,12 +72,11 @@ OPTIONS_ROLLOUT = 4096
 SCORE_RATE, SCORE_PLAN = 5e-4, 0.8
 """Where every milestone pays, the reward is dense: a short horizon, small steps from the plan as it is
 (crafter_score, 500k env steps, one seed: 71 against 66 with the other defaults, the plan alone 63)."""
-LONG, LONG_ROLLOUT, LONG_BATCH = 250_000, 16_384, 512
-"""An iteration with so many env steps takes fewer and steadier updates (crafter_score, 3M env steps, one seed: 75 where
-the plan alone has 66; most of it after 1M)."""
 MANY_GAMES = 16
 FEW_GAMES, FEW_ROLLOUT, FEW_EPOCHS = 8, 2048, 8
 """A world that plays fewer games than this at once is slow: shorter rollouts, and more passes over each."""
+OPTION_CAP = 16
+"""Env steps of one option, where the world sheet does not ask for longer ones."""
 TRIALS_SHARE = 0.1
 """Of the remaining env steps, kept for trials of later iterations."""
 
@@ -103,11 +102,6 @@ def configure(question: Question) -> RlConfigReply:
     elif last:
         rate, plan_prior = last["hyperparameters"]["learning_rate"], last["plan_prior"] if plan_prior else 0.0
         note = "as before, with the remaining env steps"
-    steps = _env_steps(asked, _rollout(bool(options), games))
-    hyperparameters = _hyperparameters(rate, 0.997 if horizon >= 400 and not score else 0.99, bool(options), games)
-    if options and games >= MANY_GAMES and steps >= LONG:
-        longer = {"rollout_env_steps": LONG_ROLLOUT, "batch_size": LONG_BATCH, "entropy": 0.01}
-        hyperparameters = hyperparameters.model_copy(update=longer)
     return RlConfigReply(
         target=str(world.get("task", "")) if score or not milestones else milestones[-1],
         observation=_features(question),
@@ -116,10 +110,10 @@ def configure(question: Question) -> RlConfigReply:
         options=options,
         option_prior=round(0.6 * (1 - plan_prior), 3) if options else 0.05,
         plan_prior=plan_prior,
-        option_cap=16,
+        option_cap=int((world.get("limits") or {}).get("option_cap", OPTION_CAP)),
         horizon=max(10, min(20_000, horizon)),
-        env_steps=steps,
-        hyperparameters=hyperparameters,
+        env_steps=_env_steps(asked, _rollout(bool(options), games), growing=score),
+        hyperparameters=_hyperparameters(rate, 0.997 if horizon >= 400 and not score else 0.99, bool(options), games),
         note=SIGNED + note + ".",
     )
 
@@ -167,10 +161,12 @@ def _reward(question: Question, plan: Mapping[str, Any], milestones: list[str]) 
     return terms[:12]
 
 
-def _env_steps(asked: Mapping[str, Any], rollout: int) -> int:
-    """This iteration's share of what is left, in whole rollouts, at least one."""
-    left = int(asked["env_steps_left"])
-    share = int(left * (1 - TRIALS_SHARE) / max(1, asked["iterations_left"]))
+def _env_steps(asked: Mapping[str, Any], rollout: int, growing: bool) -> int:
+    """This iteration's share of what is left, in whole rollouts, at least one. `growing`: later iterations, whose code
+    is better, get more: 1, 2, 3 ... parts."""
+    left, passes = int(asked["env_steps_left"]), max(1, asked["iterations_left"])
+    parts = passes * (passes + 1) // 2 if growing else passes
+    share = int(left * (1 - TRIALS_SHARE) / parts)
     return min(100_000_000, max(share // rollout * rollout, min(left, rollout)))
 
 

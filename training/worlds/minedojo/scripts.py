@@ -14,6 +14,9 @@ from rlgpt.training.worlds.protocol import Script
 
 MOBS = frozenset({"cow", "sheep", "pig", "chicken", "zombie", "skeleton", "spider", "creeper"})
 
+HELD = "attack(70)"
+"""Long enough for a log by hand: 60 env steps."""
+
 _FIND = """def find_{name}(view):
     for _ in range(24):
         if nearest(view, "{name}") is not None:

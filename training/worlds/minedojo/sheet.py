@@ -7,6 +7,7 @@ from dataclasses import asdict
 from typing import Any
 
 from rlgpt.training.worlds.minedojo.features import ITEMS, TARGETS
+from rlgpt.training.worlds.minedojo.scripts import HELD
 from rlgpt.training.worlds.minedojo.tasks import ClientTask, counted
 from rlgpt.training.worlds.protocol import Primitive, Script
 
@@ -40,6 +41,9 @@ block(view, ahead, up, right)  name of one of the 27 blocks, each coordinate -1,
 NOOP                           do nothing for one env step
 A command is a tuple of 8 integers (forward/back, left/right, jump/sneak/sprint, pitch bin, yaw bin, function,
 craft item, slot) and may also be yielded as such."""
+
+SHORT_OPTION, LONG_OPTION = 16, 80
+"""Env steps for which a policy's option may run: a block breaks only under a blow that is held without a break."""
 
 DANGERS = (
     "zombies, skeletons, spiders and creepers come at night and in the dark",
@@ -97,6 +101,7 @@ def for_task(
             "horizon": made.task.horizon,
             "ms_per_step": 50,
             "camera_bin_degrees": 15,
+            "option_cap": LONG_OPTION if any(HELD in source for s in scripts for source in s.sources) else SHORT_OPTION,
             "games_at_once": games,
         },
     }
