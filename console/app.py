@@ -6,14 +6,13 @@ import gc
 import os
 import sys
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
-from textual.app import App, SystemCommand
+from textual.app import App
 from textual.binding import BindingType
 from textual.content import Content
-from textual.screen import Screen
 from textual.theme import Theme
 from textual.timer import Timer, TimerCallback
 
@@ -23,6 +22,15 @@ from rlgpt.console.preferences import Preferences
 from rlgpt.console.sanitise import clean, clean_text
 from rlgpt.console.themes import THEMES
 
+if TYPE_CHECKING:
+    from textual.command import Provider
+
+
+def _actions() -> type[Provider]:
+    from rlgpt.console.actions import Actions
+
+    return Actions
+
 
 class ConsoleApp(App[int]):
     """`palette`, `preferences`, `user_keys`, `clock` and `home` are what screens and panes share."""
@@ -31,6 +39,7 @@ class ConsoleApp(App[int]):
     TITLE = "rlgpt"
     ENABLE_COMMAND_PALETTE = True
     COMMAND_PALETTE_BINDING = "ctrl+p"
+    COMMANDS: ClassVar[set[type[Provider] | Callable[[], type[Provider]]]] = {_actions}
     BINDINGS: ClassVar[list[BindingType]] = keymap.bindings("app")
     AUTO_FOCUS = "*"
 
@@ -158,20 +167,6 @@ class ConsoleApp(App[int]):
         for footer in self.screen.query(Footer):
             footer.update_hints()
 
-    def get_system_commands(self, screen: Screen[Any]) -> Iterable[SystemCommand]:
-        """Every action of the keymap that is possible here, then the themes."""
-        seen: set[str] = set()
-        for active in screen.active_bindings.values():
-            name = active.binding.id
-            key = next((k for k in keymap.KEYS if k.id == name), None)
-            if key is None or not active.enabled or key.id in seen or key.id == "app.palette":
-                continue
-            seen.add(key.id)
-            run = _Run(self, active.binding.action, active.node)
-            yield SystemCommand(f"{key.help}", f"{key.id}   {keymap.written(key, self.user_keys)}", run)
-        for name in sorted(self.available_themes):
-            yield SystemCommand(f"Theme {name}", "colours of the console", _Theme(self, name))
-
     # ---- actions --------------------------------------------------------------------------------
     def action_help(self) -> None:
         from rlgpt.console.screens.help import HelpScreen
@@ -222,24 +217,6 @@ class ConsoleApp(App[int]):
             self._close_top()
         else:
             self.exit(0)
-
-
-class _Run:
-    """An action of the table as a palette entry."""
-
-    def __init__(self, app: ConsoleApp, action: str, node: Any) -> None:
-        self._app, self._action, self._node = app, action, node
-
-    def __call__(self) -> None:
-        self._app.call_later(self._app.run_action, self._action, self._node)
-
-
-class _Theme:
-    def __init__(self, app: ConsoleApp, name: str) -> None:
-        self._app, self._name = app, name
-
-    def __call__(self) -> None:
-        self._app.use_theme(self._name)
 
 
 def safe_content(text: str) -> Content:

@@ -79,6 +79,7 @@ class Ask(ModalScreen[str | None]):
 class Advise(ModalScreen[tuple[str, str] | None]):
     """Advice to one agent: (agent, text)."""
 
+    AUTO_FOCUS = "#text"
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "leave", "leave"), Binding("ctrl+s", "send", "send")]
     AGENTS = ("slow", "fast", "critic", "planner")
 
@@ -97,9 +98,6 @@ class Advise(ModalScreen[tuple[str, str] | None]):
             area = TextArea(id="text")
             area.styles.height = 7
             yield area
-
-    def on_mount(self) -> None:
-        self.query_one("#text").focus()
 
     def action_send(self) -> None:
         text = self.query_one("#text", TextArea).text.strip()

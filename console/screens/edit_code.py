@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from concurrent.futures import Future
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from textual.app import ComposeResult, SuspendNotSupported
@@ -14,7 +15,7 @@ from textual.widgets import Button, Select, Static, TextArea
 from rlgpt.console import editor
 from rlgpt.console.app import ConsoleApp, safe_content
 from rlgpt.console.checker import Checker
-from rlgpt.console.commands.failure import Failure
+from rlgpt.console.commands.failure import Exit, Failure
 from rlgpt.console.panes.code import CodePane
 from rlgpt.console.sanitise import clean_lines
 
@@ -26,6 +27,7 @@ REWARD = 'def reward(before, view):\n    """Added at every env step, clipped to 
 
 
 class EditCodeScreen(ModalScreen[None]):
+    AUTO_FOCUS = "#text"
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape", "leave", "leave", priority=True),
         Binding("f4", "own_editor", "your editor", priority=True),
@@ -43,6 +45,7 @@ class EditCodeScreen(ModalScreen[None]):
         self._sub_action = shown.sub_action if shown else ""
         moment = session.moment
         source = moment.text(shown.source_hash) if moment and shown else ""
+        self._checker: Future[Checker] = Future()
         self._asked = ("", "")
         """(what, text) of the last check."""
         self._source = "\n".join(clean_lines(source or "", most=2_000))
@@ -74,12 +77,19 @@ class EditCodeScreen(ModalScreen[None]):
         return str(self.query_one("#what", Select).value)
 
     def on_mount(self) -> None:
-        self.query_one("#text").focus()
-        self._checker = Checker(str(self._session_row["world"]))
-        self._in_thread(lambda: self._checker.ask(*self._question("action", self._source)))  # no later check waits
+        self._in_thread(self._make_ready)
+
+    def _make_ready(self) -> None:
+        """No later check shall wait for imports: they happen while the text is read and changed."""
+        try:
+            self._checker.set_result(Checker(str(self._session_row["world"])))
+        except OSError as error:
+            self._checker.set_exception(Failure(str(error), Exit.ERROR))
+        else:
+            self._checker.result().ask(*self._question("action", self._source))
 
     def on_unmount(self) -> None:
-        self._checker.close()
+        self._checker.add_done_callback(lambda made: None if made.exception() else made.result().close())
 
     def on_select_changed(self, event: Select.Changed) -> None:
         area = self.query_one("#text", TextArea)
@@ -126,7 +136,7 @@ class EditCodeScreen(ModalScreen[None]):
 
         def ask() -> None:
             try:
-                answer = self._checker.ask(*question)
+                answer = self._checker.result().ask(*question)
             except Failure as error:
                 self.app.call_from_thread(self._say, f"the check itself failed: {error}", fault=True)
             else:

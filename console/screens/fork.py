@@ -17,6 +17,7 @@ from rlgpt.console.app import ConsoleApp, safe_content
 class ForkDialog(ModalScreen[None]):
     """Copies the history up to the last complete phase before `seq` (None: the end) and opens the new session."""
 
+    AUTO_FOCUS = "#name"
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "leave", "leave"), Binding("ctrl+s", "fork", "fork")]
 
     def __init__(self, ident: str, seq: int | None) -> None:
@@ -45,9 +46,6 @@ class ForkDialog(ModalScreen[None]):
     def console_app(self) -> ConsoleApp:
         assert isinstance(self.app, ConsoleApp)
         return self.app
-
-    def on_mount(self) -> None:
-        self.query_one("#name").focus()
 
     def on_input_submitted(self) -> None:
         self.action_fork()

@@ -35,6 +35,7 @@ SCOPES = {
 
 
 class HelpScreen(ModalScreen[None]):
+    AUTO_FOCUS = "Input"
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape,f1", "dismiss", "close"),
         Binding("down", "move(1)", "down", show=False, priority=True),
@@ -62,7 +63,6 @@ class HelpScreen(ModalScreen[None]):
             yield Lines(id="keys")
 
     def on_mount(self) -> None:
-        self.query_one(Input).focus()
         self.call_after_refresh(self._fill)
 
     def _fill(self) -> None:

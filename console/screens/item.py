@@ -31,6 +31,7 @@ class ItemDialog(ModalScreen[dict[str, Any] | None]):
     def __init__(self, item: Item | None) -> None:
         super().__init__()
         self._item = item
+        self.AUTO_FOCUS = "#goal" if item else "#name"  # type: ignore[misc]
 
     def compose(self) -> ComposeResult:
         with VerticalScroll(classes="dialog") as box:
@@ -50,9 +51,6 @@ class ItemDialog(ModalScreen[dict[str, Any] | None]):
                 value = str(getattr(self._item, name)) if self._item else {"max_steps": "100"}.get(name, "")
                 yield Input(value, placeholder=hint, id=name, compact=True)
             yield Static("", classes="fault", id="fault")
-
-    def on_mount(self) -> None:
-        self.query_one("#goal" if self._item else "#name").focus()
 
     def on_input_submitted(self) -> None:
         self.action_send()

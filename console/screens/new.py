@@ -30,6 +30,7 @@ NUMBERS = (
 
 
 class NewScreen(Screen[None]):
+    AUTO_FOCUS = "#search"
     VERTICAL_BREAKPOINTS = [(0, "-short"), (36, "-tall")]  # noqa: RUF012
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape", "leave", "leave"),
@@ -106,7 +107,6 @@ class NewScreen(Screen[None]):
         return self.app
 
     def on_mount(self) -> None:
-        self.query_one("#search").focus()
         self._llm_changed()
         app = self.console_app
         launch.run(app, "training.tool", "worlds", cached=True, kept=True, then=self._take_worlds)

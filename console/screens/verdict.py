@@ -18,6 +18,7 @@ from rlgpt.console.view.words import judged
 class VerdictDialog(ModalScreen[dict[str, Any] | None]):
     """Returns the payload of a `verdict` command."""
 
+    AUTO_FOCUS = "#success"
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "leave", "leave"), Binding("ctrl+s", "send", "send")]
 
     def __init__(self, moment: Moment) -> None:
@@ -53,9 +54,6 @@ class VerdictDialog(ModalScreen[dict[str, Any] | None]):
                 yield Label(label, classes="label")
                 yield Input(id=name, compact=True)
             yield Static("", classes="fault", id="fault")
-
-    def on_mount(self) -> None:
-        self.query_one("#success").focus()
 
     def action_send(self) -> None:
         cause = self.query_one("#cause", Input).value.strip()

@@ -8,8 +8,8 @@ from typing import Any
 
 from rlgpt.console.view.moment import Moment
 from rlgpt.console.view.numbers import count, duration, money, time_of_day
-from rlgpt.console.view.text import Entry, Line, Span, fit, line, spread, wrap
-from rlgpt.console.view.words import RULES
+from rlgpt.console.view.text import Entry, Line, fit, line, plain, spread, wrap
+from rlgpt.console.view.words import ROLES, RULES, asked_for
 
 LEVELS = ("debug", "info", "warning", "error")
 _STYLE = {"debug": "dim", "info": "", "warning": "warn", "error": "bad", "critical": "bad"}
@@ -60,10 +60,14 @@ def call_entries(m: Moment, width: int, expanded: frozenset[str] = frozenset()) 
         cost = (
             "" if m.rules or call["state"] == "sent" else ("unknown" if call["cost"] is None else money(call["cost"]))
         )
+        what, item = asked_for(str(call["step"]))
+        role = ROLES.get(str(call["role"]), str(call["role"]))
+        number = _iteration(m, int(call["seq"]))
         left = line(
-            f"{glyph} ", (f"{call['role']:<8}", "bold"), (f" {call['model']}", "dim"), (f"  {call['step']}", "")
-        )
-        left = (Span(f"{glyph} ", style), *left[1:])
+            (f"{glyph} ", style), (f"{role:<12} ", "bold"), what, (item, "bold"),
+            (f"  iteration {number}" if number is not None else "", "dim"),
+            (f"  {call['model']}" if not m.rules else "", "dim"),
+        )  # fmt: skip
         lines: list[Line] = [spread(left, line((f"{tokens} {cost} {duration(call['seconds'])}", "dim")), width)]
         if call["error"]:
             lines += wrap(str(call["error"]), width, "bad", "  ", most=0 if key in expanded else 2)
@@ -80,7 +84,7 @@ def call_entries(m: Moment, width: int, expanded: frozenset[str] = frozenset()) 
             Entry(
                 key,
                 tuple(lines),
-                search=f"{call['role']} {call['step']} {call['model']} {call['error']}",
+                search=f"{plain(left)} {call['model']} {call['error']}",
                 yank=yank,
                 seq=call["seq"],
                 fields={"texts": [h for h in (call["request_hash"], call["reply_hash"]) if h]},
@@ -89,6 +93,11 @@ def call_entries(m: Moment, width: int, expanded: frozenset[str] = frozenset()) 
     if not calls:
         out.append(Entry("note", (line(("No calls yet.", "dim")),), selectable=False))
     return out
+
+
+def _iteration(m: Moment, seq: int) -> int | None:
+    """The iteration that was open at a row."""
+    return next((i.number for i in reversed(m.history.iterations) if i.seq <= seq), None)
 
 
 def merged(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:

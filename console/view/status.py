@@ -57,8 +57,9 @@ def budgets(m: Moment, width: int) -> Line:
     limits = limits_of(m)
     parts: list[list[Span]] = []
     wide = width >= 150
+    over = h.status == "ended" and h.result in ("succeeded", "finished")
     steps, limit = float(h.spent.env_steps), limits.get("env_steps")
-    parts.append(_bar("env steps", steps, limit, count(steps), count(limit) if limit else "", wide))
+    parts.append(_bar("env steps", steps, limit, count(steps), count(limit) if limit else "", wide, over))
     pace = rate(m)
     if limit and pace and h.status == "running" and m.phase == "Train":
         parts[-1].append(Span(f" left {duration((limit - steps) / pace)}", "dim"))
@@ -71,6 +72,7 @@ def budgets(m: Moment, width: int) -> Line:
             "$0" if m.rules else spent_cost,
             f"${limits['cost']:g}" if limits.get("cost") is not None else "",
             wide,
+            over,
         )
     )
     parts.append(
@@ -81,6 +83,7 @@ def budgets(m: Moment, width: int) -> Line:
             count(h.spent.tokens),
             count(limits.get("tokens")) if limits.get("tokens") else "",
             wide,
+            over,
         )
     )
     hours = limits.get("hours")
@@ -92,6 +95,7 @@ def budgets(m: Moment, width: int) -> Line:
             duration(h.active),
             duration(hours * 3600) if hours else "",
             wide,
+            over,
         )
     )
     tail: list[Span] = []
@@ -121,13 +125,14 @@ def rate(m: Moment) -> float | None:
     return value if value == value else None
 
 
-def _bar(name: str, value: float, limit: float | None, shown: str, of: str, wide: bool) -> list[Span]:
+def _bar(name: str, value: float, limit: float | None, shown: str, of: str, wide: bool, over: bool) -> list[Span]:
+    """`over`: the session came to its end as it should; what it spent is no alarm any more."""
     if not limit:
         return [Span(f"{name} ", "dim"), Span(shown, "bold")]
     share = min(max(value / limit, 0.0), 1.0)
     cells = 8 if wide else 4
     full = round(share * cells * 8)
-    style = "bad" if share >= 0.95 else "warn" if share >= 0.8 else "bar"
+    style = "bar" if over or share < 0.8 else "warn" if share < 0.95 else "bad"
     bar = "█" * (full // 8) + ("▏▎▍▌▋▊▉"[full % 8 - 1] if full % 8 else "")
     return [
         Span(f"{name} ", "dim"),

@@ -81,6 +81,27 @@ def judged(reason: str) -> str:
     return reason.removeprefix(VERDICT) if reason.startswith(VERDICT) else ""
 
 
+ROLES = {"planner": "task planner", "slow": "slow agent", "fast": "fast agent", "critic": "critic"}
+
+
+def asked_for(step: str) -> tuple[str, str]:
+    """(what a call was for, the sub-action it is about or "") by its step's key, such as `write/0.1/fight/3`."""
+    ask, *rest = step.split("/")
+    if ask == "write" and len(rest) == 3:
+        return f"writes v{rest[2]} of ", rest[1]
+    if ask == "judge_item" and len(rest) == 2:
+        return f"judges v{rest[1]} of ", rest[0]
+    if ask == "configure" and len(rest) == 2:
+        return f"configures RL for plan r{rest[1]}", ""
+    known = {
+        "order": "orders the sub-tasks",
+        "plan": "plans the sub-actions",
+        "refine": "splits what failed as code",
+        "judge_iteration": "judges the iteration",
+    }
+    return known.get(ask, step), ""
+
+
 def dot(style: str) -> Span:
     return Span("●", style)
 

@@ -247,7 +247,7 @@ class Story:
             self.phase("Plan", sub_task=0, iteration=iteration, failed=[], last_depth=False)
             self.call(
                 "slow",
-                f"plan:{iteration}:{depth}",
+                f"{'refine' if author == 'refine' else 'plan'}/0.{iteration}/{revision - 1}",
                 "World sheet: crafter …\nTask: make a stone pickaxe.",
                 '{"executor": "policy", …}',
             )
@@ -307,7 +307,7 @@ class Story:
         version = self.versions[name] = self.versions.get(name, 0) + 1
         if author == "fast":
             self.phase("Code", item=name, attempt=attempt)
-            self.call("fast", f"code:{iteration}:{name}:{attempt}", f"Write {name} …", source)
+            self.call("fast", f"write/0.{iteration}/{name}/{version}", f"Write {name} …", source)
         done_when = next((i[4] for i in ITEMS if i[0] == name), "True")
         source_hash = self.text(source)
         self.add(
@@ -602,7 +602,7 @@ class Story:
 
     def judge(self, iteration: int, revision: int, success: bool, better: str, cause: str) -> None:
         self.phase("JudgeIteration", iteration=iteration)
-        self.call("critic", f"judge:{iteration}", "Funnel, option usage …", cause)
+        self.call("critic", f"judge_iteration/0.{iteration}/{revision}", "Funnel, option usage …", cause)
         self.add(
             "verdict",
             0.5,

@@ -182,3 +182,18 @@ async def test_a_damaged_session_is_named_and_the_others_stay_readable(place: Pa
     async with console(place) as (app, _):
         text = screen_text(app)
         assert "unreadable" in text and "make_stone_pickaxe-1" in text
+
+
+async def test_the_palette_begins_with_what_the_focused_pane_and_the_screen_can_do(place: Path) -> None:
+    from rlgpt.console.actions import Actions
+
+    async with console(place, "261121-010000-aa") as (app, pilot):
+        await pilot.press("3")
+        await until(pilot, lambda: app.focused is not None and app.focused.id == "curves")
+        names = [str(hit.text) async for hit in Actions(app.screen).discover()]
+        here = [names.index(text) for text in ("The selected chart alone, or all again", "Logarithmic y-axis")]
+        screen = [names.index(text) for text in ("The focused pane alone, or all again", "To the next plan")]
+        rest = [names.index(text) for text in ("The next theme", "Theme rlgpt-dark")]
+        assert max(here) < min(screen) and max(screen) < min(rest)
+        found = [str(hit.text) async for hit in Actions(app.screen).search("log")]
+        assert "Logarithmic y-axis" in found and "To the next plan" not in found

@@ -13,7 +13,7 @@ from story import Story, whole
 from rlgpt.console.view import banner, code, curves, diff, logs, plan, status, syntax, timeline, verdicts, world
 from rlgpt.console.view.axis import axis_of
 from rlgpt.console.view.metrics import MetricTable
-from rlgpt.console.view.moment import Worker
+from rlgpt.console.view.moment import Moment, Worker
 from rlgpt.console.view.numbers import count, decimal, duration, rate, size
 from rlgpt.console.view.text import Entry, Line, plain
 from rlgpt.console.view.words import state_of
@@ -69,6 +69,26 @@ def test_a_language_model_is_named_with_its_cost() -> None:
     assert "gpt-5-mini" in plain(status.title(m, 120))
     assert "calls to the LLM" in said(logs.call_entries(m, 100))
     assert "$0.00" in plain(status.budgets(m, 160))
+
+
+def test_calls_say_who_did_what_for_which_sub_action_in_which_iteration() -> None:
+    calls = [plain(e.lines[0]) for e in logs.call_entries(moment(whole()), 120)]
+    assert any("slow agent" in c and "plans the sub-actions  iteration 0" in c for c in calls)
+    assert any("fast agent" in c and "writes v2 of collect_wood  iteration 0" in c for c in calls)
+    assert any("critic" in c and "judges the iteration  iteration 1" in c for c in calls)
+    assert not any("/" in c.split("iteration")[0] for c in calls[1:]), "a step's key is not for people"
+
+
+def test_a_budget_that_is_used_up_alarms_until_the_session_is_over() -> None:
+    def styles(m: Moment) -> str:
+        return " ".join(s.style for s in status.budgets(m, 160) if "█" in s.text)
+
+    running, over = whole(ended=False), whole()
+    spent = moment(running).history.spent.env_steps
+    for story in (running, over):
+        next(r for t, r in story.rows if t == "session")["settings"]["budget"]["env_steps"] = spent
+    assert "bad" in styles(moment(running))
+    assert "bad" not in styles(moment(over))
 
 
 def test_verdicts_carry_episodes_and_interval_and_agreement() -> None:
