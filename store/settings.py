@@ -126,7 +126,7 @@ class MethodSettings(Part):
     warm: bool = True
     """Whether PPO starts from the incumbent where it can."""
     whole_budget: bool = False
-    """PPO gets an equal share of the env steps left, whatever the fast agent asks for."""
+    """PPO gets all env steps that are left in its last pass, and before it at most an equal share."""
     controls: tuple[Literal["plan", "random", "prior", "script"], ...] = ()
     """Tested beside the incumbent on the same seeds (`training/steps/judging.py`, policy_of)."""
 

@@ -37,5 +37,6 @@ def shared_by_arms(reply: RlConfigReply, method: MethodSettings, env_steps_left:
     if method.reward == "published":
         shared["reward"] = [RewardTerm(term="world", weight=1.0)]
     if method.whole_budget:
-        shared["env_steps"] = min(env_steps_left // passes, 100_000_000)
+        share = env_steps_left if passes == 1 else min(reply.env_steps, env_steps_left // passes)
+        shared["env_steps"] = min(share, 100_000_000)
     return reply.model_copy(update=shared)
