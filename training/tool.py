@@ -16,7 +16,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from rlgpt.training.worlds import registry
-from rlgpt.training.worlds.protocol import UnknownTask, World
+from rlgpt.training.worlds.protocol import UnknownTask, World, WorldFailed
 
 PACKAGES = (
     "rlgpt", "torch", "stable-baselines3", "numpy", "opensimplex", "numba", "crafter", "gymnasium", "openai",
@@ -115,6 +115,8 @@ def make(flags: Mapping[str, Any]) -> dict[str, Any]:
         raise Sentence(sentence, UNAVAILABLE)
     world = _world(settings.world)
     info = task_info(world, settings.task)
+    if hasattr(world, "ready"):
+        world.ready()
     try:
         snapshot = skills.snapshot(settings.skills, world.name)
         told = versions() | {"skills": artifacts.digest(snapshot)}
@@ -148,8 +150,8 @@ def main(words: list[str]) -> int:
     arguments = parser.parse_args(words)
     try:
         answer = arguments.act(arguments)
-    except (Sentence, UnknownTask) as error:
-        code = getattr(error, "code", USAGE)
+    except (Sentence, UnknownTask, WorldFailed) as error:
+        code = UNAVAILABLE if isinstance(error, WorldFailed) else getattr(error, "code", USAGE)
         print(json.dumps({"error": str(error.args[0]), "exit_code": code}))
         return code
     print(json.dumps(answer))

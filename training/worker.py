@@ -26,6 +26,7 @@ from rlgpt.training.live import Interrupted, Live
 from rlgpt.training.opening import open_session
 from rlgpt.training.steps import coding, judging, learning, planning, waiting
 from rlgpt.training.supervisor import CANNOT
+from rlgpt.training.worlds.protocol import WorldFailed
 from rlgpt.training.worlds.registry import UnknownWorld
 
 STEPS: dict[type, Callable[[Live, Any], None]] = {
@@ -98,7 +99,7 @@ def main(folder: Path) -> int:
         live = open_session(folder)
     except LeaseTaken:  # by somebody who will be gone in a moment: try again
         raise
-    except (AgentError, StoreError, HostError, UnknownWorld) as error:
+    except (AgentError, StoreError, HostError, UnknownWorld, WorldFailed) as error:
         print(error, file=sys.stderr)
         return CANNOT
 
@@ -113,6 +114,9 @@ def main(folder: Path) -> int:
         return _last_words(live, str(error))
     except (AgentError, StoreError) as error:
         judging.end(live, loop.Done("failed", str(error)))
+    except WorldFailed as error:
+        print(error, file=sys.stderr)
+        return CANNOT
     finally:
         live.close()
     return 0

@@ -221,5 +221,9 @@ def side_by_side(world: World, wanted: int) -> int:
     return max(1, min(wanted, int(getattr(world, "max_envs", wanted))))
 
 
+class WorldFailed(RuntimeError):
+    """The world cannot go on, whatever is tried again; the argument is the sentence for the operator."""
+
+
 class UnknownTask(KeyError):
     """The sentence for the operator is the argument."""

@@ -19,6 +19,7 @@ import msgpack  # type: ignore[import-untyped]
 from rlgpt.training.worlds.minedojo import processes
 from rlgpt.training.worlds.minedojo.processes import MARK, ProcessRecord
 from rlgpt.training.worlds.minedojo.settings import Settings, folder
+from rlgpt.training.worlds.protocol import WorldFailed
 
 PROTOCOL = 3
 CHILD = Path(__file__).with_name("child.py")
@@ -32,7 +33,7 @@ KEPT = ("PATH", "HOME", "USER", "LOGNAME", "LANG", "LC_", "DISPLAY", "XAUTHORITY
 """Prefixes of the variables that reach the child: no key or token does."""
 
 
-class MineDojoError(RuntimeError):
+class MineDojoError(WorldFailed):
     """The argument is the sentence for the operator; `last_words` are the child's last lines.
 
     `kind`: `install`, `hello`, `task`, `game`, `stalled`, `died`, `memory`, `client`, `order` or `restarts`.
@@ -44,17 +45,22 @@ class MineDojoError(RuntimeError):
         self.last_words = last_words
 
 
+def need_interpreter(settings: Settings) -> None:
+    """Raises `MineDojoError` where there is none."""
+    if not settings.interpreter.exists():
+        raise MineDojoError(
+            "install",
+            f"There is no interpreter with MineDojo at {settings.interpreter}; run `rlgpt minedojo install`, or set "
+            "RLGPT_MINEDOJO_PYTHON to one.",
+        )
+
+
 class Bridge:
     """One child process. Not thread-safe. `started` is called once the process runs, to store its record."""
 
     def __init__(self, settings: Settings, started: Callable[[ProcessRecord], None] | None = None) -> None:
+        need_interpreter(settings)
         interpreter = settings.interpreter
-        if not interpreter.exists():
-            raise MineDojoError(
-                "install",
-                f"There is no interpreter with MineDojo at {interpreter}; run `rlgpt minedojo install`, or set "
-                "RLGPT_MINEDOJO_PYTHON to one.",
-            )
         self.settings = settings
         self.run = uuid.uuid4().hex
         runs = folder() / "runs"

@@ -382,7 +382,9 @@ def game_sentence(what: str, error: BaseException) -> str:
     if isinstance(error, ConnectionRefusedError):
         return f"No game answers on its port during {what} (connection refused)."
     if isinstance(error, EOFError):
-        return "Minecraft ended before it was ready; its last lines follow."
+        lines = [line.strip() for line in text.splitlines() if line.strip() and "finished unexpectedly" not in line]
+        last = f" its last line was: {lines[-1][:200]}" if lines else " it said nothing"
+        return f"Minecraft ended before it was ready;{last} (`rlgpt doctor` says what the game lacks)."
     if "No Malmo mod utilizing the port" in text:
         return "No Minecraft with Malmo listens on the given port."
     if isinstance(error, FileNotFoundError):

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from rlgpt.store.home import home
+from rlgpt.training.worlds.protocol import WorldFailed
 
 PREFIX = "RLGPT_MINEDOJO_"
 
@@ -61,7 +62,7 @@ class Settings:
         return tuple(int(port) for port in self.ports.split(",") if port.strip())
 
 
-class BadSetting(ValueError):
+class BadSetting(WorldFailed):
     """The argument is the sentence for the operator."""
 
 

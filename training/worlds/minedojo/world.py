@@ -10,6 +10,7 @@ from functools import cached_property
 from typing import Any
 
 from rlgpt.training.worlds.minedojo import catalogue, features, mineclip, scripts, sheet
+from rlgpt.training.worlds.minedojo.bridge import need_interpreter
 from rlgpt.training.worlds.minedojo.env import Event, MineDojoEnv
 from rlgpt.training.worlds.minedojo.launching import GamePool
 from rlgpt.training.worlds.minedojo.processes import records_in, sweep
@@ -101,6 +102,10 @@ class MineDojoWorld:
         return MineDojoEnv(
             made, settings, chosen, pixels or clip is not None, self._pool, lambda event: self.report(event), clip
         )
+
+    def ready(self) -> None:
+        """Raises `MineDojoError` where no session can start."""
+        need_interpreter(self.settings)
 
     def close(self) -> None:
         """End the games that no environment plays."""
