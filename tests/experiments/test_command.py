@@ -14,8 +14,9 @@ from rlgpt.console import cli
 from rlgpt.console.commands import experiment
 from rlgpt.console.commands.failure import Exit, Failure
 from rlgpt.store import folder
+from rlgpt.store.lease import Lease
 from rlgpt.training.experiments import bill
-from rlgpt.training.experiments.__main__ import main
+from rlgpt.training.experiments.__main__ import RUNNER, main
 
 BILL: dict[str, Any] = {
     "name": "critic-wake_up", "about": "with and without", "declared": 4, "sessions": 3, "tasks": ["wake_up"],
@@ -76,3 +77,16 @@ def test_an_unknown_price_is_called_unknown(
     monkeypatch.setattr(experiment.children, "ask", lambda *words, given: unpriced)
     assert cli.run(["experiment", "critic", "--dry-run"]) == 0
     assert "the price of mine is unknown; the budgets allow 15.00 USD" in capsys.readouterr().out
+
+
+def test_two_processes_do_not_run_the_same_experiment(tmp_path: Path) -> None:
+    settings = {"world": "tests.worlds.corridor:make_world", "llm": {"kind": "rules"}, "budget": {"env_steps": 500}}
+    asked = {"kind": "critic", "name": "mine", "tasks": ["take_key"], "seeds": [0], "settings": settings, "jobs": 1}
+    place = tmp_path / "experiments" / "mine"
+    place.mkdir(parents=True)
+    with (
+        Lease.acquire(place, RUNNER),
+        pytest.raises(Failure, match="experiment mine is run by another process already"),
+    ):
+        child("", "run", given=asked)
+    assert not folder.sessions()

@@ -19,6 +19,7 @@ from typing import Any
 
 from rlgpt.store.bundle import export_bundle
 from rlgpt.store.errors import StoreError
+from rlgpt.store.lease import Lease, LeaseTaken
 from rlgpt.store.settings import Refused
 from rlgpt.training import tool
 from rlgpt.training.experiments.bill import bill, measured_rate
@@ -28,6 +29,7 @@ from rlgpt.training.experiments.running import Runner, folder_of, known
 from rlgpt.training.worlds import registry
 
 Request = Mapping[str, Any]
+RUNNER = "runner.lock"
 
 
 def _declared(request: Request) -> Manifest:
@@ -66,7 +68,14 @@ def _run(request: Request) -> int:
     def make(settings: Mapping[str, Any]) -> str:
         return str(tool.make({**settings, "limits": {"host_slots": jobs}})["id"])
 
-    complete = Runner(manifest, jobs, make, _print).run()
+    try:
+        lease = Lease.acquire(manifest.path.parent, RUNNER)
+    except LeaseTaken as taken:
+        raise tool.Sentence(
+            f"experiment {manifest.name} is being run by another process already; wait for it"
+        ) from taken
+    with lease:
+        complete = Runner(manifest, jobs, make, _print).run()
     _print({"kind": "done", "complete": complete, "sessions": [p.id for p in manifest.sessions]})
     return 0 if complete else 1
 
@@ -87,7 +96,12 @@ def _keep(request: Request) -> int:
 
 
 def _print(told: dict[str, Any]) -> None:
-    print(json.dumps(told), flush=True)
+    """Raises KeyboardInterrupt when nobody listens any more: the console was killed."""
+    try:
+        print(json.dumps(told), flush=True)
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        raise KeyboardInterrupt from None
 
 
 def _interrupt(number: int, frame: FrameType | None) -> None:
