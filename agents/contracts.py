@@ -58,7 +58,8 @@ class RewardTerm(Reply):
     term: Literal["task", "world", "step", "distance", "milestone", "generated"]
     """task: 1 at success. world: the world's published reward. step: 1 per env step (use a negative weight).
     distance: progress towards `argument`. milestone: 1 the first time `argument` is reached in an episode.
-    generated: `argument` is the source hash of an admitted reward function."""
+    generated: `argument` is the source hash of an admitted reward function, or empty for the one that comes with the
+    reply (RlConfigAsked)."""
     argument: str = ""
     weight: float = Field(ge=-100.0, le=100.0)
 
@@ -107,6 +108,13 @@ class RlConfigReply(Reply):
     hyperparameters: Hyperparameters = Hyperparameters()
     self_imitation: SelfImitation = SelfImitation()
     note: str = ""
+
+
+class RlConfigAsked(RlConfigReply):
+    """What the fast agent answers: a configuration and, if it wants one, the source of a reward function of its own."""
+
+    reward_source: str = Field(default="", max_length=20_000)
+    """Defines `reward(before, view)`, which returns a number; used by the `generated` term without argument."""
 
 
 class CritiqueReply(Reply):

@@ -6,7 +6,7 @@ from rlgpt.agents import memory
 from rlgpt.agents.asking import entries, messages
 from rlgpt.agents.client import Client
 from rlgpt.agents.context import Context
-from rlgpt.agents.contracts import CodeReply, RlConfigReply
+from rlgpt.agents.contracts import CodeReply, RlConfigAsked
 from rlgpt.store.history import Item
 
 FOLLOW_PLAN = "follow_plan"
@@ -51,8 +51,11 @@ def write(client: Client, context: Context, item: Item, attempt: int) -> CodeRep
 
 
 # ---- RL -----------------------------------------------------------------------------------------
-def configure(client: Client, context: Context) -> RlConfigReply:
-    """What to train: every name in it exists, every option was measured to work, at least sometimes."""
+def configure(client: Client, context: Context, refused: str = "") -> RlConfigAsked:
+    """What to train: every name in it exists, every option was measured to work, at least sometimes.
+
+    `refused`: why the reward function of the answer before was not admitted.
+    """
     history = context.history
     plan = history.plan
     usable = [i.name for i in plan.items if history.usable(i)] if plan else []
@@ -76,9 +79,10 @@ def configure(client: Client, context: Context) -> RlConfigReply:
         measured=memory.measured(history, last) if last else None,
         critique=memory.critique(last.verdict, "advice_fast") if last else None,
         earlier=memory.earlier_iterations(history),
+        refused=refused,
     )
-    step = f"configure/{history.sub_task}/{history.revision}"
-    return client.ask("fast", step, asked, RlConfigReply, known.mistake)
+    step = f"configure/{history.sub_task}/{history.revision}" + ("/again" if refused else "")
+    return client.ask("fast", step, asked, RlConfigAsked, known.mistake)
 
 
 def _last_config(context: Context) -> memory.Plain | None:
@@ -93,6 +97,8 @@ class _Known:
     def __init__(self, context: Context, options: list[str]) -> None:
         sheet = context.sheet
         self._options = options
+        last = _last_config(context) or {}
+        self._rewards = [term["argument"] for term in last.get("reward", ()) if term["term"] == "generated"]
         self._primitives = [p["name"] for p in sheet["primitives"]]
         self._features = list(sheet.get("features") or {})
         self._arguments = {
@@ -100,7 +106,7 @@ class _Known:
             "milestone": [m["name"] if isinstance(m, dict) else m for m in sheet.get("milestones") or ()],
         }
 
-    def mistake(self, reply: RlConfigReply) -> str:
+    def mistake(self, reply: RlConfigAsked) -> str:
         for what, given, known in (
             ("feature", reply.observation, self._features),
             ("primitive", reply.primitives, self._primitives),
@@ -115,6 +121,12 @@ class _Known:
             names = self._arguments.get(term.term)
             if names is not None and term.argument not in names:
                 return f"{term.term} has no argument {term.argument!r}; there are: {', '.join(names) or 'none'}"
+            if (
+                term.term == "generated"
+                and term.argument not in self._rewards
+                and (term.argument or not reply.reward_source)
+            ):
+                return "a generated term needs a reward_source and an empty argument, or the argument it had before"
         if reply.plan_prior + (reply.option_prior if len(reply.options) > 1 else 0.0) >= 1.0:
             return "plan_prior and option_prior together must stay below 1"
         return ""

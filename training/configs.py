@@ -7,7 +7,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from rlgpt.agents.contracts import RewardTerm, RlConfigReply
+from rlgpt.agents.contracts import RewardTerm, RlConfigAsked, RlConfigReply
 from rlgpt.store import tables
 from rlgpt.store.history import IterationState
 from rlgpt.store.settings import MethodSettings
@@ -26,6 +26,16 @@ def config_row(
         config_hash=hashlib.blake2b(text.encode(), digest_size=8).hexdigest(),
         note=note,
     )
+
+
+def with_own_reward(asked: RlConfigAsked, source_hash: str) -> RlConfigReply:
+    """The configuration with the hash of its own reward function in place; without one that term is left out."""
+    fields = asked.model_dump(mode="json", exclude={"reward_source"})
+    terms = [term for term in fields["reward"] if source_hash or term["term"] != "generated" or term["argument"]]
+    for term in terms:
+        if term["term"] == "generated":
+            term["argument"] = term["argument"] or source_hash
+    return RlConfigReply.model_validate(fields | {"reward": terms or [{"term": "task", "weight": 1.0}]})
 
 
 def shared_by_arms(reply: RlConfigReply, method: MethodSettings, env_steps_left: int, passes: int) -> RlConfigReply:

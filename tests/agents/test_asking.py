@@ -14,7 +14,7 @@ from rlgpt.agents import critic, fast, memory, planner, slow
 from rlgpt.agents.asking import messages
 from rlgpt.agents.client import make_client
 from rlgpt.agents.context import Context
-from rlgpt.agents.contracts import CodeReply, RlConfigReply
+from rlgpt.agents.contracts import CodeReply, RlConfigAsked
 from rlgpt.agents.rules.question import fenced
 from rlgpt.agents.schema import parse, strict_schema
 from tests.agents.histories import Told, context
@@ -125,13 +125,17 @@ def test_the_configuration_may_only_name_what_exists() -> None:
     assert known.mistake(good) == ""
 
     def mistake(**change: Any) -> str:
-        return known.mistake(RlConfigReply.model_validate(good.model_dump() | change))
+        return known.mistake(RlConfigAsked.model_validate(good.model_dump() | change))
 
     assert mistake(observation=["map"]).startswith("there is no feature 'map'; there are: near, bag")
     assert "there is no accepted option 'make_bread'" in mistake(options=["make_bread"])
     assert "nothing to choose" in mistake(primitives=[], options=[])
     assert "distance has no argument 'moon'" in mistake(reward=[{"term": "distance", "argument": "moon", "weight": 1}])
     assert "below 1" in mistake(plan_prior=0.9, option_prior=0.2)
+    own = [{"term": "generated", "argument": "", "weight": 1}]
+    assert "needs a reward_source" in mistake(reward=own)
+    assert mistake(reward=own, reward_source="def reward(before, view): return 0.0") == ""
+    assert "needs a reward_source" in mistake(reward=[{"term": "generated", "argument": "f00d", "weight": 1}])
 
 
 def test_the_planner_is_offered_the_tasks_of_the_world_and_may_name_no_other() -> None:
@@ -193,7 +197,7 @@ def test_strict_schemas_allow_nothing_more_and_nothing_less() -> None:
         parts = node.values() if isinstance(node, dict) else node if isinstance(node, list) else ()
         return [node, *(inner for part in parts for inner in nodes(part))]
 
-    schema = strict_schema(RlConfigReply)
+    schema = strict_schema(RlConfigAsked)
     objects = [n for n in nodes(schema) if isinstance(n, dict) and n.get("type") == "object"]
     assert len(objects) == 4
     for node in objects:

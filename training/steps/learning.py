@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from rlgpt.agents import fast, loop
-from rlgpt.agents.contracts import RlConfigReply
+from rlgpt.agents.contracts import RlConfigAsked, RlConfigReply
 from rlgpt.store import tables
 from rlgpt.store.history import IterationState, PlanState, Run
 from rlgpt.training.admitting import admit
 from rlgpt.training.budgets import over_budget
-from rlgpt.training.configs import config_row, shared_by_arms
+from rlgpt.training.configs import config_row, shared_by_arms, with_own_reward
 from rlgpt.training.live import Interrupted, Live
 from rlgpt.training.observer import Moment, Observer, Signal, Start
 from rlgpt.training.policies import candidate, coded_action, plan_items, usable_of
@@ -24,12 +24,26 @@ KEPT_ROLLOUTS = 2
 def configure(live: Live, step: loop.Configure) -> None:
     context = live.context()
     asked = live.ask(lambda: fast.configure(live.client, context))
-    reply = shared_by_arms(asked, live.settings.method, live.env_steps_left(), context.iterations_left)
+    refused = _reward_refused(live, asked)
+    if refused:
+        asked = live.ask(lambda: fast.configure(live.client, context, refused))
+        refused = _reward_refused(live, asked)
+    if refused:
+        live.log("warning", "generated reward refused", sentence=refused)
+    own = with_own_reward(asked, live.writer.text(asked.reward_source) if asked.reward_source and not refused else "")
+    reply = shared_by_arms(own, live.settings.method, live.env_steps_left(), context.iterations_left)
     config = reply.model_dump(mode="json")
     note = config.pop("note")
     iteration = live.history.iteration
     assert iteration is not None
     live.writer.add(config_row(iteration, step.revision, "fast", config, note), durable=True)
+
+
+def _reward_refused(live: Live, asked: RlConfigAsked) -> str:
+    if not asked.reward_source:
+        return ""
+    told = admit(live, "reward", asked.reward_source)
+    return "" if told.admitted else f"rule {told.rule}, line {told.line}: {told.message}"
 
 
 def train(live: Live, step: loop.Train) -> None:
