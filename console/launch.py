@@ -38,8 +38,8 @@ def run(
     """Run `python -m rlgpt.<module> <arguments>`; `then` gets its answer on the UI loop, `failed` its sentence.
 
     `cached`: the answer cannot change while the console runs (a world's tasks).
-    `kept`: it is remembered on disk; `then` gets what was remembered at once, and is called again if the child, which
-    is asked nevertheless, answers otherwise.
+    `kept`: it is remembered on disk; `then` gets what was remembered at once, and again what the child, which is asked
+    nevertheless, answers.
     """
     key = json.dumps([module, arguments, given])
     if cached and key in _answers:
@@ -61,7 +61,7 @@ def run(
             _answers[key] = answer
         if kept and answer != remembered:
             _remember(file, answer)
-        if then and answer != remembered:
+        if then:
             app.call_from_thread(then, answer)
 
     app.run_worker(work, thread=True, exit_on_error=False)

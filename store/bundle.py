@@ -86,11 +86,12 @@ def import_bundle(source: Path) -> SessionFolder:
 @contextlib.contextmanager
 def viewed(source: Path) -> Iterator[SessionFolder]:
     """The bundle as a folder to read, checked as an import is, gone afterwards; the store is not touched."""
-    with _opened(source) as (archive, manifest), tempfile.TemporaryDirectory(prefix="rlgpt-") as scratch:
-        folder = Path(scratch) / str(manifest["id"])
-        (folder / ARTIFACTS).mkdir(parents=True, mode=0o700)
-        _unpack(archive, manifest, folder)
-        check_database(folder / DATABASE, str(manifest["id"]))
+    with tempfile.TemporaryDirectory(prefix="rlgpt-") as scratch:
+        with _opened(source) as (archive, manifest):
+            folder = Path(scratch) / str(manifest["id"])
+            (folder / ARTIFACTS).mkdir(parents=True, mode=0o700)
+            _unpack(archive, manifest, folder)
+            check_database(folder / DATABASE, str(manifest["id"]))
         yield SessionFolder(folder)
 
 

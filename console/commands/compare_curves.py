@@ -24,7 +24,7 @@ STYLE = (
 def svg(readers: Sequence[Reader], arms: Sequence[str]) -> str:
     """A stand-alone SVG file."""
     lines = curves(readers, arms)
-    figure = chart("Success of training episodes", lines, "env steps")
+    figure = chart("Success of training episodes", lines, "env steps", share=True)
     body = figure[figure.find("<svg") : figure.find("</svg>") + 6] if lines else '<svg viewBox="0 0 1 1"></svg>'
     head, inside = body.split(">", 1)
     return f'{head} xmlns="http://www.w3.org/2000/svg"><style>{STYLE}</style>{_legend(lines)}{inside}\n'

@@ -42,9 +42,12 @@ class DoctorScreen(Screen[None]):
         self.call_after_refresh(self._draw)
 
     def action_again(self) -> None:
+        """What was found last time stands there until it was looked again, which takes some seconds."""
         self._findings, self._note = [], "looking at this machine …"
+        launch.run(self.console_app, launch.CLI, "doctor", "--json", kept=True, then=self._take, failed=self._failed)
+        if self._findings:
+            self._note = "as it was last time; looking again …"
         self._draw()
-        launch.run(self.console_app, launch.CLI, "doctor", "--json", then=self._take, failed=self._failed)
 
     def _take(self, answer: dict[str, Any]) -> None:
         self._findings = list(answer["findings"])

@@ -8,10 +8,11 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 from textual.screen import ModalScreen
-from textual.widgets import Checkbox, Input, Label, Static
+from textual.widgets import Input, Label, Static
 
 from rlgpt.console import launch
 from rlgpt.console.app import ConsoleApp, safe_content
+from rlgpt.console.panes.check import Check
 
 
 class ForkDialog(ModalScreen[None]):
@@ -38,7 +39,7 @@ class ForkDialog(ModalScreen[None]):
             yield Input(id="name", compact=True)
             yield Label("Settings to change, such as loop.iterations=5 budget.cost=2", classes="label")
             yield Input(id="settings", compact=True)
-            yield Checkbox("start its worker at once", value=True, id="start", compact=True)
+            yield Check("start its worker at once", value=True, id="start", compact=True)
             yield Static("Without a worker it waits: send it an override first, then resume it.", classes="hint")
             yield Static("", classes="fault", id="fault")
 
@@ -61,7 +62,7 @@ class ForkDialog(ModalScreen[None]):
             words += ["--name", name]
         for setting in self.query_one("#settings", Input).value.split():
             words += ["--set", setting]
-        words.append("--detach" if self.query_one("#start", Checkbox).value else "--no-start")
+        words.append("--detach" if self.query_one("#start", Check).value else "--no-start")
         self.query_one("#fault", Static).update("forking …")
         launch.run(self.console_app, launch.CLI, *words, then=self._made, failed=self._failed)
 

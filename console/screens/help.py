@@ -17,8 +17,6 @@ from rlgpt.console.panes.lines import Lines
 from rlgpt.console.view.text import Entry, columns, line
 
 SCOPES = {
-    "app": "everywhere",
-    "list": "lists",
     "sessions": "sessions",
     "session": "session",
     "time": "timeline",
@@ -31,6 +29,8 @@ SCOPES = {
     "compare": "compare",
     "skills": "skills",
     "doctor": "doctor",
+    "list": "lists",
+    "app": "everywhere",
 }
 
 
@@ -75,11 +75,14 @@ class HelpScreen(ModalScreen[None]):
         keys.set_entries(entries)
 
     def _sections(self) -> list[tuple[str, list[Key]]]:
-        near = [k for k in keymap.KEYS if k.id in self._near]
+        """The focused pane's keys, then what this screen can do, then what other screens can."""
+        near = [k for k in keymap.KEYS if k.id in self._near and k.scope != "list"]
         out = [("In the focused pane", near)] if near else []
-        for scope, title in SCOPES.items():
-            found = [k for k in keymap.of(scope) if k.id not in self._near]
+        scopes = sorted(SCOPES, key=lambda scope: not any(k.id in self._active for k in keymap.of(scope)))
+        for scope in scopes:
+            found = [k for k in keymap.of(scope) if k not in near]
             if found:
+                title = SCOPES[scope]
                 out.append((title[0].upper() + title[1:], found))
         return out
 

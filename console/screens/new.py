@@ -8,10 +8,11 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, Vertical, VerticalScroll
 from textual.screen import Screen
-from textual.widgets import Button, Checkbox, Input, Label, Select, Static
+from textual.widgets import Button, Input, Label, Select, Static
 
 from rlgpt.console import launch
 from rlgpt.console.app import ConsoleApp, safe_content
+from rlgpt.console.panes.check import Check
 from rlgpt.console.panes.lines import Lines
 from rlgpt.console.view.estimate import estimate, sentence
 from rlgpt.console.view.text import Entry, columns, line, wrap
@@ -53,7 +54,7 @@ class NewScreen(Screen[None]):
                 yield Lines(id="tasks")
             with VerticalScroll(id="new-form", classes="pane", can_focus=False) as right:
                 right.border_title = "Session"
-                right.border_subtitle = "ctrl+s starts, f6 list / form, esc leaves"
+                right.border_subtitle = "^s starts, f6 other side, esc leaves"
                 yield Static("", id="chosen")
                 with Horizontal(classes="field"):
                     yield Label("World")
@@ -96,7 +97,7 @@ class NewScreen(Screen[None]):
                 with Horizontal(classes="field"):
                     yield Label("Name")
                     yield Input(placeholder="the task and a number", id="name", compact=True)
-                yield Checkbox("review: every plan waits for my approval", id="review", compact=True)
+                yield Check("review: plans wait for me", id="review", compact=True)
                 yield Static("", id="cost")
                 yield Static("", id="fault", classes="fault")
                 yield Button("Start (ctrl+s)", variant="primary", id="start")
@@ -257,7 +258,7 @@ class NewScreen(Screen[None]):
             "seed": values["seed"] or 0,
             "critic": str(self.query_one("#critic", Select).value),
             "skills": str(self.query_one("#skills", Select).value),
-            "review": self.query_one("#review", Checkbox).value,
+            "review": self.query_one("#review", Check).value,
             "llm": llm,
             "loop": {"iterations": values["iterations"] or 0},
             "budget": {name: values[name] for name in ("env_steps", "cost", "tokens", "hours")},

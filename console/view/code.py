@@ -119,7 +119,7 @@ def source_lines(source: str, before: str | None, attempt: Attempt, width: int) 
     """The body: coloured source, or its diff against `before`. Slow for long sources: not on the UI loop."""
     coloured = syntax.coloured(source)
     beside = notes(attempt)
-    if before is None:
+    if before is None or not before.strip():
         out: list[Line] = []
         for number, shown in enumerate(coloured, 1):
             out.append(diff.numbered(number, shown))

@@ -98,10 +98,11 @@ def _trial(row: Row) -> str:
 
 
 def _evaluation(row: Row) -> str:
-    shown = rate(row["successes"], row["episodes"])
+    told = f"success {rate(row['successes'], row['episodes'])}"
     reached = sum(row["milestones"].values()) / row["episodes"] if row["episodes"] else 0.0
-    each = f", {reached:.1f} milestones an episode" if reached and not row["successes"] else ""
-    return f"{row['split']} {row['variant']}: success {shown}{each}, {row['dead_loops']} dead loops"
+    if reached and not row["successes"]:
+        told = f"{reached:.1f} milestones an episode, {told}"
+    return f"{row['split']} {row['variant']}: {told}, {row['dead_loops']} dead loops"
 
 
 def _verdict(row: Row) -> str:

@@ -56,10 +56,11 @@ def call_entries(m: Moment, width: int, expanded: frozenset[str] = frozenset()) 
         key = f"call:{call['call']}"
         answered = call["state"] == "answered"
         glyph, style = ("✓", "ok") if answered else ("✗", "bad") if call["state"] == "failed" else ("…", "accent")
-        tokens = f"{count(call['tokens_in'])}→{count(call['tokens_out'])}" if call["state"] != "sent" else "waiting"
-        cost = (
-            "" if m.rules or call["state"] == "sent" else ("unknown" if call["cost"] is None else money(call["cost"]))
-        )
+        tokens = "" if m.rules else f"{count(call['tokens_in'])}→{count(call['tokens_out'])} "
+        if call["state"] == "sent":
+            tokens = "waiting "
+        price = "unknown" if call["cost"] is None else money(call["cost"])
+        cost = "" if m.rules or call["state"] == "sent" else f"{price} "
         what, item = asked_for(str(call["step"]))
         role = ROLES.get(str(call["role"]), str(call["role"]))
         number = _iteration(m, int(call["seq"]))
@@ -68,7 +69,7 @@ def call_entries(m: Moment, width: int, expanded: frozenset[str] = frozenset()) 
             (f"  iteration {number}" if number is not None else "", "dim"),
             (f"  {call['model']}" if not m.rules else "", "dim"),
         )  # fmt: skip
-        lines: list[Line] = [spread(left, line((f"{tokens} {cost} {duration(call['seconds'])}", "dim")), width)]
+        lines: list[Line] = [spread(left, line((f"{tokens}{cost}{duration(call['seconds'])}", "dim")), width)]
         if call["error"]:
             lines += wrap(str(call["error"]), width, "bad", "  ", most=0 if key in expanded else 2)
         if key in expanded:

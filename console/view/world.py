@@ -76,9 +76,15 @@ def _head(m: Moment, frame: Frame, width: int) -> list[Line]:
     return [fit(line((text, "bold"), (f"  frame {mine.index(frame) + 1} of {len(mine)}", "dim")), width)]
 
 
+def _decided(decision: str) -> str:
+    """A script that is measured beside the plan has no names for its steps, only places."""
+    place = decision.removeprefix("item_")
+    return f"step {int(place) + 1} of the script" if place != decision and place.isdecimal() else decision
+
+
 def _body(row: object, width: int, height: int) -> list[Line]:
     fields = dict(row) if isinstance(row, dict) else {}
-    decision, body = str(fields.get("decision", "")), bytes(fields.get("body", b""))
+    decision, body = _decided(str(fields.get("decision", ""))), bytes(fields.get("body", b""))
     if str(fields.get("format", "")).startswith("crafter-window"):
         window = crafter.read(body)
         if window is not None:

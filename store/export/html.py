@@ -152,7 +152,9 @@ def _curves(reader: Reader, h: History) -> str:
         start += run.env_steps
     numbers = list(h.runs)
     shares = [Line("success", success_shares(reader, h))]
-    plots = [chart("Success of training episodes (share, at most 60 stretches)", shares, "env steps", marks)]
+    plots = [
+        chart("Success of training episodes (share, at most 60 stretches)", shares, "env steps", marks, share=True)
+    ]
     for title, column in CURVES:
         lines = [Line(column, reader.metric_series(numbers, column, max_points=600))]
         plots.append(chart(title, lines, "env steps", marks))

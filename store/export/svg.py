@@ -11,6 +11,8 @@ from typing import NamedTuple
 Point = tuple[float, float]
 WIDTH, HEIGHT = 640, 220
 LEFT, RIGHT, TOP, BOTTOM = 64, 12, 12, 34
+ROOM = 18
+"""Right of the middle of the last label."""
 COLOURS = 6
 _CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 
@@ -20,14 +22,17 @@ class Line(NamedTuple):
     points: Sequence[Point]
 
 
-def chart(title: str, lines: Sequence[Line], unit: str, marks: Sequence[tuple[float, str]] = ()) -> str:
-    """One chart with axes, a legend and vertical marks (x, name); says so when there is nothing to draw."""
+def chart(
+    title: str, lines: Sequence[Line], unit: str, marks: Sequence[tuple[float, str]] = (), share: bool = False
+) -> str:
+    """One chart with axes, a legend and vertical marks (x, name); says so when there is nothing to draw. A share is
+    drawn from 0 to 1."""
     drawn = [line for line in lines if line.points]
     caption = f"<figcaption>{escape(title)}</figcaption>"
     if not drawn:
         return f"<figure>{caption}<p class=none>no values</p></figure>"
     xs = [x for line in drawn for x, _ in line.points]
-    ys = [y for line in drawn for _, y in line.points]
+    ys = [y for line in drawn for _, y in line.points] + ([0.0, 1.0] if share else [])
     x_ticks, y_ticks = ticks(min(xs), max(xs)), ticks(min(ys), max(ys))
     box = _Box(min(*xs, x_ticks[0]), max(*xs, x_ticks[-1]), min(*ys, y_ticks[0]), max(*ys, y_ticks[-1]))
     parts = [f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{escape(title, quote=True)}">']
@@ -35,7 +40,8 @@ def chart(title: str, lines: Sequence[Line], unit: str, marks: Sequence[tuple[fl
         parts.append(f'<path class="grid" d="M{LEFT} {box.y(y):.1f}H{WIDTH - RIGHT}"/>')
         parts.append(f'<text x="{LEFT - 6}" y="{box.y(y) + 4:.1f}" text-anchor="end">{number(y)}</text>')
     for x in x_ticks:
-        parts.append(f'<text x="{box.x(x):.1f}" y="{HEIGHT - 18}" text-anchor="middle">{number(x)}</text>')
+        place = min(box.x(x), WIDTH - ROOM)
+        parts.append(f'<text x="{place:.1f}" y="{HEIGHT - 18}" text-anchor="middle">{number(x)}</text>')
     parts.append(f'<text x="{(LEFT + WIDTH - RIGHT) / 2}" y="{HEIGHT - 4}" text-anchor="middle">{escape(unit)}</text>')
     for x, name in marks:
         if box.left <= x <= box.right:

@@ -58,6 +58,7 @@ async def test_an_answer_is_remembered_shown_at_once_and_mended_when_it_is_no_lo
         assert told == [{"worlds": ["crafter", "minedojo"]}]
         launch.run(app, "training.tool", "worlds", kept=True, then=told.append)
         assert told[1:] == told[:1], "what was remembered was not there at once"
+        await until(pilot, lambda: len(told) == 3)
         (file,) = (home / launch.FOLDER).iterdir()
         file.write_text('{"worlds": ["gone"]}')
         told.clear()

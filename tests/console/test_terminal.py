@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable
@@ -12,6 +13,9 @@ import pytest
 from hostile import CORPUS
 from story import whole
 from terminal import Terminal, console_words
+
+from rlgpt.store.bundle import export_bundle
+from rlgpt.store.folder import SessionFolder
 
 IDENT = "261121-010000-aa"
 
@@ -37,6 +41,20 @@ def test_list_open_replay_and_leave(stored: str) -> None:
         t.until("Sessions")
         t.press("q")
         assert t.wait() == 0
+
+
+def test_a_bundle_is_replayed_where_it_lies_and_left_without_a_word(
+    home: Path, store: Callable[..., Path], tmp_path: Path
+) -> None:
+    bundle = export_bundle(SessionFolder(store(IDENT, whole(IDENT))), tmp_path / "x.rlgpt")
+    bundle.chmod(0o400)
+    shutil.rmtree(home)
+    with Terminal([sys.executable, "-m", "rlgpt.console.cli", "replay", str(bundle)]) as t:
+        t.until(lambda text: "1 Plan" in text and "READ-ONLY" in text and "▶ PLAY" in text)
+        t.press("q")
+        assert t.wait() == 0
+    assert not home.exists() or not (home / "sessions").exists()
+    assert t.raw[t.raw.rfind(b"\x1b[?1049l") :].count(b"rlgpt:") == 0, "an error was said after leaving"
 
 
 def test_a_terminal_is_left_as_it_was_found(stored: str) -> None:

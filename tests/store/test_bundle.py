@@ -69,6 +69,14 @@ def test_a_bundle_can_be_looked_at_without_importing_it(finished: SessionFolder,
     assert not place.exists() and [s.id for s in sessions()] == [finished.id]
 
 
+def test_what_goes_wrong_while_a_bundle_is_looked_at_is_not_blamed_on_the_bundle(
+    finished: SessionFolder, tmp_path: Path
+) -> None:
+    bundle = export_bundle(finished, tmp_path / "x.rlgpt")
+    with pytest.raises(RuntimeError, match="of another making"), viewed(bundle):
+        raise RuntimeError("of another making")
+
+
 def test_importing_a_session_that_is_here_changes_nothing(finished: SessionFolder, tmp_path: Path) -> None:
     bundle = export_bundle(finished, tmp_path / "x.rlgpt")
     before = everything(finished)

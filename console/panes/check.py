@@ -1,0 +1,19 @@
+"""A tick or an empty box: Textual's shows the same X for both and tells them apart by colour alone."""
+
+from __future__ import annotations
+
+from textual.widgets import Checkbox
+
+
+class Check(Checkbox):
+    def __init__(self, label: str, value: bool = False, *, id: str, compact: bool = False) -> None:
+        self.BUTTON_INNER = _inner(value)
+        super().__init__(label, value, id=id, compact=compact)
+
+    def watch_value(self) -> None:
+        self.BUTTON_INNER = _inner(self.value)
+        super().watch_value()
+
+
+def _inner(value: bool) -> str:
+    return "✓" if value else "□"
