@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -43,6 +44,8 @@ class Observer:
 
     clock: int = 0
     """Places of a training where it could be interrupted, counted from its first env step: the same in a repetition."""
+    moments: Sequence[Moment] = ()
+    """Kept so far of a trial or an evaluation."""
     wake: int = NEVER
     """The `clock` at which a training must `poll`, however little time has gone by."""
 

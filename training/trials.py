@@ -18,8 +18,9 @@ import numpy as np
 from rlgpt.agents.contracts import RewardTerm
 from rlgpt.training.dead_loops import DeadLoopWatch
 from rlgpt.training.describe import Describer, difference
+from rlgpt.training.halfway import Halfway
 from rlgpt.training.host.api import Action, Host, Programs
-from rlgpt.training.observer import Observer, Signal, obey
+from rlgpt.training.observer import Moment, Observer, Signal, obey
 from rlgpt.training.options.lane import EpisodeResult, Lane
 from rlgpt.training.options.observation import make_env
 from rlgpt.training.options.slots import ActionSpace, Slot, noop_of
@@ -119,6 +120,7 @@ def try_item(
     incumbent_hash: str = "",
     cache: PrefixCache | None = None,
     observer: Observer | None = None,
+    halfway: Halfway | None = None,
 ) -> TrialResult:
     """Try `action` from 5 states in which the prefix leaves it needed, and from 5 more when the first leave it open.
 
@@ -127,12 +129,13 @@ def try_item(
 
     `sources` by hash for prefix and action; `calm`: hashes that ignore the alarm. `incumbent` executes prefix
     items of mode rl; `incumbent_hash` names it in the cache. Raises ValueError when such an item has none.
+    `halfway` keeps what is finished, batch by batch, and gives it back to a trainer that begins again.
     """
     if incumbent is None and any(item.action is None for item in prefix):
         raise ValueError("A sub-action before this one is learnt, and there is no trained policy yet to execute it.")
     bench = _Bench(
         world, task, prefix, action, done_when, sources, host, max_steps, calm, incumbent, incumbent_hash,
-        cache if world.restorable else None, observer or Observer(),
+        cache if world.restorable else None, observer or Observer(), halfway,
     )  # fmt: skip
     return bench.run(seeds[:MOST])
 
@@ -165,9 +168,10 @@ class _Bench:
         self, world: World, task: str, prefix: Sequence[PrefixItem], action: Action, done_when: str,
         sources: Mapping[str, str], host: Host, max_steps: int, calm: frozenset[str],
         incumbent: TrainedPolicy | None, incumbent_hash: str, cache: PrefixCache | None, observer: Observer,
+        halfway: Halfway | None,
     ) -> None:  # fmt: skip
         self.world, self.task, self.prefix, self.host = world, world.tasks[task], prefix, host
-        self.max_steps, self.cache, self.observer = max_steps, cache, observer
+        self.max_steps, self.cache, self.observer, self.halfway = max_steps, cache, observer, halfway
         self.incumbent = incumbent
         own = incumbent.space if incumbent else ActionSpace(
             world.heads, noop_of(world), np.zeros(world.heads[0], np.bool_), ()
@@ -208,6 +212,7 @@ class _Bench:
 
     # ---- the course of a trial -------------------------------------------------------------------
     def run(self, seeds: Sequence[int]) -> TrialResult:
+        self._go_on()
         signal = self._until(FIRST, seeds)
         needed = sum(_needed(e.attempt) for e in self._done)
         if signal == "go" and needed >= ENOUGH:
@@ -224,7 +229,25 @@ class _Bench:
             if missing <= 0:
                 break
             signal = self._batch(seeds[tried : tried + missing])
+            if signal == "go" and self.halfway is not None:
+                self.halfway.save(self._finished())
         return signal
+
+    def _finished(self) -> dict[str, Any]:
+        return {
+            "env_steps": self.env_steps,
+            "done": [[vars(e.attempt), e.before, e.after, e.yields] for e in self._done],
+            "moments": [[m.episode, m.step, m.decision, m.frame] for m in self.observer.moments],
+        }
+
+    def _go_on(self) -> None:
+        """From what an earlier trainer had finished of this very trial."""
+        if self.halfway is not None and (state := self.halfway.load()):
+            self.env_steps = state["env_steps"]
+            self._done = [
+                _Evidence(Attempt(**of), before, after, yields) for of, before, after, yields in state["done"]
+            ]
+            self.observer.moments = [Moment(*moment) for moment in state["moments"]]
 
     def _batch(self, seeds: Sequence[int]) -> Signal:
         if not seeds:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from random import Random
 from typing import Any
 
 import pytest
 
 from rlgpt.store import tables
+from rlgpt.training.halfway import Halfway
 from rlgpt.training.host.api import Action, source_hash
-from rlgpt.training.observer import Observer, Signal
+from rlgpt.training.observer import Moment, Observer, Signal
 from rlgpt.training.ppo.train import train
 from rlgpt.training.ppo.trained import load_policy
 from rlgpt.training.seeds import episode_seed
@@ -191,3 +193,48 @@ def test_yields_are_shown_as_run_lengths() -> None:
     assert run_lengths(["left", "left", "do"]) == ["left x2", "do"]
     many = [str(i) for i in range(100)]
     assert run_lengths(many, 4) == ["0", "1", "... 96 more ...", "98", "99"]
+
+
+def test_a_trial_that_begins_again_repeats_one_batch_at_most(tmp_path: Path) -> None:
+    class Killed(Exception):
+        pass
+
+    class Watching(Observer):
+        def __init__(self, until: int) -> None:
+            self.until, self.polls = until, 0
+            self.moments: list[Moment] = []
+
+        def poll(self) -> Signal:
+            self.polls += 1
+            if self.polls == self.until:
+                raise Killed
+            return "go"
+
+        def wants_frame(self) -> bool:
+            return len(self.moments) < 12
+
+        def on_frame(self, moment: Moment) -> None:
+            self.moments.append(moment)
+
+    seeds = _key_at(2, 2, 2, 2, 1, 2, 2, 1, 1, 1)
+    whole = Watching(10_000)
+    unbroken = _try(KEY_AT_2, "view.key", seeds=seeds, max_steps=3, observer=whole)
+    assert (unbroken.outcome, unbroken.prefixes) == ("accepted", 10)
+    with pytest.raises(Killed):
+        _try(
+            KEY_AT_2,
+            "view.key",
+            seeds=seeds,
+            max_steps=3,
+            observer=Watching(whole.polls),
+            halfway=Halfway(tmp_path, "a"),
+        )
+    again = Watching(10_000)
+    result = _try(KEY_AT_2, "view.key", seeds=seeds, max_steps=3, observer=again, halfway=Halfway(tmp_path, "a"))
+    assert vars(result) == vars(unbroken) and again.moments == whole.moments
+    assert again.polls < whole.polls, "everything was done again"
+    other = Watching(10_000)
+    _try(KEY_AT_2, "view.key", seeds=seeds, max_steps=3, observer=other, halfway=Halfway(tmp_path, "another trial"))
+    assert other.polls == whole.polls
+    (tmp_path / "trial.part").write_bytes(b"half of it")
+    assert Halfway(tmp_path, "a").load() is None

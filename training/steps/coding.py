@@ -9,6 +9,7 @@ from rlgpt.store import tables
 from rlgpt.store.history import Attempt, Item
 from rlgpt.training import trials
 from rlgpt.training.admitting import admit, admit_version
+from rlgpt.training.halfway import Halfway
 from rlgpt.training.live import Live
 from rlgpt.training.policies import admitted_predicates, candidate, coded_action, first_action
 from rlgpt.training.ppo.trained import TrainedPolicy, load_policy
@@ -61,6 +62,7 @@ def trial(live: Live, step: loop.Trial) -> None:
         if i.name in usable or (i.mode == "rl" and i.name in known)
     ]
     observer = StepObserver(live)
+    halfway = Halfway(live.folder.path, f"{plan.revision} {item.name} {attempt.version} {len(attempt.trials)}")
     result = trials.try_item(
         live.world,
         live.task,
@@ -74,6 +76,7 @@ def trial(live: Live, step: loop.Trial) -> None:
         calm=frozenset(a.source_hash for a in actions if a.ignore_alarm),
         incumbent=incumbent,
         observer=observer,
+        halfway=halfway,
     )
     with live.writer.transaction(durable=True) as tx:
         tx.add(
@@ -97,6 +100,7 @@ def trial(live: Live, step: loop.Trial) -> None:
         )
         live.write_moments(tx, "trial", attempt.seq, observer.moments)
         live.write_deaths(tx)
+    halfway.clear()
 
 
 def judge_item(live: Live, step: loop.JudgeItem) -> None:
