@@ -1,58 +1,112 @@
-"""The command palette: every action that is possible here, those of the focused pane and the screen first."""
+"""The command palette: every action, those of the focused pane and the screen first."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import partial
+from typing import TYPE_CHECKING, NamedTuple
 
+from textual.binding import Binding
 from textual.command import DiscoveryHit, Hit, Hits, Provider
 from textual.content import Content
-from textual.types import IgnoreReturnCallbackType
 
 from rlgpt.console import keymap
-from rlgpt.console.keymap import Key
 
-_RANKS = {"list": 2, "app": 3}
-"""Of scopes: pane and screen before moving in lists, before what is possible everywhere."""
+if TYPE_CHECKING:
+    from rlgpt.console.app import ConsoleApp
+
+PANE, SCREEN, OTHER_PANE, LIST, EVERYWHERE, THEME = range(6)
+"""Where an action belongs, in the order of the palette."""
 
 
-def ordered(keys: Iterable[Key], near: frozenset[str]) -> list[Key]:
-    """`near`: ids of the focused pane's keys. In each group first what the footer shows, in its order."""
+class Action(NamedTuple):
+    """Sorted as it stands: by place, then what the footer shows in its order, then as the table of keys has it."""
 
-    def place(key: Key) -> tuple[int, bool, int]:
-        return _RANKS.get(key.scope, 0 if key.id in near else 1), not key.hint, key.hint
+    place: int
+    unhinted: bool
+    hint: int
+    order: int
+    name: str
+    told: str
+    run: Callable[[], object]
 
-    return sorted(keys, key=place)
+
+def matched(name: str, query: str) -> Content | None:
+    """The name with what was searched for marked; None unless every word is in it, as in every list's filter."""
+    found = Content(name)
+    for word in query.casefold().split():
+        start = name.casefold().find(word)
+        if start < 0:
+            return None
+        found = found.stylize("bold underline", start, start + len(word))
+    return found
 
 
 class Actions(Provider):
     async def discover(self) -> Hits:
-        for name, told, run in self._all():
-            yield DiscoveryHit(Content(name), run, text=name, help=told)
+        for action in self._all():
+            yield DiscoveryHit(Content(action.name), action.run, text=action.name, help=action.told)
 
     async def search(self, query: str) -> Hits:
-        matcher = self.matcher(query)
-        for name, told, run in self._all():
-            if (match := max(matcher.match(name), 0.9 * matcher.match(told))) > 0:
-                yield Hit(match, matcher.highlight(name), run, text=name, help=told)
+        for index, action in enumerate(self._all()):
+            shown = matched(action.name, query)
+            if shown is None and matched(action.told, query) is not None:
+                shown = Content(action.name)
+            if shown is not None:
+                yield Hit(1.0 - index / 1_000, shown, action.run, text=action.name, help=action.told)
 
-    def _all(self) -> Iterable[tuple[str, str, IgnoreReturnCallbackType]]:
+    @property
+    def _console(self) -> ConsoleApp:
         from rlgpt.console.app import ConsoleApp
 
-        app = self.app
-        assert isinstance(app, ConsoleApp)
-        possible = {
-            active.binding.id: active
-            for active in self.screen.active_bindings.values()
-            if active.enabled and active.binding.id
-        }
-        keys = [key for key in keymap.KEYS if key.id in possible and key.id != "app.palette"]
-        near = frozenset(
-            name for name, active in possible.items() if active.node is not self.screen and active.node is not app
+        assert isinstance(self.app, ConsoleApp)
+        return self.app
+
+    def _all(self) -> list[Action]:
+        app = self._console
+        names = sorted(app.available_themes)
+        themes = (
+            Action(THEME, False, 0, order, f"Theme {name}", "colours of the console", partial(app.use_theme, name))
+            for order, name in enumerate(names)
         )
-        for key in ordered(keys, near):
-            found = possible[key.id]
-            run = partial(app.call_later, app.run_action, found.binding.action, found.node)
-            yield key.help, f"{key.id}   {keymap.written(key, app.user_keys)}", run
-        for name in sorted(app.available_themes):
-            yield f"Theme {name}", "colours of the console", partial(app.use_theme, name)
+        once: dict[int, Action] = {}
+        for action in (*self._here(), *self._in_other_panes()):
+            once.setdefault(action.order, action)
+        return [*sorted(once.values(), key=lambda action: action[:4]), *themes]
+
+    def _here(self) -> Iterable[Action]:
+        """What a key would do now."""
+        app, places = self._console, {"list": LIST, "app": EVERYWHERE}
+        for active in self.screen.active_bindings.values():
+            name = active.binding.id
+            if active.enabled and name and name != "app.palette":
+                near = active.node is not self.screen and active.node is not app
+                place = places.get(name.split(".")[0], PANE if near else SCREEN)
+                yield self._action(
+                    place, name, "", partial(app.call_later, app.run_action, active.binding.action, active.node)
+                )
+
+    def _in_other_panes(self) -> Iterable[Action]:
+        """What a key would do in a pane that has not the focus: the pane is shown and gets it."""
+        from rlgpt.console.panes.pane import TITLES, Pane
+        from rlgpt.console.screens.session import SessionScreen
+
+        screen, app = self.screen, self._console
+        if not isinstance(screen, SessionScreen):
+            return
+        for pane in screen.board.children:
+            if pane is screen.focused or not isinstance(pane, Pane):
+                continue
+            for binding in type(pane).BINDINGS:
+                if isinstance(binding, Binding) and binding.id and not binding.id.startswith("list."):
+
+                    def run(pane: Pane = pane, action: str = binding.action) -> None:
+                        screen.action_pane(str(pane.id))
+                        app.call_later(app.run_action, action, pane)
+
+                    yield self._action(OTHER_PANE, binding.id, f" in {TITLES[str(pane.id)]}", run)
+
+    def _action(self, place: int, name: str, where: str, run: Callable[[], object]) -> Action:
+        order, key = next((n, key) for n, key in enumerate(keymap.KEYS) if key.id == name)
+        told = f"{name}   {keymap.written(key, self._console.user_keys)}{where}"
+        return Action(place, not key.hint, key.hint, order, key.help, told, run)

@@ -82,13 +82,15 @@ class _Server(Server):
         command = shlex.join([sys.executable, "-P", "-m", "rlgpt.console.served", *words])
         super().__init__(command, host=HOST, port=guard.port, title="rlgpt", public_url=guard.origin)
         self._guard = guard
+        self._read_only = "--read-only" in words
 
     def initialize_logging(self) -> None:
         """The library would log every line in its own colours; errors still reach standard error."""
 
     async def on_startup(self, app: web.Application) -> None:
         say(f"the console is at {self._guard.address}")
-        say("anybody with this address can steer your sessions; Ctrl-C ends it, sessions go on")
+        what = "look at" if self._read_only else "steer"
+        say(f"anybody with this address can {what} your sessions; Ctrl-C ends it, sessions go on")
 
     async def _make_app(self) -> web.Application:
         app: web.Application = await super()._make_app()

@@ -195,5 +195,11 @@ async def test_the_palette_begins_with_what_the_focused_pane_and_the_screen_can_
         screen = [names.index(text) for text in ("The focused pane alone, or all again", "To the next plan")]
         rest = [names.index(text) for text in ("The next theme", "Theme rlgpt-dark")]
         assert max(here) < min(screen) and max(screen) < min(rest)
-        found = [str(hit.text) async for hit in Actions(app.screen).search("log")]
-        assert "Logarithmic y-axis" in found and "To the next plan" not in found
+        found = [hit async for hit in Actions(app.screen).search("log y-ax")]
+        assert [str(hit.text) for hit in found] == ["Logarithmic y-axis"]
+        found = [hit async for hit in Actions(app.screen).search("least level")]
+        assert [str(hit.text) for hit in found] == ["Least level shown: debug, info, warning, error"]
+        found[0].command()
+        await until(
+            pilot, lambda: app.focused is not None and app.focused.id == "log" and app.focused.level == "warning"
+        )
