@@ -359,7 +359,7 @@ def _finish(h: History, limits: Limits, status: Literal["succeeded", "finished"]
         return Done(status, reason)
     wanted: list[str] = ["full"]
     last = [e for e in best.evaluations if e.split == "dev" and e.variant == "full"][-1]
-    if last.policy == "ppo":
+    if last.policy == "ppo" and not h.code_acts(best):
         coded = bool(best.plans) and has_code(h, h.plans[best.plans[-1]])
         wanted += ["greedy", *VARIANTS, *(c for c in limits.controls if c != "plan" or coded)]
     else:

@@ -357,16 +357,25 @@ class History:
 
     @property
     def incumbent(self) -> IterationState | None:
-        """Best iteration of the current sub-task by dev success, ties to the earlier; only closed ones."""
+        """Best iteration of the current sub-task by dev success, ties to the earlier; only closed ones. An iteration is
+        as good as the better of its policy and its plan's code alone (`code_acts`)."""
         best: IterationState | None = None
         best_rate = -1.0
         for iteration in self.iterations:
             if iteration.sub_task != self.sub_task or iteration.verdict is None:
                 continue
-            successes, episodes = self.pooled(iteration, "dev", "full")
-            if episodes and successes / episodes > best_rate:
-                best, best_rate = iteration, successes / episodes
+            rate = max(self._dev_rate(iteration, "full"), self._dev_rate(iteration, "plan"))
+            if rate > best_rate:
+                best, best_rate = iteration, rate
         return best
+
+    def code_acts(self, iteration: IterationState) -> bool:
+        """Whether the iteration's result is its plan's code alone, measured better in development than its policy."""
+        return self._dev_rate(iteration, "plan") > self._dev_rate(iteration, "full")
+
+    def _dev_rate(self, iteration: IterationState, variant: str) -> float:
+        successes, episodes = self.pooled(iteration, "dev", variant)
+        return successes / episodes if episodes else -1.0
 
     @property
     def sub_task(self) -> int:

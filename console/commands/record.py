@@ -22,7 +22,9 @@ def whole(h: History) -> dict[str, Any]:
         "plan": _plan(h, h.plan) if h.plan else None,
         "pending_plan": _plan(h, h.pending_plan) if h.pending_plan else None,
         "iterations": [_iteration(h, iteration) for iteration in h.iterations],
-        "incumbent": {"sub_task": best.sub_task, "iteration": best.number} if best else None,
+        "incumbent": {"sub_task": best.sub_task, "iteration": best.number, "code_acts": h.code_acts(best)}
+        if best
+        else None,
         "test": _split(best, "test") if best else None,
         "overrides": [
             {k: getattr(c, k) for k in ("id", "kind", "payload", "author", "revision", "state", "reason")}
@@ -37,7 +39,8 @@ def summary(h: History) -> dict[str, Any]:
     """The head of `show --json`."""
     session = h.session
     last = h.iteration
-    successes, episodes = h.pooled(h.incumbent, "dev", "full") if h.incumbent else (0, 0)
+    best = h.incumbent
+    successes, episodes = h.pooled(best, "dev", "plan" if h.code_acts(best) else "full") if best else (0, 0)
     return {
         "id": session.get("session_id"),
         "name": session.get("name"),

@@ -24,7 +24,8 @@ def lines(w: Part) -> Iterator[str]:
             yield "  " + line
     if w["test"]:
         yield ""
-        yield f"incumbent: iteration {w['incumbent']['iteration']}"
+        acts = ", its code alone" if w["incumbent"]["code_acts"] else ""
+        yield f"incumbent: iteration {w['incumbent']['iteration']}{acts}"
         yield from _split(w["test"])
 
 

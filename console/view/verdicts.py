@@ -93,7 +93,8 @@ def _iteration(
         Span(f" {_author(m, verdict)} {verdict.confidence:.2f}", "dim"),
     ]
     if best:
-        left.append(Span(" ★ incumbent", "accent"))
+        acts = ", its code alone" if m.history.code_acts(iteration) else ""
+        left.append(Span(f" ★ incumbent{acts}", "accent"))
     right = [Span(rate(successes, episodes, interval=width >= 60), "bold")]
     lines: list[Line] = [spread(left, right, width)]
     if verdict.better:

@@ -349,6 +349,16 @@ def test_a_policy_is_tested_greedily_and_with_each_half_of_its_actions_off() -> 
     assert step(told, "over") == Done("finished", "over")
 
 
+def test_where_the_code_alone_was_better_than_the_policy_it_acts_and_only_it_is_tested() -> None:
+    told = coded(dodge="rl").config().train().evaluate(3, run=1).evaluate(9, run=1, variant="plan").verdict()
+    best = told.history.incumbent
+    assert best is not None and told.history.code_acts(best)
+    assert step(told, "over") == Evaluate(0, "test", "full", 0, 100)
+    assert step(told.evaluate(50, 100, split="test"), "over") == Done("finished", "over")
+    later = judged(6, number=1, told=told).history
+    assert later.incumbent is later.iterations[0]
+
+
 def test_nothing_is_decided_after_the_first_test_episode() -> None:
     told = judged(5)
     assert step(told, "over") == Evaluate(0, "test", "full", 0, 100)

@@ -34,13 +34,16 @@ def evaluate(live: Live, step: loop.Evaluate) -> None:
     iteration = mine[-1]
     revision = None if step.split == "test" else history.revision
     chosen = candidate(live, iteration, revision)
+    acting = (
+        "plan" if step.split == "test" and step.variant == "full" and history.code_acts(iteration) else step.variant
+    )
     task = live.session_task if step.split == "test" else live.task
     seeds = [episode_seed(live.seed, step.split, i) for i in range(step.first, step.first + step.episodes)]
     observer = StepObserver(live)
     result = play(
         live.world,
         task,
-        policy_of(live, chosen, step.variant),
+        policy_of(live, chosen, acting),
         live.host,
         seeds,
         variant=step.variant,  # type: ignore[arg-type]
@@ -53,7 +56,7 @@ def evaluate(live: Live, step: loop.Evaluate) -> None:
     if not result.complete:
         raise Interrupted
     number = history.counts.get("evaluation", 0) + 1
-    by_ppo = chosen.run is not None and step.variant not in CODED
+    by_ppo = chosen.run is not None and acting not in CODED
     with live.writer.transaction(durable=True) as tx:
         tx.add(
             tables.Evaluation(
