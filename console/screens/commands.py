@@ -6,9 +6,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from textual import events
 from textual.screen import Screen
+from textual.widgets import Input
 
-from rlgpt.console import launch
+from rlgpt.console import keymap, launch
 from rlgpt.console.view.moment import Moment
 from rlgpt.console.view.words import wanted
 from rlgpt.store import inbox
@@ -56,25 +58,44 @@ class Commands(_Base):
 
     def allowed(self, action: str) -> bool | None:
         """Whether a command makes sense at this moment; None for what is no command."""
-        if action not in COMMANDS:
-            return None
+        return None if action not in COMMANDS else not self._why_not(action)
+
+    def _why_not(self, action: str) -> str:
+        """Why a command makes no sense at this moment; "" when it does."""
         m = self.moment
-        if m is None or self.read_only:
-            return False
+        if self.read_only:
+            return "this console is read-only"
+        if m is None:
+            return "the session is still being read"
         h = m.history
+        if not m.live:
+            return "the cursor is in the past; l brings it back to the end"
         if action == "resume_worker":
-            return m.live and not m.worker.alive and h.result not in ("succeeded", "finished")
-        if h.status == "ended" or not m.live:
-            return False
+            over = h.result in ("succeeded", "finished")
+            return "a worker runs this session" if m.worker.alive else f"the session has {h.result}" if over else ""
+        if h.status == "ended":
+            return "the session has ended"
         pending = h.pending_plan
-        return {
-            "approve": pending is not None and pending.status == "waiting",
-            "reject": pending is not None and pending.status == "waiting",
-            "verdict": wanted(h.waiting_for) == "verdict" or bool(h.attempts),
-            "override": bool(h.plans),
-            "edit_code": bool(h.attempts),
-            "stop_training": any(r.state == "running" for r in h.runs.values()),
-        }.get(action, True)
+        waits = pending is not None and pending.status == "waiting"
+        lacking = {
+            "approve": "" if waits else "no plan waits for approval",
+            "reject": "" if waits else "no plan waits for approval",
+            "verdict": "" if wanted(h.waiting_for) == "verdict" or h.attempts else "there is nothing to judge yet",
+            "override": "" if h.plans else "there is no plan yet",
+            "edit_code": "" if h.attempts else "there is no code yet",
+            "stop_training": "" if any(r.state == "running" for r in h.runs.values()) else "no PPO run is under way",
+        }
+        return lacking.get(action, "")
+
+    def on_key(self, event: events.Key) -> None:
+        """The key of a command that is not possible now says why, instead of nothing."""
+        if isinstance(self.focused, Input):
+            return
+        own = self._host_app.user_keys
+        for key in keymap.of("session"):
+            pressed = event.key in (word.strip() for word in own.get(key.id, key.keys).split(","))
+            if pressed and key.action in COMMANDS and (why := self._why_not(key.action)):
+                self._host_app.tell(f"{key.label}: {why}", "warning")
 
     def send(self, kind: str, payload: dict[str, Any] | None = None, revision: int | None = None) -> bool:
         """Queue a command; says what happened."""

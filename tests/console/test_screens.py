@@ -203,3 +203,19 @@ async def test_the_palette_begins_with_what_the_focused_pane_and_the_screen_can_
         await until(
             pilot, lambda: app.focused is not None and app.focused.id == "log" and app.focused.level == "warning"
         )
+
+
+async def test_the_key_of_a_command_that_is_not_possible_says_why(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    told: list[str] = []
+    monkeypatch.setattr(ConsoleApp, "tell", lambda _, sentence, *_more, **_options: told.append(sentence))
+    async with console(place, "261121-010000-aa") as (_, pilot):
+        await pilot.press("b", "R", "A", "H")
+        await until(pilot, lambda: len(told) == 3)
+        await pilot.press("o")
+        await until(pilot, lambda: len(told) == 4)
+    assert told == [
+        "budget: the session has ended",
+        "resume: the session has finished",
+        "approve: the session has ended",
+        "override: the cursor is in the past; l brings it back to the end",
+    ]
