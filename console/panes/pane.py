@@ -5,12 +5,17 @@ from __future__ import annotations
 from abc import abstractmethod
 from typing import Any
 
+from textual import events
 from textual.content import Content
+from textual.message import Message
 from textual.widget import Widget
 
 from rlgpt.console.view.layout import PANES
 from rlgpt.console.view.moment import Moment
 
+LEAD = 3
+"""Cells of the border before the title."""
+SEPARATOR = " · "
 TITLES = {
     "plan": "Plan",
     "code": "Code",
@@ -28,6 +33,15 @@ class Pane(Widget):
 
     moment: Moment | None = None
     _noted = ""
+    _tabs: tuple[tuple[int, int, str], ...] = ()
+    """(first cell, cell behind the last, pane) of each tab in the title."""
+
+    class Wanted(Message):
+        """A tab was clicked: its pane should be shown."""
+
+        def __init__(self, name: str) -> None:
+            super().__init__()
+            self.name = name
 
     def show(self, moment: Moment) -> None:
         self.moment = moment
@@ -42,11 +56,22 @@ class Pane(Widget):
         numbers = {name: PANES.index(name) + 1 for name in slot}
         short = sum(len(TITLES[name]) + 5 for name in slot) > max(self.outer_size.width - 6, 10)
         parts: list[Any] = []
+        tabs: list[tuple[int, int, str]] = []
+        cell = LEAD
         for name in sorted(slot, key=PANES.index):
-            text = f"{numbers[name]} {TITLES[name]}"
-            parts.append((text, "bold") if name == self.id else (str(numbers[name]) if short else text, "dim"))
-            parts.append(" · ")
+            mine = name == self.id
+            text = str(numbers[name]) if short and not mine else f"{numbers[name]} {TITLES[name]}"
+            parts += [(text, "bold" if mine else "dim"), SEPARATOR]
+            tabs.append((cell, cell + len(text), name))
+            cell += len(text) + len(SEPARATOR)
+        self._tabs = tuple(tabs)
         self.border_title = Content.assemble(*parts[:-1])
+
+    def on_click(self, event: events.Click) -> None:
+        if event.y == 0:
+            for start, stop, name in self._tabs:
+                if start <= event.x < stop:
+                    self.post_message(self.Wanted(name))
 
     def note(self, text: str) -> None:
         """A word at the lower border: filter, level, count."""

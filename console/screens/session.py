@@ -190,6 +190,9 @@ class SessionScreen(Commands, Cursor, Screen[None]):
             self.board.show(name)
         self._pane(name).focus()
 
+    def on_pane_wanted(self, message: Pane.Wanted) -> None:
+        self.action_pane(message.name)
+
     def action_detach(self) -> None:
         self.console_app.action_leave()
 

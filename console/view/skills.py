@@ -26,7 +26,7 @@ def entries(found: Sequence[Skill], retired: Sequence[Skill], width: int) -> lis
 
 def _entry(skill: Skill, width: int, retired: bool) -> Entry:
     name = line((skill.name, "dim" if retired else "bold"))
-    left = columns([(name, 28), (line((skill.world, "dim")), 10)]) if width >= 48 else name
+    left = columns([(name, min(28, width - 17)), (line((skill.world, "dim")), 10)]) if width >= 40 else name
     lines = [
         spread(left, line((rate(skill.successes, skill.episodes, interval=False), "" if retired else "ok")), width)
     ]

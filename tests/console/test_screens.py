@@ -219,3 +219,14 @@ async def test_the_key_of_a_command_that_is_not_possible_says_why(place: Path, m
         "approve: the session has ended",
         "override: the cursor is in the past; l brings it back to the end",
     ]
+
+
+async def test_a_click_on_a_tab_shows_its_pane(place: Path) -> None:
+    async with console(place, "261121-010000-aa", (120, 40)) as (app, pilot):
+        title = screen_text(app).splitlines()
+        row, line = next((y, line) for y, line in enumerate(title) if "5 World" in line)
+        await pilot.click(offset=(line.index("5 World") + 2, row))
+        await until(pilot, lambda: app.focused is not None and app.focused.id == "world")
+        row, line = next((y, line) for y, line in enumerate(screen_text(app).splitlines()) if "8 System" in line)
+        await pilot.click(offset=(line.index("8 System"), row))
+        await until(pilot, lambda: app.focused is not None and app.focused.id == "system")
