@@ -86,7 +86,7 @@ def test_two_processes_do_not_run_the_same_experiment(tmp_path: Path) -> None:
     place.mkdir(parents=True)
     with (
         Lease.acquire(place, RUNNER),
-        pytest.raises(Failure, match="experiment mine is run by another process already"),
+        pytest.raises(Failure, match="experiment mine is being run by another process"),
     ):
         child("", "run", given=asked)
     assert not folder.sessions()
