@@ -69,7 +69,12 @@ def open_session(place: Path) -> Live:
         )
         undo.pop_all()
     if hasattr(world, "report"):  # worlds with processes of their own tell what becomes of them
-        world.report = lambda event: live.log("info", event.kind, sentence=event.sentence, **event.detail)
+        world.report = lambda event: live.log(
+            "warning" if event.kind in ("fault", "restart") else "info",
+            event.kind,
+            sentence=event.sentence,
+            **event.detail,
+        )
     live.inbox.start()
     return live
 

@@ -170,8 +170,8 @@ class Bridge:
         else:
             how = f"ended with exit code {code}"
         words = self.last_words()
-        last = next((line.strip() for line in reversed(words.splitlines()) if line.strip()), "")
-        said = f"; its last line was: {last[:200]}" if last else ""
+        lines = [line.strip() for line in words.splitlines() if line.strip() and not line.startswith("[INFO")]
+        said = f"; its last line was: {lines[-1][:200].rstrip('.')}" if lines else ""
         return MineDojoError("died", f"The MineDojo process {how}{said}.", words)
 
     def last_words(self) -> str:

@@ -40,14 +40,20 @@ _APPROACH = """def approach_{name}(view):
         seen = nearest(view, "{name}")
         if seen is None or seen.distance < {reach}:
             return
+        before = view
         view = yield move("forward", turn=seen.turn)
+        if abs(view.x - before.x) + abs(view.z - before.z) < 0.05:
+            return
 """
 _APPROACH_MEMORY = """def approach_{name}(view):
     for _ in range(60):
         seen = remembered(view, "{name}")
         if seen is None or seen.distance < {reach}:
             return
+        before = view
         view = yield move("forward", turn=seen.turn, tilt=15 - view.pitch)
+        if abs(view.x - before.x) + abs(view.z - before.z) < 0.05:
+            return
 """
 _USE_ON = """def {verb}_{name}(view):
     for _ in range(16):
@@ -85,7 +91,7 @@ _COLLECT = """def collect_item(view):
 """
 _CHOP = """def chop_{name}(view):
     seen = nearest(view, "{name}")
-    if seen is None:
+    if seen is None or seen.distance > 4:
         return
     if abs(seen.turn) > 8 or abs(seen.tilt) > 8:
         view = yield face(seen, do="attack")
@@ -93,7 +99,7 @@ _CHOP = """def chop_{name}(view):
 """
 _CHOP_CLOSER = """def chop_{name}(view):
     seen = remembered(view, "{name}")
-    if seen is None:
+    if seen is None or seen.distance > 4:
         return
     if seen.distance > 2:
         view = yield move("forward", turn=seen.turn)
