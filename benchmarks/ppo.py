@@ -11,6 +11,7 @@ Peers in one run, repeats interleaved, updates and resets included, episodes of 
 With --quality instead: is ours as good a learner? Stock PPO on our world against ours on the same primitives, with the
 same hyperparameters and reward, on paired seeds: place_table after --env-steps, 50 dev episodes each, and the paired
 difference with its 95% interval (Student's t over seeds).
+--kernel compiled: ours with compiled updates (training/ppo/kernel.py).
 With --pixels instead: CnnPolicy on stock crafter against ours on 64x64 pictures, on CUDA where there is one.
 The ratio is to the first line, of medians. A first short run of everything warms caches.
 """
@@ -119,7 +120,9 @@ def stock(make: Callable[[int], gymnasium.Env[Any, Any]], policy: str, device: s
     return run
 
 
-def ours(world: CrafterWorld, host: Host, options: int, pixels: bool, device: str) -> Callable[[int], float]:
+def ours(
+    world: CrafterWorld, host: Host, options: int, pixels: bool, device: str, kernel: str
+) -> Callable[[int], float]:
     book = {script.name: script for script in world.scripts(TASK)}
     order: list[str] = []
 
@@ -166,8 +169,8 @@ def ours(world: CrafterWorld, host: Host, options: int, pixels: bool, device: st
         began = time.perf_counter()
         chosen = [actions[name] for name in names]
         result = train(
-            world, TASK, config, chosen, host, seed=next(seeds), device=device, plan=plan, sources=sources,
-            env_steps=env_steps,
+            world, TASK, config, chosen, host, seed=next(seeds), device=device, kernel=kernel, plan=plan,
+            sources=sources, env_steps=env_steps,
         )  # fmt: skip
         return result.env_steps / (time.perf_counter() - began)
 
@@ -246,6 +249,7 @@ def main() -> None:
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--host", default="locked", choices=["locked", "trusted"])
     parser.add_argument("--pixels", action="store_true")
+    parser.add_argument("--kernel", default="eager", choices=["eager", "compiled"])
     parser.add_argument("--quality", action="store_true")
     parser.add_argument("--seeds", type=int, default=10, help="with --quality")
     parser.add_argument("--env-steps", type=int, default=20_480, help="of ours per repeat; stock on stock gets a tenth")
@@ -258,18 +262,19 @@ def main() -> None:
         host.close()
         return
     device = "cuda" if arguments.pixels and th.cuda.is_available() else "cpu"
+    kernel = arguments.kernel
     if arguments.pixels:
         peers = {
             "stock PPO, stock crafter, pixels": stock(lambda i: StockCrafter(i, True), "CnnPolicy", device),
-            "ours, primitives, pixels": ours(world, host, 0, True, device),
-            "ours, 9 coded actions, pixels": ours(world, host, 9, True, device),
+            "ours, primitives, pixels": ours(world, host, 0, True, device, kernel),
+            "ours, 9 coded actions, pixels": ours(world, host, 9, True, device, kernel),
         }
     else:
         peers = {
             "stock PPO, stock crafter": stock(lambda i: StockCrafter(i, False), "MlpPolicy", device),
             "stock PPO, our world": stock(lambda i: OurCrafter(world, i), "MlpPolicy", device),
-            "ours, primitives": ours(world, host, 0, False, device),
-            "ours, 9 coded actions": ours(world, host, 9, False, device),
+            "ours, primitives": ours(world, host, 0, False, device, kernel),
+            "ours, 9 coded actions": ours(world, host, 9, False, device, kernel),
             "a whole session": session,
         }
     rates: dict[str, list[float]] = {name: [] for name in peers}

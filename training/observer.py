@@ -43,7 +43,7 @@ class Observer:
     """Hears nothing and never interrupts; subclass what you need. Called from the thread that trains."""
 
     clock: int = 0
-    """Places of a training where it could be interrupted, counted from its first env step: the same in a repetition."""
+    """Where a training stands, by its env steps and, in an update, its minibatches: the same in a repetition."""
     moments: Sequence[Moment] = ()
     """Kept so far of a trial or an evaluation."""
     wake: int = NEVER

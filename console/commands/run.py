@@ -52,6 +52,9 @@ def run(
     max_hours: Annotated[float | None, typer.Option(help="Budget of active hours.")] = None,
     seed: Annotated[int | None, typer.Option(help="Seed of everything in the session.")] = None,
     device: Annotated[str | None, typer.Option(help="auto, cpu or cuda.")] = None,
+    kernel: Annotated[
+        str | None, typer.Option(help="eager, or compiled: faster updates after half a minute, once.")
+    ] = None,
     observation: Annotated[str | None, typer.Option(help="symbolic or pixels.")] = None,
     skills: Annotated[str | None, typer.Option(help="none, all, or the hash of a snapshot.")] = None,
     critic: Annotated[str | None, typer.Option(help="model, human or none.")] = None,
@@ -70,6 +73,7 @@ def run(
         "name": name,
         "seed": seed,
         "device": device,
+        "kernel": kernel,
         "observation": observation,
         "skills": skills,
         "critic": critic,

@@ -14,7 +14,6 @@ import numpy as np
 import torch as th
 from numpy.typing import NDArray
 from stable_baselines3 import PPO
-from torch.nn import functional
 
 from rlgpt.agents.contracts import Hyperparameters
 from rlgpt.training.options.lane import Lane
@@ -23,6 +22,7 @@ from rlgpt.training.options.policies import draw
 from rlgpt.training.options.slots import ActionSpace
 from rlgpt.training.options.ticker import Ticker
 from rlgpt.training.ppo.buffer import Column, DecisionBuffer
+from rlgpt.training.ppo.kernel import make_loss
 from rlgpt.training.ppo.policy import Actor, OptionPolicy, gym_spaces
 
 ADAM_EPS = 1e-5
@@ -47,7 +47,14 @@ class OptionPPO(PPO):
     rollout_buffer: DecisionBuffer
 
     def __init__(
-        self, space: ActionSpace, layout: Observation, settings: Hyperparameters, *, seed: int, device: str
+        self,
+        space: ActionSpace,
+        layout: Observation,
+        settings: Hyperparameters,
+        *,
+        seed: int,
+        device: str,
+        kernel: str = "eager",
     ) -> None:
         fused = device == "cpu"
         super().__init__(
@@ -76,13 +83,18 @@ class OptionPPO(PPO):
         )
         self.observation_space, self.action_space = gym_spaces(layout, space)
         self.n_envs = settings.n_envs
-        self._clip = settings.clip_range
         self._setup_model()
         self.policy.set_training_mode(False)
+        weights = (settings.clip_range, settings.entropy, settings.value_coefficient)
+        self._loss = make_loss(self.policy, *weights, kernel)
+        self._odd_loss = make_loss(self.policy, *weights, "eager")
+        """Of the last minibatch of a pass, whose size is another every time."""
         self.space = space
         self.shuffle = np.random.default_rng(seed)
         self.columns = [Column() for _ in range(settings.n_envs)]
         self.actor = Actor(self.policy)
+        self.minibatch = 0
+        """Minibatches of the update that is going on; 0 while collecting."""
         self.interrupted: Callable[[], bool] = lambda: False
         """Asked between minibatches and at every tick; True ends the rollout or the update early."""
 
@@ -161,29 +173,19 @@ class OptionPPO(PPO):
     def train(self) -> UpdateReport:  # type: ignore[override]
         """Clipped surrogate, value and normalised entropy over `n_epochs` passes; KL above 1.5 target stops."""
         policy, buffer = self.policy, self.rollout_buffer
-        clip = self._clip
         sums = np.zeros(5)
         count = 0
         stop = False
         for _ in range(self.n_epochs):
             for batch in buffer.batches(self.batch_size, self.shuffle):
-                values, log_prob, entropies = policy.evaluate_masked(batch.observations, batch.masks, batch.actions)
-                advantages = batch.advantages
-                if len(advantages) > 1:
-                    advantages = (advantages - advantages.mean()) / (advantages.std() + 1e-8)
-                log_ratio = log_prob - batch.old_log_prob
-                ratio = log_ratio.exp()
-                policy_loss = -th.min(advantages * ratio, advantages * ratio.clamp(1 - clip, 1 + clip)).mean()
-                value_loss = functional.mse_loss(batch.returns, values)
-                entropy_mean = entropies.mean()
-                loss = policy_loss - self.ent_coef * entropy_mean + self.vf_coef * value_loss
-                with th.no_grad():
-                    divergence = (ratio - 1 - log_ratio).mean()
-                    outside = ((ratio - 1).abs() > clip).float().mean()
-                    report = th.stack((divergence, outside, entropy_mean, policy_loss, value_loss))
+                compute = self._loss if len(batch.advantages) == self.batch_size else self._odd_loss
+                loss, report = compute(
+                    batch.observations, batch.masks, batch.actions, batch.old_log_prob, batch.advantages, batch.returns
+                )
                 row = report.cpu().numpy()
                 sums += row
                 count += 1
+                self.minibatch = count
                 if self.target_kl is not None and row[0] > 1.5 * self.target_kl:
                     stop = True
                     break
@@ -197,6 +199,7 @@ class OptionPPO(PPO):
             self._n_updates += 1
             if stop:
                 break
+        self.minibatch = 0
         self.actor.refresh()
         kl, clipped, entropy, policy_loss, value_loss = (sums / count).tolist()
         return UpdateReport(kl, clipped, entropy, policy_loss, value_loss, _explained(buffer.values, buffer.returns))

@@ -44,7 +44,9 @@ POLL_SECONDS = 0.02
 """Least time between two polls of the observer."""
 RECENT = 256
 """States of the last rollout that a checkpoint keeps for the priors of a later run's new slots."""
-KERNEL = "eager, fused Adam"
+MOST_MINIBATCHES = 1_000_000
+"""Of one update: Observer.clock counts env steps in so many parts."""
+KERNELS = {"eager": "eager, fused Adam", "compiled": "compiled loss, fused Adam"}
 
 
 @dataclass(frozen=True)
@@ -70,6 +72,7 @@ def train(
     *,
     seed: int,
     device: str = "auto",
+    kernel: str = "eager",
     plan: Sequence[PlanItem] = (),
     sources: Mapping[str, str] | None = None,
     views: Sequence[bytes] = (),
@@ -86,10 +89,11 @@ def train(
     alike are found; without any, those of a random walk.
     `warm`: checkpoint to start from if its observation and network are equal; `resume`: checkpoint of this
     very run, continued bit by bit on the same machine. 0 env steps give the untrained policy with its priors.
-    Raises ConfigError, ActionSpaceError, ObservationError, RewardError or DeviceError: one clear sentence.
+    `kernel`: eager | compiled (kernel.py). Raises ConfigError, ActionSpaceError, ObservationError, RewardError,
+    DeviceError or KernelError: one clear sentence.
     """
     run = Run(
-        world, task, config, options, host, seed=seed, device=device, plan=plan, sources=sources or {},
+        world, task, config, options, host, seed=seed, device=device, kernel=kernel, plan=plan, sources=sources or {},
         views=views, warm=warm, resume=resume, observer=observer or Observer(),
     )  # fmt: skip
     return run.go(config.env_steps if env_steps is None else env_steps, checkpoint_every)
@@ -100,8 +104,8 @@ class Run:
 
     def __init__(
         self, world: World, task: str, config: RlConfigReply, options: Sequence[CodedAction], host: Host, *,
-        seed: int, device: str, plan: Sequence[PlanItem], sources: Mapping[str, str], views: Sequence[bytes],
-        warm: bytes | None, resume: bytes | None, observer: Observer,
+        seed: int, device: str, kernel: str, plan: Sequence[PlanItem], sources: Mapping[str, str],
+        views: Sequence[bytes], warm: bytes | None, resume: bytes | None, observer: Observer,
     ) -> None:  # fmt: skip
         th.set_num_threads(1)
         self.observer, self.seed, self.config = observer, seed, config
@@ -118,7 +122,9 @@ class Run:
         self.setup = setup
         chosen = choose_device(device, setup.observation.picture is not None)
         hyper = config.hyperparameters.model_copy(update={"n_envs": side_by_side(world, config.hyperparameters.n_envs)})
-        self.ppo = OptionPPO(setup.space, setup.observation, hyper, seed=stream_seed(seed, "ppo"), device=chosen.name)
+        self.ppo = OptionPPO(
+            setup.space, setup.observation, hyper, seed=stream_seed(seed, "ppo"), device=chosen.name, kernel=kernel
+        )
         self.imitation = make_imitation(
             config.self_imitation.mode, config.self_imitation.weight,
             np.random.default_rng(stream_seed(seed, "self imitation")),
@@ -139,7 +145,7 @@ class Run:
             world, host, setup.space, self.lanes, self.ppo, self,
             observation=setup.observation, gamma=hyper.gamma, target=setup.target,
         )  # fmt: skip
-        self.updates = self.env_steps = self.decisions = 0
+        self.updates = self.env_steps = self.decisions = self.base = 0
         self.episodes = self.successes = self.next_episode = 0
         self.tally = Tally()
         self.usage: Counter[str] = Counter()
@@ -160,7 +166,7 @@ class Run:
         self._polled = 0.0
         self.ppo.interrupted = self._interrupted
         self.ppo.after_tick = self._show
-        self.start = Start(self._slot_rows(), fits, chosen.name, chosen.explanation, KERNEL)
+        self.start = Start(self._slot_rows(), fits, chosen.name, chosen.explanation, KERNELS[kernel])
 
     # ---- slots -----------------------------------------------------------------------------------
     def _open_slots(self, origin: Checkpoint | None) -> None:
@@ -232,12 +238,12 @@ class Run:
     def go(self, env_steps: int, checkpoint_every: int) -> TrainResult:
         self.observer.on_start(self.start)
         rollout = self.config.hyperparameters.rollout_env_steps
-        base = self.env_steps - self.ticker.env_steps
+        self.base = self.env_steps - self.ticker.env_steps
         while self.env_steps < env_steps and self.signal == "go":
             began = time.perf_counter()
             before = self.env_steps
             complete = self.ppo.collect_rollouts(self.ticker, min(rollout, env_steps - self.env_steps))
-            self.env_steps = base + self.ticker.env_steps
+            self.env_steps = self.base + self.ticker.env_steps
             if not complete:
                 break
             report = self.ppo.train()
@@ -263,7 +269,7 @@ class Run:
 
     def _interrupted(self) -> bool:
         now = time.monotonic()
-        self.observer.clock += 1
+        self.observer.clock = (self.base + self.ticker.env_steps) * MOST_MINIBATCHES + self.ppo.minibatch
         if now - self._polled >= POLL_SECONDS or self.observer.clock >= self.observer.wake:
             self._polled = now
             self.signal = obey(self.observer)
@@ -318,7 +324,6 @@ class Run:
             "counters": [
                 self.updates, self.env_steps, self.decisions, self.episodes, self.successes, self.next_episode
             ],
-            "clock": self.observer.clock,
             "paid": dict(self.paid),
             "shown": self.shown,
             "priors": [[slot, share] for slot, share in self.priors.items()],
@@ -359,7 +364,6 @@ class Run:
             raise ConfigError("The checkpoint to resume from was made with another configuration.")
         counters = fields["counters"]
         self.updates, self.env_steps, self.decisions, self.episodes, self.successes, self.next_episode = counters
-        self.observer.clock = fields.get("clock", 0)
         self.paid = Counter(fields["paid"])
         self.shown = dict(fields["shown"])
         self.priors = dict(fields["priors"])

@@ -68,6 +68,7 @@ def train(live: Live, step: loop.Train) -> None:
             live.host,
             seed=stream_seed(live.seed, "run", iteration.sub_task, iteration.number, observer.number),
             device=live.settings.device,
+            kernel=live.settings.kernel,
             plan=plan_items(live, plan, attempts),
             sources={name: live.source(name) for name in (*rewards, *(a.source_hash for a in attempts))},
             warm=_checkpoint(live, warm_run) if warm_run else None,
