@@ -18,7 +18,7 @@ from tests.worlds.minedojo.conftest import Double, Played
 
 MILK = "harvest_milk_with_empty_bucket_and_cow"
 LOG = "harvest_1_log_forest"
-STICK = "harvest?target_names=stick&target_quantities=1&specified_biome=forest&horizon=400"
+SWORD = "harvest?target_names=wooden_sword&target_quantities=1&specified_biome=plains&start=log:1,crafting_table:1&horizon=100"
 CHANCE, CODE = 0.1, 0.5
 """The most that random actions and the script book alone may win: the upper ends of 95% intervals stay below."""
 
@@ -49,7 +49,7 @@ def test_the_double_is_not_won_by_the_script_book_alone(
     world = double_world().world
     env = world.make(task)
     scripts = world.scripts(task)
-    below(CODE, [play.code_alone(env, scripts, seed, version) for seed in range(150)])
+    below(CODE, [play.code_alone(env, scripts, seed, version) for seed in range(100)])
     env.close()
 
 
@@ -98,13 +98,14 @@ def test_a_session_learns_to_finish(session: Session, task: str, name: str, env_
 @pytest.mark.slow
 @pytest.mark.timeout(0)
 def test_a_long_task_is_worked_through_sub_task_by_sub_task(session: Session) -> None:
-    """Sub-tasks from the recipes, the rest planned again after each from what its episodes gained."""
-    told = session(STICK, 60_000, dev_first=6, dev_more=4, test_episodes=20)
+    """Sub-tasks from the inventory and the recipes, the rest planned again after each from what its episodes gained."""
+    told = session(SWORD, 20_000)
     assert told["status"] in ("succeeded", "finished"), told["reason"]
     plans = told["task_plans"]
-    assert [plan["revision"] for plan in plans] == [1, 2, 3]
+    assert [plan["revision"] for plan in plans] == [1, 2, 3, 4]
     names = [[entry["task"] for entry in plan["sub_tasks"]] for plan in plans]
-    assert names == [[f"{STICK}/log", f"{STICK}/planks", STICK]] * 3
-    assert "log" in plans[1]["reason"] and "planks" in plans[2]["reason"]
-    assert [iteration["sub_task"] for iteration in told["iterations"]] == [0, 1, 2]
-    assert told["test"]["successes"] > 0, told["test"]
+    assert names == [[*(f"{SWORD}/{name}" for name in ("planks", "stick", "near_table")), SWORD]] * 4
+    for plan, gained in zip(plans[1:], ("planks", "stick", "near_table"), strict=True):
+        assert gained in plan["reason"]
+    assert [iteration["sub_task"] for iteration in told["iterations"]] == [0, 1, 2, 3]
+    assert told["test"]["episodes"] >= 50 and told["test"]["rate"] >= 0.8, told["test"]

@@ -50,9 +50,20 @@ def test_a_meta_task_takes_its_arguments_from_its_name(world: MineDojoWorld) -> 
     assert made.arguments == {"target_names": "log", "target_quantities": 8, "specified_biome": "forest"}
 
 
+def test_a_meta_task_may_say_what_one_starts_with(world: MineDojoWorld) -> None:
+    task = world.tasks["harvest?target_names=stick&target_quantities=1&start=planks:2,crafting_table"]
+    start = {"mainhand": {"name": "planks", "quantity": 2}, "1": {"name": "crafting_table", "quantity": 1}}
+    assert task.start == start
+    assert world._tasks.client_task(task.id).arguments["initial_inventory"] == start
+
+
 @pytest.mark.parametrize(
-    "task", ["harvest_log", "harvest?target_names=log", "paper_stick/diamond", "paper_stick/stick"]
-)
+    "task",
+    [
+        "harvest_log", "harvest?target_names=log", "paper_stick/diamond", "paper_stick/stick",
+        "harvest?target_names=log&target_quantities=1&start=planks:many",
+    ],
+)  # fmt: skip
 def test_an_unknown_task_is_one_sentence(world: MineDojoWorld, task: str) -> None:
     with pytest.raises(UnknownTask) as caught:
         world.tasks[task]

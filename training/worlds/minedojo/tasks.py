@@ -180,6 +180,17 @@ def _value(text: str) -> Any:
     return int(text) if text.lstrip("-").isdigit() else {"true": True, "false": False}.get(text, text)
 
 
+def start_inventory(task: str, text: Any) -> dict[str, dict[str, Any]]:
+    """Slots of `start=log:1,crafting_table:1`, the first in the hand. Raises `UnknownTask` with the sentence."""
+    slots: dict[str, dict[str, Any]] = {}
+    for number, part in enumerate(text if isinstance(text, list) else [text]):
+        name, _, count = str(part).partition(":")
+        if not name or (count and not count.isdigit()) or number > 35:
+            raise UnknownTask(f"{task!r} has a start that cannot be read; write it like start=log:1,crafting_table:1.")
+        slots[str(number) if number else "mainhand"] = {"name": name, "quantity": int(count or 1)}
+    return slots
+
+
 def parse_meta(task: str) -> ClientTask:
     """A meta task with arguments. Raises `UnknownTask` with the sentence."""
     kind, _, query = task.partition("?")
@@ -195,6 +206,8 @@ def parse_meta(task: str) -> ClientTask:
         example = "harvest?target_names=log&target_quantities=8"
         raise UnknownTask(f"{task!r} needs {' and '.join(missing)}, such as {example!r}.")
     horizon = arguments.pop("horizon", None)
+    if "start" in arguments:
+        arguments["initial_inventory"] = start_inventory(task, arguments.pop("start"))
     spec = {"__cls__": kind, **arguments}
     what = goal_name(spec)
     words = what.replace("_", " ")
