@@ -17,6 +17,7 @@ from rlgpt.console.app import ConsoleApp, safe_content
 from rlgpt.console.checker import Checker
 from rlgpt.console.commands.failure import Exit, Failure
 from rlgpt.console.panes.code import CodePane
+from rlgpt.console.panes.code_area import CodeArea
 from rlgpt.console.sanitise import clean_lines
 
 if TYPE_CHECKING:
@@ -53,7 +54,7 @@ class EditCodeScreen(ModalScreen[None]):
     def compose(self) -> ComposeResult:
         with Vertical(classes="dialog", id="editor") as box:
             box.border_title = safe_content(f"Edit {self._sub_action}")
-            box.border_subtitle = "f7 checks, f4 your editor, ctrl+s sends now, ctrl+t the next iteration, esc leaves"
+            box.border_subtitle = "f7 checks, f4 your editor, ^s sends, ^t next iteration, esc leaves"
             yield Select(
                 [(safe_content(f"coded action {self._sub_action}"), "code"), ("reward function", "reward")],
                 value="code",
@@ -61,7 +62,7 @@ class EditCodeScreen(ModalScreen[None]):
                 id="what",
                 compact=True,
             )
-            yield TextArea(self._source, language="python", show_line_numbers=True, tab_behavior="indent", id="text")
+            yield CodeArea(self._source, show_line_numbers=True, tab_behavior="indent", id="text")
             yield Static(UNCHECKED, id="admission", classes="hint")
             with Horizontal(classes="buttons"):
                 yield Button("Check (f7)", id="check")

@@ -32,7 +32,6 @@ NUMBERS = (
 
 class NewScreen(Screen[None]):
     AUTO_FOCUS = "#search"
-    VERTICAL_BREAKPOINTS = [(0, "-short"), (36, "-tall")]  # noqa: RUF012
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape", "leave", "leave"),
         Binding("ctrl+s", "start", "start"),

@@ -14,7 +14,9 @@ from syrupy.extensions.single_file import SingleFileSnapshotExtension, WriteMode
 
 from rlgpt.console import launch
 from rlgpt.console.app import ConsoleApp
+from rlgpt.console.panes.code_area import CodeArea
 from rlgpt.console.screens.compare import CompareScreen
+from rlgpt.console.screens.edit_code import EditCodeScreen
 from rlgpt.store.lease import Lease
 
 TASKS = {
@@ -230,3 +232,21 @@ async def test_a_click_on_a_tab_shows_its_pane(place: Path) -> None:
         row, line = next((y, line) for y, line in enumerate(screen_text(app).splitlines()) if "8 System" in line)
         await pilot.click(offset=(line.index("8 System"), row))
         await until(pilot, lambda: app.focused is not None and app.focused.id == "system")
+
+
+async def test_the_editor_colours_code_and_keeps_what_is_typed(place: Path) -> None:
+    async with console(place, "261121-020000-bb") as (app, pilot):
+        await pilot.press("2", "e")
+        await until(pilot, lambda: isinstance(app.screen, EditCodeScreen))
+        area = app.screen.query_one(CodeArea)
+
+        def styles() -> set[str]:
+            return {str(span.style) for y in range(area.document.line_count) for span in area.get_line(y).spans}
+
+        await until(pilot, styles)
+        area.text = 'def rest(view):\n    """Rest."""\n    yield "noop\x07"\n'
+        await until(pilot, lambda: area.get_line(0).spans and area.get_line(1).spans)
+        assert area.get_line(0).plain == "def rest(view):"
+        area.move_cursor((0, 0))
+        await pilot.press("x")
+        assert area.get_line(0).plain == "xdef rest(view):"
