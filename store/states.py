@@ -202,6 +202,11 @@ class IterationState:
     verdict: VerdictState | None = None
     reopened: bool = False
 
+    @property
+    def tested(self) -> list[EvaluationState]:
+        """Its test evaluations, of what acts."""
+        return [e for e in self.evaluations if e.split == "test" and e.variant == "full"]
+
     def evaluation(self, split: str, variant: str, revision: int) -> EvaluationState | None:
         """All episodes of one split and variant at one revision, pooled by the reader of `parts`."""
         parts = [e for e in self.evaluations if (e.split, e.variant, e.revision) == (split, variant, revision)]
@@ -358,7 +363,10 @@ class History:
     @property
     def incumbent(self) -> IterationState | None:
         """Best iteration of the current sub-task by dev success, ties to the earlier; only closed ones. An iteration is
-        as good as the better of its policy and its plan's code alone (`code_acts`)."""
+        as good as the better of its policy and its plan's code alone (`code_acts`). Once tested it stays."""
+        tested = [i for i in self.iterations if i.sub_task == self.sub_task and i.tested]
+        if tested:
+            return tested[-1]
         best: IterationState | None = None
         best_rate = -1.0
         for iteration in self.iterations:
@@ -370,7 +378,11 @@ class History:
         return best
 
     def code_acts(self, iteration: IterationState) -> bool:
-        """Whether the iteration's result is its plan's code alone, measured better in development than its policy."""
+        """Whether the iteration's result is its plan's code alone, measured better in development than its policy. Once
+        tested, what was tested."""
+        if iteration.tested:
+            learnt = any(e.policy == "ppo" for e in iteration.evaluations if e.split == "dev" and e.variant == "full")
+            return learnt and iteration.tested[-1].policy != "ppo"
         return self._dev_rate(iteration, "plan") > self._dev_rate(iteration, "full")
 
     def _dev_rate(self, iteration: IterationState, variant: str) -> float:
