@@ -112,8 +112,17 @@ _CRAFT = """def craft_{name}(view):
     yield craft("{name}")
 """
 _PLACE = """def place_{name}(view):
-    view = yield turn(0, tilt=60 - view.pitch)
+    view = yield turn(0, tilt=45 - view.pitch)
     yield place(view, "{name}")
+"""
+_PLACE_ANYWHERE = """def place_{name}(view):
+    for _ in range(8):
+        for pitch in (45, 30):
+            view = yield turn(0, tilt=pitch - view.pitch)
+            view = yield place(view, "{name}")
+            if view.{flag}:
+                return
+        view = yield turn(45)
 """
 _EQUIP = """def hold_{name}(view):
     yield equip(view, "{name}")
@@ -179,6 +188,10 @@ def _gather(block: str, item: str, count: int) -> list[Script]:
     ]  # fmt: skip
 
 
+def _place(block: str, flag: str) -> tuple[str, ...]:
+    return tuple(source.format(name=block, flag=flag) for source in (_PLACE, _PLACE_ANYWHERE))
+
+
 def _make(item: str, recipes: Mapping[str, Any]) -> list[Script]:
     """Craft an item, with its table put down first where one is needed."""
     recipe = recipes.get(item)
@@ -189,7 +202,7 @@ def _make(item: str, recipes: Mapping[str, Any]) -> list[Script]:
     if near:
         flag = "near_table" if near == "crafting_table" else "near_furnace"
         made.append(Script(f"place_{near}", f"Put the {near} on the ground.", f"view.{flag}",
-                           (_PLACE.format(name=near),), gives=(flag,)))  # fmt: skip
+                           _place(near, flag), gives=(flag,)))  # fmt: skip
     verb = "smelt" if near == "furnace" else "craft"
     made.append(Script(f"craft_{item}", f"Make the {item}.", _more(item),
                        (_CRAFT.format(name=item).replace("yield craft", f"yield {verb}"),),
@@ -225,7 +238,7 @@ def _for_milestone(milestone: str, made: ClientTask, recipes: Mapping[str, Any])
     if milestone in ("near_table", "near_furnace"):
         block = "crafting_table" if milestone == "near_table" else "furnace"
         return [Script(f"place_{block}", f"Put the {block} on the ground.", f"view.{milestone}",
-                       (_PLACE.format(name=block),), gives=(milestone,))]  # fmt: skip
+                       _place(block, milestone), gives=(milestone,))]  # fmt: skip
     if item in ("log", "cobblestone", "coal", "iron_ore", "diamond", "dirt", "sand"):
         return _gather(source, item, count)
     return _make(item, recipes)
