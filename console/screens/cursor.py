@@ -69,10 +69,7 @@ class Cursor(Following):
         self.go_to(here + by)
 
     def action_leap(self, by: int) -> None:
-        times = self.feed.times
-        active = self.playback.active if self.playback.seq is not None else times.end
-        target = active + by * times.end / 20
-        self.go_to(None if target >= times.end else times.seq(max(target, 0.0)))
+        self.go_to(timeline.leap(self.playback, by / 20, self.feed.times))
 
     def action_speed(self, by: int) -> None:
         self.playback = self.playback.faster(by)

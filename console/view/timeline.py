@@ -65,6 +65,17 @@ def jump(found: Sequence[Mark], seq: int, kind: str, forward: bool) -> Mark | No
     return next((m for m in reversed(wanted) if m.seq < seq), None)
 
 
+def leap(playback: Playback, by: float, times: TimeMap) -> int | None:
+    """The row a share `by` of the timeline away, at least one row on; None is the end."""
+    here = playback.seq if playback.seq is not None else times.end_seq
+    active = playback.active if playback.seq is not None else times.end
+    target = active + by * times.end
+    if target >= times.end:
+        return None
+    seq = times.seq(max(target, 0.0))
+    return max(seq, here + 1) if by > 0 else min(seq, here - 1)
+
+
 class TimeMap:
     """Active seconds by seq and back, from a sparse index of rows."""
 

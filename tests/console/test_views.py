@@ -299,3 +299,17 @@ def test_a_line_that_replaces_none_is_coloured_as_source_and_only_changed_words_
     styles = [{span.style for span in spans} for spans in shown]
     assert [plain(spans).split()[1] for spans in shown] == ["-a", "+a", "+b"]
     assert "added_word" in styles[1] and "added_word" not in styles[2] and "code_string added" in styles[2]
+
+
+def test_a_leap_gets_over_a_stretch_without_rows() -> None:
+    times = timeline.TimeMap()
+    for seq, active in ((1, 0.0), (2, 1.0), (3, 30.0), (4, 90.0), (5, 100.0)):
+        times.add(seq, active)
+    places, playback = [], timeline.Playback().at(3, times)
+    while playback.seq is not None:
+        places.append(playback.seq)
+        playback = playback.at(timeline.leap(playback, 0.05, times), times)
+    assert places == [3, 4]
+    assert timeline.leap(timeline.Playback().at(4, times), -0.05, times) == 3
+    assert timeline.leap(timeline.Playback().at(None, times), -0.05, times) == 4
+    assert timeline.Playback().at(timeline.leap(timeline.Playback().at(1, times), -0.05, times), times).seq == 1
