@@ -18,7 +18,8 @@ from tests.worlds.minedojo.conftest import Double, Played
 
 MILK = "harvest_milk_with_empty_bucket_and_cow"
 LOG = "harvest_1_log_forest"
-SWORD = "harvest?target_names=wooden_sword&target_quantities=1&specified_biome=plains&start=log:1,crafting_table:1&horizon=100"
+WOOD = "start=log:1,crafting_table:1&specified_biome=plains&horizon=100"
+SWORD = f"harvest?target_names=wooden_sword&target_quantities=1&{WOOD}"
 CHANCE, CODE = 0.1, 0.5
 """The most that random actions and the script book alone may win: the upper ends of 95% intervals stay below."""
 
