@@ -48,7 +48,7 @@ def test_a_session_is_started_reviewed_left_lost_found_again_and_replayed(home: 
         t.type("collect_iron")
         t.until(lambda text: "collect_iron: " in text and "collect_diamond" not in text)
         t.keys("F6", *["Tab"] * 11)
-        t.until("review: every plan waits")
+        t.until("review: plans wait for me")
         t.keys("Space", "C-s")
         t.until("Plan r1 waits for you: A puts it in force, X rejects it, o edits it.")
         session = SessionFolder(next((home / "sessions").iterdir()))
