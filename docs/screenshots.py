@@ -17,7 +17,9 @@ import tempfile
 from pathlib import Path
 from typing import NamedTuple
 
-RUN = ("run", "make_iron_pickaxe", "--seed", "2", "--iterations", "1", "--env-steps", "150000", "--headless")
+RUN = (
+    "run", "crafter_score", "--seed", "1", "--iterations", "1", "--env-steps", "600000", "--skills", "none", "--headless",
+)  # fmt: skip
 TEXT = re.compile(
     r'<text(?P<head>[^>]*?)x="(?P<x>[\d.]+)"(?P<middle>[^>]*?)textLength="(?P<length>[\d.]+)"(?P<tail>[^>]*)>'
     r"(?P<text>[^<]*)</text>"
