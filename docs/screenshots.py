@@ -18,7 +18,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 RUN = (
-    "run", "crafter_score", "--seed", "1", "--iterations", "1", "--env-steps", "600000", "--skills", "none", "--headless",
+    "run", "crafter_score", "--seed", "1", "--iterations", "1", "--env-steps", "600000", "--skills", "none",
+    "--headless",
 )  # fmt: skip
 TEXT = re.compile(
     r'<text(?P<head>[^>]*?)x="(?P<x>[\d.]+)"(?P<middle>[^>]*?)textLength="(?P<length>[\d.]+)"(?P<tail>[^>]*)>'
