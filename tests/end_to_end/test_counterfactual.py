@@ -60,6 +60,7 @@ def without_options(make: Make, seed: int) -> dict[str, float]:
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(0)
 def test_learning_and_options_each_earn_their_place(make: Make) -> None:
     whole = [as_it_is(make, seed) for seed in range(SEEDS)]
     bare = [without_options(make, seed) for seed in range(SEEDS)]
