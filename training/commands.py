@@ -11,12 +11,12 @@ from typing import Any
 
 from rlgpt.store import tables
 from rlgpt.store.history import PlanState
-from rlgpt.store.intervals import mean_interval, wilson
 from rlgpt.store.writer import Transaction
 from rlgpt.training.admitting import admit, admit_version
 from rlgpt.training.configs import config_row
 from rlgpt.training.inbox import Command, fate
 from rlgpt.training.live import Live
+from rlgpt.training.measuring import measure
 from rlgpt.training.overrides import Refused, apply_edits
 from rlgpt.training.plans import write_plan
 from rlgpt.training.rehearsal import place
@@ -202,7 +202,7 @@ def _verdict(live: Live, tx: Transaction, payload: Mapping[str, Any], command: C
             e.split == "dev" and e.revision == plan.revision for e in iteration.evaluations
         ):
             raise Refused("the iteration does not wait for an operator's verdict")
-        measured, better = measured_iteration(live)
+        measured, better, _ = measure(live)
     tx.add(
         tables.Verdict(
             sub_task=iteration.sub_task,
@@ -220,45 +220,6 @@ def _verdict(live: Live, tx: Transaction, payload: Mapping[str, Any], command: C
             better=better,
         )
     )
-
-
-def measured_iteration(live: Live) -> tuple[bool, str]:
-    """(dev success reached the target, which of code and policy is better by measurement)."""
-    history = live.history
-    iteration = history.iteration
-    assert iteration is not None
-    successes, episodes = history.pooled(iteration, "dev", "full")
-    reached = bool(episodes) and successes / episodes >= live.limits.target
-    last = [e for e in iteration.evaluations if e.split == "dev" and e.variant == "full"][-1]
-    code = history.pooled(iteration, "dev", "plan")
-    if last.policy == "plan" or not code[1]:
-        return reached, "only one"
-    if difference := policy_against_code(live):
-        better = "policy" if difference[1] > 0 else "code" if difference[2] < 0 else "undecided"
-        return reached, better
-    low, high = wilson(successes, episodes)
-    code_low, code_high = wilson(*code)
-    better = "policy" if low > code_high else "code" if code_low > high else "undecided"
-    return reached, better
-
-
-def policy_against_code(live: Live) -> tuple[float, float, float] | None:
-    """For a score: milestones that the policy reached beyond its code alone on the same dev seeds, an episode, as mean
-    and 95% interval. None where a task is won or lost, and where the iteration has no policy."""
-    history = live.history
-    scored, iteration = set(history.scored), history.iteration
-    if not scored or iteration is None:
-        return None
-    last = [e for e in iteration.evaluations if e.split == "dev"][-1]
-    reached: dict[str, dict[int, int]] = {"full": {}, "plan": {}}
-    for evaluation in iteration.evaluations:
-        if evaluation.split == "dev" and evaluation.revision == last.revision and evaluation.run == last.run:
-            for row in live.reader.rows("episode", {"split": "dev", "owner": evaluation.number}):
-                reached[evaluation.variant][row["seed"]] = len(scored.intersection(row["milestones"]))
-    both = reached["full"].keys() & reached["plan"].keys()
-    if len(both) < 6:
-        return None
-    return mean_interval([reached["full"][seed] - reached["plan"][seed] for seed in sorted(both)])
 
 
 def _stop_training(live: Live, tx: Transaction, payload: Mapping[str, Any], command: Command) -> None:

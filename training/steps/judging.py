@@ -9,11 +9,12 @@ from rlgpt.agents.contracts import CritiqueReply, RlConfigReply
 from rlgpt.agents.errors import BudgetReached, UselessReply
 from rlgpt.store import tables
 from rlgpt.training.admitting import admit
-from rlgpt.training.commands import expire, measured_iteration, policy_against_code
+from rlgpt.training.commands import expire
 from rlgpt.training.evaluation import EvaluationResult, FollowPlan, Policy
 from rlgpt.training.evaluation import evaluate as play
 from rlgpt.training.host.api import Action, PlanItem
 from rlgpt.training.live import Interrupted, Live
+from rlgpt.training.measuring import Measured, measure
 from rlgpt.training.policies import Candidate, candidate
 from rlgpt.training.ppo.train import train
 from rlgpt.training.ppo.trained import load_policy
@@ -160,8 +161,8 @@ def _episodes(result: EvaluationResult, step: loop.Evaluate, number: int) -> lis
 
 
 def judge_iteration(live: Live, step: loop.JudgeIteration) -> None:
-    reached, better = measured_iteration(live)
-    reply = _critique(live, step, reached)
+    found = measure(live)
+    reply = _critique(live, step, found)
     iteration = live.history.iteration
     assert iteration is not None
     with live.writer.transaction(durable=True) as tx:
@@ -173,24 +174,23 @@ def judge_iteration(live: Live, step: loop.JudgeIteration) -> None:
                 sub_action=None,
                 version=None,
                 author="critic",
-                measured=reached,
-                better=better,
+                measured=found.reached,
+                better=found.better,
                 **reply.model_dump(),
             )
         )
 
 
-def _critique(live: Live, step: loop.JudgeIteration, reached: bool) -> CritiqueReply:
+def _critique(live: Live, step: loop.JudgeIteration, found: Measured) -> CritiqueReply:
     """The critic's; without a critic, or without a useful word of it, what was measured and no advice."""
     context = live.context()
-    apart = policy_against_code(live)
     why = "this session has no critic: measured only"
     if live.limits.critic != "none":
         try:
-            return live.ask(lambda: critic.judge_iteration(live.client, context, step.iteration, apart))
+            return live.ask(lambda: critic.judge_iteration(live.client, context, step.iteration, found.difference))
         except (UselessReply, BudgetReached) as error:
             why = str(error)
-    return CritiqueReply(success=reached, confidence=0.0, cause=why, advice_slow="", advice_fast="")
+    return CritiqueReply(success=found.reached, confidence=0.0, cause=why, advice_slow="", advice_fast="")
 
 
 def end(live: Live, step: loop.Done) -> None:

@@ -1,0 +1,43 @@
+"""Which of policy and code is better: by intervals where a task is won or lost, seed by seed where it is a score."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+from rlgpt.agents.loop import Limits
+from rlgpt.training.measuring import Measured, measure
+from tests.agents.histories import Told
+
+MILESTONES = ["wood", "stone", "iron", "coal"]
+
+
+def measured(policy: list[int], code: list[int], kind: str = "score", won: tuple[int, int] = (0, 0)) -> Measured:
+    """Of an iteration whose policy and code alone reached so many milestones on the same seeds, in turn."""
+    told = Told(kind=kind, milestones=MILESTONES).iteration().plan("policy", dig="code").code("dig").trial("dig")
+    told.config().train().evaluate(won[0], len(policy), run=1).evaluate(won[1], len(code), run=1, variant="plan")
+
+    def rows(table: str, where: dict[str, Any]) -> list[dict[str, Any]]:
+        assert (table, where["split"]) == ("episode", "dev")
+        counts = policy if where["owner"] == 1 else code
+        return [{"seed": n, "milestones": [*MILESTONES[:count], "unasked"]} for n, count in enumerate(counts)]
+
+    live: Any = SimpleNamespace(history=told.history, limits=Limits(), reader=SimpleNamespace(rows=rows))
+    return measure(live)
+
+
+def test_a_score_is_compared_seed_by_seed() -> None:
+    spread = [1, 4] * 5  # seeds differ far more than policy and code do
+    found = measured([n if n == 4 else n + 1 for n in spread], spread)
+    assert found.better == "policy" and found.difference is not None and found.difference[0] == 0.5
+    better = measured([2, 3, 2, 3, 2, 4, 2, 3, 2, 3], [1, 2, 1, 2, 1, 2, 1, 2, 1, 2])
+    assert better.better == "policy" and better.difference is not None and better.difference[1] > 0
+    assert measured([1, 2, 1, 2, 1, 2], [2, 3, 2, 3, 2, 4]).better == "code"
+    assert measured([1, 3, 1, 3, 1, 3], [3, 1, 3, 1, 3, 1]).better == "undecided"
+
+
+def test_too_few_episodes_and_tasks_that_are_won_go_by_the_intervals_of_their_shares() -> None:
+    assert measured([4] * 5, [1] * 5).difference is None
+    won = measured([1] * 20, [1] * 20, kind="goal", won=(18, 3))
+    assert (won.better, won.difference) == ("policy", None)
+    assert measured([1] * 20, [1] * 20, kind="goal", won=(9, 10)).better == "undecided"
