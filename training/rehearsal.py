@@ -66,10 +66,12 @@ class Rehearsal:
             return clock is not None and clock >= following.clock
         return bool(history.phase == following.phase)
 
-    @property
-    def wake(self) -> int:
-        """The clock at which a training must look here again."""
-        return self.left[0].clock or NEVER if self.left else NEVER
+    def wake(self, history: History) -> int:
+        """The clock at which the training that runs must look here again."""
+        following = self.left[0] if self.left else None
+        if following is None or following.clock is None or following.work != _work(history):
+            return NEVER
+        return following.clock
 
     def give(self, folder: SessionFolder) -> None:
         """Put the next one into the session's inbox, as its author did."""

@@ -149,7 +149,6 @@ class TrainingObserver(Observer):
         self._metric: tables.Metric | None = None
         self._frames: list[Moment] = []
         self._env_steps = run.env_steps if run else 0
-        self.wake = live.rehearsal.wake
 
     def on_start(self, start: Start) -> None:
         if self.run is not None:
@@ -209,7 +208,7 @@ class TrainingObserver(Observer):
         live.clock = self.clock
         live.apply(live, True)
         live.clock = None
-        self.wake = live.rehearsal.wake
+        self.wake = live.rehearsal.wake(live.history)
         history = live.history
         if history.stop_requested:
             return "stop"
