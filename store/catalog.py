@@ -93,7 +93,7 @@ def summary(session: SessionFolder) -> Summary:
         settings = h.session["settings"]
         llm = settings.get("llm", {})
         shown = h.incumbent or h.iteration
-        dev = h.pooled(shown, "dev", "plan" if h.code_acts(shown) else "full") if shown else (0, 0)
+        dev = h.developed(shown) if shown else (0, 0)
         tested = [h.pooled(i, "test", "full") for i in h.iterations]
         test = next((t for t in tested if t[1]), (0, 0))
         return Summary(

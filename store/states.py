@@ -385,6 +385,10 @@ class History:
             return learnt and iteration.tested[-1].policy != "ppo"
         return self._dev_rate(iteration, "plan") > self._dev_rate(iteration, "full")
 
+    def developed(self, iteration: IterationState) -> tuple[float, int]:
+        """(successes, episodes) of its dev episodes, of what acts."""
+        return self.pooled(iteration, "dev", "plan" if self.code_acts(iteration) else "full")
+
     def _dev_rate(self, iteration: IterationState, variant: str) -> float:
         successes, episodes = self.pooled(iteration, "dev", variant)
         return successes / episodes if episodes else -1.0

@@ -40,7 +40,7 @@ def summary(h: History) -> dict[str, Any]:
     session = h.session
     last = h.iteration
     best = h.incumbent
-    successes, episodes = h.pooled(best, "dev", "plan" if h.code_acts(best) else "full") if best else (0, 0)
+    successes, episodes = h.developed(best) if best else (0, 0)
     return {
         "id": session.get("session_id"),
         "name": session.get("name"),

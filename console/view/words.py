@@ -91,8 +91,8 @@ def asked_for(step: str) -> tuple[str, str]:
         return f"writes v{rest[2]} of ", rest[1]
     if ask == "judge_item" and len(rest) == 2:
         return f"judges v{rest[1]} of ", rest[0]
-    if ask == "configure" and len(rest) == 2:
-        return f"configures RL for plan r{rest[1]}", ""
+    if ask == "configure" and len(rest) >= 2:
+        return f"configures RL for plan r{rest[1]}" + (", again" if rest[2:] else ""), ""
     known = {
         "order": "orders the sub-tasks",
         "plan": "plans the sub-actions",
