@@ -23,13 +23,14 @@ def plan(client: Client, context: Context) -> PlanReply:
         "slow_plan",
         context,
         scripts=contents(client, "slow", context),
-        trim=("earlier", "skills", "measured"),
+        trim=("earlier", "skills", "before", "measured"),
         request=_request(context, "plan") | {"iteration": number},
         pins=[_pin(item) for item in context.pins],
         advice=context.advice("slow"),
         rejected=memory.rejected_plan(context),
         skills=[{k: s[k] for k in ("name", "goal", "done_when", "measured") if k in s} for s in context.skills],
         plan=memory.plan_now(context),
+        before=_of_the_sub_task_before(context),
         measured=memory.measured(history, last) if last else None,
         critique=memory.critique(last.verdict, "advice_slow") if last else None,
         earlier=memory.earlier_iterations(history),
@@ -73,6 +74,15 @@ def _request(context: Context, ask: str) -> dict[str, object]:
 
 def _pin(item: Item) -> memory.Plain:
     return {k: getattr(item, k) for k in ("name", "mode", "goal", "done_when", "max_steps")}
+
+
+def _of_the_sub_task_before(context: Context) -> list[memory.Plain]:
+    """For a sub-task's first plan: what became of each sub-action of the plan before, whose start it shares."""
+    history = context.history
+    plan = history.plan
+    if plan is None or plan.sub_task == history.sub_task:
+        return []
+    return [memory.item_now(history, item) for item in plan.items]
 
 
 def _step(context: Context, ask: str) -> str:

@@ -364,13 +364,22 @@ class History:
     def incumbent(self) -> IterationState | None:
         """Best iteration of the current sub-task by dev success, ties to the earlier; only closed ones. An iteration is
         as good as the better of its policy and its plan's code alone (`code_acts`). Once tested it stays."""
-        tested = [i for i in self.iterations if i.sub_task == self.sub_task and i.tested]
+        return self._incumbent_of(self.sub_task)
+
+    @property
+    def forerunner(self) -> IterationState | None:
+        """What training starts from and what plays sub-actions left to RL: the incumbent, and until this sub-task has
+        one, that of the sub-task before, which is the same task up to an earlier milestone."""
+        return self.incumbent or self._incumbent_of(self.sub_task - 1)
+
+    def _incumbent_of(self, sub_task: int) -> IterationState | None:
+        tested = [i for i in self.iterations if i.sub_task == sub_task and i.tested]
         if tested:
             return tested[-1]
         best: IterationState | None = None
         best_rate = -1.0
         for iteration in self.iterations:
-            if iteration.sub_task != self.sub_task or iteration.verdict is None:
+            if iteration.sub_task != sub_task or iteration.verdict is None:
                 continue
             rate = max(self._dev_rate(iteration, "full"), self._dev_rate(iteration, "plan"))
             if rate > best_rate:

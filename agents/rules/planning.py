@@ -62,7 +62,9 @@ def plan(question: Question) -> PlanReply:
     book = Book(question)
     last = question.get("plan")
     if last is None:
+        learnt = {str(item["name"]) for item in question.get("before") or () if item["mode"] == "rl"}
         items = [_new(step, question) for step in book.plan()][:24] or [_whole_task(question)]
+        items = [_left_to_rl(i, "Left to RL in the sub-task before.") if i.name in learnt else i for i in items]
     else:
         items = [_kept(item, book) for item in last["sub_actions"]]
     told = _told(question, book, items)

@@ -163,7 +163,7 @@ def test_the_planner_plans_what_is_left_from_what_the_episodes_gained() -> None:
 def test_messages_never_pass_the_cap_and_lose_the_oldest_lines_first() -> None:
     there: Context = context(Told().iteration(), bakery(), BREAD)
     fields: dict[str, Any] = dict.fromkeys(("pins", "advice", "skills"), ())
-    fields |= dict.fromkeys(("rejected", "plan", "measured", "critique"))
+    fields |= dict.fromkeys(("rejected", "plan", "before", "measured", "critique"))
     lines = [f"line {number} " + "x" * 1000 for number in range(40)]
     request = {"ask": "plan"}
     sent = messages("slow", "slow_plan", there, trim=("earlier",), cap=20_000, request=request, earlier=lines, **fields)

@@ -399,6 +399,14 @@ def test_the_last_sub_task_ends_the_session_with_its_own_incumbent() -> None:
     assert told.history.incumbent is told.history.iterations[1]
 
 
+def test_until_a_sub_task_has_an_incumbent_the_one_before_goes_ahead() -> None:
+    told = judged(15, told=Told(long_horizon=True).tasks("a", "b"))
+    told.iteration(0, sub_task=1).plan(dig="code").evaluate(4)
+    assert told.history.incumbent is None and told.history.forerunner is told.history.iterations[0]
+    told.verdict()
+    assert told.history.forerunner is told.history.incumbent is told.history.iterations[1]
+
+
 def test_code_accepted_for_another_predicate_is_tried_again_before_it_is_written_anew() -> None:
     told = judged(15, told=Told(long_horizon=True).tasks("a", "b")).iteration(0, sub_task=1)
     assert step(told.plan(dig="code")) == Evaluate(0, "dev", "full", 0, 20)

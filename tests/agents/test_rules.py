@@ -118,6 +118,12 @@ def test_what_code_could_not_do_stays_with_rl(client: Client) -> None:
     assert shape(slow.plan(client, where(told))) == {"make_dough": "rl"}
 
 
+def test_what_was_left_to_rl_in_the_sub_task_before_is_left_to_rl_from_the_start(client: Client) -> None:
+    told = Told(long_horizon=True).tasks("a", "b").iteration().plan("policy", get_flour="code", make_dough="rl")
+    told.code("get_flour").trial("get_flour").evaluate(5).verdict().iteration(0, sub_task=1)
+    assert shape(slow.plan(client, where(told))) == FIRST | {"make_dough": "rl"}
+
+
 def test_a_changed_critique_changes_the_plan(client: Client) -> None:
     def after(advice: str) -> dict[str, str]:
         told = accepted_plan().evaluate(5).verdict(advice_slow=advice).iteration(1)

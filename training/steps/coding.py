@@ -46,7 +46,7 @@ def trial(live: Live, step: loop.Trial) -> None:
     plan = live.history.plan
     assert plan is not None
     before = plan.items[: [i.name for i in plan.items].index(item.name)]
-    incumbent = _incumbent(live) if any(i.mode == "rl" for i in before) else None
+    incumbent = _learnt(live) if any(i.mode == "rl" for i in before) else None
     if incumbent is None and (learnt := [i.name for i in before if i.mode == "rl"]):
         error = f"waits for {', '.join(learnt)}, which is left to RL and not learnt yet"
         row = _untried(live, item, attempt.version, attempt.source_hash, "unreached", error)
@@ -135,8 +135,8 @@ def _attempt(live: Live, name: str, version: int) -> Attempt:
     return next(a for a in live.history.attempts_of(name) if a.version == version)
 
 
-def _incumbent(live: Live) -> TrainedPolicy | None:
-    best = live.history.incumbent
+def _learnt(live: Live) -> TrainedPolicy | None:
+    best = live.history.forerunner
     chosen = candidate(live, best) if best else None
     return load_policy(chosen.checkpoint, live.world) if chosen and chosen.checkpoint else None
 

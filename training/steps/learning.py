@@ -112,14 +112,14 @@ def _give_up(live: Live, observer: TrainingObserver, sentence: str) -> None:
 
 
 def _origin(live: Live, iteration: IterationState, run: Run | None) -> Run | None:
-    """The run to start from: the one superseded in this iteration, else the incumbent's."""
+    """The run to start from: the one superseded in this iteration, else the incumbent's or its forerunner's."""
     history = live.history
     if run is not None and run.warm_from is not None:
         return history.runs[run.warm_from]
     superseded = [history.runs[r] for r in iteration.runs if history.runs[r].state == "superseded"]
     if superseded and superseded[-1].checkpoint:
         return superseded[-1]
-    best = history.incumbent if live.settings.method.warm else None
+    best = history.forerunner if live.settings.method.warm else None
     return candidate(live, best).run if best else None
 
 

@@ -9,11 +9,12 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from rlgpt.training.worlds import registry
-from rlgpt.training.worlds.minedojo import bridge, doctor, mineclip, sense
+from rlgpt.training.worlds.minedojo import bridge, doctor, mineclip, scripts, sense
 from rlgpt.training.worlds.minedojo.processes import MARK, ProcessRecord, end, marked, started_at, sweep
 from rlgpt.training.worlds.minedojo.settings import BadSetting, Settings, from_environment
 from rlgpt.training.worlds.minedojo.tasks import PAPER, STARTERS
@@ -88,6 +89,34 @@ def test_no_script_is_refused_by_python_and_each_names_itself(world: MineDojoWor
             for source in script.sources:
                 (function,) = ast.parse(source).body
                 assert isinstance(function, ast.FunctionDef) and function.name == script.name
+
+
+def test_what_was_used_up_is_not_fetched_again() -> None:
+    recipes = {"planks": {"needs": {"log": 1}}, "stick": {"needs": {"planks": 2}}, "axe": {"needs": {"planks": 3}}}
+    done = scripts.predicates(("log", "planks", "stick", "near_table", "axe"), recipes)
+
+    def holds(milestone: str, **bag: int) -> bool:
+        start, view = SimpleNamespace(inventory={}), SimpleNamespace(inventory=bag, near_table=False)
+        return bool(eval(done[milestone], {"start": start, "view": view}))
+
+    assert not holds("log") and holds("log", log=1) and holds("log", axe=1, stick=4)
+    assert not holds("log", planks=4), "two for the stick and three for the axe"
+    assert holds("planks", planks=5) and holds("planks", planks=3, stick=4) and not holds("planks", planks=3)
+    assert holds("stick", stick=4) and not holds("stick") and done["near_table"] == "view.near_table"
+    assert holds("axe", axe=1) and not holds("axe")
+
+
+def test_a_bed_is_made_and_not_hunted() -> None:
+    recipes = {"bed": {"needs": {"wool": 3, "planks": 3}, "near": "crafting_table"},
+               "planks": {"needs": {"log": 1}, "near": ""}}  # fmt: skip
+    names = [script.name for script in scripts.for_task(PAPER["paper_bed"], recipes)]
+    assert names[-2:] == ["place_crafting_table", "craft_bed"] and "hit_sheep" not in names
+
+
+def test_a_sub_tasks_scripts_are_done_when_those_of_the_whole_task_are(world: MineDojoWorld) -> None:
+    whole = {script.name: script for script in world.scripts("paper_furnace_nearby")}
+    for name in world.tasks["paper_furnace_nearby"].sub_tasks:
+        assert all(script == whole[script.name] for script in world.scripts(name))
 
 
 def test_the_sheet_speaks_of_what_the_library_offers(world: MineDojoWorld) -> None:

@@ -6,14 +6,20 @@ terrain: code sees the lidar, the 27 blocks around the feet and the inventory, l
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from rlgpt.training.worlds.minedojo.tasks import SOURCES, ClientTask, counted
+from rlgpt.training.worlds.minedojo.tasks import CRAFTED, SOURCES, ClientTask, counted
 from rlgpt.training.worlds.protocol import Script
 
 MOBS = frozenset({"cow", "sheep", "pig", "chicken", "zombie", "skeleton", "spider", "creeper"})
 
+PLACED = {"near_table": "crafting_table", "near_furnace": "furnace"}
+"""Milestones that a block on the ground reaches."""
+UNSEEN = "False"
+"""The predicate of what the view does not show: the game itself tells when it is done."""
+LONGEST = 500
+"""Characters of a predicate, so that one with more around it still fits into a plan."""
 HELD = "attack(70)"
 """Long enough for a log by hand: 60 env steps."""
 
@@ -133,23 +139,38 @@ def _in_sight(name: str) -> str:
     return f'nearest(view, "{name}") is not None'
 
 
-def _within_or_stopped(name: str, reach: float) -> str:
-    """In reach, or in sight behind something that has to be got over or around."""
-    stopped = 'block(view, 1, 0, 0) not in ("air", "water", "tallgrass", "tall_grass", "flower")'
-    return f'{_in_sight(name)} and (nearest(view, "{name}").distance < {reach} or {stopped})'
-
-
 def _more(item: str, count: int = 1) -> str:
     return f'view.inventory.get("{item}", 0) >= start.inventory.get("{item}", 0) + {count}'
 
 
-def _reach(name: str, reach: float) -> list[Script]:
-    """Find something and walk up to it."""
+def predicates(milestones: Sequence[str], recipes: Mapping[str, Any]) -> dict[str, str]:
+    """Milestone -> when it is done: as much is held as what is still to be made of it takes, so that nothing is
+    fetched again after it was used up. The last one, and what nothing is made of, has to be gained."""
+    done: dict[str, str] = {}
+    for milestone in reversed(milestones):
+        count, item = counted(milestone)
+        takes = {later: _needs(later, recipes).get(item, 0) for later in done}
+        missing = " + ".join(f"{number} * (not ({done[later]}))" for later, number in takes.items() if number)
+        text = f"view.{milestone}" if milestone in PLACED else f'view.inventory.get("{item}", 0) >= {missing}'
+        known = milestone in PLACED or (missing and len(text) <= LONGEST)
+        done[milestone] = text if known else _more(item, count)
+    return done
+
+
+def _needs(milestone: str, recipes: Mapping[str, Any]) -> Mapping[str, int]:
+    if milestone in PLACED:
+        return {PLACED[milestone]: 1}
+    needs: Mapping[str, int] = recipes.get(counted(milestone)[1], {}).get("needs", {})
+    return needs
+
+
+def _reach(name: str, reach: float, done: str) -> list[Script]:
+    """Find something and walk up to it, unless what it is wanted for is `done`."""
+    near = f'{_in_sight(name)} and nearest(view, "{name}").distance < {reach + 0.3}'
     return [
-        Script(f"find_{name}", f"Bring a {name} into sight.", _in_sight(name),
+        Script(f"find_{name}", f"Bring a {name} into sight.", f"({done}) or {_in_sight(name)}",
                (_FIND.format(name=name), _FIND_WALKING.format(name=name)), gives=()),
-        Script(f"approach_{name}", f"Walk up to the {name} in sight, as far as one can walk.",
-               _within_or_stopped(name, reach + 0.3),
+        Script(f"approach_{name}", f"Get up to the {name} in sight.", f"({done}) or {near}",
                (_APPROACH.format(name=name, reach=reach), _APPROACH_MEMORY.format(name=name, reach=reach)),
                needs=(f"find_{name}",)),
     ]  # fmt: skip
@@ -160,11 +181,11 @@ def _hold(tool: str) -> Script:
                   (_EQUIP.format(name=tool),))  # fmt: skip
 
 
-def _interact(name: str, verb: str, item: str, tool: str) -> list[Script]:
+def _interact(name: str, verb: str, item: str, tool: str, done: str) -> list[Script]:
     """Find an animal, walk up to it and use a tool on it."""
     return [
-        *_reach(name, 2.5),
-        Script(f"{verb}_{name}", f"Use the {tool} on the {name}.", _more(item),
+        *_reach(name, 2.5, done),
+        Script(f"{verb}_{name}", f"Use the {tool} on the {name}.", done,
                tuple(source.format(name=name, verb=verb) for source in (_USE_ON, _USE_ON_CHASING)),
                needs=(f"approach_{name}",), gives=(item,)),
     ]  # fmt: skip
@@ -172,17 +193,17 @@ def _interact(name: str, verb: str, item: str, tool: str) -> list[Script]:
 
 def _hunt(name: str, gives: str, done: str) -> list[Script]:
     return [
-        *_reach(name, 2.5),
+        *_reach(name, 2.5, done),
         Script(f"hit_{name}", f"Strike the {name} until it is dead.", done, (_HIT.format(name=name),),
                needs=(f"approach_{name}",), gives=(gives,), hard=True),
         Script("collect_item", "Pick up what lies about.", done, (_COLLECT,), needs=(f"hit_{name}",), gives=(gives,)),
     ]  # fmt: skip
 
 
-def _gather(block: str, item: str, count: int) -> list[Script]:
+def _gather(block: str, item: str, done: str) -> list[Script]:
     return [
-        *_reach(block, 1.2),
-        Script(f"chop_{block}", f"Break the {block} and pick up the {item}.", _more(item, count),
+        *_reach(block, 1.2, done),
+        Script(f"chop_{block}", f"Break the {block} and pick up the {item}.", done,
                (_CHOP.format(name=block), _CHOP_CLOSER.format(name=block)),
                needs=(f"approach_{block}",), gives=(item,)),
     ]  # fmt: skip
@@ -192,19 +213,20 @@ def _place(block: str, flag: str) -> tuple[str, ...]:
     return tuple(source.format(name=block, flag=flag) for source in (_PLACE, _PLACE_ANYWHERE))
 
 
-def _make(item: str, recipes: Mapping[str, Any]) -> list[Script]:
+def _put_down(flag: str) -> Script:
+    block = PLACED[flag]
+    return Script(f"place_{block}", f"Put the {block} on the ground.", f"view.{flag}", _place(block, flag),
+                  gives=(flag,))  # fmt: skip
+
+
+def _make(item: str, done: str, recipes: Mapping[str, Any]) -> list[Script]:
     """Craft an item, with its table put down first where one is needed."""
     recipe = recipes.get(item)
     if recipe is None:
         return []
-    made: list[Script] = []
-    near = recipe["near"]
-    if near:
-        flag = "near_table" if near == "crafting_table" else "near_furnace"
-        made.append(Script(f"place_{near}", f"Put the {near} on the ground.", f"view.{flag}",
-                           _place(near, flag), gives=(flag,)))  # fmt: skip
-    verb = "smelt" if near == "furnace" else "craft"
-    made.append(Script(f"craft_{item}", f"Make the {item}.", _more(item),
+    made = [_put_down(flag) for flag, block in PLACED.items() if block == recipe["near"]]
+    verb = "smelt" if recipe["near"] == "furnace" else "craft"
+    made.append(Script(f"craft_{item}", f"Make the {item}.", done,
                        (_CRAFT.format(name=item).replace("yield craft", f"yield {verb}"),),
                        needs=tuple(s.name for s in made), gives=(item,)))  # fmt: skip
     return made
@@ -213,35 +235,32 @@ def _make(item: str, recipes: Mapping[str, Any]) -> list[Script]:
 def for_task(made: ClientTask, recipes: Mapping[str, Any]) -> tuple[Script, ...]:
     """The scripts for the milestones of a task, in the order in which they are needed."""
     book: dict[str, Script] = {}
+    done = predicates(made.chain or made.task.milestones, recipes)
     for milestone in made.task.milestones:
-        for script in _for_milestone(milestone, made, recipes):
+        for script in _for_milestone(milestone, done[milestone], made, recipes):
             book.setdefault(script.name, script)
     return tuple(book.values())
 
 
-def _for_milestone(milestone: str, made: ClientTask, recipes: Mapping[str, Any]) -> list[Script]:
+def _for_milestone(milestone: str, done: str, made: ClientTask, recipes: Mapping[str, Any]) -> list[Script]:
     words = milestone.split(" ")
     if words[0] == "kill":
-        return _hunt(words[1], milestone, f"{_in_sight(words[1])} is False") if words[1] in MOBS else []
-    count, item = counted(milestone)
-    if words[0] == "use":
-        item = words[-1]
+        return _hunt(words[1], milestone, UNSEEN) if words[1] in MOBS else []
+    item = words[-1]
     if item == "milk_bucket":
-        return _interact("cow", "milk", "milk_bucket", "bucket")
+        return _interact("cow", "milk", "milk_bucket", "bucket", done)
     if item == "wool" and _starts_with(made, "shears"):
-        return [*_interact("sheep", "shear", "wool", "shears"),
-                Script("collect_item", "Pick up the wool that lies about.", _more("wool"), (_COLLECT,),
+        return [*_interact("sheep", "shear", "wool", "shears", done),
+                Script("collect_item", "Pick up the wool that lies about.", done, (_COLLECT,),
                        needs=("shear_sheep",), gives=("wool",))]  # fmt: skip
     source = SOURCES.get(item, item)
-    if source in MOBS:
-        return _hunt(source, item, _more(item, count))
-    if milestone in ("near_table", "near_furnace"):
-        block = "crafting_table" if milestone == "near_table" else "furnace"
-        return [Script(f"place_{block}", f"Put the {block} on the ground.", f"view.{milestone}",
-                       _place(block, milestone), gives=(milestone,))]  # fmt: skip
+    if source in MOBS and item not in CRAFTED:
+        return _hunt(source, item, done)
+    if milestone in PLACED:
+        return [_put_down(milestone)]
     if item in ("log", "cobblestone", "coal", "iron_ore", "diamond", "dirt", "sand"):
-        return _gather(source, item, count)
-    return _make(item, recipes)
+        return _gather(source, item, done)
+    return _make(item, done, recipes)
 
 
 def _starts_with(made: ClientTask, tool: str) -> bool:

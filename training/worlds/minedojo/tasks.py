@@ -42,6 +42,8 @@ class ClientTask:
     target: str = ""
     """What the agent looks for first: the default argument of the distance reward and of the `target` feature."""
     guidance: str = ""
+    chain: tuple[str, ...] = ()
+    """Of a sub-task: the milestones of the whole task, which decide how much of a thing is enough."""
 
 
 def counted(milestone: str) -> tuple[int, str]:
@@ -268,7 +270,7 @@ class TaskList(Mapping[str, Task]):
             whole.task, id=f"{whole.task.id}/{milestone}", milestones=until, sub_tasks=(), long_horizon=False,
             prompt=f"On the way to: {whole.task.prompt} Reach: {milestone.replace('_', ' ')}.",
         )  # fmt: skip
-        return replace(whole, task=task, goal="milestone", target=looked_for(until[0]))
+        return replace(whole, task=task, goal="milestone", target=looked_for(until[0]), chain=chain)
 
     def _with_chain(self, made: ClientTask) -> ClientTask:
         """A meta task with the milestones that the client's recipes put before its goal."""
@@ -293,7 +295,7 @@ class TaskList(Mapping[str, Task]):
             if name in chain or name in owned or depth > 6:
                 return
             recipe = recipes.get(name)
-            if recipe is not None and (name not in SOURCES or name in _CRAFTED):
+            if recipe is not None and (name not in SOURCES or name in CRAFTED):
                 for need in recipe["needs"]:
                     visit(need, depth + 1)
                 if recipe["near"]:
@@ -315,4 +317,4 @@ class TaskList(Mapping[str, Task]):
         return len(self.ids)
 
 
-_CRAFTED = ("planks", "stick", "crafting_table", "wooden_pickaxe", "stone_pickaxe", "furnace", "iron_ingot", "bed")
+CRAFTED = ("planks", "stick", "crafting_table", "wooden_pickaxe", "stone_pickaxe", "furnace", "iron_ingot", "bed")
