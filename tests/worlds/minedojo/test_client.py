@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import subprocess
 from collections.abc import Callable
@@ -9,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from PIL import Image
 
 from rlgpt.training.worlds.minedojo import catalogue, host_side
 from rlgpt.training.worlds.minedojo.bridge import CHILD, SHIM, Bridge
@@ -211,10 +213,14 @@ def test_success_pays_the_tasks_reward_once_and_is_the_last_milestone(double_wor
     env.close()
 
 
-def test_the_frame_is_a_small_jpeg(milk: MineDojoEnv) -> None:
+def test_the_frame_is_a_small_jpeg_with_compass_vitals_and_inventory(milk: MineDojoEnv) -> None:
     milk.reset(1)
     frame = milk.frame()
-    assert frame[:3] == b"\xff\xd8\xff" and len(frame) < 20_000
+    assert len(frame) < 20_000
+    with Image.open(io.BytesIO(frame)) as image:
+        assert image.format == "JPEG" and image.size == (192, 120)
+        told = image.info["comment"].decode().split("\n")
+    assert told[0].startswith("facing ") and told[1:] == ["health 20, food 20, holding bucket", "inventory: bucket"]
 
 
 def test_pixels_are_the_games_frame_the_right_way_up(double_world: Callable[..., Played]) -> None:

@@ -15,6 +15,7 @@ import pytest
 
 from rlgpt.training.worlds import registry
 from rlgpt.training.worlds.minedojo import bridge, doctor, mineclip, scripts, sense
+from rlgpt.training.worlds.minedojo.caption import caption
 from rlgpt.training.worlds.minedojo.processes import MARK, ProcessRecord, end, marked, started_at, sweep
 from rlgpt.training.worlds.minedojo.settings import BadSetting, Settings, from_environment
 from rlgpt.training.worlds.minedojo.tasks import PAPER, STARTERS
@@ -153,6 +154,19 @@ def test_sights_keep_the_nearest_of_each_name_first() -> None:
     assert [(s.name, s.distance, s.is_animal) for s in seen] == [
         ("grass", 3.0, False), ("cow", 5.0, True), ("log", 9.0, False),
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("yaw", "facing"), [(0, "south"), (90, "west"), (180, "north"), (-90, "east"), (-40, "south-east")]
+)
+def test_the_caption_says_where_one_looks_and_what_one_has(yaw: float, facing: str) -> None:
+    reply = {
+        "place": [1.6, 4.0, -2.2, yaw, 15.0], "life": [20.0, 18.0], "equipment": ["iron_axe"],
+        "inventory": [[0, "iron_axe", 1, 250], [3, "oak_log", 2, 0], [4, "oak_log", 64, 0]],
+    }  # fmt: skip
+    told = caption(reply).split("\n")
+    assert told[0] == f"facing {facing} (yaw {yaw}, pitch 15) at 2 4 -2"
+    assert told[2] == "inventory: iron axe, 66 oak log"
 
 
 # ---- settings, doctor, bounds ---------------------------------------------------------------------------

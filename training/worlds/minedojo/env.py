@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from rlgpt.training.worlds.minedojo import features as rows
 from rlgpt.training.worlds.minedojo.bridge import Bridge, MineDojoError
+from rlgpt.training.worlds.minedojo.caption import caption, captioned
 from rlgpt.training.worlds.minedojo.features import Moment, command_category
 from rlgpt.training.worlds.minedojo.host_side import NVEC
 from rlgpt.training.worlds.minedojo.items import CRAFT_ITEMS
@@ -339,11 +340,11 @@ class MineDojoEnv:
                 round(tilt, 1), age]  # fmt: skip
 
     def frame(self) -> bytes:
-        """A small JPEG of the game's own frame; empty when the game has just been lost."""
+        """A small JPEG of the game's own frame with its caption; empty when the game has just been lost."""
         if self._bridge is None:
             return b""
         reply = self._bridge.ask("jpeg", self._settings.step_timeout, width=FRAME_WIDTH, quality=FRAME_QUALITY)
-        return bytes(reply["jpeg"])
+        return captioned(bytes(reply["jpeg"]), caption(self._reply))
 
     def save(self) -> bytes:
         raise MineDojoError("order", "Minecraft's state cannot be saved exactly; this world is not restorable.")
