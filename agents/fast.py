@@ -86,9 +86,10 @@ def configure(client: Client, context: Context, refused: str = "") -> RlConfigAs
 
 
 def _last_config(context: Context) -> memory.Plain | None:
+    """This sub-task's; before it has one, that of the sub-task before, whose policy is trained on."""
     history = context.history
-    mine = [i.config for i in history.iterations if i.sub_task == history.sub_task and i.config]
-    return dict(mine[-1].config) if mine else None
+    known = [i for i in history.iterations if history.sub_task - 1 <= i.sub_task <= history.sub_task and i.config]
+    return dict(known[-1].config.config) if known and known[-1].config else None
 
 
 class _Known:

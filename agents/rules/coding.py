@@ -106,7 +106,7 @@ def configure(question: Question) -> RlConfigReply:
     return RlConfigReply(
         target=str(world.get("task", "")) if score or not milestones else milestones[-1],
         observation=_features(question),
-        reward=_reward(question, plan, milestones),
+        reward=_reward(question, plan, milestones, last),
         primitives=[str(p["name"]) for p in question["primitives"]],
         options=options,
         option_prior=round(0.6 * (1 - plan_prior), 3) if options else 0.05,
@@ -147,13 +147,19 @@ def _features(question: Question) -> list[str]:
     return [name for name in default if name in features] or list(features)
 
 
-def _reward(question: Question, plan: Mapping[str, Any], milestones: list[str]) -> list[RewardTerm]:
-    """The goal weighs most; milestones on the way share half of it; nearness to what RL has to reach a tenth."""
+def _reward(
+    question: Question, plan: Mapping[str, Any], milestones: list[str], last: Mapping[str, Any] | None
+) -> list[RewardTerm]:
+    """The goal weighs most; milestones on the way share half of it; nearness to what RL has to reach a tenth. A further
+    milestone is a further feature, so those that were goals of sub-tasks before, whose policy is trained on, are left
+    out."""
     world = question.world
     if world.get("kind") == "score":
         return [RewardTerm(term="world", weight=1.0)]
     terms = [RewardTerm(term="task", weight=1.0), RewardTerm(term="step", weight=-0.0002)]
     way = milestones[:-1][-6:]
+    if last:
+        way = [name for name in way if any(t["term"] == "milestone" and t["argument"] == name for t in last["reward"])]
     terms += [RewardTerm(term="milestone", argument=name, weight=round(0.5 / len(way), 4)) for name in way]
     learnt = [f"{i['name']} {i['goal']}".replace("_", " ").lower() for i in plan["sub_actions"] if i["mode"] == "rl"]
     targets = [str(t) for t in world.get("targets") or ()]

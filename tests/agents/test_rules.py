@@ -245,6 +245,16 @@ def test_the_configuration_uses_what_is_accepted_and_shares_the_budget(client: C
     assert sum(t.weight for t in config.reward if t.term == "milestone") < 1.0
 
 
+def test_a_sub_task_observes_what_the_one_before_did_so_that_its_policy_fits(client: Client) -> None:
+    alone = Told(long_horizon=True).tasks("a", "b").iteration().plan("policy", **FIRST)
+    way = [term for term in fast.configure(client, where(alone)).reward if term.term == "milestone"]
+    told = Told(long_horizon=True).tasks("a", "b").iteration().plan("policy", **FIRST)
+    first = fast.configure(client, where(told)).model_dump(mode="json")
+    first["reward"] = [term for term in first["reward"] if term["term"] != "milestone"]
+    told.config(**first).evaluate(5).verdict().iteration(0, sub_task=1).plan("policy", **FIRST)
+    assert way and first["reward"] == [t.model_dump() for t in fast.configure(client, where(told)).reward]
+
+
 def test_without_accepted_code_only_primitives_are_left(client: Client) -> None:
     config = fast.configure(client, where(Told().iteration().plan("policy", **FIRST)))
     assert config.options == [] and config.plan_prior == 0.0 and config.primitives == ["use", "walk"]
