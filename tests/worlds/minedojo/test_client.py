@@ -5,14 +5,16 @@ from __future__ import annotations
 import io
 import json
 import subprocess
+import sys
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
 import pytest
 from PIL import Image
 
-from rlgpt.training.worlds.minedojo import catalogue, host_side
+from rlgpt.training.worlds.minedojo import catalogue, host_side, settings
 from rlgpt.training.worlds.minedojo.bridge import CHILD, SHIM, Bridge
 from rlgpt.training.worlds.minedojo.env import MineDojoEnv
 from rlgpt.training.worlds.minedojo.host_side import NOOP, NVEC, View
@@ -22,7 +24,7 @@ from rlgpt.training.worlds.minedojo.sense import lidar
 from rlgpt.training.worlds.minedojo.settings import Settings
 from rlgpt.training.worlds.minedojo.tasks import PAPER
 from rlgpt.training.worlds.minedojo.world import MineDojoWorld
-from tests.worlds.minedojo.conftest import Double, Played
+from tests.worlds.minedojo.conftest import DOUBLE, Double, Played
 
 MILK = "harvest_milk_with_empty_bucket_and_cow"
 LOG = "harvest_1_log_forest"
@@ -270,6 +272,20 @@ def test_launch_plays_and_close_leaves_no_process(launching_world: Callable[...,
     played.world.close()
     assert not is_alive(record["pid"], record["started"])
     assert marked(record["run"]) == []
+
+
+def test_games_are_launched_one_at_a_time(launching_world: Callable[..., Played], tmp_path: Path) -> None:
+    begun = f"mkdir {tmp_path}/launching || touch {tmp_path}/overlap; sleep 1; rmdir {tmp_path}/launching"
+    played = launching_world(script=f'{begun}; exec {sys.executable} {DOUBLE} "$@"')
+    envs = [played.world.make(MILK) for _ in range(2)]
+    with ThreadPoolExecutor(2) as threads:
+        list(threads.map(lambda env: env.reset(0), envs))
+    assert not (tmp_path / "overlap").exists()
+    assert [env.step(NOOP).truncated for env in envs] == [False, False]
+    folders = {event.detail["run"] for event in played.events if event.kind == "process"}
+    assert len(folders) == 2 and folders == {path.name for path in (settings.folder() / "runs").iterdir()}
+    for env in envs:
+        env.close()
 
 
 def test_a_closed_environment_leaves_its_game_to_the_next_of_the_same_task(

@@ -237,7 +237,7 @@ def test_mineclip_is_not_offered_without_its_package(world: MineDojoWorld) -> No
     assert "not installed" in mineclip.available()
     assert "mineclip" not in world.features
     with pytest.raises(mineclip.MineClipMissing, match="not offered"):
-        mineclip.Embedding("milk a cow")
+        mineclip.Embedding("milk a cow", ())
 
 
 # ---- the child's file, processes ------------------------------------------------------------------------

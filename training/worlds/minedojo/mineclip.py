@@ -10,7 +10,9 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import os
+import sys
 from collections import deque
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +21,7 @@ from numpy.typing import NDArray
 
 WEIGHTS = "RLGPT_MINECLIP_WEIGHTS"
 FRAMES, SIZE = 16, 512
+NEGATIVES = 31
 RESOLUTION = (160, 256)
 ARCHITECTURE = {
     "arch": "vit_base_p16_fz.v2.t2", "hidden_dim": 512, "image_feature_dim": 512, "mlp_adapter_spec": "v0-2.t0",
@@ -41,17 +44,31 @@ def available() -> str:
     return ""
 
 
+def negatives(prompt: str, prompts: Sequence[str]) -> tuple[str, ...]:
+    """31 other prompts, evenly from all that there are."""
+    others = sorted({other for other in prompts if other and other.lower() != prompt.rstrip(".").lower()})
+    return tuple(others[at * len(others) // NEGATIVES] for at in range(min(NEGATIVES, len(others))))
+
+
+def _model_class() -> Any:
+    """The package's own `__init__` also imports environments, which need minedojo and gym here: it is left out."""
+    if "mineclip" not in sys.modules:
+        spec = importlib.util.find_spec("mineclip")
+        assert spec is not None
+        sys.modules["mineclip"] = importlib.util.module_from_spec(spec)
+    return importlib.import_module("mineclip.mineclip").MineCLIP
+
+
 class Embedding:
     """The video embedding of the last 16 frames, and the probability of a prompt among negatives."""
 
-    def __init__(self, prompt: str, negatives: tuple[str, ...] = ()) -> None:
+    def __init__(self, prompt: str, negatives: Sequence[str]) -> None:
         missing = available()
         if missing:
             raise MineClipMissing(missing)
         self._torch: Any = importlib.import_module("torch")
-        kind = importlib.import_module("mineclip").MineCLIP
         device = "cuda" if self._torch.cuda.is_available() else "cpu"
-        self._model: Any = kind(**ARCHITECTURE).to(device).eval()
+        self._model: Any = _model_class()(**ARCHITECTURE).to(device).eval()
         weights = self._torch.load(os.environ[WEIGHTS], map_location=device, weights_only=True)
         self._model.load_state_dict({
             name.removeprefix("model."): value for name, value in weights.get("state_dict", weights).items()

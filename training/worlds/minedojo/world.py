@@ -97,11 +97,15 @@ class MineDojoWorld:
         unknown = [name for name in chosen if name not in self.features]
         if unknown:
             raise KeyError(f"MineDojo has no feature called {', '.join(unknown)}.")
-        clip = mineclip.Embedding(made.task.prompt) if "mineclip" in chosen else None
+        clip = self._mineclip(made.task.prompt) if "mineclip" in chosen else None
         settings = replace(self.settings, image="160x256") if clip is not None else self.settings
         return MineDojoEnv(
             made, settings, chosen, pixels or clip is not None, self._pool, lambda event: self.report(event), clip
         )
+
+    def _mineclip(self, prompt: str) -> mineclip.Embedding:
+        known = self._tasks.catalogue.get("tasks", {}).values()
+        return mineclip.Embedding(prompt, mineclip.negatives(prompt, [str(entry["prompt"]) for entry in known]))
 
     def ready(self) -> None:
         """Raises `MineDojoError` where no session can start."""
