@@ -69,6 +69,7 @@ def test_a_success_replays_in_stock():
         ("defeat_zombie", 0.9),
         ("wake_up", 0.8),
         ("survive_night", 0.8),
+        ("eat_plant", 0.65),
     ],
 )
 def test_a_hundred_episodes(task, least):

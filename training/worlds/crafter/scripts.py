@@ -140,7 +140,7 @@ SCRIPTS: tuple[Script, ...] = (
         "Guard a plant until it is ripe and eat it.",
         _done("eat_plant"),
         living.EAT_PLANT,
-        ("gather_stones", "place_plant", "survive_night"),
+        ("make_wood_sword", "gather_stones", "place_plant"),
         hard=True,
     ),
     _script("defeat_zombie", "Defeat a zombie.", _done("defeat_zombie"), living.DEFEAT_ZOMBIE),

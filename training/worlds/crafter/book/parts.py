@@ -1,9 +1,13 @@
 """Functions that longer versions begin with."""
 
-KEEP_ALIVE = '''
+DARK = """
 def dark(view):
     return view.daylight < (0.35 if view.steps % 300 < 210 else 0.6)
+"""
 
+KEEP_ALIVE = (
+    DARK
+    + '''
 
 def keep_alive(view):
     """Fight what is adjacent; drink and eat in time, by day."""
@@ -20,6 +24,7 @@ def keep_alive(view):
             return view
         view = yield step
 '''
+)
 
 GET = '''
 def get(view, material):
