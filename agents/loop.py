@@ -126,7 +126,7 @@ Step = (
 )  # fmt: skip
 
 GOOD = 0.9
-"""Share of successful trials, and of the dev episodes that came to it, at which accepted code is left alone."""
+"""Share of successful trials at which accepted code is left alone, if it is `enough` in the whole plan too."""
 CAME = 5
 """Dev episodes that must have come to a sub-action before they say anything about its code."""
 NO_CODE = "empty"
@@ -200,7 +200,7 @@ def _code_item(
         return Trial(item.name, last.version)
     best = h.accepted(item)
     if best:
-        return _better_code(h, iteration, item, best, limits)
+        return _better_code(h, iteration, plan, item, best, limits)
     if last and last.trial and last.trial.outcome == "unreached" and last.done_when == item.done_when:
         if last.trial.revision != plan.revision:
             return Trial(item.name, last.version)
@@ -217,25 +217,38 @@ def _code_item(
     written = [a for a in current if a.author == "fast"]
     if len(written) >= limits.inner or (last and last.trial and last.trial.outcome == "vacuous"):
         return "failed"
+    if written and _gave_up(written[-1]):
+        return "failed"
     return Code(item.name, len(written) + 1)
 
 
+def enough(limits: Limits, plan: PlanState) -> float:
+    """Share of the dev episodes that came to a sub-action in which it must be done for its code to be left alone: what
+    every one of them would have to reach for the whole plan to reach the target."""
+    share: float = limits.target ** (1 / max(1, len(plan.items)))
+    return round(share, 3)
+
+
 def _better_code(
-    h: History, iteration: IterationState, item: Item, best: Attempt, limits: Limits
+    h: History, iteration: IterationState, plan: PlanState, item: Item, best: Attempt, limits: Limits
 ) -> Step | Literal["accepted"]:
-    """Accepted code that often fails, in its trials or in the whole plan, is repaired while attempts are left."""
+    """Accepted code that fails too often, in its trials or in the whole plan, is repaired while attempts are left."""
     trial = best.accepted(item.done_when)
     mine = [a for a in h.attempts_of(item.name) if a.done_when == item.done_when]
     last = mine[-1]
     written = [a for a in mine if a.author == "fast" and a.iteration == iteration.number]
     done, came = h.in_use(item).get(best.version, (0, 0))
-    good = (trial is None or trial.share >= GOOD) and (came < CAME or done >= GOOD * came)
-    given_up = any(a.admission.get("rule") == NO_CODE for a in mine)
+    good = (trial is None or trial.share >= GOOD) and (came < CAME or done >= enough(limits, plan) * came)
+    given_up = any(_gave_up(a) for a in mine)
     if good or given_up or best.author == "operator" or len(written) >= limits.inner:
         return "accepted"
     if last.trial and last.trial.episodes and last.verdict is None and limits.critic == "model":
         return JudgeItem(item.name, last.version)
     return Code(item.name, len(written) + 1)
+
+
+def _gave_up(attempt: Attempt) -> bool:
+    return bool(attempt.admission.get("rule") == NO_CODE)
 
 
 def _proven_elsewhere(h: History, item: Item) -> Attempt | None:

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from rlgpt.agents.context import Context
+from rlgpt.agents.loop import enough
 from rlgpt.store.history import Attempt, EvaluationState, History, Item, IterationState, TrialState, VerdictState
 from rlgpt.store.intervals import wilson
 
@@ -183,7 +184,7 @@ def last_attempt(context: Context, item: Item) -> Plain | None:
         facts["evidence"] = _evidence(trial.evidence)
     elif last.trial:
         facts["measured_against"] = last.done_when
-    facts |= _in_use(context.history, item, last)
+    facts |= _in_use(context, item, last)
     if not last.admitted and last.admission:
         told: Mapping[str, Any] = last.admission
         facts["refused"] = {k: told.get(k) for k in ("rule", "line", "message")}
@@ -213,16 +214,19 @@ def earlier_attempts(context: Context, item: Item) -> list[Plain]:
                 "measured": _ratio(trial),
                 "error": _line(trial.error) if trial else "",
                 "critique": _line(attempt.verdict.cause) if attempt.verdict else "",
-                **_in_use(context.history, item, attempt),
+                **_in_use(context, item, attempt),
             }
         )
     return out
 
 
-def _in_use(history: History, item: Item, attempt: Attempt) -> Plain:
-    """How a version did in the whole plan: in how many of the dev episodes that came to it the item was done."""
-    used = history.in_use(item).get(attempt.version)
-    return {"in_the_plan": f"{used[0]}/{used[1]}"} if used else {}
+def _in_use(context: Context, item: Item, attempt: Attempt) -> Plain:
+    """How a version did in the whole plan: in how many of the dev episodes that came to it the item was done, and the
+    share that would be enough."""
+    used, plan = context.history.in_use(item).get(attempt.version), context.history.plan
+    if used is None or plan is None:
+        return {}
+    return {"in_the_plan": f"{used[0]}/{used[1]}", "enough_in_the_plan": enough(context.limits, plan)}
 
 
 def _line(text: str, most: int = 160) -> str:

@@ -14,7 +14,7 @@ from rlgpt.agents.rules.question import Question
 
 FAILED = ("failed", "refused")
 GOOD = 0.9
-"""Accepted code below this share of its trials, or of the episodes that came to it, is worth the next version."""
+"""Accepted code below this share of its trials is worth the next version; so is what is not enough in the plan."""
 
 
 def write(question: Question) -> CodeReply:
@@ -51,8 +51,9 @@ def _failed(question: Question, source: str) -> bool:
 def _short(tried: Mapping[str, Any]) -> bool:
     if tried.get("outcome") != "accepted":
         return tried.get("outcome") in FAILED
-    shares = (str(tried[name]).split("/") for name in ("measured", "in_the_plan") if tried.get(name))
-    return any(int(done) < GOOD * int(of) for done, of in shares)
+    wanted = {"measured": GOOD, "in_the_plan": tried.get("enough_in_the_plan", GOOD)}
+    shares = ((share, str(tried[name]).split("/")) for name, share in wanted.items() if tried.get(name))
+    return any(int(done) < share * int(of) for share, (done, of) in shares)
 
 
 def _why(question: Question) -> str:

@@ -53,14 +53,16 @@ class Told:
             )  # fmt: skip
         return self.event("plan_in_force" if force else "plan_waiting", revision=revision)
 
-    def code(self, name: str, source_hash: str = "", author: str = "fast", admitted: bool = True) -> Told:
+    def code(
+        self, name: str, source_hash: str = "", author: str = "fast", admitted: bool = True, rule: str = "top level"
+    ) -> Told:
         versions = self.history.attempts_of(name)
         now = [a for a in versions if a.iteration == self.where["iteration"] and a.author == "fast"]
         return self._row(
             "code_version", **self.where, sub_action=name, version=len(versions) + 1,
             attempt=len(now) + 1 if author == "fast" else 0, author=author,
             source_hash=source_hash or f"{name}{len(versions) + 1}", note="", admitted=admitted,
-            admission={} if admitted else {"rule": "top level", "line": 1, "message": "no import"},
+            admission={} if admitted else {"rule": rule, "line": 1, "message": "no import"},
         )  # fmt: skip
 
     def trial(self, name: str, successes: int = 5, outcome: str = "", error: str = "", **evidence: Any) -> Told:

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from rlgpt.agents.loop import (
+    NO_CODE,
     TESTED,
     Code,
     Configure,
@@ -81,9 +82,9 @@ def test_accepted_code_that_loses_episodes_of_the_whole_plan_is_written_anew() -
         told.evaluate(3, funnel=funnel).verdict().iteration(1).plan(dig="code", cut="code")
         return step(told)
 
-    assert after(dig=20, cut=18) == Evaluate(1, "dev", "full", 0, 20)
-    assert after(dig=20, cut=17) == JudgeItem("cut", 1)
-    assert after(dig=17, cut=17) == JudgeItem("dig", 1)
+    assert after(dig=20, cut=19) == Evaluate(1, "dev", "full", 0, 20), "two such sub-actions reach the target of 0.9"
+    assert after(dig=20, cut=18) == JudgeItem("cut", 1)
+    assert after(dig=18, cut=18) == JudgeItem("dig", 1)
     assert after(dig=4, cut=0) == JudgeItem("dig", 1), "too few came to cut to say anything about it"
 
 
@@ -116,6 +117,14 @@ def test_code_that_sometimes_works_stays_an_action_of_the_policy_but_not_against
     assert usable(pinned=("dig",), dig="rl", cut="rl") == [0, 0]  # type: ignore[arg-type]
     told.plan(dig="code").code("dig").trial("dig", 5)
     assert usable(dig="rl", cut="rl") == [0, 0], "what works as code and is to be learnt all the same is learnt"
+
+
+def test_an_agent_that_cannot_code_it_is_not_asked_again_in_this_iteration() -> None:
+    told = Told().iteration().plan(dig="code").code("dig").trial("dig", 1).verdict("dig")
+    told.code("dig", admitted=False, rule=NO_CODE).trial("dig", 0, "refused")
+    assert step(told, inner=10) == Plan(0, 0, ("dig",), False)
+    told.plan(dig="code").evaluate(0).verdict().iteration(1).plan(dig="code")
+    assert step(told, inner=10) == Code("dig", 1)
 
 
 def test_refused_code_is_repaired_without_a_critic() -> None:

@@ -9,7 +9,7 @@ from rlgpt.training.host.api import FOLLOW_PLAN, Action, Ask, Host, Programs
 from rlgpt.training.host.client import open_host
 from rlgpt.training.host.errors import HostError, NotAdmitted
 from rlgpt.training.host.lane import STEPS_CAP
-from tests.host.driving import BACK, COUNT, LEFT, RIGHT, STAY, WALK, begin, follow, go_on, load, source
+from tests.host.driving import BACK, COUNT, LEFT, RIGHT, STAY, WALK, begin, counted, follow, go_on, load, source
 from tests.host.world import WORLD, packed
 
 ITEM = 0x8000
@@ -34,6 +34,20 @@ def test_lanes_do_not_know_each_other(host: Host) -> None:
         (0, None, "return"),
         (1, LEFT, None),
     ]
+
+
+def test_a_posted_tick_keeps_its_answers_through_another_request_and_may_be_dropped(host: Host) -> None:
+    load(host, COUNT)
+    begin(host, 0)
+    host.post([Ask(0, packed(1), resume=True)])
+    assert host.admit("action", source('yield "stay"')).admitted
+    assert [answer.command for answer in host.collect()] == [counted(2)]
+    with pytest.raises(ValueError, match="nothing was posted"):
+        host.collect()
+    host.post([Ask(0, packed(1), resume=True)])
+    host.post([Ask(0, packed(1), resume=True)])
+    assert [answer.command for answer in host.collect()] == [counted(4)], "what was dropped was done all the same"
+    assert go_on(host, 1).command == counted(5)
 
 
 def test_arguments_are_bound_at_loading(host: Host) -> None:

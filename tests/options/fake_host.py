@@ -43,6 +43,12 @@ class FakeHost:
         exec(source, names)
         return names
 
+    def post(self, asks: Sequence[Ask]) -> None:
+        self._posted = list(asks)
+
+    def collect(self) -> list[Answer]:
+        return self.tick(self._posted)
+
     def tick(self, asks: Sequence[Ask]) -> list[Answer]:
         self.messages += 1
         self.asks.append(list(asks))

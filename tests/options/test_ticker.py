@@ -351,3 +351,24 @@ class _Sampler(Driver):
 
     def choose(self, lanes: Sequence[Lane]) -> list[tuple[int, ...]]:
         return [(int(lane.rng.choice(lane.mask.nonzero()[0])),) for lane in lanes if lane.mask is not None]
+
+
+def test_while_the_host_works_on_one_half_of_the_lanes_the_other_is_stepped() -> None:
+    """Between a message to the host and its answer lie the env steps of the lanes that were asked for before."""
+    driver = Driver([3] * 4, seeds=(SEED,) * 4)
+    ticker, host = _ticker(driver, [code(WALK)], lanes=4)
+    told: list[tuple[str, list[int]]] = []
+    post, collect, step = host.post, host.collect, ticker._step
+    host.post = lambda asks: (told.append(("post", [ask.lane for ask in asks])), post(asks))[1]  # type: ignore[method-assign]
+    host.collect = lambda: (told.append(("collect", [])), collect())[1]  # type: ignore[method-assign]
+    ticker._step = lambda lane, command: (told.append(("step", [lane.index])), step(lane, command))[1]  # type: ignore[method-assign]
+    ticker.tick()
+    ticker.tick()
+    assert told == [
+        ("post", [0, 1]),
+        ("collect", []), ("post", [2, 3]), ("step", [0]), ("step", [1]),
+        ("collect", []), ("post", [0, 1]), ("step", [2]), ("step", [3]),
+        ("collect", []), ("post", [2, 3]), ("step", [0]), ("step", [1]),
+    ]  # fmt: skip
+    ticker.rest()
+    assert ticker.at_rest() and [lane.env.steps for lane in ticker.lanes] == [3, 3, 3, 3]

@@ -8,7 +8,8 @@ that was running when the process died is not continued.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from types import MappingProxyType
 from typing import Protocol
 
@@ -46,7 +47,14 @@ _FRESH_TRIED = 3
 class Transport(Protocol):
     enforced: dict[str, str]
 
-    def exchange(self, kind: int, body: bytes) -> bytes: ...
+    def begin(self, kind: int, body: bytes) -> None:
+        """Send a message; its reply must be awaited before the next. Raises HostDied."""
+
+    def finish(self, kind: int) -> bytes:
+        """The reply's body. Raises HostDied."""
+
+    def exchange(self, kind: int, body: bytes) -> bytes:
+        """Both."""
 
     def resident(self) -> int:
         """Bytes of memory it holds now."""
@@ -84,6 +92,8 @@ class ActionHost:
         self._sources: dict[str, str] = {}
         self._died_with: Counter[str] = Counter()
         self._new_deaths: list[Death] = []
+        self._posted: Callable[[], list[Answer]] | None = None
+        """What brings the answers to the posted tick."""
 
     # Admission
 
@@ -92,6 +102,7 @@ class ActionHost:
         known = self._admitted.get((kind, name))
         if known is not None and name not in self.quarantined:
             return known
+        self._settle()
         verdict = self._verdict(kind, name, source, views)
         admission = Admission(
             verdict.admitted, name, kind, verdict.name, verdict.rule, verdict.line, verdict.message,
@@ -133,6 +144,7 @@ class ActionHost:
 
     def load(self, programs: Programs) -> None:
         check(programs, self._admitted, self._sources)
+        self._settle()
         self._programs = programs
         self._loaded = True
         sizes = len(programs.actions), len(programs.plan), len(programs.predicates)
@@ -148,18 +160,45 @@ class ActionHost:
     # The tick
 
     def tick(self, asks: Sequence[Ask]) -> list[Answer]:
+        self.post(asks)
+        return self.collect()
+
+    def post(self, asks: Sequence[Ask]) -> None:
+        self._settle()
         if self._lost:
-            return self._careful_tick(asks, None)
+            self._posted = partial(self._careful_tick, asks, None)
+            return
         try:
-            answers = self._exchange_tick(asks, None)
+            self._transport.begin(wire.TICK, tick_body(asks, None))
+        except HostDied as died:
+            self._posted = partial(self._careful_tick, asks, died)
+        else:
+            self._posted = partial(self._finish, asks)
+
+    def collect(self) -> list[Answer]:
+        if self._posted is None:
+            raise ValueError("nothing was posted")
+        answers, self._posted = self._posted, None
+        return answers()
+
+    def _settle(self) -> None:
+        """Let the process finish what was posted, before it is asked for something else."""
+        if self._posted is not None:
+            answers = self.collect()
+            self._posted = lambda: answers
+
+    def _finish(self, asks: Sequence[Ask]) -> list[Answer]:
+        try:
+            answers = self._decoded(asks, self._transport.finish(wire.TICK))
         except HostDied as died:
             return self._careful_tick(asks, died)
         self._remember(asks, answers)
         return answers
 
-    def _exchange_tick(self, asks: Sequence[Ask], flags: Sequence[int] | None) -> list[Answer]:
-        """`flags` are those of the asks if not given."""
-        reply = self._transport.exchange(wire.TICK, tick_body(asks, flags))
+    def _exchange_tick(self, asks: Sequence[Ask], flags: Sequence[int]) -> list[Answer]:
+        return self._decoded(asks, self._transport.exchange(wire.TICK, tick_body(asks, flags)))
+
+    def _decoded(self, asks: Sequence[Ask], reply: bytes) -> list[Answer]:
         try:
             return self._codec.decode(reply, [ask.lane for ask in asks])
         except WireError as error:

@@ -142,6 +142,13 @@ class Host(Protocol):
     def tick(self, asks: Sequence[Ask]) -> list[Answer]:
         """Answers in the order of the asks. Survives the death of the process: only the guilty call ends."""
 
+    def post(self, asks: Sequence[Ask]) -> None:
+        """The first half of a tick: the process works on it while the caller does something else. What was posted
+        before and never collected is dropped."""
+
+    def collect(self) -> list[Answer]:
+        """The second half: the answers to what was posted."""
+
     def take_deaths(self) -> list[Death]:
         """The deaths since the last call, for the session's rows."""
 

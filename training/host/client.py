@@ -95,13 +95,21 @@ class InProcess:
             "language": "enforced",
             "process": "not enforced: mode trusted runs in the trainer's process",
         }
+        self._body = b""
         self._engine = Engine(importlib.import_module(world.host_module), lanes, seed, bytearray(8))
 
     def take(self) -> InProcess:
         return self
 
     def exchange(self, kind: int, body: bytes) -> bytes:
-        return self._engine.reply(kind, memoryview(body))
+        self.begin(kind, body)
+        return self.finish(kind)
+
+    def begin(self, kind: int, body: bytes) -> None:
+        self._body = body
+
+    def finish(self, kind: int) -> bytes:
+        return self._engine.reply(kind, memoryview(self._body))
 
     def resident(self) -> int:
         return int(psutil.Process().memory_info().rss)

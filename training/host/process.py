@@ -70,8 +70,15 @@ class HostProcess:
 
     def exchange(self, kind: int, body: bytes) -> bytes:
         """The reply's body. Raises HostDied; the process is then reaped."""
+        self.begin(kind, body)
+        return self.finish(kind)
+
+    def begin(self, kind: int, body: bytes) -> None:
+        """Send a message, whose reply `finish` must read before the next."""
         self._sequence = (self._sequence + 1) & 0xFFFFFFFF
         self._send(kind, body)
+
+    def finish(self, kind: int) -> bytes:
         return self._receive(kind, CPU_SECONDS[kind], WALL_SECONDS)
 
     def _send(self, kind: int, body: bytes) -> None:

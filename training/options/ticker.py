@@ -1,9 +1,10 @@
 """The engine that training, evaluation and trials share.
 
-A tick asks the policy at most once (for the lanes at a decision), sends the action host at most one message
-(for the lanes with an open option), and steps every lane that has a command. A lane whose option has just
-returned waits for the next tick's decision, so no tick needs a second message. Where predicates, generated
-rewards or `available` are wanted, the host sees every view ("services").
+A tick gives every lane its turn: the policy is asked for the lanes at a decision, the action host gets one message
+for those with an open option, and every lane that has a command is stepped. Where options are, the lanes take turns
+in two halves: while the host works on one, the other is stepped and decided for. A lane whose option has just
+returned waits for its next turn's decision, so no turn needs a second message. Where predicates, generated rewards or
+`available` are wanted, the host sees every view ("services").
 """
 
 from __future__ import annotations
@@ -21,6 +22,8 @@ from rlgpt.training.options.slots import ActionSpace, Slot
 from rlgpt.training.worlds.protocol import Command, StepsElsewhere, World
 
 PLAN_ITEM = 0x8000
+HALVED = 4
+"""Lanes from which on they take turns in two halves."""
 
 
 class Chooser(Protocol):
@@ -80,6 +83,13 @@ class Ticker:
         self._noop = world.command([space.noop, *others])
         single = len(space.heads) == 1
         self._commands = [world.command([a]) for a in range(self._primitives)] if single else []
+        halved = len(lanes) >= HALVED and not self._elsewhere and (self.services or bool(space.programs.actions))
+        half = len(lanes) // 2
+        self._turns = [self.lanes[:half], self.lanes[half:]] if halved else [self.lanes]
+        self._asked: list[tuple[Lane, Ask]] = []
+        """What the host works on."""
+        self._moves: list[tuple[Lane, Command]] = []
+        """Commands of the lanes whose turn it was last, beside those that the host will give."""
         self._calm_items = [item.action.source_hash in space.calm for item in space.programs.plan]
 
     # ---- driving ---------------------------------------------------------------------------------
@@ -101,12 +111,36 @@ class Ticker:
             self.tick(deciding=False)
 
     def tick(self, deciding: bool = True) -> None:
+        for lanes in self._turns:
+            self._turn(lanes, deciding)
+
+    def _turn(self, lanes: Sequence[Lane], deciding: bool) -> None:
         moves: list[tuple[Lane, Command]] = []
         if deciding:
-            ready = [lane for lane in self.lanes if lane.phase == "decide" and (lane.served or not self.services)]
+            ready = [lane for lane in lanes if lane.phase == "decide" and (lane.served or not self.services)]
             if ready:
                 self._decide(ready, moves)
-        self._consult(moves)
+        starts, asked = self._questions(lanes)
+        others = self._answered()
+        if starts:
+            self.host.tick(starts)
+        if asked:
+            self.host.post([ask for _, ask in asked])
+        self._asked, self._moves = asked, moves
+        self._step_all(others)
+        if len(self._turns) == 1:
+            self._step_all(self._answered())
+
+    def _answered(self) -> list[tuple[Lane, Command]]:
+        """The commands of the lanes whose turn it was last."""
+        asked, moves = self._asked, self._moves
+        self._asked, self._moves = [], []
+        if asked:
+            for (lane, ask), answer in zip(asked, self.host.collect(), strict=True):
+                self._hear(lane, ask, answer, moves)
+        return moves
+
+    def _step_all(self, moves: list[tuple[Lane, Command]]) -> None:
         if self._elsewhere and len(moves) > 1:
             for lane, command in moves:
                 self._elsewhere[lane.index].begin_step(command)
@@ -155,11 +189,11 @@ class Ticker:
         return row
 
     # ---- the host --------------------------------------------------------------------------------
-    def _consult(self, moves: list[tuple[Lane, Command]]) -> None:
-        asked: list[Lane] = []
-        asks: list[Ask] = []
+    def _questions(self, lanes: Sequence[Lane]) -> tuple[list[Ask], list[tuple[Lane, Ask]]]:
+        """What the host must be told first, and what it is asked."""
+        asked: list[tuple[Lane, Ask]] = []
         starts: list[Ask] = []
-        for lane in self.lanes:
+        for lane in lanes:
             phase = lane.phase
             opens = phase == "opening"
             if opens or phase == "running" or (self.services and not lane.served and phase != "idle"):
@@ -168,25 +202,19 @@ class Ticker:
                     starts.append(Ask(lane.index, lane.start_view, episode_start=True))
                     lane.moved = lane.fresh = False
                 whole = opens or lane.fresh or not lane.synced
-                asks.append(
-                    Ask(
-                        lane.index,
-                        lane.env.view(whole),
-                        self._program(lane.slot) if opens else None,
-                        phase == "running",
-                        lane.fresh,
-                        self.predicates and wanted,
-                        bool(self._available) and wanted,
-                        self._reward and lane.owed,
-                        lane.env.steps,
-                    )
+                ask = Ask(
+                    lane.index,
+                    lane.env.view(whole),
+                    self._program(lane.slot) if opens else None,
+                    phase == "running",
+                    lane.fresh,
+                    self.predicates and wanted,
+                    bool(self._available) and wanted,
+                    self._reward and lane.owed,
+                    lane.env.steps,
                 )
-                asked.append(lane)
-        if starts:
-            self.host.tick(starts)
-        if asks:
-            for lane, ask, answer in zip(asked, asks, self.host.tick(asks), strict=True):
-                self._hear(lane, ask, answer, moves)
+                asked.append((lane, ask))
+        return starts, asked
 
     def _program(self, slot: int) -> int:
         chosen = self.space.slots[slot]

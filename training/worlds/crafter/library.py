@@ -16,6 +16,7 @@ from rlgpt.training.worlds.crafter.view import Boards, View
 
 _ROW = names.MEMORY_WIDTH
 _CODE = {name: code for code, name in enumerate(names.REMEMBERED) if code}
+_REMEMBERED = frozenset(_CODE)
 _NAMES = frozenset((*names.REMEMBERED[1:], *names.OBJECTS[1:]))
 _MOVES = ("move_left", "move_right", "move_up", "move_down")
 _SHIFTS = (-1, 1, -_ROW, _ROW)
@@ -27,14 +28,6 @@ _NEVER_SEEN, _WATER, _STONE, _PLANT = 0, _CODE["water"], _CODE["stone"], _CODE["
 _DIG_STEPS = 3
 """Turn, dig, walk."""
 _MOST_STEPS = 400
-
-
-def _board(boards: Boards, wanted: frozenset[str]) -> int:
-    """Remembered cells of some materials."""
-    board = 0
-    for name in wanted:
-        board |= boards.cells(_CODE[name])
-    return board
 
 
 def _around(board: int) -> int:
@@ -72,11 +65,11 @@ class _Ground:
         self.boards = boards = view._board()
         self.agent = boards.agent
         self.here = 1 << boards.agent
-        self.walk = _board(boards, _WALKABLE - _avoided(avoid)) & ~boards.occupied
+        self.walk = boards.any_of(_WALKABLE - _avoided(avoid)) & ~boards.occupied
         self.dig = 0
         if dig is True:
             items = view.inventory
-            self.dig = _board(boards, frozenset(name for name, tool in _SOLID.items() if items[tool]))
+            self.dig = boards.any_of(frozenset(name for name, tool in _SOLID.items() if items[tool]))
             if bridge is True and items["stone"] and items["wood_pickaxe"]:
                 self.dig |= boards.cells(_WATER) & ~boards.occupied
 
@@ -123,7 +116,7 @@ class _Ground:
 def _targets(view: View, wanted: frozenset[str]) -> int:
     """Board of visible objects and remembered cells of these names."""
     boards = view._board()
-    board = _board(boards, wanted & _CODE.keys()) & ~(boards.occupied & ~boards.cells(_PLANT))
+    board = boards.any_of(wanted & _REMEMBERED) & ~(boards.occupied & ~boards.cells(_PLANT))
     for name, dx, dy in view.objects:
         if name in wanted:
             board |= 1 << boards.agent + dy * _ROW + dx
@@ -218,7 +211,7 @@ def explore(
     edge = _around(ground.boards.cells(_NEVER_SEEN)) & (ground.walk | ground.dig) & ~ground.here
     goals = [edge]
     if wanted:
-        near = _board(ground.boards, _names(wanted))
+        near = ground.boards.any_of(_names(wanted))
         for _ in range(2):
             near |= _around(near)
         goals.insert(0, edge & near)
@@ -280,7 +273,7 @@ def _room(boards: Boards, start: int, free: int, most: int) -> bool:
 
 def _free(boards: Boards) -> int:
     """Cells something could walk on, as far as is known."""
-    return _board(boards, _WALKABLE) | boards.cells(_NEVER_SEEN)
+    return boards.any_of(_WALKABLE) | boards.cells(_NEVER_SEEN)
 
 
 def enclosed(view: object, most: int = 8) -> bool:
@@ -307,7 +300,7 @@ def shelter(view: object, most: int = 8) -> str | None:
     ahead, back = 1 << agent + facing, 1 << agent - facing
     if seen.front in _PLACEABLE and _room(boards, here, free & ~ahead, most):
         return "place_stone"
-    walkable = _board(boards, _WALKABLE) & ~boards.occupied
+    walkable = boards.any_of(_WALKABLE) & ~boards.occupied
     for move, shift in zip(_MOVES, _SHIFTS, strict=True):
         beside, behind = 1 << agent + shift, 1 << agent - shift
         if beside & walkable:

@@ -9,6 +9,7 @@ from rlgpt.training.worlds.crafter import names
 
 _MATERIALS, _OBJECTS, _REMEMBERED = names.MATERIALS, names.OBJECTS, names.REMEMBERED
 _PLANT = _REMEMBERED.index("plant")
+_CODE = {name: code for code, name in enumerate(_REMEMBERED)}
 _FRONT = tuple((names.REACH_Y + dy) * names.WIDTH + names.REACH_X + dx for dx, dy in names.DIRECTIONS)
 _OFFSETS = tuple(
     (cell % names.WIDTH - names.REACH_X, cell // names.WIDTH - names.REACH_Y)
@@ -42,7 +43,7 @@ class Boards:
     """Bit boards of one view's map memory, without the rows above what has been seen: bit
     row * MEMORY_WIDTH + column - origin. One Python integer is one board, so smaller is faster."""
 
-    __slots__ = ("_cells", "_not", "_planes", "agent", "enemies", "inside", "known", "occupied", "origin")
+    __slots__ = ("_any", "_cells", "_not", "_planes", "agent", "enemies", "inside", "known", "occupied", "origin")
 
     def __init__(self, view: View) -> None:
         planes = view._remember()
@@ -54,6 +55,7 @@ class Boards:
         self._planes = tuple(plane >> self.origin for plane in planes)
         self._not = tuple(self.known ^ plane for plane in self._planes)
         self._cells: dict[int, int] = {}
+        self._any: dict[frozenset[str], int] = {}
         x, y = view._packed[names.AT_X], view._packed[names.AT_Y]
         self.agent = (y + names.REACH_Y) * row + x + names.REACH_X - self.origin
         self.inside = (_INSIDE >> self.origin) & (1 << self.known.bit_length() + 2 * row) - 1
@@ -78,17 +80,29 @@ class Boards:
             self._cells[code] = board
         return board
 
+    def any_of(self, wanted: frozenset[str]) -> int:
+        """Where one of several materials has been seen last."""
+        board = self._any.get(wanted)
+        if board is None:
+            board = 0
+            for name in wanted:
+                board |= self.cells(_CODE[name])
+            self._any[wanted] = board
+        return board
+
 
 class View:
     """What the agent knows at one env step. Offsets are (dx, dy): dx to the right, dy downwards."""
 
-    __slots__ = ("_before", "_boards", "_packed", "_planes")
+    __slots__ = ("_before", "_boards", "_inventory", "_objects", "_packed", "_planes")
 
     def __init__(self, packed: bytes, before: View | None) -> None:
         self._packed = packed
         self._before = before
         self._planes: tuple[int, ...] | None = None
         self._boards: Boards | None = None
+        self._inventory: Mapping[str, int] | None = None
+        self._objects: tuple[tuple[str, int, int], ...] | None = None
 
     health = _vital(0, "0..9; 0 is death")
     food = _vital(1, "0..9; at 0 health falls")
@@ -98,8 +112,10 @@ class View:
     @property
     def inventory(self) -> Mapping[str, int]:
         """Counts 0..9 of sapling, wood, stone, coal, iron, diamond and of the six tools."""
-        counts = self._packed[names.AT_ITEMS + 4 : names.AT_ITEMS + 16]
-        return MappingProxyType(dict(zip(names.INVENTORY, counts, strict=True)))
+        if self._inventory is None:
+            counts = self._packed[names.AT_ITEMS + 4 : names.AT_ITEMS + 16]
+            self._inventory = MappingProxyType(dict(zip(names.INVENTORY, counts, strict=True)))
+        return self._inventory
 
     @property
     def position(self) -> tuple[int, int]:
@@ -158,10 +174,11 @@ class View:
     @property
     def objects(self) -> tuple[tuple[str, int, int], ...]:
         """(name, dx, dy) of everything that lives or flies in the window, closest first."""
-        things = self._packed[names.AT_OBJECTS : names.AT_BITS]
-        if things == _NO_OBJECTS:
-            return ()
-        return tuple((_OBJECTS[things[cell]], *_OFFSETS[cell]) for cell in _CLOSEST_FIRST if things[cell])
+        if self._objects is None:
+            things = self._packed[names.AT_OBJECTS : names.AT_BITS]
+            seen = () if things == _NO_OBJECTS else [cell for cell in _CLOSEST_FIRST if things[cell]]
+            self._objects = tuple((_OBJECTS[things[cell]], *_OFFSETS[cell]) for cell in seen)
+        return self._objects
 
     def at(self, dx: int, dy: int) -> str:
         """Object or else material at an offset; outside the 9x7 window what was last seen there (a
