@@ -21,31 +21,8 @@ LOG = "harvest_1_log_forest"
 STICK = "harvest?target_names=stick&target_quantities=1&specified_biome=forest&horizon=500"
 CHANCE, CODE = 0.1, 0.5
 """The most that random actions and the script book alone may win: the upper ends of 95% intervals stay below."""
-EPISODES = {MILK: 100, LOG: 60}
+EPISODES = {MILK: 100, LOG: 50}
 """An episode of milk has 200 env steps at most, one of log 500."""
-
-
-def below(line: float, played: EvaluationResult) -> None:
-    told = f"{played.successes} of {len(played.episodes)}, {played.ci_low:.3f} to {played.ci_high:.3f}"
-    print(told, played.funnel)
-    assert played.ci_high < line, told
-
-
-@pytest.mark.slow
-@pytest.mark.timeout(0)
-@pytest.mark.parametrize("task", [MILK, LOG])
-def test_the_double_is_not_won_by_chance(double_world: Callable[..., Played], task: str) -> None:
-    below(CHANCE, play.at_random(double_world(doubles=4).world, task, EPISODES[task]))
-
-
-@pytest.mark.slow
-@pytest.mark.timeout(0)
-@pytest.mark.parametrize("version", [0, 1])
-@pytest.mark.parametrize("task", [MILK, LOG])
-def test_the_double_is_not_won_by_the_script_book_alone(
-    double_world: Callable[..., Played], task: str, version: int
-) -> None:
-    below(CODE, play.code_alone(double_world(doubles=4).world, task, EPISODES[task], version))
 
 
 Session = Callable[..., dict[str, Any]]
@@ -91,17 +68,6 @@ def learnt(told: dict[str, Any], name: str) -> None:
 
 @pytest.mark.slow
 @pytest.mark.timeout(0)
-@pytest.mark.parametrize(("task", "name", "env_steps"), [(MILK, "cow", 40_000), (LOG, "log", 80_000)])
-def test_a_session_learns_to_finish(session: Session, task: str, name: str, env_steps: int) -> None:
-    """Coded find, approach and use; approaching, which code fails at, is what PPO learns."""
-    told = session(task, env_steps)
-    learnt(told, name)
-    last = {item["name"]: item["mode"] for item in told["iterations"][0]["plan"]["sub_actions"]}
-    assert last[f"approach_{name}"] == "rl" and "code" in last.values()
-
-
-@pytest.mark.slow
-@pytest.mark.timeout(0)
 def test_a_long_task_is_worked_through_sub_task_by_sub_task(session: Session) -> None:
     """A stick from nothing: log, planks, stick, planned again after each from what its episodes gained; each sub-task
     trains on from the policy of the one before, and one episode of the last does it all."""
@@ -114,3 +80,38 @@ def test_a_long_task_is_worked_through_sub_task_by_sub_task(session: Session) ->
     assert [iteration["sub_task"] for iteration in told["iterations"]] == [0, 1, 2]
     assert [iteration["training"]["warm_from"] for iteration in told["iterations"]] == [None, 1, 2]
     learnt(told, "log")
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(0)
+@pytest.mark.parametrize(("task", "name", "env_steps"), [(MILK, "cow", 40_000), (LOG, "log", 70_000)])
+def test_a_session_learns_to_finish(session: Session, task: str, name: str, env_steps: int) -> None:
+    """Coded find, approach and use; approaching, which code fails at, is what PPO learns."""
+    told = session(task, env_steps)
+    learnt(told, name)
+    last = {item["name"]: item["mode"] for item in told["iterations"][0]["plan"]["sub_actions"]}
+    assert last[f"approach_{name}"] == "rl" and "code" in last.values()
+
+
+# ---- the double is neither won by chance nor by code ----------------------------------------------------
+def below(line: float, played: EvaluationResult) -> None:
+    told = f"{played.successes} of {len(played.episodes)}, {played.ci_low:.3f} to {played.ci_high:.3f}"
+    print(told, played.funnel)
+    assert played.ci_high < line, told
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(0)
+@pytest.mark.parametrize("task", [MILK, LOG])
+def test_the_double_is_not_won_by_chance(double_world: Callable[..., Played], task: str) -> None:
+    below(CHANCE, play.at_random(double_world(doubles=4).world, task, EPISODES[task]))
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(0)
+@pytest.mark.parametrize("version", [0, 1])
+@pytest.mark.parametrize("task", [MILK, LOG])
+def test_the_double_is_not_won_by_the_script_book_alone(
+    double_world: Callable[..., Played], task: str, version: int
+) -> None:
+    below(CODE, play.code_alone(double_world(doubles=4).world, task, EPISODES[task], version))
