@@ -15,7 +15,7 @@ import pytest
 from rlgpt.training.worlds.minedojo.bridge import Bridge, MineDojoError
 from rlgpt.training.worlds.minedojo.env import MineDojoEnv
 from rlgpt.training.worlds.minedojo.host_side import NOOP
-from rlgpt.training.worlds.minedojo.processes import is_alive, marked, records_in, sweep
+from rlgpt.training.worlds.minedojo.processes import is_alive, marked, records_in, sweep, sweep_folder
 from rlgpt.training.worlds.minedojo.settings import Settings, folder
 from tests.worlds.minedojo.conftest import Double, Played
 
@@ -161,6 +161,6 @@ def test_children_of_a_killed_worker_end_and_are_swept(
     assert sweep([record]) == []  # its owner lives: not ours to end
     worker.kill()
     worker.wait()
-    sweep([record])
+    sweep_folder(folder() / "runs")
     assert not is_alive(record.pid, record.started)
-    assert marked(record.run) == []
+    assert marked(record.run) == [] and not (folder() / "runs" / record.run).exists()

@@ -16,7 +16,16 @@ import pytest
 from rlgpt.training.worlds import registry
 from rlgpt.training.worlds.minedojo import bridge, doctor, mineclip, scripts, sense
 from rlgpt.training.worlds.minedojo.caption import caption
-from rlgpt.training.worlds.minedojo.processes import MARK, ProcessRecord, end, marked, started_at, sweep
+from rlgpt.training.worlds.minedojo.processes import (
+    MARK,
+    ProcessRecord,
+    end,
+    marked,
+    started_at,
+    sweep,
+    sweep_folder,
+    write_record,
+)
 from rlgpt.training.worlds.minedojo.settings import BadSetting, Settings, from_environment
 from rlgpt.training.worlds.minedojo.tasks import PAPER, STARTERS
 from rlgpt.training.worlds.minedojo.world import MineDojoWorld
@@ -272,3 +281,12 @@ def test_a_sweep_spares_the_runs_of_a_living_owner() -> None:
     assert sweep([record]) == []
     gone = ProcessRecord("other-run", 2**22, 1.0, 2**22, 1.0)
     assert sweep([gone]) == []
+
+
+def test_what_a_gone_owner_left_on_the_disk_goes_with_the_sweep(tmp_path: Path) -> None:
+    me = os.getpid()
+    for run, owner in (("mine", me), ("left", 2**22)):
+        (tmp_path / run).mkdir()
+        write_record(tmp_path / run, ProcessRecord(run, 2**22, 1.0, owner, started_at(owner) or 1.0))
+    assert sweep_folder(tmp_path) == []
+    assert [path.name for path in tmp_path.iterdir()] == ["mine"]

@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import shutil
 import signal
 import time
 from collections.abc import Iterable
@@ -107,6 +108,16 @@ def sweep(records: Iterable[ProcessRecord]) -> list[ProcessRecord]:
         alive = is_alive(record.pid, record.started)
         if end(record.run, record.pid if alive else None) or alive:
             swept.append(record)
+    return swept
+
+
+def sweep_folder(runs: Path) -> list[ProcessRecord]:
+    """`sweep` every run that has a record here; what a gone owner left on the disk goes too."""
+    records = records_in(runs)
+    swept = sweep(records)
+    for record in records:
+        if not is_alive(record.owner_pid, record.owner_started):
+            shutil.rmtree(runs / record.run, ignore_errors=True)
     return swept
 
 

@@ -13,7 +13,7 @@ from rlgpt.training.worlds.minedojo import catalogue, features, mineclip, script
 from rlgpt.training.worlds.minedojo.bridge import need_interpreter
 from rlgpt.training.worlds.minedojo.env import Event, MineDojoEnv
 from rlgpt.training.worlds.minedojo.launching import GamePool
-from rlgpt.training.worlds.minedojo.processes import records_in, sweep
+from rlgpt.training.worlds.minedojo.processes import sweep_folder
 from rlgpt.training.worlds.minedojo.settings import Settings, folder, from_environment
 from rlgpt.training.worlds.minedojo.tasks import TaskList
 from rlgpt.training.worlds.protocol import Command, Feature, Primitive, Script, Task
@@ -91,7 +91,7 @@ class MineDojoWorld:
         made = self._tasks.client_task(task)
         if not self._swept:
             self._swept = True
-            for record in sweep(records_in(folder() / "runs")):
+            for record in sweep_folder(folder() / "runs"):
                 self.report(Event("process", f"Ended what an earlier session had left of process {record.pid}."))
         chosen = self.default_features if features is None else tuple(features)
         unknown = [name for name in chosen if name not in self.features]
