@@ -131,6 +131,21 @@ def test_paper_tasks_start_with_plan4mcs_inventory(double_world: Callable[..., P
         env.close()
 
 
+@pytest.mark.parametrize(
+    "task",
+    ["harvest_8_stone_swampland_with_furnace_and_fuel", "techtree_from_stone_to_iron_sword", "survival_sword_food",
+     "combat_zombie_plains_iron_armors_iron_sword_shield"],
+)  # fmt: skip
+def test_a_programmatic_task_starts_with_its_own_inventory(double_world: Callable[..., Played], task: str) -> None:
+    world = double_world().world
+    env = world.make(task)
+    env.reset(0)
+    worn = {"head", "chest", "legs", "feet", "offhand"}
+    start = {slot: entry["name"] for slot, entry in world.tasks[task].start.items() if slot not in worn}
+    assert start and {name.replace(" ", "_") for name in start.values()} == set(look(env).inventory)
+    env.close()
+
+
 def test_every_programmatic_task_has_a_sheet(client_python: Path) -> None:
     catalogue.refresh(Settings(python=str(client_python)))
     world = MineDojoWorld(Settings(python=str(client_python)))

@@ -121,6 +121,11 @@ def plain(value: Any) -> Any:
     return [plain(part) for part in value]
 
 
+def by_slot(inventory: Mapping[str, Any]) -> dict[Any, Any]:
+    """A start inventory with its slots as the client wants them: numbers, or names such as `mainhand`."""
+    return {int(slot) if slot.isdigit() else slot: item for slot, item in inventory.items()}
+
+
 class Tally:
     """Stands between the action wrapper and the task: sums the rewards of the ticks of one env step.
 
@@ -165,16 +170,16 @@ class Game:
         extra["image_size"] = tuple(options["image"])
         if "initial_inventory" in arguments:
             item = importlib.import_module("minedojo.sim.inventory").InventoryItem
-            arguments["initial_inventory"] = [
-                item(slot=int(slot) if slot.isdigit() else slot, **values)
-                for slot, values in arguments["initial_inventory"].items()
-            ]
+            inventory = by_slot(arguments["initial_inventory"])
+            arguments["initial_inventory"] = [item(slot=slot, **values) for slot, values in inventory.items()]
         kept = tasks.ALL_TASKS_SPECS.get(task)
         if kept is not None:
             spec = dict(plain(kept))
             overlap = [name for name in arguments if name in spec]
             for name in ("use_lidar", "use_voxel", *overlap):  # a repeated keyword is a TypeError there
                 spec.pop(name, None)
+            if "initial_inventory" in spec:
+                spec["initial_inventory"] = by_slot(spec["initial_inventory"])
             tasks.ALL_TASKS_SPECS[task] = spec  # the client pops keys out of it, so it gets a copy
         try:
             self.env = self.client.make(task, **arguments, **extra)
