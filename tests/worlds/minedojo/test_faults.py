@@ -117,6 +117,14 @@ def test_missing_interpreter_is_one_sentence_with_the_cure() -> None:
         Bridge(Settings(python="/nowhere/python"))
 
 
+def test_an_interpreter_without_the_bridges_own_package_says_which(tmp_path: Path) -> None:
+    bare = tmp_path / "python"
+    bare.write_text(f'#!/bin/sh\nexec {sys.executable} -S "$@"\n')
+    bare.chmod(0o755)
+    with pytest.raises(MineDojoError, match=r"No module named 'msgpack'.*rlgpt minedojo install"):
+        Bridge(Settings(python=str(bare)))
+
+
 def test_a_program_that_is_no_python_is_one_sentence() -> None:
     with pytest.raises(MineDojoError, match="not an interpreter with MineDojo"):
         Bridge(Settings(python="/bin/true"))

@@ -543,11 +543,15 @@ def main() -> None:
     sys.path[:] = [path for path in sys.path if Path(path or ".").resolve() != own]
     child = Child(requests, replies, sys.argv[1], int(sys.argv[2]))
     threading.Thread(target=watch_parent, args=(child, os.getppid()), daemon=True).start()
+    code = 0
     try:
         child.serve()
+    except BaseException:  # `_exit` would leave without a word
+        traceback.print_exc()
+        code = 1
     finally:
         child.end()
-        os._exit(0)
+        os._exit(code)
 
 
 if __name__ == "__main__":
