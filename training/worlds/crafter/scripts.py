@@ -30,8 +30,8 @@ def _done(milestone: str) -> str:
 SCRIPTS: tuple[Script, ...] = (
     _script(
         "collect_wood",
-        "Collect 7 wood from trees.",
-        'view.inventory["wood"] >= 7 or "place_table" in view.achieved',
+        "Collect 8 wood from trees.",
+        'view.inventory["wood"] >= 8 or "place_table" in view.achieved',
         gathering.COLLECT_WOOD,
     ),
     _script(

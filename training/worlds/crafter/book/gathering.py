@@ -5,7 +5,7 @@ from rlgpt.training.worlds.crafter.book.parts import GET, KEEP_ALIVE, NIGHT
 COLLECT_WOOD = (
     """
 def collect_wood(view):
-    while view.inventory["wood"] < 7:
+    while view.inventory["wood"] < 8:
         if view.front == "tree":
             view = yield "do"
         else:
@@ -14,7 +14,7 @@ def collect_wood(view):
     KEEP_ALIVE
     + """
 def collect_wood(view):
-    while view.inventory["wood"] < 7:
+    while view.inventory["wood"] < 8:
         view = yield from keep_alive(view)
         if view.front == "tree":
             view = yield "do"

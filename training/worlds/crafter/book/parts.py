@@ -49,9 +49,9 @@ def bench(view, furnace):
         return get(view, "stone")
     if not view.near_table:
         far = steps_to(view, "table", dig=True)
-        if far is not None and (far < 15 or items["wood"] < 4):
+        if far is not None and (far < 15 or items["wood"] < 3):
             return approach(view, "table", dig=True)
-        if items["wood"] < 4:
+        if items["wood"] < 3:
             return get(view, "tree")
         return "place_table" if view.front in OPEN else face_open(view)
     if furnace and not view.near_furnace:
