@@ -8,9 +8,8 @@ says nothing about its code; when nearly all are such, the predicate is vacuous.
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -52,25 +51,6 @@ class PrefixItem:
 
 
 @dataclass(frozen=True)
-class Arrival:
-    """Where a prefix led."""
-
-    arrived: bool
-    state: bytes = b""
-    """Env.save()"""
-    start_view: bytes = b""
-    """Whole view at the episode's start."""
-    env_steps: int = 0
-
-
-@dataclass
-class PrefixCache:
-    """Arrivals by (prefix, seed), for worlds that restore exactly. Lives as long as its owner likes."""
-
-    arrivals: dict[tuple[str, int], Arrival] = field(default_factory=dict)
-
-
-@dataclass(frozen=True)
 class Attempt:
     """One trial, as the trial row lists it."""
 
@@ -94,7 +74,7 @@ class TrialResult:
     prefixes: int
     """Trials started."""
     env_steps: int
-    """Prefixes included, also those that came from the cache: the number does not depend on a restart."""
+    """Prefixes included."""
     error: str
     """The first fault's message, or why nothing was measured."""
     trials: list[dict[str, Any]]
@@ -117,8 +97,6 @@ def try_item(
     max_steps: int,
     calm: frozenset[str] = frozenset(),
     incumbent: TrainedPolicy | None = None,
-    incumbent_hash: str = "",
-    cache: PrefixCache | None = None,
     observer: Observer | None = None,
     halfway: Halfway | None = None,
 ) -> TrialResult:
@@ -127,15 +105,15 @@ def try_item(
     Each of `seeds` is one prefix, 20 at most. With fewer than 3 such states the item is `unreached`, or its predicate
     `vacuous` when it held already in most of those that the prefix reached.
 
-    `sources` by hash for prefix and action; `calm`: hashes that ignore the alarm. `incumbent` executes prefix
-    items of mode rl; `incumbent_hash` names it in the cache. Raises ValueError when such an item has none.
+    `sources` by hash for prefix and action; `calm`: hashes that ignore the alarm. `incumbent` executes prefix items of
+    mode rl. Raises ValueError when such an item has none.
     `halfway` keeps what is finished, batch by batch, and gives it back to a trainer that begins again.
     """
     if incumbent is None and any(item.action is None for item in prefix):
         raise ValueError("A sub-action before this one is learnt, and there is no trained policy yet to execute it.")
     bench = _Bench(
-        world, task, prefix, action, done_when, sources, host, max_steps, calm, incumbent, incumbent_hash,
-        cache if world.restorable else None, observer or Observer(), halfway,
+        world, task, prefix, action, done_when, sources, host, max_steps, calm, incumbent, observer or Observer(),
+        halfway,
     )  # fmt: skip
     return bench.run(seeds[:MOST])
 
@@ -167,11 +145,10 @@ class _Bench:
     def __init__(
         self, world: World, task: str, prefix: Sequence[PrefixItem], action: Action, done_when: str,
         sources: Mapping[str, str], host: Host, max_steps: int, calm: frozenset[str],
-        incumbent: TrainedPolicy | None, incumbent_hash: str, cache: PrefixCache | None, observer: Observer,
-        halfway: Halfway | None,
+        incumbent: TrainedPolicy | None, observer: Observer, halfway: Halfway | None,
     ) -> None:  # fmt: skip
         self.world, self.task, self.prefix, self.host = world, world.tasks[task], prefix, host
-        self.max_steps, self.cache, self.observer, self.halfway = max_steps, cache, observer, halfway
+        self.max_steps, self.observer, self.halfway = max_steps, observer, halfway
         self.incumbent = incumbent
         own = incumbent.space if incumbent else ActionSpace(
             world.heads, noop_of(world), np.zeros(world.heads[0], np.bool_), ()
@@ -201,7 +178,6 @@ class _Bench:
         )  # fmt: skip
         self.space = replace(own, slots=tuple(slots), programs=programs, calm=own.calm | calm)
         self._chooser: Chooser | None = incumbent.chooser(own, False) if incumbent else None
-        self._prefix_hash = _prefix_hash(world, task, prefix, incumbent_hash)
         self._bit = len(prefix)
         self._names = {
             world.command([i, *[0] * (len(world.heads) - 1)]): p.name for i, p in enumerate(world.primitives)
@@ -289,14 +265,6 @@ class _Bench:
         lane.rng = np.random.default_rng((seed, 3))
         lane.note = _Note(seed, "prefix")
         lane.env.reset(seed)
-        known = self.cache.arrivals.get((self._prefix_hash, seed)) if self.cache is not None else None
-        if known is not None and not known.arrived:
-            self.env_steps += known.env_steps
-            self._close(lane, "prefix", False)
-            return self.begin(lane)
-        if known is not None:
-            lane.env.restore(known.state)
-            lane.start_view, lane.moved = known.start_view, True
         return True
 
     def decided(self, lane: Lane) -> None:
@@ -304,7 +272,7 @@ class _Bench:
 
     def ended(self, lane: Lane, result: EpisodeResult) -> None:
         if lane.note.stage == "prefix":
-            self._missed(lane)
+            self._close(lane, "prefix", False)
         elif lane.note.stage == "item":
             won = result.success and self.task.kind == "goal"  # the episode ends with the task: nothing is left to do
             done = won or bool(lane.truths >> self._bit & 1)
@@ -357,15 +325,6 @@ class _Bench:
         note.yielded_from = len(lane.commands or ())
         lane.end = ""
         lane.horizon = min(self.task.horizon, lane.env.steps + self.max_steps)
-        if self.cache is not None and lane.start_view is not None:
-            arrival = Arrival(True, lane.env.save(), lane.start_view, lane.env.steps)
-            self.cache.arrivals.setdefault((self._prefix_hash, note.seed), arrival)
-
-    def _missed(self, lane: Lane) -> None:
-        if self.cache is not None:
-            arrival = Arrival(False, env_steps=lane.env.steps)
-            self.cache.arrivals[self._prefix_hash, lane.note.seed] = arrival
-        self._close(lane, "prefix", False)
 
     def _close(self, lane: Lane, end: str, done: bool) -> None:
         note: _Note = lane.note
@@ -442,8 +401,3 @@ def run_lengths(names: Sequence[str], limit: int = 60) -> list[str]:
         return texts
     half = limit // 2
     return [*texts[:half], f"... {len(texts) - 2 * half} more ...", *texts[-half:]]
-
-
-def _prefix_hash(world: World, task: str, prefix: Sequence[PrefixItem], incumbent: str) -> str:
-    text = repr((world.name, world.version, task, [(i.done_when, i.action) for i in prefix], incumbent))
-    return hashlib.blake2b(text.encode(), digest_size=8).hexdigest()

@@ -47,7 +47,7 @@ def test_at_200_random_cursors_a_replay_shows_what_was_seen_live(make: Make, kin
             edit = {"op": "set", "name": next(i.name for i in plan.items if i.mode == "code"), "mode": "rl"}
             send(session.folder, "override", {"edits": [edit], "apply": "now"}, plan.revision)
         history = session.finish(600)
-    assert history.result == "finished", history.reason
+    assert history.result in ("finished", "succeeded"), history.reason
     assert (history.incarnation > 1) == (kind == "resumed")
     assert any(plan.author == "operator" for plan in history.plans.values()) == (kind == "overridden")
     assert check(session, follower, CURSORS) == CURSORS

@@ -15,7 +15,7 @@ from rlgpt.training.observer import Moment, Observer, Signal
 from rlgpt.training.ppo.train import train
 from rlgpt.training.ppo.trained import load_policy
 from rlgpt.training.seeds import episode_seed
-from rlgpt.training.trials import PrefixCache, PrefixItem, TrialResult, run_lengths, try_item
+from rlgpt.training.trials import PrefixItem, TrialResult, run_lengths, try_item
 from tests.options.toys import (
     BACK,
     FAILS,
@@ -142,27 +142,6 @@ def test_a_trial_spends_no_more_than_its_env_steps() -> None:
 def test_a_success_is_seen_as_soon_as_it_holds() -> None:
     result = _try(WALK, "view.position == 2")
     assert {t["env_steps"] for t in result.trials} == {2}
-
-
-def test_arrivals_are_cached_per_prefix_and_the_result_is_the_same() -> None:
-    cache, host = PrefixCache(), host_of(WORLD)
-    first = _try(OPEN_DOOR, "view.opened", (KEY,), cache=cache, host=host)
-    messages = host.messages
-    second = _try(OPEN_DOOR, "view.opened", (KEY,), cache=cache, host=host)
-    assert host.messages - messages < messages
-    assert first == second == _try(OPEN_DOOR, "view.opened", (KEY,))
-    other = PrefixItem("view.position == 1", Action(source_hash(WALK)))
-    assert _try(OPEN_DOOR, "view.opened", (other,), cache=cache).outcome == "failed"
-
-
-def test_a_world_that_cannot_be_restored_is_not_cached() -> None:
-    world, cache = ChangedWorld(), PrefixCache()
-    world.restorable = False
-    try_item(
-        world, "take_coin", prefix=(KEY,), action=Action(source_hash(OPEN_DOOR)), done_when="view.opened",
-        sources=SOURCES, host=host_of(world), seeds=SEEDS, max_steps=20, cache=cache,
-    )  # fmt: skip
-    assert not cache.arrivals
 
 
 def test_a_learnt_sub_action_before_it_is_executed_by_the_incumbent() -> None:
