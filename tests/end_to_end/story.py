@@ -19,8 +19,8 @@ def training(history: History) -> bool:
 
 
 def unbroken(make: Make, but: str = "") -> dict[str, Any]:
-    """{rows, history} of the story without a mishap; told once per test process, and apart for whoever may lack the rows
-    of the table `but`: told on a small disk it lacks them too."""
+    """{rows, history} of the story without a mishap; told once per test process, and apart for whoever may lack the
+    rows of the table `but`: told on a small disk it lacks them too."""
     if but not in _told:
         session = make(TASK, **STORY)
         assert session.finish(300).runs, "the story must train"

@@ -24,7 +24,7 @@ from rlgpt.training.checkpoints import unpack
 from tests.agents.chat_server import ChatServer, silence
 from tests.end_to_end.conftest import Make, Running
 
-LONG = {"loop": {"iterations": 2, "target": 1.0, "dev_first": 2}, "budget": {"env_steps": 200_000}}
+LONG = {"loop": {"iterations": 2, "target": 1.0, "dev_first": 10}, "budget": {"env_steps": 200_000}}
 
 
 def training(history: History) -> bool:

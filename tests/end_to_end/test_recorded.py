@@ -29,7 +29,7 @@ def test_a_replay_and_a_replay_of_the_replay_have_the_rows_of_the_first(make: Ma
 
 @pytest.mark.timeout(300)
 def test_a_replay_repeats_what_the_operator_did_and_where(make: Make) -> None:
-    settings: dict[str, Any] = {"loop": {"iterations": 1, "target": 1.0}, "budget": {"env_steps": 30_000}}
+    settings: dict[str, Any] = {"loop": {"iterations": 1, "target": 1.0}, "budget": {"env_steps": 60_000}}
     first = make("collect_iron", review=True, **settings)
     plan = first.until(lambda h: h.pending_plan and h.waiting_for, 60).pending_plan
     assert plan is not None

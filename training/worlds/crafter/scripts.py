@@ -13,10 +13,9 @@ def _script(
     sources: tuple[str, ...],
     needs: tuple[str, ...] = (),
     gives: tuple[str, ...] | None = None,
-    hard: bool = False,
 ) -> Script:
     texts = tuple(source.strip() + "\n" for source in sources)
-    return Script(name, goal, done_when, texts, needs, (name,) if gives is None else gives, hard)
+    return Script(name, goal, done_when, texts, needs, (name,) if gives is None else gives)
 
 
 def _has(item: str) -> str:
@@ -141,7 +140,6 @@ SCRIPTS: tuple[Script, ...] = (
         _done("eat_plant"),
         living.EAT_PLANT,
         ("make_wood_sword", "gather_stones", "place_plant"),
-        hard=True,
     ),
     _script("defeat_zombie", "Defeat a zombie.", _done("defeat_zombie"), living.DEFEAT_ZOMBIE),
     _script(
