@@ -116,7 +116,9 @@ def main() -> None:
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
     python = from_environment().interpreter
-    (constants,) = python.parent.parent.glob("lib/*/site-packages/minedojo/sim/mc_meta/mc_constants.json")
+    constants = next(python.parent.parent.glob("lib/*/site-packages/minedojo/sim/mc_meta/mc_constants.json"), None)
+    if constants is None:
+        sys.exit(f"{python} has no MineDojo client: run `rlgpt minedojo install`, or set RLGPT_MINEDOJO_PYTHON.")
     players = [Player(name, python, constants) for name in ("bridge", "client", "unpatched", "lean")]
     try:
         taken: dict[str, list[float]] = {player.name: [] for player in players}
