@@ -19,17 +19,18 @@ USERS = ["root", "ordinary"] if os.geteuid() == 0 else ["ordinary"]
 
 
 def as_nobody(command: str) -> list[str]:
-    """`command` as an ordinary user who can reach the interpreter even if it lies in root's home folder."""
-    home = Path.home()
-    show = ""
-    if not home.stat().st_mode & 0o001 and Path(sys.executable).resolve().is_relative_to(home):
-        top = home / Path(sys.executable).resolve().relative_to(home).parts[0]
-        show = (
-            f"keep=$(mktemp -d) && mount --bind '{top}' $keep && mount -t tmpfs -o mode=755 tmpfs '{home}' && "
-            f"mkdir '{top}' && mount --bind $keep '{top}' && "
-        )
+    """`command` as an ordinary user, who can reach the interpreter and the sources even if they lie in a folder of
+    root's alone: in a mount namespace of its own each such folder shows what is needed, and nothing else."""
+    needed = {Path(part).resolve() for part in (sys.executable, sys.prefix, sys.base_prefix, ROOT)}
+    closed = {folder for path in needed for folder in path.parents if not folder.stat().st_mode & 0o001}
+    show = []
+    for folder in sorted(closed, key=lambda folder: len(folder.parts), reverse=True):
+        shown = sorted({folder / path.relative_to(folder).parts[0] for path in needed if folder in path.parents})
+        show += [f"keep{n}=$(mktemp -d) && mount --rbind '{path}' $keep{n}" for n, path in enumerate(shown)]
+        show += [f"mount -t tmpfs -o mode=755 tmpfs '{folder}'"]
+        show += [f"mkdir '{path}' && mount --rbind $keep{n} '{path}'" for n, path in enumerate(shown)]
     drop = f"exec setpriv --reuid 65534 --regid 65534 --clear-groups {command}"
-    return ["unshare", "--mount", "sh", "-c", show + drop]
+    return ["unshare", "--mount", "sh", "-c", " && ".join([*show, drop])]
 
 
 @cache
