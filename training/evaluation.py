@@ -23,7 +23,7 @@ from rlgpt.training.options.slots import ActionSpace, CodedAction, Slot, noop_of
 from rlgpt.training.options.tally import tally
 from rlgpt.training.options.ticker import Chooser, Ticker
 from rlgpt.training.rewards import RewardStream
-from rlgpt.training.worlds.protocol import World, side_by_side
+from rlgpt.training.worlds.protocol import World, expect, side_by_side
 
 Variant = Literal["full", "greedy", "options_off", "primitives_off", "plan", "random", "prior", "script"]
 PLAN_CAP = 200
@@ -134,7 +134,8 @@ def evaluate(
     host.load(space.programs)
     published = world.tasks[task]
     limit = min(horizon or published.horizon, published.horizon)
-    games = _Games(seeds, first)
+    count = side_by_side(world, min(n_envs, len(seeds)))
+    games = _Games(world, seeds, first, count)
     lanes = [
         Lane(
             index,
@@ -143,7 +144,7 @@ def evaluate(
             DeadLoopWatch(limit),
             limit,
         )
-        for index in range(side_by_side(world, min(n_envs, len(seeds))))
+        for index in range(count)
     ]
     ticker = Ticker(
         world, host, space, lanes, chooser, games,
@@ -169,8 +170,8 @@ def _with_predicates(space: ActionSpace, named: Mapping[str, str]) -> tuple[Acti
 class _Games:
     """The ticker's sink: hands out the seeds in order and collects the episodes."""
 
-    def __init__(self, seeds: Sequence[int], first: int) -> None:
-        self._seeds, self._first = seeds, first
+    def __init__(self, world: World, seeds: Sequence[int], first: int, lanes: int) -> None:
+        self._world, self._seeds, self._first, self._ahead = world, seeds, first, lanes
         self._next = 0
         self._results: dict[int, EpisodeResult] = {}
 
@@ -181,6 +182,7 @@ class _Games:
         lane.seed = self._seeds[self._next]
         lane.rng = np.random.default_rng((lane.seed, 2))
         lane.env.reset(lane.seed)
+        expect(self._world, self._seeds[self._next + self._ahead :][:1])
         self._next += 1
         return True
 

@@ -23,8 +23,8 @@ WALL_SECONDS = 10.0
 START_SECONDS = 30.0
 BROKE_PROTOCOL = "broke the protocol"
 _SAMPLE_MS = 40
-_LOOKS = 2_000
-"""About 70 us: an answer for 16 lanes."""
+_LOOKS = 8_000
+"""About 300 us: an answer for eight lanes whose code looks for its way."""
 _FROM_OUTSIDE = (signal.SIGKILL, signal.SIGTERM, signal.SIGHUP, signal.SIGINT)
 """Signals that neither we nor the kernel's answer to a fault send: an operator, or a machine short of memory."""
 

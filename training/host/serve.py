@@ -21,8 +21,8 @@ from rlgpt.training.host.wire import FRAME, UNLOCKED, Reader, Writer
 
 REQUESTS, REPLIES, ERRORS, PAGE = range(4)
 """Descriptors: two pipes; errors are shown until the lock, and the page is shared until it is mapped."""
-_LOOKS = 1_000
-"""About 40 us: what lies between two ticks when the worker only steps its envs."""
+_LOOKS = 8_000
+"""About 300 us: what lies between two messages when the worker decides for its lanes and steps them."""
 RECURSION = 400
 """Frames a source may stack up."""
 

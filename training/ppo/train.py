@@ -38,7 +38,7 @@ from rlgpt.training.ppo.policy import network_hash
 from rlgpt.training.ppo.saved import lane_fields, restore_lane, space_fields
 from rlgpt.training.ppo.setup import ConfigError, build_setup
 from rlgpt.training.seeds import episode_seed, stream_seed
-from rlgpt.training.worlds.protocol import World, side_by_side
+from rlgpt.training.worlds.protocol import World, expect, side_by_side
 
 POLL_SECONDS = 0.02
 """Least time between two polls of the observer."""
@@ -108,7 +108,7 @@ class Run:
         views: Sequence[bytes], warm: bytes | None, resume: bytes | None, observer: Observer,
     ) -> None:  # fmt: skip
         th.set_num_threads(1)
-        self.observer, self.seed, self.config = observer, seed, config
+        self.observer, self.world, self.seed, self.config = observer, world, seed, config
         blob = resume or warm
         origin = unpack(blob) if blob else None
         previous = origin.fields["slots"] if origin else []
@@ -140,6 +140,8 @@ class Run:
         else:
             origin = None
         host.load(setup.space.programs)
+        self.ahead = hyper.n_envs
+        """Every lane's next episode is expected."""
         self.lanes = [setup.lane(index) for index in range(hyper.n_envs)]
         self.ticker = Ticker(
             world, host, setup.space, self.lanes, self.ppo, self,
@@ -207,6 +209,7 @@ class Run:
         lane.seed = episode_seed(self.seed, "train", lane.episode)
         lane.rng = np.random.default_rng((lane.seed, 1))
         lane.env.reset(lane.seed)
+        expect(self.world, [episode_seed(self.seed, "train", lane.episode + self.ahead)])
         return True
 
     def decided(self, lane: Lane) -> None:

@@ -195,6 +195,14 @@ class World(Protocol):
         """The script book, empty if the world has none."""
 
 
+@runtime_checkable
+class MakesAhead(Protocol):
+    """Optional part of a World that takes long to make an episode's world, and can while others are played."""
+
+    def expect(self, seeds: Sequence[int]) -> None:
+        """Episodes with these seeds will begin. Nothing but time depends on it."""
+
+
 class HostSide(Protocol):
     """The module named by `World.host_module`. Imported in the action host: stdlib only, no I/O."""
 
@@ -219,6 +227,12 @@ def side_by_side(world: World, wanted: int) -> int:
     """How many envs of a world to run at once: `wanted`, or fewer where the world has an attribute `max_envs`
     (each Minecraft is a process of 3 GB)."""
     return max(1, min(wanted, int(getattr(world, "max_envs", wanted))))
+
+
+def expect(world: World, seeds: Sequence[int]) -> None:
+    """Tell a world that makes ahead which episodes will begin."""
+    if isinstance(world, MakesAhead):
+        world.expect(seeds)
 
 
 class WorldFailed(RuntimeError):

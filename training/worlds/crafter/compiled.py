@@ -18,7 +18,7 @@ import platformdirs
 F = TypeVar("F", bound=Callable[..., Any])
 
 _SOURCES = (
-    "names", "layout", "words", "random_stream", "ground", "terrain", "player", "creatures", "population",
+    "compiled", "names", "layout", "words", "random_stream", "ground", "terrain", "player", "creatures", "population",
     "rules", "senses",
 )  # fmt: skip
 
@@ -53,7 +53,8 @@ def compiled(function: F) -> F:
 
 
 def entry(function: F) -> F:
-    """A function called from Python: its machine code is kept between runs, if a folder can be written."""
+    """A function called from Python, which lets other threads run meanwhile: its machine code is kept between runs, if
+    a folder can be written."""
     if numba is None:
         return function
     previous = numba.config.CACHE_DIR
@@ -61,8 +62,8 @@ def entry(function: F) -> F:
         folder = cache_folder()
         folder.mkdir(parents=True, exist_ok=True)
         numba.config.CACHE_DIR = str(folder)
-        return cast(F, numba.njit(cache=True)(function))
+        return cast(F, numba.njit(cache=True, nogil=True)(function))
     except (OSError, RuntimeError):
-        return cast(F, numba.njit(function))
+        return cast(F, numba.njit(nogil=True)(function))
     finally:
         numba.config.CACHE_DIR = previous

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rlgpt.training.worlds.crafter import layout, names, senses
+from rlgpt.training.worlds.crafter.ahead import Ahead
 from rlgpt.training.worlds.crafter.features import columns
 from rlgpt.training.worlds.crafter.frame import pack_frame, window_codes
 from rlgpt.training.worlds.crafter.render import Painter
@@ -39,19 +40,20 @@ def _reached(achieved: bytes, survived: bool) -> frozenset[str]:
 class CrafterEnv:
     """See `protocol.Env`. `seed` starts the same world as stock `crafter.Env(seed=seed)` does first."""
 
-    def __init__(self, task: Task, features: Sequence[str], pixels: bool) -> None:
+    def __init__(self, task: Task, features: Sequence[str], pixels: bool, ahead: Ahead | None = None) -> None:
         self.task = task
         self.steps = 0
         self._goal = goal_index(task)
         self._columns = columns(features)
         self._simulation = Simulation()
+        self._ahead = ahead
         self._features = np.zeros(senses.FEATURES_SIZE, np.float32)
         self._painter = Painter(self._simulation) if pixels else None
         self.reset(0)
 
     def reset(self, seed: int) -> None:
         self.steps = 0
-        self._simulation.reset(seed, self.task.horizon, self._goal)
+        self._simulation.reset(seed, self.task.horizon, self._goal, self._ahead)
         if self._painter is not None:
             self._painter.reset(seed)
 

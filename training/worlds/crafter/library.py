@@ -8,6 +8,7 @@ Standard library only. Arguments are checked: these functions are called by code
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cache
 from types import MappingProxyType
 from typing import Any
 
@@ -17,6 +18,9 @@ from rlgpt.training.worlds.crafter.view import Boards, View
 _ROW = names.MEMORY_WIDTH
 _CODE = {name: code for code, name in enumerate(names.REMEMBERED) if code}
 _REMEMBERED = frozenset(_CODE)
+_NAMED: dict[tuple[Any, ...], frozenset[str]] = {}
+"""Arguments that were checked before."""
+_NAMED_CAP = 1_000
 _NAMES = frozenset((*names.REMEMBERED[1:], *names.OBJECTS[1:]))
 _MOVES = ("move_left", "move_right", "move_up", "move_down")
 _SHIFTS = (-1, 1, -_ROW, _ROW)
@@ -35,18 +39,36 @@ def _around(board: int) -> int:
 
 
 def _names(wanted: tuple[Any, ...]) -> frozenset[str]:
+    try:
+        named = _NAMED.get(wanted)
+    except TypeError:
+        named = None
+    if named is not None:
+        return named
     for name in wanted:
         if type(name) is not str or name not in _NAMES:
             raise ValueError(f"{str(name)[:30]!r} is no material or object; they are {', '.join(sorted(_NAMES))}.")
     if not wanted:
         raise ValueError("Name at least one material or object.")
-    return frozenset(wanted)
+    named = frozenset(wanted)
+    if len(_NAMED) < _NAMED_CAP:
+        _NAMED[wanted] = named
+    return named
 
 
-def _avoided(wanted: object) -> frozenset[str]:
-    if type(wanted) is not tuple or not set(wanted) <= _WALKABLE:
+def _walkable(avoid: object) -> frozenset[str]:
+    if avoid == ():
+        return _WALKABLE
+    if type(avoid) is not tuple or not set(avoid) <= _WALKABLE:
         raise ValueError("avoid takes a tuple of grass, sand and path")
-    return frozenset(wanted)
+    return _WALKABLE - frozenset(avoid)
+
+
+@cache
+def _diggable(wood: bool, stone: bool, iron: bool) -> frozenset[str]:
+    """What the pickaxes made of these can mine."""
+    has = {"wood_pickaxe": wood, "stone_pickaxe": stone, "iron_pickaxe": iron}
+    return frozenset(name for name, tool in _SOLID.items() if has[tool])
 
 
 def _look(view: object) -> View:
@@ -65,11 +87,13 @@ class _Ground:
         self.boards = boards = view._board()
         self.agent = boards.agent
         self.here = 1 << boards.agent
-        self.walk = boards.any_of(_WALKABLE - _avoided(avoid)) & ~boards.occupied
+        walk = boards.any_of(_walkable(avoid))
+        self.walk = walk & ~boards.occupied if boards.occupied else walk
         self.dig = 0
         if dig is True:
             items = view.inventory
-            self.dig = boards.any_of(frozenset(name for name, tool in _SOLID.items() if items[tool]))
+            tools = items["wood_pickaxe"] > 0, items["stone_pickaxe"] > 0, items["iron_pickaxe"] > 0
+            self.dig = boards.any_of(_diggable(*tools))
             if bridge is True and items["stone"] and items["wood_pickaxe"]:
                 self.dig |= boards.cells(_WATER) & ~boards.occupied
 
@@ -80,8 +104,9 @@ class _Ground:
         here, dig = self.here, self.dig
         if goal & here:
             return self.agent, 0
-        frontier = goal & (self.walk | dig)
-        unseen = (self.walk | dig | here) & ~frontier
+        open_ = self.walk | dig
+        frontier = goal & open_
+        unseen = (open_ | here) ^ frontier
         late: dict[int, int] = {}
         for step in range(1, _MOST_STEPS):
             source = frontier
@@ -90,7 +115,8 @@ class _Ground:
                 if hard:
                     late[step + _DIG_STEPS - 1] = hard
                     source ^= hard
-                source |= late.pop(step, 0)
+                if step in late:
+                    source |= late.pop(step)
             frontier = (source << 1 | source >> 1 | source << _ROW | source >> _ROW) & unseen
             if frontier & here:
                 return self._neighbour(source), step
@@ -116,7 +142,9 @@ class _Ground:
 def _targets(view: View, wanted: frozenset[str]) -> int:
     """Board of visible objects and remembered cells of these names."""
     boards = view._board()
-    board = boards.any_of(wanted & _REMEMBERED) & ~(boards.occupied & ~boards.cells(_PLANT))
+    board = boards.any_of(wanted & _REMEMBERED)
+    if boards.occupied:
+        board &= ~(boards.occupied & ~boards.cells(_PLANT))
     for name, dx, dy in view.objects:
         if name in wanted:
             board |= 1 << boards.agent + dy * _ROW + dx

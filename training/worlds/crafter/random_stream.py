@@ -11,6 +11,16 @@ from rlgpt.training.worlds.crafter.layout import RANDOM_AT, RANDOM_SIZE, Array
 
 
 @compiled
+def seed_stream(state: Array, seed: int) -> None:
+    """`RandomState(seed)` for 0 <= seed < 2**32."""
+    word = seed
+    for i in range(RANDOM_SIZE):
+        state[i] = word
+        word = (1812433253 * (word ^ (word >> 30)) + i + 1) & 0xFFFFFFFF
+    state[RANDOM_AT] = RANDOM_SIZE
+
+
+@compiled
 def refill(state: Array) -> None:
     for i in range(RANDOM_SIZE):
         y = (state[i] & 0x80000000) | (state[(i + 1) % RANDOM_SIZE] & 0x7FFFFFFF)

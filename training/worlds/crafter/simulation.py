@@ -7,10 +7,10 @@ import struct
 from functools import cache
 
 import numpy as np
-import opensimplex
 from numpy.typing import NDArray
 
-from rlgpt.training.worlds.crafter import layout, names, senses, terrain
+from rlgpt.training.worlds.crafter import layout, names, senses
+from rlgpt.training.worlds.crafter.ahead import Ahead, new_world
 from rlgpt.training.worlds.crafter.layout import FIELDS, RANDOM_AT, RANDOM_SIZE, STATE_SIZE
 
 _MAGIC = b"crafter1"
@@ -28,11 +28,6 @@ def daylight() -> NDArray[np.float64]:
     return table
 
 
-def world_seed(seed: int, episode: int = 1) -> int:
-    """The number stock `crafter.Env(seed=seed)` seeds its n-th episode with."""
-    return hash((seed, episode)) % (2**31 - 1)
-
-
 class Simulation:
     """The arrays of `layout`. Deterministic in (seed, horizon, goal, actions)."""
 
@@ -48,33 +43,24 @@ class Simulation:
         self.senses = np.zeros(senses.SENSES_SIZE, np.uint8)
         self.lights = daylight()
 
-    def reset(self, seed: int, horizon: int, goal: int) -> None:
+    def reset(self, seed: int, horizon: int, goal: int, ahead: Ahead | None = None) -> None:
         """The first episode of stock `crafter.Env(seed=seed)`. `goal`: index of an achievement or -1."""
+        made = new_world(seed) if ahead is None else ahead.take(seed)
         state = self.state
-        state[:] = 0
-        self.occupant[:] = 0
+        state[:] = made.state
+        self.material[:] = made.material
+        self.occupant[:] = made.occupant
+        self.objects[: len(made.objects)] = made.objects
         self.memory[:] = 0
         self.planes[:] = 0
         self.senses[:] = 0
-        stream = np.random.RandomState(world_seed(seed))
-        noise = opensimplex.OpenSimplex(seed=stream.randint(0, 2**31 - 1))
-        stream_state = stream.get_state(legacy=False)["state"]
-        state[:RANDOM_SIZE] = stream_state["key"]
-        state[RANDOM_AT] = stream_state["pos"]
         state[layout.HORIZON] = horizon
         state[layout.GOAL] = goal
         state[layout.FACING] = names.FACINGS.index("down")
         state[layout.ITEM : layout.ITEM + 4] = 9
         state[layout.LAST_HEALTH] = state[layout.REWARDED_HEALTH] = 9
         state[layout.LEFT], state[layout.TOP] = names.MEMORY_WIDTH, names.MEMORY_HEIGHT
-        self._generate(noise._perm, noise._perm_grad_index3)
         self.look()
-
-    def _generate(self, perm: NDArray[np.int64], grad: NDArray[np.int64]) -> None:
-        logits = np.empty((layout.AREA, layout.AREA))
-        terrain.start_logits(perm, grad, logits)
-        start = 1 / (1 + np.exp(-logits))
-        terrain.generate(self.state, self.material, self.occupant, self.objects, perm, grad, start)
 
     def step(self, action: int) -> tuple[float, bool]:
         """Crafter's reward and whether the episode is over."""

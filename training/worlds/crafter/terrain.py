@@ -7,9 +7,11 @@ applied by the caller to a whole map between the two passes: a compiler's own ma
 from __future__ import annotations
 
 import numpy as np
+from opensimplex.internals import _init as tables_in_python
 from opensimplex.internals import _noise3 as noise3
 
-from rlgpt.training.worlds.crafter.compiled import compiled, entry
+from rlgpt.training.worlds.crafter import random_stream
+from rlgpt.training.worlds.crafter.compiled import COMPILED, compiled, entry
 from rlgpt.training.worlds.crafter.ground import add
 from rlgpt.training.worlds.crafter.layout import (
     AREA,
@@ -29,9 +31,45 @@ from rlgpt.training.worlds.crafter.layout import (
     ZOMBIE,
     Array,
 )
-from rlgpt.training.worlds.crafter.random_stream import uniform
+from rlgpt.training.worlds.crafter.random_stream import below, uniform
 
 CENTRE = AREA // 2
+GRADIENTS = 24
+
+
+@entry
+def seed_stream(state: Array, seed: int) -> None:
+    random_stream.seed_stream(state, seed)
+
+
+@entry
+def draw_noise(state: Array) -> int:
+    """The seed of a world's noise: its stream's first draw."""
+    return below(state, 2**31 - 1)
+
+
+@entry
+def shuffle(seed: int, perm: Array, grad: Array) -> None:
+    """opensimplex's tables, with 64 bit integers that wrap around: compiled ones do, Python's do not."""
+    for _ in range(3):
+        seed = seed * 6364136223846793005 + 1442695040888963407
+    source = np.arange(256)
+    for i in range(255, -1, -1):
+        seed = seed * 6364136223846793005 + 1442695040888963407
+        chosen = (seed % (i + 1) + 31) % (i + 1)
+        perm[i] = source[chosen]
+        grad[i] = 3 * (perm[i] % GRADIENTS)
+        source[chosen] = source[i]
+
+
+def noise_tables(seed: int) -> tuple[Array, Array]:
+    """Permutation and gradient indices of opensimplex, int64 [256] each."""
+    if not COMPILED:
+        made: tuple[Array, Array] = tables_in_python(seed)
+        return made
+    perm, grad = np.zeros(256, np.int64), np.zeros(256, np.int64)
+    shuffle(seed, perm, grad)
+    return perm, grad
 
 
 @compiled

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
+from functools import lru_cache
 from types import MappingProxyType
 
 from rlgpt.training.worlds.crafter import names
@@ -18,6 +20,8 @@ _OFFSETS = tuple(
 _CLOSEST_FIRST = tuple(
     sorted(range(len(_OFFSETS)), key=lambda cell: (abs(_OFFSETS[cell][0]) + abs(_OFFSETS[cell][1]), cell))
 )
+_NEARNESS = tuple(_CLOSEST_FIRST.index(cell) for cell in range(len(_OFFSETS)))
+_THINGS = re.compile(rb"[^\0]")
 _INSIDE = sum(
     (1 << names.AREA) - 1 << (y + names.REACH_Y) * names.MEMORY_WIDTH + names.REACH_X for y in range(names.AREA)
 )
@@ -34,32 +38,51 @@ _NOTHING = (0,) * names.PLANES
 _NO_OBJECTS = bytes(names.WIDTH * names.HEIGHT)
 
 
+@lru_cache(4096)
+def _counts(packed: bytes) -> Mapping[str, int]:
+    return MappingProxyType(dict(zip(names.INVENTORY, packed, strict=True)))
+
+
+@lru_cache(4096)
+def _unlocked(packed: bytes) -> frozenset[str]:
+    bits = int.from_bytes(packed, "little")
+    return frozenset(name for bit, name in enumerate(names.ACHIEVEMENTS) if bits >> bit & 1)
+
+
 def _vital(index: int, doc: str) -> property:
     at = names.AT_ITEMS + index
     return property(lambda view: view._packed[at], doc=doc)
+
+
+@lru_cache(1024)
+def _inside(origin: int, length: int) -> int:
+    """Of the map, as far as two rows below what has been seen."""
+    return (_INSIDE >> origin) & (1 << length + 2 * names.MEMORY_WIDTH) - 1
 
 
 class Boards:
     """Bit boards of one view's map memory, without the rows above what has been seen: bit
     row * MEMORY_WIDTH + column - origin. One Python integer is one board, so smaller is faster."""
 
-    __slots__ = ("_any", "_cells", "_not", "_planes", "agent", "enemies", "inside", "known", "occupied", "origin")
+    __slots__ = ("_any", "_cells", "_high", "_low", "agent", "enemies", "inside", "known", "occupied", "origin")
 
     def __init__(self, view: View) -> None:
-        planes = view._remember()
-        first, second, third, fourth = planes
+        first, second, third, fourth = view._remember()
         known = first | second | third | fourth
         row = names.MEMORY_WIDTH
-        self.origin = max(0, ((known & -known).bit_length() - 1) // row - 2) * row
-        self.known = known >> self.origin
-        self._planes = tuple(plane >> self.origin for plane in planes)
-        self._not = tuple(self.known ^ plane for plane in self._planes)
+        self.origin = origin = max(0, ((known & -known).bit_length() - 1) // row - 2) * row
+        self.known = known = known >> origin
+        first, second, third, fourth = first >> origin, second >> origin, third >> origin, fourth >> origin
+        both = first & second
+        self._low = (known ^ (first | second), first ^ both, second ^ both, both)
+        """Known cells by the lower two bits of their code; `_high` by the upper two."""
+        both = third & fourth
+        self._high = (known ^ (third | fourth), third ^ both, fourth ^ both, both)
         self._cells: dict[int, int] = {}
         self._any: dict[frozenset[str], int] = {}
         x, y = view._packed[names.AT_X], view._packed[names.AT_Y]
-        self.agent = (y + names.REACH_Y) * row + x + names.REACH_X - self.origin
-        self.inside = (_INSIDE >> self.origin) & (1 << self.known.bit_length() + 2 * row) - 1
-        """Of the map, as far as two rows below what has been seen."""
+        self.agent = (y + names.REACH_Y) * row + x + names.REACH_X - origin
+        self.inside = _inside(origin, known.bit_length())
         self.occupied = self.enemies = 0
         for name, dx, dy in view.objects:
             bit = 1 << self.agent + dy * row + dx
@@ -71,12 +94,7 @@ class Boards:
         """Where one material has been seen last; code 0: what has never been seen."""
         board = self._cells.get(code)
         if board is None:
-            if code:
-                board = self.known
-                for bit in range(names.PLANES):
-                    board &= self._planes[bit] if code >> bit & 1 else self._not[bit]
-            else:
-                board = self.inside & ~self.known
+            board = self._low[code & 3] & self._high[code >> 2] if code else self.inside & ~self.known
             self._cells[code] = board
         return board
 
@@ -113,8 +131,7 @@ class View:
     def inventory(self) -> Mapping[str, int]:
         """Counts 0..9 of sapling, wood, stone, coal, iron, diamond and of the six tools."""
         if self._inventory is None:
-            counts = self._packed[names.AT_ITEMS + 4 : names.AT_ITEMS + 16]
-            self._inventory = MappingProxyType(dict(zip(names.INVENTORY, counts, strict=True)))
+            self._inventory = _counts(self._packed[names.AT_ITEMS + 4 : names.AT_ITEMS + 16])
         return self._inventory
 
     @property
@@ -167,17 +184,18 @@ class View:
     @property
     def achieved(self) -> frozenset[str]:
         """Achievements unlocked in this episode."""
-        at = names.AT_ACHIEVED
-        bits = int.from_bytes(self._packed[at : at + 3], "little")
-        return frozenset(name for bit, name in enumerate(names.ACHIEVEMENTS) if bits >> bit & 1)
+        return _unlocked(self._packed[names.AT_ACHIEVED : names.AT_ACHIEVED + 3])
 
     @property
     def objects(self) -> tuple[tuple[str, int, int], ...]:
         """(name, dx, dy) of everything that lives or flies in the window, closest first."""
         if self._objects is None:
             things = self._packed[names.AT_OBJECTS : names.AT_BITS]
-            seen = () if things == _NO_OBJECTS else [cell for cell in _CLOSEST_FIRST if things[cell]]
-            self._objects = tuple((_OBJECTS[things[cell]], *_OFFSETS[cell]) for cell in seen)
+            if things == _NO_OBJECTS:
+                self._objects = ()
+            else:
+                seen = sorted([found.start() for found in _THINGS.finditer(things)], key=_NEARNESS.__getitem__)
+                self._objects = tuple([(_OBJECTS[things[cell]], *_OFFSETS[cell]) for cell in seen])
         return self._objects
 
     def at(self, dx: int, dy: int) -> str:
@@ -203,7 +221,8 @@ class View:
         if not (0 <= x < names.AREA and 0 <= y < names.AREA):
             return 0
         at = (y + names.REACH_Y) * names.MEMORY_WIDTH + x + names.REACH_X
-        return sum((plane >> at & 1) << bit for bit, plane in enumerate(self._remember()))
+        first, second, third, fourth = self._planes or self._remember()
+        return first >> at & 1 | (second >> at & 1) << 1 | (third >> at & 1) << 2 | (fourth >> at & 1) << 3
 
     def _remember(self) -> tuple[int, ...]:
         """The map memory, as bit planes: that of the view before, with what this window shows."""
@@ -225,10 +244,11 @@ class View:
         if packed[0]:
             return tuple(number(packed[part], "little") for part in _WHOLE_PLANES)
         at = packed[names.AT_Y] * names.MEMORY_WIDTH + packed[names.AT_X]
-        return tuple(
-            plane ^ ((plane >> at & _WINDOW ^ number(packed[part], "little")) << at)
-            for plane, part in zip(planes, _PATCHES, strict=True)
-        )
+        changed = []
+        for plane, part in zip(planes, _PATCHES, strict=True):
+            patch = plane >> at & _WINDOW ^ number(packed[part], "little")
+            changed.append(plane ^ patch << at if patch else plane)
+        return tuple(changed)
 
     def known(self, name: str) -> int:
         """How many cells of a material, or with a `plant`, are remembered."""

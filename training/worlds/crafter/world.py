@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from rlgpt.training.worlds.crafter import frame, names, render
+from rlgpt.training.worlds.crafter.ahead import Ahead
 from rlgpt.training.worlds.crafter.env import TARGETS, CrafterEnv
 from rlgpt.training.worlds.crafter.features import DEFAULT, FEATURES
 from rlgpt.training.worlds.crafter.fingerprint import check_fingerprint
@@ -32,11 +33,18 @@ class CrafterWorld:
     restorable = True
     pixel_shape = render.SHAPE
 
+    def __init__(self) -> None:
+        self._ahead = Ahead()
+
     def command(self, action: Sequence[int]) -> Command:
         return (int(action[0]),)
 
     def make(self, task: str, *, features: Sequence[str] | None = None, pixels: bool = False) -> CrafterEnv:
-        return CrafterEnv(self._task(task), features or self.default_features, pixels)
+        return CrafterEnv(self._task(task), features or self.default_features, pixels, self._ahead)
+
+    def expect(self, seeds: Sequence[int]) -> None:
+        """See `protocol.MakesAhead`."""
+        self._ahead.expect(seeds)
 
     def sheet(self, task: str) -> dict[str, Any]:
         return sheet(self._task(task))

@@ -1,0 +1,51 @@
+"""Worlds made ahead are the worlds that are made when asked for; more than a few are not kept."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from rlgpt.training.worlds.crafter import ahead, terrain
+from rlgpt.training.worlds.crafter.ahead import Ahead, NewWorld, new_world
+from rlgpt.training.worlds.crafter.world import make_world
+from rlgpt.training.worlds.protocol import MakesAhead, expect
+
+
+def same(one: NewWorld, other: NewWorld) -> bool:
+    return all(np.array_equal(left, right) for left, right in zip(one, other, strict=True))
+
+
+def test_an_expected_world_is_the_one_that_is_made_when_asked_for() -> None:
+    coming = Ahead()
+    coming.expect(range(20))
+    for seed in (19, 0, 7, 7, 25):  # waiting in line, first, in the middle, no longer there, never expected
+        assert same(coming.take(seed), new_world(seed))
+
+
+def test_no_more_worlds_are_kept_than_episodes_can_begin_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ahead, "MOST", 4)
+    coming = Ahead()
+    coming.expect(range(10))
+    assert list(coming._coming) == ([6, 7, 8, 9] if ahead.COMPILED else [])
+
+
+def test_episodes_are_the_same_whether_their_world_was_expected_or_not() -> None:
+    told, untold = make_world(), make_world()
+    assert isinstance(told, MakesAhead)
+    here, there = told.make("collect_wood"), untold.make("collect_wood")
+    for seed in range(5):
+        expect(told, [seed])
+        here.reset(seed), there.reset(seed)
+        for action in range(1, 17):
+            assert here.step((action,)) == there.step((action,))
+        assert here.save() == there.save()
+
+
+@pytest.mark.parametrize("seed", [0, 1, 5, 2**31 - 2])
+def test_streams_and_noise_are_seeded_as_numpy_and_opensimplex_do_it(seed: int) -> None:
+    state = np.zeros(700, np.int64)
+    terrain.seed_stream(state, seed)
+    theirs = np.random.RandomState(seed).get_state(legacy=False)["state"]
+    assert state[:624].tolist() == theirs["key"].tolist() and state[624] == theirs["pos"]
+    for mine, tables in zip(terrain.noise_tables(seed), terrain.tables_in_python(seed), strict=True):
+        assert mine.tolist() == tables.tolist()
