@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -253,6 +254,19 @@ def test_a_sub_task_observes_what_the_one_before_did_so_that_its_policy_fits(cli
     first["reward"] = [term for term in first["reward"] if term["term"] != "milestone"]
     told.config(**first).evaluate(5).verdict().iteration(0, sub_task=1).plan("policy", **FIRST)
     assert way and first["reward"] == [t.model_dump() for t in fast.configure(client, where(told)).reward]
+
+
+def test_a_long_training_on_a_score_takes_steps_of_less_noise(client: Client) -> None:
+    task = Task("score", "Do it all.", ("make_bread", "build_oven", "get_flour"), kind="score")
+
+    def configured(env_steps: int) -> Any:
+        told = Told().iteration().plan("policy", **FIRST).code("get_flour").trial("get_flour")
+        return fast.configure(client, replace(where(told, task=task), env_steps_left=env_steps))
+
+    short, long = configured(1_000_000), configured(5_000_000)
+    assert long.hyperparameters.rollout_env_steps > 3 * short.hyperparameters.rollout_env_steps
+    assert long.hyperparameters.batch_size > short.hyperparameters.batch_size
+    assert long.env_steps % long.hyperparameters.rollout_env_steps == 0 and long.env_steps > short.env_steps
 
 
 def test_without_accepted_code_only_primitives_are_left(client: Client) -> None:
