@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
 import pytest
 
+from rlgpt.training.host import process as process_module
 from rlgpt.training.host.action_host import ActionHost
 from rlgpt.training.host.api import FOLLOW_PLAN, Answer, Ask, Host
 from rlgpt.training.host.client import open_host
@@ -63,6 +66,23 @@ def test_a_kill_among_sixteen_ends_only_the_guilty_call(locked_host: Host) -> No
         assert {answer.command for answer in others} == {counted(steps)}
     assert [death.source_hash for death in locked_host.take_deaths()] == [programs.actions[1].source_hash]
     assert seconds < 5
+
+
+def test_time_in_which_everything_stood_still_is_nobodys_fault(
+    locked_host: Host, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The worker and its host are stopped for a minute, as by a debugger or a job control, and go on."""
+    load(locked_host, COUNT)
+    begin(locked_host, 0)
+    hours = itertools.count(0, 3_600)
+    monkeypatch.setattr(process_module.time, "monotonic", lambda: float(next(hours)))
+    before = pid(locked_host)
+    os.kill(before, signal.SIGSTOP)
+    woken = threading.Timer(0.15, os.kill, (before, signal.SIGCONT))
+    woken.start()
+    answer = locked_host.tick([Ask(0, packed(1), resume=True)])[0]
+    woken.join()
+    assert answer.command == counted(2) and pid(locked_host) == before and not locked_host.take_deaths()
 
 
 def test_two_deaths_disable_a_source_and_nothing_else(locked_host: Host) -> None:
