@@ -169,17 +169,22 @@ def survey(ground, x, y, way):
     (cost, the cells before, of and behind plant and room, way in, planted, whether one can drink in it, cells to
     close from outside, cells to close from inside); None where something is not known or does not last."""
     dx, dy = way
-    line = [(x + far * dx, y + far * dy) for far in (-1, 0, 1, 2, 3)]
+    line = [(x - dx, y - dy), (x, y), (x + dx, y + dy), (x + 2 * dx, y + 2 * dy), (x + 3 * dx, y + 3 * dy)]
+    sides = []
+    for a, b in line[1:4]:
+        sides.append((a - dy, b - dx))
+        sides.append((a + dy, b + dx))
     planted = ground[x, y] in PLANTS
-    sides = [(a + turn * dy, b + turn * dx) for a, b in line[1:4] for turn in (-1, 1)]
-    ends = [line[0], line[4]]
-    wet = any(ground[cell] == "water" for cell in sides[2:] + ends[1:])
-    if planted:
-        sides.append(ends.pop(0))
-    if any(ground[cell] in FRAGILE for cell in sides + ends):
-        return None
-    outer = [cell for cell in sides if ground[cell] in OPEN]
-    inner = [cell for cell in ends if ground[cell] in OPEN]
+    ends = [line[4]] if planted else [line[0], line[4]]
+    around = sides + [line[0], line[4]]
+    outer, inner = [], []
+    for cell in around:
+        what = ground[cell]
+        if what in FRAGILE:
+            return None
+        if what in OPEN:
+            (inner if cell in ends else outer).append(cell)
+    wet = "water" in (ground[sides[2]], ground[sides[3]], ground[sides[4]], ground[sides[5]], ground[line[4]])
     cost = 6 * len(outer) + 2 * len(inner) + 2 * (abs(x) + abs(y)) - 16 * wet
     return (cost, line, way, planted, wet, outer, inner)
 
@@ -187,18 +192,22 @@ def survey(ground, x, y, way):
 def burrow(view):
     """The burrow to be in: one with a plant that is nearly closed, else the one that takes the least work. None if
     none can be finished with the stones at hand."""
-    ground = {(x, y): view.at(x, y) for x in range(-13, 14) for y in range(-13, 14) if abs(x) + abs(y) < 15}
+    ground = {
+        (x, y): view.at(x, y) for x in range(-13, 14) for y in range(max(-13, abs(x) - 14), min(14, 15 - abs(x)))
+    }
     ground[0, 0] = view.material(0, 0)
     for name, x, y in view.objects:
         if name not in PLANTS:
             ground[x, y] = view.material(x, y)
     grown, found = [], []
+    stones = view.inventory["stone"]
     for (x, y), what in ground.items():
-        if abs(x) + abs(y) < 11 and (what == "grass" or what in PLANTS):
-            for dx, dy in WAYS:
+        if (what == "grass" or what in PLANTS) and abs(x) + abs(y) < 11:
+            for way in WAYS:
+                dx, dy = way
                 if ground[x + dx, y + dy] in ROOM and ground[x + 2 * dx, y + 2 * dy] in ROOM:
-                    site = survey(ground, x, y, (dx, dy))
-                    if site and len(site[5]) + len(site[6]) <= view.inventory["stone"]:
+                    site = survey(ground, x, y, way)
+                    if site and len(site[5]) + len(site[6]) <= stones:
                         (grown if site[3] and len(site[5]) < 4 else found).append(site)
     for site in sorted(grown) + sorted(found)[:8]:
         if enter(view, site) and all(wall(view, x, y) for x, y in site[5]):
@@ -304,6 +313,9 @@ def live(view, site):
 
 def eat_plant(view):
     while "eat_plant" not in view.achieved:
+        if view.sleeping and view.energy < 9:
+            view = yield "noop"
+            continue
         step = "do" if view.front == "ripe_plant" else fight(view)
         site = None if step else burrow(view)
         if site and not site[5] and (0, 0) in site[1][1:4]:
