@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import gc
 import os
+import select
+import signal
 import sys
 import time
 from collections.abc import Callable
@@ -76,6 +78,8 @@ class ConsoleApp(App[int]):
 
         self.push_screen(SessionsScreen())
         self.set_timer(0.5, self.settled)
+        if not self.is_headless:
+            self.set_interval(1.0, _end_without_terminal)
         if session is not None:
             self.open_session(session, replay=replay, cursor=cursor)
 
@@ -218,6 +222,15 @@ class ConsoleApp(App[int]):
             self._close_top()
         else:
             self.exit(0)
+
+
+def _end_without_terminal() -> None:
+    """A terminal that goes sends a hang-up only to those whose controlling terminal it is; to the others it is an input
+    that is always ready and always empty, which Textual would read for ever."""
+    poll = select.poll()
+    poll.register(sys.__stdin__ or 0, 0)
+    if any(events & select.POLLHUP for _, events in poll.poll(0)):
+        signal.raise_signal(signal.SIGHUP)
 
 
 def safe_content(text: str) -> Content:

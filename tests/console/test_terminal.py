@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import fcntl
+import os
+import pty
 import re
 import shutil
+import signal
+import struct
 import subprocess
 import sys
+import termios
 from collections.abc import Callable
 from pathlib import Path
 
@@ -64,6 +70,23 @@ def test_a_terminal_is_left_as_it_was_found(stored: str) -> None:
         assert t.wait() == 0
         assert t.raw.rfind(b"\x1b[?1049l") > t.raw.rfind(b"\x1b[?1049h")
         assert t.raw.rfind(b"\x1b[?25h") > t.raw.rfind(b"\x1b[?25l")
+
+
+def test_it_ends_with_its_terminal_though_nobody_sends_a_hang_up(stored: str) -> None:
+    """The terminal is the console's, but not its session's controlling terminal."""
+    ours, its = pty.openpty()
+    fcntl.ioctl(its, termios.TIOCSWINSZ, struct.pack("HHHH", 40, 120, 0, 0))
+    environment = os.environ | {"TERM": "xterm-256color"}
+    child = subprocess.Popen(
+        console_words(stored), stdin=its, stdout=its, stderr=its, env=environment, start_new_session=True
+    )
+    os.close(its)
+    drawn = b""
+    while b"make_stone_pickaxe-1" not in drawn:
+        assert child.poll() is None
+        drawn += os.read(ours, 65_536)
+    os.close(ours)
+    assert child.wait(60) == -signal.SIGHUP
 
 
 @pytest.mark.parametrize("size", [(80, 24), (120, 40), (200, 60)])
