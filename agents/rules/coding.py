@@ -81,6 +81,7 @@ FEW_GAMES, FEW_ROLLOUT, FEW_EPOCHS = 8, 2048, 8
 """A world that plays fewer games than this at once is slow: shorter rollouts, and more passes over each."""
 OPTION_CAP = 16
 """Env steps of one option, where the world sheet does not ask for longer ones."""
+SCORE_WORSE = 0.05
 TRIALS_SHARE = 0.1
 """Of the remaining env steps, kept for trials of later iterations."""
 
@@ -92,9 +93,9 @@ def configure(question: Question) -> RlConfigReply:
     last = question.get("last_config")
     horizon = int(world.get("horizon", 1000))
     milestones = [str(name) for name in world.get("task_milestones") or ()]
-    worse = _policy_is_worse(measured)
-    games = int((world.get("limits") or {}).get("games_at_once", MANY_GAMES))
     score = world.get("kind") == "score"
+    worse = _policy_is_worse(measured, score)
+    games = int((world.get("limits") or {}).get("games_at_once", MANY_GAMES))
     rollout = _rollout(bool(options), games)
     if score and options and _env_steps(asked, rollout, growing=True) >= LONG_RUN:
         rollout = LONG_ROLLOUT
@@ -181,15 +182,17 @@ def _reward(
 
 def _env_steps(asked: Mapping[str, Any], rollout: int, growing: bool) -> int:
     """This iteration's share of what is left, in whole rollouts, at least one. `growing`: later iterations, whose code
-    is better, get more: 1, 2, 3 ... parts."""
+    is better, get more: 1, 4, 9 ... parts."""
     left, passes = int(asked["env_steps_left"]), max(1, asked["iterations_left"])
-    parts = passes * (passes + 1) // 2 if growing else passes
+    parts = passes * (passes + 1) * (2 * passes + 1) // 6 if growing else passes
     share = int(left * (1 - TRIALS_SHARE) / parts)
     return min(100_000_000, max(share // rollout * rollout, min(left, rollout)))
 
 
-def _policy_is_worse(measured: Mapping[str, Any]) -> bool:
+def _policy_is_worse(measured: Mapping[str, Any], score: bool) -> bool:
+    """A score moves a little with any two samples of episodes: only a milestone in twenty is said to be worse."""
     alone = measured.get("plan_alone")
     if not alone or measured.get("ran") != "policy" or not measured.get("episodes"):
         return False
-    return bool(measured["successes"] / measured["episodes"] < alone["successes"] / max(1, alone["episodes"]))
+    lead = measured["successes"] / measured["episodes"] - alone["successes"] / max(1, alone["episodes"])
+    return bool(lead < (-SCORE_WORSE if score else 0))

@@ -263,7 +263,7 @@ def test_a_long_training_on_a_score_takes_steps_of_less_noise(client: Client) ->
         told = Told().iteration().plan("policy", **FIRST).code("get_flour").trial("get_flour")
         return fast.configure(client, replace(where(told, task=task), env_steps_left=env_steps))
 
-    short, long = configured(1_000_000), configured(5_000_000)
+    short, long = configured(1_000_000), configured(20_000_000)
     assert long.hyperparameters.rollout_env_steps > 3 * short.hyperparameters.rollout_env_steps
     assert long.hyperparameters.batch_size > short.hyperparameters.batch_size
     assert long.env_steps % long.hyperparameters.rollout_env_steps == 0 and long.env_steps > short.env_steps
@@ -287,6 +287,17 @@ def test_a_policy_below_its_code_is_trained_more_carefully_and_one_above_it_is_n
     assert careful.hyperparameters.learning_rate < first.hyperparameters.learning_rate
     first, same = second(policy=12, code=3)
     assert same.plan_prior == first.plan_prior and same.hyperparameters == first.hyperparameters
+
+
+@pytest.mark.parametrize(("policy", "careful"), [(93, False), (80, True)])
+def test_a_score_a_little_below_its_code_is_no_reason_to_slow_down(client: Client, policy: int, careful: bool) -> None:
+    task = Task("score", "Do it all.", ("make_bread", "build_oven", "get_flour"), kind="score")
+    told = accepted_plan("policy")
+    first = fast.configure(client, where(told, task=task))
+    told.config(**first.model_dump()).train().evaluate(policy, 100, run=1)
+    told.evaluate(95, 100, run=1, variant="plan").verdict().iteration(1).plan("policy", **FIRST)
+    second = fast.configure(client, where(told, task=task))
+    assert (second.hyperparameters.learning_rate < first.hyperparameters.learning_rate) is careful
 
 
 # ---- critic ---------------------------------------------------------------------------------------
