@@ -213,8 +213,8 @@ def _embed(table: nn.Module, ids: th.Tensor) -> th.Tensor:
     """(n, size * width). A product with one-hot rows: for a handful of categories its gradient is a small
     matrix product, where an index lookup's would be summed entry by entry."""
     assert isinstance(table, nn.Embedding)
-    ones = ids.unsqueeze(2) == th.arange(table.num_embeddings, dtype=ids.dtype, device=ids.device)
-    return (ones.to(table.weight.dtype) @ table.weight).flatten(1)
+    rows = th.eye(table.num_embeddings, dtype=table.weight.dtype, device=ids.device)
+    return (rows.index_select(0, ids.flatten().long()) @ table.weight).view(len(ids), -1)
 
 
 def _embeddings(extractor: NamedFeatures) -> list[nn.Embedding]:
