@@ -82,6 +82,7 @@ FEW_GAMES, FEW_ROLLOUT, FEW_EPOCHS = 8, 2048, 8
 OPTION_CAP = 16
 """Env steps of one option, where the world sheet does not ask for longer ones."""
 SCORE_WORSE = 0.05
+"""Of the milestones: by how much a score's policy must lie below its code to be trained more carefully."""
 TRIALS_SHARE = 0.1
 """Of the remaining env steps, kept for trials of later iterations."""
 
