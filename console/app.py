@@ -7,6 +7,7 @@ import os
 import select
 import signal
 import sys
+import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -78,8 +79,6 @@ class ConsoleApp(App[int]):
 
         self.push_screen(SessionsScreen())
         self.set_timer(0.5, self.settled)
-        if not self.is_headless:
-            self.set_interval(1.0, _end_without_terminal)
         if session is not None:
             self.open_session(session, replay=replay, cursor=cursor)
 
@@ -224,13 +223,14 @@ class ConsoleApp(App[int]):
             self.exit(0)
 
 
-def _end_without_terminal() -> None:
-    """A terminal that goes sends a hang-up only to those whose controlling terminal it is; to the others it is an input
-    that is always ready and always empty, which Textual would read for ever."""
+def _end_with_terminal() -> None:
+    """Waits, on a thread of its own, until the terminal goes. A hang-up reaches only those whose controlling terminal
+    it was; for the others it becomes an input that is always ready and always empty, which Textual reads for ever, and
+    an output whose queue fills up until nothing else is done."""
     poll = select.poll()
     poll.register(sys.__stdin__ or 0, 0)
-    if any(events & select.POLLHUP for _, events in poll.poll(0)):
-        signal.raise_signal(signal.SIGHUP)
+    if any(events & select.POLLHUP for _, events in poll.poll()):
+        os.kill(os.getpid(), signal.SIGHUP)
 
 
 def safe_content(text: str) -> Content:
@@ -254,6 +254,7 @@ def run(
             file=sys.stderr,
         )
         return 2
+    threading.Thread(target=_end_with_terminal, name="end with terminal", daemon=True).start()
     app = ConsoleApp(home, session, replay=replay, cursor=cursor, read_only=read_only)
     code = app.run()
     return int(code or 0) if app.return_code in (0, None) else int(app.return_code)

@@ -81,12 +81,15 @@ def test_it_ends_with_its_terminal_though_nobody_sends_a_hang_up(stored: str) ->
         console_words(stored), stdin=its, stdout=its, stderr=its, env=environment, start_new_session=True
     )
     os.close(its)
-    drawn = b""
-    while b"make_stone_pickaxe-1" not in drawn:
-        assert child.poll() is None
-        drawn += os.read(ours, 65_536)
-    os.close(ours)
-    assert child.wait(60) == -signal.SIGHUP
+    try:
+        drawn = b""
+        while b"make_stone_pickaxe-1" not in drawn:
+            assert child.poll() is None
+            drawn += os.read(ours, 65_536)
+        os.close(ours)
+        assert child.wait(60) == -signal.SIGHUP
+    finally:
+        child.kill()
 
 
 @pytest.mark.parametrize("size", [(80, 24), (120, 40), (200, 60)])
