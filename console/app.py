@@ -230,7 +230,7 @@ def _end_with_terminal() -> None:
     poll = select.poll()
     poll.register(sys.__stdin__ or 0, 0)
     if any(events & select.POLLHUP for _, events in poll.poll()):
-        os.kill(os.getpid(), signal.SIGHUP)
+        os._exit(128 + signal.SIGHUP)  # the signal itself is ignored under nohup
 
 
 def safe_content(text: str) -> Content:

@@ -87,7 +87,7 @@ def test_it_ends_with_its_terminal_though_nobody_sends_a_hang_up(stored: str) ->
             assert child.poll() is None
             drawn += os.read(ours, 65_536)
         os.close(ours)
-        assert child.wait(60) == -signal.SIGHUP
+        assert child.wait(60) == 128 + signal.SIGHUP
     finally:
         child.kill()
 
