@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+
 import numpy as np
 import pytest
 
@@ -22,6 +24,27 @@ def test_an_expected_world_is_the_one_that_is_made_when_asked_for() -> None:
         assert same(coming.take(seed), new_world(seed))
 
 
+def test_a_world_is_made_twice_rather_than_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The thread may be starved: its world is the one in hand, and the episode begins all the same."""
+    on_the_thread, go_on = threading.Event(), threading.Event()
+
+    def slow(seed: int) -> NewWorld:
+        if threading.current_thread() is not threading.main_thread():
+            on_the_thread.set()
+            assert go_on.wait(60)
+        return new_world(seed)
+
+    monkeypatch.setattr(ahead, "COMPILED", True)
+    monkeypatch.setattr(ahead, "new_world", slow)
+    coming = Ahead()
+    coming.expect([3])
+    assert on_the_thread.wait(60)
+    try:
+        assert same(coming.take(3), new_world(3))
+    finally:
+        go_on.set()
+
+
 def test_no_more_worlds_are_kept_than_episodes_can_begin_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ahead, "MOST", 4)
     coming = Ahead()
@@ -35,7 +58,8 @@ def test_episodes_are_the_same_whether_their_world_was_expected_or_not() -> None
     here, there = told.make("collect_wood"), untold.make("collect_wood")
     for seed in range(5):
         expect(told, [seed])
-        here.reset(seed), there.reset(seed)
+        here.reset(seed)
+        there.reset(seed)
         for action in range(1, 17):
             assert here.step((action,)) == there.step((action,))
         assert here.save() == there.save()

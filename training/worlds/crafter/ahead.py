@@ -76,5 +76,8 @@ class Ahead:
             self._coming.pop(next(iter(self._coming))).cancel()
 
     def take(self, seed: int) -> NewWorld:
+        """Does not wait for a world that is being made: on a busy machine the thread hardly gets on."""
         coming = self._coming.pop(seed, None)
-        return new_world(seed) if coming is None or coming.cancel() else coming.result()
+        if coming is not None and not coming.cancel() and coming.done():
+            return coming.result()
+        return new_world(seed)
