@@ -27,6 +27,7 @@ from rlgpt.console.themes import THEMES
 
 if TYPE_CHECKING:
     from textual.command import Provider
+    from textual.driver import Driver
 
 
 def _actions() -> type[Provider]:
@@ -67,6 +68,14 @@ class ConsoleApp(App[int]):
             self.register_theme(theme)
         self.palette = Palette({}, True, ansi=True)
         self.set_keymap(self.user_keys)
+
+    def get_driver_class(self) -> type[Driver]:
+        found = super().get_driver_class()
+        if found.__name__ != "LinuxDriver":
+            return found
+        from rlgpt.console.driver import ConsoleDriver
+
+        return ConsoleDriver
 
     def on_mount(self) -> None:
         self.theme = self._first_theme()

@@ -143,6 +143,30 @@ def test_a_resize_storm_ends_with_the_right_screen(stored: str) -> None:
         assert all(len(line) <= 80 for line in text.splitlines())
 
 
+NESTED = """
+import fcntl, struct, termios
+from textual.drivers.linux_driver import LinuxDriver
+read = LinuxDriver._get_terminal_size
+def slowly(self):
+    size = read(self)
+    if size == (100, 30):
+        fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))  # the kernel says so at once
+        for _ in range(100_000):
+            pass
+    return size
+LinuxDriver._get_terminal_size = slowly
+"""
+
+
+def test_a_size_that_comes_while_one_is_read_is_the_last_word(stored: str) -> None:
+    words = console_words(stored, IDENT)
+    with Terminal([*words[:-1], NESTED + words[-1]]) as t:
+        t.until("1 Plan")
+        t.resize(100, 30)
+        t.screen.resize(24, 80)
+        t.until(lambda screen: "1 Plan" in screen and "3 Curves" in screen and "q detach" in screen, seconds=20.0)
+
+
 def test_a_very_small_terminal_does_not_break_it(stored: str) -> None:
     with Terminal(console_words(stored, IDENT), (10, 3)) as t:
         t.until(lambda screen: "make" in screen)

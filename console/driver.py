@@ -1,0 +1,26 @@
+"""Textual's driver, but for how it hears of a new terminal size."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+
+from textual.drivers.linux_driver import LinuxDriver
+from textual.events import Resize
+from textual.geometry import Size
+
+
+class ConsoleDriver(LinuxDriver):
+    """Sizes are read by the event loop, one after the other. Textual reads them in a handler that runs wherever the
+    main thread is: of two that interrupt each other the older size is told last, which is what was left on the screen
+    when a window was dragged on a busy machine."""
+
+    def start_application_mode(self) -> None:
+        super().start_application_mode()  # type: ignore[no-untyped-call]
+        asyncio.get_running_loop().add_signal_handler(signal.SIGWINCH, self._resized)
+        self._resized()
+
+    def _resized(self) -> None:
+        if not self._in_band_window_resize:
+            size = Size(*self._get_terminal_size())
+            self._app.post_message(Resize(size, size))
