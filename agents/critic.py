@@ -88,5 +88,5 @@ def judge_iteration(
 def _difference(found: tuple[float, float, float] | None) -> memory.Plain:
     if found is None:
         return {}
-    mean, low, high = (round(value, 2) for value in found)
-    return {"policy_minus_plan_alone": {"milestones_an_episode": mean, "ci95": [low, high]}}
+    mean, low, high = (round(value, 3) for value in found)
+    return {"policy_minus_plan_alone": {"score": mean, "ci95": [low, high]}}

@@ -100,7 +100,7 @@ def measured(history: History, iteration: IterationState) -> Plain:
         "ran": "policy" if last.policy == "ppo" else "plan",
         "successes": successes,
         "episodes": episodes,
-        **({"counts": "the share of the milestones reached in an episode"} if history.scored else {}),
+        **({"counts": "successes / episodes is the score, from 0 to 1"} if history.scored else {}),
         "ci95": [round(bound, 3) for bound in wilson(successes, episodes)],
         "length_mean": round(sum(e.length_mean * e.episodes for e in full) / episodes, 1),
         "dead_loops": sum(e.dead_loops for e in full),

@@ -29,6 +29,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from rlgpt.store.intervals import wilson
+from rlgpt.store.score import score
 from rlgpt.store.states import (
     Attempt,
     CommandState,
@@ -181,11 +182,11 @@ def _evaluation(h: History, row: Fields) -> None:
 
 
 def _share(h: History, row: Fields) -> dict[str, Any]:
-    """What an evaluation of a scored task counts as won. The interval is wide enough: no outcome between 0 and 1
-    varies more than one that is either."""
+    """An evaluation of a scored task counts as many episodes as won as its score says. The interval is wide enough:
+    a score of many milestones varies less from sample to sample than a share of the episodes does."""
     if not h.scored:
         return {}
-    won = round(sum(row["milestones"].get(name, 0) for name in h.scored) / len(h.scored), 2)
+    won = round(score(row["milestones"], row["episodes"], h.scored) / 100 * row["episodes"], 2)
     low, high = wilson(won, row["episodes"])
     return {"successes": won, "ci_low": low, "ci_high": high}
 

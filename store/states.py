@@ -169,7 +169,7 @@ class EvaluationState:
     first: int
     episodes: int
     successes: float
-    """Episodes won. Where a task's result is a score, an episode counts as the share of its milestones reached."""
+    """Episodes won. Where a task's result is a score, `episodes` times that score, in [0, 1]."""
     ci_low: float
     ci_high: float
     return_mean: float

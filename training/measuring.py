@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+import numpy as np
+from numpy.typing import NDArray
+
 from rlgpt.store.history import IterationState
-from rlgpt.store.intervals import mean_interval, wilson
+from rlgpt.store.intervals import wilson
 from rlgpt.training.live import Live
 
 FEWEST = 6
-"""Episodes below which no interval of a mean is told."""
+"""Episodes below which no interval is told."""
+RESAMPLES = 2_000
 
 
 class Measured(NamedTuple):
@@ -18,8 +22,8 @@ class Measured(NamedTuple):
     better: str
     """policy | code | undecided | only one."""
     difference: tuple[float, float, float] | None
-    """Where the result is a score: milestones an episode that the policy reached beyond its code alone on the same
-    seeds, as mean and 95% interval."""
+    """Where the result is a score, in [0, 1]: that of the policy minus that of its code alone on the same seeds, with
+    the 95% interval of a bootstrap over seeds."""
 
 
 def measure(live: Live) -> Measured:
@@ -42,14 +46,27 @@ def measure(live: Live) -> Measured:
 
 
 def _difference(live: Live, iteration: IterationState) -> tuple[float, float, float] | None:
-    scored = set(live.history.scored)
     dev = [e for e in iteration.evaluations if e.split == "dev"]
-    reached: dict[str, dict[int, int]] = {"full": {}, "plan": {}}
+    reached: dict[str, dict[int, list[str]]] = {"full": {}, "plan": {}}
     for evaluation in dev:
         if (evaluation.revision, evaluation.run) == (dev[-1].revision, dev[-1].run):
             for row in live.reader.rows("episode", {"split": "dev", "owner": evaluation.number}):
-                reached[evaluation.variant][row["seed"]] = len(scored.intersection(row["milestones"]))
+                reached[evaluation.variant][row["seed"]] = row["milestones"]
     both = sorted(reached["full"].keys() & reached["plan"].keys())
     if len(both) < FEWEST:
         return None
-    return mean_interval([reached["full"][seed] - reached["plan"][seed] for seed in both])
+    policy, code = (
+        np.array([[name in reached[variant][seed] for name in live.history.scored] for seed in both])
+        for variant in ("full", "plan")
+    )
+    drawn = np.random.default_rng(0).integers(0, len(both), (RESAMPLES, len(both)))
+    spread = _scores(policy, drawn) - _scores(code, drawn)
+    every = np.arange(len(both))[np.newaxis]
+    low, high = np.quantile(spread, (0.025, 0.975))
+    return float((_scores(policy, every) - _scores(code, every))[0]), float(low), float(high)
+
+
+def _scores(reached: NDArray[np.bool_], drawn: NDArray[np.int_]) -> NDArray[np.float64]:
+    """Score in [0, 1] of each sample of episodes; `reached` is (episodes, milestones), `drawn` (samples, episodes)."""
+    rates = 100 * reached[drawn].mean(axis=1)
+    return np.asarray(np.exp(np.log1p(rates).mean(axis=1)) - 1) / 100

@@ -71,7 +71,8 @@ OPTIONS_ROLLOUT = 4096
 """With options a rollout holds far fewer decisions than env steps: longer rollouts, smaller batches, faster learning
 (collect_diamond, 60k env steps, one seed: 28/60 dev episodes against 17/60 of the untrained prior)."""
 SCORE_RATE, SCORE_PLAN, SCORE_EPOCHS = 5e-4, 0.8, 8
-"""Where every milestone pays, the reward is dense: a short horizon, small steps from the plan as it is, many passes."""
+"""Where every milestone pays, the reward is dense: a short horizon, small steps from the plan as it is, many passes. A
+policy below its code has not been trained for long enough: slower learning would only keep it there."""
 LONG_RUN, LONG_ROLLOUT, LONG_BATCH, LONG_ENTROPY = 250_000, 16_384, 512, 0.01
 """From so many env steps on, steps of less noise, from long rollouts in 4 passes, get further (crafter_score, one seed,
 mean return of the training episodes around 1M env steps: 16.4 against 15.5 with rollouts of 4,096 in 8 passes, and
@@ -81,8 +82,6 @@ FEW_GAMES, FEW_ROLLOUT, FEW_EPOCHS = 8, 2048, 8
 """A world that plays fewer games than this at once is slow: shorter rollouts, and more passes over each."""
 OPTION_CAP = 16
 """Env steps of one option, where the world sheet does not ask for longer ones."""
-SCORE_WORSE = 0.05
-"""Of the milestones: by how much a score's policy must lie below its code to be trained more carefully."""
 TRIALS_SHARE = 0.1
 """Of the remaining env steps, kept for trials of later iterations."""
 
@@ -95,7 +94,7 @@ def configure(question: Question) -> RlConfigReply:
     horizon = int(world.get("horizon", 1000))
     milestones = [str(name) for name in world.get("task_milestones") or ()]
     score = world.get("kind") == "score"
-    worse = _policy_is_worse(measured, score)
+    worse = not score and _policy_is_worse(measured)
     games = int((world.get("limits") or {}).get("games_at_once", MANY_GAMES))
     rollout = _rollout(bool(options), games)
     if score and options and _env_steps(asked, rollout, growing=True) >= LONG_RUN:
@@ -190,10 +189,9 @@ def _env_steps(asked: Mapping[str, Any], rollout: int, growing: bool) -> int:
     return min(100_000_000, max(share // rollout * rollout, min(left, rollout)))
 
 
-def _policy_is_worse(measured: Mapping[str, Any], score: bool) -> bool:
-    """A score moves a little with any two samples of episodes: only a milestone in twenty is said to be worse."""
+def _policy_is_worse(measured: Mapping[str, Any]) -> bool:
     alone = measured.get("plan_alone")
     if not alone or measured.get("ran") != "policy" or not measured.get("episodes"):
         return False
     lead = measured["successes"] / measured["episodes"] - alone["successes"] / max(1, alone["episodes"])
-    return bool(lead < (-SCORE_WORSE if score else 0))
+    return bool(lead < 0)

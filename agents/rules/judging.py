@@ -155,7 +155,7 @@ def judge_iteration(question: Question) -> CritiqueReply:
     rate = measured["successes"] / episodes
     ci = measured["ci95"]
     if "counts" in measured:
-        found = f"{rate:.2f} of the milestones in a dev episode (n={episodes}, 95% interval {ci[0]:.2f} to {ci[1]:.2f})"
+        found = f"a score of {rate:.2f} in {episodes} dev episodes (95% interval {ci[0]:.2f} to {ci[1]:.2f})"
     else:
         found = f"{measured['successes']}/{episodes} dev episodes succeeded (95% interval {ci[0]:.2f} to {ci[1]:.2f})"
     if rate >= target:
@@ -191,9 +191,9 @@ def _comparison(measured: Mapping[str, Any], rate: float) -> str:
         "the policy is better" if rate > code else "the code alone is better" if code > rate else "neither is better"
     )
     if apart := measured.get("policy_minus_plan_alone"):
-        mean, (low, high) = apart["milestones_an_episode"], apart["ci95"]
+        mean, (low, high) = apart["score"], apart["ci95"]
         better = "the policy" if low > 0 else "the code alone" if high < 0 else "neither"
-        shown = f"{mean:+.1f} milestones [{low:+.1f}, {high:+.1f}] for the policy on the same seeds"
+        shown = f"{mean:+.2f} [{low:+.2f}, {high:+.2f}] for the policy on the same seeds"
         return f"; code alone {code:.2f}, {shown}: {better} is better"
     shown = f"{code:.2f}" if "counts" in measured else f"{alone['successes']}/{alone['episodes']}"
     return f"; code alone {shown}: {better}"

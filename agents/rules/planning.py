@@ -228,7 +228,7 @@ def _rationale(question: Question, book: Book, executor: str) -> str:
     won, episodes = measured["successes"], measured["episodes"]
     found = f"{won}/{episodes} evaluation episodes succeeded"
     if "counts" in measured:
-        found = f"{won / episodes:.2f} of the milestones in an evaluation episode"
+        found = f"a score of {won / episodes:.2f} in the evaluation episodes"
     if executor == "policy":
         return f"{found}, below the target: a policy on top of the code, with the plan as one of its actions."
     return f"{found}; the sequence stays."

@@ -329,18 +329,24 @@ def test_the_incumbent_is_the_best_iteration_and_the_earlier_of_two_equal_ones()
     assert step(told) == Evaluate(0, "test", "full", 0, 100)
 
 
-def test_where_the_result_is_a_score_the_incumbent_reached_most_milestones() -> None:
+def test_where_the_result_is_a_score_the_incumbent_has_the_highest() -> None:
     told = Told(kind="score", milestones=["wood", "stone", "iron", "coal"])
-    for number, milestones in enumerate(({"wood": 20, "stone": 10}, {"wood": 20, "stone": 15}, {"stone": 20})):
+    for number, milestones in enumerate(
+        ({"wood": 20, "stone": 10}, {"wood": 10, "stone": 10, "iron": 2}, {"stone": 20, "wood": 10})
+    ):
         told.iteration(number).plan(dig="code")
         if not number:
             told.code("dig").trial("dig")
         told.evaluate(0, 20, milestones=milestones | {"unasked": 20}).verdict()
-    assert [told.history.pooled(i, "dev", "full") for i in told.history.iterations] == [(7.5, 20), (8.75, 20), (5, 20)]
+    scores = [told.history.pooled(i, "dev", "full")[0] / 20 for i in told.history.iterations]
+    wood, half, tenth = 101, 51, 11  # one rare milestone is worth more than two that are common anyway
+    assert scores == pytest.approx(
+        [(each**0.25 - 1) / 100 for each in (wood * half, half * half * tenth, wood * half)], abs=3e-4
+    )
     assert told.history.incumbent is told.history.iterations[1]
     shown = told.history.iterations[1].evaluations[0]
-    assert shown.rate == 0.4375
-    assert shown.ci_low < 0.4375 < shown.ci_high
+    assert shown.rate == scores[1]
+    assert shown.ci_low < scores[1] < shown.ci_high
 
 
 def test_a_reached_budget_ends_with_the_test_of_the_incumbent_and_its_reason() -> None:

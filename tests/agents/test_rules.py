@@ -289,15 +289,15 @@ def test_a_policy_below_its_code_is_trained_more_carefully_and_one_above_it_is_n
     assert same.plan_prior == first.plan_prior and same.hyperparameters == first.hyperparameters
 
 
-@pytest.mark.parametrize(("policy", "careful"), [(93, False), (80, True)])
-def test_a_score_a_little_below_its_code_is_no_reason_to_slow_down(client: Client, policy: int, careful: bool) -> None:
+def test_a_score_below_its_code_is_no_reason_to_slow_down(client: Client) -> None:
     task = Task("score", "Do it all.", ("make_bread", "build_oven", "get_flour"), kind="score")
     told = accepted_plan("policy")
     first = fast.configure(client, where(told, task=task))
-    told.config(**first.model_dump()).train().evaluate(policy, 100, run=1)
+    told.config(**first.model_dump()).train().evaluate(80, 100, run=1)
     told.evaluate(95, 100, run=1, variant="plan").verdict().iteration(1).plan("policy", **FIRST)
     second = fast.configure(client, where(told, task=task))
-    assert (second.hyperparameters.learning_rate < first.hyperparameters.learning_rate) is careful
+    assert second.hyperparameters.learning_rate == first.hyperparameters.learning_rate
+    assert second.plan_prior == first.plan_prior
 
 
 # ---- critic ---------------------------------------------------------------------------------------
@@ -379,10 +379,8 @@ def test_where_a_difference_was_measured_the_iterations_critic_goes_by_its_inter
     def cause(difference: tuple[float, float, float]) -> str:
         return critic.judge_iteration(client, where(told), 0, difference).cause
 
-    assert "+1.5 milestones [+0.4, +2.6] for the policy on the same seeds: the policy is better" in cause(
-        (1.5, 0.4, 2.6)
-    )
-    assert "neither is better" in cause((1.5, -0.4, 3.4)) and "the code alone is better" in cause((-2.0, -3.0, -1.0))
+    assert "+0.15 [+0.04, +0.26] for the policy on the same seeds: the policy is better" in cause((0.15, 0.04, 0.26))
+    assert "neither is better" in cause((0.15, -0.04, 0.34)) and "the code alone is better" in cause((-0.2, -0.3, -0.1))
 
 
 # ---- the model itself -----------------------------------------------------------------------------

@@ -1,8 +1,6 @@
-import statistics
-
 import pytest
 
-from rlgpt.store.intervals import mean_interval, wilson
+from rlgpt.store.intervals import wilson
 from rlgpt.store.score import score
 
 
@@ -23,17 +21,6 @@ def test_wilson_holds_at_the_ends() -> None:
     assert high == 1.0 and low == pytest.approx(1 - 0.1611, abs=5e-5)
     with pytest.raises(ValueError, match="cannot be"):
         wilson(3, 2)
-
-
-def test_the_interval_of_a_mean_is_students() -> None:
-    """t(0.975) is 2.571 with 5 degrees of freedom and 2.093 with 19 (any table)."""
-    for count, quantile in ((6, 2.571), (20, 2.093)):
-        values = [float(i % 2) for i in range(count)]
-        mean, low, high = mean_interval(values)
-        assert mean == 0.5
-        assert (high - low) / 2 == pytest.approx(quantile * statistics.stdev(values) / count**0.5, rel=2e-3)
-    with pytest.raises(ValueError, match="too few"):
-        mean_interval([1.0] * 5)
 
 
 def test_the_score_is_crafters_geometric_mean() -> None:
