@@ -119,8 +119,9 @@ class MethodSettings(Part):
     """What an experiment calls this arm."""
     arm: Literal["rlgpt", "code", "rl"] = "rlgpt"
     """`code`: everything is coded and PPO never runs; `rl`: nothing is coded; whatever the slow agent answers."""
-    reward: Literal["designed", "published"] = "designed"
-    """`published`: the world's own reward in place of the fast agent's."""
+    reward: Literal["designed", "published", "success"] = "designed"
+    """In place of the fast agent's: `published`, the world's own; `success`, 1 when the task is done and nothing else
+    (where a score counts milestones nothing is ever done: the world's own)."""
     plan: Literal["revised", "fixed"] = "revised"
     """`fixed`: the slow agent is asked once per sub-task; neither failed code nor a verdict changes its plan."""
     warm: bool = True

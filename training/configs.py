@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Literal
 
 from rlgpt.agents.contracts import RewardTerm, RlConfigAsked, RlConfigReply
 from rlgpt.store import tables
@@ -38,14 +38,17 @@ def with_own_reward(asked: RlConfigAsked, source_hash: str) -> RlConfigReply:
     return RlConfigReply.model_validate(fields | {"reward": terms or [{"term": "task", "weight": 1.0}]})
 
 
-def shared_by_arms(reply: RlConfigReply, method: MethodSettings, env_steps_left: int, passes: int) -> RlConfigReply:
+def shared_by_arms(
+    reply: RlConfigReply, method: MethodSettings, env_steps_left: int, passes: int, scored: bool = False
+) -> RlConfigReply:
     """The configuration with what an experiment's arms must share in place of what the fast agent chose.
 
-    `passes`: of the outer loop that may still train, this one included.
+    `passes`: of the outer loop that may still train, this one included. `scored`: whether the result is a score.
     """
     shared: dict[str, Any] = {}
-    if method.reward == "published":
-        shared["reward"] = [RewardTerm(term="world", weight=1.0)]
+    if method.reward != "designed":
+        term: Literal["task", "world"] = "task" if method.reward == "success" and not scored else "world"
+        shared["reward"] = [RewardTerm(term=term, weight=1.0)]
     if method.whole_budget:
         share = env_steps_left if passes == 1 else min(reply.env_steps, env_steps_left // passes)
         shared["env_steps"] = min(share, 100_000_000)

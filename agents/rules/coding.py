@@ -70,9 +70,11 @@ ROLLOUT = 2048
 OPTIONS_ROLLOUT = 4096
 """With options a rollout holds far fewer decisions than env steps: longer rollouts, smaller batches, faster learning
 (collect_diamond, 60k env steps, one seed: 28/60 dev episodes against 17/60 of the untrained prior)."""
-SCORE_RATE, SCORE_PLAN, SCORE_EPOCHS = 5e-4, 0.8, 8
-"""Where every milestone pays, the reward is dense: a short horizon, small steps from the plan as it is, many passes. A
-policy below its code has not been trained for long enough: slower learning would only keep it there."""
+SCORE_RATE, SCORE_EPOCHS = 5e-4, 8
+"""Where every milestone pays, the reward is dense: a short horizon, small steps, many passes."""
+PATIENT_PLAN = 0.8
+"""Of follow_plan, where the budget allows small steps from the plan as it is. A policy below its code has then not been
+trained for long enough: slower learning would only keep it there."""
 LONG_RUN, LONG_ROLLOUT, LONG_BATCH, LONG_ENTROPY = 250_000, 16_384, 512, 0.01
 """From so many env steps on, steps of less noise, from long rollouts in 4 passes, get further (crafter_score, one seed,
 mean return of the training episodes around 1M env steps: 16.4 against 15.5 with rollouts of 4,096 in 8 passes, and
@@ -94,16 +96,16 @@ def configure(question: Question) -> RlConfigReply:
     horizon = int(world.get("horizon", 1000))
     milestones = [str(name) for name in world.get("task_milestones") or ()]
     score = world.get("kind") == "score"
-    worse = not score and _policy_is_worse(measured)
     games = int((world.get("limits") or {}).get("games_at_once", MANY_GAMES))
     rollout = _rollout(bool(options), games)
-    if score and options and _env_steps(asked, rollout, growing=True) >= LONG_RUN:
+    patient = bool(options) and (score or int(asked["env_steps_left"]) >= LONG_RUN)
+    if patient and games >= MANY_GAMES and _env_steps(asked, rollout, growing=True) >= LONG_RUN:
         rollout = LONG_ROLLOUT
     rate, plan_prior = 1e-3 if options else 3e-4, 0.6 if "follow_plan" in options else 0.0
-    if score and options:
-        rate, plan_prior = SCORE_RATE, SCORE_PLAN if plan_prior else 0.0
+    if patient:
+        rate, plan_prior = SCORE_RATE if score else rate, PATIENT_PLAN if plan_prior else 0.0
     note = "defaults"
-    if last and worse:
+    if last and not patient and _policy_is_worse(measured):
         rate = max(3e-5, last["hyperparameters"]["learning_rate"] / 2)
         plan_prior = min(0.85, round(last["plan_prior"] + 0.15, 2)) if plan_prior else 0.0
         note = "the policy was below the code alone: slower learning, more weight on the plan"
@@ -120,9 +122,9 @@ def configure(question: Question) -> RlConfigReply:
         plan_prior=plan_prior,
         option_cap=int((world.get("limits") or {}).get("option_cap", OPTION_CAP)),
         horizon=max(10, min(20_000, horizon)),
-        env_steps=_env_steps(asked, rollout, growing=score),
+        env_steps=_env_steps(asked, rollout, growing=patient or score),
         hyperparameters=_hyperparameters(
-            rate, 0.997 if horizon >= 400 and not score else 0.99, bool(options), games, score, rollout
+            rate, 0.997 if horizon >= 300 and not score else 0.99, bool(options), games, score, rollout
         ),
         note=SIGNED + note + ".",
     )

@@ -18,6 +18,7 @@ from rlgpt.console.commands.words import Json
 from rlgpt.console.view.numbers import count, duration
 
 Kind = StrEnum("Kind", ["arms", "iterations", "critic", "fast", "slow", "interface", "complexity"])
+Reward = StrEnum("Reward", ["published", "success"])
 MODULE = "training.experiments"
 Tree = dict[str, Any]
 
@@ -40,6 +41,10 @@ def experiment(
     model: Annotated[str | None, typer.Option(help="A model of the server.")] = None,
     base_url: Annotated[str | None, typer.Option(help="Any server that speaks Chat Completions.")] = None,
     max_cost: Annotated[float | None, typer.Option(help="USD for each session.")] = None,
+    reward: Annotated[
+        Reward | None,
+        typer.Option(help="What all arms learn from: published (the world's own), success (1 when it is done)."),
+    ] = None,
     jobs: Annotated[int | None, typer.Option(min=1, help="Sessions at once; as many as cores if left out.")] = None,
     evidence: Annotated[Path | None, typer.Option(help="Write the finished sessions there as small bundles.")] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the bill and stop.")] = False,
@@ -52,7 +57,7 @@ def experiment(
         "llm": {"kind": llm} | _given(model=model, base_url=base_url),
         "budget": {"env_steps": env_steps} | _given(cost=max_cost),
         "loop": {"iterations": iterations, "test_episodes": test_episodes, "dev_first": dev_episodes},
-    }
+    } | _given(method={"reward": reward.value} if reward else None)
     request = {
         "kind": kind.value,
         "name": name,

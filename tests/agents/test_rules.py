@@ -269,6 +269,23 @@ def test_a_long_training_on_a_score_takes_steps_of_less_noise(client: Client) ->
     assert long.env_steps % long.hyperparameters.rollout_env_steps == 0 and long.env_steps > short.env_steps
 
 
+def test_a_long_training_stays_near_its_plan_and_is_not_slowed_down_when_it_begins_below_it(client: Client) -> None:
+    def configured(env_steps: int, passes: int = 1) -> Any:
+        told = accepted_plan("policy")
+        context = replace(where(told), env_steps_left=env_steps)
+        first = fast.configure(client, context)
+        told.config(**first.model_dump()).train().evaluate(3, run=1).evaluate(12, run=1, variant="plan")
+        told.verdict().iteration(1).plan("policy", **FIRST)
+        return first, fast.configure(client, replace(where(told), env_steps_left=env_steps))
+
+    short, slower = configured(200_000)
+    long, same = configured(20_000_000)
+    assert long.plan_prior > short.plan_prior
+    assert long.hyperparameters.rollout_env_steps > short.hyperparameters.rollout_env_steps
+    assert slower.hyperparameters.learning_rate < short.hyperparameters.learning_rate
+    assert same.hyperparameters == long.hyperparameters and same.plan_prior == long.plan_prior
+
+
 def test_without_accepted_code_only_primitives_are_left(client: Client) -> None:
     config = fast.configure(client, where(Told().iteration().plan("policy", **FIRST)))
     assert config.options == [] and config.plan_prior == 0.0 and config.primitives == ["use", "walk"]

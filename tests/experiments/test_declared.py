@@ -62,6 +62,13 @@ def test_the_same_seeds_are_used_for_every_arm_and_the_first_seed_is_whole_first
     assert {(task, arm) for task, arm, _, _ in made[:6]} == {(task, arm) for task, arm, _, _ in made[6:]}
 
 
+def test_another_reward_takes_the_place_of_the_one_that_arms_share() -> None:
+    base = BASE | {"method": {"reward": "success"}}
+    for kind, shared in (("arms", {"success"}), ("interface", {"success", "designed"})):
+        made = [settle(tree).method for _, _, _, tree in trees(kind, base, ["survive_night"], [0])]
+        assert {method.reward for method in made} == shared and all(m.whole_budget for m in made)
+
+
 def test_an_experiment_that_cannot_be_says_why() -> None:
     with pytest.raises(Undeclared, match="there are arms, iterations"):
         trees("everything", {}, [], [0])

@@ -46,6 +46,14 @@ def test_rl_alone_learns_from_the_published_reward_for_the_whole_budget_and_is_t
         assert {row["policy"] for row in tested.values()} == {"ppo"} and history.status == "ended"
 
 
+@pytest.mark.parametrize(("task", "term"), [("take_key", "task"), ("score", "world")])
+def test_arms_may_learn_from_success_alone_where_there_is_any(task: str, term: str) -> None:
+    method = {"arm": "rl", "reward": "success", "whole_budget": True}
+    with finished(method, env_steps=256, task=task, loop=SMALL | {"iterations": 0}) as reader:
+        (config,) = reader.rows("rl_config")
+        assert config["config"]["reward"] == [{"term": term, "argument": "", "weight": 1.0}]
+
+
 def test_code_alone_never_trains_whatever_the_slow_agent_says_and_ends_tested() -> None:
     with finished({"arm": "code"}, critic="none") as reader:
         history = reader.history_at()

@@ -101,7 +101,8 @@ KINDS: dict[str, Declared] = {
 def trees(
     kind: str, base: Mapping[str, Any], tasks: Sequence[str], seeds: Sequence[int]
 ) -> list[tuple[str, str, int, Tree]]:
-    """[(task, arm, seed, settings tree)], seeds outermost so that a part of them is a whole comparison.
+    """[(task, arm, seed, settings tree)], seeds outermost so that a part of them is a whole comparison. A reward that
+    `base` names takes the place of the published one in the arms that share that.
 
     Raises Undeclared.
     """
@@ -112,11 +113,16 @@ def trees(
     twice = [word for word in (*chosen, *seeds) if (*chosen, *seeds).count(word) > 1]
     if twice:
         raise Undeclared(f"{twice[0]} is named twice")
+    method = dict(base.get("method", {}))
+    reward = method.pop("reward", "")
+    base = {**base, "method": method}
     found = []
     for seed in seeds:
         for task in chosen:
             for arm in declared.arms:
                 tree = merged(base, declared.common, arm.settings)
+                if reward and tree["method"].get("reward") == "published":
+                    tree["method"]["reward"] = reward
                 tree = merged(tree, {"task": task, "seed": seed, "skills": "none", "method": {"label": arm.label}})
                 found.append((task, arm.label, seed, tree))
     return found

@@ -31,7 +31,9 @@ def configure(live: Live, step: loop.Configure) -> None:
     if refused:
         live.log("warning", "generated reward refused", sentence=refused)
     own = with_own_reward(asked, live.writer.text(asked.reward_source) if asked.reward_source and not refused else "")
-    reply = shared_by_arms(own, live.settings.method, live.env_steps_left(), context.iterations_left)
+    reply = shared_by_arms(
+        own, live.settings.method, live.env_steps_left(), context.iterations_left, bool(live.history.scored)
+    )
     config = reply.model_dump(mode="json")
     note = config.pop("note")
     iteration = live.history.iteration
