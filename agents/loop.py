@@ -292,7 +292,7 @@ def _evaluate_dev(
     successes, episodes = sum(e.successes for e in full), sum(e.episodes for e in full)
     if episodes == limits.dev_first and limits.dev_more and successes / episodes >= limits.target:
         return Evaluate(iteration.number, "dev", "full", limits.dev_first, limits.dev_more)
-    variants = ("plan",) if run and has_code(h, plan) else ()
+    variants = (*(("plan",) if has_code(h, plan) else ()), "greedy") if run else ()
     for variant in variants:
         parts = [e for e in done if e.variant == variant]
         if sum(e.episodes for e in parts) < episodes:
@@ -372,9 +372,11 @@ def _finish(h: History, limits: Limits, status: Literal["succeeded", "finished"]
         return Done(status, reason)
     wanted: list[str] = ["full"]
     last = [e for e in best.evaluations if e.split == "dev" and e.variant == "full"][-1]
-    if last.policy == "ppo" and not h.code_acts(best):
+    played = h.played(best)
+    if last.policy == "ppo" and played != "plan":
         coded = bool(best.plans) and has_code(h, h.plans[best.plans[-1]])
-        wanted += ["greedy", *VARIANTS, *(c for c in limits.controls if c != "plan" or coded)]
+        wanted += ["sampled" if played == "greedy" else "greedy", *VARIANTS]
+        wanted += [control for control in limits.controls if control != "plan" or coded]
     else:
         wanted += [control for control in limits.controls if control == "script"]
     for variant in wanted:

@@ -111,6 +111,11 @@ def measured(history: History, iteration: IterationState) -> Plain:
             "successes": sum(e.successes for e in plan_alone),
             "episodes": sum(e.episodes for e in plan_alone),
         }
+    if greedy := _evaluations(iteration, "greedy", last):
+        facts["greedy"] = {
+            "successes": sum(e.successes for e in greedy),
+            "episodes": sum(e.episodes for e in greedy),
+        }
     run = history.runs.get(iteration.runs[-1]) if iteration.runs else None
     if run:
         facts["training"] = {

@@ -79,6 +79,9 @@ class VerdictState:
     seq: int
 
 
+PLAYS = ("full", "plan", "greedy")
+"""How an iteration's result may play, by the dev variant: its policy sampled (or the sequence, where there is no
+policy), its plan's code alone, its policy's most probable actions. Of equals the first."""
 SOMETIMES = 0.2
 """Share of successful trials from which code is worth calling, though it is not accepted."""
 CLEARLY = 0.15
@@ -363,7 +366,7 @@ class History:
     @property
     def incumbent(self) -> IterationState | None:
         """Best iteration of the current sub-task by dev success, ties to the earlier; only closed ones. An iteration is
-        as good as the better of its policy and its plan's code alone (`code_acts`). Once tested it stays."""
+        as good as the best of the ways to play it (`played`). Once tested it stays."""
         return self._incumbent_of(self.sub_task)
 
     @property
@@ -381,22 +384,26 @@ class History:
         for iteration in self.iterations:
             if iteration.sub_task != sub_task or iteration.verdict is None:
                 continue
-            rate = max(self._dev_rate(iteration, "full"), self._dev_rate(iteration, "plan"))
+            rate = max(self._dev_rate(iteration, variant) for variant in PLAYS)
             if rate > best_rate:
                 best, best_rate = iteration, rate
         return best
 
-    def code_acts(self, iteration: IterationState) -> bool:
-        """Whether the iteration's result is its plan's code alone, measured better in development than its policy. Once
-        tested, what was tested."""
-        if iteration.tested:
-            learnt = any(e.policy == "ppo" for e in iteration.evaluations if e.split == "dev" and e.variant == "full")
-            return learnt and iteration.tested[-1].policy != "ppo"
-        return self._dev_rate(iteration, "plan") > self._dev_rate(iteration, "full")
+    def played(self, iteration: IterationState) -> str:
+        """How the iteration's result plays, one of PLAYS: the best in development. Once tested, what was tested."""
+        tested = iteration.tested
+        if not tested:
+            return max(PLAYS, key=lambda variant: self._dev_rate(iteration, variant))
+        learnt = any(e.policy == "ppo" for e in iteration.evaluations if e.split == "dev" and e.variant == "full")
+        return "plan" if learnt and tested[-1].policy != "ppo" else self.sampled_or_greedy(iteration)
+
+    def sampled_or_greedy(self, iteration: IterationState) -> str:
+        """full | greedy: how the iteration's policy did better in development."""
+        return "greedy" if self._dev_rate(iteration, "greedy") > self._dev_rate(iteration, "full") else "full"
 
     def developed(self, iteration: IterationState) -> tuple[float, int]:
         """(successes, episodes) of its dev episodes, of what acts."""
-        return self.pooled(iteration, "dev", "plan" if self.code_acts(iteration) else "full")
+        return self.pooled(iteration, "dev", self.played(iteration))
 
     def _dev_rate(self, iteration: IterationState, variant: str) -> float:
         successes, episodes = self.pooled(iteration, "dev", variant)

@@ -255,7 +255,8 @@ class Evaluation(Row, table=True):
     split: str
     """dev | test."""
     variant: str
-    """full | greedy | options_off | primitives_off | plan (follow_plan alone) | random."""
+    """full | greedy | sampled | options_off | primitives_off | plan (follow_plan alone) | random | prior | script. In
+    the test, full is what acts (`History.played`)."""
     first: int
     """Index of its first episode in the split's range."""
     episodes: int

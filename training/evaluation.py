@@ -25,7 +25,7 @@ from rlgpt.training.options.ticker import Chooser, Ticker
 from rlgpt.training.rewards import RewardStream
 from rlgpt.training.worlds.protocol import World, expect, side_by_side
 
-Variant = Literal["full", "greedy", "options_off", "primitives_off", "plan", "random", "prior", "script"]
+Variant = Literal["full", "greedy", "sampled", "options_off", "primitives_off", "plan", "random", "prior", "script"]
 PLAN_CAP = 200
 """Env steps after which follow_plan alone starts its sub-action afresh."""
 MAX_PREDICATES = 64
@@ -110,6 +110,7 @@ def evaluate(
     seeds: Sequence[int],
     *,
     variant: Variant = "full",
+    greedy: bool = False,
     horizon: int | None = None,
     predicates: Mapping[str, str] | None = None,
     record_actions: bool = False,
@@ -119,10 +120,10 @@ def evaluate(
 ) -> EvaluationResult:
     """Play one episode per seed. `predicates`: name -> done_when, for the funnel (at most 64 with the plan's).
 
-    Variants: `full` samples; `greedy` takes the most probable action; `options_off` and `primitives_off` mask
-    one kind; `random` is uniform over the same masked actions; `plan`, `script` and `prior` play the policy
-    given (a FollowPlan, a policy trained for 0 env steps). `first` is the index of the first seed in its split. The
-    horizon is the task's unless given.
+    `greedy`: the most probable action in place of a sampled one, as in the variant `greedy`; `full` and `sampled` are
+    the policy as it is. `options_off` and `primitives_off` mask one kind; `random` is uniform over the same masked
+    actions; `plan`, `script` and `prior` play the policy given (a FollowPlan, a policy trained for 0 env steps).
+    `first` is the index of the first seed in its split. The horizon is the task's unless given.
     """
     space = policy.space
     if variant == "options_off":
@@ -130,7 +131,7 @@ def evaluate(
     elif variant == "primitives_off":
         space = space.without_primitives()
     space, bits = _with_predicates(space, predicates or {})
-    chooser = UniformPolicy(space) if variant == "random" else policy.chooser(space, variant == "greedy")
+    chooser = UniformPolicy(space) if variant == "random" else policy.chooser(space, greedy or variant == "greedy")
     host.load(space.programs)
     published = world.tasks[task]
     limit = min(horizon or published.horizon, published.horizon)

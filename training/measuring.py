@@ -32,32 +32,33 @@ def measure(live: Live) -> Measured:
     assert iteration is not None
     successes, episodes = history.pooled(iteration, "dev", "full")
     reached = bool(episodes) and successes / episodes >= live.limits.target
+    play = history.sampled_or_greedy(iteration)
     last = [e for e in iteration.evaluations if e.split == "dev" and e.variant == "full"][-1]
     code = history.pooled(iteration, "dev", "plan")
     if last.policy == "plan" or not code[1]:
         return Measured(reached, "only one", None)
-    difference = _difference(live, iteration) if history.scored else None
+    difference = _difference(live, iteration, play) if history.scored else None
     if difference:
         _, low, high = difference
         return Measured(reached, "policy" if low > 0 else "code" if high < 0 else "undecided", difference)
-    low, high = wilson(successes, episodes)
+    low, high = wilson(*history.pooled(iteration, "dev", play))
     code_low, code_high = wilson(*code)
     return Measured(reached, "policy" if low > code_high else "code" if code_low > high else "undecided", None)
 
 
-def _difference(live: Live, iteration: IterationState) -> tuple[float, float, float] | None:
+def _difference(live: Live, iteration: IterationState, play: str) -> tuple[float, float, float] | None:
     dev = [e for e in iteration.evaluations if e.split == "dev"]
-    reached: dict[str, dict[int, list[str]]] = {"full": {}, "plan": {}}
+    reached: dict[str, dict[int, list[str]]] = {play: {}, "plan": {}}
     for evaluation in dev:
-        if (evaluation.revision, evaluation.run) == (dev[-1].revision, dev[-1].run):
+        if evaluation.variant in reached and (evaluation.revision, evaluation.run) == (dev[-1].revision, dev[-1].run):
             for row in live.reader.rows("episode", {"split": "dev", "owner": evaluation.number}):
                 reached[evaluation.variant][row["seed"]] = row["milestones"]
-    both = sorted(reached["full"].keys() & reached["plan"].keys())
+    both = sorted(reached[play].keys() & reached["plan"].keys())
     if len(both) < FEWEST:
         return None
     policy, code = (
         np.array([[name in reached[variant][seed] for name in live.history.scored] for seed in both])
-        for variant in ("full", "plan")
+        for variant in (play, "plan")
     )
     drawn = np.random.default_rng(0).integers(0, len(both), (RESAMPLES, len(both)))
     spread = _scores(policy, drawn) - _scores(code, drawn)

@@ -187,6 +187,10 @@ def _comparison(measured: Mapping[str, Any], rate: float) -> str:
     if not alone or not alone.get("episodes"):
         return ""
     code = alone["successes"] / alone["episodes"]
+    greedy, said = measured.get("greedy"), ""
+    if greedy and greedy["episodes"]:
+        played = greedy["successes"] / greedy["episodes"]
+        rate, said = max(rate, played), f", the policy's most probable actions {played:.2f}"
     better = (
         "the policy is better" if rate > code else "the code alone is better" if code > rate else "neither is better"
     )
@@ -194,9 +198,9 @@ def _comparison(measured: Mapping[str, Any], rate: float) -> str:
         mean, (low, high) = apart["score"], apart["ci95"]
         better = "the policy" if low > 0 else "the code alone" if high < 0 else "neither"
         shown = f"{mean:+.2f} [{low:+.2f}, {high:+.2f}] for the policy on the same seeds"
-        return f"; code alone {code:.2f}, {shown}: {better} is better"
+        return f"; code alone {code:.2f}{said}, {shown}: {better} is better"
     shown = f"{code:.2f}" if "counts" in measured else f"{alone['successes']}/{alone['episodes']}"
-    return f"; code alone {shown}: {better}"
+    return f"; code alone {shown}{said}: {better}"
 
 
 def _advice(measured: Mapping[str, Any], config: Mapping[str, Any] | None, rate: float) -> tuple[str, str]:

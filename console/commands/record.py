@@ -22,9 +22,7 @@ def whole(h: History) -> dict[str, Any]:
         "plan": _plan(h, h.plan) if h.plan else None,
         "pending_plan": _plan(h, h.pending_plan) if h.pending_plan else None,
         "iterations": [_iteration(h, iteration) for iteration in h.iterations],
-        "incumbent": {"sub_task": best.sub_task, "iteration": best.number, "code_acts": h.code_acts(best)}
-        if best
-        else None,
+        "incumbent": {"sub_task": best.sub_task, "iteration": best.number, "played": h.played(best)} if best else None,
         "test": _split(best, "test") if best else None,
         "overrides": [
             {k: getattr(c, k) for k in ("id", "kind", "payload", "author", "revision", "state", "reason")}

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from rlgpt.console.view.numbers import count, money, rate
+from rlgpt.console.view.words import ACTS
 
 Part = Mapping[str, Any]
 
@@ -24,8 +25,7 @@ def lines(w: Part) -> Iterator[str]:
             yield "  " + line
     if w["test"]:
         yield ""
-        acts = ", its code alone" if w["incumbent"]["code_acts"] else ""
-        yield f"incumbent: iteration {w['incumbent']['iteration']}{acts}"
+        yield f"incumbent: iteration {w['incumbent']['iteration']}{ACTS[w['incumbent']['played']]}"
         yield from _split(w["test"])
 
 

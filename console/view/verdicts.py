@@ -5,7 +5,7 @@ from __future__ import annotations
 from rlgpt.console.view.moment import Moment
 from rlgpt.console.view.numbers import rate
 from rlgpt.console.view.text import Entry, Line, Span, line, spread, wrap
-from rlgpt.console.view.words import RULES, wanted
+from rlgpt.console.view.words import ACTS, RULES, wanted
 from rlgpt.store.history import Attempt, History, IterationState, VerdictState
 
 
@@ -85,7 +85,7 @@ def _iteration(
     m: Moment, iteration: IterationState, verdict: VerdictState, width: int, expanded: frozenset[str]
 ) -> Entry:
     key = f"iteration:{iteration.sub_task}:{iteration.number}"
-    successes, episodes = m.history.pooled(iteration, "dev", "full")
+    successes, episodes = m.history.pooled(iteration, "dev", m.history.sampled_or_greedy(iteration))
     best = m.history.incumbent is iteration
     left = [
         _mark(verdict),
@@ -93,8 +93,7 @@ def _iteration(
         Span(f" {_author(m, verdict)} {verdict.confidence:.2f}", "dim"),
     ]
     if best:
-        acts = ", its code alone" if m.history.code_acts(iteration) else ""
-        left.append(Span(f" ★ incumbent{acts}", "accent"))
+        left.append(Span(f" ★ incumbent{ACTS[m.history.played(iteration)]}", "accent"))
     right = [Span(rate(successes, episodes, interval=width >= 60), "bold")]
     lines: list[Line] = [spread(left, right, width)]
     if verdict.better:

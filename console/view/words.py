@@ -111,3 +111,6 @@ OUTCOMES = {
     "vacuous": ("∅", "warn"),
 }  # fmt: skip
 """Glyph and style of a trial's outcome."""
+
+ACTS = {"full": "", "plan": ", its code alone", "greedy": ", its policy played greedily"}
+"""What acts of an iteration, by `History.played`."""

@@ -160,12 +160,14 @@ def test_a_policy_is_configured_trained_and_evaluated_beside_the_code_alone(reas
     told.event("training_ended", run=1, state="finished", reason="", env_steps=9, decisions=5, updates=1)
     assert step(told) == Evaluate(0, "dev", "full", 0, 20)
     assert step(told.evaluate(3, run=1)) == Evaluate(0, "dev", "plan", 0, 20)
-    assert step(told.evaluate(2, run=1, variant="plan")) == JudgeIteration(0)
+    assert step(told.evaluate(2, run=1, variant="plan")) == Evaluate(0, "dev", "greedy", 0, 20)
+    assert step(told.evaluate(4, run=1, variant="greedy")) == JudgeIteration(0)
 
 
 def test_a_policy_without_any_code_is_not_compared_with_code() -> None:
     told = Told().iteration().plan(dodge="rl").config().train().evaluate(3, run=1)
-    assert step(told) == JudgeIteration(0)
+    assert step(told) == Evaluate(0, "dev", "greedy", 0, 20)
+    assert step(told.evaluate(2, run=1, variant="greedy")) == JudgeIteration(0)
 
 
 def test_a_failed_run_leaves_the_code_to_be_evaluated() -> None:
@@ -264,7 +266,7 @@ def test_an_override_during_training_closes_the_run_and_trains_on_the_new_revisi
 def test_an_override_after_the_verdict_reopens_the_iteration() -> None:
     told = judged(3).plan(dig="rl")
     assert step(told) == Configure(2)
-    told.config().train().evaluate(5, run=1)
+    told.config().train().evaluate(5, run=1).evaluate(5, run=1, variant="greedy")
     assert step(told) == JudgeIteration(0)
     assert step(told.verdict()) == OpenIteration(0, 1)
 
@@ -367,11 +369,33 @@ def test_a_policy_is_tested_greedily_and_with_each_half_of_its_actions_off() -> 
 def test_where_the_code_alone_was_better_than_the_policy_it_acts_and_only_it_is_tested() -> None:
     told = coded(dodge="rl").config().train().evaluate(3, run=1).evaluate(9, run=1, variant="plan").verdict()
     best = told.history.incumbent
-    assert best is not None and told.history.code_acts(best)
+    assert best is not None and told.history.played(best) == "plan"
     assert step(told, "over") == Evaluate(0, "test", "full", 0, 100)
     assert step(told.evaluate(50, 100, split="test"), "over") == Done("finished", "over")
     later = judged(6, number=1, told=told).history
     assert later.incumbent is later.iterations[0]
+
+
+def test_a_policy_that_did_better_greedily_plays_greedily_and_is_tested_sampled_beside_it() -> None:
+    told = coded(dodge="rl").config().train().evaluate(9, run=1).evaluate(8, run=1, variant="plan")
+    told.evaluate(11, run=1, variant="greedy").verdict()
+    best = told.history.incumbent
+    assert best is not None and told.history.played(best) == "greedy" and told.history.developed(best) == (11, 20)
+    asked = []
+    while isinstance(test := step(told, "over"), Evaluate):
+        asked.append(test.variant)
+        told.evaluate(50, 100, split="test", variant=test.variant, run=1)
+        assert told.history.played(best) == "greedy", "what is tested does not change while it is"
+    assert asked == ["full", "sampled", "options_off", "primitives_off"]
+
+
+@pytest.mark.parametrize(("plan", "greedy", "played"), [(9, 9, "full"), (10, 10, "plan"), (8, 9, "full")])
+def test_of_equals_the_policy_is_sampled_and_the_code_comes_before_greedy_play(
+    plan: int, greedy: int, played: str
+) -> None:
+    told = coded(dodge="rl").config().train().evaluate(9, run=1).evaluate(plan, run=1, variant="plan")
+    told.evaluate(greedy, run=1, variant="greedy").verdict()
+    assert told.history.played(told.history.iterations[0]) == played
 
 
 def test_nothing_is_decided_after_the_first_test_episode() -> None:

@@ -56,7 +56,7 @@ def learnt(told: Told, coded: bool) -> Told:
 def test_what_the_last_env_steps_bought_is_evaluated_judged_and_tested() -> None:
     told = learnt(Told(), coded=False)
     assert step(told, "used up") == Evaluate(0, "dev", "full", 0, 20)
-    told.evaluate(5, run=1)
+    told.evaluate(5, run=1).evaluate(5, run=1, variant="greedy")
     assert step(told, "used up") == JudgeIteration(0)
     assert step(told.verdict(), "used up") == Evaluate(0, "test", "full", 0, 100)
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from rlgpt.store.history import History
 from rlgpt.store.reader import Reader
 from rlgpt.training import tool, worker
 from rlgpt.training.opening import open_session
@@ -52,6 +53,22 @@ def test_arms_may_learn_from_success_alone_where_there_is_any(task: str, term: s
     with finished(method, env_steps=256, task=task, loop=SMALL | {"iterations": 0}) as reader:
         (config,) = reader.rows("rl_config")
         assert config["config"]["reward"] == [{"term": term, "argument": "", "weight": 1.0}]
+
+
+def test_what_is_tested_is_how_the_policy_plays_and_the_other_way_beside_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    def tested() -> dict[str, Any]:
+        with finished({"arm": "rl", "whole_budget": True}, env_steps=512, loop=SMALL | {"iterations": 0}) as reader:
+            rows = reader.rows("evaluation", {"split": "test"})
+            kept = ("policy", "successes", "return_mean", "length_mean", "option_usage")
+            return {row["variant"]: {key: row[key] for key in kept} for row in rows}
+
+    sampled = tested()
+    monkeypatch.setattr(History, "sampled_or_greedy", lambda self, iteration: "greedy")
+    monkeypatch.setattr(History, "played", lambda self, iteration: "greedy")
+    greedy = tested()
+    assert sampled["full"] != sampled["greedy"]
+    assert greedy["full"] == sampled["greedy"] and greedy["sampled"] == sampled["full"]
+    assert all(rows["options_off"] == rows["full"] for rows in (sampled, greedy)), "this arm has no options"
 
 
 def test_code_alone_never_trains_whatever_the_slow_agent_says_and_ends_tested() -> None:

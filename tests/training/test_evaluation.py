@@ -72,6 +72,7 @@ def test_greedy_is_deterministic_and_random_ignores_the_policy(policy: TrainedPo
     policy._actor._layers[-1] = (weight, bias + 5 * noise)
     assert _evaluate(policy, variant="random") == before
     assert _evaluate(policy, variant="greedy") != _evaluate(policy)
+    assert _evaluate(policy, greedy=True).episodes == _evaluate(policy, variant="greedy").episodes
     policy._actor._layers[-1] = (weight, bias)
 
 

@@ -35,9 +35,8 @@ def evaluate(live: Live, step: loop.Evaluate) -> None:
     iteration = mine[-1]
     revision = None if step.split == "test" else history.revision
     chosen = candidate(live, iteration, revision)
-    acting = (
-        "plan" if step.split == "test" and step.variant == "full" and history.code_acts(iteration) else step.variant
-    )
+    played = history.played(iteration) if step.split == "test" else "full"
+    acting = "plan" if step.variant == "full" and played == "plan" else step.variant
     task = live.session_task if step.split == "test" else live.task
     seeds = [episode_seed(live.seed, step.split, i) for i in range(step.first, step.first + step.episodes)]
     observer = StepObserver(live)
@@ -48,6 +47,7 @@ def evaluate(live: Live, step: loop.Evaluate) -> None:
         live.host,
         seeds,
         variant=step.variant,  # type: ignore[arg-type]
+        greedy=played == "greedy" and step.variant in ("full", *loop.VARIANTS),
         predicates=chosen.predicates,
         record_actions=step.split == "test",
         observer=observer,
