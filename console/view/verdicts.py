@@ -126,6 +126,8 @@ def _evaluation(m: Moment, iteration: IterationState, number: int, width: int) -
     variants = {
         "full": "session's policy",
         "plan": "code alone",
+        "greedy": "played greedily",
+        "sampled": "sampled",
         "options_off": "options off",
         "primitives_off": "primitives off",
     }
