@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from math import sqrt
 from typing import Any
 
 Fields = Mapping[str, Any]
@@ -301,14 +302,25 @@ class History:
 
     def accepted(self, item: Item, until: int | None = None) -> Attempt | None:
         """The version in use: of those accepted by measurement for this item's predicate, as of seq `until`, the
-        operator's newest, else the newest that was not measured clearly below an earlier one."""
+        operator's newest, else the newest that was not measured clearly below an earlier one, in its trials or at its
+        work in the plan (`in_use`)."""
+        return self._accepted(item, until, self._of_several(item, until))
+
+    def _of_several(self, item: Item, until: int | None) -> dict[int, tuple[int, int]]:
+        """`in_use`, where there is more than one version to choose from."""
+        several = sum(attempt.sub_action == item.name for attempt in self.attempts) > 1
+        return self.in_use(item, until) if several else {}
+
+    def _accepted(self, item: Item, until: int | None, used: Mapping[int, tuple[int, int]]) -> Attempt | None:
         best: Attempt | None = None
         bar = 0.0
         for attempt in self.attempts:
             trial = attempt.accepted(item.done_when, until) if attempt.sub_action == item.name else None
             by_operator = attempt.author == "operator"
             if trial and (by_operator or (not (best and best.author == "operator") and trial.share >= bar)):
-                best, bar = attempt, max(bar, trial.share - CLEARLY)
+                if best is None or by_operator or not _worse(used.get(attempt.version), used.get(best.version)):
+                    best = attempt
+                bar = max(bar, trial.share - CLEARLY)
         return best
 
     @property
@@ -321,7 +333,10 @@ class History:
         """The version that may act: the accepted one, else the best that at least sometimes did its work. What was
         left to RL keeps such code as a step of follow_plan and as one of the policy's actions, unless the operator
         left it to RL."""
-        accepted = self.accepted(item, until)
+        return self._usable(item, until, self._of_several(item, until))
+
+    def _usable(self, item: Item, until: int | None, used: Mapping[int, tuple[int, int]]) -> Attempt | None:
+        accepted = self._accepted(item, until, used)
         if item.mode == "rl" and (accepted or item.author == "operator" or item.pinned):
             return None
         best, bar = accepted, SOMETIMES
@@ -332,27 +347,33 @@ class History:
                     best, bar = attempt, trial.share
         return best
 
-    def in_use(self, item: Item) -> dict[int, tuple[int, int]]:
+    def in_use(self, item: Item, until: int | None = None) -> dict[int, tuple[int, int]]:
         """Version -> (done, came): of the dev episodes in which the code alone acted and the plan came to this
-        sub-action, those in which it was done. The last closed iteration that used the version counts."""
+        sub-action, those in which it was done. The last iteration that used the version counts, of those closed before
+        seq `until`."""
         found: dict[int, tuple[int, int]] = {}
         for iteration in self.iterations:
             if iteration.sub_task != self.sub_task or iteration.verdict is None or not iteration.plans:
                 continue
+            closed = iteration.verdict.seq
+            if until is not None and closed >= until:
+                break
             dev = [e for e in iteration.evaluations if e.split == "dev" and item.name in e.funnel]
             alone = [e for e in dev if e.variant == "plan" or (e.variant, e.policy) == ("full", "plan")]
-            used = self.usable(item, iteration.verdict.seq)
-            if not alone or used is None:
+            used = self._usable(item, closed, found) if alone else None
+            if used is None:
                 continue
             plan = self.plans[alone[-1].revision]
-            came = sum(e.episodes for e in alone if e.revision == plan.revision)
-            for before in plan.items:
-                if before.name == item.name:
-                    done = sum(e.funnel[item.name] for e in alone if e.revision == plan.revision)
-                    found[used.version] = (min(done, came), came)
+            alone = [e for e in alone if e.revision == plan.revision]
+            names = [each.name for each in plan.items]
+            if item.name not in names:
+                continue
+            came = sum(e.episodes for e in alone)
+            for before in reversed(plan.items[: names.index(item.name)]):
+                if before.name in alone[-1].funnel and self._usable(before, closed, {}):
+                    came = sum(e.funnel[before.name] for e in alone)
                     break
-                if before.name in alone[-1].funnel and self.usable(before):
-                    came = sum(e.funnel[before.name] for e in alone if e.revision == plan.revision)
+            found[used.version] = (min(sum(e.funnel[item.name] for e in alone), came), came)
         return found
 
     def pooled(self, iteration: IterationState, split: str, variant: str) -> tuple[float, int]:
@@ -412,6 +433,15 @@ class History:
     @property
     def sub_task(self) -> int:
         return self.iterations[-1].sub_task if self.iterations else 0
+
+
+def _worse(version: tuple[int, int] | None, other: tuple[int, int] | None) -> bool:
+    """Whether it did its work in fewer of the episodes that came to it, by more than one standard error."""
+    if not version or not other or not version[1] or not other[1]:
+        return False
+    shares = [done / came for done, came in (version, other)]
+    variance = sum(share * (1 - share) / came for share, (_, came) in zip(shares, (version, other), strict=True))
+    return shares[1] - shares[0] > sqrt(variance)
 
 
 def _copy(value: Any) -> Any:

@@ -103,6 +103,31 @@ def test_the_newest_accepted_version_is_in_use_unless_it_is_clearly_below_an_ear
     assert used(2) == 0
 
 
+def test_a_version_that_does_worse_in_the_plan_than_an_earlier_one_goes_back_but_for_the_operators() -> None:
+    def used(first: int, second: int, author: str = "fast") -> list[int]:
+        """Versions in use while the second was tried, after it, and when another one is written."""
+        told = Told().iteration().plan(dig="code").code("dig").trial("dig")
+        told.evaluate(first, funnel={"dig": first}).verdict()
+        told.iteration(1).plan(dig="code").code("dig", author=author).trial("dig")
+        now = [version(told)]
+        told.evaluate(second, funnel={"dig": second}).verdict()
+        assert told.history.iteration and told.history.iteration.verdict and told.history.plan
+        closed = told.history.accepted(told.history.plan.items[0], told.history.iteration.verdict.seq)
+        assert closed and closed.version == now[0], "what was in use is not changed by what it led to"
+        now.append(version(told.iteration(2).plan(dig="code")))
+        return [*now, version(told.code("dig").trial("dig"))]
+
+    def version(told: Told) -> int:
+        plan = told.history.plan
+        found = told.history.accepted(plan.items[0]) if plan else None
+        return found.version if found else 0
+
+    assert used(19, 12) == [2, 1, 3]
+    assert used(12, 19) == [2, 2, 3]
+    assert used(18, 17) == [2, 2, 3], "by one standard error or less: that may be luck"
+    assert used(19, 12, author="operator") == [2, 2, 2]
+
+
 def test_code_that_sometimes_works_stays_an_action_of_the_policy_but_not_against_the_operator() -> None:
     told = Told().iteration().plan(dig="code", cut="code")
     told.code("dig").trial("dig", 1).code("dig").trial("dig", 2).code("cut").trial("cut", 0)
