@@ -80,9 +80,6 @@ class VerdictState:
     seq: int
 
 
-PLAYS = ("full", "plan", "greedy")
-"""How an iteration's result may play, by the dev variant: its policy sampled (or the sequence, where there is no
-policy), its plan's code alone, its policy's most probable actions. Of equals the first."""
 SOMETIMES = 0.2
 """Share of successful trials from which code is worth calling, though it is not accepted."""
 CLEARLY = 0.15
@@ -387,7 +384,7 @@ class History:
     @property
     def incumbent(self) -> IterationState | None:
         """Best iteration of the current sub-task by dev success, ties to the earlier; only closed ones. An iteration is
-        as good as the best of the ways to play it (`played`). Once tested it stays."""
+        as good as what acts of it (`played`). Once tested it stays."""
         return self._incumbent_of(self.sub_task)
 
     @property
@@ -405,18 +402,26 @@ class History:
         for iteration in self.iterations:
             if iteration.sub_task != sub_task or iteration.verdict is None:
                 continue
-            rate = max(self._dev_rate(iteration, variant) for variant in PLAYS)
+            rate = self._dev_rate(iteration, self.played(iteration))
             if rate > best_rate:
                 best, best_rate = iteration, rate
         return best
 
     def played(self, iteration: IterationState) -> str:
-        """How the iteration's result plays, one of PLAYS: the best in development. Once tested, what was tested."""
-        tested = iteration.tested
-        if not tested:
-            return max(PLAYS, key=lambda variant: self._dev_rate(iteration, variant))
+        """How the iteration's result plays, by the dev variant: full (its policy sampled, or its sequence), greedy (its
+        policy's most probable actions) or plan (its code alone). The policy acts where it was better in development
+        than the code alone by more than one standard error, so that luck chooses it less often; of a score, by
+        anything. Once tested, what was tested."""
+        policy = self.sampled_or_greedy(iteration)
         learnt = any(e.policy == "ppo" for e in iteration.evaluations if e.split == "dev" and e.variant == "full")
-        return "plan" if learnt and tested[-1].policy != "ppo" else self.sampled_or_greedy(iteration)
+        if iteration.tested:
+            return "plan" if learnt and iteration.tested[-1].policy != "ppo" else policy
+        code = self.pooled(iteration, "dev", "plan")
+        if not learnt or not code[1]:
+            return policy
+        if self.scored:
+            return policy if self._dev_rate(iteration, policy) > self._dev_rate(iteration, "plan") else "plan"
+        return policy if _worse(code, self.pooled(iteration, "dev", policy)) else "plan"
 
     def sampled_or_greedy(self, iteration: IterationState) -> str:
         """full | greedy: how the iteration's policy did better in development."""
@@ -435,8 +440,8 @@ class History:
         return self.iterations[-1].sub_task if self.iterations else 0
 
 
-def _worse(version: tuple[int, int] | None, other: tuple[int, int] | None) -> bool:
-    """Whether it did its work in fewer of the episodes that came to it, by more than one standard error."""
+def _worse(version: tuple[float, int] | None, other: tuple[float, int] | None) -> bool:
+    """Of two (done, came): whether the first was done in a smaller share, by more than one standard error."""
     if not version or not other or not version[1] or not other[1]:
         return False
     shares = [done / came for done, came in (version, other)]

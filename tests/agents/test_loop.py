@@ -402,7 +402,7 @@ def test_where_the_code_alone_was_better_than_the_policy_it_acts_and_only_it_is_
 
 
 def test_a_policy_that_did_better_greedily_plays_greedily_and_is_tested_sampled_beside_it() -> None:
-    told = coded(dodge="rl").config().train().evaluate(9, run=1).evaluate(8, run=1, variant="plan")
+    told = coded(dodge="rl").config().train().evaluate(9, run=1).evaluate(5, run=1, variant="plan")
     told.evaluate(11, run=1, variant="greedy").verdict()
     best = told.history.incumbent
     assert best is not None and told.history.played(best) == "greedy" and told.history.developed(best) == (11, 20)
@@ -414,13 +414,27 @@ def test_a_policy_that_did_better_greedily_plays_greedily_and_is_tested_sampled_
     assert asked == ["full", "sampled", "options_off", "primitives_off"]
 
 
-@pytest.mark.parametrize(("plan", "greedy", "played"), [(9, 9, "full"), (10, 10, "plan"), (8, 9, "full")])
-def test_of_equals_the_policy_is_sampled_and_the_code_comes_before_greedy_play(
-    plan: int, greedy: int, played: str
+@pytest.mark.parametrize(
+    ("full", "plan", "greedy", "played"),
+    [(9, 9, 9, "plan"), (10, 9, 10, "plan"), (13, 9, 12, "full"), (9, 9, 13, "greedy"), (1, 0, 0, "full")],
+)
+def test_a_policy_acts_where_it_is_ahead_of_its_code_by_more_than_a_standard_error(
+    full: int, plan: int, greedy: int, played: str
 ) -> None:
-    told = coded(dodge="rl").config().train().evaluate(9, run=1).evaluate(plan, run=1, variant="plan")
+    told = coded(dodge="rl").config().train().evaluate(full, run=1).evaluate(plan, run=1, variant="plan")
     told.evaluate(greedy, run=1, variant="greedy").verdict()
-    assert told.history.played(told.history.iterations[0]) == played
+    iteration = told.history.iterations[0]
+    assert told.history.played(iteration) == played
+    assert told.history.developed(iteration) == ({"full": full, "plan": plan, "greedy": greedy}[played], 20)
+
+
+def test_of_a_score_the_better_acts() -> None:
+    told = (
+        Told(kind="score", milestones=["wood", "iron"]).iteration().plan("policy", dig="code").code("dig").trial("dig")
+    )
+    told.config().train().evaluate(0, 20, run=1, milestones={"wood": 20, "iron": 10})
+    told.evaluate(0, 20, run=1, variant="plan", milestones={"wood": 20, "iron": 9}).verdict()
+    assert told.history.played(told.history.iterations[0]) == "full"
 
 
 def test_nothing_is_decided_after_the_first_test_episode() -> None:
