@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -29,8 +28,9 @@ def test_one_checker_answers_again_and_again_and_leaves_nothing_behind() -> None
         with pytest.raises(Failure, match="no_such_task"):
             checker.ask("action", ACTION, "no_such_task", 0)
         assert checker.ask("action", ACTION, *QUESTION)["name"] == "rest"
-        family = psutil.Process(os.getpid()).children(recursive=True)
-        assert family
+        child = psutil.Process(checker._child.pid)
+        family = [child, *child.children(recursive=True)]
+        assert len(family) > 1, "its action host"
     finally:
         checker.close()
     assert psutil.wait_procs(family, timeout=20)[1] == []
