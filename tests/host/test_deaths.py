@@ -175,13 +175,13 @@ def test_memory_is_charged_to_the_call_that_holds_it() -> None:
 
 def memory_is_charged_to_its_holder(locked_host: Host) -> None:
     hog = source(
-        "held = []", "while True:", '    view = yield "stay"', "    try:", "        for _ in range(8 * view.coins):",
+        "held = []", "while True:", '    view = yield "stay"', "    try:", "        for _ in range(3 * view.coins):",
         "            held.append('x' * 4_000_000)", "    except Exception:", "        pass", name="hog",
     )  # fmt: skip
     hungry = source("while True:", '    view = yield "right"', "    x = [0] * (1_000_000 * view.coins)", name="hungry")
     programs = load(locked_host, hungry, hog)
     begin(locked_host, 0, 1)
-    for _ in range(16):  # a little in each tick, which has a limit of time as well
+    for _ in range(40):  # a little in each tick, which has a limit of time as well
         answers = locked_host.tick([Ask(lane, packed(1, 1), resume=True) for lane in (0, 1)])
         assert answers[0].command == RIGHT
         if answers[1].end:
