@@ -18,7 +18,6 @@ class ConsoleDriver(LinuxDriver):
     def start_application_mode(self) -> None:
         super().start_application_mode()  # type: ignore[no-untyped-call]
         asyncio.get_running_loop().add_signal_handler(signal.SIGWINCH, self._resized)
-        self._resized()
 
     def _resized(self) -> None:
         if not self._in_band_window_resize:
