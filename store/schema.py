@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import json
 import sqlite3
+from collections.abc import Iterator
 from typing import Any
 
+from sqlalchemy import Column, MetaData, Table
 from sqlalchemy.dialects import sqlite
-from sqlalchemy.schema import CreateIndex, CreateTable
+from sqlalchemy.schema import CreateColumn, CreateIndex, CreateTable
 from sqlmodel import SQLModel
 
 from rlgpt.store import tables
@@ -19,16 +21,47 @@ from rlgpt.store.rows import Encoded
 
 KEYS = {"text": "hash", "command": "id"}
 """Tables outside the sequence, and what their rows go by."""
+_DIALECT = sqlite.dialect()
 
 
-def statements() -> list[str]:
-    """The whole schema as SQLite statements, in order."""
-    dialect = sqlite.dialect()
-    models: tuple[type[SQLModel], ...] = (*tables.CONTENT, tables.Text, tables.Command)
-    made = [SQLModel.metadata.tables[str(model.__tablename__)] for model in models]
-    created = [str(CreateTable(table).compile(dialect=dialect)).strip() for table in made]
-    indexes = [str(CreateIndex(index).compile(dialect=dialect)) for index in tables.INDEXES]
+def statements(revision: str = REVISION) -> list[str]:
+    """The whole schema of a revision as SQLite statements, in order."""
+    made = [_of_one_session(table, revision) for table in _tables()]
+    created = [str(CreateTable(table).compile(dialect=_DIALECT)).strip() for table in made]
+    indexes = [str(CreateIndex(index).compile(dialect=_DIALECT)) for index in tables.INDEXES]
     return [*created, *indexes, *(t for table in made for t in triggers(table.name))]
+
+
+def additions(revision: str) -> list[str]:
+    """What brings a database of the revision before to this one: the columns that came with it."""
+    return [
+        f'ALTER TABLE "{table.name}" ADD COLUMN {CreateColumn(column).compile(dialect=_DIALECT)}'
+        for table in _tables()
+        for column in table.columns
+        if _since(column) == revision
+    ]
+
+
+def _tables() -> Iterator[Table]:
+    models: tuple[type[SQLModel], ...] = (*tables.CONTENT, tables.Text, tables.Command)
+    return (SQLModel.metadata.tables[str(model.__tablename__)] for model in models)
+
+
+def _of_one_session(table: Table, revision: str) -> Table:
+    """The table as a session's file has it. A file holds one session, so `seq` alone is the key there: SQLite
+    then keeps the rows in the order of `seq` without an index (https://sqlite.org/lang_createtable.html#rowid)."""
+    key = KEYS.get(table.name, "seq")
+    columns = (c for c in table.columns if _since(c) <= revision)
+    return Table(
+        table.name,
+        MetaData(),
+        *(Column(c.name, c.type, primary_key=c.name == key, nullable=c.nullable, autoincrement=False) for c in columns),
+    )
+
+
+def _since(column: Column[Any]) -> str:
+    """The revision that a column came with."""
+    return str(column.info.get("since", "0001"))
 
 
 def triggers(table: str) -> list[str]:

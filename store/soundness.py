@@ -99,34 +99,32 @@ def _sequence_faults(base: sqlite3.Connection) -> list[str]:
     return []
 
 
-def shape(base: sqlite3.Connection) -> frozenset[tuple[str, str, str, str]]:
-    """Everything the schema defines, with white space made equal."""
+def shape(base: sqlite3.Connection) -> frozenset[tuple[str, str, str, tuple[str, ...]]]:
+    """Everything the schema defines: white space is made equal, and so is where an added column stands."""
     rows = base.execute("SELECT type, name, tbl_name, coalesce(sql, '') FROM sqlite_master").fetchall()
     return frozenset(
-        (
-            kind,
-            name,
-            table,
-            " ".join(str(sql).replace("(", " ( ").replace(")", " ) ").replace(",", " , ").split()),
-        )
+        (kind, name, table, _parts(kind, str(sql)))
         for kind, name, table, sql in rows
         if name != "alembic_version" and table != "alembic_version"
     )
 
 
+def _parts(kind: str, sql: str) -> tuple[str, ...]:
+    words = " ".join(sql.replace("(", " ( ").replace(")", " ) ").replace(",", " , ").split())
+    if kind != "table" or not words.endswith(" )"):
+        return (words,)
+    head, _, columns = words.removesuffix(" )").partition(" ( ")
+    return (head, *sorted(columns.split(" , ")))
+
+
 @cache
-def expected_shape(of: str) -> frozenset[tuple[str, str, str, str]]:
-    """The shape of a revision: this one as it is made, an older one as its migrations make it."""
+def expected_shape(of: str) -> frozenset[tuple[str, str, str, tuple[str, ...]]]:
+    """The shape of a revision. Raises BadSchema if there never was one."""
+    from rlgpt.store import schema  # late: imports and checks only
+
+    if of not in {f"{number:04}" for number in range(1, int(revision.REVISION) + 1)}:
+        raise BadSchema(f"there never was a schema {of!r:.20}")
     with contextlib.closing(sqlite3.connect(":memory:", isolation_level=None)) as base:
-        if of == revision.REVISION:
-            from rlgpt.store import schema
-
-            schema.create(base)
-        else:
-            from rlgpt.store.migrations import upgrade
-
-            try:
-                upgrade(base, Path(":memory:"), of)
-            except StoreError as error:
-                raise BadSchema(f"there never was a schema {of!r:.20}") from error
+        for statement in schema.statements(of):
+            base.execute(statement)
         return shape(base)

@@ -3,13 +3,17 @@
 A row's place in the session is `seq`, given by the worker's writer in the transaction that writes it; all
 tables share one sequence. `at` is UTC seconds for people, `active` seconds of work for budgets and replay.
 Column docs say what the fold (`history.py`) and the panes rely on. JSON columns hold plain data.
+
+A row's key is its session and `seq`, so that one database can hold several sessions; `schema.py` says what a
+session's own file makes of that. A column that came with a later revision says so:
+`Field(default=None, sa_column_kwargs={"info": {"since": "0002"}})`.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-from sqlalchemy import JSON, Column, Index, LargeBinary
+from sqlalchemy import JSON, BigInteger, Column, Index, Integer, LargeBinary, PrimaryKeyConstraint
 from sqlalchemy.orm import declared_attr
 from sqlmodel import Field, SQLModel
 
@@ -28,8 +32,12 @@ class Row(SQLModel):
     def __tablename__(cls) -> str:
         return _snake(cls.__name__)
 
+    @declared_attr.directive
+    def __table_args__(cls) -> tuple[PrimaryKeyConstraint]:
+        return (PrimaryKeyConstraint("session_id", "seq"),)
+
     seq: int = Field(default=0, primary_key=True, sa_column_kwargs={"autoincrement": False})
-    session_id: str = ""
+    session_id: str = Field(default="", primary_key=True)
     incarnation: int = 0
     at: float = 0.0
     active: float = 0.0
@@ -373,6 +381,11 @@ CONTENT: tuple[type[SQLModel], ...] = (
     Episode, Evaluation, Verdict, LlmCall, Frame, Checkpoint, Log,
 )  # fmt: skip
 """Tables in the shared sequence, in the order in which equal-seq rows could never occur."""
+
+for _table in SQLModel.metadata.tables.values():
+    for _column in _table.columns:
+        if isinstance(_column.type, Integer):  # 64 bits, as `rows.py` promises; PostgreSQL's INTEGER has 32
+            _column.type = BigInteger().with_variant(Integer(), "sqlite")
 
 INDEXES = (
     Index("ix_metric_run", Metric.run, Metric.update),  # type: ignore[arg-type]

@@ -9,6 +9,10 @@ import sys
 from pathlib import Path
 
 import pytest
+from sqlalchemy import Column, Float, LargeBinary, MetaData, create_engine, insert, select
+from sqlalchemy.dialects import postgresql
+from sqlalchemy.schema import CreateTable
+from sqlmodel import SQLModel
 
 from rlgpt.store import migrations, query, revision, schema, tables
 from rlgpt.store.errors import BadSchema
@@ -41,6 +45,45 @@ def test_migrations_from_nothing_lead_to_the_schema_of_the_tables() -> None:
         migrations.upgrade(base, Path(":memory:"))
         assert shape(base) == expected_shape(revision.REVISION)
         assert revision.found(base, Path("x")) == revision.REVISION
+
+
+@pytest.mark.parametrize("model", tables.CONTENT)
+def test_one_database_can_hold_several_sessions(model: type[SQLModel]) -> None:
+    table = SQLModel.metadata.tables[str(model.__tablename__)]
+    engine = create_engine("sqlite://")
+    table.create(engine)
+    row = {c.name: b"" if isinstance(c.type, LargeBinary) else 1 for c in table.columns}
+    with engine.begin() as base:
+        base.execute(insert(table), [row | {"session_id": name, "seq": 7} for name in ("a", "b")])
+        assert base.execute(select(table.c.session_id, table.c.seq)).all() == [("a", 7), ("b", 7)]
+
+
+def test_whole_numbers_have_64_bits_in_a_database_with_short_ones_too() -> None:
+    dialect = postgresql.dialect()
+    for model in (*tables.CONTENT, tables.Text, tables.Command):
+        table = SQLModel.metadata.tables[str(model.__tablename__)]
+        assert " INTEGER" not in str(CreateTable(table).compile(dialect=dialect))
+    event = str(CreateTable(SQLModel.metadata.tables["event"]).compile(dialect=dialect))
+    assert "seq BIGINT NOT NULL" in event and "PRIMARY KEY (session_id, seq)" in event
+
+
+def test_a_session_file_is_read_by_seq_without_an_index(finished: SessionFolder) -> None:
+    with contextlib.closing(sqlite3.connect(finished.database)) as base:
+        plan = base.execute("EXPLAIN QUERY PLAN SELECT * FROM event WHERE seq > 5 ORDER BY seq").fetchall()
+        assert [row[3] for row in plan] == ["SEARCH event USING INTEGER PRIMARY KEY (rowid>?)"]
+
+
+def test_a_column_of_a_later_revision_is_added_where_it_lacks(monkeypatch: pytest.MonkeyPatch) -> None:
+    table = SQLModel.metadata.tables["evaluation"].to_metadata(MetaData())
+    table.append_column(Column("later", Float, info={"since": "0099"}))
+    monkeypatch.setattr(schema, "_tables", lambda: iter([table]))
+    with contextlib.closing(sqlite3.connect(":memory:")) as old, contextlib.closing(sqlite3.connect(":memory:")) as new:
+        for base, of in ((old, "0098"), (new, "0099")):
+            base.execute(schema.statements(of)[0])
+        assert shape(old) != shape(new)
+        for statement in schema.additions("0099"):
+            old.execute(statement)
+        assert shape(old) == shape(new) and schema.additions("0098") == []
 
 
 def test_a_migration_that_fails_leaves_the_database_as_it_was() -> None:
