@@ -116,7 +116,8 @@ class Feed:
         if rows and rows[-1][1]["seq"] > self.times.end_seq:
             for table, row in rows:
                 self.times.add(row["seq"], row["active"])
-                self._tell(table, row)
+                if table != "log":  # only their order is read here
+                    self._tell(table, row)
         return rows
 
     def _tell(self, table: str, row: Mapping[str, Any]) -> None:
@@ -186,8 +187,6 @@ class Feed:
             self.times.add(row["seq"], row["active"])
             if table == "metric":
                 metrics.append(row)
-            elif table == "log":
-                self._logs.append(row)
             elif table == "llm_call":
                 self._calls.append(row)
             elif table == "event" and row["kind"] == "trainer_died":

@@ -11,10 +11,13 @@ from typing import Annotated, Any
 import typer
 
 from rlgpt.console.commands import output, record, tell
-from rlgpt.console.commands.follow import follow
+from rlgpt.console.commands.follow import EVERY, START_PATIENCE, follow
 from rlgpt.console.commands.open import open_console
 from rlgpt.console.commands.words import Json, Session
+from rlgpt.console.view.happenings import logged
+from rlgpt.console.view.logs import LEVEL, LEVELS, at_level, log_line
 from rlgpt.console.view.numbers import count, day_time, money, rate
+from rlgpt.console.view.text import plain
 from rlgpt.store.catalog import Summary, summaries
 from rlgpt.store.errors import NoSession
 from rlgpt.store.folder import SessionFolder, find, root
@@ -25,7 +28,6 @@ from rlgpt.store.reader import Reader
 TITLES = (
     "id", "name", "task", "model", "status", "iteration", "success", "env steps", "cost", "started",
 )  # fmt: skip
-LEVELS = ("debug", "info", "warning", "error")
 
 
 def register(app: typer.Typer) -> None:
@@ -93,11 +95,11 @@ def wait(session: Session, json: Json = False) -> None:
 def logs(
     session: Session,
     forever: Annotated[bool, typer.Option("-f", "--follow", help="Go on until the session ends.")] = False,
-    level: Annotated[str, typer.Option(help="debug, info, warning or error: this and worse.")] = "debug",
+    level: Annotated[str, typer.Option(help="debug, info, warning or error: this and worse.")] = LEVEL,
     worker: Annotated[bool, typer.Option("--worker", help="What its processes printed, instead.")] = False,
     json: Json = False,
 ) -> None:
-    """Print the log of a session."""
+    """Print the log of a session: the lines of the console's log pane."""
     if level not in LEVELS:
         raise typer.BadParameter(f"there is no level {level!r}; there are {', '.join(LEVELS)}.")
     folder = find(session)
@@ -105,19 +107,22 @@ def logs(
         for line in folder.log.read_text(errors="replace").splitlines() if folder.log.exists() else []:
             output.say(line)
         return
-    shown = LEVELS[LEVELS.index(level) :]
+    began, seen_alive = time.monotonic(), False
     with Reader(folder) as reader:
         seq = 0
         while True:
-            last = not forever or _ended(reader)
+            alive = reader.alive()
+            seen_alive = seen_alive or alive
+            starting = not seen_alive and reader.last_seq() == 0 and time.monotonic() - began < START_PATIENCE
             while rows := reader.changes_since(seq, without=("frame", "episode", "metric")):
                 seq = rows[-1][1]["seq"]
                 for table, row in rows:
-                    if table == "log" and row["level"] in shown:
-                        _print_log(row, json)
-            if last:
+                    said = logged(table, row)
+                    if said and at_level(said, level):
+                        output.record(said) if json else output.say(plain(log_line(said)))
+            if not forever or not (alive or starting):
                 return
-            time.sleep(0.2)
+            time.sleep(EVERY)
 
 
 @contextlib.contextmanager
@@ -130,20 +135,6 @@ def looked_at(wanted: str) -> Iterator[SessionFolder]:
 
     with viewed(Path(wanted)) as folder:
         yield folder
-
-
-def _ended(reader: Reader) -> bool:
-    """No more rows will come by themselves: said by the last event, or no worker has the session."""
-    last = reader.rows("event", newest_first=True, limit=1, columns=("seq", "kind"))
-    return bool(last and last[0]["kind"] == "ended") or not reader.alive()
-
-
-def _print_log(row: dict[str, Any], json: bool) -> None:
-    if json:
-        output.record({k: row[k] for k in ("seq", "at", "active", "level", "event", "fields")})
-    else:
-        fields = " ".join(f"{key}={value}" for key, value in row["fields"].items())
-        output.say(f"{day_time(row['at'])}  {row['level']:<7}  {row['event']} {fields}")
 
 
 def _newest() -> SessionFolder:

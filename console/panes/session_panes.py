@@ -94,7 +94,7 @@ class VerdictsPane(ListPane):
 class LogPane(ListPane):
     BINDINGS: ClassVar[list[BindingType]] = [*bindings("log"), *bindings("plan")]
     follow = True
-    level = "info"
+    level = logs.LEVEL
 
     def entries_of(self, moment: Moment) -> list[Entry]:
         return logs.log_entries(moment, self.width, self.level, self.expanded)

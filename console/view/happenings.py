@@ -21,6 +21,8 @@ def sentence(table: str, row: Row) -> str:
 
 def logged(table: str, row: Row) -> dict[str, Any] | None:
     """The row as one of the log, None if it says nothing; phases are for debugging."""
+    if table == "log":
+        return {key: row[key] for key in LOGGED}
     text, level = sentence(table, row).strip(), "info"
     if table == "event" and row["kind"] == "phase":
         text, level = _phase(row["payload"]), "debug"
@@ -32,9 +34,12 @@ def logged(table: str, row: Row) -> dict[str, Any] | None:
         return None  # the plan pane shows them
     if not text:
         return None
-    return {"seq": row["seq"], "at": row["at"], "level": level, "event": " ".join(text.split()), "fields": {}}
+    said = {"level": level, "event": " ".join(text.split()), "fields": {}}
+    return {key: row[key] for key in ("seq", "at", "active")} | said
 
 
+LOGGED = ("seq", "at", "active", "level", "event", "fields")
+"""Keys of a row of the log, as `rlgpt logs --json` prints them."""
 WARNINGS = ("trainer_died", "host_death", "nondeterministic")
 
 

@@ -12,31 +12,47 @@ from rlgpt.console.view.text import Entry, Line, fit, line, plain, spread, wrap
 from rlgpt.console.view.words import ROLES, RULES, asked_for
 
 LEVELS = ("debug", "info", "warning", "error")
+LEVEL = "info"
+"""The least level shown, if nobody chose another."""
 _STYLE = {"debug": "dim", "info": "", "warning": "warn", "error": "bad", "critical": "bad"}
 _SHORT = {"warning": "warn"}
 MOST = 2_000
 """Rows a list pane shows; older ones are counted, and said."""
 
 
-def log_entries(m: Moment, width: int, level: str = "debug", expanded: frozenset[str] = frozenset()) -> list[Entry]:
+def log_line(row: Mapping[str, Any]) -> Line:
+    """A row of the log (`happenings.logged`), as the pane shows it and `rlgpt logs` prints it."""
+    level, style = str(row["level"]), _STYLE.get(str(row["level"]), "")
+    level_word = "" if level == "info" else f"{_SHORT.get(level, level)} "
+    fields = _fields(row)
+    return line(
+        (time_of_day(row["at"]) + " ", "dim"),
+        (level_word, style or "dim"),
+        (" ".join(str(row["event"]).split()), style),
+        (f"  {fields}" if fields else "", "dim"),
+    )
+
+
+def at_level(row: Mapping[str, Any], level: str) -> bool:
+    """Whether a row of the log is shown where `level` is the least level shown."""
+    return _rank(str(row["level"])) >= LEVELS.index(level)
+
+
+def log_entries(m: Moment, width: int, level: str = LEVEL, expanded: frozenset[str] = frozenset()) -> list[Entry]:
     """Newest at the bottom, at `level` and above."""
-    least = LEVELS.index(level)
-    rows = [r for r in m.logs if _rank(str(r["level"])) >= least]
+    rows = [row for row in m.logs if at_level(row, level)]
     out = _left_out(len(rows))
     for row in rows[-MOST:]:
         key = f"log:{row['seq']}"
-        fields = "  ".join(f"{k}={v}" for k, v in row["fields"].items())
-        style = _STYLE.get(str(row["level"]), "")
-        level_word = "" if row["level"] == "info" else f"{_SHORT.get(str(row['level']), str(row['level']))} "
-        head = line((time_of_day(row["at"]) + " ", "dim"), (level_word, style or "dim"), (str(row["event"]), style))
         if key in expanded:
-            lines = [line(*head[:2]), *wrap(str(row["event"]), width, style, "      ")]
+            style = _STYLE.get(str(row["level"]), "")
+            lines = [line((time_of_day(row["at"]), "dim"), (f" {row['level']}", style or "dim"))]
+            lines += wrap(str(row["event"]), width, style, "      ")
             lines += [x for k, v in row["fields"].items() for x in wrap(f"{k}: {v}", width, "dim", "      ")]
         else:
-            lines = [fit(line(*head, (f"  {fields}" if fields else "", "dim")), width)]
-        out.append(
-            Entry(key, tuple(lines), search=f"{row['event']} {fields}", yank=f"{row['event']} {fields}", seq=row["seq"])
-        )
+            lines = [fit(log_line(row), width)]
+        text = f"{row['event']} {_fields(row)}"
+        out.append(Entry(key, tuple(lines), search=text, yank=text, seq=row["seq"]))
     if not out:
         out.append(Entry("note", (line((f"Nothing logged at {level} or above.", "dim")),), selectable=False))
     return out
@@ -162,6 +178,10 @@ def _content(content: object) -> str:
             str(part.get("text", "(an image)")) if isinstance(part, dict) else str(part) for part in content
         )
     return str(content)
+
+
+def _fields(row: Mapping[str, Any]) -> str:
+    return "  ".join(f"{key}={value}" for key, value in row["fields"].items())
 
 
 def _rank(level: str) -> int:

@@ -1,9 +1,19 @@
 from __future__ import annotations
 
+import json
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
+
+from rlgpt.console.feed import Feed
+from rlgpt.console.sanitise import clean
+from rlgpt.console.view.logs import log_entries, log_line
+from rlgpt.console.view.text import plain
 from rlgpt.store.folder import SessionFolder
+from rlgpt.store.lease import Lease
 from rlgpt.store.writer import Writer
 
 from .conftest import Answer, make
@@ -89,6 +99,34 @@ def test_logs_show_the_chosen_level_and_worse(rlgpt: Cli) -> None:
     lines = rlgpt("logs", session.id, "--level", "warning").out.splitlines()
     assert [line.split()[-2] for line in lines] == ["warning_said", "error_said"]
     assert rlgpt("logs", session.id, "--level", "loud").code == 2
+
+
+@pytest.mark.parametrize("words", [(), ("--level", "debug"), ("--level", "warning"), ("-f",)])
+def test_logs_are_the_lines_of_the_log_pane(rlgpt: Cli, finished: SessionFolder, words: tuple[str, ...]) -> None:
+    with Writer(finished) as writer, writer.transaction() as tx:
+        tx.log("warning", "two\nlines", n=1)
+    feed = Feed(finished.path)
+    feed.open()
+    entries = log_entries(feed.moment(), 10_000, words[1] if len(words) == 2 else "info")
+    feed.close()
+    pane = [plain(line) for entry in entries for line in entry.lines]
+    assert rlgpt("logs", finished.id, *words).out.splitlines() == pane
+    records = [json.loads(line) for line in rlgpt("logs", finished.id, *words, "--json").out.splitlines()]
+    assert [clean(plain(log_line(record))) for record in records] == pane
+    assert all(set(record) == {"seq", "at", "active", "level", "event", "fields"} for record in records)
+    assert any("two lines  n=1" in line for line in pane)
+
+
+def test_followed_logs_tell_what_comes_until_the_worker_ends(finished: SessionFolder) -> None:
+    words = [sys.executable, "-m", "rlgpt.console.cli", "logs", "-f", finished.id]
+    with Lease.acquire(finished.path), Writer(finished) as writer:
+        following = subprocess.Popen(words, stdout=subprocess.PIPE, text=True)
+        assert following.stdout is not None
+        assert following.stdout.readline().endswith("started\n")
+        with writer.transaction() as tx:
+            tx.log("info", "said while it was followed")
+        assert any("said while it was followed" in line for line in following.stdout)
+    assert following.wait() == 0
 
 
 def test_what_does_not_exist_is_a_sentence_and_its_exit_code(rlgpt: Cli) -> None:
