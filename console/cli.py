@@ -6,7 +6,11 @@ standard output) and an exit code from `commands/failure.py`.
 
 from __future__ import annotations
 
+import os
 import sys
+
+COMPLETION = "_RLGPT_COMPLETE"
+"""Set by a shell that asks for completions: it calls the command without a word."""
 
 
 def main() -> None:
@@ -27,7 +31,7 @@ def run(words: list[str]) -> int:
         errors.BadCommand: Exit.USAGE,
     }
     try:
-        if not words:
+        if not words and COMPLETION not in os.environ:
             from rlgpt.console.commands.open import open_console
 
             return open_console()
@@ -46,6 +50,8 @@ def run(words: list[str]) -> int:
 
 
 def _refuse(sentence: str, code: int, words: list[str]) -> int:
+    if COMPLETION in os.environ:  # a sentence would stand in the middle of the line that is being typed
+        return int(code)
     from rlgpt.console.sanitise import clean
 
     if "--json" in words:

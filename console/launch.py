@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
-import os
-from collections.abc import Callable, Sequence
-from pathlib import Path
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
-from urllib.parse import quote
 
+from rlgpt.console import answers
 from rlgpt.console.commands import children
 from rlgpt.console.commands.failure import Failure
 
@@ -18,10 +15,7 @@ if TYPE_CHECKING:
 
 CLI = "console.cli"
 """Module of the `rlgpt` command: whatever it does, `--json` answers."""
-FOLDER = "answers"
-"""In the home; what children answered, to be shown before they answer again. It may be deleted."""
 FIRST_WORLD = "crafter"
-_TASKS = ("training.tool", "tasks", "--world")
 _answers: dict[str, Any] = {}
 
 
@@ -46,8 +40,8 @@ def run(
         if then:
             then(_answers[key])
         return
-    file = _file(app.home, module, arguments)
-    remembered = _remembered(file) if kept else None
+    file = answers.place(app.home, (module, *arguments))
+    remembered = answers.remembered(file) if kept else None
     if remembered is not None and then:
         then(remembered)
 
@@ -60,7 +54,7 @@ def run(
         if cached:
             _answers[key] = answer
         if kept and answer != remembered:
-            _remember(file, answer)
+            answers.remember(file, answer)
         if then:
             app.call_from_thread(then, answer)
 
@@ -69,34 +63,13 @@ def run(
 
 def tasks(app: ConsoleApp, world: str, then: Callable[[Any], None], failed: Callable[[str], None]) -> None:
     """`then` gets {world, version, tasks}, at once if they were ever asked for on this machine."""
-    run(app, *_TASKS, world, cached=True, kept=True, then=then, failed=failed)
+    run(app, *answers.TASKS, world, cached=True, kept=True, then=then, failed=failed)
 
 
 def foresee(app: ConsoleApp) -> None:
     """Ask for what a new session starts with, if nobody ever did: it takes seconds."""
-    if not _file(app.home, _TASKS[0], (*_TASKS[1:], FIRST_WORLD)).is_file():
+    if not answers.place(app.home, (*answers.TASKS, FIRST_WORLD)).is_file():
         tasks(app, FIRST_WORLD, lambda _: None, lambda _: None)
-
-
-def _file(home: Path, module: str, arguments: Sequence[str]) -> Path:
-    return home / FOLDER / f"{quote('-'.join((module, *arguments)), safe='')}.json"
-
-
-def _remembered(file: Path) -> Any:
-    """None when there is nothing, or nothing that can be read."""
-    try:
-        return json.loads(file.read_text())
-    except (OSError, ValueError):
-        return None
-
-
-def _remember(file: Path, answer: Any) -> None:
-    """Written whole or not at all; a home that cannot be written is no reason to fail."""
-    with contextlib.suppress(OSError):
-        file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        draft = file.with_suffix(f".{os.getpid()}")
-        draft.write_text(json.dumps(answer))
-        draft.replace(file)
 
 
 def _tell(app: ConsoleApp) -> Callable[[str], None]:

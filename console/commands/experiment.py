@@ -14,7 +14,7 @@ import typer
 from rlgpt.console.commands import children, output
 from rlgpt.console.commands.failure import Exit, Failure
 from rlgpt.console.commands.run import interactive
-from rlgpt.console.commands.words import Json
+from rlgpt.console.commands.words import Json, complete_task
 from rlgpt.console.view.numbers import count, duration
 
 Kind = StrEnum("Kind", ["arms", "iterations", "critic", "fast", "slow", "interface", "complexity"])
@@ -29,7 +29,9 @@ def register(app: typer.Typer) -> None:
 
 def experiment(
     kind: Annotated[Kind, typer.Argument(help="What is compared; the bill says with what.")],
-    tasks: Annotated[list[str] | None, typer.Argument(help="Tasks; the declared ones if left out.")] = None,
+    tasks: Annotated[
+        list[str] | None, typer.Argument(help="Tasks; the declared ones if left out.", autocompletion=complete_task)
+    ] = None,
     name: Annotated[str, typer.Option(help="How to call it; running it again goes on with it.")] = "",
     world: Annotated[str, typer.Option(help="crafter, or any world that is installed.")] = "crafter",
     seeds: Annotated[int, typer.Option(min=1, max=1000, help="How many session seeds, from 0.")] = 10,

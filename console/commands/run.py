@@ -13,7 +13,7 @@ from rlgpt.console.commands import children, output
 from rlgpt.console.commands.failure import Exit, Failure
 from rlgpt.console.commands.follow import follow
 from rlgpt.console.commands.open import open_console
-from rlgpt.console.commands.words import Json
+from rlgpt.console.commands.words import Json, complete_task
 from rlgpt.store import folder as folders
 from rlgpt.store.lease import Lease
 
@@ -35,7 +35,9 @@ def register(app: typer.Typer) -> None:
 
 
 def run(
-    task: Annotated[str, typer.Argument(help="A task of the world; `rlgpt tasks` lists them.")],
+    task: Annotated[
+        str, typer.Argument(help="A task of the world; `rlgpt tasks` lists them.", autocompletion=complete_task)
+    ],
     world: Annotated[str | None, typer.Option(help="crafter, or any world that is installed.")] = None,
     name: Annotated[str | None, typer.Option(help="How to call the session.")] = None,
     llm: Annotated[

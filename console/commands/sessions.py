@@ -13,7 +13,7 @@ import typer
 from rlgpt.console.commands import output, record, tell
 from rlgpt.console.commands.follow import EVERY, START_PATIENCE, follow
 from rlgpt.console.commands.open import open_console
-from rlgpt.console.commands.words import Json, Session
+from rlgpt.console.commands.words import Json, Session, complete_session
 from rlgpt.console.view.happenings import logged
 from rlgpt.console.view.logs import LEVEL, LEVELS, at_level, log_line
 from rlgpt.console.view.numbers import count, day_time, money, rate
@@ -62,7 +62,9 @@ def show(session: Session, json: Json = False) -> None:
 
 
 def attach(
-    session: Annotated[str, typer.Argument(metavar="[ID]", help="The newest running one if left out.")] = "",
+    session: Annotated[
+        str, typer.Argument(metavar="[ID]", help="The newest running one if left out.", autocompletion=complete_session)
+    ] = "",
     read_only: Annotated[bool, typer.Option("--read-only", help="Look, send nothing.")] = False,
 ) -> None:
     """Open the console on a session; `q` leaves it running."""
@@ -76,7 +78,9 @@ def replay(session: Session) -> None:
 
 
 def serve(
-    session: Annotated[str, typer.Argument(metavar="[ID]", help="The list of sessions if left out.")] = "",
+    session: Annotated[
+        str, typer.Argument(metavar="[ID]", help="The list of sessions if left out.", autocompletion=complete_session)
+    ] = "",
     port: Annotated[int, typer.Option(min=1, max=65535, help="On 127.0.0.1.")] = 8737,
     read_only: Annotated[bool, typer.Option("--read-only", help="Look, send nothing.")] = False,
 ) -> None:

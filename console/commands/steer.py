@@ -14,7 +14,7 @@ import typer
 
 from rlgpt.console.commands import children, output
 from rlgpt.console.commands.failure import Exit, Failure
-from rlgpt.console.commands.words import Json, Revision, Session
+from rlgpt.console.commands.words import Json, Revision, Session, complete_session
 from rlgpt.store import inbox
 from rlgpt.store.epilogue import append_event
 from rlgpt.store.folder import SessionFolder, find
@@ -41,7 +41,7 @@ def pause(session: Session, json: Json = False) -> None:
 
 
 def resume(
-    session: Annotated[str, typer.Argument(metavar="[ID]")] = "",
+    session: Annotated[str, typer.Argument(metavar="[ID]", autocompletion=complete_session)] = "",
     everything: Annotated[bool, typer.Option("--all", help="Every session whose worker died.")] = False,
     json: Json = False,
 ) -> None:

@@ -6,6 +6,8 @@ from typing import Annotated
 
 import typer
 
+from rlgpt.console.commands import children
+
 
 def complete_session(incomplete: str) -> list[str]:
     """Ids and names that begin with what was typed."""
@@ -13,6 +15,20 @@ def complete_session(incomplete: str) -> list[str]:
 
     words = (word for session in reversed(sessions()) for word in (session.id, session.name))
     return [word for word in words if word.startswith(incomplete)]
+
+
+def complete_task(ctx: typer.Context, incomplete: str) -> list[str]:
+    """Tasks of the world that was typed that begin with what was typed; asked of the world once, then remembered."""
+    from rlgpt.console import answers
+    from rlgpt.store.home import home
+
+    question = (*answers.TASKS, str(ctx.params.get("world") or "crafter"))
+    file = answers.place(home(), question)
+    found = answers.remembered(file)
+    if found is None:
+        found = children.ask(*question)
+        answers.remember(file, found)
+    return [task["id"] for task in found["tasks"] if task["id"].startswith(incomplete)]
 
 
 Session = Annotated[

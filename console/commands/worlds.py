@@ -9,7 +9,7 @@ import typer
 
 from rlgpt.console.commands import children, output
 from rlgpt.console.commands.failure import Exit
-from rlgpt.console.commands.words import Json
+from rlgpt.console.commands.words import Json, complete_task
 
 
 def register(app: typer.Typer) -> None:
@@ -49,7 +49,9 @@ def worlds(json: Json = False) -> None:
 def try_(
     file: Annotated[Path, typer.Argument(help="A Python file that defines a coded action.")],
     world: Annotated[str, typer.Option(help="crafter, or any world that is installed.")] = "crafter",
-    task: Annotated[str | None, typer.Option(help="The task whose episodes it is tried in.")] = None,
+    task: Annotated[
+        str | None, typer.Option(help="The task whose episodes it is tried in.", autocompletion=complete_task)
+    ] = None,
     action: Annotated[str | None, typer.Option(help="Which action, if the file defines several.")] = None,
     seed: Annotated[int, typer.Option(min=0, help="Of the episode.")] = 0,
     steps: Annotated[int, typer.Option(min=1, help="Env steps at most.")] = 200,

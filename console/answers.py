@@ -1,0 +1,36 @@
+"""Answers of child processes, kept in the home to be shown before a child answers again; they may be deleted."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+FOLDER = "answers"
+TASKS = ("training.tool", "tasks", "--world")
+"""The question for the tasks of a world, whose name follows."""
+
+
+def place(home: Path, question: Sequence[str]) -> Path:
+    return home / FOLDER / f"{quote('-'.join(question), safe='')}.json"
+
+
+def remembered(file: Path) -> Any:
+    """None when there is nothing, or nothing that can be read."""
+    try:
+        return json.loads(file.read_text())
+    except (OSError, ValueError):
+        return None
+
+
+def remember(file: Path, answer: Any) -> None:
+    """Written whole or not at all; a home that cannot be written is no reason to fail."""
+    with contextlib.suppress(OSError):
+        file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        draft = file.with_suffix(f".{os.getpid()}")
+        draft.write_text(json.dumps(answer))
+        draft.replace(file)
