@@ -10,7 +10,7 @@ import psutil
 import pytest
 from driving import console, until
 
-from rlgpt.console import launch
+from rlgpt.console import answers, launch
 from rlgpt.console.checker import Checker
 from rlgpt.console.commands.failure import Failure
 
@@ -59,7 +59,7 @@ async def test_an_answer_is_remembered_shown_at_once_and_mended_when_it_is_no_lo
         launch.run(app, "training.tool", "worlds", kept=True, then=told.append)
         assert told[1:] == told[:1], "what was remembered was not there at once"
         await until(pilot, lambda: len(told) == 3)
-        (file,) = (home / launch.FOLDER).iterdir()
+        (file,) = (home / answers.FOLDER).iterdir()
         file.write_text('{"worlds": ["gone"]}')
         told.clear()
         launch.run(app, "training.tool", "worlds", kept=True, then=told.append)
