@@ -65,20 +65,32 @@ class RewardTerm(Reply):
 
 
 class Hyperparameters(Reply):
+    """Of PPO, by stable-baselines3's names."""
+
     learning_rate: float = Field(default=3e-4, ge=0.0, le=1e-2)
+    """Step size of Adam."""
     gamma: float = Field(default=0.99, ge=0.8, le=0.9999)
+    """Discount per env step; an option of k env steps is discounted by gamma ** k."""
     gae_lambda: float = Field(default=0.95, ge=0.0, le=1.0)
+    """Bias against variance of generalised advantage estimation, per decision."""
     clip_range: float = Field(default=0.2, ge=0.01, le=0.5)
-    entropy: float = Field(default=0.01, ge=0.0, le=0.2)
-    """Coefficient on the entropy normalised by log(number of valid joint actions)."""
-    epochs: int = Field(default=4, ge=1, le=80)
+    """How far a probability may move from its value in the rollout, as a ratio."""
+    ent_coef: float = Field(default=0.01, ge=0.0, le=0.2)
+    """Weight of the entropy, which is divided by the log of the number of valid joint actions."""
+    vf_coef: float = Field(default=0.5, ge=0.0, le=10.0)
+    """Weight of the value loss."""
+    n_epochs: int = Field(default=4, ge=1, le=80)
+    """Passes over a rollout."""
     batch_size: int = Field(default=512, ge=32, le=65_536)
+    """Decisions in a minibatch."""
     n_envs: int = Field(default=8, ge=1, le=64)
-    rollout_env_steps: int = Field(default=2048, ge=64, le=131_072)
-    """Env steps over all envs between updates."""
+    """Environments side by side."""
+    n_steps: int = Field(default=256, ge=8, le=131_072)
+    """Env steps of each environment between two updates: a rollout has n_steps * n_envs env steps."""
     target_kl: float | None = Field(default=0.03, gt=0.0, le=1.0)
-    value_coefficient: float = Field(default=0.5, ge=0.0, le=10.0)
+    """An update ends early where the KL divergence exceeds 1.5 times this; null for never."""
     max_grad_norm: float = Field(default=0.5, gt=0.0, le=100.0)
+    """The gradient is scaled down to this norm."""
 
 
 class SelfImitation(Reply):

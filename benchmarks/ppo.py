@@ -11,7 +11,7 @@ Peers in one run, repeats interleaved, updates and resets included, episodes of 
 With --quality instead: is ours as good a learner? Stock PPO on our world against ours on the same primitives, with the
 same hyperparameters and reward, on paired seeds: place_table after --env-steps, 50 dev episodes each, and the paired
 difference with its 95% interval (Student's t over seeds).
---kernel compiled: ours with compiled updates (training/ppo/kernel.py).
+--kernel compiled: ours with compiled updates (training/ppo/ppo.py).
 With --pixels instead: CnnPolicy on stock crafter against ours on 64x64 pictures, on CUDA where there is one.
 The ratio is to the first line, of medians. A first short run of everything warms caches.
 """
@@ -56,7 +56,7 @@ TASK = "collect_iron"
 QUALITY_TASK = "place_table"
 HORIZON = 500
 LANES = 16
-SETTINGS = Hyperparameters(n_envs=LANES, rollout_env_steps=2048, batch_size=256)
+SETTINGS = Hyperparameters(n_envs=LANES, n_steps=2048 // LANES, batch_size=256)
 
 
 class StockCrafter(gymnasium.Env[Any, Any]):
@@ -109,7 +109,7 @@ class OurCrafter(gymnasium.Env[Any, Any]):
 def stock(make: Callable[[int], gymnasium.Env[Any, Any]], policy: str, device: str) -> Callable[[int], float]:
     model = PPO(
         policy, DummyVecEnv([lambda i=i: make(i) for i in range(LANES)]), n_steps=2048 // LANES,  # type: ignore[misc]
-        batch_size=256, n_epochs=SETTINGS.epochs, device=device, seed=0,
+        batch_size=256, n_epochs=SETTINGS.n_epochs, device=device, seed=0,
     )  # fmt: skip
 
     def run(env_steps: int) -> float:
@@ -191,9 +191,9 @@ def quality(world: CrafterWorld, host: Host, seeds: int, env_steps: int) -> None
         model = PPO(
             "MlpPolicy",
             DummyVecEnv([lambda i=i: OurCrafter(world, i, QUALITY_TASK) for i in range(first, first + LANES)]),  # type: ignore[misc]
-            n_steps=SETTINGS.rollout_env_steps // LANES, batch_size=SETTINGS.batch_size, n_epochs=SETTINGS.epochs,
+            n_steps=SETTINGS.n_steps, batch_size=SETTINGS.batch_size, n_epochs=SETTINGS.n_epochs,
             learning_rate=SETTINGS.learning_rate, gamma=SETTINGS.gamma, gae_lambda=SETTINGS.gae_lambda,
-            ent_coef=SETTINGS.entropy, clip_range=SETTINGS.clip_range, target_kl=SETTINGS.target_kl,
+            ent_coef=SETTINGS.ent_coef, clip_range=SETTINGS.clip_range, target_kl=SETTINGS.target_kl,
             device="cpu", seed=seed,
         ).learn(env_steps)  # fmt: skip
         theirs = statistics.fmean(_wins(model, world, number) for number in dev)

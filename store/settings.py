@@ -147,7 +147,7 @@ class Settings(Part):
     seed: int = Field(default=0, ge=0, lt=2**31)
     device: Device = "auto"
     kernel: Literal["eager", "compiled"] = "eager"
-    """How PPO's updates are computed (training/ppo/kernel.py)."""
+    """How PPO's updates are computed (training/ppo/ppo.py)."""
     observation: Observation = "symbolic"
     skills: str = Field(default="all", pattern=r"^(none|all|[0-9a-f]{6,64})$")
     critic: Critic = "model"

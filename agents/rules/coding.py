@@ -66,6 +66,7 @@ def _why(question: Question) -> str:
 
 
 # ---- RL -----------------------------------------------------------------------------------------
+DEFAULTS = Hyperparameters()
 ROLLOUT = 2048
 OPTIONS_ROLLOUT = 4096
 """With options a rollout holds far fewer decisions than env steps: longer rollouts, smaller batches, faster learning
@@ -99,7 +100,8 @@ def configure(question: Question) -> RlConfigReply:
     milestones = [str(name) for name in world.get("task_milestones") or ()]
     score = world.get("kind") == "score"
     games = int((world.get("limits") or {}).get("games_at_once", MANY_GAMES))
-    rollout = _rollout(bool(options), games)
+    n_envs = min(MANY_GAMES, games) if options else DEFAULTS.n_envs
+    rollout = _rollout(bool(options), games) // n_envs * n_envs
     patient = bool(options) and (score or int(asked["env_steps_left"]) >= LONG_RUN)
     if patient and games >= MANY_GAMES and _env_steps(asked, rollout, growing=True) >= LONG_RUN:
         rollout = LONG_ROLLOUT
@@ -126,7 +128,7 @@ def configure(question: Question) -> RlConfigReply:
         horizon=max(10, min(20_000, horizon)),
         env_steps=_env_steps(asked, rollout, growing=patient or score),
         hyperparameters=_hyperparameters(
-            rate, 0.997 if horizon >= 300 and not score else 0.99, bool(options), games, score, rollout
+            rate, 0.997 if horizon >= 300 and not score else 0.99, bool(options), n_envs, games, score, rollout
         ),
         note=SIGNED + note + ".",
     )
@@ -139,19 +141,20 @@ def _rollout(options: bool, games: int) -> int:
 
 
 def _hyperparameters(
-    rate: float, gamma: float, options: bool, games: int, score: bool, rollout: int
+    rate: float, gamma: float, options: bool, n_envs: int, games: int, score: bool, rollout: int
 ) -> Hyperparameters:
+    n_steps = rollout // n_envs
     if not options:
-        return Hyperparameters(learning_rate=rate, gamma=gamma, rollout_env_steps=rollout)
+        return Hyperparameters(learning_rate=rate, gamma=gamma, n_steps=n_steps)
     long = rollout == LONG_ROLLOUT
     return Hyperparameters(
         learning_rate=rate,
         gamma=gamma,
-        rollout_env_steps=rollout,
-        n_envs=min(MANY_GAMES, games),
+        n_steps=n_steps,
+        n_envs=n_envs,
         batch_size=LONG_BATCH if long else 128,
-        epochs=SCORE_EPOCHS if score and not long else FEW_EPOCHS if games < FEW_GAMES else 4,
-        entropy=(LONG_SCORE_ENTROPY if score else LONG_GOAL_ENTROPY) if long else 0.005,
+        n_epochs=SCORE_EPOCHS if score and not long else FEW_EPOCHS if games < FEW_GAMES else 4,
+        ent_coef=(LONG_SCORE_ENTROPY if score else LONG_GOAL_ENTROPY) if long else 0.005,
     )
 
 

@@ -203,7 +203,7 @@ def test_strict_schemas_allow_nothing_more_and_nothing_less() -> None:
     for node in objects:
         assert node["required"] == list(node["properties"]) and node["additionalProperties"] is False
     text = json.dumps(schema)
-    assert "$ref" not in text and '"default"' not in text and "Coefficient on the entropy" in text
+    assert "$ref" not in text and '"default"' not in text and "Weight of the entropy" in text
 
 
 @pytest.mark.parametrize(

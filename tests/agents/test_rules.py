@@ -264,9 +264,10 @@ def test_a_long_training_on_a_score_takes_steps_of_less_noise(client: Client) ->
         return fast.configure(client, replace(where(told, task=task), env_steps_left=env_steps))
 
     short, long = configured(1_000_000), configured(20_000_000)
-    assert long.hyperparameters.rollout_env_steps > 3 * short.hyperparameters.rollout_env_steps
+    assert long.hyperparameters.n_steps > 3 * short.hyperparameters.n_steps
     assert long.hyperparameters.batch_size > short.hyperparameters.batch_size
-    assert long.env_steps % long.hyperparameters.rollout_env_steps == 0 and long.env_steps > short.env_steps
+    rollout = long.hyperparameters.n_steps * long.hyperparameters.n_envs
+    assert long.env_steps % rollout == 0 and long.env_steps > short.env_steps
 
 
 def test_a_long_training_stays_near_its_plan_and_is_not_slowed_down_when_it_begins_below_it(client: Client) -> None:
@@ -281,7 +282,7 @@ def test_a_long_training_stays_near_its_plan_and_is_not_slowed_down_when_it_begi
     short, slower = configured(200_000)
     long, same = configured(20_000_000)
     assert long.plan_prior > short.plan_prior
-    assert long.hyperparameters.rollout_env_steps > short.hyperparameters.rollout_env_steps
+    assert long.hyperparameters.n_steps > short.hyperparameters.n_steps
     assert slower.hyperparameters.learning_rate < short.hyperparameters.learning_rate
     assert same.hyperparameters == long.hyperparameters and same.plan_prior == long.plan_prior
 

@@ -69,7 +69,7 @@ def term(name: str, weight: float = 1.0, argument: str = "") -> RewardTerm:
 
 
 def configuration(**changes: Any) -> RlConfigReply:
-    hyper = {"n_envs": 2, "rollout_env_steps": 128, "batch_size": 64, "epochs": 2} | changes.pop("hyper", {})
+    hyper = {"n_envs": 2, "n_steps": 64, "batch_size": 64, "n_epochs": 2} | changes.pop("hyper", {})
     fields: dict[str, Any] = {
         "target": "",
         "observation": ["position", "cell", "flags"],

@@ -94,14 +94,14 @@ ALIKE: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "gae_lambda": ({}, {"hyper": {"gae_lambda": 0.5}}),
     "clip_range": ({"hyper": {"clip_range": 0.2, "learning_rate": 0.01}},
                    {"hyper": {"clip_range": 0.01, "learning_rate": 0.01}}),
-    "entropy": ({}, {"hyper": {"entropy": 0.1}}),
-    "epochs": ({}, {"hyper": {"epochs": 3}}),
+    "ent_coef": ({}, {"hyper": {"ent_coef": 0.1}}),
+    "n_epochs": ({}, {"hyper": {"n_epochs": 3}}),
     "batch_size": ({}, {"hyper": {"batch_size": 32}}),
     "n_envs": ({}, {"hyper": {"n_envs": 3}}),
-    "rollout_env_steps": ({}, {"hyper": {"rollout_env_steps": 64}}),
+    "n_steps": ({}, {"hyper": {"n_steps": 32}}),
     "target_kl": ({"hyper": {"learning_rate": 0.01, "target_kl": None}},
                   {"hyper": {"learning_rate": 0.01, "target_kl": 0.001}}),
-    "value_coefficient": ({}, {"hyper": {"value_coefficient": 2.0}}),
+    "vf_coef": ({}, {"hyper": {"vf_coef": 2.0}}),
     "max_grad_norm": ({}, {"hyper": {"max_grad_norm": 0.01}}),
 }  # fmt: skip
 

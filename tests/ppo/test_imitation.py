@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 import torch as th
 
-from rlgpt.training.ppo.algorithm import OptionPPO
 from rlgpt.training.ppo.imitation import OhImitation, PaperImitation, Trajectory, make_imitation
+from rlgpt.training.ppo.ppo import OptionPPO
 from rlgpt.training.ppo.setup import build_setup
 from tests.options.toys import ChangedWorld, configuration
 
@@ -20,13 +20,13 @@ def _ppo() -> OptionPPO:
 def _trajectory(ppo: OptionPPO, actions: list[int], rewards: list[float]) -> Trajectory:
     trajectory = Trajectory()
     for action, reward in zip(actions, rewards, strict=True):
-        observation = np.zeros(ppo.space.total, np.float32)[: ppo.observation_space.shape[0]]
+        observation = np.zeros(ppo.space.total, np.float32)[: ppo.policy.layout.size]
         trajectory.add(observation, ppo.space.static_mask(), (action,), reward, 0.5)
     return trajectory
 
 
 def _probability(ppo: OptionPPO, action: int) -> float:
-    observation = th.zeros(1, ppo.observation_space.shape[0])
+    observation = th.zeros(1, ppo.policy.layout.size)
     mask = th.tensor(ppo.space.static_mask())[None]
     return float(ppo.policy.evaluate_masked(observation, mask, th.tensor([[action]]))[1].detach().exp())
 

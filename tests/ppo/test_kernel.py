@@ -9,7 +9,7 @@ import pytest
 
 from rlgpt.training.host.api import Action, PlanItem, source_hash
 from rlgpt.training.observer import Observer
-from rlgpt.training.ppo.kernel import KernelError
+from rlgpt.training.ppo.ppo import KernelError
 from rlgpt.training.ppo.train import TrainResult, train
 from tests.options.toys import BACK, GET_KEY, USE, WALK, ChangedWorld, code, configuration, host_of, term
 

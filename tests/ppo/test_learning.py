@@ -26,7 +26,7 @@ def test_with_a_cost_per_step_and_a_prize_at_the_end_it_learns_to_wait_rather_th
     world = ChangedWorld(_right_and_use_kill, two_heads=True)
     config = configuration(
         reward=[term("task"), term("step", -0.05)], primitives=["stay", "left", "right"], horizon=10, env_steps=8000,
-        hyper={"n_envs": 4, "rollout_env_steps": 512, "batch_size": 128, "learning_rate": 3e-3, "epochs": 4},
+        hyper={"n_envs": 4, "n_steps": 128, "batch_size": 128, "learning_rate": 3e-3, "n_epochs": 4},
     )  # fmt: skip
     result = train(world, "survive", config, [], host_of(world), seed=3, device="cpu")
     policy = load_policy(result.checkpoint, world)
@@ -41,7 +41,7 @@ def test_options_are_used_and_the_task_is_learnt() -> None:
     options = [code(WALK), code(USE), code(GET_KEY), code(OPEN_DOOR)]
     config = configuration(
         options=[o.name for o in options], env_steps=12_000,
-        hyper={"n_envs": 4, "rollout_env_steps": 1024, "batch_size": 128, "learning_rate": 2e-3, "epochs": 4},
+        hyper={"n_envs": 4, "n_steps": 256, "batch_size": 128, "learning_rate": 2e-3, "n_epochs": 4},
     )  # fmt: skip
     metrics: list[dict[str, Any]] = []
     observer = _Watch(metrics)
@@ -59,7 +59,7 @@ def test_two_heads_learn_with_an_option_on_the_first() -> None:
     walk = 'def walk(view):\n    for _ in range(2):\n        view = yield ("right", False)\n'
     config = configuration(
         primitives=["stay", "left", "right"], options=["walk"], env_steps=6000,
-        hyper={"n_envs": 4, "rollout_env_steps": 512, "batch_size": 128, "learning_rate": 3e-3, "epochs": 4},
+        hyper={"n_envs": 4, "n_steps": 128, "batch_size": 128, "learning_rate": 3e-3, "n_epochs": 4},
     )  # fmt: skip
     result = train(world, "take_key", config, [code(walk)], host_of(world), seed=1, device="cpu")
     policy = load_policy(result.checkpoint, world)

@@ -34,7 +34,7 @@ class _PictureWorld(ChangedWorld):
 def test_training_evaluation_and_resume_work_on_pixels() -> None:
     world = _PictureWorld()
     config = configuration(
-        observation=["pixels"], options=["walk"], env_steps=128, hyper={"rollout_env_steps": 64, "epochs": 1}
+        observation=["pixels"], options=["walk"], env_steps=128, hyper={"n_steps": 32, "n_epochs": 1}
     )
     result = train(world, "take_key", config, [code(WALK)], host_of(world), seed=1, device="auto")
     policy = load_policy(result.checkpoint, world)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,7 @@ import pytest
 from rlgpt.training.checkpoints import CheckpointError, pack, unpack
 from rlgpt.training.host.api import Action, PlanItem, source_hash
 from rlgpt.training.observer import Observer, Signal
-from rlgpt.training.ppo.algorithm import OptionPPO
+from rlgpt.training.ppo.ppo import OptionPPO
 from rlgpt.training.ppo.setup import ConfigError
 from rlgpt.training.ppo.train import TrainResult, train
 from tests.options.toys import BACK, GET_KEY, USE, WALK, ChangedWorld, code, configuration, host_of, term
@@ -172,7 +173,7 @@ def test_checkpoints_hold_no_pickle_and_refuse_what_is_not_theirs() -> None:
 
 def test_a_signal_is_heard_between_the_minibatches_of_a_long_update(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("rlgpt.training.ppo.train.POLL_SECONDS", 0.0)
-    config = _config(hyper={"epochs": 80, "batch_size": 32, "target_kl": None})
+    config = _config(hyper={"n_epochs": 80, "batch_size": 32, "target_kl": None})
 
     class Stop(Log):
         learning = False
@@ -185,9 +186,9 @@ def test_a_signal_is_heard_between_the_minibatches_of_a_long_update(monkeypatch:
     log = Stop()
     update = OptionPPO.train
 
-    def train_and_tell(ppo: OptionPPO) -> Any:
+    def train_and_tell(ppo: OptionPPO, keep_going: Callable[[], bool]) -> Any:
         log.learning = True
-        return update(ppo)
+        return update(ppo, keep_going)
 
     monkeypatch.setattr(OptionPPO, "train", train_and_tell)
     result = _train(config, log)

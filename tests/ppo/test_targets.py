@@ -73,7 +73,7 @@ def test_the_buffer_bootstraps_each_lane_from_its_own_last_observation() -> None
         done = [0 in cut, False]
         return Column(rows, masks, [(0,), (1,)], [1.0, 1.0], [0.5, 0.5], [False, False], done, cut, _f32([last]))
 
-    buffer = DecisionBuffer(8, spaces.Box(-1, 1, (1,)), spaces.Discrete(2), "cpu", gae_lambda=0.0, gamma=0.5)
+    buffer = DecisionBuffer(gae_lambda=0.0, device="cpu")
     columns = [column(10.0, {}), Column(), column(20.0, {0: _f32([40.0])})]
     buffer.fill(columns, lambda o, m, a: (o[:, 0], o[:, 0]), lambda o: o[:, 0])
     assert buffer.advantages.tolist() == [1.0, 1 + 0.5 * 10, 1 + 0.5 * 40, 1 + 0.5 * 20]

@@ -1,4 +1,4 @@
-"""Closed decisions of a rollout and their SMDP targets, as a stable-baselines3 RolloutBuffer."""
+"""The decisions of a rollout and their SMDP targets."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch as th
 from numpy.typing import NDArray
-from stable_baselines3.common.buffers import RolloutBuffer
 
 Float = NDArray[np.float32]
 
@@ -18,10 +17,11 @@ def smdp_targets(
     rewards: Float, values: Float, next_values: Float, discounts: Float, terminated: Float, done: Float,
     gae_lambda: float,
 ) -> Float:  # fmt: skip
-    """Advantages of one lane's decisions in order, each argument (n,).
+    """Advantages of one env's decisions in order, each argument (n,).
 
-    `rewards` are discounted within a decision, `discounts` are gamma**k, `next_values` V at its end. lambda
-    is per decision. With k = 1 this is stable-baselines3's recursion, operation by operation.
+    Generalised advantage estimation (Schulman et al. 2016) over a semi-Markov process: `rewards` are discounted within
+    a decision of k env steps, `discounts` are gamma ** k, `next_values` V where it ended. `gae_lambda` counts
+    decisions, not env steps. With k = 1 this is stable-baselines3's recursion, operation by operation.
     """
     advantages = np.zeros_like(rewards)
     last = np.float32(0.0)
@@ -61,15 +61,17 @@ class Samples(NamedTuple):
     returns: th.Tensor
 
 
-class DecisionBuffer(RolloutBuffer):
-    """As many rows as the rollout had decisions; lanes one after the other, as SB3 flattens them."""
+class DecisionBuffer:
+    """One rollout: as many rows as it had decisions, envs one after the other, as stable-baselines3 flattens them."""
 
-    masks: NDArray[np.bool_]
-
-    def reset(self) -> None:
-        """Hold nothing; `fill` brings a whole rollout."""
+    def __init__(self, gae_lambda: float, device: str) -> None:
+        self.gae_lambda, self.device = gae_lambda, device
+        self.size = 0
+        """Decisions held."""
+        self.observations: NDArray[Any] = np.zeros((0, 0), np.float32)
         self.masks = np.zeros((0, 0), np.bool_)
-        self.pos, self.full = 0, False
+        self.actions = np.zeros((0, 0), np.int64)
+        self.rewards = self.values = self.log_probs = self.advantages = self.returns = np.zeros(0, np.float32)
         self._tensors: Samples | None = None
 
     def fill(
@@ -78,7 +80,10 @@ class DecisionBuffer(RolloutBuffer):
         evaluate: Callable[[NDArray[Any], NDArray[np.bool_], NDArray[np.int64]], tuple[Float, Float]],
         value: Callable[[NDArray[Any]], Float],
     ) -> None:
-        """Take a finished rollout. `evaluate` gives values and log probabilities of decisions, `value` only V."""
+        """Hold a finished rollout in place of the one before, with its advantages and returns.
+
+        `evaluate` gives values and log probabilities of decisions, `value` only V.
+        """
         used = [column for column in columns if column.rewards]
         self.observations = np.stack([row for column in used for row in column.observations])
         self.masks = np.stack([row for column in used for row in column.masks])
@@ -88,7 +93,7 @@ class DecisionBuffer(RolloutBuffer):
         extra = [row for c in used for row in (*([] if c.last is None else [c.last]), *c.cuts.values())]
         beyond = value(np.stack(extra)) if extra else np.zeros(0, np.float32)
         self.advantages = np.zeros_like(self.rewards)
-        self.buffer_size = self.pos = len(self.rewards)
+        self.size = len(self.rewards)
         start = taken = 0
         for column in used:
             end = start + len(column.rewards)
@@ -107,7 +112,6 @@ class DecisionBuffer(RolloutBuffer):
             )  # fmt: skip
             start = end
         self.returns = self.advantages + self.values
-        self.full = True
         self._tensors = None
 
     def batches(self, batch_size: int, shuffle: np.random.Generator) -> Iterator[Samples]:
@@ -117,7 +121,7 @@ class DecisionBuffer(RolloutBuffer):
                 self.observations, self.masks, self.actions, self.log_probs, self.advantages, self.returns
             )  # fmt: skip
             self._tensors = Samples(*(th.as_tensor(array, device=self.device) for array in arrays))
-        order = th.as_tensor(shuffle.permutation(self.buffer_size), device=self.device)
-        for start in range(0, self.buffer_size, batch_size):
+        order = th.as_tensor(shuffle.permutation(self.size), device=self.device)
+        for start in range(0, self.size, batch_size):
             rows = order[start : start + batch_size]
             yield Samples(*(tensor[rows] for tensor in self._tensors))

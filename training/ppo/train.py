@@ -31,10 +31,10 @@ from rlgpt.training.options.slots import CodedAction, shares
 from rlgpt.training.options.tally import Tally
 from rlgpt.training.options.ticker import Ticker
 from rlgpt.training.ppo.activation import activate
-from rlgpt.training.ppo.algorithm import OptionPPO, UpdateReport
 from rlgpt.training.ppo.device import choose_device
 from rlgpt.training.ppo.imitation import Trajectory, make_imitation
 from rlgpt.training.ppo.policy import network_hash
+from rlgpt.training.ppo.ppo import OptionPPO, UpdateReport
 from rlgpt.training.ppo.saved import lane_fields, restore_lane, space_fields
 from rlgpt.training.ppo.setup import ConfigError, build_setup
 from rlgpt.training.seeds import episode_seed, stream_seed
@@ -89,7 +89,7 @@ def train(
     alike are found; without any, those of a random walk.
     `warm`: checkpoint to start from if its observation and network are equal; `resume`: checkpoint of this
     very run, continued bit by bit on the same machine. 0 env steps give the untrained policy with its priors.
-    `kernel`: eager | compiled (kernel.py). Raises ConfigError, ActionSpaceError, ObservationError, RewardError,
+    `kernel`: eager | compiled (ppo.py). Raises ConfigError, ActionSpaceError, ObservationError, RewardError,
     DeviceError or KernelError: one clear sentence.
     """
     run = Run(
@@ -166,8 +166,6 @@ class Run:
         self.ppo.actor.refresh()
         self.signal: Signal = "go"
         self._polled = 0.0
-        self.ppo.interrupted = self._interrupted
-        self.ppo.after_tick = self._show
         self.start = Start(self._slot_rows(), fits, chosen.name, chosen.explanation, KERNELS[kernel])
 
     # ---- slots -----------------------------------------------------------------------------------
@@ -240,19 +238,21 @@ class Run:
     # ---- the loop --------------------------------------------------------------------------------
     def go(self, env_steps: int, checkpoint_every: int) -> TrainResult:
         self.observer.on_start(self.start)
-        rollout = self.config.hyperparameters.rollout_env_steps
+        # The envs that were asked for, also where the world runs fewer side by side: updates stay as far apart.
+        rollout = self.config.hyperparameters.n_steps * self.config.hyperparameters.n_envs
         self.base = self.env_steps - self.ticker.env_steps
         while self.env_steps < env_steps and self.signal == "go":
             began = time.perf_counter()
             before = self.env_steps
-            complete = self.ppo.collect_rollouts(self.ticker, min(rollout, env_steps - self.env_steps))
+            steps = min(rollout, env_steps - self.env_steps)
+            complete = self.ppo.collect_rollouts(self.ticker, steps, self._keep_going, self._show)
             self.env_steps = self.base + self.ticker.env_steps
             if not complete:
                 break
-            report = self.ppo.train()
+            report = self.ppo.train(self._keep_going)
             self.updates += 1
             if self.imitation is not None and self.imitation.update(
-                self.ppo.policy, self.updates, self.ppo.max_grad_norm
+                self.ppo.policy, self.updates, self.config.hyperparameters.max_grad_norm
             ):
                 self.ppo.actor.refresh()
             self._keep_recent()
@@ -270,13 +270,14 @@ class Run:
             state, blob, self.env_steps, self.decisions, self.updates, self.episodes, self.successes, self.start
         )
 
-    def _interrupted(self) -> bool:
+    def _keep_going(self) -> bool:
+        """Ask the observer, at most every POLL_SECONDS; False ends the rollout or the update early."""
         now = time.monotonic()
         self.observer.clock = (self.base + self.ticker.env_steps) * MOST_MINIBATCHES + self.ppo.minibatch
         if now - self._polled >= POLL_SECONDS or self.observer.clock >= self.observer.wake:
             self._polled = now
             self.signal = obey(self.observer)
-        return self.signal != "go"
+        return self.signal == "go"
 
     def _show(self) -> None:
         if self.observer.wants_frame():
@@ -290,8 +291,8 @@ class Run:
         return self.setup.world.primitives[lane.action[0]].name if lane.action else ""
 
     def _keep_recent(self) -> None:
-        buffer = self.ppo.rollout_buffer
-        rows = np.linspace(0, buffer.buffer_size - 1, min(RECENT, buffer.buffer_size)).astype(np.intp)
+        buffer = self.ppo.buffer
+        rows = np.linspace(0, buffer.size - 1, min(RECENT, buffer.size)).astype(np.intp)
         self.recent = (buffer.observations[rows], buffer.masks[rows])
 
     def _metrics(self, report: UpdateReport, before: int, seconds: float) -> dict[str, Any]:

@@ -13,8 +13,8 @@ from rlgpt.training.options.observation import Observation, build_observation
 from rlgpt.training.options.policies import draw, greedy
 from rlgpt.training.options.slots import ActionSpace
 from rlgpt.training.options.ticker import Chooser
-from rlgpt.training.ppo.algorithm import OptionPPO
 from rlgpt.training.ppo.policy import Actor, network_hash
+from rlgpt.training.ppo.ppo import OptionPPO
 from rlgpt.training.ppo.saved import load_space
 from rlgpt.training.rewards import RewardStream
 from rlgpt.training.worlds.protocol import World
