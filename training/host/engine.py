@@ -152,7 +152,7 @@ class Engine:
         reward = lane.reward() if flags & wire.REWARD else 0.0
         outcome = lane.advance(flags, opens, step, packed) if flags & wire.CALLS else None
         truths = lane.predicates() if flags & wire.PREDICATES else 0
-        mask = lane.available() if flags & wire.AVAILABLE else 0
+        mask = lane.available(step, packed) if flags & wire.AVAILABLE else 0
         return self._whole(lane, outcome, reward, truths, mask)
 
     def _whole(

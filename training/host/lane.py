@@ -304,8 +304,9 @@ class Lane:
                 truths |= 1 << index
         return truths
 
-    def available(self) -> int:
-        """Bit i: action i may start in this view."""
+    def available(self, step: int, packed: bytes) -> int:
+        """Bit i: action i may start in this view. Its random numbers are those of a call that would open now, so that
+        they do not depend on the lane."""
         mask = 0
         for index, slot in enumerate(self.loaded.slots):
             if slot.disabled:
@@ -315,7 +316,7 @@ class Lane:
                 continue
             self.page[0:8] = self.token(wire.RUNS_AVAILABLE, index)
             self.refill()
-            slot.program.namespace["rng"] = Rng(self.seed, self.index)
+            slot.program.namespace["rng"] = Rng(self.seed, step, crc32(packed))
             try:
                 if slot.program.available(self.view, slot.arguments):
                     mask |= 1 << index
