@@ -13,6 +13,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from rlgpt.store.plain import plain
+
 
 def append_event(folder: Path, kind: str, payload: Mapping[str, Any]) -> int:
     """Append the event behind everything written so far; returns its seq. Raises sqlite3.Error."""
@@ -23,7 +25,7 @@ def append_event(folder: Path, kind: str, payload: Mapping[str, Any]) -> int:
         last = _last_row(base)
         base.execute(
             "INSERT INTO event (seq, session_id, incarnation, at, active, kind, payload) VALUES (?,?,?,?,?,?,?)",
-            (last[0] + 1, last[1], last[2], time.time(), last[3], kind, json.dumps(dict(payload))),
+            (last[0] + 1, last[1], last[2], time.time(), last[3], kind, json.dumps(plain(payload))),
         )
         base.execute("COMMIT")
         return int(last[0]) + 1

@@ -1,6 +1,6 @@
 """Where a session lives: `sessions/<id>/{session.db, worker.lock, worker.log, artifacts/}`.
 
-Ids sort by time and can be read: `261121-013012-x7` (UTC). Anything that takes an id takes a unique prefix of
+Ids sort by time and can be read: `261121-013012-x7qmk` (UTC). Anything that takes an id takes a unique prefix of
 one, or a session's name. Finding needs the standard library alone; only `create` imports SQLAlchemy.
 """
 
@@ -205,7 +205,8 @@ def prepare(session_id: str | None = None) -> Staging:
 
 
 def new_id() -> str:
-    tail = "".join(secrets.choice(_LETTERS) for _ in range(2))
+    """Five letters make 28 million ids a second: two machines that share a store will not meet."""
+    tail = "".join(secrets.choice(_LETTERS) for _ in range(5))
     return time.strftime("%y%m%d-%H%M%S-", time.gmtime()) + tail
 
 

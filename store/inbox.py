@@ -15,6 +15,7 @@ from typing import Any
 from rlgpt.store.commands import check
 from rlgpt.store.errors import DiskFull, ReadOnly, StoreError, WriteFailed
 from rlgpt.store.folder import Place, SessionFolder, path_of
+from rlgpt.store.plain import plain, text
 from rlgpt.store.revision import REVISION, found
 
 
@@ -50,7 +51,7 @@ def send(
             raise StoreError(f"{folder.database} holds no session")
         base.execute(
             "INSERT INTO command (id, session_id, at, author, kind, payload, revision) VALUES (?,?,?,?,?,?,?)",
-            (name, session[0], time.time(), author or whoami(), kind, json.dumps(checked), revision),
+            (name, session[0], time.time(), text(author or whoami()), kind, json.dumps(plain(checked)), revision),
         )
         base.execute("COMMIT")
     except sqlite3.Error as error:

@@ -1,13 +1,13 @@
 """From a typed row to the plain values that are stored, folded and exported: the same ones in all three.
 
 What a column gives back is what went in, so NaN and infinity become NULL (no measurement), numpy scalars
-become Python's, tuples lists, and text that is no Unicode loses what is not.
+become Python's, tuples lists, and text loses what not every database can keep (see `plain.py`).
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from functools import cache
 from typing import Any, NamedTuple
 
@@ -15,6 +15,7 @@ from sqlalchemy import JSON, Boolean, Float, Integer, LargeBinary
 from sqlmodel import SQLModel
 
 from rlgpt.store.errors import BadRow
+from rlgpt.store.plain import plain, text
 
 
 class Encoded(NamedTuple):
@@ -31,48 +32,20 @@ def encode(row: SQLModel, stamp: Mapping[str, Any] | None = None) -> Encoded:
     for attribute, name, nullable, convert in columns:
         value = stamp[attribute] if attribute in stamp else getattr(row, attribute, None)
         try:
-            plain = None if value is None else convert(value)
-        except (TypeError, ValueError, OverflowError) as error:
-            raise BadRow(f"{table}.{name} cannot hold {value!r:.200}: {error}") from error
-        if plain is None and not nullable:
+            kept = None if value is None else convert(value)
+        except (TypeError, ValueError, OverflowError, RecursionError) as error:
+            raise BadRow(f"{table}.{name} cannot hold {_shown(value)}: {error}") from error
+        if kept is None and not nullable:
             raise BadRow(f"{table}.{name} is {'missing' if value is None else repr(value)}")
-        values[name] = plain
+        values[name] = kept
     return Encoded(table, values)
 
 
-def plain(value: Any) -> Any:
-    """`value` as JSON gives it back. Raises TypeError for what JSON cannot hold."""
-    if value is None or value is True or value is False:
-        return value
-    if isinstance(value, str):
-        return text(value)
-    if isinstance(value, int):
-        return int(value)
-    if isinstance(value, float):
-        return float(value) if math.isfinite(value) else None
-    if isinstance(value, Mapping):
-        return {_key(k): plain(v) for k, v in value.items()}
-    if isinstance(value, Sequence) and not isinstance(value, (bytes, bytearray, memoryview)):
-        return [plain(v) for v in value]
-    if hasattr(value, "item") and getattr(value, "ndim", 0) == 0:  # a numpy scalar
-        return plain(value.item())
-    raise TypeError(f"a {type(value).__name__} is not plain data")
-
-
-def text(value: Any) -> str:
-    if not isinstance(value, str):
-        raise TypeError("not a text")
+def _shown(value: Any) -> str:
     try:
-        value.encode()
-    except UnicodeEncodeError:
-        return value.encode("utf-8", "replace").decode()
-    return str(value)
-
-
-def _key(key: Any) -> str:
-    if isinstance(key, bool) or not isinstance(key, (str, int)):
-        raise TypeError(f"a key must be a text, not {key!r}")
-    return text(key) if isinstance(key, str) else str(int(key))
+        return repr(value)[:200]
+    except (ValueError, RecursionError):  # 4,300 digits or a thousand levels
+        return f"this {type(value).__name__}"
 
 
 def _integer(value: Any) -> int:

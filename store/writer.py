@@ -27,8 +27,9 @@ from rlgpt.store.errors import BadRow, BadSchema, DiskFull, StoreError, WriteFai
 from rlgpt.store.folder import DATABASE, Place, SessionFolder, path_of, space
 from rlgpt.store.history import fold, fold_all
 from rlgpt.store.lease import WRITER, Lease
+from rlgpt.store.plain import text
 from rlgpt.store.revision import REVISION, found
-from rlgpt.store.rows import Encoded, encode, text
+from rlgpt.store.rows import Encoded, encode
 
 RESERVE = "reserve"
 RESERVE_BYTES = 1_000_000

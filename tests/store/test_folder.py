@@ -24,7 +24,7 @@ def test_a_session_is_for_its_owner_alone(session: SessionFolder) -> None:
 
 def test_ids_are_short_readable_and_sort_by_time(new_session: NewSession) -> None:
     made = [new_session() for _ in range(3)]
-    assert all(re.fullmatch(r"\d{6}-\d{6}-[a-z2-9]{2}", s.id) for s in made)
+    assert all(re.fullmatch(r"\d{6}-\d{6}-[a-z2-9]{5}", s.id) for s in made)
     assert [s.id[:13] for s in sessions()] == sorted(s.id[:13] for s in made)
 
 

@@ -8,19 +8,24 @@ import subprocess
 import sys
 import threading
 import time
+from contextlib import closing
 from pathlib import Path
 
 import numpy as np
 import pytest
+from sqlalchemy.dialects import sqlite
+from sqlmodel import SQLModel
 
-from rlgpt.store import folder
+from rlgpt.store import folder, schema
 from rlgpt.store import tables as t
 from rlgpt.store.clock import ActiveClock
+from rlgpt.store.epilogue import append_event
 from rlgpt.store.errors import BadRow, BadSchema, DiskFull, LeaseTaken, StoreError, WriteFailed
 from rlgpt.store.folder import SessionFolder
 from rlgpt.store.history import fold_all
 from rlgpt.store.inbox import send
 from rlgpt.store.reader import Reader
+from rlgpt.store.rows import Encoded, encode
 from rlgpt.store.writer import Writer
 
 
@@ -134,7 +139,7 @@ def test_values_come_back_as_the_history_saw_them(session: SessionFolder) -> Non
         "bad": None,
         "by": {"1": 2},
     }
-    assert rows[1][1]["payload"]["name"] == "lone ? surrogate and \x00 NUL"
+    assert rows[1][1]["payload"]["name"] == "lone ? surrogate and \ufffd NUL"
 
 
 @pytest.mark.parametrize(
@@ -318,3 +323,41 @@ def test_the_writer_says_what_the_storage_law_allows(
 ) -> None:
     monkeypatch.setattr(folder, "free_bytes", lambda path: int(free))
     assert writer.room() == law
+
+
+@pytest.mark.parametrize("model", t.CONTENT[1:], ids=lambda model: model.__name__)
+def test_no_text_and_no_json_keeps_a_nul(model: type[t.Row], session: SessionFolder) -> None:
+    with_nul = {"VARCHAR": "a\0b", "JSON": {"k\0": ["x\0", ("y\0",)]}, "BLOB": b"\0"}
+    columns = SQLModel.metadata.tables[str(model.__tablename__)].columns
+    values = {c.name: with_nul.get(str(c.type.compile(sqlite.dialect())), 1) for c in columns}
+    row = model(**{"return_" if name == "return" else name: value for name, value in values.items()})
+    table, kept = encode(row, {"seq": 2, "session_id": session.id})
+    assert {v for v in kept.values() if isinstance(v, str)} <= {"a\ufffdb", session.id}
+    assert all(v == {"k\ufffd": ["x\ufffd", ["y\ufffd"]]} for v in kept.values() if isinstance(v, dict))
+    with closing(sqlite3.connect(session.database)) as base:
+        schema.insert(base, Encoded(table, kept))
+
+
+def test_a_command_and_last_words_keep_no_nul(session: SessionFolder) -> None:
+    send(session, "advise", {"agent": "slow", "text": "go\0on"}, author="me\0")
+    append_event(session.path, "ended", {"status": "failed", "reason": "a\0b"})
+    with Reader(session) as reader:
+        (command,), (event,) = reader.commands(), reader.rows("event")
+    assert (command["author"], command["payload"]["text"]) == ("me\ufffd", "go\ufffdon")
+    assert event["payload"]["reason"] == "a\ufffdb"
+
+
+@pytest.mark.parametrize("value", [10**5000, -(2**5000)], ids=["large", "small"])
+def test_a_number_that_json_cannot_write_is_refused_before_a_transaction_begins(writer: Writer, value: int) -> None:
+    with pytest.raises(BadRow, match="more than 4096 bits"):
+        writer.event("phase", name=value)
+    writer.event("phase", name="goes on")
+
+
+def test_a_value_too_deep_for_json_is_refused(writer: Writer) -> None:
+    deep: list[object] = []
+    for _ in range(100_000):
+        deep = [deep]
+    with pytest.raises(BadRow, match="cannot hold"):
+        writer.event("phase", name=deep)
+    writer.event("phase", name="goes on")

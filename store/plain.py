@@ -1,0 +1,50 @@
+"""Plain data: what every database that may hold a session keeps as it is. Standard library only."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+MOST_BITS = 4096
+"""Of a whole number in JSON: far below the 4,300 digits that Python's own `json` refuses."""
+
+
+def plain(value: Any) -> Any:
+    """`value` as JSON gives it back. Raises TypeError or OverflowError for what JSON cannot hold."""
+    if value is None or value is True or value is False:
+        return value
+    if isinstance(value, str):
+        return text(value)
+    if isinstance(value, int):
+        if value.bit_length() > MOST_BITS:
+            raise OverflowError(f"a whole number of more than {MOST_BITS} bits")
+        return int(value)
+    if isinstance(value, float):
+        return float(value) if math.isfinite(value) else None
+    if isinstance(value, Mapping):
+        return {_key(k): plain(v) for k, v in value.items()}
+    if isinstance(value, Sequence) and not isinstance(value, (bytes, bytearray, memoryview)):
+        return [plain(v) for v in value]
+    if hasattr(value, "item") and getattr(value, "ndim", 0) == 0:  # a numpy scalar
+        return plain(value.item())
+    raise TypeError(f"a {type(value).__name__} is not plain data")
+
+
+def text(value: Any) -> str:
+    """Unicode without U+0000, which PostgreSQL refuses in a text: each becomes U+FFFD."""
+    if not isinstance(value, str):
+        raise TypeError("not a text")
+    if "\0" in value:
+        value = value.replace("\0", "\ufffd")
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        return str(value.encode("utf-8", "replace"), "utf-8")
+    return str(value)
+
+
+def _key(key: Any) -> str:
+    if isinstance(key, bool) or not isinstance(key, (str, int)):
+        raise TypeError(f"a key must be a text, not {key!r}")
+    return text(key) if isinstance(key, str) else str(int(key))
