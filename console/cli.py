@@ -26,6 +26,7 @@ def run(words: list[str]) -> int:
         errors.NoSession: Exit.NOT_FOUND,
         errors.BadPlace: Exit.UNAVAILABLE,
         errors.BadSchema: Exit.UNAVAILABLE,
+        errors.MissingExtra: Exit.UNAVAILABLE,
         errors.DiskFull: Exit.UNAVAILABLE,
         errors.BadBundle: Exit.USAGE,
         errors.BadCommand: Exit.USAGE,

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import hashlib
-import os
 import re
 from pathlib import Path
 
+from rlgpt.store import atomic
 from rlgpt.store.errors import StoreError
 
 _NAME = re.compile(r"[0-9a-f]{32}\Z")
@@ -20,25 +20,8 @@ def digest(body: bytes) -> str:
 def put(folder: Path, body: bytes) -> str:
     """Returns the hash. The file is there whole, or not at all. Raises OSError."""
     name = digest(body)
-    final = folder / name
-    if final.exists():
-        return name
-    partial = folder / f".{name}.{os.getpid()}"
-    try:
-        descriptor = os.open(partial, os.O_CREAT | os.O_WRONLY | os.O_TRUNC | os.O_CLOEXEC, 0o600)
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(body)
-            file.flush()
-            os.fsync(file.fileno())
-        partial.replace(final)
-    except BaseException:
-        partial.unlink(missing_ok=True)
-        raise
-    directory = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
-    try:
-        os.fsync(directory)
-    finally:
-        os.close(directory)
+    if not (folder / name).exists():
+        atomic.write_bytes(folder / name, body, durable=True)
     return name
 
 

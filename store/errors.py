@@ -19,6 +19,10 @@ class BadPlace(StoreError):
     """A folder that cannot hold sessions: a network file system, no space, no permission."""
 
 
+class MissingExtra(StoreError):
+    """An optional package that this machine lacks; the sentence has the install line."""
+
+
 class BadSchema(StoreError):
     """A database that this version cannot read or may not change."""
 

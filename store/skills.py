@@ -11,13 +11,13 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import os
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from rlgpt.store import atomic
 from rlgpt.store.artifacts import digest
 from rlgpt.store.errors import StoreError
 from rlgpt.store.home import home
@@ -207,13 +207,7 @@ def _load(path: Path) -> Skill:
 
 def _write(path: Path, body: bytes) -> None:
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    partial = path.with_name(f".{path.name}.{os.getpid()}")
-    descriptor = os.open(partial, os.O_CREAT | os.O_WRONLY | os.O_TRUNC | os.O_CLOEXEC, 0o600)
-    with os.fdopen(descriptor, "wb") as file:
-        file.write(body)
-        file.flush()
-        os.fsync(file.fileno())
-    partial.replace(path)
+    atomic.write_bytes(path, body, durable=True)
 
 
 def _canonical(tree: object) -> bytes:

@@ -5,11 +5,14 @@ The rows of a trial are written once, at its end. Until then nothing in the stor
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import msgpack  # type: ignore[import-untyped]
+
+from rlgpt.store import atomic
 
 FILE = "trial.part"
 
@@ -30,12 +33,8 @@ class Halfway:
 
     def save(self, state: Mapping[str, Any]) -> None:
         """A disk that cannot take it only costs what a kill would repeat."""
-        part = self._path.with_suffix(".new")
-        try:
-            part.write_bytes(msgpack.packb({"key": self._key, "state": state}))
-            part.replace(self._path)
-        except OSError:
-            part.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):
+            atomic.write_bytes(self._path, msgpack.packb({"key": self._key, "state": state}))
 
     def clear(self) -> None:
         self._path.unlink(missing_ok=True)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import html
 import json
-import os
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from rlgpt.store.atomic import new_file
 from rlgpt.store.errors import StoreError
 from rlgpt.store.export.svg import Line, chart, printable
 from rlgpt.store.folder import Place
@@ -48,14 +48,8 @@ pre{white-space:pre-wrap;overflow-wrap:anywhere;border:1px solid var(--rule);pad
 
 def export_html(place: Place, target: Path) -> Path:
     """Write the page to `target`, whole or not at all."""
-    partial = target.with_name(f".{target.name}.{os.getpid()}")
-    descriptor = os.open(partial, os.O_CREAT | os.O_WRONLY | os.O_TRUNC | os.O_CLOEXEC, 0o600)
-    try:
-        with os.fdopen(descriptor, "w", encoding="utf-8") as file, Reader(place) as reader:
-            file.write(page(reader))
-        partial.replace(target)
-    finally:
-        partial.unlink(missing_ok=True)
+    with new_file(target) as partial, Reader(place) as reader:
+        partial.write_text(page(reader), encoding="utf-8")
     return target
 
 

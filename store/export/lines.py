@@ -11,7 +11,6 @@ import base64
 import binascii
 import contextlib
 import json
-import os
 import re
 import sqlite3
 from collections.abc import Iterator, Mapping
@@ -20,6 +19,7 @@ from typing import Any
 
 from rlgpt.store import query, revision
 from rlgpt.store.artifacts import digest
+from rlgpt.store.atomic import new_file
 from rlgpt.store.errors import BadBundle
 from rlgpt.store.folder import DATABASE, Place, SessionFolder, prepare
 from rlgpt.store.reader import Reader
@@ -34,15 +34,13 @@ _ID = re.compile(r"[a-z0-9][a-z0-9-]{2,40}\Z")
 
 def export_lines(place: Place, target: Path) -> Path:
     """Write to the file `target`, whole or not at all."""
-    partial = target.with_name(f".{target.name}.{os.getpid()}")
-    descriptor = os.open(partial, os.O_CREAT | os.O_WRONLY | os.O_TRUNC | os.O_CLOEXEC, 0o600)
-    try:
-        with os.fdopen(descriptor, "w", encoding="utf-8", newline="\n") as file, Reader(place) as reader:
-            for line in lines(reader):
-                file.write(json.dumps(line, ensure_ascii=False, separators=(",", ":")) + "\n")
-        partial.replace(target)
-    finally:
-        partial.unlink(missing_ok=True)
+    with (
+        new_file(target) as partial,
+        partial.open("w", encoding="utf-8", newline="\n") as file,
+        Reader(place) as reader,
+    ):
+        for line in lines(reader):
+            file.write(json.dumps(line, ensure_ascii=False, separators=(",", ":")) + "\n")
     return target
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import csv
 import json
 import os
-import shutil
 from pathlib import Path
 from typing import Any
 
+from rlgpt.store.atomic import new_folder
 from rlgpt.store.folder import Place
 from rlgpt.store.reader import Reader
 
@@ -18,19 +18,13 @@ _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 def export_csv(place: Place, target: Path) -> Path:
     """Write the folder `target`, whole or not at all. A cell never begins like a formula: it gets a quote mark."""
-    partial = target.with_name(f".{target.name}.{os.getpid()}")
-    partial.mkdir(mode=0o700)
-    try:
-        with Reader(place) as reader:
-            for table in reader.tables():
-                _table(reader, table, partial / f"{table}.csv")
-            with _open(partial / "text.csv") as file:
-                writer = csv.writer(file)
-                writer.writerow(["hash", "text"])
-                writer.writerows([name, cell(reader.text(name))] for name in reader.texts())
-        partial.rename(target)
-    finally:
-        shutil.rmtree(partial, ignore_errors=True)
+    with new_folder(target) as folder, Reader(place) as reader:
+        for table in reader.tables():
+            _table(reader, table, folder / f"{table}.csv")
+        with _open(folder / "text.csv") as file:
+            writer = csv.writer(file)
+            writer.writerow(["hash", "text"])
+            writer.writerows([name, cell(reader.text(name))] for name in reader.texts())
     return target
 
 

@@ -4,22 +4,25 @@ from __future__ import annotations
 
 import csv
 import json
+import platform
 import shutil
 import struct
+import sys
 from collections.abc import Callable
 from html.parser import HTMLParser
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tensorboardX.proto import event_pb2
 
 from rlgpt.store import tables as t
-from rlgpt.store.errors import BadBundle, BadPlace, StoreError
+from rlgpt.store.errors import BadBundle, BadPlace, MissingExtra, StoreError
 from rlgpt.store.export import FORMATS, export, import_
 from rlgpt.store.export.html import page
 from rlgpt.store.export.svg import Line, chart, ticks
-from rlgpt.store.export.tensorboard import crc32c, record
 from rlgpt.store.export.values import cell
 from rlgpt.store.folder import SessionFolder, sessions
 from rlgpt.store.inbox import send
@@ -182,60 +185,36 @@ def test_cells_keep_numbers_and_count_bytes() -> None:
 
 
 # ---- TensorBoard ----------------------------------------------------------------------------------
-def test_the_checksum_is_castagnolis() -> None:
-    assert crc32c(b"123456789") == 0xE3069283  # the check value of CRC-32C
-    assert crc32c(bytes(32)) == 0x8A9136AA and crc32c(b"\xff" * 32) == 0x62A8AB43  # RFC 3720, B.4
-    assert crc32c(b"") == 0
-
-
-def _messages(path: Path) -> list[bytes]:
-    body, found = path.read_bytes(), []
+def _events(path: Path) -> list[Any]:
+    """The messages of an event file: each has its length and a checksum before it, and a checksum behind it."""
+    body, events = path.read_bytes(), []
     while body:
         (length,) = struct.unpack("<Q", body[:8])
-        found.append(body[12 : 12 + length])
-        assert record(found[-1]) == body[: 16 + length]
+        events.append(event_pb2.Event.FromString(body[12 : 12 + length]))
         body = body[16 + length :]
-    return found
-
-
-def _fields(message: bytes) -> list[tuple[int, object]]:
-    """A protobuf message as (field, value) pairs."""
-    found: list[tuple[int, object]] = []
-    at = 0
-
-    def varint() -> int:
-        nonlocal at
-        number = shift = 0
-        while True:
-            byte = message[at]
-            at += 1
-            number |= (byte & 0x7F) << shift
-            shift += 7
-            if byte < 0x80:
-                return number
-
-    while at < len(message):
-        key = varint()
-        size = {0: 0, 1: 8, 5: 4}.get(key & 7)
-        if key & 7 == 0:
-            found.append((key >> 3, varint()))
-            continue
-        size = varint() if size is None else size
-        found.append((key >> 3, message[at : at + size]))
-        at += size
-    return found
+    return events
 
 
 def test_event_files_hold_the_metrics_by_env_steps(hostile: SessionFolder, tmp_path: Path) -> None:
     folder = export(hostile, "tensorboard", tmp_path / "x")
     (file,) = (folder / "run-1").iterdir()
-    head, *events = _messages(file)
-    assert dict(_fields(head))[3] == b"brain.Event:2"
-    assert [dict(_fields(e))[2] for e in events] == [10, 20, 30]
-    values = [dict(_fields(v)) for _, v in _fields(dict(_fields(events[2]))[5])]  # type: ignore[arg-type]
-    scalars = {v[1].decode(): struct.unpack("<f", v[2])[0] for v in values}  # type: ignore[attr-defined,arg-type]
-    assert scalars["return_mean"] == 1.5 and scalars["success_rate"] == 0.75
-    assert scalars[f"option_usage/{HOSTILE[1]}"] == 3.0 and "kl" not in scalars
+    assert platform.node() not in file.name and file.stat().st_mode & 0o077 == 0
+    scalars: dict[tuple[int, str], float] = {
+        (event.step, value.tag): value.simple_value for event in _events(file) for value in event.summary.value
+    }
+    assert {step for step, _ in scalars} == {10, 20, 30}
+    assert scalars[30, "return_mean"] == 1.5 and scalars[30, "success_rate"] == 0.75
+    usage = [value for (step, tag), value in scalars.items() if step == 30 and tag.startswith("option_usage/")]
+    assert 3.0 in usage and (30, "kl") not in scalars
+
+
+def test_without_its_extra_the_export_says_what_to_install(
+    hostile: SessionFolder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "tensorboardX", None)
+    with pytest.raises(MissingExtra, match=r"pip install 'rlgpt\[tensorboard\]'"):
+        export(hostile, "tensorboard", tmp_path / "x")
+    assert list(tmp_path.glob("*x*")) == []
 
 
 # ---- HTML -----------------------------------------------------------------------------------------

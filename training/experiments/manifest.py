@@ -6,13 +6,13 @@ Written whole at every change and never re-decided: running it again goes on whe
 from __future__ import annotations
 
 import json
-import os
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from rlgpt.store import atomic
 from rlgpt.store.home import home
 from rlgpt.training.experiments.declared import KINDS, Tree, Undeclared, trees
 
@@ -55,9 +55,8 @@ class Manifest:
 
     def save(self) -> None:
         self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        partial = self.path.with_suffix(f".{os.getpid()}")
-        partial.write_text(json.dumps({"format": FORMAT} | asdict(self), indent=1) + "\n")
-        partial.replace(self.path)
+        body = json.dumps({"format": FORMAT} | asdict(self), indent=1) + "\n"
+        atomic.write_bytes(self.path, body.encode())
 
 
 def declare(kind: str, name: str, base: Mapping[str, Any], tasks: Sequence[str], seeds: Sequence[int]) -> Manifest:

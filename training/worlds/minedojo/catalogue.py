@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+from rlgpt.store import atomic
 from rlgpt.training.worlds.minedojo.bridge import Bridge, MineDojoError
 from rlgpt.training.worlds.minedojo.settings import Settings, folder
 
@@ -38,9 +39,7 @@ def refresh(settings: Settings) -> dict[str, Any]:
     finally:
         bridge.end()
     path().parent.mkdir(parents=True, exist_ok=True)
-    part = path().with_suffix(".part")
-    part.write_text(json.dumps(asked))
-    part.replace(path())
+    atomic.write_bytes(path(), json.dumps(asked).encode())
     return asked
 
 

@@ -1,0 +1,62 @@
+"""Files and folders that appear whole or not at all, readable by their owner only. Standard library only.
+
+The new content is written beside the target under a hidden name and renamed over it, which POSIX makes atomic.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+
+def _partial_name(target: Path) -> Path:
+    """Beside the target: a rename is atomic only within one file system. The pid keeps two writers apart."""
+    return target.with_name(f".{target.name}.{os.getpid()}")
+
+
+@contextmanager
+def new_file(target: Path, durable: bool = False) -> Iterator[Path]:
+    """A path to write to; what stands there replaces `target` when the block ends without an error.
+
+    `durable`: on the disk, not only in the system's cache, before it replaces anything.
+    """
+    partial = _partial_name(target)
+    try:
+        os.close(os.open(partial, os.O_CREAT | os.O_WRONLY | os.O_TRUNC | os.O_CLOEXEC, 0o600))
+        yield partial
+        if durable:
+            _sync(partial)
+        partial.replace(target)
+        if durable:
+            _sync(target.parent)
+    finally:
+        partial.unlink(missing_ok=True)
+
+
+@contextmanager
+def new_folder(target: Path) -> Iterator[Path]:
+    """An empty folder to fill; it becomes `target`, which must not exist, when the block ends without an error."""
+    partial = _partial_name(target)
+    partial.mkdir(mode=0o700)
+    try:
+        yield partial
+        partial.rename(target)
+    finally:
+        shutil.rmtree(partial, ignore_errors=True)
+
+
+def write_bytes(target: Path, body: bytes, durable: bool = False) -> None:
+    """Raises OSError."""
+    with new_file(target, durable) as partial:
+        partial.write_bytes(body)
+
+
+def _sync(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
