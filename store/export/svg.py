@@ -86,7 +86,7 @@ def ticks(low: float, high: float, wanted: int = 5) -> list[float]:
     power = 10.0 ** math.floor(math.log10(rough))
     step = next(power * m for m in (1, 2, 5, 10) if power * m >= rough * 0.999)
     first, last = math.floor(low / step + 1e-9), math.ceil(high / step - 1e-9)
-    return [round(n * step, 12) for n in range(first, last + 1)]
+    return [float(f"{n * step:.12g}") for n in range(first, last + 1)]
 
 
 def number(value: float) -> str:
