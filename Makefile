@@ -44,7 +44,8 @@ $(VENV)/.installed: pyproject.toml setup.py constraints.txt | $(PY)
 	$(PY) -P -m rlgpt.training.worlds.crafter.warm
 	@touch $@
 
-setup: $(VENV)/.installed
+# .link shows the folders as the package they are installed as, to editors (pyrightconfig.json) and to mypy.
+setup: $(VENV)/.installed .link
 
 run: setup
 	@$(VENV)/bin/rlgpt demo
@@ -60,7 +61,7 @@ test-slow: setup
 	@for folder in $(FOLDERS); do ln -sfn ../../$$folder .link/rlgpt/$$folder; done
 	@touch .link
 
-lint: setup .link
+lint: setup
 	@$(VENV)/bin/ruff check .
 	@cd .link && MYPYPATH=. ../$(VENV)/bin/mypy --config-file ../pyproject.toml
 	@$(VENV)/bin/lint-imports
