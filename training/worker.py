@@ -83,7 +83,7 @@ def _die_with_parent() -> None:
 
 
 def _last_words(live: Live, sentence: str) -> int:
-    """The end on a full disk: one row if it still fits (the writer has kept some room for it)."""
+    """The end that a resume may undo: one row, also on a full disk if it still fits (the writer keeps some room)."""
     for _ in range(2):  # what fails first gives up the room that the writer keeps
         with contextlib.suppress(StoreError):
             live.writer.event("ended", status="stopped", reason=sentence)
@@ -110,7 +110,7 @@ def main(folder: Path) -> int:
         signal.signal(number, stop)
     try:
         run(live)
-    except DiskFull as error:
+    except (DiskFull, HostError) as error:  # of the machine, not of the session: a resume goes on from here
         return _last_words(live, str(error))
     except (AgentError, StoreError) as error:
         judging.end(live, loop.Done("failed", str(error)))

@@ -78,7 +78,7 @@ ESCAPES = (
     first("mro", "refused attribute", "int.mro()"),
     first("bytes methods", "refused attribute", "x = int.from_bytes"),
     first("metaclass call", "refused name", "type('A', (), {})"),
-    first("star import by name", "refused syntax element", "from math import *"),
+    first("star import by name", "refused syntax", "from math import *"),
     Attempt("code in done_when", "refused name", "open('/etc/passwd')", "done_when"),
     Attempt("statement in done_when", "refused syntax", "import os", "done_when"),
     Attempt("closing bracket in done_when", "refused syntax", "True) or (lambda: 0)(", "done_when"),

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from rlgpt.training.host.admission import Checked, Refused, Vocabulary, check
+from rlgpt.training.host.admission import Checked, Vocabulary, check
+from rlgpt.training.host.parsing import Refused
 
 WORLD = Vocabulary({"nearest", "TREE"}, {"at", "wood"})
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import struct
 from collections.abc import Iterator
@@ -16,7 +17,7 @@ from rlgpt.training.host.attacks import ATTACKS, Target
 from rlgpt.training.host.bell import REPLIED
 from rlgpt.training.host.client import spawned_host
 from rlgpt.training.host.doctor import attacked, target
-from tests.host.driving import COUNT, LEFT, RIGHT, begin, counted, go_on, load, source
+from tests.host.driving import COUNT, LEFT, RIGHT, STAY, begin, counted, go_on, load, source
 from tests.host.world import WORLD, packed
 
 UNGUARDED = Path(__file__).with_name("unguarded.py")
@@ -58,8 +59,7 @@ def test_the_unguarded_host_runs_any_python(unguarded: Host) -> None:
 @pytest.mark.parametrize(
     "attack",
     [
-        "open('/etc/passwd')",
-        "os.listdir('/')",
+        "os.stat('/etc/passwd')",
         "socket.socket()",
         "socket.socket(socket.AF_INET, socket.SOCK_DGRAM)",
         "socket.socket(socket.AF_UNIX)",
@@ -85,6 +85,26 @@ def test_a_forbidden_call_ends_only_its_call_and_disables_its_source(unguarded: 
     assert [(death.source_hash, death.quarantined) for death in unguarded.take_deaths()] == [(guilty, True)]
     assert go_on(unguarded, 1).command == counted(3)
     assert unguarded.tick([_open(1, 1)])[0].end == "quarantined"
+
+
+@pytest.mark.parametrize("path", ["/etc/passwd", "/proc/self/mem", "/dev/null", "new", "."])
+def test_there_is_no_file_to_open(unguarded: Host, path: str) -> None:
+    """Opening fails and does not kill: Python itself tries it to quote the line of a syntax error."""
+    opened = (
+        f"io.open({path!r})",
+        f"io.open({path!r}, 'a')",
+        f"os.open({path!r}, os.O_RDONLY)",
+        f"os.listdir({path!r})",
+    )
+    body = [
+        line
+        for call in opened
+        for line in ("try:", f"    {call}", '    yield "left"', "except FileNotFoundError:", '    yield "stay"')
+    ]
+    load(unguarded, source("import io", 'yield "stay"', *body))
+    assert begin(unguarded, 0)[0].command == STAY
+    assert [go_on(unguarded, 1).command for _ in opened] == [STAY] * len(opened)
+    assert unguarded.deaths == 0
 
 
 def test_forged_answers_are_refused(unguarded: Host) -> None:
@@ -135,8 +155,11 @@ def test_the_filter_allows_exactly_the_listed_calls(machine: str) -> None:
     allowed = {
         call for call in range(600) if _verdict(code, audit, call, (0, 0, 0)) or _verdict(code, audit, call, (1, 0, 0))
     }
-    assert allowed == set(seccomp.NUMBERS[machine].values())
     number = seccomp.NUMBERS[machine]
+    missing = {number[call] for call in seccomp.MISSING if call in number}
+    assert allowed == set(number.values()) - missing
+    failing = {call for call in range(600) if _answer(code, audit, call, (0, 0, 0)) == 0x00050000 | errno.ENOENT}
+    assert failing == missing
     assert not _verdict(code, audit, number["read"], (1, 0, 0))
     assert not _verdict(code, audit, number["write"], (0, 0, 0))
     assert not _verdict(code, audit, number["mmap"], (0, 4096, 7))
@@ -146,7 +169,12 @@ def test_the_filter_allows_exactly_the_listed_calls(machine: str) -> None:
 
 
 def _verdict(code: bytes, audit: int, call: int, arguments: tuple[int, ...]) -> bool:
-    """Runs the filter as the kernel would: True if it allows."""
+    """Whether the filter allows a call."""
+    return _answer(code, audit, call, arguments) == 0x7FFF0000
+
+
+def _answer(code: bytes, audit: int, call: int, arguments: tuple[int, ...]) -> int:
+    """Runs the filter as the kernel would: what it returns."""
     data = struct.pack("<IIQ3Q", call, audit, 0, *arguments)
     at = accumulator = 0
     while True:
@@ -155,7 +183,7 @@ def _verdict(code: bytes, audit: int, call: int, arguments: tuple[int, ...]) -> 
         if operation == 0x20:
             accumulator = struct.unpack_from("<I", data, value)[0]
         elif operation == 0x06:
-            return value == 0x7FFF0000
+            return value
         else:
             true = {0x15: accumulator == value, 0x35: accumulator >= value, 0x45: bool(accumulator & value)}[operation]
             at += if_true if true else if_false

@@ -118,8 +118,9 @@ class ActionHost:
             return _refusal("quarantined", f"this source is disabled: {self.quarantined[name]}; write another")
         try:
             source.encode()
-        except UnicodeEncodeError:
-            return _refusal("syntax", "the source has characters that are no valid text")
+        except UnicodeEncodeError as error:
+            line = source.count("\n", 0, error.start) + 1
+            return _refusal("syntax", "the source has characters that are no valid text", line)
         body = Writer().number(wire.KINDS.index(kind)).text(source[:SOURCE_SENT]).number(len(views))
         for sequence in views:
             body.number(len(sequence))
@@ -137,8 +138,10 @@ class ActionHost:
                 continue
             self._count(died, name, "the source in its dry run", 0)
             self._rebuild_or_recover(Losses())
-            return _refusal("killed", f"the host {died.cause} in the dry run; do less work per step")
-        raise HostLost(f"the action host died repeatedly before it could read a source: it {died.cause}")
+            advice = "; do less work per step" if died.too_slow else ""
+            return _refusal("killed", f"the host {died.cause} while it ran the source on recorded views{advice}")
+        times = f"{UNEXPLAINED_ALLOWED} times in a row"
+        return _refusal("killed", f"while the source was to be checked the host {died.cause}, {times}; send it again")
 
     # Loading
 
@@ -422,5 +425,5 @@ _ASKED_OF = {
 }
 
 
-def _refusal(rule: str, message: str) -> Verdict:
-    return Verdict(False, "", rule, 0, message, {}, False, False, "")
+def _refusal(rule: str, message: str, line: int = 0) -> Verdict:
+    return Verdict(False, "", rule, line, message, {}, False, False, "")

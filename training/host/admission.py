@@ -1,6 +1,6 @@
 """Whether a source may run at all, decided on its syntax tree; a refusal says what to write instead.
 
-Runs inside a host: parsing hostile text is itself a risk. Nothing here executes the source.
+Runs inside a host. Nothing here executes the source.
 """
 
 from __future__ import annotations
@@ -12,14 +12,7 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from rlgpt.training.host import rules
-
-
-class Refused(Exception):
-    """Rule, line (from 1; 0 when it is about the whole source) and the sentence for the author."""
-
-    def __init__(self, rule: str, line: int, message: str) -> None:
-        super().__init__(message)
-        self.rule, self.line, self.message = rule, line, message
+from rlgpt.training.host.parsing import Refused, parsed, walk_with_depth
 
 
 class Vocabulary(NamedTuple):
@@ -44,7 +37,7 @@ class Checked(NamedTuple):
 
 def check(kind: str, source: str, world: Vocabulary) -> Checked:
     """Raises Refused. `kind` is `action`, `done_when` (one expression) or `reward`."""
-    tree = _parse(kind, source)
+    tree = parsed(kind, source)
     names = frozenset(rules.BUILTINS) | frozenset(rules.EXCEPTIONS) | frozenset(world.names)
     if isinstance(tree, ast.Expression):
         _Walk(rules.EXPRESSIONS, names | {"start", "view"}, world.attributes).check(tree)
@@ -61,41 +54,6 @@ def check(kind: str, source: str, world: Vocabulary) -> Checked:
         _available(available, entry)
     uses_rng = any(isinstance(node, ast.Name) and node.id == "rng" for node in ast.walk(tree))
     return Checked(kind, entry.name, tree, arguments, available is not None, ignore_alarm, uses_rng, _tree_hash(tree))
-
-
-def _parse(kind: str, source: str) -> ast.Module | ast.Expression:
-    if not source.strip():
-        raise Refused("empty", 0, "there is no code")
-    if len(source.encode("utf-8", "replace")) > rules.SOURCE_CAP:
-        raise Refused("too long", 0, f"write at most {rules.SOURCE_CAP} bytes of source")
-    if source.count("\n") >= rules.LINES_CAP:
-        raise Refused("too long", 0, f"write at most {rules.LINES_CAP} lines")
-    try:
-        source.encode("utf-8")
-        tree: ast.Module | ast.Expression
-        tree = ast.parse(source.strip(), mode="eval") if kind == "done_when" else ast.parse(source)
-    except SyntaxError as error:
-        what = "write one expression over `start` and `view`: " if kind == "done_when" else ""
-        raise Refused("syntax", error.lineno or 0, f"{what}{error.msg}") from None
-    except (ValueError, RecursionError, MemoryError, OverflowError):
-        raise Refused("syntax", 0, "the source is no plain text or is nested too deeply to be read") from None
-    count = deepest = 0
-    for _, depth in _walk_with_depth(tree):
-        count, deepest = count + 1, max(deepest, depth)
-    if deepest > rules.DEPTH_CAP:
-        raise Refused("too deep", 0, f"nest at most {rules.DEPTH_CAP} levels; name intermediate results")
-    if count > rules.NODES_CAP:
-        raise Refused("too long", 0, f"the source has {count} syntax nodes; {rules.NODES_CAP} are allowed")
-    return tree
-
-
-def _walk_with_depth(tree: ast.AST) -> Iterator[tuple[ast.AST, int]]:
-    """In the order of the source, so that the first refusal is about the first line."""
-    todo = [(tree, 0)]
-    while todo:
-        node, depth = todo.pop()
-        yield node, depth
-        todo.extend((child, depth + 1) for child in reversed(list(ast.iter_child_nodes(node))))
 
 
 def _module_level(tree: ast.Module) -> bool:
@@ -212,6 +170,12 @@ def _literal_value(node: ast.expr) -> object:
             pass
         case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int() as number)):
             value = -number
+    if isinstance(value, str) and (len(value) > rules.ARGUMENT_TEXT_CAP or not value.isprintable()):
+        raise Refused(
+            "argument",
+            node.lineno,
+            f"texts in `Literal` are printable and at most {rules.ARGUMENT_TEXT_CAP} characters",
+        )
     if value is None or (type(value) in (bool, str)) or (type(value) is int and abs(value) < rules.INTEGER_CAP):
         return value
     raise Refused("argument", node.lineno, "values in `Literal` are texts, whole numbers, True, False or None")
@@ -269,7 +233,7 @@ class _Walk:
     def check(self, tree: ast.Module | ast.Expression) -> None:
         bound = frozenset(_bound_names(tree))
         for top in tree.body if isinstance(tree, ast.Module) else [tree.body]:
-            for node, _ in _walk_with_depth(top):
+            for node, _ in walk_with_depth(top):
                 self.line = getattr(node, "lineno", self.line)
                 self._node(node, bound)
 
@@ -331,6 +295,8 @@ class _Walk:
             raise self.refuse("underscore", f"`{name}`: names must not start with an underscore")
         if not name.isascii():
             raise self.refuse("name", "write names in ASCII letters")
+        if len(name) > rules.NAME_CAP:
+            raise self.refuse("name", f"names have at most {rules.NAME_CAP} characters")
 
     def _attribute(self, attribute: str) -> None:
         if attribute.startswith("_"):

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from itertools import islice, product
 from types import ModuleType
 
-from rlgpt.training.host.admission import Refused
 from rlgpt.training.host.lane import BAD_YIELD, BUDGET, ERROR, Lane, Loaded, Slot
+from rlgpt.training.host.parsing import Refused
 from rlgpt.training.host.program import Program
-from rlgpt.training.host.runtime import Meter, OutOfTicks, Rng, sentence
+from rlgpt.training.host.runtime import Meter, OutOfTicks, Rng, line_of, sentence
 from rlgpt.training.host.wire import OPEN, RESUME, START, WHOLE, AnswerCodec
 
 COMBINATIONS = 12
@@ -53,8 +53,11 @@ def _call(slot: Slot, world: ModuleType, meter: Meter, sequence: Sequence[bytes]
                 slot.program.namespace["rng"] = Rng(0, 0)
                 slot.program.available(lane.view, slot.arguments)
             except (OutOfTicks, Exception) as error:
-                raise Refused("dry run", _line_of(error), f"`available`: {sentence(error)}") from None
-        outcome = lane.advance(flags, 0, step, packed)
+                raise Refused("dry run", line_of(error), f"`available`: {sentence(error)}") from None
+        try:
+            outcome = lane.advance(flags, 0, step, packed)
+        except MemoryError as error:
+            raise Refused("dry run", line_of(error), f"error on a recorded view: {sentence(error)}") from None
         if outcome.end in _FAILED:
             raise Refused(
                 "dry run",
@@ -84,13 +87,9 @@ def _watch(program: Program, world: ModuleType, meter: Meter, sequence: Sequence
             else:
                 values.append(program.holds(start, view))
         except (OutOfTicks, Exception) as error:
-            raise Refused("dry run", _line_of(error), f"on a recorded view: {sentence(error)}") from None
+            raise Refused("dry run", line_of(error), f"on a recorded view: {sentence(error)}") from None
         before = view
     return values
-
-
-def _line_of(error: BaseException) -> int:
-    return _line_in(sentence(error))
 
 
 def _line_in(message: str) -> int:

@@ -11,11 +11,11 @@ from types import ModuleType
 from typing import Any
 
 from rlgpt.training.host import wire
-from rlgpt.training.host.admission import Refused
 from rlgpt.training.host.dry_run import dry_run
 from rlgpt.training.host.lane import Item, Lane, Loaded, Outcome, Slot, Test
+from rlgpt.training.host.parsing import Refused
 from rlgpt.training.host.program import Language, Program
-from rlgpt.training.host.runtime import Meter, OutOfTicks, sentence
+from rlgpt.training.host.runtime import Meter, OutOfTicks, line_of, sentence
 from rlgpt.training.host.wire import AnswerCodec, Reader, Verdict
 
 MADE_CAP = 1_024
@@ -52,14 +52,20 @@ class Engine:
         views = [[read.blob() for _ in range(read.number(0, 4096))] for _ in range(read.number(0, 256))]
         read.end()
         self.page[0:8] = wire.TOKEN.pack(0, wire.ADMITS, 0)
+        verdict = self._verdict(kind, source, views)
+        # Only now: whatever has ended the process before this line is the doing of the source that is admitted.
+        self.page[0:8] = wire.IDLE
+        return verdict
+
+    def _verdict(self, kind: str, source: str, views: list[list[bytes]]) -> Verdict:
         try:
             program = self._program(kind, source)
             dry_run(program, self.world, self.meter, views)
         except Refused as refused:
-            said = refused.message[:1500]
-            return Verdict(False, "", refused.rule, max(0, refused.line), said, {}, False, False, "")
-        finally:
-            self.page[0:8] = wire.IDLE
+            return Verdict(False, "", refused.rule, max(0, refused.line), refused.message, {}, False, False, "")
+        except (OutOfTicks, Exception) as error:
+            message = f"the source could not be checked: {sentence(error)}"
+            return Verdict(False, "", "dry run", line_of(error), message, {}, False, False, "")
         if len(self.made) < MADE_CAP:
             self.made[kind, source] = program
         checked = program.checked

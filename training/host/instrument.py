@@ -57,7 +57,7 @@ class _Instrument(ast.NodeTransformer):
 
     def visit_BinOp(self, node: ast.BinOp) -> ast.AST:
         self.generic_visit(node)
-        if isinstance(node.op, ast.Mod) and not _is_number(node.right):
+        if isinstance(node.op, ast.Mod) and not _is_number(node.left):
             return ast.copy_location(_call("_mod", node.left, node.right), node)
         return node
 

@@ -12,7 +12,7 @@ from zlib import crc32
 
 from rlgpt.training.host import wire
 from rlgpt.training.host.program import Program
-from rlgpt.training.host.runtime import Meter, OutOfTicks, Rng, is_plain, sentence
+from rlgpt.training.host.runtime import Meter, OutOfTicks, Rng, is_plain, line_of, sentence
 from rlgpt.training.host.wire import AnswerCodec
 
 STEPS_CAP = 1_000
@@ -182,7 +182,11 @@ class Lane:
         self.page[0:8] = token
         rng = Rng(self.seed, step, crc32(packed)) if slot.program.checked.uses_rng else None
         outcomes = self.outcomes.setdefault(action, {})
-        self.call = Call(slot.program.open(self.view, slot.arguments), slot, action, token, rng, outcomes)
+        try:
+            generator = slot.program.open(self.view, slot.arguments)
+        except TypeError as error:  # the source has given the name of its action to something else
+            return self._ended(ERROR, sentence(error), action)
+        self.call = Call(generator, slot, action, token, rng, outcomes)
         return self._go_on(self.call, None)
 
     def _ended(self, end: int, message: str, action: int) -> Outcome:
@@ -206,8 +210,8 @@ class Lane:
             yielded = call.generator.send(value)
         except StopIteration:
             return self._ended(RETURNED, "", call.action)
-        except OutOfTicks:
-            return self._ended(BUDGET, OUT_OF_TICKS, call.action)
+        except OutOfTicks as error:
+            return self._ended(BUDGET, f"line {line_of(error)}: {OUT_OF_TICKS}", call.action)
         except MemoryError:
             raise
         except Exception as error:

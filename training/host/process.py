@@ -38,10 +38,11 @@ class HostDied(Exception):
     """
 
     def __init__(
-        self, cause: str, token: bytes, forbidden: bool = False, out_of_memory: bool = False, own: bool = False
-    ) -> None:
+        self, cause: str, token: bytes, forbidden: bool = False, out_of_memory: bool = False, own: bool = False,
+        too_slow: bool = False,
+    ) -> None:  # fmt: skip
         super().__init__(cause)
-        self.cause, self.token, self.own = cause, token, own
+        self.cause, self.token, self.own, self.too_slow = cause, token, own, too_slow
         self.forbidden, self.out_of_memory = forbidden, out_of_memory
 
 
@@ -160,11 +161,11 @@ class HostProcess:
             if now_token != token:
                 token, since = now_token, now
             elif now - since > cpu_seconds:
-                raise self._killed(f"was killed after {cpu_seconds * 1000:.0f} ms of CPU time in one call")
+                raise self._killed(f"was killed after {cpu_seconds * 1000:.0f} ms of CPU time", too_slow=True)
             at = time.monotonic()
             waited, before = waited + min(at - before, _LONGEST_SAMPLE), at
             if waited > wall_seconds:
-                raise self._killed(f"was killed after {wall_seconds:g} s")
+                raise self._killed(f"was killed after {wall_seconds:g} s", too_slow=True)
             if self._poll.poll(_SAMPLE_MS):
                 return
 
@@ -175,10 +176,10 @@ class HostProcess:
         except OSError:
             return 0.0
 
-    def _killed(self, cause: str) -> HostDied:
+    def _killed(self, cause: str, too_slow: bool = False) -> HostDied:
         token = bytes(self.page[0:8])
         self.close()
-        return HostDied(cause, token)
+        return HostDied(cause, token, too_slow=too_slow)
 
     def _broken(self) -> HostDied:
         token = bytes(self.page[0:8])
@@ -203,6 +204,8 @@ class HostProcess:
         code = os.WEXITSTATUS(status)
         if code == wire.OUT_OF_MEMORY:
             return HostDied("ran out of memory", token, out_of_memory=True)
+        if code == wire.FAILED:
+            return HostDied("failed with an error that nothing caught", token, own=True)
         return HostDied(f"exited with status {code}", token, own=True)
 
     def _reap(self, seconds: float) -> int | None:

@@ -15,6 +15,8 @@ LITERAL_CAP = 6
 ARGUMENTS_CAP = 4
 INTEGER_CAP = 1 << 62
 TEXT_CAP = 1_000
+NAME_CAP = 80
+ARGUMENT_TEXT_CAP = 200
 
 EXPRESSIONS: tuple[type[ast.AST], ...] = (
     ast.BoolOp, ast.NamedExpr, ast.BinOp, ast.UnaryOp, ast.Lambda, ast.IfExp, ast.Dict, ast.Set,

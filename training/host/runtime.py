@@ -14,6 +14,8 @@ LIBRARY_TICKS = 20
 """Charged for each call of a library function unless the world's `COSTS` say otherwise."""
 RANGE_CAP = 1_000_000
 TEXT_CAP = 4_000
+PARTS_CAP = 1_000
+"""Parts of a value that is made a text or yielded; more cannot be meant, and take longer than a call may."""
 _MASK = (1 << 64) - 1
 
 
@@ -114,12 +116,22 @@ def text(value: object = "") -> str:
 
 def is_plain(value: object, depth: int = 4) -> bool:
     """Whether a value is a number, text or None, or a short nest of lists and tuples of these, exactly."""
+    return _plain_parts(value, depth, PARTS_CAP) >= 0
+
+
+def _plain_parts(value: object, depth: int, room: int) -> int:
+    """What is left of `room` after the parts of a plain value, -1 if it is not plain or has more."""
     kind = type(value)
     if value is None or kind in (bool, int, float, str):
-        return True
+        return room - 1
     if kind in (tuple, list) and depth and isinstance(value, tuple | list):
-        return len(value) <= 256 and all(is_plain(part, depth - 1) for part in value)
-    return False
+        room -= 1
+        for part in value:
+            if room < 0:
+                break
+            room = _plain_parts(part, depth - 1, room)
+        return room
+    return -1
 
 
 def _kind(value: object) -> str:
@@ -172,14 +184,43 @@ def frozen(value: Any) -> Any:
 
 
 def sentence(error: BaseException) -> str:
-    """What went wrong and in which line of the source, without running any of the source's objects."""
+    """What went wrong and in which line of the source, without running any of the source's objects; of any length."""
+    line = line_of(error)
+    where = f"line {line}: " if line else ""
+    told = _TOLD.get(type(error)) or (said(error.args[0]) if error.args else "")
+    return f"{where}{type(error).__name__}{': ' + told if told else ''}"
+
+
+def line_of(error: BaseException) -> int:
+    """The innermost line of the source that an error came through, 0 if none."""
     line = 0
     trace = error.__traceback__
     while trace is not None:
         if trace.tb_frame.f_code.co_filename == "<action>":
             line = trace.tb_lineno
         trace = trace.tb_next
-    first = error.args[0] if error.args else ""
-    said = text(first)[:300] if is_plain(first) else ""
-    where = f"line {line}: " if line else ""
-    return f"{where}{type(error).__name__}{': ' + said if said else ''}"
+    return line
+
+
+_TOLD: dict[type[BaseException], str] = {
+    MemoryError: "more memory than an action may use",
+    OutOfTicks: f"more than {TICKS} loop rounds and calls at once; loop less, or yield between the parts",
+}
+SAID_CAP = 300
+_DIGITS = 1_000
+"""Bits above which a whole number is not written out: Python itself refuses 4,300 digits."""
+
+
+def said(value: object, room: int = SAID_CAP, depth: int = 3) -> str:
+    """A value for a sentence. Unlike `text` it takes any value: it cuts what is long and names what is not plain."""
+    kind = type(value)
+    if isinstance(value, str) and kind is str:
+        return value if len(value) <= room else value[:room] + "..."
+    if isinstance(value, int) and value.bit_length() > _DIGITS:
+        return f"a whole number of {value.bit_length()} bits"
+    if value is None or kind in (bool, int, float):
+        return str(value)
+    if isinstance(value, tuple | list) and kind in (tuple, list) and depth:
+        parts = [said(part, 40, depth - 1) for part in value[:4]] + ["..."] * (len(value) > 4)
+        return ("({})" if kind is tuple else "[{}]").format(", ".join(parts))
+    return f"a value of type {_kind(value)}"

@@ -1,19 +1,25 @@
-"""A seccomp filter: the system calls that a computing Python needs, and death for every other one.
+"""A seccomp filter: the system calls that a computing Python needs, "no such file" for the two that open files, and
+death for every other one.
 
 Classic BPF over `struct seccomp_data`: offset 0 the call's number, 4 the architecture, 16 + 8 i the low half
 of argument i. The filter allows reading from the request pipe, writing to the reply pipe, and memory that
 cannot be executed; it is installed for every thread at once.
+
+CPython tries to open the file of a source to quote the line of a syntax error, also where the source never was a file
+(`_PyErr_ProgramDecodedTextObject`), and goes on without the line when there is none. So opening fails, and does not
+kill: the kernel answers ENOENT and looks at no path.
 """
 
 from __future__ import annotations
 
 import ctypes
+import errno
 import os
 import sys
 from struct import pack
 
 _SET_MODE_FILTER, _FLAG_TSYNC = 1, 1
-_ALLOW, _KILL_PROCESS = 0x7FFF0000, 0x80000000
+_ALLOW, _KILL_PROCESS, _FAIL = 0x7FFF0000, 0x80000000, 0x00050000
 _LOAD, _EQUAL, _AT_LEAST, _ANY_BIT, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
 _PROT_EXEC = 4
 _X32 = 0x40000000
@@ -25,17 +31,19 @@ CALLS = (
     "read", "readv", "write", "mmap", "mprotect", "munmap", "mremap", "madvise", "brk", "futex",
     "rt_sigreturn", "restart_syscall", "clock_gettime", "getrusage", "exit", "exit_group",
 )  # fmt: skip
+MISSING = ("open", "openat")
+"""Calls that fail as if there was no such file. aarch64 has no `open`."""
 
 NUMBERS: dict[str, dict[str, int]] = {
     "x86_64": {
         "read": 0, "readv": 19, "write": 1, "mmap": 9, "mprotect": 10, "munmap": 11, "mremap": 25,
         "madvise": 28, "brk": 12, "futex": 202, "rt_sigreturn": 15, "restart_syscall": 219,
-        "clock_gettime": 228, "getrusage": 98, "exit": 60, "exit_group": 231,
+        "clock_gettime": 228, "getrusage": 98, "exit": 60, "exit_group": 231, "open": 2, "openat": 257,
     },
     "aarch64": {
         "read": 63, "readv": 65, "write": 64, "mmap": 222, "mprotect": 226, "munmap": 215, "mremap": 216,
         "madvise": 233, "brk": 214, "futex": 98, "rt_sigreturn": 139, "restart_syscall": 128,
-        "clock_gettime": 113, "getrusage": 165, "exit": 93, "exit_group": 94,
+        "clock_gettime": 113, "getrusage": 165, "exit": 93, "exit_group": 94, "openat": 56,
     },
 }  # fmt: skip
 AUDIT = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
@@ -68,6 +76,9 @@ def program(machine: str, requests: int, replies: int) -> bytes:
             case _:
                 check = [allow]
         code += [_op(_EQUAL, numbers[call], 0, len(check)), *check]
+    for call in MISSING:
+        if call in numbers:
+            code += [_op(_EQUAL, numbers[call], 0, 1), _op(_RETURN, _FAIL | errno.ENOENT)]
     return b"".join([*code, kill])
 
 

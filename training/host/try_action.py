@@ -121,7 +121,7 @@ def _read(file: Path) -> str:
     if len(content) > LONGEST_FILE:
         raise ValueError(f"{file} is larger than a megabyte")
     try:
-        return content.decode("utf-8")
+        return content.decode("utf-8-sig")
     except UnicodeDecodeError:
         raise ValueError(f"{file} is no text in UTF-8") from None
 

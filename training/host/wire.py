@@ -55,6 +55,8 @@ KINDS = ("action", "done_when", "reward")
 
 OUT_OF_MEMORY = 77
 """Exit status of a host that ran into its memory limit outside any call it could blame."""
+FAILED = 78
+"""Exit status of a host in which an error came through where none should."""
 
 UNLOCKED = "unlocked"
 """In the reply to HELLO: why the lock that the mode promises could not be had."""
