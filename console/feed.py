@@ -209,9 +209,9 @@ class Feed:
         late = silent is not None and self._head.status == "running" and silent > allowed
         self._worker = Worker(
             alive=lock is not None,
+            status=self._head.status,
             overdue=(silent or 0.0) - allowed if late else 0.0,
             beat=float(beat["at"]) if beat else None,  # type: ignore[arg-type]
-            env_steps=int(beat.get("env_steps", 0)),  # type: ignore[call-overload]
             what=str(beat.get("what", "")),
             pid=lock.pid if lock else 0,
             host=lock.host if lock else "",

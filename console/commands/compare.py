@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import csv
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -67,10 +67,11 @@ def compare(
                 untested.append(reader.folder.id)
         answer = analysed(runs, base) | {"untested": untested}
         answer["title"] = SCRIPTED if all(t["llm"]["kind"] == "rules" for t in trees) else "RL-GPT"
+        drawn = compare_curves.curves(readers, named) if svg_file or png_file else {}
         if svg_file:
-            _write(svg_file, compare_curves.svg(readers, named))
+            _write(svg_file, compare_curves.svg(drawn))
         if png_file:
-            _write_png(png_file, compare_curves.curves(readers, named))
+            _write_png(png_file, drawn)
     if csv_file:
         with _opening(csv_file) as file:
             writer = csv.DictWriter(file, list(asdict(runs[0])) if runs else ["id"])
@@ -190,11 +191,11 @@ def _write(path: Path, text: str) -> None:
         file.write(text)
 
 
-def _write_png(path: Path, lines: Sequence[Line]) -> None:
+def _write_png(path: Path, drawn: Mapping[str, Sequence[Line]]) -> None:
     from rlgpt.console.commands import compare_png
 
     try:
-        compare_png.draw(path, lines)
+        compare_png.draw(path, drawn)
     except ImportError as error:
         raise Failure("a PNG needs matplotlib: pip install 'rlgpt[plots]', or use --svg.", Exit.UNAVAILABLE) from error
     except OSError as error:

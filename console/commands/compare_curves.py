@@ -2,43 +2,59 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from html import escape
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rlgpt.console import statistics
-from rlgpt.store.export.svg import Line, chart
+from rlgpt.store.export.svg import HEIGHT, LEFT, WIDTH, Line, chart
 from rlgpt.store.reader import Reader
 
 Floats = NDArray[np.float64]
 GRID = 40
 WINDOW = 50
 """Finished episodes behind a point, at least."""
+TITLE = 22
+"""Above each chart, for its title."""
 STYLE = (
-    "svg text{font:11px sans-serif;fill:#57606a}.grid{stroke:#d0d7de}.line{fill:none;stroke-width:1.5}"
+    "svg text{font:11px sans-serif;fill:#57606a}svg .title{font-weight:bold}"
+    ".grid{stroke:#d0d7de}.line{fill:none;stroke-width:1.5}"
     ".c0{stroke:#0969da}.c1{stroke:#bc4c00}.c2{stroke:#1a7f37}.c3{stroke:#8250df}.c4{stroke:#bf3989}.c5{stroke:#6e7781}"
 )
 
 
-def svg(readers: Sequence[Reader], arms: Sequence[str]) -> str:
-    """A stand-alone SVG file."""
-    lines = curves(readers, arms)
-    figure = chart("Success of training episodes", lines, "env steps", share=True)
-    body = figure[figure.find("<svg") : figure.find("</svg>") + 6] if lines else '<svg viewBox="0 0 1 1"></svg>'
-    head, inside = body.split(">", 1)
-    return f'{head} xmlns="http://www.w3.org/2000/svg"><style>{STYLE}</style>{_legend(lines)}{inside}\n'
+def svg(drawn: Mapping[str, Sequence[Line]]) -> str:
+    """A stand-alone SVG file: a chart a task, one below the other."""
+    parts = []
+    for number, (task, lines) in enumerate(drawn.items()):
+        figure = chart(task, lines, "env steps", share=True)
+        inside = figure[figure.find("<svg") : figure.find("</svg>")].split(">", 1)[1]
+        title = f'<text x="{LEFT}" y="14" class="title">{escape(task)}: success of training episodes</text>'
+        place = f'transform="translate(0 {number * (HEIGHT + TITLE)})"'
+        shifted = f'<g transform="translate(0 {TITLE})">{_legend(lines)}{inside}</g>'
+        parts.append(f"<g {place}>{title}{shifted}</g>")
+    high = max(len(drawn), 1) * (HEIGHT + TITLE)
+    head = f'<svg viewBox="0 0 {WIDTH} {high}" xmlns="http://www.w3.org/2000/svg"><style>{STYLE}</style>'
+    return f"{head}{''.join(parts)}</svg>\n"
 
 
-def curves(readers: Sequence[Reader], arms: Sequence[str]) -> list[Line]:
-    """What is drawn, arm by arm. Sessions without PPO have no curve."""
-    lines: list[Line] = []
-    for arm in dict.fromkeys(arms):
-        members = [success(r) for r, name in zip(readers, arms, strict=True) if name == arm]
-        known = [curve for curve in members if len(curve[0]) > 1]
+def curves(readers: Sequence[Reader], arms: Sequence[str]) -> dict[str, list[Line]]:
+    """What is drawn: the curves of each task, arm by arm. Sessions without PPO have none.
+
+    Success in different tasks is not comparable, so no curve mixes them. An arm of one session is called by the
+    session's name: the settings that it differs in may be many.
+    """
+    found: dict[str, list[Line]] = {}
+    sessions = [reader.history_at().session for reader in readers]
+    for task, arm in dict.fromkeys((str(s["task"]), arm) for s, arm in zip(sessions, arms, strict=True)):
+        mine = [i for i, s in enumerate(sessions) if (str(s["task"]), arms[i]) == (task, arm)]
+        name = str(sessions[mine[0]]["name"]) if len(mine) == 1 else arm
+        known = [curve for i in mine if len((curve := success(readers[i]))[0]) > 1]
         if known:
-            lines += _lines(arm, known)
-    return lines
+            found.setdefault(task, []).extend(_lines(name, known))
+    return found
 
 
 def success(reader: Reader) -> tuple[Floats, Floats]:
@@ -84,8 +100,6 @@ def _lines(arm: str, curves: Sequence[tuple[Floats, Floats]]) -> list[Line]:
 
 
 def _legend(lines: Sequence[Line]) -> str:
-    from html import escape
-
     rows = (
         f'<text x="80" y="{26 + 14 * i}"><tspan class="c{i % 6}">&#9644;</tspan> {escape(line.name)}</text>'
         for i, line in enumerate(lines)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from matplotlib.figure import Figure
@@ -10,12 +10,13 @@ from matplotlib.figure import Figure
 from rlgpt.store.export.svg import Line
 
 
-def draw(path: Path, lines: Sequence[Line]) -> None:
-    figure = Figure(figsize=(8, 4.5), layout="constrained")
-    axes = figure.add_subplot()
-    for line in lines:
-        axes.plot([x for x, _ in line.points], [y for _, y in line.points], label=line.name, linewidth=1.2)
-    axes.set(xlabel="env steps", ylabel="success of training episodes", ylim=(0, 1))
-    if lines:
+def draw(path: Path, drawn: Mapping[str, Sequence[Line]]) -> None:
+    """A chart a task, one below the other."""
+    figure = Figure(figsize=(8, 4.5 * max(len(drawn), 1)), layout="constrained")
+    for number, (task, lines) in enumerate(drawn.items(), 1):
+        axes = figure.add_subplot(len(drawn), 1, number)
+        for line in lines:
+            axes.plot([x for x, _ in line.points], [y for _, y in line.points], label=line.name, linewidth=1.2)
+        axes.set(title=task, xlabel="env steps", ylabel="success of training episodes", ylim=(0, 1))
         axes.legend(fontsize=8, frameon=False)
     figure.savefig(path, format="png")

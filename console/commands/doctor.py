@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import json as json_
 import os
 import platform
 import shutil
 import sqlite3
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from importlib import metadata, util
 
@@ -17,7 +18,8 @@ import typer
 from rlgpt.console.commands import children, output
 from rlgpt.console.commands.failure import Exit, Failure
 from rlgpt.console.commands.words import Json
-from rlgpt.console.view.numbers import size
+from rlgpt.console.view.doctor import conclusion
+from rlgpt.console.view.numbers import many, size
 from rlgpt.store import folder
 from rlgpt.store.errors import StoreError
 from rlgpt.store.home import home
@@ -45,21 +47,19 @@ def register(app: typer.Typer) -> None:
 def doctor(json: Json = False) -> None:
     """Say what is and is not available on this machine, and how to mend it."""
     found: list[Finding] = []
-    area = ""
-    for finding in check():
-        found.append(finding)
-        if json:
-            continue
-        if finding.area != area:
-            area = finding.area
+    for area, look in AREAS.items():
+        if not json:
             output.say(area)
-        mark = "ok" if finding.ok else "--" if finding.optional else "NO"
-        output.say(f"  {mark}  {finding.item}: {finding.sentence}")
-        if finding.cure and not finding.ok:
-            output.say(f"      cure: {finding.cure}")
+        for finding in look():
+            found.append(finding)
+            if not json:
+                _tell(finding)
     good = all(f.ok or f.optional for f in found)
     if json:
         output.document({"ok": good, "findings": [asdict(f) for f in found]})
+    else:
+        output.say()
+        output.say(conclusion([asdict(f) for f in found]) + ".")
     if not good:
         raise typer.Exit(Exit.DIFFERENT)
 
@@ -69,11 +69,11 @@ def install(context: typer.Context) -> None:
     raise typer.Exit(children.hand_over("training.worlds.minedojo.install", *context.args))
 
 
-def check() -> Iterator[Finding]:
-    for look in (_python, _store, _terminal, _gpu, _key):
-        yield from look()
-    yield from _action_host()
-    yield from _minedojo()
+def _tell(finding: Finding) -> None:
+    mark = "ok" if finding.ok else "--" if finding.optional else "NO"
+    output.say(f"  {mark}  {finding.item}: {finding.sentence}")
+    if finding.cure and not finding.ok:
+        output.say(f"      cure: {finding.cure}")
 
 
 def _python() -> Iterator[Finding]:
@@ -92,16 +92,29 @@ def _store() -> Iterator[Finding]:
         return
     kind = folder.file_system(folder.root()) or "a file system that does not tell its kind"
     free = size(folder.free_bytes(folder.root()))
-    yield Finding("store", "place", True, f"{home()}, {kind}, {free} free, {len(folder.sessions())} sessions")
+    yield Finding("store", "place", True, f"{home()}, {kind}, {free} free, {many(len(folder.sessions()), 'session')}")
 
 
 def _terminal() -> Iterator[Finding]:
     name = os.environ.get("TERM", "")
-    columns, lines = shutil.get_terminal_size((0, 0))
+    found = _terminal_size()
+    size_ = f"{found.columns}x{found.lines}" if found else "no terminal here, so no size"
     good = name not in ("", "dumb", "unknown")
     inside = ", inside tmux" if os.environ.get("TMUX") else ""
-    sentence = f"TERM is {name!r}, {columns}x{lines}{inside}"
+    sentence = f"TERM is {name!r}, {size_}{inside}"
     yield Finding("terminal", "terminal", good, sentence, "use a terminal, or the commands with --json", optional=True)
+
+
+def _terminal_size() -> os.terminal_size | None:
+    """Of the terminal that this process belongs to, wherever its output goes; None without one."""
+    with contextlib.suppress(OSError):
+        terminal = os.open("/dev/tty", os.O_RDONLY | os.O_NOCTTY | os.O_CLOEXEC)
+        try:
+            found = os.get_terminal_size(terminal)
+        finally:
+            os.close(terminal)
+        return found if found.columns and found.lines else None
+    return None
 
 
 def _gpu() -> Iterator[Finding]:
@@ -130,6 +143,7 @@ def _key() -> Iterator[Finding]:
 
 def _action_host() -> Iterator[Finding]:
     """Every attack of the table against a locked host of this machine."""
+    output.note("  trying every attack of the table on a locked host; this takes some seconds …")
     area, cure = "action host", "use --host-mode process only for code that you trust"
     try:
         answer = children.ask("training.host.doctor", "--json")
@@ -151,3 +165,15 @@ def _minedojo() -> Iterator[Finding]:
     if not lines:
         last = (done.stderr.strip().splitlines() or ["it said nothing"])[-1]
         yield Finding("minedojo", "check", False, f"the check itself failed: {last}", optional=True)
+
+
+AREAS: Mapping[str, Callable[[], Iterator[Finding]]] = {
+    "rlgpt": _python,
+    "store": _store,
+    "terminal": _terminal,
+    "gpu": _gpu,
+    "language models": _key,
+    "action host": _action_host,
+    "minedojo": _minedojo,
+}
+"""Quick ones first: each is told before the next is looked at."""

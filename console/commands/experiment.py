@@ -15,7 +15,7 @@ from rlgpt.console.commands import children, output
 from rlgpt.console.commands.failure import Exit, Failure
 from rlgpt.console.commands.run import interactive
 from rlgpt.console.commands.words import Json, complete_task
-from rlgpt.console.view.numbers import count, duration
+from rlgpt.console.view.numbers import count, duration, many
 
 Kind = StrEnum("Kind", ["arms", "iterations", "critic", "fast", "slow", "interface", "complexity"])
 Reward = StrEnum("Reward", ["published", "success"])
@@ -129,7 +129,7 @@ def _follow(request: Tree, json: bool) -> int:
 
 def _tell_bill(bill: Tree) -> None:
     output.say(f"{bill['name']}: {bill['about']}")
-    output.say(f"tasks {', '.join(bill['tasks'])}; arms {', '.join(bill['arms'])}; {len(bill['seeds'])} seeds")
+    output.say(f"tasks {', '.join(bill['tasks'])}; arms {', '.join(bill['arms'])}; {many(len(bill['seeds']), 'seed')}")
     if not bill["sessions"]:
         output.say(f"all {bill['declared']} sessions are done")
         return

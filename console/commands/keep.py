@@ -13,7 +13,7 @@ import typer
 from rlgpt.console.commands import output
 from rlgpt.console.commands.failure import Exit, Failure
 from rlgpt.console.commands.words import Json, Session, complete_session
-from rlgpt.console.view.numbers import count
+from rlgpt.console.view.numbers import count, many
 from rlgpt.console.view.numbers import size as octets
 from rlgpt.store import catalog, upkeep
 from rlgpt.store.folder import SessionFolder, find, sessions
@@ -45,7 +45,7 @@ def size(session: Some = None, json: Json = False) -> None:
         parts = (octets(s.total), octets(s.allowed), octets(s.database), octets(s.artifacts), octets(s.logs))
         rows.append((s.id, *parts, count(s.env_steps), f"{largest} {octets(s.tables[largest])}"))
     output.table(titles, rows)
-    output.say(f"{len(sizes)} sessions, {octets(sum(s.total for s in sizes))}")
+    output.say(f"{many(len(sizes), 'session')}, {octets(sum(s.total for s in sizes))}")
 
 
 def check(session: Some = None, json: Json = False) -> None:
@@ -57,7 +57,8 @@ def check(session: Some = None, json: Json = False) -> None:
     else:
         for problem in problems:
             output.say(problem)
-        output.say(f"{len(chosen)} sessions checked, {len(problems) or 'no'} problems")
+        found = many(len(problems), "problem") if problems else "no problems"
+        output.say(f"{many(len(chosen), 'session')} checked, {found}")
     if problems:
         raise typer.Exit(Exit.DIFFERENT)
 
@@ -73,7 +74,7 @@ def prune(
         output.document({"sessions": [dataclasses.asdict(pruned) for pruned in done]})
         return
     for pruned in done:
-        what = f"{octets(pruned.freed)} freed, {pruned.checkpoints} files, {pruned.frames} frames"
+        what = f"{octets(pruned.freed)} freed, {many(pruned.checkpoints, 'file')}, {many(pruned.frames, 'frame')}"
         output.say(f"{pruned.id}: {pruned.skipped or what}")
 
 

@@ -38,29 +38,48 @@ def run(
     task: Annotated[
         str, typer.Argument(help="A task of the world; `rlgpt tasks` lists them.", autocompletion=complete_task)
     ],
-    world: Annotated[str | None, typer.Option(help="crafter, or any world that is installed.")] = None,
-    name: Annotated[str | None, typer.Option(help="How to call the session.")] = None,
+    world: Annotated[
+        str | None, typer.Option(help="crafter, or any world that is installed.", show_default="crafter")
+    ] = None,
+    name: Annotated[
+        str | None, typer.Option(help="How to call the session.", show_default="the task and the seed")
+    ] = None,
     llm: Annotated[
-        str | None, typer.Option(help="rules (the rule-based model), openai, or replay:ID of a past session.")
+        str | None,
+        typer.Option(
+            help="rules (the rule-based model), openai, or replay:ID of a past session.", show_default="rules"
+        ),
     ] = None,
     model: Annotated[
-        list[str] | None, typer.Option(help="A model, or ROLE=MODEL (planner, slow, fast, critic).")
+        list[str] | None,
+        typer.Option(help="A model, or ROLE=MODEL (planner, slow, fast, critic).", show_default="gpt-5-mini"),
     ] = None,
-    base_url: Annotated[str | None, typer.Option(help="Any server that speaks Chat Completions.")] = None,
-    iterations: Annotated[int | None, typer.Option(help="Refinements after iteration 0.")] = None,
-    env_steps: Annotated[int | None, typer.Option(help="Budget of env steps (trials and training).")] = None,
-    max_cost: Annotated[float | None, typer.Option(help="Budget for language models in USD.")] = None,
-    max_tokens: Annotated[int | None, typer.Option(help="Budget of language-model tokens.")] = None,
-    max_hours: Annotated[float | None, typer.Option(help="Budget of active hours.")] = None,
-    seed: Annotated[int | None, typer.Option(help="Seed of everything in the session.")] = None,
-    device: Annotated[str | None, typer.Option(help="auto, cpu or cuda.")] = None,
+    base_url: Annotated[
+        str | None, typer.Option(help="Any server that speaks Chat Completions.", show_default="api.openai.com")
+    ] = None,
+    iterations: Annotated[int | None, typer.Option(help="Refinements after iteration 0.", show_default="3")] = None,
+    env_steps: Annotated[
+        int | None, typer.Option(help="Budget of env steps (trials and training).", show_default="1000000")
+    ] = None,
+    max_cost: Annotated[float | None, typer.Option(help="Budget for language models in USD.", show_default="5")] = None,
+    max_tokens: Annotated[
+        int | None, typer.Option(help="Budget of language-model tokens.", show_default="2000000")
+    ] = None,
+    max_hours: Annotated[float | None, typer.Option(help="Budget of active hours.", show_default="no limit")] = None,
+    seed: Annotated[int | None, typer.Option(help="Seed of everything in the session.", show_default="0")] = None,
+    device: Annotated[str | None, typer.Option(help="auto, cpu or cuda.", show_default="auto")] = None,
     kernel: Annotated[
-        str | None, typer.Option(help="eager, or compiled: faster updates after half a minute, once.")
+        str | None,
+        typer.Option(help="eager, or compiled: faster updates after half a minute, once.", show_default="eager"),
     ] = None,
-    observation: Annotated[str | None, typer.Option(help="symbolic or pixels.")] = None,
-    skills: Annotated[str | None, typer.Option(help="none, all, or the hash of a snapshot.")] = None,
-    critic: Annotated[str | None, typer.Option(help="model, human or none.")] = None,
-    host_mode: Annotated[str | None, typer.Option(help="locked, wasm, process or trusted.")] = None,
+    observation: Annotated[str | None, typer.Option(help="symbolic or pixels.", show_default="symbolic")] = None,
+    skills: Annotated[
+        str | None, typer.Option(help="none, all, or the hash of a snapshot.", show_default="all")
+    ] = None,
+    critic: Annotated[str | None, typer.Option(help="model, human or none.", show_default="model")] = None,
+    host_mode: Annotated[
+        str | None, typer.Option(help="locked, wasm, process or trusted.", show_default="locked")
+    ] = None,
     review: Annotated[bool, typer.Option("--review", help="Every plan waits for your approval.")] = False,
     headless: Annotated[bool, typer.Option("--headless", help="Progress lines until the end.")] = False,
     detach: Annotated[bool, typer.Option("--detach", help="Return at once; the session goes on.")] = False,

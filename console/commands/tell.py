@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from rlgpt.console.view.numbers import count, money, rate
+from rlgpt.console.view.numbers import count, many, money, rate
 from rlgpt.console.view.words import ACTS
 
 Part = Mapping[str, Any]
@@ -16,7 +16,7 @@ def lines(w: Part) -> Iterator[str]:
     yield f"{w['status']}: {w['reason']}" if w["reason"] else str(w["status"])
     cost = w["cost"]
     spent = money(cost["known_usd"], cost["usd"] is None)
-    yield f"{count(w['env_steps'])} env steps, {cost['calls']} calls, {count(cost['tokens'])} tokens, {spent}"
+    yield f"{count(w['env_steps'])} env steps, {many(cost['calls'], 'call')}, {count(cost['tokens'])} tokens, {spent}"
     for iteration in w["iterations"]:
         yield ""
         of = f" of sub-task {iteration['sub_task']}" if w["task_plans"] else ""
@@ -39,7 +39,7 @@ def _iteration(i: Part) -> Iterator[str]:
         yield _attempt(attempt)
     for run in i["training"]:
         steps = count(run["env_steps"])
-        yield f"PPO run {run['run']} {run['state']}: {steps} env steps, {run['updates']} updates"
+        yield f"PPO run {run['run']} {run['state']}: {steps} env steps, {many(run['updates'], 'update')}"
     for split in i["evaluation"]:
         yield from _split(split)
     if verdict := i["verdict"]:
@@ -57,7 +57,7 @@ def _attempt(a: Part) -> str:
 
 def _split(split: Part) -> Iterator[str]:
     shown = rate(split["successes"], split["episodes"])
-    yield f"{split['split']} success {shown}, {split['dead_loops']} dead loops"
+    yield f"{split['split']} success {shown}, {many(split['dead_loops'], 'dead loop')}"
     for variant, part in split.items():
         if isinstance(part, dict) and "ci95" in part:
             yield f"  {variant.replace('_', ' ')}: {rate(part['successes'], part['episodes'])}"

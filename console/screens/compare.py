@@ -18,6 +18,7 @@ from rlgpt.console.panes.bars import Bar, Footer
 from rlgpt.console.panes.lines import Lines
 from rlgpt.console.view import compare as view
 from rlgpt.console.view.moment import Moment
+from rlgpt.console.view.numbers import many
 from rlgpt.console.view.text import line
 from rlgpt.store.errors import StoreError
 
@@ -90,7 +91,7 @@ class CompareScreen(Screen[None]):
             self.query_one("#compare-chart", Bar),
             self.query_one(Lines),
         )
-        names = f"{len(self._moments)} sessions" if self._moments else "reading …"
+        names = many(len(self._moments), "session") if self._moments else "reading …"
         title.set_lines(
             [
                 line(

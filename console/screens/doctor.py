@@ -12,6 +12,7 @@ from rlgpt.console import keymap, launch
 from rlgpt.console.app import ConsoleApp
 from rlgpt.console.panes.bars import Bar, Footer
 from rlgpt.console.panes.lines import Lines
+from rlgpt.console.view.doctor import conclusion
 from rlgpt.console.view.text import Entry, line, wrap
 
 
@@ -51,8 +52,7 @@ class DoctorScreen(Screen[None]):
 
     def _take(self, answer: dict[str, Any]) -> None:
         self._findings = list(answer["findings"])
-        lacks = sum(not f["ok"] and not f["optional"] for f in self._findings)
-        self._note = "everything that is needed is here" if not lacks else f"{lacks} things that are needed are missing"
+        self._note = conclusion(self._findings)
         self._draw()
 
     def _failed(self, sentence: str) -> None:

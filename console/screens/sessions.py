@@ -20,6 +20,7 @@ from rlgpt.console.panes.lines import Lines
 from rlgpt.console.screens.dialogs import FilterInput
 from rlgpt.console.view import preview
 from rlgpt.console.view import sessions as view
+from rlgpt.console.view.numbers import many
 from rlgpt.console.view.text import Line, line, spread
 from rlgpt.console.view.words import bound
 from rlgpt.console.watch import Watch
@@ -156,13 +157,13 @@ class SessionsScreen(Screen[None]):
             return spread(line(("rlgpt", "brand"), ("  sessions", "bold")), line(("reading …", "dim")), width)
         running = sum(s.alive and s.status != "ended" for s in found)
         shown = len(self.rows.entries) if self.rows.filter else len(found)
-        words = f"{shown} of {len(found)}" if self.rows.filter else f"{len(found)}"
+        words = (f"{shown} of " if self.rows.filter else "") + many(len(found), "session")
         queued = sum(s.alive and view.QUEUED in s.waiting_for for s in found)
         waits = f", {queued} queued" if queued else ""
         right = line(
             (f"{running} running", "accent" if running else "dim"),
             (f"   training slots taken: {self._slots}{waits}", "dim"),
-            (f"   {words} sessions", "dim"),
+            (f"   {words}", "dim"),
             (f"   {len(self._marked)} marked", "accent") if self._marked else "",
         )
         return spread(

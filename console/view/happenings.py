@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from rlgpt.console.view.numbers import count, rate
+from rlgpt.console.view.numbers import count, many, rate
 from rlgpt.console.view.words import PHASES
 
 Row = Mapping[str, Any]
@@ -107,7 +107,7 @@ def _evaluation(row: Row) -> str:
     reached = sum(row["milestones"].values()) / row["episodes"] if row["episodes"] else 0.0
     if reached and not row["successes"]:
         told = f"{reached:.1f} milestones an episode, {told}"
-    return f"{row['split']} {row['variant']}: {told}, {row['dead_loops']} dead loops"
+    return f"{row['split']} {row['variant']}: {told}, {many(row['dead_loops'], 'dead loop')}"
 
 
 def _verdict(row: Row) -> str:

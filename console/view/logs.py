@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from rlgpt.console.view.moment import Moment
-from rlgpt.console.view.numbers import count, duration, money, time_of_day
+from rlgpt.console.view.numbers import count, duration, many, money, time_of_day
 from rlgpt.console.view.text import Entry, Line, fit, line, plain, spread, wrap
 from rlgpt.console.view.words import ROLES, RULES, asked_for
 
@@ -64,7 +64,7 @@ def call_entries(m: Moment, width: int, expanded: frozenset[str] = frozenset()) 
     spent = m.history.spent
     who = RULES if m.rules else "LLM"
     head = line(
-        (f"{spent.calls} calls to the {who}", "bold"),
+        (f"{many(spent.calls, 'call')} to the {who}", "bold"),
         (f"   {count(spent.tokens)} tokens   {money(spent.cost, spent.unknown_price)}", "dim"),
     )
     out = [Entry("head", (head,), selectable=False), *_left_out(len(calls))]

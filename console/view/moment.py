@@ -17,15 +17,15 @@ Fields = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Worker:
-    """What is known of the worker from outside its rows; never replayed."""
+    """What is known of the worker now, wherever the cursor is."""
 
     alive: bool = False
+    status: str = ""
+    """Of the session by its last row: created | running | paused | waiting | ended."""
     overdue: float = 0.0
     """Seconds by which progress is overdue for its phase, 0 when it is not."""
     beat: float | None = None
     """UTC seconds of the last progress, None before the first."""
-    env_steps: int = 0
-    """Of any kind, by the last progress."""
     what: str = ""
     pid: int = 0
     host: str = ""

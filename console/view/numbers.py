@@ -22,6 +22,11 @@ def count(value: float | None) -> str:
     return f"{value:.2e}"
 
 
+def many(number: int, thing: str) -> str:
+    """1 session, 2 sessions."""
+    return f"{number:,} {thing}" + ("" if number == 1 else "s")
+
+
 def decimal(value: float | None) -> str:
     """About three significant digits, no exponent where people would not write one."""
     if value is None or not math.isfinite(value):

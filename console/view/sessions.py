@@ -62,26 +62,28 @@ _COLUMNS: tuple[tuple[str, int, int], ...] = (
     ("name", 22, 1),
     ("task", 22, 6),
     ("model", 17, 4),
-    ("iter", 5, 5),
+    ("iter", 5, 7),
     ("success", 28, 2),
-    ("env steps", 9, 7),
-    ("cost", 8, 4),
+    ("env steps", 9, 8),
+    ("cost", 8, 5),
     ("age", 7, 3),
-    ("size", 8, 8),
-    ("started", 16, 9),
-    ("tags", 16, 10),
+    ("size", 8, 9),
+    ("started", 16, 10),
+    ("tags", 16, 11),
 )
-"""(name, width, when it gives way: higher goes first)."""
+"""(name, width, rank: a lower one is placed first)."""
 
 
 def shown_columns(width: int) -> list[tuple[str, int]]:
     """The columns that fit; what is left over widens the name."""
-    kept = list(_COLUMNS)
-    while sum(c[1] + 1 for c in kept) + 3 > width and max(c[2] for c in kept) > 1:
-        worst = max(c[2] for c in kept)
-        kept.remove([c for c in kept if c[2] == worst][-1])
-    spare = max(width - 3 - sum(c[1] + 1 for c in kept), 0)
-    return [(name, wide + (min(spare, 30) if name == "name" else 0)) for name, wide, _ in kept]
+    spare = width - 3
+    kept = set()
+    for name, wide, rank in sorted(_COLUMNS, key=lambda column: column[2]):
+        if wide + 1 <= spare or rank == 1:
+            kept.add(name)
+            spare -= wide + 1
+    wider = min(max(spare, 0), 30)
+    return [(name, wide + (wider if name == "name" else 0)) for name, wide, _ in _COLUMNS if name in kept]
 
 
 def header(width: int, sort: str, reverse: bool) -> Line:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from rlgpt.console.view.moment import Moment
-from rlgpt.console.view.numbers import count, day_time, duration, size
+from rlgpt.console.view.numbers import day_time, duration, size
 from rlgpt.console.view.text import Entry, Line, Span, line, wrap
 
 STORAGE_LAW = 200e6
@@ -54,7 +54,7 @@ def entries(m: Moment, width: int) -> list[Entry]:
                 (f"  of which artifacts {size(sizes.get('artifacts'))}", "dim"),
             )
         )
-        if h.spent.env_steps >= 10_000:
+        if m.live and h.spent.env_steps >= 10_000:
             lines.append(
                 line(
                     ("          ", ""),
@@ -83,8 +83,9 @@ def entries(m: Moment, width: int) -> list[Entry]:
 def _worker(m: Moment, width: int) -> list[Line]:
     worker = m.worker
     if not worker.alive:
-        word = "ended" if m.history.status == "ended" else "no process holds the session's lock: the worker is dead"
-        return wrap(f"worker    {word}", width, "dim" if m.history.status == "ended" else "bad")
+        idle = {"ended": "the session has ended", "created": "not started yet"}.get(worker.status)
+        word = idle or "no process holds the session's lock: the worker is dead"
+        return wrap(f"worker    {word}", width, "dim" if idle else "bad")
     lines = [line(("worker    ", "dim"), (f"pid {worker.pid} on {worker.host}", "bold"))]
     if worker.what:
         lines.append(line(("          ", ""), (worker.what, "dim")))
@@ -94,7 +95,6 @@ def _worker(m: Moment, width: int) -> list[Line]:
             line(
                 ("progress  ", "dim"),
                 (f"{age} ago", "bad" if worker.overdue else "ok"),
-                (f"  {count(worker.env_steps)} env steps of any kind", "dim"),
             )
         )
     return lines

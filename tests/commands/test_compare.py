@@ -192,3 +192,22 @@ def test_a_score_is_compared_in_percent_and_training_and_test_are_kept_apart(rlg
 def test_curves_are_drawn_as_png_where_matplotlib_is(rlgpt: Cli, arms: list[str], tmp_path: Path) -> None:
     assert rlgpt("compare", *arms, "--png", tmp_path / "a.png").code == 0
     assert (tmp_path / "a.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_different_tasks_are_never_drawn_over_each_other_and_a_session_is_called_by_its_name(
+    rlgpt: Cli, tmp_path: Path
+) -> None:
+    made = [
+        session(1, 40, loop={"iterations": 0}, budget={"cost": 2.0}),
+        session(1, 80, loop={"iterations": 3}, budget={"cost": 3.0}),
+        session(2, 60, task="collect_stone"),
+    ]
+    rlgpt("compare", *(one.id for one in made), "--svg", tmp_path / "a.svg", "--png", tmp_path / "a.png")
+    drawn = ElementTree.parse(tmp_path / "a.svg").getroot()
+    charts = drawn.findall("{*}g")
+    texts = [["".join(text.itertext()) for text in chart.findall(".//{*}text")] for chart in charts]
+    assert len(charts) == 2
+    assert any("collect_wood" in text for text in texts[0]) and any("collect_stone" in text for text in texts[1])
+    assert any("s1-40" in text for text in texts[0]) and any("s1-80" in text for text in texts[0])
+    assert not any("s2-60" in text for text in texts[0]) and any("s2-60" in text for text in texts[1])
+    assert "iterations" not in (tmp_path / "a.svg").read_text()

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -14,6 +15,7 @@ from rlgpt.console.view.logs import log_entries, log_line
 from rlgpt.console.view.text import plain
 from rlgpt.store.folder import SessionFolder
 from rlgpt.store.lease import Lease
+from rlgpt.store.settings import Settings
 from rlgpt.store.writer import Writer
 
 from .conftest import Answer, make
@@ -143,3 +145,27 @@ def test_what_does_not_exist_is_a_sentence_and_its_exit_code(rlgpt: Cli) -> None
 def test_the_console_without_a_terminal_points_to_the_headless_twin(rlgpt: Cli) -> None:
     answer = rlgpt()
     assert answer.code == 2 and "rlgpt sessions" in answer.err
+
+
+def test_the_help_of_run_tells_the_defaults_that_the_settings_have(rlgpt: Cli) -> None:
+    shown = " ".join(rlgpt("run", "--help").out.split())
+    told = dict(re.findall(r"--([a-z-]+) <[^>]*>+.*?\[default: \(([^)]*)\)\]", shown))
+    settings = Settings(task="collect_wood")
+    values = {
+        "world": settings.world, "llm": settings.llm.kind, "model": settings.llm.model, "seed": settings.seed,
+        "iterations": settings.loop.iterations, "env-steps": settings.budget.env_steps,
+        "max-cost": settings.budget.cost, "max-tokens": settings.budget.tokens, "device": settings.device,
+        "kernel": settings.kernel, "observation": settings.observation, "skills": settings.skills,
+        "critic": settings.critic, "host-mode": settings.host_mode,
+    }  # fmt: skip
+    assert {name: told.get(name) for name in values} == {
+        name: f"{value:g}" if isinstance(value, float) else str(value) for name, value in values.items()
+    }
+    assert told["max-hours"] == "no limit" and settings.budget.hours is None
+
+
+def test_one_is_told_as_one(rlgpt: Cli, finished: SessionFolder) -> None:
+    assert "1 session," in rlgpt("store", "size").out
+    assert "1 session checked, no problems" in rlgpt("store", "check").out
+    make("other")
+    assert "2 sessions," in rlgpt("store", "size").out

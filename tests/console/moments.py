@@ -24,7 +24,7 @@ def moment(story: Story, seq: int | None = None, **more: Any) -> Moment:
         "calls": [r for t, r in rows if t == "llm_call"],
         "frames": [(r["seq"], r["source"], r["owner"], r["episode"], r["step"]) for t, r in rows if t == "frame"],
         "frame": {r["seq"]: r for t, r in rows if t == "frame"}.get,
-        "worker": Worker(alive=history.status != "ended", beat=history.at, pid=4242, host="lab"),
+        "worker": Worker(history.status != "ended", history.status, beat=history.at, pid=4242, host="lab"),
         "text": story.texts.get,
         "end_seq": story.seq,
     }

@@ -10,7 +10,21 @@ import pytest
 from moments import moment
 from story import Story, whole
 
-from rlgpt.console.view import banner, code, curves, diff, logs, plan, status, syntax, timeline, verdicts, world
+from rlgpt.console.view import (
+    banner,
+    code,
+    curves,
+    diff,
+    logs,
+    plan,
+    sessions,
+    status,
+    syntax,
+    system,
+    timeline,
+    verdicts,
+    world,
+)
 from rlgpt.console.view.axis import axis_of
 from rlgpt.console.view.metrics import MetricTable
 from rlgpt.console.view.moment import Moment, Worker
@@ -313,3 +327,20 @@ def test_a_leap_gets_over_a_stretch_without_rows() -> None:
     assert timeline.leap(timeline.Playback().at(4, times), -0.05, times) == 3
     assert timeline.leap(timeline.Playback().at(None, times), -0.05, times) == 4
     assert timeline.Playback().at(timeline.leap(timeline.Playback().at(1, times), -0.05, times), times).seq == 1
+
+
+def test_the_system_pane_tells_the_worker_as_it_is_now_wherever_the_cursor_is() -> None:
+    over, dead = Worker(status="ended"), Worker(status="running")
+    past = said(system.entries(moment(whole(), seq=100, worker=over), 90))
+    assert "the session has ended" in past and "dead" not in past
+    assert "the worker is dead" in said(system.entries(moment(whole(ended=False), worker=dead), 90))
+    assert "not started yet" in said(system.entries(moment(whole(), seq=1, worker=Worker(status="created")), 90))
+
+
+def test_the_list_shows_the_task_where_there_is_room_for_it() -> None:
+    assert "task" in dict(sessions.shown_columns(140))
+    for width in range(60, 260):
+        chosen = sessions.shown_columns(width)
+        assert sum(size + 1 for _, size in chosen) + 3 <= max(width, 76)
+        assert {"state", "name"} <= set(dict(chosen))
+    assert set(dict(sessions.shown_columns(240))) == {name for name, _, _ in sessions._COLUMNS}

@@ -45,7 +45,7 @@ def test_the_operator_is_the_critic_and_what_was_accepted_becomes_a_skill(make: 
 
 def skills(home: str, place: Path) -> None:
     with console(home, size=(120, 40)) as t:
-        t.until("1 sessions")
+        t.until("1 session")
         t.keys("K")
         t.until("3 in use, 0 retired")
         filtered(t, "place_table")
@@ -65,7 +65,7 @@ def skills(home: str, place: Path) -> None:
         t.keys("r")
         t.until("3 in use, 0 retired")
         t.keys("q")
-        t.until("1 sessions")
+        t.until("1 session")
     with console(place / "another home") as t:
         t.until("No sessions yet")
         t.keys("K")

@@ -74,7 +74,7 @@ def test_a_session_is_started_reviewed_left_lost_found_again_and_replayed(home: 
 
         # the console is left, and the next one is killed: the worker goes on
         t.keys("q")
-        t.until("1 sessions")
+        t.until("1 session")
         worker = worker_of(session.path)
         os.kill(t.pid, signal.SIGKILL)
         t.until(lambda _: t.gone)
