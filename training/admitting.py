@@ -12,13 +12,29 @@ from rlgpt.training.live import Live
 
 
 def admit(live: Live, kind: Kind, source: str) -> Admission:
-    """The admission of a source in this session's world; asked once per source."""
+    """The admission of a source in this session's world; asked once per source, but for one that ended the host: that
+    may have been a matter of the machine, and the host knows how often it was so."""
     key = (kind, source)
-    if key not in live.admissions:
-        if live.task not in live.dry:
-            live.dry[live.task] = dry_views(live.world, live.task, live.seed)
-        live.admissions[key] = live.host.admit(kind, source, live.dry[live.task])
+    known = live.admissions.get(key)
+    if known is not None and known.rule != "killed":
+        return known
+    if live.task not in live.dry:
+        live.dry[live.task] = dry_views(live.world, live.task, live.seed)
+    live.admissions[key] = live.host.admit(kind, source, live.dry[live.task])
     return live.admissions[key]
+
+
+def admit_again(live: Live, kind: Kind, source: str) -> Admission:
+    """Tell a host that may have been started since of a source that was admitted before. One that is refused today is
+    loaded and not run, and the log says why."""
+    asked = (kind, source) in live.admissions
+    admission = admit(live, kind, source)
+    if not admission.admitted and not asked:
+        live.log(
+            "warning", f"{kind} refused today", source=admission.source_hash, rule=admission.rule,
+            line=admission.line, sentence=admission.message,
+        )  # fmt: skip
+    return admission
 
 
 def plain(admission: Admission) -> dict[str, Any]:

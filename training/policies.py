@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from rlgpt.store.history import Attempt, Item, IterationState, PlanState, Run
-from rlgpt.training.admitting import admit
+from rlgpt.training.admitting import admit, admit_again
 from rlgpt.training.host.api import Action, PlanItem
 from rlgpt.training.live import Live
 from rlgpt.training.options.slots import CodedAction
@@ -32,7 +32,7 @@ class Candidate:
 def coded_action(live: Live, attempt: Attempt) -> CodedAction:
     told = attempt.admission
     source = live.source(attempt.source_hash)
-    admit(live, "action", source)  # a host that was started since does not know it yet
+    admit_again(live, "action", source)
     return CodedAction(
         name=attempt.sub_action,
         source=source,
@@ -66,7 +66,7 @@ def plan_items(live: Live, plan: PlanState, attempts: Sequence[Attempt]) -> tupl
     """What follow_plan runs; a host that was started since is told of every predicate."""
     coded = _coded(plan, attempts)
     for item, _ in coded:
-        admit(live, "done_when", item.done_when)
+        admit_again(live, "done_when", item.done_when)
     return tuple(PlanItem(item.done_when, first_action(attempt)) for item, attempt in coded)
 
 

@@ -7,6 +7,7 @@ that was running when the process died is not continued.
 
 from __future__ import annotations
 
+import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
@@ -26,7 +27,7 @@ from rlgpt.training.host.api import (
 )
 from rlgpt.training.host.asks import LaneLog, flags_of, tick_body
 from rlgpt.training.host.errors import HostLost
-from rlgpt.training.host.loading import check, load_body
+from rlgpt.training.host.loading import check, load_body, wanted
 from rlgpt.training.host.losses import Ended, Losses, Running
 from rlgpt.training.host.process import BROKE_PROTOCOL, HostDied
 from rlgpt.training.host.wire import AnswerCodec, Verdict, WireError, Writer
@@ -41,7 +42,8 @@ SOURCE_SENT = 65_536
 """Characters of a source that are sent; longer ones are refused for their length anyway."""
 _CHUNK = 256
 """Views replayed in one message when a lane is rebuilt."""
-_FRESH_TRIED = 3
+_PAUSES = (0.0, 0.1, 0.5, 2.0)
+"""Seconds before another process is tried where one could not be started."""
 
 
 class Transport(Protocol):
@@ -87,8 +89,11 @@ class ActionHost:
         self._lanes = [LaneLog() for _ in range(lanes)]
         self._lost: dict[int, Ended] = {}
         self._programs = Programs()
+        self._loading = self._programs
+        """What was sent to the process last; `_programs` once it has said that it is loaded."""
         self._loaded = False
         self._admitted: dict[tuple[Kind, str], Admission] = {}
+        self._refused: dict[tuple[Kind, str], str] = {}
         self._sources: dict[str, str] = {}
         self._died_with: Counter[str] = Counter()
         self._new_deaths: list[Death] = []
@@ -110,7 +115,10 @@ class ActionHost:
         )  # fmt: skip
         if admission.admitted:
             self._admitted[kind, name] = admission
-            self._sources[name] = source
+            self._refused.pop((kind, name), None)
+        elif known is None:
+            self._refused[kind, name] = f"rule {admission.rule}: {admission.message}"
+        self._sources[name] = source
         return admission
 
     def _verdict(self, kind: Kind, name: str, source: str, views: Sequence[Sequence[bytes]]) -> Verdict:
@@ -146,19 +154,24 @@ class ActionHost:
     # Loading
 
     def load(self, programs: Programs) -> None:
-        check(programs, self._admitted, self._sources)
+        check(programs, self._admitted, self._refused, self._sources)
         self._settle()
-        self._programs = programs
+        self._loading = programs
         self._loaded = True
         sizes = len(programs.actions), len(programs.plan), len(programs.predicates)
         self._codec = AnswerCodec(Answer, self._command_size, *sizes)
-        self._lost.clear()
         for lane in self._lanes:
             lane.is_open = False
+        died: HostDied | None = None
         try:
             self._load_again()
-        except HostDied as died:
-            self._recover(died, Losses())
+        except HostDied as error:
+            died = error
+            self._blame(died, Losses())  # perhaps a call that was dropped, which is one of the programs of before
+        self._programs = programs
+        self._lost.clear()
+        if died is not None:
+            self._rebuild_or_recover(Losses())
 
     # The tick
 
@@ -256,12 +269,27 @@ class ActionHost:
             else:
                 losses.unexplained += 1
                 if losses.unexplained >= UNEXPLAINED_ALLOWED:
-                    raise HostLost(f"the action host {died.cause}, {losses.unexplained} times, with no call to blame")
+                    self._give_up(died, losses)
             try:
                 self._rebuild(losses)
                 return
             except HostDied as error:
                 died = error
+
+    def _give_up(self, died: HostDied, losses: Losses) -> None:
+        """No source explains why the process dies again and again: end every call, so that there is nothing to bring
+        back but views. Raises HostLost where that was no help."""
+        times = f"{UNEXPLAINED_ALLOWED} times in a row"
+        if losses.given_up:
+            raise HostLost(f"the action host cannot be kept alive: without any call it {died.cause}, {times}")
+        losses.given_up, losses.unexplained = True, 0
+        message = f"the host {died.cause}, {times}, and no source explains it: every call in it was ended"
+        for index, lane in enumerate(self._lanes):
+            if index in losses.opening or lane.is_open:
+                self._lose(index, Ended("killed", message, losses.opening.get(index, lane.action)), losses)
+        for index in losses.skip:
+            losses.skip[index] = wire.CALLS | wire.PREDICATES | wire.AVAILABLE | wire.REWARD
+            losses.notes[index] = "" if index in losses.ended else message
 
     def _restart(self, died: HostDied) -> None:
         """A fresh process in the state of the dead one, whose death is nobody's yet."""
@@ -282,11 +310,12 @@ class ActionHost:
             self._replay(index, losses)
 
     def _replacement(self) -> Transport:
-        for _ in range(_FRESH_TRIED - 1):
+        for pause in _PAUSES:
             try:
                 return self._processes.take()
             except HostDied:
                 self.deaths += 1
+                time.sleep(pause)
         try:
             return self._processes.take()
         except HostDied as died:
@@ -294,7 +323,13 @@ class ActionHost:
 
     def _load_again(self) -> None:
         if self._loaded:
-            self._transport.exchange(wire.LOAD, load_body(self._programs, self._sources, self._quarantined))
+            self._transport.exchange(wire.LOAD, load_body(self._loading, self._sources, self._disabled()))
+
+    def _disabled(self) -> dict[str, str]:
+        """Hash -> why, of what is to be loaded and not to be run."""
+        needed = wanted(self._loading)
+        refused = {name: self._refused[kind, name] for kind, name in needed if (kind, name) in self._refused}
+        return refused | {name: self._quarantined[name] for _, name in needed if name in self._quarantined}
 
     def _replay(self, index: int, losses: Losses) -> int:
         """Send a lane's views again; returns which action its call runs, -1 if none.
@@ -335,6 +370,9 @@ class ActionHost:
 
     def _blame(self, died: HostDied, losses: Losses) -> bool:
         """Whether a source was running; its call, or what was asked of it, is not asked again."""
+        if loaded := self._loads(died.token):
+            self._count(died, loaded, f"`{self._label(loaded)}`", 0, "loading")
+            return True
         running = self._running(died.token)
         if running is None and died.own and len(losses.skip) == 1:
             running = self._running(self._only_call(losses))
@@ -375,6 +413,12 @@ class ActionHost:
         plan = what in (wire.RUNS_PLAN_ACTION, wire.RUNS_PLAN_TEST)
         return Running(lane, name, _ASKED_OF.get(what, 0), index | wire.PLAN_BIT if plan else index)
 
+    def _loads(self, token: bytes) -> str:
+        """Hash of the source that was being loaded, empty if none was."""
+        _, what, index = wire.TOKEN.unpack(token)
+        needed = wanted(self._loading)
+        return needed[index][1] if what == wire.LOADS and index < len(needed) else ""
+
     def _source_of(self, what: int, index: int) -> str | None:
         programs = self._programs
         try:
@@ -394,12 +438,12 @@ class ActionHost:
         return None
 
     def _label(self, name: str) -> str:
-        return next(a.name for a in self._admitted.values() if a.source_hash == name)
+        return next((a.name for a in self._admitted.values() if a.source_hash == name), "a refused source")
 
-    def _count(self, died: HostDied, name: str, label: str, lane: int) -> str:
+    def _count(self, died: HostDied, name: str, label: str, lane: int, doing: str = "running") -> str:
         """Book a death; the sentence about it."""
         self.deaths += 1
-        message = f"the host {died.cause} while running {label}"
+        message = f"the host {died.cause} while {doing} {label}"
         if name:
             self._died_with[name] += 1
             message += f", death {self._died_with[name]} of this source"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import importlib.util
 import sys
@@ -14,7 +15,7 @@ from rlgpt.training.host.action_host import ActionHost
 from rlgpt.training.host.api import Host, Mode
 from rlgpt.training.host.engine import Engine
 from rlgpt.training.host.errors import ModeUnavailable
-from rlgpt.training.host.process import HostProcess
+from rlgpt.training.host.process import HostDied, HostProcess
 from rlgpt.training.host.spawner import CHILD
 from rlgpt.training.host.wire import UNLOCKED, Writer
 from rlgpt.training.worlds.protocol import World
@@ -79,7 +80,8 @@ class Spawning:
         if UNLOCKED in process.enforced:
             process.close()
             raise ModeUnavailable(f"mode locked cannot be had here: {process.enforced[UNLOCKED]}")
-        self._spare = HostProcess(self._hello, self._script)
+        with contextlib.suppress(HostDied):  # the machine is full; the next one is started when it is needed
+            self._spare = HostProcess(self._hello, self._script)
         return process
 
     def close(self) -> None:
@@ -96,7 +98,8 @@ class InProcess:
             "process": "not enforced: mode trusted runs in the trainer's process",
         }
         self._body = b""
-        self._engine = Engine(importlib.import_module(world.host_module), lanes, seed, bytearray(8))
+        self._page = bytearray(8)
+        self._engine = Engine(importlib.import_module(world.host_module), lanes, seed, self._page)
 
     def take(self) -> InProcess:
         return self
@@ -109,7 +112,14 @@ class InProcess:
         self._body = body
 
     def finish(self, kind: int) -> bytes:
-        return self._engine.reply(kind, memoryview(self._body))
+        try:
+            return self._engine.reply(kind, memoryview(self._body))
+        except MemoryError:
+            raise HostDied("ran out of memory", bytes(self._page), out_of_memory=True) from None
+        except Exception as error:
+            raise HostDied(
+                f"failed with an error that nothing caught: {error!r}", bytes(self._page), own=True
+            ) from error
 
     def resident(self) -> int:
         return int(psutil.Process().memory_info().rss)

@@ -86,11 +86,12 @@ class Engine:
             raise Refused("syntax", getattr(error, "lineno", 0) or 0, sentence(error)) from None
 
     def load(self, read: Reader) -> bytes:
-        """Sources, actions, plan, predicates, rewards, disabled hashes; the reply is empty."""
+        """Sources, actions, plan, predicates, rewards, what is disabled and why; the reply is empty."""
         programs: dict[tuple[str, str], Program] = {}
         made: dict[tuple[str, str], Program] = {}
-        for _ in range(read.number(0, 4096)):
+        for index in range(read.number(0, 4096)):
             kind, name, source = wire.KINDS[read.number(0, 2)], read.text(), read.text()
+            self.page[0:8] = wire.TOKEN.pack(0, wire.LOADS, index)
             programs[kind, name] = made[kind, source] = self._program(kind, source)
         self.made = made
         parts: dict[str, list[Slot | Test]] = {}
@@ -120,8 +121,9 @@ class Engine:
         for lane in self.lanes:
             lane.load(loaded, self.codec)
         for _ in range(read.number(0, 4096)):
-            for part in parts.get(read.text(), []):
-                part.disabled = True
+            name, why = read.text(), read.text()
+            for part in parts.get(name, []):
+                part.disabled = why
         read.end()
         self.page[0:8] = wire.IDLE
         return b""

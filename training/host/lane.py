@@ -32,7 +32,8 @@ class Slot:
     def __init__(self, program: Program, arguments: Mapping[str, object]) -> None:
         self.program = program
         self.arguments = arguments
-        self.disabled = False
+        self.disabled = ""
+        """Why it is not run, empty if it is."""
 
 
 class Test:
@@ -42,7 +43,8 @@ class Test:
 
     def __init__(self, program: Program) -> None:
         self.program = program
-        self.disabled = False
+        self.disabled = ""
+        """As of a slot."""
 
 
 class Item(NamedTuple):
@@ -178,7 +180,7 @@ class Lane:
     def _first(self, slot: Slot, token: bytes, action: int, step: int, packed: bytes) -> Outcome:
         """Open a call and run it to its first yield."""
         if slot.disabled:
-            return self._ended(QUARANTINED, "this source is disabled: it has ended the host", action)
+            return self._ended(QUARANTINED, f"this source is disabled: {slot.disabled}", action)
         self.page[0:8] = token
         rng = Rng(self.seed, step, crc32(packed)) if slot.program.checked.uses_rng else None
         outcomes = self.outcomes.setdefault(action, {})

@@ -39,3 +39,5 @@ class Losses:
     notes: dict[int, str] = field(default_factory=dict)
     unexplained: int = 0
     """Deaths in a row that no source explains."""
+    given_up: bool = False
+    """Every call was ended, because no source explained the deaths."""

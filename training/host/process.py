@@ -47,10 +47,13 @@ class HostDied(Exception):
 
 
 class HostProcess:
-    """Spawned, not yet ready: `hello` must come first. Not thread-safe."""
+    """Spawned, not yet ready: `hello` must come first. Not thread-safe. Raises HostDied."""
 
     def __init__(self, hello: bytes, script: Path = CHILD) -> None:
-        self.pid, self._requests, self._replies, page = spawner().spawn(script)
+        try:
+            self.pid, self._requests, self._replies, page = spawner().spawn(script)
+        except OSError as error:
+            raise HostDied(f"could not be started: {error.strerror or error}", wire.IDLE) from None
         self.page = mmap.mmap(page, mmap.PAGESIZE)
         os.close(page)
         self._sequence = 0

@@ -40,7 +40,8 @@ TOKEN = Struct("<HBxHxx")
     RUNS_REWARD,
     DECODES,
     ADMITS,
-) = range(9)
+    LOADS,
+) = range(10)
 IDLE = TOKEN.pack(0, DOES_NOTHING, 0)
 
 FOLLOW_PLAN = 0xFFFF

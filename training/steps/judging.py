@@ -8,7 +8,7 @@ from rlgpt.agents import critic, loop
 from rlgpt.agents.contracts import CritiqueReply, RlConfigReply
 from rlgpt.agents.errors import BudgetReached, UselessReply
 from rlgpt.store import tables
-from rlgpt.training.admitting import admit
+from rlgpt.training.admitting import admit, admit_again
 from rlgpt.training.commands import expire
 from rlgpt.training.evaluation import EvaluationResult, FollowPlan, Policy
 from rlgpt.training.evaluation import evaluate as play
@@ -124,7 +124,7 @@ def _untrained(live: Live, chosen: Candidate) -> bytes:
     asked = RlConfigReply.model_validate(dict(config.config))
     rewards = {term.argument: live.source(term.argument) for term in asked.reward if term.term == "generated"}
     for source in rewards.values():
-        admit(live, "reward", source)
+        admit_again(live, "reward", source)
     return train(
         live.world,
         live.session_task,

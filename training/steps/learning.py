@@ -8,7 +8,7 @@ from rlgpt.agents import fast, loop
 from rlgpt.agents.contracts import RlConfigAsked, RlConfigReply
 from rlgpt.store import tables
 from rlgpt.store.history import IterationState, PlanState, Run
-from rlgpt.training.admitting import admit
+from rlgpt.training.admitting import admit, admit_again
 from rlgpt.training.budgets import over_budget
 from rlgpt.training.configs import config_row, shared_by_arms, with_own_reward
 from rlgpt.training.live import Interrupted, Live
@@ -57,7 +57,7 @@ def train(live: Live, step: loop.Train) -> None:
     attempts = usable_of(live, plan)
     rewards = [term.argument for term in config.reward if term.term == "generated"]
     for name in rewards:
-        admit(live, "reward", live.source(name))
+        admit_again(live, "reward", live.source(name))
     planned = run.env_steps_planned if run else min(config.env_steps, live.env_steps_left())
     warm_run = None if run and run.warm_from is None else _origin(live, iteration, run)
     observer = TrainingObserver(live, plan, iteration, planned, run, warm_run)
