@@ -27,6 +27,7 @@ def run(words: list[str]) -> int:
         errors.BadPlace: Exit.UNAVAILABLE,
         errors.BadSchema: Exit.UNAVAILABLE,
         errors.MissingExtra: Exit.UNAVAILABLE,
+        errors.Damaged: Exit.UNAVAILABLE,
         errors.DiskFull: Exit.UNAVAILABLE,
         errors.BadBundle: Exit.USAGE,
         errors.BadCommand: Exit.USAGE,
@@ -48,6 +49,20 @@ def run(words: list[str]) -> int:
     except BrokenPipeError:
         sys.stderr.close()
         return Exit.OK
+    except Exception:
+        if damage := _damage():
+            return _refuse(damage, Exit.UNAVAILABLE, words)
+        raise
+
+
+def _damage() -> str:
+    """What is wrong with the newest session that was opened and is not sound: values that were flipped in a database
+    break whatever reads them, anywhere."""
+    from rlgpt.store.database import opened
+    from rlgpt.store.soundness import explained
+
+    found = (explained(database) for database in reversed(opened) if database.exists())
+    return next((str(damage) for damage in found if damage), "")
 
 
 def _refuse(sentence: str, code: int, words: list[str]) -> int:

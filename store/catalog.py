@@ -122,7 +122,7 @@ def summary(session: SessionFolder) -> Summary:
             active=h.active,
             parent_id=h.session.get("parent_id"),
         )
-    except (StoreError, sqlite3.Error, KeyError, TypeError, ValueError, AttributeError) as error:
+    except (StoreError, sqlite3.Error, ArithmeticError, LookupError, TypeError, ValueError, AttributeError) as error:
         known = isinstance(error, StoreError)
         return Summary(session.id, fault=str(error) if known else f"session {session.id} is damaged: {error}")
 

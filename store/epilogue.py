@@ -13,12 +13,13 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from rlgpt.store.database import connect
 from rlgpt.store.plain import plain
 
 
 def append_event(folder: Path, kind: str, payload: Mapping[str, Any]) -> int:
     """Append the event behind everything written so far; returns its seq. Raises sqlite3.Error."""
-    base = sqlite3.connect(folder / "session.db", timeout=10, isolation_level=None)
+    base = connect(folder / "session.db", "rw")
     try:
         base.execute("PRAGMA synchronous=FULL")
         base.execute("BEGIN IMMEDIATE")
@@ -35,7 +36,7 @@ def append_event(folder: Path, kind: str, payload: Mapping[str, Any]) -> int:
 
 def progress_mark(folder: Path) -> int:
     """Seq of the newest row that stands for completed work: what a restarted trainer need not do again."""
-    base = sqlite3.connect(folder / "session.db", timeout=10)
+    base = connect(folder / "session.db")
     try:
         tables = ("plan", "code_version", "trial", "rl_config", "checkpoint", "evaluation", "verdict")
         return max(int(base.execute(f"SELECT coalesce(max(seq), 0) FROM {t}").fetchone()[0]) for t in tables)

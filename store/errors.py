@@ -27,6 +27,10 @@ class BadSchema(StoreError):
     """A database that this version cannot read or may not change."""
 
 
+class Damaged(StoreError):
+    """The files of a session are not what was written."""
+
+
 class BadRow(StoreError):
     """A value that no column can hold; a mistake of the caller, nothing was written."""
 

@@ -19,7 +19,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from rlgpt.store.errors import BadPlace, NoSession
+from rlgpt.store.database import connect
+from rlgpt.store.errors import BadPlace, NoSession, StoreError
 from rlgpt.store.home import home
 
 if TYPE_CHECKING:
@@ -50,10 +51,11 @@ class SessionFolder:
 
     @cached_property
     def name(self) -> str:
-        base = sqlite3.connect(f"{self.database.absolute().as_uri()}?mode=ro", uri=True, timeout=5)
-        with contextlib.closing(base):
+        """Empty where it cannot be read: a damaged session goes by its id alone."""
+        with contextlib.suppress(StoreError, sqlite3.Error), contextlib.closing(connect(self.database)) as base:
             row = base.execute("SELECT name FROM session").fetchone()
-        return str(row[0]) if row else ""
+            return str(row[0]) if row else ""
+        return ""
 
     @property
     def database(self) -> Path:
@@ -83,11 +85,15 @@ def root() -> Path:
 
 
 def sessions() -> list[SessionFolder]:
-    """All of this store, oldest first."""
-    if not root().is_dir():
+    """All of this store, oldest first, whatever state they are in. Raises BadPlace."""
+    try:
+        with os.scandir(root()) as entries:
+            names = sorted(e.name for e in entries if e.is_dir() and not e.name.startswith("."))
+    except FileNotFoundError:
         return []
-    folders = (p for p in root().iterdir() if not p.name.startswith("."))
-    return [SessionFolder(p) for p in sorted(folders) if (p / DATABASE).is_file()]
+    except OSError as error:
+        raise BadPlace(f"the sessions in {root()} cannot be listed: {error.strerror or error}") from error
+    return [SessionFolder(root() / name) for name in names]
 
 
 def find(wanted: str) -> SessionFolder:
@@ -98,19 +104,13 @@ def find(wanted: str) -> SessionFolder:
     if wanted == "last" and every:
         return every[-1]
     by_id = [s for s in every if s.id == wanted] or [s for s in every if wanted and s.id.startswith(wanted)]
-    matching = by_id or [s for s in every if _name(s) == wanted]
+    matching = by_id or [s for s in every if wanted and s.name == wanted]
     if len(matching) == 1:
         return matching[0]
     if matching:
         names = ", ".join(s.id for s in matching[:5]) + (", ..." if len(matching) > 5 else "")
         raise NoSession(f"{wanted!r} may mean {len(matching)} sessions: {names}")
     raise NoSession(f"there is no session {wanted!r}; `rlgpt sessions` lists them")
-
-
-def _name(session: SessionFolder) -> str:
-    with contextlib.suppress(sqlite3.Error):  # a damaged session is found by its id alone
-        return session.name
-    return ""
 
 
 def create(
@@ -212,7 +212,7 @@ def new_id() -> str:
 
 def _free_name(stem: str) -> str:
     """`make-stone-pickaxe-1` for the first session with that task and seed, then `make-stone-pickaxe-1-2`."""
-    taken = {_name(s) for s in sessions()}
+    taken = {s.name for s in sessions()}
     stem = stem.replace("_", "-")
     tails = itertools.chain([""], (f"-{n}" for n in itertools.count(2)))
     return next(name for tail in tails if (name := stem + tail) not in taken)

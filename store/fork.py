@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from rlgpt.store import query, schema, tables
+from rlgpt.store.database import address
 from rlgpt.store.errors import StoreError
 from rlgpt.store.folder import DATABASE, Place, SessionFolder, path_of, prepare
 from rlgpt.store.reader import Reader
@@ -121,7 +122,7 @@ def _artifacts(reader: Reader, cut: int) -> list[str]:
 
 def _copy_rows(base: sqlite3.Connection, parent: SessionFolder, session_id: str, cut: int) -> None:
     """All rows with seq <= cut but the session's, under the new session's id, and all texts."""
-    base.execute("ATTACH ? AS parent", (f"{parent.database.absolute().as_uri()}?mode=ro",))
+    base.execute("ATTACH ? AS parent", (address(parent.database),))
     for name, table in query.sequenced(base).items():
         if name == "session":
             continue

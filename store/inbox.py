@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from rlgpt.store.commands import check
+from rlgpt.store.database import connect
 from rlgpt.store.errors import DiskFull, ReadOnly, StoreError, WriteFailed
 from rlgpt.store.folder import Place, SessionFolder, path_of
 from rlgpt.store.plain import plain, text
@@ -37,9 +38,7 @@ def send(
     if not os.access(folder.path, os.W_OK):
         raise ReadOnly(f"session {folder.id} lies on read-only media: it can be looked at, not commanded")
     name = name or uuid.uuid4().hex
-    base = sqlite3.connect(
-        f"{folder.database.absolute().as_uri()}?mode=rw", uri=True, timeout=10.0, isolation_level=None
-    )
+    base = connect(folder.database, "rw")
     try:
         if found(base, folder.database) < REVISION:
             raise ReadOnly(f"session {folder.id} has an older schema: resume it first")

@@ -12,13 +12,13 @@ import fcntl
 import json
 import os
 import socket
-import sqlite3
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import TracebackType
 from typing import NamedTuple
 
+from rlgpt.store.database import connect
 from rlgpt.store.errors import LeaseTaken
 from rlgpt.store.home import home
 
@@ -141,7 +141,7 @@ def _free_slot(slots: Path, count: int) -> tuple[int, Lease] | None:
 
 
 def _slot_count(folder: Path) -> int:
-    base = sqlite3.connect(f"file:{folder / 'session.db'}?mode=ro", uri=True, timeout=10)
+    base = connect(folder / "session.db")
     try:
         row = base.execute("SELECT settings FROM session").fetchone()
     finally:

@@ -7,15 +7,13 @@ its worker died, and from a bundle on a medium that cannot be written at all.
 from __future__ import annotations
 
 import contextlib
-import os
-import sqlite3
 import threading
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 from rlgpt.store import artifacts, query, series
-from rlgpt.store.errors import BadPlace, StoreError
+from rlgpt.store.database import connect
+from rlgpt.store.errors import StoreError
 from rlgpt.store.folder import Place, SessionFolder, path_of
 from rlgpt.store.history import History
 from rlgpt.store.lease import owner
@@ -33,10 +31,11 @@ class Reader:
     def __init__(self, place: Place) -> None:
         self.folder = SessionFolder(path_of(place))
         self._lock = threading.RLock()
-        self._base = _connect(self.folder.database)
+        self._base = connect(self.folder.database)
         try:
             revision = found(self._base, self.folder.database)
-            self._tables = query.every(self._base)
+            with self._reading():
+                self._tables = query.every(self._base)
         except BaseException:
             self._base.close()
             raise
@@ -55,7 +54,7 @@ class Reader:
     # ---- the stream of changes ------------------------------------------------------------------
     def data_version(self) -> int:
         """Another number whenever anybody committed since; costs microseconds."""
-        with self._lock:
+        with self._reading():
             return int(self._base.execute("PRAGMA data_version").fetchone()[0])
 
     def changes_since(self, seq: int, limit: int | None = 1000, *, without: Collection[str] = ()) -> list[Change]:
@@ -74,7 +73,7 @@ class Reader:
 
     def history_at(self, seq: int | None = None) -> History:
         """The fold up to `seq` (all of it by default). The caller may change what it gets."""
-        with self._lock:
+        with self._reading():
             return self._timeline.at(seq)
 
     # ---- rows -----------------------------------------------------------------------------------
@@ -105,7 +104,7 @@ class Reader:
         clause += f"ORDER BY seq {'DESC' if newest_first else 'ASC'}"
         if limit is not None:
             clause += f" LIMIT {int(limit)}"
-        with self._lock:
+        with self._reading():
             return known.selection(columns).rows(self._base, clause, bound)
 
     def tables(self) -> list[str]:
@@ -117,21 +116,21 @@ class Reader:
 
     def texts(self) -> list[str]:
         """The hashes of all texts."""
-        with self._lock:
+        with self._reading():
             return [row[0] for row in self._base.execute("SELECT hash FROM text ORDER BY hash")]
 
     def matrix(self, table: str, columns: Sequence[str], *, upto_seq: int | None = None) -> list[tuple[Any, ...]]:
         """Plain columns of a whole table as tuples by seq: several times faster than rows, nothing decoded."""
         names = ", ".join(query.quoted(name) for name in columns)
         sql = f"SELECT {names} FROM {query.quoted(table)} WHERE seq <= ? ORDER BY seq"
-        with self._lock:
+        with self._reading():
             return self._base.execute(sql, (2**62 if upto_seq is None else upto_seq,)).fetchall()
 
     def text(self, name: str | None) -> str:
         """A text by its hash, "" for None. Raises StoreError if it was left out of a bundle."""
         if not name:
             return ""
-        with self._lock:
+        with self._reading():
             row = self._base.execute("SELECT body FROM text WHERE hash = ?", (name,)).fetchone()
         if row is None:
             raise StoreError(f"the text {name} is not kept in {self.folder.path}")
@@ -149,7 +148,7 @@ class Reader:
         selection = selection._replace(
             sql=selection.sql.replace("SELECT ", "SELECT rowid, ", 1), names=("rowid", *selection.names)
         )
-        with self._lock:
+        with self._reading():
             return selection.rows(self._base, "WHERE rowid > ? ORDER BY rowid", (after_rowid,))
 
     # ---- curves and frames ----------------------------------------------------------------------
@@ -170,13 +169,13 @@ class Reader:
         steps. Env steps of later runs count on from the end of those before. `hidden=False` keeps all rows.
         """
         wanted = [runs] if isinstance(runs, int) else list(runs)
-        with self._lock:
+        with self._reading():
             skipped = {run: self._hidden(run, upto_seq) if hidden else () for run in wanted}
             return self._series.points(wanted, column, upto_seq, max_points, window, skipped)
 
     def load_series(self, columns: Iterable[str]) -> None:
         """Read several columns in one pass over the rows, for charts that will ask for them."""
-        with self._lock:
+        with self._reading():
             self._series.load(columns)
 
     def frames(
@@ -230,26 +229,24 @@ class Reader:
     @contextlib.contextmanager
     def _snapshot(self) -> Iterator[None]:
         """One read transaction, so that a commit is seen whole or not at all."""
-        with self._lock:
+        with self._reading():
             self._base.execute("BEGIN")
             try:
                 yield
             finally:
                 self._base.execute("COMMIT")
 
+    @contextlib.contextmanager
+    def _reading(self) -> Iterator[None]:
+        """One thread at a time. Where reading fails because the database is damaged, that is what is raised."""
+        with self._lock:
+            try:
+                yield
+            except StoreError:
+                raise
+            except Exception as error:
+                from rlgpt.store.soundness import explained  # late: it needs the whole schema
 
-def _connect(database: Path) -> sqlite3.Connection:
-    if not database.is_file():
-        raise BadPlace(f"there is no session in {database.parent}")
-    uri = database.absolute().as_uri()
-    fixed = not os.access(database.parent, os.W_OK)
-    try:
-        return sqlite3.connect(
-            f"{uri}?immutable=1" if fixed else f"{uri}?mode=ro",
-            uri=True,
-            timeout=10.0,
-            isolation_level=None,
-            check_same_thread=False,
-        )
-    except sqlite3.Error as error:
-        raise BadPlace(f"{database} cannot be opened: {error}") from error
+                if damage := explained(self.folder.database):
+                    raise damage from error
+                raise

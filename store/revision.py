@@ -5,19 +5,23 @@ from __future__ import annotations
 import sqlite3
 from pathlib import Path
 
-from rlgpt.store.errors import BadSchema
+from rlgpt.store.errors import BadSchema, Damaged
 
 REVISION = "0001"
 """The newest revision; they are numbered, so that their order is that of their names."""
 
 
 def found(base: sqlite3.Connection, path: Path) -> str:
-    """The revision of an open database. Raises BadSchema if it is no session of ours or a newer one."""
+    """The revision of an open database. Raises BadSchema if it is no session of ours or a newer one, Damaged."""
     try:
         row = base.execute("SELECT version_num FROM alembic_version").fetchone()
     except sqlite3.DatabaseError as error:
+        if getattr(error, "sqlite_errorcode", 0) & 0xFF in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB):
+            raise Damaged(f"{path} is damaged: {error}") from error
         raise BadSchema(f"{path} is not the database of a session ({error})") from error
     revision = str(row[0]) if row else ""
+    if len(revision) != len(REVISION) or not (revision.isascii() and revision.isdigit()):
+        raise Damaged(f"{path} is damaged: it has no number of a schema")
     if revision > REVISION:
         raise BadSchema(f"{path} has schema {revision}, newer than this rlgpt's {REVISION}: update rlgpt to open it")
     return revision

@@ -9,6 +9,7 @@ from collections.abc import Collection, Iterator
 from pathlib import Path
 
 from rlgpt.store import query
+from rlgpt.store.database import address, connect
 from rlgpt.store.errors import StoreError
 
 
@@ -17,14 +18,10 @@ def copy_database(source: Path, target: Path) -> None:
 
     Raises StoreError.
     """
-    uri = source.absolute().as_uri()
-    fixed = not os.access(source.parent, os.W_OK)
     try:
         os.close(os.open(target, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC, 0o600))
-        with contextlib.closing(
-            sqlite3.connect(f"{uri}?{'immutable=1' if fixed else 'mode=ro'}", uri=True, timeout=30)
-        ) as base:
-            base.execute("VACUUM INTO ?", (str(target),))
+        with contextlib.closing(connect(source, timeout=30)) as base:
+            base.execute("VACUUM INTO ?", (address(target, "rw"),))  # an address: a path may be no Unicode
         settle_journal(target)
     except (sqlite3.Error, OSError) as error:
         target.unlink(missing_ok=True)

@@ -9,9 +9,11 @@ from pathlib import Path
 from typing import Any
 
 from rlgpt.store import query, revision
-from rlgpt.store.errors import BadBundle, BadSchema, StoreError
+from rlgpt.store.database import connect
+from rlgpt.store.errors import BadBundle, BadSchema, Damaged, StoreError
 from rlgpt.store.history import fold_all
 
+_BUSY = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
 _TYPES = {
     "INTEGER": ("integer",),
     "FLOAT": ("real", "integer"),
@@ -24,11 +26,8 @@ _TYPES = {
 
 def check_database(path: Path, session_id: str | None = None) -> None:
     """Raises BadBundle with the first thing that is wrong."""
-    uri = f"{path.absolute().as_uri()}?mode=ro"
     try:
-        with contextlib.closing(sqlite3.connect(uri, uri=True, isolation_level=None)) as base:
-            base.execute("PRAGMA trusted_schema=OFF")
-            base.execute("PRAGMA cell_size_check=ON")
+        with contextlib.closing(connect(path)) as base:
             problems = faults(base, path)
             if not problems and session_id is not None:
                 ids = {row[0] for row in base.execute("SELECT session_id FROM session")}
@@ -38,6 +37,23 @@ def check_database(path: Path, session_id: str | None = None) -> None:
         raise BadBundle(f"the database is damaged or none of ours: {error}") from error
     if problems:
         raise BadBundle(f"the database is damaged or none of ours: {problems[0]}")
+
+
+def explained(database: Path) -> Damaged | None:
+    """The damage of a session's database as an error to raise, None if it is sound."""
+    try:
+        with contextlib.closing(connect(database)) as base:
+            problems = faults(base, database)
+    except BadSchema:
+        return None
+    except (sqlite3.Error, StoreError, UnicodeDecodeError) as error:
+        if getattr(error, "sqlite_errorcode", 0) & 0xFF in _BUSY:
+            return None
+        problems = [str(error)]
+    if not problems:
+        return None
+    name = database.parent.name
+    return Damaged(f"session {name} is damaged: {problems[0]}; `rlgpt store repair {name}` saves what is sound")
 
 
 def faults(base: sqlite3.Connection, path: Path) -> list[str]:
@@ -93,6 +109,10 @@ def _sequence_faults(base: sqlite3.Connection) -> list[str]:
     if total != distinct:
         return [f"{total - distinct} rows have the number of another row"]
     try:
+        for name in tables:
+            others = "SELECT count(*) FROM %s WHERE session_id IS NOT (SELECT session_id FROM session)"
+            if count := base.execute(others % query.quoted(name)).fetchone()[0]:
+                return [f"{count} rows of {name} are of another session"]
         fold_all(query.changes(base, query.folded(tables), after=0))
     except (KeyError, TypeError, ValueError, AttributeError, IndexError, RecursionError) as error:
         return [f"its rows contradict each other ({type(error).__name__}: {error})"]

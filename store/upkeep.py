@@ -8,8 +8,10 @@ import shutil
 import sqlite3
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 from rlgpt.store import artifacts, catalog, query
+from rlgpt.store.database import connect
 from rlgpt.store.errors import BadPlace, StoreError
 from rlgpt.store.folder import DATABASE, Place, SessionFolder, path_of, sync
 from rlgpt.store.home import home
@@ -114,14 +116,16 @@ def backup(place: Place, target: Path) -> Path:
     if final.exists():
         raise BadPlace(f"{final} is already there")
     try:
-        target.mkdir(parents=True, exist_ok=True)
+        _make_private(target)
         partial.mkdir(mode=0o700)
         copy_database(folder.database, partial / DATABASE)
         (partial / "artifacts").mkdir(mode=0o700)
         for path in folder.artifacts.iterdir():
             if not path.name.startswith("."):
                 with contextlib.suppress(FileNotFoundError):  # a rollout checkpoint, superseded meanwhile
-                    shutil.copy2(path, partial / "artifacts" / path.name)
+                    copy = partial / "artifacts" / path.name
+                    shutil.copy2(path, copy)
+                    copy.chmod(0o600)
         partial.rename(final)
         sync(target)
     except OSError as error:
@@ -129,6 +133,13 @@ def backup(place: Place, target: Path) -> Path:
     finally:
         shutil.rmtree(partial, ignore_errors=True)
     return final
+
+
+def _make_private(folder: Path) -> None:
+    """The folder and those above it that are not there yet, for their owner alone."""
+    if not folder.is_dir():
+        _make_private(folder.parent)
+        folder.mkdir(mode=0o700, exist_ok=True)
 
 
 def delete(place: Place) -> None:
@@ -164,10 +175,8 @@ def _prune(folder: SessionFolder, done: Pruned, frames: bool) -> None:
         base.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
 
-def _open(folder: SessionFolder, mode: str) -> sqlite3.Connection:
-    fixed = mode == "ro" and not os.access(folder.path, os.W_OK)
-    tail = "immutable=1" if fixed else f"mode={mode}"
-    base = sqlite3.connect(f"{folder.database.absolute().as_uri()}?{tail}", uri=True, timeout=30, isolation_level=None)
+def _open(folder: SessionFolder, mode: Literal["ro", "rw"]) -> sqlite3.Connection:
+    base = connect(folder.database, mode, timeout=30)
     try:
         found(base, folder.database)
     except BaseException:

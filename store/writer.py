@@ -23,13 +23,15 @@ from sqlmodel import SQLModel
 
 from rlgpt.store import artifacts, query, tables
 from rlgpt.store.clock import ActiveClock
+from rlgpt.store.database import connect
 from rlgpt.store.errors import BadRow, BadSchema, DiskFull, StoreError, WriteFailed
 from rlgpt.store.folder import DATABASE, Place, SessionFolder, path_of, space
-from rlgpt.store.history import fold, fold_all
+from rlgpt.store.history import History, fold, fold_all
 from rlgpt.store.lease import WRITER, Lease
 from rlgpt.store.plain import text
 from rlgpt.store.revision import REVISION, found
 from rlgpt.store.rows import Encoded, encode
+from rlgpt.store.soundness import explained
 
 RESERVE = "reserve"
 RESERVE_BYTES = 1_000_000
@@ -92,9 +94,7 @@ class Writer:
         self._lease = Lease.acquire(self.folder.path, WRITER, patience)
         try:
             self._base = self._connect()
-            self.history = fold_all(self._all_rows())
-            if not self.history.session:
-                raise BadSchema(f"{self.folder.database} holds no session")
+            self.history = self._fold()
         except BaseException:
             self._lease.release()
             raise
@@ -272,7 +272,7 @@ class Writer:
             self._base.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
     def _connect(self) -> sqlite3.Connection:
-        base = sqlite3.connect(self.folder.database, timeout=30.0, isolation_level=None, check_same_thread=False)
+        base = connect(self.folder.database, "rw", timeout=30.0)
         try:
             revision = found(base, self.folder.database)
             if revision < REVISION:
@@ -288,8 +288,20 @@ class Writer:
             raise
         return base
 
-    def _all_rows(self) -> list[query.Change]:
-        return query.changes(self._base, query.folded(query.sequenced(self._base)), after=0)
+    def _fold(self) -> History:
+        try:
+            history = fold_all(query.changes(self._base, query.folded(query.sequenced(self._base)), after=0))
+            if not history.session:
+                raise BadSchema(f"{self.folder.database} holds no session")
+        except StoreError:
+            self._base.close()
+            raise
+        except Exception as error:
+            self._base.close()
+            if damage := explained(self.folder.database):
+                raise damage from error
+            raise
+        return history
 
     def _keep_reserve(self) -> None:
         with contextlib.suppress(OSError):  # without it last words may not fit; nothing else changes

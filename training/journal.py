@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime
-import sqlite3
 import time
 from contextlib import closing
 
@@ -11,6 +10,7 @@ from rlgpt.agents.backends import Failure, Outcome
 from rlgpt.agents.errors import BudgetReached
 from rlgpt.agents.journal import Answer, Call
 from rlgpt.store import folder, tables
+from rlgpt.store.database import connect
 from rlgpt.store.reader import Reader
 from rlgpt.store.settings import Settings
 from rlgpt.store.writer import Writer
@@ -108,7 +108,7 @@ def spent_today() -> float:
     for session in folder.sessions():
         if max(f.stat().st_mtime for f in session.path.glob("session.db*")) < midnight:
             continue
-        with closing(sqlite3.connect(f"{session.database.as_uri()}?mode=ro", uri=True, timeout=5)) as base:
+        with closing(connect(session.database)) as base:
             row = base.execute("SELECT coalesce(sum(cost), 0) FROM llm_call WHERE at >= ?", (midnight,)).fetchone()
             total += float(row[0])
     return total

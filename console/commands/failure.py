@@ -18,7 +18,7 @@ class Exit(IntEnum):
     REFUSED = 4
     """Understood and not done: another worker, a stale revision, a session in the wrong state."""
     UNAVAILABLE = 5
-    """This machine lacks something: a key, space, permission, a program, a newer rlgpt."""
+    """This machine lacks something: a key, space, permission, a program, a newer rlgpt, a session's files unharmed."""
     FAILED = 6
     """The session ended as failed."""
     STOPPED = 7

@@ -17,7 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rlgpt.store import tables as t
-from rlgpt.store.errors import BadPlace, BadSchema, ReadOnly, StoreError
+from rlgpt.store.errors import BadPlace, BadSchema, Damaged, ReadOnly, StoreError
 from rlgpt.store.folder import SessionFolder
 from rlgpt.store.history import fold_all
 from rlgpt.store.inbox import send
@@ -258,5 +258,5 @@ def test_no_session_and_no_database_are_one_sentence_each(tmp_path: Path) -> Non
     with pytest.raises(BadPlace, match="there is no session in"):
         Reader(tmp_path)
     (tmp_path / "session.db").write_bytes(random.Random(0).randbytes(5000))
-    with pytest.raises(BadSchema, match="is not the database of a session"):
+    with pytest.raises(Damaged, match="is damaged: file is not a database"):
         Reader(tmp_path)

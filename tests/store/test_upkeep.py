@@ -152,7 +152,7 @@ def test_a_summary_follows_its_session_and_is_else_not_read_again(
 def test_a_damaged_session_is_listed_with_its_fault(trained: SessionFolder) -> None:
     trained.database.write_bytes(b"nothing of value" * 1000)
     (found,) = catalog.summaries()
-    assert found.id == trained.id and "is not the database of a session" in found.fault
+    assert found.id == trained.id and "is damaged: file is not a database" in found.fault
 
 
 def test_a_damaged_or_lost_catalog_is_made_anew(home: Path, trained: SessionFolder) -> None:

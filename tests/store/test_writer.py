@@ -20,7 +20,7 @@ from rlgpt.store import folder, schema
 from rlgpt.store import tables as t
 from rlgpt.store.clock import ActiveClock
 from rlgpt.store.epilogue import append_event
-from rlgpt.store.errors import BadRow, BadSchema, DiskFull, LeaseTaken, StoreError, WriteFailed
+from rlgpt.store.errors import BadPlace, BadRow, Damaged, DiskFull, LeaseTaken, StoreError, WriteFailed
 from rlgpt.store.folder import SessionFolder
 from rlgpt.store.history import fold_all
 from rlgpt.store.inbox import send
@@ -230,10 +230,10 @@ def test_a_closed_writer_leaves_one_plain_file_and_writes_no_more(session: Sessi
 
 def test_a_folder_that_holds_no_session_is_refused(tmp_path: Path) -> None:
     (tmp_path / "x").mkdir()
-    with pytest.raises(BadSchema, match="not the database of a session"):
+    with pytest.raises(BadPlace, match="there is no session in"):
         Writer(tmp_path / "x")
     (tmp_path / "x" / "session.db").write_bytes(b"no database at all, but long enough to be read as one" * 100)
-    with pytest.raises(BadSchema, match="not the database of a session"):
+    with pytest.raises(Damaged, match="file is not a database"):
         Writer(tmp_path / "x")
 
 
