@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from importlib import import_module
 from typing import Any
 
+from rlgpt.training.host.sets import FrozenSet
 from rlgpt.training.worlds.protocol import World
 
 DEPTH = 4
@@ -51,6 +52,8 @@ def _plain(value: Any, depth: int) -> Any:
         return value
     if depth and isinstance(value, Mapping):
         return {str(key): _plain(item, depth - 1) for key, item in list(value.items())[:ENTRIES]}
-    if depth and isinstance(value, tuple | list | set | frozenset):
+    if depth and isinstance(value, set | frozenset):
+        return sorted((_plain(item, depth - 1) for item in value), key=repr)[:ENTRIES]
+    if depth and isinstance(value, tuple | list | FrozenSet):
         return [_plain(item, depth - 1) for item in list(value)[:ENTRIES]]
     return repr(value)[:200]

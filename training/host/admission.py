@@ -100,9 +100,13 @@ def _is_literal(node: ast.expr) -> bool:
     return False
 
 
+def _is_immutable(node: ast.expr) -> bool:
+    return not any(isinstance(part, ast.List | ast.Dict | ast.Set) for part in ast.walk(node))
+
+
 def _plain_defaults(function: ast.FunctionDef) -> None:
     for default in (*function.args.defaults, *function.args.kw_defaults):
-        if default is not None and (not _is_literal(default) or isinstance(default, ast.List | ast.Dict | ast.Set)):
+        if default is not None and not (_is_literal(default) and _is_immutable(default)):
             raise Refused("default", function.lineno, "a default must be a number, a text, None or a tuple of these")
 
 
@@ -284,6 +288,8 @@ class _Walk:
             case ast.FormattedValue(conversion=conversion, format_spec=spec):
                 if conversion != -1 or spec is not None:
                     raise self.refuse("f-string", "write {value} without `!` or `:`; round numbers with round(x, 2)")
+            case ast.Compare():
+                self._identity(node)
             case ast.AugAssign(op=ast.Mod()):
                 raise self.refuse("remainder", "write `x = x % y` instead of `x %= y`")
             case ast.comprehension(is_async=is_async):
@@ -331,11 +337,22 @@ class _Walk:
                 "constant", f"{type(value).__name__} constants are not available; use numbers, texts, None"
             )
 
+    def _identity(self, node: ast.Compare) -> None:
+        """Whether two equal values are one object is chance: it depends on what has been computed before."""
+        sides = [node.left, *node.comparators]
+        for op, left, right in zip(node.ops, sides, sides[1:], strict=False):
+            if isinstance(op, ast.Is | ast.IsNot) and not (_is_singleton(left) or _is_singleton(right)):
+                raise self.refuse("identity", "`is` is only for None, True and False; write `==` or `!=`")
+
     def _unknown(self, name: str) -> str:
         advice = rules.NAME_ADVICE.get(name)
         if advice:
             return f"`{name}` is not available: {advice}"
         return f"`{name}` is not known here; available: {', '.join(sorted(self.names))}"
+
+
+def _is_singleton(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and (node.value is None or isinstance(node.value, bool))
 
 
 def _bound_names(tree: ast.AST) -> Iterator[str]:

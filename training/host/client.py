@@ -112,6 +112,7 @@ class InProcess:
         self._body = body
 
     def finish(self, kind: int) -> bytes:
+        limit = sys.getrecursionlimit()
         try:
             return self._engine.reply(kind, memoryview(self._body))
         except MemoryError:
@@ -120,6 +121,8 @@ class InProcess:
             raise HostDied(
                 f"failed with an error that nothing caught: {error!r}", bytes(self._page), own=True
             ) from error
+        finally:
+            sys.setrecursionlimit(limit)
 
     def resident(self) -> int:
         return int(psutil.Process().memory_info().rss)

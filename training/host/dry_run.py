@@ -1,8 +1,8 @@
-"""Before it is admitted a source runs twice on recorded views: without failing, and the same both times."""
+"""Before it is admitted a source runs twice on recorded views: without failing, and the same in another order."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import islice, product
 from types import ModuleType
 
@@ -18,13 +18,36 @@ _FAILED = {ERROR: "error", BAD_YIELD: "bad yield", BUDGET: "budget"}
 
 
 def dry_run(program: Program, world: ModuleType, meter: Meter, views: Sequence[Sequence[bytes]]) -> None:
-    """Raises Refused with the first failure."""
-    once = _record(program, world, meter, views)
-    if once != _record(program, world, meter, views):
+    """Raises Refused with the first failure.
+
+    The first time everything runs in order, one call after the other. The second time the source is made afresh, so
+    that its functions and constants lie elsewhere in memory, the last call is the first, and the calls take turns as
+    in the lanes of a training. Code that keeps something between calls, or lets an address decide, differs.
+    """
+    calls = _calls(program, world, meter, views)
+    once = [list(call) for call in calls]
+    again = _in_turns(_calls(program.again(), world, meter, views))
+    if once != again:
         raise Refused("not repeatable", 0, "two runs on the same views differed; decide by `view` and `rng` only")
 
 
-def _record(program: Program, world: ModuleType, meter: Meter, views: Sequence[Sequence[bytes]]) -> list[object]:
+def _in_turns(calls: Sequence[Iterator[object]]) -> list[list[object]]:
+    """What each of some calls comes to if the last begins and all are resumed in turns."""
+    told: list[list[object]] = [[] for _ in calls]
+    going = list(range(len(calls)))
+    while going:
+        for index in reversed(tuple(going)):
+            try:
+                told[index].append(next(calls[index]))
+            except StopIteration:
+                going.remove(index)
+    return told
+
+
+def _calls(
+    program: Program, world: ModuleType, meter: Meter, views: Sequence[Sequence[bytes]]
+) -> list[Iterator[object]]:
+    """Each gives what one step comes to after the other."""
     if program.checked.kind != "action":
         return [_watch(program, world, meter, sequence) for sequence in views]
     names = list(program.checked.arguments)
@@ -38,12 +61,11 @@ def _record(program: Program, world: ModuleType, meter: Meter, views: Sequence[S
     return [_call(Slot(program, arguments), world, meter, sequence) for arguments, sequence in runs]
 
 
-def _call(slot: Slot, world: ModuleType, meter: Meter, sequence: Sequence[bytes]) -> list[object]:
+def _call(slot: Slot, world: ModuleType, meter: Meter, sequence: Sequence[bytes]) -> Iterator[object]:
     """Yields of one call along recorded views."""
     # Its own page: the host's goes on saying that a source is being admitted.
     lane = Lane(0, 0, world, meter, bytearray(8))
     lane.load(Loaded(slots=[slot]), AnswerCodec(tuple, world.COMMAND_SIZE, 1, 0, 0))
-    outcomes: list[object] = []
     for step, packed in enumerate(sequence):
         flags = OPEN | START | WHOLE if step == 0 else RESUME
         lane.see(packed, flags)
@@ -51,7 +73,7 @@ def _call(slot: Slot, world: ModuleType, meter: Meter, sequence: Sequence[bytes]
             try:
                 meter.refill()
                 slot.program.namespace["rng"] = Rng(0, 0)
-                slot.program.available(lane.view, slot.arguments)
+                yield slot.program.available(lane.view, slot.arguments)
             except (OutOfTicks, Exception) as error:
                 raise Refused("dry run", line_of(error), f"`available`: {sentence(error)}") from None
         try:
@@ -64,16 +86,14 @@ def _call(slot: Slot, world: ModuleType, meter: Meter, sequence: Sequence[bytes]
                 _line_in(outcome.message),
                 f"{_FAILED[outcome.end]} on a recorded view: {outcome.message}",
             )
-        outcomes.append(outcome)
+        yield outcome
         if outcome.end:
             break
     lane.drop()
-    return outcomes
 
 
-def _watch(program: Program, world: ModuleType, meter: Meter, sequence: Sequence[bytes]) -> list[object]:
+def _watch(program: Program, world: ModuleType, meter: Meter, sequence: Sequence[bytes]) -> Iterator[object]:
     """Values of a predicate or a reward along recorded views."""
-    values: list[object] = []
     decode = world.decoder().view
     start = before = None
     for packed in sequence:
@@ -83,13 +103,13 @@ def _watch(program: Program, world: ModuleType, meter: Meter, sequence: Sequence
         meter.refill()
         try:
             if program.checked.kind == "reward":
-                values.append(program.reward(before, view))
+                value: object = program.reward(before, view)
             else:
-                values.append(program.holds(start, view))
+                value = program.holds(start, view)
         except (OutOfTicks, Exception) as error:
             raise Refused("dry run", line_of(error), f"on a recorded view: {sentence(error)}") from None
+        yield value
         before = view
-    return values
 
 
 def _line_in(message: str) -> int:

@@ -2,7 +2,9 @@
 
 A call to `_tick` stands at the start of every function and loop body and in every clause of a comprehension,
 so no loop written in the language runs uncounted. `_mod` and `_text` take the place of `%` and of values in
-f-strings, which would otherwise print memory addresses. Sources may not use underscores, so nothing clashes.
+f-strings, which would otherwise print memory addresses; sets and the keys and items of dicts become those of
+`sets`, whose order no address decides; `_caught` stands at the start of every `except`. Sources may not use
+underscores, so nothing clashes.
 """
 
 from __future__ import annotations
@@ -66,6 +68,38 @@ class _Instrument(ast.NodeTransformer):
         node.value = ast.copy_location(_call("_text", node.value), node.value)
         return node
 
+    def visit_Set(self, node: ast.Set) -> ast.AST:
+        self.generic_visit(node)
+        return ast.copy_location(_call("_set", ast.Tuple(node.elts, ast.Load())), node)
+
+    def visit_SetComp(self, node: ast.SetComp) -> ast.AST:
+        self.generic_visit(node)
+        listed = ast.copy_location(ast.ListComp(node.elt, node.generators), node)
+        return ast.copy_location(_call("_set", listed), node)
+
+    def visit_Compare(self, node: ast.Compare) -> ast.AST:
+        """`x in {"a", "b"}` stays as it is: the compiler makes a constant of it, and nobody sees its order."""
+        looked_in = {
+            index: right
+            for index, (op, right) in enumerate(zip(node.ops, node.comparators, strict=True))
+            if isinstance(op, ast.In | ast.NotIn) and isinstance(right, ast.Set) and _all_constant(right)
+        }
+        self.generic_visit(node)
+        for index, right in looked_in.items():
+            node.comparators[index] = right
+        return node
+
+    def visit_Attribute(self, node: ast.Attribute) -> ast.AST:
+        self.generic_visit(node)
+        if node.attr in ("keys", "items"):
+            return ast.copy_location(_call("_window", node.value, ast.Constant(node.attr)), node)
+        return node
+
+    def visit_ExceptHandler(self, node: ast.ExceptHandler) -> ast.AST:
+        self.generic_visit(node)
+        node.body.insert(0, ast.copy_location(ast.Expr(_call("_caught")), node))
+        return node
+
     def visit_AnnAssign(self, node: ast.AnnAssign) -> ast.AST | None:
         self.generic_visit(node)
         if node.value is None:
@@ -75,3 +109,7 @@ class _Instrument(ast.NodeTransformer):
 
 def _is_number(node: ast.expr) -> bool:
     return isinstance(node, ast.Constant) and isinstance(node.value, int | float)
+
+
+def _all_constant(node: ast.Set) -> bool:
+    return all(isinstance(part, ast.Constant) for part in node.elts)

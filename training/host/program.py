@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Generator, Mapping
-from types import FunctionType, ModuleType
+from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
 from rlgpt.training.host.admission import Checked, Vocabulary, check
 from rlgpt.training.host.instrument import compiled
-from rlgpt.training.host.runtime import BUILTINS, LIBRARY_TICKS, Meter, frozen, remainder, text
+from rlgpt.training.host.runtime import BUILTINS, LIBRARY_TICKS, Meter, caught, frozen, remainder, text
+from rlgpt.training.host.sets import Set, window
 
 Predicate = Callable[[Any, Any], Any]
 
@@ -36,6 +37,9 @@ class Language:
             "_tick": self.meter.tick,
             "_mod": remainder,
             "_text": text,
+            "_set": Set,
+            "_window": window,
+            "_caught": caught,
             **self.library,
         }
 
@@ -54,29 +58,44 @@ def _public_attributes(world: ModuleType) -> frozenset[str]:
     return frozenset(name for name in names if not name.startswith("_"))
 
 
+def _sealed(value: Any, namespace: dict[str, Any]) -> Any:
+    """What a source has put into its namespace: a function of its own, whose defaults are frozen, or a constant."""
+    if not isinstance(value, FunctionType) or value.__globals__ is not namespace:
+        return frozen(value)
+    if value.__closure__ or value.__dict__:
+        raise TypeError("a function of the top level keeps nothing")
+    value.__defaults__ = frozen(value.__defaults__)
+    value.__kwdefaults__ = dict(frozen(value.__kwdefaults__ or {}))
+    return value
+
+
 class Program:
-    """One source. Its functions share one namespace, which nothing in the language can change."""
+    """One source. Its functions share one namespace, in which every object that they can reach is immutable."""
 
-    __slots__ = ("checked", "entry", "may_start", "namespace")
+    __slots__ = ("_code", "_language", "checked", "entry", "may_start", "namespace")
 
-    def __init__(self, checked: Checked, language: Language) -> None:
+    def __init__(self, checked: Checked, language: Language, code: CodeType | None = None) -> None:
         self.checked = checked
+        self._language = language
+        self._code = code = code or compiled(checked)
         self.namespace = language.namespace()
-        code = compiled(checked)
         self.may_start: Callable[..., Any] | None = None
         if checked.kind == "done_when":
             self.entry: Callable[..., Any] = eval(code, self.namespace)
             return
-        before = set(self.namespace)
+        given = dict(self.namespace)
         language.meter.refill()
         exec(code, self.namespace)
-        for name in set(self.namespace) - before:
-            value = self.namespace[name]
-            if not isinstance(value, FunctionType):
-                self.namespace[name] = frozen(value)
+        for name, value in self.namespace.items():
+            if name not in given or given[name] is not value:
+                self.namespace[name] = _sealed(value, self.namespace)
         self.entry = self.namespace[checked.name]
         if checked.has_available:
             self.may_start = self.namespace["available"]
+
+    def again(self) -> Program:
+        """The same source as if it had just been loaded: with other functions, and other constants."""
+        return Program(self.checked, self._language, self._code)
 
     def open(self, view: object, arguments: Mapping[str, object]) -> Generator[object, object, object]:
         generator: Generator[object, object, object] = self.entry(view, **arguments)

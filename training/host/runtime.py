@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import re
+import sys
 from collections.abc import Callable, MutableSequence, Sequence
 from types import MappingProxyType
 from typing import Any
 
 from rlgpt.training.host import rules
+from rlgpt.training.host.sets import FrozenSet, Set
 
 TICKS = 50_000
 """Loop rounds and function calls between two yields; about 10 ms of ordinary code."""
 LIBRARY_TICKS = 20
 """Charged for each call of a library function unless the world's `COSTS` say otherwise."""
+RECURSION = 400
+"""Frames a source may stack up."""
 RANGE_CAP = 1_000_000
 TEXT_CAP = 4_000
 PARTS_CAP = 1_000
@@ -23,8 +28,29 @@ class OutOfTicks(BaseException):
     """The budget is spent. Not an Exception: sources can only catch those."""
 
 
+class Stack:
+    """Gives a source the same room to recurse in whoever asks for it: Python counts from the bottom of the stack, and a
+    call lies deeper there when it is the plan's, when something else is asked in the same message, and in a trainer."""
+
+    def __init__(self) -> None:
+        self._depth = 0
+
+    def level(self) -> None:
+        """Called by what evaluates a source, at the same distance from it each time."""
+        try:
+            known = sys._getframe(self._depth).f_back is None
+        except ValueError:
+            known = False
+        if not known:
+            self._depth, frame = 0, sys._getframe()
+            while frame.f_back is not None:
+                self._depth, frame = self._depth + 1, frame.f_back
+        if sys.getrecursionlimit() != self._depth + RECURSION:
+            sys.setrecursionlimit(self._depth + RECURSION)
+
+
 class Meter:
-    """The budget shared by everything in a host, as only one source runs at a time."""
+    """The budget of work, and of recursion, shared by everything in a host, as only one source runs at a time."""
 
     def __init__(self, ticks: int = TICKS) -> None:
         left = ticks
@@ -45,8 +71,9 @@ class Meter:
         def refill() -> None:
             nonlocal left
             left = full
+            stack.level()
 
-        full = ticks
+        full, stack = ticks, Stack()
         self.ticks = ticks
         self.tick: Callable[[], bool] = tick
         self.spend: Callable[[int], None] = spend
@@ -165,7 +192,7 @@ def _builtins() -> dict[str, Any]:
     import builtins
 
     safe = {name: getattr(builtins, name) for name in rules.BUILTINS + rules.EXCEPTIONS}
-    safe.update(str=text, range=bounded_range, isinstance=is_instance)
+    safe.update(str=text, range=bounded_range, isinstance=is_instance, set=Set, frozenset=FrozenSet)
     return safe
 
 
@@ -173,14 +200,25 @@ BUILTINS = _builtins()
 
 
 def frozen(value: Any) -> Any:
-    """A module constant, made immutable all the way down: nothing outlives a call."""
+    """A constant of a source, made immutable all the way down: nothing outlives a call. Raises TypeError for anything
+    that a constant is not made of."""
+    if value is None or type(value) in (bool, int, float, str):
+        return value
     if isinstance(value, list | tuple):
         return tuple(frozen(part) for part in value)
-    if isinstance(value, set | frozenset):
-        return frozenset(frozen(part) for part in value)
-    if isinstance(value, dict):
+    if isinstance(value, Set | FrozenSet):
+        return FrozenSet(frozen(part) for part in value)
+    if isinstance(value, dict | MappingProxyType):
         return MappingProxyType({frozen(key): frozen(part) for key, part in value.items()})
-    return value
+    raise TypeError(f"a constant or default is made of numbers and texts, not of {_kind(value)}")
+
+
+def caught() -> None:
+    """Runs first in every `except`. No code may decide by what has run out: how much memory is left depends on what
+    the other lanes hold, and in which frame the stack ends on how often the code has run."""
+    error = sys.exc_info()[1]
+    if isinstance(error, MemoryError | RecursionError):
+        raise error
 
 
 def sentence(error: BaseException) -> str:
@@ -215,7 +253,7 @@ def said(value: object, room: int = SAID_CAP, depth: int = 3) -> str:
     """A value for a sentence. Unlike `text` it takes any value: it cuts what is long and names what is not plain."""
     kind = type(value)
     if isinstance(value, str) and kind is str:
-        return value if len(value) <= room else value[:room] + "..."
+        return without_addresses(value[:room]) + ("..." if len(value) > room else "")
     if isinstance(value, int) and value.bit_length() > _DIGITS:
         return f"a whole number of {value.bit_length()} bits"
     if value is None or kind in (bool, int, float):
@@ -224,3 +262,8 @@ def said(value: object, room: int = SAID_CAP, depth: int = 3) -> str:
         parts = [said(part, 40, depth - 1) for part in value[:4]] + ["..."] * (len(value) > 4)
         return ("({})" if kind is tuple else "[{}]").format(", ".join(parts))
     return f"a value of type {_kind(value)}"
+
+
+def without_addresses(said: str) -> str:
+    """Some of Python's own messages show an object as `<function f at 0x7f...>`."""
+    return re.sub(r" at 0x[0-9a-fA-F]*", "", said)

@@ -23,8 +23,6 @@ REQUESTS, REPLIES, ERRORS, PAGE = range(4)
 """Descriptors: two pipes; errors are shown until the lock, and the page is shared until it is mapped."""
 _LOOKS = 8_000
 """About 300 us: what lies between two messages when the worker decides for its lanes and steps them."""
-RECURSION = 400
-"""Frames a source may stack up."""
 
 
 def serve(parent: int) -> None:
@@ -37,7 +35,6 @@ def serve(parent: int) -> None:
     bell = Bell(page, REQUESTED, _LOOKS)
     enforced = {"language": ENFORCED, "environment": ENFORCED, "descriptors": ENFORCED, **lock_down(mode, parent)}
     send(message[0], wire.HELLO, told(enforced))
-    sys.setrecursionlimit(RECURSION)
     try:
         while (message := receive(buffer)) is not None:
             sequence, kind, body = message

@@ -46,8 +46,10 @@ def _names(wanted: tuple[Any, ...]) -> frozenset[str]:
     if named is not None:
         return named
     for name in wanted:
-        if type(name) is not str or name not in _NAMES:
-            raise ValueError(f"{str(name)[:30]!r} is no material or object; they are {', '.join(sorted(_NAMES))}.")
+        if type(name) is not str:
+            raise ValueError(f"Name materials and objects by texts, not by a value of type {type(name).__name__[:40]}.")
+        if name not in _NAMES:
+            raise ValueError(f"{name[:30]!r} is no material or object; they are {', '.join(sorted(_NAMES))}.")
     if not wanted:
         raise ValueError("Name at least one material or object.")
     named = frozenset(wanted)

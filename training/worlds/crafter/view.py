@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from functools import lru_cache
 from types import MappingProxyType
 
+from rlgpt.training.host.sets import FrozenSet
 from rlgpt.training.worlds.crafter import names
 
 _MATERIALS, _OBJECTS, _REMEMBERED = names.MATERIALS, names.OBJECTS, names.REMEMBERED
@@ -44,9 +45,9 @@ def _counts(packed: bytes) -> Mapping[str, int]:
 
 
 @lru_cache(4096)
-def _unlocked(packed: bytes) -> frozenset[str]:
+def _unlocked(packed: bytes) -> FrozenSet:
     bits = int.from_bytes(packed, "little")
-    return frozenset(name for bit, name in enumerate(names.ACHIEVEMENTS) if bits >> bit & 1)
+    return FrozenSet(name for bit, name in enumerate(names.ACHIEVEMENTS) if bits >> bit & 1)
 
 
 def _vital(index: int, doc: str) -> property:
@@ -182,8 +183,8 @@ class View:
         return bool(self._packed[names.AT_NEAR] & 2)
 
     @property
-    def achieved(self) -> frozenset[str]:
-        """Achievements unlocked in this episode."""
+    def achieved(self) -> FrozenSet:
+        """Achievements unlocked in this episode, a frozenset in the order of the world's list."""
         return _unlocked(self._packed[names.AT_ACHIEVED : names.AT_ACHIEVED + 3])
 
     @property
