@@ -220,13 +220,27 @@ class ConsoleApp(App[int]):
             self._close_top()
 
     def _close_top(self) -> None:
+        """Close the screen on top; one that holds what was not sent (`unsent`, a sentence) only after a question."""
+        from rlgpt.console.screens.dialogs import Confirm
+
+        def answered(yes: bool | None) -> None:
+            if yes:
+                self._drop_top()
+
+        if unsent := getattr(self.screen, "unsent", ""):
+            self.push_screen(Confirm("Leave the editor", unsent, "Drop it"), answered)
+        else:
+            self._drop_top()
+
+    def _drop_top(self) -> None:
         self.pop_screen()
         if len(self.screen_stack) == 2:  # a session, and all that was read of it
             self.set_timer(2.0, self.left)
 
     def action_leave(self) -> None:
-        """One step back from a session; out of the console from the list."""
-        if len(self.screen_stack) > 2 and self._opened[0] is None:
+        """One step back; out of the console from the list, or from the session that it was opened on."""
+        first = 2 if self._opened[0] is None else 3
+        if len(self.screen_stack) > first:
             self._close_top()
         else:
             self.exit(0)

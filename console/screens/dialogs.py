@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from collections.abc import Sequence
+from typing import ClassVar, TypeVar
 
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
@@ -40,13 +41,37 @@ class Confirm(ModalScreen[bool]):
         self.dismiss(yes)
 
 
-class Ask(ModalScreen[str | None]):
-    """One line, or several with `long`; None when it was left."""
+Answer = TypeVar("Answer")
 
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape", "leave", "leave"),
-        Binding("ctrl+s", "send", "send"),
-    ]
+
+class Form(ModalScreen[Answer | None]):
+    """Fields to fill in; None when it was left. What was typed is dropped only after a question."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "leave", "leave"), Binding("ctrl+s", "send", "send")]
+    _untouched: Sequence[str] = ()
+
+    def on_mount(self) -> None:
+        self._untouched = self.typed()
+
+    def typed(self) -> Sequence[str]:
+        """All that a person can have typed here."""
+        lines = [field.value for field in self.query(Input)]
+        return lines + [field.text for field in self.query(TextArea)]
+
+    def action_leave(self) -> None:
+        def answered(yes: bool | None) -> None:
+            if yes:
+                self.dismiss(None)
+
+        if self.typed() == self._untouched:
+            self.dismiss(None)
+        else:
+            self.app.push_screen(Confirm("Leave", "What you typed was not sent.", "Drop it"), answered)
+
+
+class Ask(Form[str]):
+    """One line, or several with `long`."""
+
 
     def __init__(self, title: str, hint: str = "", value: str = "", *, long: bool = False) -> None:
         super().__init__()
@@ -72,15 +97,14 @@ class Ask(ModalScreen[str | None]):
         widget = self.query_one("#text")
         self.dismiss(widget.text if isinstance(widget, TextArea) else widget.value)  # type: ignore[attr-defined]
 
-    def action_leave(self) -> None:
-        self.dismiss(None)
+    def typed(self) -> Sequence[str]:
+        return super().typed() if self._long else ()
 
 
-class Advise(ModalScreen[tuple[str, str] | None]):
+class Advise(Form[tuple[str, str]]):
     """Advice to one agent: (agent, text)."""
 
     AUTO_FOCUS = "#text"
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "leave", "leave"), Binding("ctrl+s", "send", "send")]
     AGENTS = ("slow", "fast", "critic", "planner")
 
     def compose(self) -> ComposeResult:
@@ -102,9 +126,6 @@ class Advise(ModalScreen[tuple[str, str] | None]):
     def action_send(self) -> None:
         text = self.query_one("#text", TextArea).text.strip()
         self.dismiss((str(self.query_one("#agent", Select).value), text) if text else None)
-
-    def action_leave(self) -> None:
-        self.dismiss(None)
 
 
 class FilterInput(Input):

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any
 
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
 from textual.containers import VerticalScroll
-from textual.screen import ModalScreen
 from textual.widgets import Input, Label, Select, Static
 
 from rlgpt.console.app import safe_content
+from rlgpt.console.screens.dialogs import Form
 from rlgpt.console.view.draft import NAME
 from rlgpt.store.history import Item
 
@@ -23,10 +22,8 @@ FIELDS = (
 )
 
 
-class ItemDialog(ModalScreen[dict[str, Any] | None]):
+class ItemDialog(Form[dict[str, Any]]):
     """Returns the changed fields (`rename` for the name), None when it was left."""
-
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "leave", "leave"), Binding("ctrl+s", "send", "keep")]
 
     def __init__(self, item: Item | None) -> None:
         super().__init__()
@@ -68,9 +65,6 @@ class ItemDialog(ModalScreen[dict[str, Any] | None]):
             old = {k: getattr(self._item, "name" if k == "rename" else k) for k in values}
             values = {k: v for k, v in values.items() if v != old[k]}
         self.dismiss(values or None)
-
-    def action_leave(self) -> None:
-        self.dismiss(None)
 
 
 def _fault(values: dict[str, Any]) -> str:

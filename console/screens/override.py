@@ -68,6 +68,11 @@ class OverrideScreen(Screen[None]):
         rows.set_entries(view.entries(self.draft, view.model_plan(h, self.draft), rows.width))
         self.console_app.hints()
 
+    @property
+    def unsent(self) -> str:
+        """What would be lost by leaving; empty when nothing would."""
+        return "Your edits of the plan were not sent." if self.draft.changed else ""
+
     # ---- edits ----------------------------------------------------------------------------------
     @property
     def _selected(self) -> str:

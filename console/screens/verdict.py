@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any
 
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
 from textual.containers import VerticalScroll
-from textual.screen import ModalScreen
 from textual.widgets import Input, Label, Select, Static
 
 from rlgpt.console.app import safe_content
+from rlgpt.console.screens.dialogs import Form
 from rlgpt.console.view.moment import Moment
 from rlgpt.console.view.words import judged
 
 
-class VerdictDialog(ModalScreen[dict[str, Any] | None]):
+class VerdictDialog(Form[dict[str, Any]]):
     """Returns the payload of a `verdict` command."""
 
     AUTO_FOCUS = "#success"
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "leave", "leave"), Binding("ctrl+s", "send", "send")]
 
     def __init__(self, moment: Moment) -> None:
         super().__init__()
@@ -71,6 +69,3 @@ class VerdictDialog(ModalScreen[dict[str, Any] | None]):
 
     def on_input_submitted(self) -> None:
         self.action_send()
-
-    def action_leave(self) -> None:
-        self.dismiss(None)
