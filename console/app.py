@@ -215,8 +215,9 @@ class ConsoleApp(App[int]):
         self.tell(f"copied {len(text):,} characters, {lines} line{'s' if lines > 1 else ''} (by OSC 52)")
 
     async def action_back(self) -> None:
-        """Closes what lies on top of the sessions list."""
-        if len(self.screen_stack) > 2:
+        """One step back: what the screen can undo (`step_back`: zoom, filter), else the screen itself."""
+        step_back = getattr(self.screen, "step_back", None)
+        if (step_back is None or not step_back()) and len(self.screen_stack) > 2:
             self._close_top()
 
     def _close_top(self) -> None:

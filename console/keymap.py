@@ -45,7 +45,7 @@ KEYS: tuple[Key, ...] = (
     Key("app.theme", "f2", "next_theme", "theme", "The next theme"),
     Key("app.screenshot", "f5", "save_screenshot", "screenshot", "Save the screen as an SVG picture"),
     Key("app.yank", "y", "yank", "copy", "Copy the focused thing to the clipboard (OSC 52, also over SSH)"),
-    Key("app.back", "escape", "back", "back", "Close this, or leave the filter"),
+    Key("app.back", "escape", "back", "back", "One step back: undo the zoom, else the filter, else close this"),
     Key(
         "app.quit",
         "q,ctrl+q",

@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from rlgpt.console.view.layout import PANES, Choices
+from rlgpt.console.view.layout import Choices
 
 FILE = "console.json"
 
@@ -42,5 +42,4 @@ def _choices(found: dict[str, Any]) -> Choices:
     widths = {str(k): tuple(map(float, v)) for k, v in found["widths"].items()}
     heights = {str(k): tuple(tuple(map(float, x)) for x in v) for k, v in found["heights"].items()}
     shown = {str(k): str(v) for k, v in found["shown"].items()}
-    zoomed = str(found["zoomed"])
-    return Choices(widths, heights, shown, zoomed if zoomed in PANES else "")
+    return Choices(widths, heights, shown)

@@ -38,11 +38,13 @@ class Board(Widget):
     class Changed(Message):
         """Another pane is shown, or sizes moved: what is visible must be drawn and the choice remembered."""
 
+    class Dragged(Message):
+        """A border was let go."""
+
     def __init__(self, *children: Widget, choices: Choices | None = None) -> None:
         super().__init__(*children, id="board")
         self.choices = choices or Choices()
         self._dragged: tuple[str, int, int] | None = None
-
         self._tiles = _Tiles(lambda width, height: layout.arrange(self.variant, self.choices, width, height))
 
     @property
@@ -68,7 +70,9 @@ class Board(Widget):
         visible = self.visible_panes
         for child in self.children:
             child.display = child.id in visible
-        self.refresh(layout=True)
+        # A widget keeps how it arranged its children until one of them asks for a layout; asking itself is not enough.
+        for child in self.children:
+            child.refresh(layout=True)
 
     def show(self, pane: str) -> None:
         """Bring a pane to the front of its slot (or under the zoom)."""
@@ -125,6 +129,7 @@ class Board(Widget):
         if self._dragged is not None:
             self._dragged = None
             self.release_mouse()
+            self.post_message(self.Dragged())
 
     def on_resize(self, event: events.Resize) -> None:
         self.arrange_panes()

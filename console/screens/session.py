@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import ClassVar
 
@@ -166,7 +167,7 @@ class SessionScreen(Commands, Cursor, Screen[None]):
         focused = self.focused
         if focused is not None and focused.parent is self.board and focused.id not in visible:
             self._pane(next(iter(visible))).focus()
-        self.console_app.preferences.choices = self.board.choices
+        self._remember()
 
     @property
     def _draws(self) -> bool:
@@ -216,15 +217,34 @@ class SessionScreen(Commands, Cursor, Screen[None]):
         focused = self.focused
         if focused is not None and focused.parent is self.board:
             self.board.resize(str(focused.id), columns * 0.03, rows * 0.05)
-            self._remember()
+            self._save()
 
     def action_reset_layout(self) -> None:
         self.board.choose(Choices())
+        self._save()
+
+    def on_board_dragged(self, message: Board.Dragged) -> None:
+        self._save()
+
+    def _save(self) -> None:
         self._remember()
+        self.console_app.preferences.save(self.console_app.home)
 
     def _remember(self) -> None:
-        self.console_app.preferences.choices = self.board.choices
-        self.console_app.preferences.save(self.console_app.home)
+        """For the next session that is opened; the zoom is of this one only."""
+        self.console_app.preferences.choices = replace(self.board.choices, zoomed="")
+
+    def step_back(self) -> bool:
+        """Undo the zoom, else the filter; False when there is neither."""
+        if self.board.choices.zoomed:
+            self.board.zoom("")
+            return True
+        panes = [self._pane(name) for name in self.board.visible_panes]
+        filtered = [pane for pane in panes if isinstance(pane, ListPane) and pane.filter]
+        if not filtered:
+            return False
+        next((pane for pane in filtered if pane.has_focus), filtered[0]).set_filter("")
+        return True
 
     # ---- filter ---------------------------------------------------------------------------------
     def action_filter(self) -> None:

@@ -157,13 +157,14 @@ class SessionsScreen(Screen[None]):
             return spread(line(("rlgpt", "brand"), ("  sessions", "bold")), line(("reading …", "dim")), width)
         running = sum(s.alive and s.status != "ended" for s in found)
         shown = len(self.rows.entries) if self.rows.filter else len(found)
-        words = (f"{shown} of " if self.rows.filter else "") + many(len(found), "session")
+        kept = self.rows.filter
+        words = (f"/{kept}  {shown} of " if kept else "") + many(len(found), "session")
         queued = sum(s.alive and view.QUEUED in s.waiting_for for s in found)
         waits = f", {queued} queued" if queued else ""
         right = line(
             (f"{running} running", "accent" if running else "dim"),
             (f"   training slots taken: {self._slots}{waits}", "dim"),
-            (f"   {words}", "dim"),
+            (f"   {words}", "accent" if kept else "dim"),
             (f"   {len(self._marked)} marked", "accent") if self._marked else "",
         )
         return spread(
@@ -242,6 +243,14 @@ class SessionsScreen(Screen[None]):
             event.input.remove_class("-open")
             self.rows.focus()
             self._draw()
+
+    def step_back(self) -> bool:
+        """Show all again; False when all is shown."""
+        if not self.rows.filter:
+            return False
+        self.rows.set_filter("")
+        self._draw()
+        return True
 
     def action_resume(self) -> None:
         if self.selected:

@@ -12,7 +12,7 @@ from textual.screen import Screen
 from textual.widgets import Input
 
 from rlgpt.console import keymap, launch
-from rlgpt.console.app import ConsoleApp
+from rlgpt.console.app import ConsoleApp, safe_content
 from rlgpt.console.panes.bars import Bar, Footer
 from rlgpt.console.panes.lines import Lines
 from rlgpt.console.screens.dialogs import Ask, FilterInput
@@ -79,6 +79,7 @@ class SkillsScreen(Screen[None]):
 
     def _show(self) -> None:
         detail, skill = self.query_one("#skill", Lines), self._skill
+        self._list.border_subtitle = safe_content(f"/{self._list.filter}" if self._list.filter else "")
         lines = view.detail(skill, self._tried.get(skill.hash, ""), detail.width) if skill else []
         detail.set_entries(
             [Entry("skill", tuple(lines), yank=skill.source if skill else "", selectable=False)] if lines else []
@@ -184,6 +185,14 @@ class SkillsScreen(Screen[None]):
             self._list.set_filter(event.value)
             event.input.remove_class("-open")
             self._list.focus()
+
+    def step_back(self) -> bool:
+        """Show all again; False when all is shown."""
+        if not self._list.filter:
+            return False
+        self._list.set_filter("")
+        self._show()
+        return True
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         if isinstance(self.focused, Input) and action not in ("help", "command_palette"):

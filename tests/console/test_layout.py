@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -68,7 +69,7 @@ def test_what_was_chosen_is_there_the_next_time(chosen: Choices, theme: str, rev
     with TemporaryDirectory() as place:
         wanted = Preferences(theme, chosen, "cost", reverse)
         wanted.save(Path(place))
-        assert Preferences.load(Path(place)) == wanted
+        assert Preferences.load(Path(place)) == replace(wanted, choices=replace(chosen, zoomed=""))
 
 
 json_values = st.recursive(
