@@ -226,9 +226,10 @@ class NewScreen(Screen[None]):
         model = self.query_one("#model", Input).value.strip()
         price = self._prices.get(model)
         iterations = _or_none(self.query_one("#iterations", Input).value) or 0
-        limit = _or_none(self.query_one("#cost_", Input).value)
-        found = estimate(model, int(iterations), (price[0], price[1]) if price else None, self._past)
-        box.update(safe_content(f"Cost: {sentence(found, limit)}."))
+        cost, tokens = (_or_none(self.query_one(f"#{name}", Input).value) for name in ("cost_", "tokens"))
+        critic = str(self.query_one("#critic", Select).value)
+        found = estimate(model, int(iterations), (price[0], price[1]) if price else None, self._past, critic)
+        box.update(safe_content(f"Cost: {sentence(found, cost, tokens)}."))
 
     def on_button_pressed(self, event: Button.Pressed) -> None:
         self.action_start()

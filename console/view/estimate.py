@@ -7,17 +7,14 @@ from dataclasses import dataclass
 from statistics import median
 from typing import TYPE_CHECKING
 
-from rlgpt.console.view.numbers import count, money
+from rlgpt.console.view.numbers import count, many, money
+from rlgpt.store.calls import TOKENS_PER_CALL, most_calls, usual_calls
 
 if TYPE_CHECKING:
     from rlgpt.store.catalog import Summary
 
-CALLS_PER_ITERATION = 12
-TOKENS_PER_CALL = (4_000, 700)
-"""Prompt and reply, where no session of this store says better: a plan, four sub-actions with one repair each, their
-critiques and the RL configuration."""
-SPREAD = 3.0
-"""The upper figure: every attempt and refinement is used."""
+INNER, DEPTH = 3, 2
+"""Attempts at a sub-action and refinements of a plan: the defaults of the loop's settings."""
 
 
 @dataclass(frozen=True)
@@ -25,34 +22,43 @@ class Estimate:
     tokens: int
     cost: float | None
     """USD, None when the price is unknown."""
-    most: float | None
     basis: str
-    """Where the numbers come from, as a sentence."""
+    """Where the numbers come from."""
+    most_calls: int
+    """Of one iteration."""
 
 
-def estimate(model: str, iterations: int, price: tuple[float, float] | None, past: Iterable[Summary]) -> Estimate:
+def estimate(
+    model: str,
+    iterations: int,
+    price: tuple[float, float] | None,
+    past: Iterable[Summary],
+    critic: str = "model",
+) -> Estimate:
     """`price`: USD per million tokens in and out."""
     measured = [s.tokens / (s.iteration + 1) for s in past if s.model == model and s.iteration is not None and s.tokens]
     if measured:
         tokens = round(median(measured) * (iterations + 1))
-        share = TOKENS_PER_CALL[1] / sum(TOKENS_PER_CALL)
-        basis = f"median of {len(measured)} past sessions with {model}"
+        basis = f"median of {many(len(measured), 'past session')} with {model}"
     else:
-        tokens = CALLS_PER_ITERATION * sum(TOKENS_PER_CALL) * (iterations + 1)
-        share = TOKENS_PER_CALL[1] / sum(TOKENS_PER_CALL)
-        basis = f"no past session with {model}: assumes {CALLS_PER_ITERATION} calls an iteration"
+        calls = usual_calls(INNER, critic)
+        tokens = calls * sum(TOKENS_PER_CALL) * (iterations + 1)
+        basis = f"no past session with {model}: assumes {calls} calls an iteration"
+    most = most_calls(INNER, DEPTH, critic)
     if price is None:
-        return Estimate(tokens, None, None, basis)
-    cost = tokens * ((1 - share) * price[0] + share * price[1]) / 1e6
-    return Estimate(tokens, cost, cost * SPREAD, basis)
+        return Estimate(tokens, None, basis, most)
+    share = TOKENS_PER_CALL[1] / sum(TOKENS_PER_CALL)
+    return Estimate(tokens, tokens * ((1 - share) * price[0] + share * price[1]) / 1e6, basis, most)
 
 
-def sentence(found: Estimate, limit: float | None) -> str:
-    """One line for the dialog."""
-    if found.cost is None or found.most is None:
-        text = f"about {count(found.tokens)} tokens; the price of this model is unknown"
-        return f"{text}, so only the token budget guards it ({found.basis})"
-    text = f"about {money(found.cost)}, at most about {money(found.most)}, {count(found.tokens)} tokens ({found.basis})"
-    if limit is not None and found.most > limit:
-        text += f"; the budget of {money(limit)} may end it early"
-    return text
+def sentence(found: Estimate, cost_limit: float | None, token_limit: float | None) -> str:
+    """What it may cost, and what ends it: an estimate is no limit, a budget is."""
+    tokens = f"{count(found.tokens)} tokens"
+    if found.cost is None:
+        about = f"about {tokens}; the price of this model is unknown"
+        limit, ends = token_limit, f"the budget of {count(token_limit)} tokens"
+    else:
+        about = f"about {money(found.cost)}, {tokens}"
+        limit, ends = cost_limit, f"the budget of {money(cost_limit or 0.0)}"
+    guard = f"only {ends} ends it" if limit is not None else "without a budget nothing ends it earlier"
+    return f"{about} ({found.basis}). An iteration may take {found.most_calls} calls; {guard}"

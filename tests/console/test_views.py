@@ -26,12 +26,14 @@ from rlgpt.console.view import (
     world,
 )
 from rlgpt.console.view.axis import axis_of
+from rlgpt.console.view.estimate import DEPTH, INNER, estimate, sentence
 from rlgpt.console.view.metrics import MetricTable
 from rlgpt.console.view.moment import Moment, Worker
 from rlgpt.console.view.numbers import count, decimal, duration, rate, size
 from rlgpt.console.view.text import Entry, Line, plain
 from rlgpt.console.view.words import state_of
 from rlgpt.store.intervals import wilson
+from rlgpt.store.settings import LoopSettings
 
 
 def said(entries: list[Entry]) -> str:
@@ -344,3 +346,16 @@ def test_the_list_shows_the_task_where_there_is_room_for_it() -> None:
         assert sum(size + 1 for _, size in chosen) + 3 <= max(width, 76)
         assert {"state", "name"} <= set(dict(chosen))
     assert set(dict(sessions.shown_columns(240))) == {name for name, _, _ in sessions._COLUMNS}
+
+
+def test_an_estimate_is_no_limit_and_says_what_is() -> None:
+    found = estimate("gpt-5-mini", 3, (0.25, 2.0), [])
+    text = sentence(found, 5.0, 2e6)
+    assert "assumes 27 calls an iteration" in text and found.tokens == 27 * 4_700 * 4
+    assert "at most" not in text
+    assert "An iteration may take 437 calls; only the budget of $5.00 ends it" in text
+    assert "without a budget nothing ends it earlier" in sentence(found, None, 2e6)
+    unpriced = sentence(estimate("m", 0, None, []), 5.0, 2e6)
+    assert "price of this model is unknown" in unpriced and "only the budget of 2M tokens ends it" in unpriced
+    loop = LoopSettings()
+    assert (loop.inner, loop.depth) == (INNER, DEPTH)

@@ -126,7 +126,7 @@ def test_the_bill_counts_what_is_left_and_divides_the_hours_by_the_jobs() -> Non
 def test_the_bill_of_a_language_model_is_its_price_and_never_above_the_budgets() -> None:
     asked = planned(llm={"kind": "openai", "model": "gpt-4o"}, loop={"iterations": 1})
     found = bill([asked, asked], 1, Rate(10.0, ""))
-    assert found["usd"] == pytest.approx(2 * 24 * (4000 * 2.5 + 700 * 10) / 1e6, abs=0.01)
+    assert found["usd"] == pytest.approx(2 * 2 * 27 * (4000 * 2.5 + 700 * 10) / 1e6, abs=0.01)
     assert found["usd_at_most"] == 10.0
     unknown = bill([planned(llm={"kind": "openai", "model": "mine"})], 1, Rate(10.0, ""))
     assert unknown["usd"] is None and unknown["unpriced"] == ["mine"]

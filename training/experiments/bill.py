@@ -9,6 +9,7 @@ from typing import Any
 
 from rlgpt.agents.contracts import Hyperparameters, RewardTerm, RlConfigReply
 from rlgpt.agents.prices import listed
+from rlgpt.store.calls import TOKENS_PER_CALL, usual_calls
 from rlgpt.store.errors import StoreError
 from rlgpt.store.folder import sessions
 from rlgpt.store.reader import Reader
@@ -21,9 +22,6 @@ WARM_UP = 256
 WORTH = 5_000
 """Env steps from which a past session says something about the rate."""
 RECENT = 20
-CALLS_PER_ITERATION = 12
-TOKENS_PER_CALL = (4_000, 700)
-"""In and out: a plan, four sub-actions with one repair each, their critiques, the RL configuration."""
 
 
 @dataclass(frozen=True)
@@ -40,14 +38,14 @@ def bill(left: Sequence[tuple[Planned, Settings, int]], jobs: int, rate: Rate) -
     env_steps = sum((s.budget.env_steps or 0) - min(spent, s.budget.env_steps or 0) for _, s, spent in left)
     evaluated = sum(_evaluations(s) for _, s, _ in left)
     paid = [s for _, s, _ in left if s.llm.kind == "openai"]
-    calls = sum((s.loop.iterations + 1) * CALLS_PER_ITERATION for s in paid)
+    calls = sum(map(_calls, paid))
     usd, unpriced = 0.0, set()
     for s in paid:
         price = listed(s.llm.model)
         if price is None:
             unpriced.add(s.llm.model)
             continue
-        usd += (s.loop.iterations + 1) * CALLS_PER_ITERATION * price.of(*TOKENS_PER_CALL)
+        usd += _calls(s) * price.of(*TOKENS_PER_CALL)
     caps = [s.budget.cost for s in paid]
     return {
         "sessions": len(left),
@@ -62,6 +60,10 @@ def bill(left: Sequence[tuple[Planned, Settings, int]], jobs: int, rate: Rate) -
         "usd_at_most": None if None in caps else sum(cap for cap in caps if cap is not None),
         "unpriced": sorted(unpriced),
     }
+
+
+def _calls(settings: Settings) -> int:
+    return (settings.loop.iterations + 1) * usual_calls(settings.loop.inner, settings.critic)
 
 
 def _evaluations(settings: Settings) -> int:

@@ -1,0 +1,29 @@
+"""How many calls an iteration makes of its language model, from the constants of the loop (`agents/loop.py`)."""
+
+from __future__ import annotations
+
+LARGEST_PLAN = 24
+"""Sub-actions of a plan at most (`agents/contracts.py`)."""
+USUAL_PLAN = 6
+"""Coded sub-actions of a plan, as an estimate takes them."""
+TOKENS_PER_CALL = (4_000, 700)
+"""Prompt and reply, where no session says better."""
+
+
+def usual_calls(inner: int, critic: str = "model") -> int:
+    """A plan without a refinement, and half of the attempts at each sub-action, rounded up."""
+    return _calls(1, USUAL_PLAN, -(-inner // 2), critic)
+
+
+def most_calls(inner: int, depth: int, critic: str = "model", largest: int = LARGEST_PLAN) -> int:
+    """Every refinement brings a plan of `largest` new sub-actions, and every attempt at each of them fails.
+
+    Calls that are made again because the server failed, and what an operator's overrides ask for, come on top.
+    """
+    return _calls(1 + depth, largest * (1 + depth), inner, critic)
+
+
+def _calls(plans: int, items: int, attempts: int, critic: str) -> int:
+    """Plans; a version an attempt, each judged; the RL configuration; the verdict on the iteration."""
+    judged = int(critic == "model")
+    return plans + items * attempts * (1 + judged) + 1 + int(critic != "human")
