@@ -39,6 +39,7 @@ from stable_baselines3 import PPO
 from stable_baselines3.common.vec_env import DummyVecEnv
 
 from rlgpt.agents.contracts import Hyperparameters, RewardTerm, RlConfigReply
+from rlgpt.store.commands import parse_command
 from rlgpt.store.folder import SessionFolder
 from rlgpt.store.inbox import send
 from rlgpt.store.reader import Reader
@@ -236,8 +237,8 @@ def session(env_steps: int) -> float:
             while (plan := reader.history_at().pending_plan) is None:
                 time.sleep(0.1)
             edit = {"edits": [{"op": "executor", "value": "policy"}], "apply": "now"}
-            send(folder, "override", edit, plan.revision)
-            send(folder, "approve", {}, plan.revision + 1)
+            send(folder, parse_command("override", edit), plan.revision)
+            send(folder, parse_command("approve", {}), plan.revision + 1)
             worker.wait()
             (began,) = [row["at"] for row in reader.rows("training_run")]
             (ended,) = [row for row in reader.rows("event") if row["kind"] == "training_ended"]

@@ -1,120 +1,147 @@
-"""The shape of every command, checked where it is sent and where it is taken. Pure.
+"""What an operator can tell a session, one model a kind: parsed where it is sent and where it is taken. Pure.
 
-  override  {edits: [{op: set|add|remove|move|pin|unpin|executor, name?, ...}], apply: now|next}; a revision
-  approve   {}                       reject {text}                      need the revision they answer
-  advise    {agent: planner|slow|fast|critic, text}
-  verdict   {success, cause, sub_action?, advice_slow?, advice_fast?, confidence?}   a person is the critic
-  edit_code {sub_action, source}     edit_reward {source, weight?}      apply: now|next
-  stop_training {}                   ends the PPO run, keeps what it learnt
-  pause {}    resume {}              stop {now?}                        budget {name, value}
-What a command means for the plan (which names exist, which values fit) is the worker's business.
+What a command means for the plan (which sub-actions exist, what waits for approval) is the worker's business.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple
+from collections.abc import Mapping
+from typing import Annotated, Any, ClassVar, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from rlgpt.store.errors import BadCommand
+from rlgpt.store.plan_edits import PlanEdit, first_problem
 
-AGENTS = ("planner", "slow", "fast", "critic")
-OPS = ("set", "add", "remove", "move", "pin", "unpin", "executor")
-BUDGETS = ("env_steps", "hours", "tokens", "cost", "daily_cost")
 LONGEST = 20_000
+Text = Annotated[str, Field(max_length=LONGEST)]
+Name = Annotated[str, Field(max_length=40)]
+Apply = Literal["now", "next"]
+"""now: also ends a PPO run in progress; next: from the next iteration on."""
+Agent = Literal["planner", "slow", "fast", "critic"]
+Budget = Literal["env_steps", "hours", "tokens", "cost"]
 
 
-class Field(NamedTuple):
-    check: Callable[[Any], bool]
-    rule: str
-    default: Any = ...
-    """`...`: required."""
+class _Command(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+    needs_revision: ClassVar[bool] = False
+    """Whether it answers a plan revision that its author saw."""
+
+    def payload(self) -> dict[str, Any]:
+        """As it is stored beside its kind."""
+        return self.model_dump(mode="json", exclude={"kind"}, exclude_none=True)
 
 
-def _text(most: int = LONGEST) -> Callable[[Any], bool]:
-    return lambda v: isinstance(v, str) and len(v) <= most
+class Override(_Command):
+    """Changes the plan."""
+
+    needs_revision = True
+    kind: Literal["override"] = "override"
+    # A list, because strict pydantic takes no JSON array for a tuple.
+    edits: Annotated[list[PlanEdit], Field(min_length=1, max_length=100)]
+    apply: Apply = "next"
 
 
-def _one_of(*choices: str) -> Callable[[Any], bool]:
-    return lambda v: isinstance(v, str) and v in choices
+class Approve(_Command):
+    needs_revision = True
+    kind: Literal["approve"] = "approve"
 
 
-def _number(v: Any) -> bool:
-    return isinstance(v, (int, float)) and not isinstance(v, bool) and abs(v) < 1e15
+class Reject(_Command):
+    needs_revision = True
+    kind: Literal["reject"] = "reject"
+    text: Text = ""
+    """Why; the slow agent reads it word for word."""
 
 
-def _edits(v: Any) -> bool:
-    return (
-        isinstance(v, list)
-        and 0 < len(v) <= 100
-        and all(isinstance(e, Mapping) and e.get("op") in OPS and all(map(_scalar, e.values())) for e in v)
-        and all(e["op"] == "executor" or isinstance(e.get("name"), str) for e in v)
-    )
+class Advise(_Command):
+    kind: Literal["advise"] = "advise"
+    agent: Agent
+    text: Text
 
 
-def _scalar(v: Any) -> bool:
-    return isinstance(v, (str, int, float, bool)) and (not isinstance(v, str) or len(v) <= LONGEST)
+class Verdict(_Command):
+    """A person is the critic, of a sub-action's last trial or of the iteration."""
+
+    kind: Literal["verdict"] = "verdict"
+    success: bool
+    cause: Text
+    sub_action: Name | None = None
+    advice_slow: Text = ""
+    advice_fast: Text = ""
+    confidence: Annotated[float, Field(ge=0, le=1)] = 1.0
 
 
-APPLY = Field(_one_of("now", "next"), "now or next", "next")
-TEXT = Field(_text(), f"a text of at most {LONGEST} characters")
-NOTE = TEXT._replace(default="")
-
-SHAPES: Mapping[str, Mapping[str, Field]] = {
-    "override": {
-        "edits": Field(_edits, f"a list of edits, each with an op ({', '.join(OPS)}) and a name"),
-        "apply": APPLY,
-    },
-    "approve": {},
-    "reject": {"text": NOTE},
-    "advise": {"agent": Field(_one_of(*AGENTS), f"one of {', '.join(AGENTS)}"), "text": TEXT},
-    "verdict": {
-        "success": Field(lambda v: isinstance(v, bool), "true or false"),
-        "cause": TEXT,
-        "sub_action": Field(lambda v: v is None or _text(40)(v), "a sub-action's name, or nothing", None),
-        "advice_slow": NOTE,
-        "advice_fast": NOTE,
-        "confidence": Field(lambda v: _number(v) and 0 <= v <= 1, "a number from 0 to 1", 1.0),
-    },
-    "edit_code": {
-        "sub_action": Field(_text(40), "the name of a sub-action"),
-        "source": TEXT,
-        "apply": APPLY,
-    },
-    "edit_reward": {
-        "source": TEXT,
-        "weight": Field(lambda v: _number(v) and abs(v) <= 100, "a number from -100 to 100", 1.0),
-        "apply": APPLY,
-    },
-    "stop_training": {},
-    "pause": {},
-    "resume": {},
-    "stop": {"now": Field(lambda v: isinstance(v, bool), "true or false", False)},
-    "budget": {
-        "name": Field(_one_of(*BUDGETS), f"one of {', '.join(BUDGETS)}"),
-        "value": Field(lambda v: v is None or (_number(v) and v >= 0), "a number from 0, or null for no limit"),
-    },
-}
-NEEDS_REVISION = ("override", "approve", "reject")
+class EditCode(_Command):
+    kind: Literal["edit_code"] = "edit_code"
+    sub_action: Name
+    source: Text
+    apply: Apply = "next"
 
 
-def check(kind: str, payload: Mapping[str, Any], revision: int | None = None) -> dict[str, Any]:
-    """The payload with its defaults filled in. Raises BadCommand with a sentence."""
-    shape = SHAPES.get(kind)
-    if shape is None:
-        raise BadCommand(f"there is no command {kind!r:.50}; there are {', '.join(SHAPES)}")
-    if not isinstance(payload, Mapping):
+class EditReward(_Command):
+    kind: Literal["edit_reward"] = "edit_reward"
+    source: Text
+    weight: Annotated[float, Field(ge=-100, le=100)] = 1.0
+    apply: Apply = "next"
+
+
+class StopTraining(_Command):
+    """Ends the PPO run in progress; what it learnt is kept and evaluated."""
+
+    kind: Literal["stop_training"] = "stop_training"
+
+
+class Pause(_Command):
+    kind: Literal["pause"] = "pause"
+
+
+class Resume(_Command):
+    kind: Literal["resume"] = "resume"
+
+
+class Stop(_Command):
+    kind: Literal["stop"] = "stop"
+    now: bool = False
+
+
+class SetBudget(_Command):
+    kind: Literal["budget"] = "budget"
+    name: Budget
+    value: Annotated[int | float, Field(ge=0, lt=1e15, allow_inf_nan=False)] | None
+    """null: no limit."""
+
+    def payload(self) -> dict[str, Any]:
+        return {"name": self.name, "value": self.value}
+
+
+Command = Annotated[
+    Override | Approve | Reject | Advise | Verdict | EditCode | EditReward | StopTraining | Pause | Resume | Stop
+    | SetBudget,
+    Field(discriminator="kind"),
+]  # fmt: skip
+_COMMAND: TypeAdapter[Command] = TypeAdapter(Command)
+KINDS = (
+    "override", "approve", "reject", "advise", "verdict", "edit_code", "edit_reward", "stop_training", "pause",
+    "resume", "stop", "budget",
+)  # fmt: skip
+
+
+def parse_command(kind: str, payload: Mapping[str, Any] | None = None) -> Command:
+    """The command of a kind and its stored payload. Raises BadCommand with one sentence."""
+    if kind not in KINDS:
+        raise BadCommand(f"there is no command {kind!r:.50}; there are {', '.join(KINDS)}")
+    if payload is not None and not isinstance(payload, Mapping):
         raise BadCommand(f"the payload of {kind} must be an object")
-    unknown = sorted(str(k) for k in payload if k not in shape)
-    if unknown:
-        raise BadCommand(f"{kind} takes no {unknown[0]!r:.50}")
-    if kind in NEEDS_REVISION and (not isinstance(revision, int) or isinstance(revision, bool)):
-        raise BadCommand(f"{kind} needs the plan revision that it answers")
-    checked = {}
-    for name, field in shape.items():
-        if name not in payload and field.default is ...:
-            raise BadCommand(f"{kind} needs {name}: {field.rule}")
-        value = payload.get(name, field.default)
-        if not field.check(value):
-            raise BadCommand(f"{kind}: {name} must be {field.rule}, not {value!r:.80}")
-        checked[name] = value
-    return checked
+    if payload and "kind" in payload:
+        raise BadCommand(f"{kind} takes no 'kind'")
+    try:
+        return _COMMAND.validate_python({**(payload or {}), "kind": kind})
+    except ValidationError as error:
+        raise BadCommand(first_problem(error, kind)) from None
+
+
+def check_revision(command: Command, revision: int | None) -> None:
+    """Raises BadCommand where the command answers a plan and does not say which."""
+    if command.needs_revision and (not isinstance(revision, int) or isinstance(revision, bool)):
+        raise BadCommand(f"{command.kind} needs the plan revision that it answers")

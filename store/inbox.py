@@ -1,4 +1,4 @@
-"""Sending a command to a session: the one thing that a console ever writes. Standard library only."""
+"""Sending a command to a session: the one thing that a console ever writes."""
 
 from __future__ import annotations
 
@@ -9,10 +9,8 @@ import socket
 import sqlite3
 import time
 import uuid
-from collections.abc import Mapping
-from typing import Any
 
-from rlgpt.store.commands import check
+from rlgpt.store.commands import Command, check_revision
 from rlgpt.store.database import connect
 from rlgpt.store.errors import DiskFull, ReadOnly, StoreError, WriteFailed
 from rlgpt.store.folder import Place, SessionFolder, path_of
@@ -21,19 +19,15 @@ from rlgpt.store.revision import REVISION, found
 
 
 def send(
-    place: Place,
-    kind: str,
-    payload: Mapping[str, Any] | None = None,
-    revision: int | None = None,
-    author: str | None = None,
-    name: str | None = None,
+    place: Place, command: Command, revision: int | None = None, author: str | None = None, name: str | None = None
 ) -> str:
     """Queue a command; returns its id, under which events tell its fate. `revision`: the plan its author saw.
     `name`: an id that it had in another session.
 
-    Raises BadCommand for a shape that no worker could understand, ReadOnly, BadSchema, DiskFull.
+    Raises BadCommand where the revision is missing, ReadOnly, BadSchema, DiskFull.
     """
-    checked = check(kind, payload or {}, revision)
+    check_revision(command, revision)
+    kind, payload = command.kind, json.dumps(plain(command.payload()))
     folder = SessionFolder(path_of(place))
     if not os.access(folder.path, os.W_OK):
         raise ReadOnly(f"session {folder.id} lies on read-only media: it can be looked at, not commanded")
@@ -50,7 +44,7 @@ def send(
             raise StoreError(f"{folder.database} holds no session")
         base.execute(
             "INSERT INTO command (id, session_id, at, author, kind, payload, revision) VALUES (?,?,?,?,?,?,?)",
-            (name, session[0], time.time(), text(author or whoami()), kind, json.dumps(plain(checked)), revision),
+            (name, session[0], time.time(), text(author or whoami()), kind, payload, revision),
         )
         base.execute("COMMIT")
     except sqlite3.Error as error:

@@ -6,20 +6,23 @@ written in the same transaction. Edits of the plan are refused if their author s
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any
-
-from rlgpt.store import tables
+from rlgpt.store import commands, tables
+from rlgpt.store.errors import BadCommand
 from rlgpt.store.history import PlanState
-from rlgpt.store.writer import Transaction
+from rlgpt.store.plan_edits import BadEdit, apply_edits
+from rlgpt.store.writer import Queued, Transaction
 from rlgpt.training.admitting import admit, admit_version
 from rlgpt.training.configs import config_row
-from rlgpt.training.inbox import Command, fate
+from rlgpt.training.inbox import fate
 from rlgpt.training.live import Live
 from rlgpt.training.measuring import measure
-from rlgpt.training.overrides import Refused, apply_edits
 from rlgpt.training.plans import write_plan
 from rlgpt.training.rehearsal import place
+
+
+class Refused(ValueError):
+    """The argument is the sentence for the operator."""
+
 
 LATER = ("override", "edit_code", "edit_reward")
 """Kinds that may wait for the next iteration (`apply: next`)."""
@@ -44,7 +47,7 @@ def _decide_pending(live: Live, training: bool) -> None:
         live.inbox.decided(command)
 
 
-def _next_has_come(live: Live, command: Command) -> bool:
+def _next_has_come(live: Live, command: Queued) -> bool:
     """Whether the slow agent has planned a later iteration than the one the author looked at."""
     seen = live.history.plans.get(command.revision or 0)
     plan = live.history.pending_plan or live.history.plan
@@ -60,72 +63,62 @@ def expire(live: Live) -> None:
         live.inbox.decided(command)
 
 
-def decide(live: Live, command: Command, training: bool) -> None:
-    act = _ACTS.get(command.kind)
+def decide(live: Live, queued: Queued, training: bool) -> None:
     here = place(live.history, live.clock)
     with live.writer.transaction(durable=True) as tx:
         try:
-            if act is None:
-                raise Refused(f"there is no command called {command.kind!r}")
             if live.history.status == "ended":
                 raise Refused("the session has ended")
-            act(live, tx, command.payload, command)
-        except Refused as error:
-            tx.event("command", **fate(command, "refused", str(error), here))
+            _act(live, tx, commands.parse_command(queued.kind, queued.payload), queued.revision, queued.author)
+        except (Refused, BadEdit, BadCommand) as error:
+            tx.event("command", **fate(queued, "refused", str(error), here))
         else:
-            tx.event("command", **fate(command, "applied", "", here))
+            tx.event("command", **fate(queued, "applied", "", here))
 
 
-# ---- one function a kind: (live, tx, payload, command) -> None, or Refused before anything is added ----------
-def _pause(live: Live, tx: Transaction, payload: Mapping[str, Any], command: Command) -> None:
-    if live.history.pause_requested:
-        raise Refused("the session is paused already")
-    tx.event("pause_requested", author=command.author)
+def _act(live: Live, tx: Transaction, command: commands.Command, revision: int | None, author: str) -> None:
+    """What a command does; `revision`: the plan its author saw. Raises Refused or BadEdit before anything is added."""
+    match command:
+        case commands.Pause():
+            if live.history.pause_requested:
+                raise Refused("the session is paused already")
+            tx.event("pause_requested", author=author)
+        case commands.Resume():
+            if not live.history.pause_requested:
+                raise Refused("the session is not paused")
+            tx.event("resume_requested", author=author)
+        case commands.Stop():
+            tx.event("stop_requested", author=author, now=command.now)
+        case commands.SetBudget():
+            tx.event("budget", name=command.name, value=command.value, author=author)
+        case commands.Advise():
+            if not command.text.strip():
+                raise Refused("the advice is empty")
+            tx.event("advice", agent=command.agent, text=command.text.strip(), author=author)
+        case commands.StopTraining():
+            if not any(run.state == "running" for run in live.history.runs.values()):
+                raise Refused("no training is running")
+            tx.event("training_stop_requested", author=author)
+        case commands.Approve():
+            plan = _waiting_plan(live, revision)
+            tx.event("plan_approved", revision=plan.revision, author=author)
+            tx.event("plan_in_force", revision=plan.revision)
+        case commands.Reject():
+            plan, text = _waiting_plan(live, revision), command.text.strip()
+            tx.event("plan_rejected", revision=plan.revision, author=author, text=text)
+            if text:
+                tx.event("advice", agent="slow", text=text, author=author)
+        case commands.Override():
+            _override(live, tx, command, revision)
+        case commands.EditCode():
+            _edit_code(live, tx, command)
+        case commands.EditReward():
+            _edit_reward(live, tx, command)
+        case commands.Verdict():
+            _verdict(live, tx, command)
 
 
-def _resume(live: Live, tx: Transaction, payload: Mapping[str, Any], command: Command) -> None:
-    if not live.history.pause_requested:
-        raise Refused("the session is not paused")
-    tx.event("resume_requested", author=command.author)
-
-
-def _stop(live: Live, tx: Transaction, payload: Mapping[str, Any], command: Command) -> None:
-    tx.event("stop_requested", author=command.author, now=bool(payload.get("now")))
-
-
-def _budget(live: Live, tx: Transaction, payload: Mapping[str, Any], command: Command) -> None:
-    name, value = payload.get("name"), payload.get("value")
-    if name not in ("env_steps", "cost", "tokens", "hours"):
-        raise Refused(f"there is no budget called {name!r}; there are env_steps, cost, tokens and hours")
-    if value is not None and (isinstance(value, bool) or not isinstance(value, int | float) or value < 0):
-        raise Refused(f"a budget is a number from 0, or nothing for no limit, not {value!r}")
-    tx.event("budget", name=name, value=value, author=command.author)
-
-
-def _advise(live: Live, tx: Transaction, payload: Mapping[str, Any], command: Command) -> None:
-    agent, text = payload.get("agent"), str(payload.get("text", "")).strip()
-    if agent not in ("slow", "fast", "planner", "critic"):
-        raise Refused(f"there is no agent called {agent!r}; there are planner, slow, fast and critic")
-    if not text:
-        raise Refused("the advice is empty")
-    tx.event("advice", agent=agent, text=text, author=command.author)
-
-
-def _approve(live: Live, tx: Transaction, payload: Mapping[str, Any], command: Command) -> None:
-    plan = _waiting(live, payload.get("revision", command.revision))
-    tx.event("plan_approved", revision=plan.revision, author=command.author)
-    tx.event("plan_in_force", revision=plan.revision)
-
-
-def _reject(live: Live, tx: Transaction, payload: Mapping[str, Any], command: Command) -> None:
-    plan = _waiting(live, payload.get("revision", command.revision))
-    text = str(payload.get("text", "")).strip()
-    tx.event("plan_rejected", revision=plan.revision, author=command.author, text=text)
-    if text:
-        tx.event("advice", agent="slow", text=text, author=command.author)
-
-
-def _waiting(live: Live, revision: object) -> PlanState:
+def _waiting_plan(live: Live, revision: int | None) -> PlanState:
     plan = live.history.pending_plan
     if plan is None:
         raise Refused("no plan waits for approval")
@@ -134,45 +127,42 @@ def _waiting(live: Live, revision: object) -> PlanState:
     return plan
 
 
-def _override(live: Live, tx: Transaction, payload: Mapping[str, Any], command: Command) -> None:
+def _override(live: Live, tx: Transaction, command: commands.Override, revision: int | None) -> None:
     plan = live.history.pending_plan or live.history.plan
     if plan is None:
         raise Refused("there is no plan yet")
-    later = payload.get("apply") == "next"
-    if not later and command.revision is not None and command.revision != plan.revision:
-        raise Refused(
-            f"you saw revision {command.revision}, by now it is revision {plan.revision}: look at it and edit again"
-        )
-    executor, items = apply_edits(plan, payload.get("edits") or [])
+    if command.apply == "now" and revision is not None and revision != plan.revision:
+        raise Refused(f"you saw revision {revision}, by now it is revision {plan.revision}: look at it and edit again")
+    executor, items = apply_edits(plan, command.edits)
+    if (executor, items) == (plan.executor, plan.items):
+        raise Refused("the edit changes nothing")
     write_plan(live, tx, plan.iteration, plan.sub_task, "operator", executor, plan.rationale, items, depth=plan.depth)
 
 
-def _edit_code(live: Live, tx: Transaction, payload: Mapping[str, Any], command: Command) -> None:
+def _edit_code(live: Live, tx: Transaction, command: commands.EditCode) -> None:
     plan = live.history.plan
-    item = plan.item(str(payload.get("sub_action"))) if plan else None
+    item = plan.item(command.sub_action) if plan else None
     if plan is None or item is None:
-        raise Refused(f"the plan in force has no sub-action {payload.get('sub_action')!r}")
+        raise Refused(f"the plan in force has no sub-action {command.sub_action!r}")
     if item.mode != "code":
         raise Refused(f"{item.name} is left to RL; set its mode to code first")
-    source = str(payload.get("source", ""))
-    version = admit_version(live, item, source, author="operator", attempt=0, note="edited by the operator")
+    version = admit_version(live, item, command.source, author="operator", attempt=0, note="edited by the operator")
     if not version.admitted:
         admission = version.admission
         raise Refused(f"line {admission['line']}: {admission['message']} ({admission['rule']})")
     tx.add(version)
 
 
-def _edit_reward(live: Live, tx: Transaction, payload: Mapping[str, Any], command: Command) -> None:
+def _edit_reward(live: Live, tx: Transaction, command: commands.EditReward) -> None:
     """A reward function of the operator's in the configuration in force: a new revision, trained anew."""
     history = live.history
     plan, iteration = history.plan, history.iteration
     if plan is None or iteration is None or iteration.config is None:
         raise Refused("there is no RL configuration yet")
-    source = str(payload.get("source", ""))
-    admission = admit(live, "reward", source)
+    admission = admit(live, "reward", command.source)
     if not admission.admitted:
         raise Refused(f"line {admission.line}: {admission.message} ({admission.rule})")
-    term = {"term": "generated", "argument": live.writer.text(source), "weight": float(payload.get("weight", 1.0))}
+    term = {"term": "generated", "argument": live.writer.text(command.source), "weight": command.weight}
     config = dict(iteration.config.config)
     config["reward"] = [t for t in config["reward"] if t["term"] != "generated"] + [term]
     revision = write_plan(
@@ -181,17 +171,15 @@ def _edit_reward(live: Live, tx: Transaction, payload: Mapping[str, Any], comman
     tx.add(config_row(iteration, revision, "operator", config, "reward edited by the operator"))
 
 
-def _verdict(live: Live, tx: Transaction, payload: Mapping[str, Any], command: Command) -> None:
+def _verdict(live: Live, tx: Transaction, command: commands.Verdict) -> None:
     history = live.history
-    name = payload.get("sub_action")
+    name = command.sub_action
     iteration, plan = history.iteration, history.plan
     if iteration is None or plan is None:
         raise Refused("there is nothing to judge yet")
-    if not isinstance(payload.get("success"), bool):
-        raise Refused("a verdict says success: true or false")
     version = None
     if name is not None:
-        attempts = history.attempts_of(str(name))
+        attempts = history.attempts_of(name)
         if not attempts or attempts[-1].trial is None:
             raise Refused(f"no trial of {name!r} waits for a verdict")
         version = attempts[-1].version
@@ -211,26 +199,12 @@ def _verdict(live: Live, tx: Transaction, payload: Mapping[str, Any], command: C
             sub_action=name,
             version=version,
             author="operator",
-            success=payload["success"],
-            confidence=float(payload.get("confidence", 1.0)),
-            cause=str(payload.get("cause", "")),
-            advice_slow=str(payload.get("advice_slow", "")),
-            advice_fast=str(payload.get("advice_fast", "")),
+            success=command.success,
+            confidence=command.confidence,
+            cause=command.cause,
+            advice_slow=command.advice_slow,
+            advice_fast=command.advice_fast,
             measured=measured,
             better=better,
         )
     )
-
-
-def _stop_training(live: Live, tx: Transaction, payload: Mapping[str, Any], command: Command) -> None:
-    if not any(run.state == "running" for run in live.history.runs.values()):
-        raise Refused("no training is running")
-    tx.event("training_stop_requested", author=command.author)
-
-
-Act = Callable[[Live, Transaction, Mapping[str, Any], Command], None]
-_ACTS: dict[str, Act] = {
-    "pause": _pause, "resume": _resume, "stop": _stop, "budget": _budget, "advise": _advise,
-    "approve": _approve, "reject": _reject, "override": _override, "edit_code": _edit_code,
-    "edit_reward": _edit_reward, "verdict": _verdict, "stop_training": _stop_training,
-}  # fmt: skip

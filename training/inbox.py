@@ -16,14 +16,11 @@ from rlgpt.training.rehearsal import place
 EVERY = 0.25
 """Seconds between looks."""
 
-Command = Queued
-
-
 class Inbox:
     def __init__(self, writer: Writer) -> None:
         self._writer = writer
         self._cursor = 0
-        self._pending: deque[Command] = deque()
+        self._pending: deque[Queued] = deque()
         self._known = {c.id for c in writer.history.commands.values() if c.state in ("applied", "refused", "expired")}
         self._closing = threading.Event()
         self._looking = threading.Lock()
@@ -56,13 +53,13 @@ class Inbox:
                 self.failure = error
                 return
 
-    def pending(self) -> list[Command]:
+    def pending(self) -> list[Queued]:
         """Commands seen and not yet decided, oldest first. Raises what stopped the watch, if anything did."""
         if self.failure:
             raise self.failure
         return list(self._pending)
 
-    def decided(self, command: Command) -> None:
+    def decided(self, command: Queued) -> None:
         self._pending.remove(command)
 
     def close(self) -> None:
@@ -71,7 +68,7 @@ class Inbox:
             self._thread.join(timeout=2)
 
 
-def fate(command: Command, state: str, reason: str, place: Mapping[str, Any] | None = None) -> dict[str, Any]:
+def fate(command: Queued, state: str, reason: str, place: Mapping[str, Any] | None = None) -> dict[str, Any]:
     """The payload of the event that tells what became of a command; `place`: where in the session (rehearsal.py)."""
     return ({"place": dict(place)} if place else {}) | {
         "id": command.id,

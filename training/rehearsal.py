@@ -12,6 +12,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from rlgpt.store.commands import Command, parse_command
 from rlgpt.store.folder import SessionFolder
 from rlgpt.store.history import CommandState, History, fold
 from rlgpt.store.inbox import send
@@ -28,7 +29,8 @@ WORK = (
 class Taken:
     """A command and the place where it was taken."""
 
-    command: CommandState
+    state: CommandState
+    command: Command
     phase: Mapping[str, Any]
     work: int
     clock: int | None = None
@@ -43,7 +45,8 @@ class Rehearsal:
 
     @classmethod
     def of(cls, source: Reader, given: Collection[str]) -> Rehearsal:
-        """The commands of `source` that were decided, but for those with an id in `given`."""
+        """The commands of `source` that were decided, but for those with an id in `given`. Raises BadCommand for one
+        that this version does not understand."""
         history, left = History(), deque[Taken]()
         for table, row in source.folded_since(0, None):
             fold(history, table, row)
@@ -52,7 +55,9 @@ class Rehearsal:
                 continue
             waits = told["payload"].get("apply") == "next"
             if (told["state"] == "seen") == waits:
-                left.append(Taken(history.commands[told["id"]], dict(history.phase), **told["place"]))
+                command = history.commands[told["id"]]
+                parsed = parse_command(command.kind, command.payload)
+                left.append(Taken(command, parsed, dict(history.phase), **told["place"]))
         return cls(left)
 
     def due(self, history: History, clock: int | None) -> bool:
@@ -75,8 +80,8 @@ class Rehearsal:
 
     def give(self, folder: SessionFolder) -> None:
         """Put the next one into the session's inbox, as its author did."""
-        command = self.left.popleft().command
-        send(folder, command.kind, command.payload, command.revision, command.author, name=command.id)
+        taken = self.left.popleft()
+        send(folder, taken.command, taken.state.revision, taken.state.author, name=taken.state.id)
 
 
 def place(history: History, clock: int | None = None) -> dict[str, int]:

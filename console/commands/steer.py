@@ -16,6 +16,7 @@ from rlgpt.console.commands import children, output
 from rlgpt.console.commands.failure import Exit, Failure
 from rlgpt.console.commands.words import Json, Revision, Session, complete_session
 from rlgpt.store import inbox
+from rlgpt.store.commands import parse_command
 from rlgpt.store.epilogue import append_event
 from rlgpt.store.folder import SessionFolder, find
 from rlgpt.store.folder import sessions as all_sessions
@@ -219,7 +220,7 @@ def _command(
         alive = reader.alive()
         if not alive and not _unstarted(reader):
             raise Failure(f"the worker of {folder.id} is dead; `rlgpt resume {folder.id}` starts it again.")
-        name = inbox.send(folder, kind, payload, revision)
+        name = inbox.send(folder, parse_command(kind, payload), revision)
         state, reason = _fate(reader, name, until_end) if alive else ("queued", "")
     if json:
         document = {"session": folder.id, "command": name, "kind": kind, "state": state, "reason": reason}

@@ -16,7 +16,6 @@ NAMES = {
     "cost": "cost in USD",
     "tokens": "tokens",
     "hours": "hours of active time",
-    "daily_cost": "cost a day over all sessions in USD",
 }
 WHOLE = ("env_steps", "tokens")
 

@@ -13,7 +13,6 @@ from textual.widgets import Input
 from rlgpt.console import keymap, launch
 from rlgpt.console.view.moment import Moment
 from rlgpt.console.view.words import wanted
-from rlgpt.store import inbox
 from rlgpt.store.errors import StoreError
 
 if TYPE_CHECKING:
@@ -102,8 +101,11 @@ class Commands(_Base):
         if self.read_only:
             self._host_app.tell("this console is read-only", "warning")
             return False
+        from rlgpt.store import inbox  # pydantic comes with it, which the first frame should not wait for
+        from rlgpt.store.commands import parse_command
+
         try:
-            ident = inbox.send(self.folder, kind, payload or {}, revision)
+            ident = inbox.send(self.folder, parse_command(kind, payload), revision)
         except (StoreError, OSError) as error:
             self._host_app.tell(str(error), "error")
             return False

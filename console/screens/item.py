@@ -10,8 +10,8 @@ from textual.widgets import Input, Label, Select, Static
 
 from rlgpt.console.app import safe_content
 from rlgpt.console.screens.dialogs import Form
-from rlgpt.console.view.draft import NAME
 from rlgpt.store.history import Item
+from rlgpt.store.plan_edits import MOST_STEPS, NAME
 
 FIELDS = (
     ("name", "Name", "lower-case letters, digits and _"),
@@ -72,6 +72,6 @@ def _fault(values: dict[str, Any]) -> str:
         return "The name has lower-case letters, digits and _, at most 40, a letter first."
     if not values["goal"] or not values["done_when"]:
         return "A sub-action needs a goal and a predicate that tells when it is done."
-    if not values["max_steps"].isdigit() or not 1 <= int(values["max_steps"]) <= 2000:
-        return "The env steps of a trial are a whole number from 1 to 2000."
+    if not values["max_steps"].isdigit() or not 1 <= int(values["max_steps"]) <= MOST_STEPS:
+        return f"The env steps of a trial are a whole number from 1 to {MOST_STEPS}."
     return ""

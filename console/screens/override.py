@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from textual.app import ComposeResult
@@ -13,8 +14,9 @@ from rlgpt.console.app import ConsoleApp
 from rlgpt.console.panes.bars import Bar, Footer
 from rlgpt.console.panes.lines import Lines
 from rlgpt.console.view import override as view
-from rlgpt.console.view.draft import Draft, Wrong
+from rlgpt.console.view.draft import Draft
 from rlgpt.console.view.text import line
+from rlgpt.store.plan_edits import BadEdit, parse_edit
 
 if TYPE_CHECKING:
     from rlgpt.console.screens.session import SessionScreen
@@ -79,10 +81,10 @@ class OverrideScreen(Screen[None]):
         current = self.query_one(Lines).current
         return str(current.fields.get("item", "")) if current else ""
 
-    def _edit(self, edit: dict[str, Any], follow: str = "") -> None:
+    def _edit(self, edit: Mapping[str, Any], follow: str = "") -> None:
         try:
-            self.draft = self.draft.edited(edit)
-        except Wrong as error:
+            self.draft = self.draft.edited(parse_edit(edit))
+        except BadEdit as error:
             self.console_app.tell(str(error), "warning")
             return
         self._draw()
@@ -111,8 +113,7 @@ class OverrideScreen(Screen[None]):
                 self._edit({"op": "move", "name": name, "position": place}, follow=name)
 
     def action_executor(self) -> None:
-        other = "sequence" if self.draft.executor == "policy" else "policy"
-        self._edit({"op": "executor", "value": other})
+        self._edit({"op": "executor", "value": "sequence" if self.draft.executor == "policy" else "policy"})
 
     def action_edit(self) -> None:
         from rlgpt.console.screens.item import ItemDialog

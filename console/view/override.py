@@ -90,8 +90,9 @@ def summary(h: History, draft: Draft, width: int) -> list[Line]:
         )
     )
     if draft.edits:
+        edits = [edit.model_dump(exclude_none=True) for edit in draft.edits]
         lines += wrap(
-            f"{len(draft.edits)} edits on r{draft.base.revision}: {describe('override', {'edits': list(draft.edits)})}",
+            f"{len(edits)} edits on r{draft.base.revision}: {describe('override', {'edits': edits})}",
             width,
             "accent",
             most=2,

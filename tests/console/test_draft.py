@@ -7,9 +7,10 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rlgpt.console.view.draft import Draft, Wrong, apply
-from rlgpt.store.commands import check
+from rlgpt.console.view.draft import Draft
+from rlgpt.store.commands import parse_command
 from rlgpt.store.history import Item, PlanState
+from rlgpt.store.plan_edits import BadEdit, apply_edits, parse_edit
 
 NAMES = ("wood", "table", "stone", "iron", "coal", "new", "other", "Bad Name", "", "while")
 TEXTS = st.text(max_size=12)
@@ -49,8 +50,8 @@ def edited(base: PlanState, actions: list[Any]) -> list[Draft]:
     for action in actions:
         draft = found[-1]
         try:
-            found.append(getattr(draft, action)() if isinstance(action, str) else draft.edited(action))
-        except Wrong as error:
+            found.append(getattr(draft, action)() if isinstance(action, str) else draft.edited(parse_edit(action)))
+        except BadEdit as error:
             assert str(error)
             continue
     return found
@@ -59,14 +60,15 @@ def edited(base: PlanState, actions: list[Any]) -> list[Draft]:
 @given(plans(1), steps)
 def test_what_is_shown_is_what_the_edits_that_are_sent_make_of_the_base(base: PlanState, actions: list[Any]) -> None:
     draft = edited(base, actions)[-1]
-    assert apply(base, draft.edits) == (draft.executor, draft.items)
+    assert apply_edits(base, draft.edits) == (draft.executor, list(draft.items))
     names = [item.name for item in draft.items]
     assert names and len(set(names)) == len(names)
     for item in draft.items:
         origin = draft.origin(item.name)
         assert origin is None or origin in base.items
     if draft.edits:
-        check("override", {"edits": list(draft.edits), "apply": "now"}, 1)
+        sent = parse_command("override", {"edits": list(draft.edits), "apply": "now"})
+        assert parse_command("override", sent.payload()) == sent
 
 
 @given(plans(1), steps)
@@ -86,7 +88,7 @@ def test_a_rebase_keeps_what_fits_and_names_what_does_not(old: PlanState, new: P
     draft = edited(old, actions)[-1]
     rebased, lost = draft.rebased(new)
     assert rebased.base is new
-    assert apply(new, rebased.edits) == (rebased.executor, rebased.items)
+    assert apply_edits(new, rebased.edits) == (rebased.executor, list(rebased.items))
     assert all(lost)
     same, none = draft.rebased(plan_of([item.name for item in old.items], 3))
     assert (same.executor, same.items, none) == (draft.executor, draft.items, [])

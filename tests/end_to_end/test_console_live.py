@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from rlgpt.store.commands import parse_command
 from rlgpt.store.history import History
 from rlgpt.store.inbox import send
 from tests.end_to_end.conftest import Make, Running
@@ -106,7 +107,8 @@ def test_a_stale_edit_is_a_conflict_that_the_operator_can_read_and_take_over(ses
         t.until(lambda text: "came meanwhile" not in text and f"on r{base + 1}" in text)
         t.press("A")
         t.until(lambda text: "1 Plan" in text and f"r{base + 2}" in text)
-        stale = send(session.folder, "override", {"edits": [{"op": "pin", "name": names[2]}], "apply": "now"}, base)
+        pin = parse_command("override", {"edits": [{"op": "pin", "name": names[2]}], "apply": "now"})
+        stale = send(session.folder, pin, base)
         t.press("zG")
         t.until(lambda text: " refused" in text and f"by now it is revision {base + 2}" in text)
         t.press("z")

@@ -11,6 +11,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from rlgpt.store.commands import parse_command
 from rlgpt.store.history import History
 from rlgpt.store.inbox import send
 from tests.end_to_end.conftest import Make
@@ -40,10 +41,10 @@ def as_it_is(make: Make, seed: int) -> dict[str, float]:
         if history.status == "ended" or plan is None:
             return rates(session.finish())
         if seen:
-            send(session.folder, "approve", {}, plan.revision)
+            send(session.folder, parse_command("approve", {}), plan.revision)
         else:
             edit = {"op": "set", "name": "place_table", "mode": "rl", "pinned": True}
-            send(session.folder, "override", {"edits": [edit], "apply": "now"}, plan.revision)
+            send(session.folder, parse_command("override", {"edits": [edit], "apply": "now"}), plan.revision)
         seen = plan.revision
 
 

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from rlgpt.agents.enforce import FIXED
 from rlgpt.agents.rules import question
 from rlgpt.agents.rules.model import respond
+from rlgpt.store.commands import parse_command
 from rlgpt.store.errors import StoreError
 from rlgpt.store.history import History
 from rlgpt.store.inbox import send
@@ -36,7 +37,7 @@ def state(history: History, command: str) -> str:
 
 
 def override(session: Running, edits: list[dict[str, Any]], revision: int | None, apply: str = "now") -> str:
-    return send(session.folder, "override", {"edits": edits, "apply": apply}, revision)
+    return send(session.folder, parse_command("override", {"edits": edits, "apply": apply}), revision)
 
 
 def masks(session: Running, run: int) -> NDArray[np.bool_]:
@@ -89,14 +90,14 @@ def test_a_toggle_during_ppo_is_in_force_within_five_seconds(make: Make) -> None
 def test_pause_costs_no_active_time_and_stop_ends_cleanly(make: Make) -> None:
     session = make("collect_iron", **LONG)
     session.until(training, 150)
-    send(session.folder, "pause", {})
+    send(session.folder, parse_command("pause", {}))
     paused = session.until(lambda h: h.status == "paused", 20)
     time.sleep(1.5)
     assert session.history().seq == paused.seq, "rows appear while it is paused"
-    send(session.folder, "resume", {})
+    send(session.folder, parse_command("resume", {}))
     running = session.until(lambda h: h.status == "running" and h.seq > paused.seq + 1, 20)
     assert running.active - paused.active < 1.4
-    send(session.folder, "stop", {"now": False})
+    send(session.folder, parse_command("stop", {"now": False}))
     assert session.supervisor is not None
     session.supervisor.wait(60)
     history = session.history()
@@ -127,7 +128,7 @@ def test_a_stop_does_not_wait_for_a_model_that_says_nothing(make: Make) -> None:
         llm = {"kind": "openai", "base_url": server.url, "model": "rlgpt-rules"}
         session = make("make_wood_pickaxe", llm=llm)
         session.until(lambda h: h.spent.calls, 60)
-        send(session.folder, "stop", {"now": False})
+        send(session.folder, parse_command("stop", {"now": False}))
         history = session.finish(10)
     assert (history.status, history.result) == ("ended", "stopped") and not session.processes()
 
@@ -149,13 +150,13 @@ def test_in_review_mode_no_plan_is_in_force_before_it_is_approved(make: Make) ->
     waiting = session.until(lambda h: h.status == "waiting", 60)
     assert waiting.revision == 0 and waiting.pending_plan is not None
     assert not waiting.attempts
-    wrong = send(session.folder, "approve", {}, 7)
+    wrong = send(session.folder, parse_command("approve", {}), 7)
     session.until(lambda h: state(h, wrong) == "refused", 20)
     name = waiting.pending_plan.items[0].name
     edited = override(session, [{"op": "pin", "name": name}], waiting.pending_plan.revision)
     history = session.until(lambda h: state(h, edited) == "applied", 20)
     assert history.pending_plan is not None and history.pending_plan.items[0].pinned
-    send(session.folder, "approve", {}, history.pending_plan.revision)
+    send(session.folder, parse_command("approve", {}), history.pending_plan.revision)
     ended = session.finish()
     assert ended.result == "succeeded"
     assert all(plan.items[0].pinned for plan in ended.plans.values() if plan.revision > 1)

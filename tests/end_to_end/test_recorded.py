@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from rlgpt.store.commands import parse_command
 from rlgpt.store.inbox import send
 from tests.agents.chat_server import ChatServer, rejects
 from tests.end_to_end.conftest import Make
@@ -35,21 +36,21 @@ def test_a_replay_repeats_what_the_operator_did_and_where(make: Make) -> None:
     assert plan is not None
     names = [item.name for item in plan.items]
     later = {"edits": [{"op": "set", "name": names[0], "goal": "Another goal."}], "apply": "next"}
-    send(first.folder, "override", later, plan.revision)
-    send(first.folder, "advise", {"agent": "slow", "text": "Keep it short."})
+    send(first.folder, parse_command("override", later), plan.revision)
+    send(first.folder, parse_command("advise", {"agent": "slow", "text": "Keep it short."}))
     learnt = {"edits": [{"op": "set", "name": names[-1], "mode": "rl"}], "apply": "now"}
-    send(first.folder, "override", learnt, plan.revision)
-    send(first.folder, "approve", {}, plan.revision + 1)
+    send(first.folder, parse_command("override", learnt), plan.revision)
+    send(first.folder, parse_command("approve", {}), plan.revision + 1)
     learning = first.until(lambda h: any(r.state == "running" and r.updates >= 2 for r in h.runs.values()), 100)
-    send(first.folder, "pause")
+    send(first.folder, parse_command("pause"))
     first.until(lambda h: h.status == "paused", 20)
-    send(first.folder, "resume")
+    send(first.folder, parse_command("resume"))
     taken = {"edits": [{"op": "set", "name": names[-2], "mode": "rl"}], "apply": "now"}
-    send(first.folder, "override", taken, learning.revision)
-    send(first.folder, "override", taken, learning.revision)  # refused: by now there is a newer revision
+    send(first.folder, parse_command("override", taken), learning.revision)
+    send(first.folder, parse_command("override", taken), learning.revision)  # refused: by now there is a newer revision
     ask = first.until(lambda h: h.pending_plan and h.waiting_for and h.iterations[-1].number == 1, 100).pending_plan
     assert ask is not None
-    send(first.folder, "approve", {}, ask.revision)
+    send(first.folder, parse_command("approve", {}), ask.revision)
     first.finish(200)
     expected = first.history()
     assert [c.state for c in expected.commands.values()].count("refused") == 1, expected.commands
@@ -79,7 +80,7 @@ def test_a_parameter_that_the_server_refused_is_not_sent_again_by_a_restarted_tr
         plan = session.until(lambda h: h.incarnation > 1 and h.waiting_for and h.pending_plan, 60).pending_plan
         assert plan is not None
         assert len(server.requests) == asked, "what was answered was asked again"
-        send(session.folder, "approve", {}, plan.revision)
+        send(session.folder, parse_command("approve", {}), plan.revision)
         session.until(lambda h: h.attempts, 60)
         first, *others = server.requests
     assert len(server.requests) > asked and "temperature" in first

@@ -6,6 +6,7 @@ import random
 
 import pytest
 
+from rlgpt.store.commands import parse_command
 from rlgpt.store.inbox import send
 from tests.end_to_end.conftest import Make, Running
 from tests.end_to_end.following import Follower, replayed
@@ -45,7 +46,7 @@ def test_at_200_random_cursors_a_replay_shows_what_was_seen_live(make: Make, kin
             plan = session.until(training, 300).plan
             assert plan is not None
             edit = {"op": "set", "name": next(i.name for i in plan.items if i.mode == "code"), "mode": "rl"}
-            send(session.folder, "override", {"edits": [edit], "apply": "now"}, plan.revision)
+            send(session.folder, parse_command("override", {"edits": [edit], "apply": "now"}), plan.revision)
         history = session.finish(600)
     assert history.result in ("finished", "succeeded"), history.reason
     assert (history.incarnation > 1) == (kind == "resumed")

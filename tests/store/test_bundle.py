@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 
 from rlgpt.store import tables as t
 from rlgpt.store.bundle import export_bundle, import_bundle, is_bundle, viewed
+from rlgpt.store.commands import parse_command
 from rlgpt.store.errors import BadBundle, BadPlace, StoreError
 from rlgpt.store.folder import SessionFolder, sessions
 from rlgpt.store.inbox import send
@@ -46,7 +47,7 @@ def test_an_imported_session_equals_the_exported_one(
                         tx.add(row)
             writer.artifact(weights)
             writer.text(f"text {rng.random()}")
-            send(session, "pause")
+            send(session, parse_command("pause"))
             bundle = export_bundle(session, tmp_path / "x.rlgpt")
         before = everything(session)
         shutil.rmtree(session.path)

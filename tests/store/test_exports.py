@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 from tensorboardX.proto import event_pb2
 
 from rlgpt.store import tables as t
+from rlgpt.store.commands import parse_command
 from rlgpt.store.errors import BadBundle, BadPlace, MissingExtra, StoreError
 from rlgpt.store.export import FORMATS, export, import_
 from rlgpt.store.export.html import page
@@ -119,7 +120,7 @@ def test_an_unknown_format_is_one_sentence(finished: SessionFolder) -> None:
 @pytest.mark.parametrize("which", ["finished", "hostile"])
 def test_json_lines_come_back_equal(which: str, request: pytest.FixtureRequest, tmp_path: Path) -> None:
     session = request.getfixturevalue(which)
-    send(session, "advise", {"agent": "slow", "text": HOSTILE[2]})
+    send(session, parse_command("advise", {"agent": "slow", "text": HOSTILE[2]}))
     lines = export(session, "jsonl", tmp_path / "x.jsonl")
     with Reader(session) as reader:
         before = reader.changes_since(0, None), reader.commands(), {n: reader.text(n) for n in reader.texts()}

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from rlgpt.store import tables as t
+from rlgpt.store.commands import parse_command
 from rlgpt.store.folder import SessionFolder, sessions
 from rlgpt.store.fork import BadFork, boundary, fork
 from rlgpt.store.inbox import send
@@ -46,7 +47,7 @@ def parent(session: SessionFolder) -> SessionFolder:
         writer.event("phase", name="Evaluate", split="test")  # 18
         writer.add(evaluation("test", 2))
         writer.event("ended", status="finished", reason=source)  # 20
-        send(session, "pause")
+        send(session, parse_command("pause"))
     return session
 
 

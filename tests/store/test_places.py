@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from rlgpt.store import bundle, catalog, upkeep
+from rlgpt.store.commands import parse_command
 from rlgpt.store.epilogue import append_event, progress_mark
 from rlgpt.store.errors import BadPlace, Damaged, StoreError
 from rlgpt.store.folder import SessionFolder, create, find, sessions
@@ -38,7 +39,7 @@ def test_a_home_of_any_name_holds_sessions(name: str, tmp_path: Path, monkeypatc
         writer.event("phase", name="Plan")
         writer.event("phase", name="Code")
         writer.artifact(b"weights")
-    send(made, "pause")
+    send(made, parse_command("pause"))
     append_event(made.path, "ended", {"status": "stopped", "reason": "a signal"})
     assert progress_mark(made.path) == 0
     assert find("collect-wood-0") == made and [s.status for s in catalog.summaries()] == ["ended"]
@@ -91,7 +92,7 @@ def test_what_lies_in_place_of_a_database_is_told_and_never_opened(
     for attempt in (
         lambda: Reader(finished),
         lambda: Writer(finished),
-        lambda: send(finished, "pause"),
+        lambda: send(finished, parse_command("pause")),
         lambda: fork(finished),
         lambda: bundle.export_bundle(finished, tmp_path / "x.rlgpt"),
         lambda: upkeep.backup(finished, tmp_path / "copies"),

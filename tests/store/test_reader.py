@@ -17,6 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rlgpt.store import tables as t
+from rlgpt.store.commands import parse_command
 from rlgpt.store.errors import BadPlace, BadSchema, Damaged, ReadOnly, StoreError
 from rlgpt.store.folder import SessionFolder
 from rlgpt.store.history import fold_all
@@ -96,8 +97,8 @@ def test_rows_are_chosen_by_their_columns_up_to_the_cursor(finished: SessionFold
 
 def test_commands_are_listed_with_their_order(writer: Writer) -> None:
     with Reader(writer.folder) as reader:
-        first = send(writer.folder, "pause")
-        second = send(writer.folder, "advise", {"agent": "slow", "text": "try wood"})
+        first = send(writer.folder, parse_command("pause"))
+        second = send(writer.folder, parse_command("advise", {"agent": "slow", "text": "try wood"}))
         assert [c["id"] for c in reader.commands()] == [first, second]
         assert [c["payload"] for c in reader.commands(1)] == [{"agent": "slow", "text": "try wood"}]
 
@@ -223,7 +224,7 @@ def test_a_session_on_read_only_media_is_read_like_any_other(frozen: SessionFold
         assert not there.alive()
     assert size(frozen).database > 0
     with pytest.raises(ReadOnly, match="read-only media: it can be looked at, not commanded"):
-        send(frozen, "pause")
+        send(frozen, parse_command("pause"))
 
 
 def _set_schema(session: SessionFolder, revision: str) -> None:
@@ -239,7 +240,7 @@ def test_a_newer_schema_is_refused_with_the_cure(finished: SessionFolder) -> Non
         with pytest.raises(BadSchema, match="has schema 0099, newer than this rlgpt's 0001: update rlgpt to open it"):
             opening(finished)
     with pytest.raises(BadSchema, match="newer"):
-        send(finished, "pause")
+        send(finished, parse_command("pause"))
 
 
 def test_an_older_schema_is_read_with_a_notice_and_not_commanded(finished: SessionFolder) -> None:
@@ -251,7 +252,7 @@ def test_an_older_schema_is_read_with_a_notice_and_not_commanded(finished: Sessi
         assert "older schema 0000" in reader.notice and "resumed" in reader.notice
         assert reader.history_at() == now
     with pytest.raises(ReadOnly, match="resume it first"):
-        send(finished, "pause")
+        send(finished, parse_command("pause"))
 
 
 def test_no_session_and_no_database_are_one_sentence_each(tmp_path: Path) -> None:

@@ -19,6 +19,7 @@ from sqlmodel import SQLModel
 from rlgpt.store import folder, schema
 from rlgpt.store import tables as t
 from rlgpt.store.clock import ActiveClock
+from rlgpt.store.commands import parse_command
 from rlgpt.store.epilogue import append_event
 from rlgpt.store.errors import BadPlace, BadRow, Damaged, DiskFull, LeaseTaken, StoreError, WriteFailed
 from rlgpt.store.folder import SessionFolder
@@ -196,14 +197,14 @@ def test_a_row_added_inside_a_transaction_of_the_same_thread_belongs_to_it(write
 def test_a_console_can_send_while_a_transaction_is_being_filled(writer: Writer) -> None:
     with writer.transaction() as tx:
         tx.event("started")
-        send(writer.folder, "pause")
+        send(writer.folder, parse_command("pause"))
     assert [c.kind for c in writer.commands_after(0)] == ["pause"]
 
 
 def test_commands_come_in_order_once(writer: Writer) -> None:
-    first = send(writer.folder, "pause", author="me")
+    first = send(writer.folder, parse_command("pause"), author="me")
     taken = writer.commands_after(0)
-    second = send(writer.folder, "budget", {"name": "cost", "value": 2.5})
+    second = send(writer.folder, parse_command("budget", {"name": "cost", "value": 2.5}))
     assert [c.id for c in taken] == [first] and taken[0].author == "me"
     assert [(c.id, c.payload) for c in writer.commands_after(taken[-1].rowid)] == [
         (second, {"name": "cost", "value": 2.5})
@@ -339,7 +340,7 @@ def test_no_text_and_no_json_keeps_a_nul(model: type[t.Row], session: SessionFol
 
 
 def test_a_command_and_last_words_keep_no_nul(session: SessionFolder) -> None:
-    send(session, "advise", {"agent": "slow", "text": "go\0on"}, author="me\0")
+    send(session, parse_command("advise", {"agent": "slow", "text": "go\0on"}), author="me\0")
     append_event(session.path, "ended", {"status": "failed", "reason": "a\0b"})
     with Reader(session) as reader:
         (command,), (event,) = reader.commands(), reader.rows("event")
