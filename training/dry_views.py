@@ -26,7 +26,8 @@ def dry_views(world: World, task: str, seed: int) -> list[list[bytes]]:
             for _ in range(DRY_STEPS):
                 legal = np.flatnonzero(env.mask()[: world.heads[0]])
                 action = [int(rng.choice(legal)), *(0 for _ in world.heads[1:])]
-                if env.step(world.command(action)).terminated:
+                result = env.step(world.command(action))
+                if result.terminated or result.truncated:
                     break
                 views.append(env.view(False))
             sequences.append(views)

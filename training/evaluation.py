@@ -1,10 +1,12 @@
 """Episodes of a fixed policy on given seeds, and what they add up to.
 
-An episode depends only on its seed, the policy and the variant: not on the lanes it shares a process with.
+An episode depends only on its seed, the policy and the variant: not on the lanes it shares a process with. One that the
+world broke off (`truncated`, such as a lost game) says nothing about the policy: its seed is played again.
 """
 
 from __future__ import annotations
 
+from collections import Counter, deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, Protocol
@@ -29,6 +31,8 @@ Variant = Literal["full", "greedy", "sampled", "options_off", "primitives_off", 
 PLAN_CAP = 200
 """Env steps after which follow_plan alone starts its sub-action afresh."""
 MAX_PREDICATES = 64
+REPEATS = 2
+"""How often the seed of a truncated episode is played again; after that it counts as it is."""
 
 
 class Policy(Protocol):
@@ -173,25 +177,31 @@ class _Games:
 
     def __init__(self, world: World, seeds: Sequence[int], first: int, lanes: int) -> None:
         self._world, self._seeds, self._first, self._ahead = world, seeds, first, lanes
-        self._next = 0
+        self._left = deque(range(len(seeds)))
+        """Places in `seeds` that are still to be played."""
+        self._repeated = Counter[int]()
         self._results: dict[int, EpisodeResult] = {}
 
     def begin(self, lane: Lane) -> bool:
-        if self._next == len(self._seeds):
+        if not self._left:
             return False
-        lane.episode = self._first + self._next
-        lane.seed = self._seeds[self._next]
+        place = self._left.popleft()
+        lane.episode = self._first + place
+        lane.seed = self._seeds[place]
         lane.rng = np.random.default_rng((lane.seed, 2))
         lane.env.reset(lane.seed)
-        expect(self._world, self._seeds[self._next + self._ahead :][:1])
-        self._next += 1
+        expect(self._world, self._seeds[place + self._ahead :][:1])
         return True
 
     def decided(self, lane: Lane) -> None:
         pass
 
     def ended(self, lane: Lane, result: EpisodeResult) -> None:
-        self._results[result.index] = result
+        if result.end == "truncated" and self._repeated[result.index] < REPEATS:
+            self._repeated[result.index] += 1
+            self._left.appendleft(result.index - self._first)
+        else:
+            self._results[result.index] = result
 
     def in_order(self) -> list[EpisodeResult]:
         return [self._results[index] for index in sorted(self._results)]

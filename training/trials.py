@@ -3,7 +3,8 @@
 method.md, "Trials". A trial resets a trial seed, executes the accepted sub-actions before the item until each
 one's done_when holds, and then calls the item until its own done_when holds or its env steps are spent. No
 state is ever made by other means. A start state in which its done_when holds already does not need the item and
-says nothing about its code; when nearly all are such, the predicate is vacuous.
+says nothing about its code; when nearly all are such, the predicate is vacuous. Neither does a trial that the world
+broke off (`truncated`, such as a lost game): another prefix is executed in its place.
 """
 
 from __future__ import annotations
@@ -39,6 +40,7 @@ failure of its."""
 ACCEPT = 0.6
 IDLE_CALLS = 5
 """Calls in a row that return without acting, after which a trial is over."""
+TRUNCATED = "truncated"
 FAULTS = ("error", "bad_yield", "budget", "killed", "quarantined")
 
 
@@ -61,7 +63,7 @@ class Attempt:
     env_steps: int
     """Of the item alone."""
     end: str
-    """done | time | episode | idle | prefix | already done, or the fault that ended it."""
+    """done | time | episode | truncated | idle | prefix | already done, or the fault that ended it."""
     message: str
 
 
@@ -272,12 +274,13 @@ class _Bench:
 
     def ended(self, lane: Lane, result: EpisodeResult) -> None:
         if lane.note.stage == "prefix":
-            self._close(lane, "prefix", False)
+            self._close(lane, TRUNCATED if result.end == TRUNCATED else "prefix", False)
         elif lane.note.stage == "item":
             won = result.success and self.task.kind == "goal"  # the episode ends with the task: nothing is left to do
             done = won or bool(lane.truths >> self._bit & 1)
-            limit = result.env_steps - lane.note.item_from >= self.max_steps
-            self._close(lane, "done" if done else "time" if limit or result.end == "time" else "episode", done)
+            limit = result.env_steps - lane.note.item_from >= self.max_steps or result.end == "time"
+            cut = TRUNCATED if result.end == TRUNCATED else "episode"
+            self._close(lane, "done" if done else "time" if limit else cut, done)
 
     # ---- chooser ---------------------------------------------------------------------------------
     def choose(self, lanes: Sequence[Lane]) -> list[tuple[int, ...] | None]:
@@ -340,7 +343,7 @@ class _Bench:
     # ---- the result ------------------------------------------------------------------------------
     def _result(self, stopped: bool) -> TrialResult:
         attempts = [e.attempt for e in self._done]
-        arrived = sum(a.arrived for a in attempts)
+        arrived = sum(a.arrived and a.end != TRUNCATED for a in attempts)
         needed = [a for a in attempts if _needed(a)]
         wins = sum(_won(a) for a in needed)
         outcome: Outcome = "accepted" if needed and wins >= ACCEPT * len(needed) else "failed"
@@ -353,6 +356,8 @@ class _Bench:
         elif len(needed) < min(ENOUGH, len(attempts)) or not attempts:
             outcome = "unreached"
             error = f"only {len(needed)} of {len(attempts)} trials reached a state in which the plan needs it"
+            if cut := sum(a.end == TRUNCATED for a in attempts):
+                error += f"; the world broke {cut} of them off"
         return TrialResult(
             outcome, len(needed), wins, len(attempts), self.env_steps, error,
             [vars(a) | {} for a in attempts], self._evidence(), [e.before for e in self._done if e.before],
@@ -367,7 +372,7 @@ class _Bench:
 
 
 def _needed(attempt: Attempt) -> bool:
-    return attempt.arrived and not attempt.start_true
+    return attempt.arrived and not attempt.start_true and attempt.end != TRUNCATED
 
 
 def _won(attempt: Attempt) -> bool:

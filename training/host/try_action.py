@@ -19,7 +19,7 @@ from rlgpt.training.host.client import open_host
 from rlgpt.training.host.errors import HostError
 from rlgpt.training.seeds import episode_seed
 from rlgpt.training.worlds import registry
-from rlgpt.training.worlds.protocol import UnknownTask, World
+from rlgpt.training.worlds.protocol import UnknownTask, World, WorldFailed
 
 LONGEST_FILE = 1 << 20
 
@@ -69,7 +69,7 @@ def _trial(
             result = env.step(answer.command)
             single = len(answer.command) == 1
             yields.append(world.primitives[answer.command[0]].name if single else list(answer.command))
-            message = ""
+            message = "the world broke the episode off" if result.truncated else ""
             if result.terminated or result.truncated:
                 outcome = "episode"
                 break
@@ -107,7 +107,7 @@ def main(argv: list[str]) -> int:
             report = tried(world, host, source, words.action, task, words.seed, words.steps)
         finally:
             host.close()
-    except (OSError, ValueError, HostError, registry.UnknownWorld, UnknownTask) as error:
+    except (OSError, ValueError, HostError, registry.UnknownWorld, UnknownTask, WorldFailed) as error:
         print(json.dumps({"error": str(error.args[0] if isinstance(error, UnknownTask) else error)}))
         return 2
     print(json.dumps(report, indent=None if words.json else 2))

@@ -62,7 +62,8 @@ def _walk(world: World, env: Env, seed: int, steps: int = STEPS) -> Iterator[Com
     for _ in range(steps):
         command = world.command(_legal_action(world, env, draw))
         yield command
-        if env.step(command).terminated:
+        result = env.step(command)
+        if result.terminated or result.truncated:
             return
 
 
@@ -82,7 +83,7 @@ def _trace(world: World, env: Env, seed: int) -> list[tuple[object, ...]]:
         command = world.command(_legal_action(world, env, draw))
         result = env.step(command)
         shown.append((command, *result, env.observe().tobytes(), env.view(False), env.frame(), env.novelty()))
-        if result.terminated:
+        if result.terminated or result.truncated:
             break
     return shown
 
@@ -219,9 +220,11 @@ def _horizon(world: World) -> str:
     for _ in range(task.horizon):
         result = env.step(idle)
         _expect(np.isfinite(result.reward), "a reward is not finite")
-        if result.terminated:
+        if result.terminated or result.truncated:
             break
-    _expect(result is not None and result.terminated and not result.truncated, "time up must terminate")
+    cut = result is not None and result.truncated
+    _expect(not cut, f"{task.id} was broken off (truncated) after {env.steps} steps")
+    _expect(result is not None and result.terminated, "time up must terminate")
     env.close()
     return f"{task.id}: over after {env.steps} of at most {task.horizon} steps"
 
