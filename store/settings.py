@@ -26,7 +26,7 @@ from rlgpt.store.home import home
 
 FILE = "rlgpt.toml"
 PREFIX = "RLGPT_"
-_OTHERS = re.compile(r"RLGPT_(HOME|NUMBA|MINECLIP_WEIGHTS|MINEDOJO_\w+|TEST_\w+)\Z")
+_OTHERS = re.compile(r"RLGPT_(HOME|SESSION_FOLDER|NUMBA|MINECLIP_WEIGHTS|MINEDOJO_\w+|TEST_\w+)\Z")
 """Variables of ours that are no settings of a session."""
 ROLES = ("planner", "slow", "fast", "critic")
 

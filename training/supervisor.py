@@ -21,6 +21,7 @@ from typing import IO
 
 from rlgpt.store.epilogue import append_event, progress_mark
 from rlgpt.store.lease import Lease, LeaseTaken, training_slot
+from rlgpt.store.processes import SESSION, session_value
 
 RESTARTS = 3
 """Restarts without new completed work before the session is given up."""
@@ -119,7 +120,7 @@ class _Trainer:
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
-            env=os.environ | {"PYTHONUNBUFFERED": "1", "PYTHONHASHSEED": "0"},
+            env=os.environ | {"PYTHONUNBUFFERED": "1", "PYTHONHASHSEED": "0", SESSION: session_value(folder)},
         )
         assert self._child.stdout is not None
         self._reader = threading.Thread(target=self._read, args=(self._child.stdout,), daemon=True)

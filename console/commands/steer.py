@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import socket
@@ -15,7 +16,7 @@ import typer
 from rlgpt.console.commands import children, output
 from rlgpt.console.commands.failure import Exit, Failure
 from rlgpt.console.commands.words import Json, Revision, Session, complete_session
-from rlgpt.store import inbox
+from rlgpt.store import inbox, processes
 from rlgpt.store.commands import parse_command
 from rlgpt.store.epilogue import append_event
 from rlgpt.store.folder import SessionFolder, find
@@ -279,16 +280,22 @@ def _restart(folder: SessionFolder) -> None:
 
 
 def _kill(folder: SessionFolder) -> None:
-    """End the supervisor's process group: with it go the trainer and its hosts."""
+    """End the supervisor's process group, with the trainer and its hosts, and then whatever carries the session's mark:
+    a world's games may lead sessions of their own. Raises Failure while one is left."""
     who = owner(folder.path)
     if who is None or who.pid <= 1:
         raise Failure(f"session {folder.id} does not say which process runs it.", Exit.REFUSED)
     if who.host != socket.gethostname():
         raise Failure(f"session {folder.id} runs on {who.host}: stop it there.", Exit.REFUSED)
-    os.killpg(os.getpgid(who.pid), signal.SIGKILL)
+    with contextlib.suppress(ProcessLookupError):  # it ended by itself just now
+        os.killpg(os.getpgid(who.pid), signal.SIGKILL)
     until = time.monotonic() + PATIENCE
     while Lease.held(folder.path) and time.monotonic() < until:
         time.sleep(0.02)
+    _, left = processes.end_marked(processes.SESSION, processes.session_value(folder.path))
     reason = f"ended at once by {inbox.whoami()}"
     with Lease.acquire(folder.path):
         append_event(folder.path, "ended", {"status": "stopped", "reason": reason})
+    if left:
+        pids = ", ".join(map(str, left))
+        raise Failure(f"session {folder.id} is stopped, but killed processes of it are still there: {pids}.")

@@ -1,4 +1,4 @@
-"""A game may be lost at any env step: the world breaks the episode off and must not be stepped before its next reset."""
+"""A game may be lost at any env step: its world breaks the episode off, and wants a reset before the next step."""
 
 from __future__ import annotations
 

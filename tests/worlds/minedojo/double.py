@@ -1,10 +1,12 @@
 """A double of the game for tests: the Malmo socket protocol around `double_rules`, so the real client runs.
 
-    python double.py --port 0 [--seed N] [--stats full|few] [--die-after N] [--stall-after N]
+    python double.py --port 0 [--seed N] [--stats full|few] [--die-after N] [--stall-after N] [--spoil FIELD=JSON@N]
 
 Stdlib only. It prints the two lines the client's launcher waits for. Every observation has the layout the game's
 Java side writes (41 inventory entries, 10 values per voxel, 16 per ray, 1,819 statistics unless `--stats few`,
-frames bottom-up RGB). `--die-after` ends the process, `--stall-after` stops answering, at that step.
+frames bottom-up RGB). `--die-after` ends the process, `--stall-after` stops answering, at that step; `--spoil` puts
+a value (NaN and Infinity are JSON to Java and Python) in place of a field of that step's observation, once, or takes
+the field away where none is given.
 """
 
 from __future__ import annotations
@@ -34,10 +36,13 @@ DURABLE = {"shears": 238, "diamond_sword": 1561, "iron_sword": 250, "diamond_axe
 class Session:
     """The world of one game process and the mission it runs."""
 
-    def __init__(self, seed: int, stats: list[list[str]], die_after: int, stall_after: int) -> None:
+    def __init__(self, seed: int, stats: list[list[str]], die_after: int, stall_after: int, spoil: str = "") -> None:
         self.world = World(seed)
         self.seed, self.missions = seed, 0
         self.stats, self.die_after, self.stall_after = stats, die_after, stall_after
+        field, _, rest = spoil.partition("=")
+        self.field, (self.value, _, at) = field, rest.rpartition("@")
+        self.spoilt_at = int(at) if at else 0
         self.rays: list[tuple[float, float, float]] = []
         self.grid = ((-1, 1), (-1, 1), (-1, 1))
         self.size = (160, 256)
@@ -104,6 +109,12 @@ class Session:
             seen["stat"]["kill_entity"][kind] = count
         for item, count in world.used.items():
             seen["stat"]["use_item"]["minecraft"][item] = count
+        if self.spoilt_at and self.steps >= self.spoilt_at:
+            self.spoilt_at = 0
+            if self.value:
+                seen[self.field] = json.loads(self.value)
+            else:
+                del seen[self.field]
         return json.dumps(seen)
 
     def inventory(self) -> list[dict[str, Any]]:
@@ -172,7 +183,7 @@ class Session:
         return bytes(canvas)
 
 
-def receive(sock: socket.socket) -> bytes:
+def receive(sock: socket.socket, limit: int = 1 << 31) -> bytes:
     head = b""
     while len(head) < 4:
         part = sock.recv(4 - len(head))
@@ -180,6 +191,8 @@ def receive(sock: socket.socket) -> bytes:
             raise ConnectionError("the client left")
         head += part
     (size,) = struct.unpack("!I", head)
+    if size > limit:
+        raise ConnectionError("the greeting is no greeting of the client")
     body = bytearray()
     while len(body) < size:
         part = sock.recv(size - len(body))
@@ -195,7 +208,7 @@ def send(sock: socket.socket, *messages: bytes) -> None:
 
 def converse(sock: socket.socket, session: Session) -> None:
     """One connection of the client, to its end."""
-    if not receive(sock).startswith(b"<MalmoEnv0.37.0"):
+    if not receive(sock, len("<MalmoEnv") + 8).startswith(b"<MalmoEnv0.37.0"):
         return
     one = struct.pack("!I", 1)
     while True:
@@ -255,6 +268,7 @@ def main() -> None:
     parser.add_argument("--constants", default="", help="the client's mc_constants.json, for --stats full")
     parser.add_argument("--die-after", type=int, default=0)
     parser.add_argument("--stall-after", type=int, default=0)
+    parser.add_argument("--spoil", default="", help="FIELD=JSON@STEP")
     parser.add_argument("--still", action="store_true", help="answer every step with the first observation")
     parser.add_argument("-env", action="store_true")
     parser.add_argument("-replaceable", action="store_true")
@@ -268,7 +282,8 @@ def main() -> None:
         listener.bind(("127.0.0.1", 0))
     listener.listen(8)
     seed = int(options.seed) if options.seed.isdigit() else 1
-    session = Session(seed, statistics(options.stats, options.constants), options.die_after, options.stall_after)
+    told = statistics(options.stats, options.constants)
+    session = Session(seed, told, options.die_after, options.stall_after, options.spoil)
     session.still = options.still
     print(f"***** Start MalmoEnvServer on port {listener.getsockname()[1]}", flush=True)
     print("CLIENT enter state: DORMANT", flush=True)

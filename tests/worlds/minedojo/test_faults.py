@@ -12,11 +12,13 @@ from pathlib import Path
 
 import pytest
 
+from rlgpt.training.dry_views import DRY_EPISODES, DRY_STEPS, dry_views
 from rlgpt.training.worlds.minedojo.bridge import Bridge, MineDojoError
 from rlgpt.training.worlds.minedojo.env import MineDojoEnv
 from rlgpt.training.worlds.minedojo.host_side import NOOP
 from rlgpt.training.worlds.minedojo.processes import is_alive, marked, records_in, sweep, sweep_folder
 from rlgpt.training.worlds.minedojo.settings import Settings, folder
+from rlgpt.training.worlds.minedojo.world import MineDojoWorld
 from tests.worlds.minedojo.conftest import Double, Played
 
 MILK = "harvest_milk_with_empty_bucket_and_cow"
@@ -83,6 +85,19 @@ def test_missing_java_is_said_with_the_games_own_words(launching_world: Callable
     with pytest.raises(MineDojoError) as caught:
         env.reset(0)
     assert "command not found" in caught.value.last_words
+
+
+def test_wrong_java_and_a_missing_jar_are_named_where_the_games_words_help_nobody(
+    launching_world: Callable[..., Played], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    java = tmp_path / "java"
+    java.write_text("#!/bin/sh\necho 'openjdk version \"17.0.2\" 2022-01-18' >&2\n")
+    java.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    played = launching_world(script="echo 'BUILD FAILED in 4s'; exit 1", restarts=0, reset_timeout=60)
+    env = played.world.make(MILK)
+    with pytest.raises(MineDojoError, match=r"BUILD FAILED.*built game is missing.*cp .*is Java 17\.0\.2.*JDK 8"):
+        env.reset(0)
 
 
 def test_taken_port_is_replaced_by_a_free_one(launching_world: Callable[..., Played]) -> None:
@@ -172,3 +187,78 @@ def test_children_of_a_killed_worker_end_and_are_swept(
     sweep_folder(folder() / "runs")
     assert not is_alive(record.pid, record.started)
     assert marked(record.run) == [] and not (folder() / "runs" / record.run).exists()
+
+
+# ---- a lost game wherever something steps a world --------------------------------------------------------
+def test_a_game_lost_in_the_dry_views_ends_one_sequence(launching_world: Callable[..., Played]) -> None:
+    played = launching_world("--die-after", "12")
+    sequences = dry_views(played.world, MILK, 0)
+    assert len(sequences) == DRY_EPISODES and all(sequences)
+    assert any(len(views) <= DRY_STEPS for views in sequences)
+    assert "fault" in played.kinds()
+    assert nothing_left(played)
+
+
+def test_a_child_killed_between_a_step_and_its_frame_truncates_the_episode(double_world: Callable[..., Played]) -> None:
+    played = double_world()
+    env = played.world.make(MILK)
+    env.reset(0)
+    assert not env.step(NOOP).truncated
+    os.kill(played.events[0].detail["pid"], signal.SIGKILL)
+    assert env.frame() == b""
+    assert env.step(NOOP).truncated
+    with pytest.raises(MineDojoError, match="reset starts another"):
+        env.step(NOOP)
+    env.reset(1)
+    assert env.frame()
+    env.close()
+
+
+# ---- what the game sends ---------------------------------------------------------------------------------
+UNUSABLE = [
+    "xpos=NaN", "yaw=Infinity", "life=NaN", "zpos=null", 'ypos="low"', "xpos=1e308", "inventory=", "biome_id=NaN",
+    "voxels=[]", "rays=[1]", "inventory=[{}]", "light_level=-Infinity", "pitch=[]", "food={}", "air=NaN",
+]  # fmt: skip
+TOLERATED = ["is_alive=", "nearby_furnace=NaN", "stat=3"]
+
+
+@pytest.mark.parametrize(
+    ("spoilt", "lost"),
+    [
+        *((s, True) for s in UNUSABLE[:3]),
+        *(pytest.param(s, True, marks=pytest.mark.slow) for s in UNUSABLE[3:]),
+        *(pytest.param(s, False, marks=pytest.mark.slow) for s in TOLERATED),
+    ],
+)
+def test_an_observation_that_cannot_be_used_is_a_lost_game_with_a_sentence(
+    double_world: Callable[..., Played], spoilt: str, lost: bool
+) -> None:
+    played = double_world(options=("--spoil", f"{spoilt}@9"))
+    env = played.world.make(MILK)
+    for seed in range(3):
+        env.reset(seed)
+        for _ in range(10):
+            if env.step(NOOP).truncated:
+                break
+            env.observe(), env.view(True), env.progress_key(), env.frame()
+    faults = [event.sentence for event in played.events if event.kind == "fault"]
+    assert len(faults) == lost, faults
+    assert all("The game" in fault and "\n" not in fault for fault in faults)
+    env.close()
+
+
+# ---- the port --------------------------------------------------------------------------------------------
+def test_two_sessions_do_not_steer_one_game(double_world: Callable[..., Played]) -> None:
+    first = double_world()
+    env = first.world.make(MILK)
+    env.reset(0)
+    second = MineDojoWorld(first.world.settings)
+    with pytest.raises(MineDojoError, match=rf"steered by another session \(process {os.getpid()}\)"):
+        second.make(MILK).reset(0)
+    assert not env.step(NOOP).truncated
+    env.close()
+    first.world.close()
+    other = second.make(MILK)
+    other.reset(0)
+    other.close()
+    second.close()

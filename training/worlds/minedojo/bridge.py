@@ -16,6 +16,7 @@ from typing import IO, Any
 
 import msgpack  # type: ignore[import-untyped]
 
+from rlgpt.store import processes as marks
 from rlgpt.training.worlds.minedojo import processes
 from rlgpt.training.worlds.minedojo.processes import MARK, ProcessRecord
 from rlgpt.training.worlds.minedojo.settings import Settings, folder
@@ -24,12 +25,13 @@ from rlgpt.training.worlds.protocol import WorldFailed
 PROTOCOL = 3
 CHILD = Path(__file__).with_name("child.py")
 SHIM = Path(__file__).with_name("shim")
+MARKS = marks.__file__
 LAST_WORDS = 2000
 FRAME_LIMIT = 64 << 20
 READ = 1 << 16
 """Bytes of a pipe: a small reply is one read."""
 KEPT = ("PATH", "HOME", "USER", "LOGNAME", "LANG", "LC_", "DISPLAY", "XAUTHORITY", "JAVA", "LD_LIBRARY_PATH", "XDG_",
-        "MINEDOJO_", "MALMO_", "LIBGL_", "MESA_")  # fmt: skip
+        "MINEDOJO_", "MALMO_", "LIBGL_", "MESA_", marks.SESSION)  # fmt: skip
 """Prefixes of the variables that reach the child: no key or token does."""
 
 
@@ -72,7 +74,7 @@ class Bridge:
         try:
             with self.log.open("wb") as log:
                 self._process: subprocess.Popen[bytes] = subprocess.Popen(
-                    [str(interpreter), "-W", "ignore", str(CHILD), str(SHIM), str(settings.memory_mb)],
+                    [str(interpreter), "-W", "ignore", str(CHILD), str(SHIM), str(settings.memory_mb), MARKS, MARK],
                     stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log,
                     cwd=self.folder, env=environment, start_new_session=True, close_fds=True,
                 )  # fmt: skip

@@ -3,18 +3,21 @@
 It runs under the interpreter that has MineDojo (maybe not ours): stdlib, numpy, msgpack and the client only,
 valid on Python 3.9, nothing imported from rlgpt. One request, one reply: `{"op": ..., ...}` gives
 `{"ok": {...}}` or `{"error": {"kind", "sentence", "trace"}}`. The reply pipe is a duplicate of fd 1, which
-then points to fd 2, because the client and the game print. On EOF, or when its parent is gone, it ends the
-game's process group and itself.
+then points to fd 2, because the client and the game print. On EOF, on a signal, or when its parent is gone, it ends
+whatever carries its mark, a game that is just being launched as well, and itself.
 """
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import importlib
+import importlib.util
 import os
 import resource
 import signal
 import struct
+import subprocess
 import sys
 import threading
 import time
@@ -222,11 +225,6 @@ class Game:
         """The client's handler of one part of the observation."""
         return next(handler for handler in self.sim._sim_spec.observables if handler.to_string() == name)
 
-    def processes(self) -> list[int]:
-        """Process ids of the games this environment started (each leads a process group)."""
-        instances = self.sim._bridge_env._instances if self.env is not None else []
-        return [i.minecraft_process.pid for i in instances if i.minecraft_process is not None]
-
     def reset(self, seed: int) -> dict[str, Any]:
         for layer in (self.task, self.tally.env):
             space = getattr(layer, "__dict__", {}).get("_mob_spawn_range_space")
@@ -235,9 +233,11 @@ class Game:
         self.tally.clear()
         try:
             self.observation = self.stepper.reset()
-        except (OSError, EOFError, RuntimeError, TypeError, AssertionError, struct.error) as error:
+            return self.reply()
+        except MemoryError:
+            raise
+        except Exception as error:  # what the client raises depends on what it found in the game's answer
             raise Refused("game", game_sentence("reset", error)) from error
-        return self.reply()
 
     def step(self, command: list[int]) -> dict[str, Any]:
         np = self.numpy
@@ -247,9 +247,11 @@ class Game:
             command = [*command[:5], 0, 0, 0]
         try:
             self.observation, _, done, _ = self.stepper.step(np.asarray(command, dtype=np.int64))
-        except (OSError, RuntimeError, TypeError, struct.error) as error:
+            return self.reply(refused, bool(done))
+        except MemoryError:
+            raise
+        except Exception as error:  # as above
             raise Refused("game", game_sentence("step", error)) from error
-        return self.reply(refused, bool(done))
 
     def _illegal(self, command: list[int]) -> str:
         """Why this command must not reach the client (it would raise on an empty slot), or ''."""
@@ -394,15 +396,20 @@ def game_sentence(what: str, error: BaseException) -> str:
         return "No Minecraft with Malmo listens on the given port."
     if isinstance(error, FileNotFoundError):
         return f"The game cannot be started: {error}."
+    if isinstance(error, (LookupError, ValueError, ArithmeticError, AssertionError)):
+        return f"The game sent an observation in {what} that cannot be read: {type(error).__name__}: {text[:200]}"
     return f"The game was lost during {what}: {type(error).__name__}: {text[:200]}"
 
 
 class Child:
     """The request loop."""
 
-    def __init__(self, requests: BinaryIO, replies: BinaryIO, shim: str, memory_mb: int) -> None:
+    def __init__(
+        self, requests: BinaryIO, replies: BinaryIO, shim: str, memory_mb: int, marks: str, mark: str
+    ) -> None:
         self.requests, self.replies = requests, replies
         self.shim, self.memory_mb = shim, memory_mb
+        self.marks, self.mark = load_file(marks), mark
         self.client: Any = None
         self.numpy: Any = None
         self.msgpack: Any = None
@@ -469,7 +476,7 @@ class Child:
         if self.game is None:
             raise Refused("order", f"{operation} was asked before make")
         if operation == "reset":
-            return {**self.game.reset(int(request["seed"])), "games": self.game.processes()}
+            return self.game.reset(int(request["seed"]))
         if operation == "step":
             return self.game.step(request["command"])
         if operation == "jpeg":
@@ -517,18 +524,30 @@ class Child:
         kind._launch_minecraft = unlimited
 
     def end(self) -> None:
-        """Kill the games (each leads its own group) and leave without the client's slow exit hooks."""
-        for pid in self.game.processes() if self.game is not None else []:
-            try:
-                os.killpg(pid, signal.SIGKILL)
-            except (ProcessLookupError, PermissionError):
-                continue
+        """Kill every other process with this one's mark: games lead groups of their own, and the client does not
+        know one before it is ready. A launch in another thread starts nothing more."""
+        subprocess.Popen.__init__ = start_nothing  # type: ignore[method-assign]
+        with contextlib.suppress(ImportError):  # no psutil: no client either, so no game
+            self.marks.end_marked(self.mark, os.environ[self.mark], spare=[os.getpid()])
+
+
+def start_nothing(*args: Any, **kwargs: Any) -> None:
+    raise RuntimeError("the bridge child is ending")
+
+
+def load_file(path: str) -> Any:
+    """The module in a file: rlgpt, whose it is, may not be importable here."""
+    spec = importlib.util.spec_from_file_location(Path(path).stem, path)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
 
 
 def watch_parent(child: Child, parent: int) -> None:
     """A blocked socket read would hide EOF, so the parent is also watched by its process id."""
     while os.getppid() == parent:
-        time.sleep(1.0)
+        time.sleep(0.5)
     child.end()
     os._exit(3)
 
@@ -541,7 +560,9 @@ def main() -> None:
     # sys.path[0] is this file's folder: its other modules must not shadow the client's
     own = Path(__file__).resolve().parent
     sys.path[:] = [path for path in sys.path if Path(path or ".").resolve() != own]
-    child = Child(requests, replies, sys.argv[1], int(sys.argv[2]))
+    child = Child(requests, replies, sys.argv[1], int(sys.argv[2]), sys.argv[3], sys.argv[4])
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, lambda *_: sys.exit(3))
     threading.Thread(target=watch_parent, args=(child, os.getppid()), daemon=True).start()
     code = 0
     try:

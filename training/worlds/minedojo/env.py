@@ -8,11 +8,13 @@ import zlib
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from rlgpt.training.worlds.minedojo import doctor
 from rlgpt.training.worlds.minedojo import features as rows
 from rlgpt.training.worlds.minedojo.bridge import Bridge, MineDojoError
 from rlgpt.training.worlds.minedojo.caption import caption, captioned
@@ -22,6 +24,7 @@ from rlgpt.training.worlds.minedojo.items import CRAFT_ITEMS
 from rlgpt.training.worlds.minedojo.launching import GamePool, Parked, launch_lock
 from rlgpt.training.worlds.minedojo.mineclip import Embedding
 from rlgpt.training.worlds.minedojo.processes import ProcessRecord
+from rlgpt.training.worlds.minedojo.reply import check
 from rlgpt.training.worlds.minedojo.sense import Seen, bearing, block_name, lidar, sights
 from rlgpt.training.worlds.minedojo.settings import Settings
 from rlgpt.training.worlds.minedojo.tasks import ClientTask, counted
@@ -72,7 +75,10 @@ class MineDojoEnv:
         self._key = json.dumps([made.client_id, made.arguments, pixels], sort_keys=True, default=dict)
         self._episodes = 0
         self._failures = 0
+        self._malmo = ""
+        """The game's folder, once the client has named it."""
         self._broken = False
+        """The game of this episode was lost, and `step` has told so."""
         self._begun = False
         """A step was sent and not answered yet."""
         self._reply: dict[str, Any] = {}
@@ -106,22 +112,27 @@ class MineDojoEnv:
     def _begin(self, seed: int) -> dict[str, Any]:
         if self._bridge is None and not self._has_room:
             parked = self._pool.take(self._key)
-            self._has_room = True
             if parked is not None:
                 self._bridge, self._port, self._episodes = parked.bridge, parked.port, parked.episodes
             else:
                 self._port = self._pool.room()
+            self._has_room = True
         if self._bridge is None:
             with launch_lock():  # one launch at a time: each copies the game's folder and takes a free port
                 self._bridge = Bridge(self._settings, self._started)
+                self._malmo = str(self._bridge.about["malmo"])
                 self._bridge.ask(
                     "make", self._settings.reset_timeout, task=self._made.client_id,
                     arguments=dict(self._made.arguments), rays=lidar(self._settings.lidar_range),
                     image=list(self._settings.image_size), pixels=self._pixels, lean=self._settings.patch,
                     port=self._port, socket_timeout=0.9 * self._settings.step_timeout,
                 )  # fmt: skip
-                return self._bridge.ask("reset", self._settings.reset_timeout, seed=seed)
-        return self._bridge.ask("reset", self._settings.reset_timeout, seed=seed)
+                return self._sound(self._bridge.ask("reset", self._settings.reset_timeout, seed=seed))
+        return self._sound(self._bridge.ask("reset", self._settings.reset_timeout, seed=seed))
+
+    def _sound(self, reply: dict[str, Any]) -> dict[str, Any]:
+        height, width = self._settings.image_size
+        return check(reply, height * width * 3 if self._pixels else 0)
 
     def _started(self, record: ProcessRecord) -> None:
         self._report(Event("process", f"MineDojo runs as process {record.pid}.", vars(record)))
@@ -136,10 +147,19 @@ class MineDojoEnv:
         if self._failures > self._settings.restarts:
             raise MineDojoError(
                 "restarts",
-                f"MineDojo failed {self._failures} times in a row without finishing an episode; the last time: {error}",
+                f"MineDojo failed {self._failures} times in a row without finishing an episode; the last time: {error}"
+                + self._lacking(),
                 error.last_words,
             ) from error
         self._report(Event("restart", f"MineDojo is started again ({self._failures} of {self._settings.restarts})."))
+
+    def _lacking(self) -> str:
+        """What this machine lacks for a game that never played an episode; the game's own last words rarely say."""
+        if self._port is not None or self._episodes or not self._malmo:
+            return ""
+        findings = [doctor.jar(Path(self._malmo)), doctor.java(), doctor.display()]
+        told = " ".join(f"{found.sentence} ({found.cure})" for found in findings if not found.ok)
+        return f" This machine lacks something for it: {told}" if told else ""
 
     def begin_step(self, command: Command) -> None:
         """See `protocol.StepsElsewhere`. What goes wrong here, `step` meets and tells."""
@@ -151,15 +171,18 @@ class MineDojoEnv:
 
     def step(self, command: Command) -> StepResult:
         """One env step. When the game is lost in it the episode is truncated and the next reset restarts."""
-        if self._bridge is None or self._broken:
+        if self._broken or not self._reply:
             raise MineDojoError("order", "The episode was lost with its game; reset starts another one.")
+        if self._bridge is None:  # lost since the last step, by `frame`
+            self._broken = True
+            return StepResult(0.0, False, True)
         legal = _legal(command)
         before = self._reply["life"][0]
         begun, self._begun = self._begun, False
         try:
             if not begun:
                 self._bridge.send("step", command=legal)
-            reply = self._bridge.answer("step", self._settings.step_timeout)
+            reply = self._sound(self._bridge.answer("step", self._settings.step_timeout))
         except MineDojoError as error:
             self._broken = True
             self._fault(error)
@@ -343,7 +366,11 @@ class MineDojoEnv:
         """A small JPEG of the game's own frame with its caption; empty when the game has just been lost."""
         if self._bridge is None:
             return b""
-        reply = self._bridge.ask("jpeg", self._settings.step_timeout, width=FRAME_WIDTH, quality=FRAME_QUALITY)
+        try:
+            reply = self._bridge.ask("jpeg", self._settings.step_timeout, width=FRAME_WIDTH, quality=FRAME_QUALITY)
+        except MineDojoError as error:
+            self._fault(error)
+            return b""
         return captioned(bytes(reply["jpeg"]), caption(self._reply))
 
     def save(self) -> bytes:

@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from rlgpt.training.worlds.minedojo.bridge import Bridge, MineDojoError
+from rlgpt.training.worlds.minedojo.ports import PortLock, need_game
 from rlgpt.training.worlds.minedojo.settings import folder
 
 
@@ -40,6 +41,7 @@ class GamePool:
 
     def __init__(self, ports: Sequence[int], limit: int) -> None:
         self._all = tuple(ports)
+        self._locks: dict[int, PortLock] = {}
         self._free = list(ports)
         self._limit = limit
         self._playing = 0
@@ -57,7 +59,7 @@ class GamePool:
     def room(self) -> int | None:
         """Room for a new game: a free port of those given, None where games are started.
 
-        Raises `MineDojoError` when all given ports are in use.
+        Raises `MineDojoError` when all given ports are in use, here or by another session, or when no game listens.
         """
         while self._parked and (not self._free if self._all else self._playing + len(self._parked) >= self._limit):
             self._end(self._parked.pop(0))
@@ -65,8 +67,28 @@ class GamePool:
             raise MineDojoError(
                 "order", f"All {len(self._all)} given game ports are in use; set RLGPT_MINEDOJO_PORTS to more."
             )
+        port = self._free_port() if self._all else None
         self._playing += 1
-        return self._free.pop(0) if self._all else None
+        return port
+
+    def _free_port(self) -> int:
+        """The first that no other session steers."""
+        taken: MineDojoError | None = None
+        for port in self._free:
+            try:
+                self._locks[port] = PortLock(port)
+            except MineDojoError as error:
+                taken = taken or error
+                continue
+            try:
+                need_game(port)
+            except MineDojoError:
+                self._unlock(port)
+                raise
+            self._free.remove(port)
+            return port
+        assert taken is not None
+        raise taken
 
     def park(self, parked: Parked) -> None:
         self._playing -= 1
@@ -75,8 +97,7 @@ class GamePool:
     def leave(self, port: int | None) -> None:
         """A game ended; its port is free again."""
         self._playing -= 1
-        if port is not None:
-            self._free.append(port)
+        self._release(port)
 
     def close(self) -> None:
         """End every parked game."""
@@ -85,5 +106,12 @@ class GamePool:
 
     def _end(self, parked: Parked) -> None:
         parked.bridge.close()
-        if parked.port is not None:
-            self._free.append(parked.port)
+        self._release(parked.port)
+
+    def _release(self, port: int | None) -> None:
+        if port is not None:
+            self._unlock(port)
+            self._free.append(port)
+
+    def _unlock(self, port: int) -> None:
+        self._locks.pop(port).release()

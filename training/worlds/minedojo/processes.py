@@ -2,12 +2,11 @@
 
 A child leads its own process group, but the client starts the game in another session and a failed launch
 watchdog leaves it alive; so every process of one bridge carries `RLGPT_MINEDOJO_RUN=<run>` in its environment
-and an ending looks for that mark as well as for the groups.
+and an ending looks for that mark (`store.processes`) as well as for the groups.
 """
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 import shutil
@@ -19,10 +18,10 @@ from pathlib import Path
 
 import psutil
 
+from rlgpt.store import processes
+
 MARK = "RLGPT_MINEDOJO_RUN"
 RECORD = "process.json"
-QUIET = 2
-"""Looks in a row that must find nothing: a process that forks and ends during one look hides its child from it."""
 
 
 @dataclass(frozen=True)
@@ -53,14 +52,7 @@ def is_alive(pid: int, started: float) -> bool:
 
 def marked(run: str) -> list[psutil.Process]:
     """Live processes of this user that carry the mark of a run."""
-    found = []
-    for process in psutil.process_iter(["pid"]):
-        try:
-            if process.environ().get(MARK) == run and process.status() != psutil.STATUS_ZOMBIE:
-                found.append(process)
-        except (psutil.NoSuchProcess, psutil.AccessDenied, psutil.ZombieProcess, OSError):
-            continue  # not ours to see: not ours to end
-    return found
+    return processes.marked(MARK, run)
 
 
 def end(run: str, pid: int | None = None, patience: float = 5.0) -> int:
@@ -70,22 +62,12 @@ def end(run: str, pid: int | None = None, patience: float = 5.0) -> int:
     """
     if pid is not None:
         _kill_group(pid)
-    met: set[int] = set()
     deadline = time.monotonic() + patience
-    quiet = 0
-    while time.monotonic() < deadline:
-        left = marked(run)
-        # a process that is ending has lost its environment, so its mark, before it loses its pid
-        quiet = quiet + 1 if not left and (pid is None or started_at(pid) is None) else 0
-        if quiet == QUIET:
-            break
-        for process in left:
-            met.add(process.pid)
-            with contextlib.suppress(psutil.NoSuchProcess):
-                process.kill()
-        psutil.wait_procs(left, timeout=0.2)
+    met, _ = processes.end_marked(MARK, run, patience=patience)
+    # a process that is ending has lost its environment, so its mark, before it loses its pid
+    while pid is not None and started_at(pid) is not None and time.monotonic() < deadline:
         time.sleep(0.02)
-    return len(met)
+    return met
 
 
 def _kill_group(pid: int) -> None:
