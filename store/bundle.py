@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from rlgpt.store import revision
-from rlgpt.store.errors import BadBundle, StoreError
+from rlgpt.store.errors import BadBundle, Damaged, StoreError
 from rlgpt.store.folder import ARTIFACTS, DATABASE, Place, SessionFolder, free_bytes, path_of, prepare
 from rlgpt.store.snapshot import copy_database, without_evidence_bulk
 from rlgpt.store.soundness import check_database
@@ -107,7 +107,10 @@ def _pack(target: Path, session_id: str, members: dict[str, Path], evidence: boo
         for name, path in members.items():
             archive.write(path, name)
             with path.open("rb") as body:
-                files[name] = {"size": path.stat().st_size, "blake2b": _digest(body)}
+                digest = _digest(body)
+            if name.startswith(f"{ARTIFACTS}/") and name.removeprefix(f"{ARTIFACTS}/") != digest:
+                raise Damaged(f"the file {path} is damaged: its content is not what its name says")
+            files[name] = {"size": path.stat().st_size, "blake2b": digest}
         manifest = {
             "format": FORMAT,
             "id": session_id,

@@ -74,10 +74,10 @@ def fork(
             schema.insert(base, encode(row))
             _copy_rows(base, parent, made.id, cut)
             mark = {"parent": parent.id, "seq": cut, "changed": sorted(changes or {})}
-            schema.insert(base, encode(_forked(base, made.id, mark)))
+            schema.insert(base, encode(forked_event(base, made.id, mark)))
             base.commit()
         for artifact in kept:
-            _link(parent.artifacts / artifact, made.staging / "artifacts" / artifact)
+            link_file(parent.artifacts / artifact, made.staging / "artifacts" / artifact)
         return made.publish()
     except BaseException:
         made.drop()
@@ -138,7 +138,7 @@ def _copy_rows(base: sqlite3.Connection, parent: SessionFolder, session_id: str,
     base.execute("DETACH parent")
 
 
-def _forked(base: sqlite3.Connection, session_id: str, payload: Mapping[str, Any]) -> tables.Event:
+def forked_event(base: sqlite3.Connection, session_id: str, payload: Mapping[str, Any]) -> tables.Event:
     names = list(query.sequenced(base))
     seq = query.last_seq(base, names)
     spans = [
@@ -152,7 +152,7 @@ def _forked(base: sqlite3.Connection, session_id: str, payload: Mapping[str, Any
     )  # fmt: skip
 
 
-def _link(old: Path, new: Path) -> None:
+def link_file(old: Path, new: Path) -> None:
     """Files are named by their content and never changed, so both sessions may share one."""
     try:
         os.link(old, new)

@@ -15,6 +15,8 @@ def found(base: sqlite3.Connection, path: Path) -> str:
     """The revision of an open database. Raises BadSchema if it is no session of ours or a newer one, Damaged."""
     try:
         row = base.execute("SELECT version_num FROM alembic_version").fetchone()
+    except UnicodeDecodeError as error:  # in SQLite's own message
+        raise Damaged(f"{path} is damaged: its schema cannot be read") from error
     except sqlite3.DatabaseError as error:
         if getattr(error, "sqlite_errorcode", 0) & 0xFF in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB):
             raise Damaged(f"{path} is damaged: {error}") from error

@@ -14,7 +14,7 @@ from rlgpt.store.errors import BadBundle, BadSchema, Damaged, StoreError
 from rlgpt.store.history import fold_all
 
 _BUSY = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
-_TYPES = {
+TYPES = {
     "INTEGER": ("integer",),
     "FLOAT": ("real", "integer"),
     "VARCHAR": ("text",),
@@ -43,6 +43,7 @@ def explained(database: Path) -> Damaged | None:
     """The damage of a session's database as an error to raise, None if it is sound."""
     try:
         with contextlib.closing(connect(database)) as base:
+            base.execute("BEGIN")  # one moment of a session that is being written
             problems = faults(base, database)
     except BadSchema:
         return None
@@ -73,14 +74,14 @@ def faults(base: sqlite3.Connection, path: Path) -> list[str]:
 def _column_faults(base: sqlite3.Connection, table: query.Table) -> list[str]:
     problems = []
     for column, kind in zip(table.columns, table.kinds, strict=True):
-        types = _TYPES.get(kind)
+        types = TYPES.get(kind)
         if types is None:  # alembic_version alone has a sized VARCHAR
             continue
         name = query.quoted(column)
         allowed = ", ".join(f"'{t}'" for t in (*types, "null"))
         wrong = f"typeof({name}) NOT IN ({allowed})"
         if kind == "JSON":
-            wrong += f" OR NOT json_valid({name}) OR json_type({name}) != '{_json_kind(table.name, column)}'"
+            wrong += f" OR NOT json_valid({name}) OR json_type({name}) != '{json_kind(table.name, column)}'"
         if kind == "BOOLEAN":
             wrong += f" OR {name} NOT IN (0, 1)"
         count = base.execute(f"SELECT count(*) FROM {query.quoted(table.name)} WHERE {wrong}").fetchone()[0]
@@ -89,7 +90,7 @@ def _column_faults(base: sqlite3.Connection, table: query.Table) -> list[str]:
     return problems
 
 
-def _json_kind(table: str, column: str) -> str:
+def json_kind(table: str, column: str) -> str:
     """`object` or `array`, as the model's default is."""
     from rlgpt.store import tables  # late: imports and checks only
 

@@ -1,4 +1,4 @@
-"""What is kept: `store size|check|prune|backup|delete`, `tag`."""
+"""What is kept: `store size|check|repair|prune|backup|delete`, `tag`."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ Some = Annotated[
 
 def register(app: typer.Typer) -> None:
     family = typer.Typer(help="Size, soundness and copies of the stored sessions.", no_args_is_help=True)
-    for command in (size, check, prune, backup, delete):
+    for command in (size, check, repair, prune, backup, delete):
         family.command()(command)
     app.add_typer(family, name="store")
     app.command()(tag)
@@ -61,6 +61,20 @@ def check(session: Some = None, json: Json = False) -> None:
         output.say(f"{many(len(chosen), 'session')} checked, {found}")
     if problems:
         raise typer.Exit(Exit.DIFFERENT)
+
+
+def repair(session: Session, json: Json = False) -> None:
+    """Save what is sound of a damaged session as a new one; the damaged one stays as it is."""
+    from rlgpt.store.repair import repair as save  # late: it needs the whole schema
+
+    folder = find(session)
+    saved = save(folder)
+    if json:
+        output.document(saved._asdict() | {"parent": folder.id})
+        return
+    output.say(f"{saved.id} holds the {count(saved.rows)} sound rows of {folder.id}, up to row {saved.seq}")
+    if saved.reason:
+        output.say(f"there it ends: {saved.reason}; {count(saved.lost)} rows behind it are not in it")
 
 
 def prune(

@@ -16,6 +16,7 @@ from rlgpt.store.export.lines import export_lines, import_lines
 from rlgpt.store.export.tensorboard import export_tensorboard
 from rlgpt.store.export.values import export_csv
 from rlgpt.store.folder import Place, SessionFolder, path_of
+from rlgpt.store.soundness import explained
 
 
 class Format(NamedTuple):
@@ -42,13 +43,15 @@ FORMATS: Mapping[str, Format] = {
 def export(place: Place, form: str, target: Path | None = None) -> Path:
     """Write the session as `form` to `target` (by default beside nothing: here, named by its id); returns it.
 
-    Raises StoreError for an unknown form, BadPlace if the target is there already or cannot be written.
+    Raises StoreError for an unknown form, BadPlace if the target is there already or cannot be written, Damaged.
     """
     if form not in FORMATS:
         raise StoreError(f"there is no export format {form!r:.40}; there are {', '.join(FORMATS)}")
     target = target or Path(SessionFolder(path_of(place)).id + FORMATS[form].tail)
     if target.exists():
         raise BadPlace(f"{target} is already there")
+    if damage := explained(SessionFolder(path_of(place)).database):
+        raise damage
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
         return FORMATS[form].write(place, target)

@@ -1,0 +1,319 @@
+"""`rlgpt store repair`: the longest sound prefix of a damaged session as a new one; the damaged one stays as it is.
+
+Rows come from the pages themselves (`pages.py`), since a flipped byte in the root of a table hides all of it from
+SQLite. What is missing among them, what SQLite would have to show and cannot, a value no column holds, a text or file
+that is not what its name says, and a row that does not fold: the first of these is where the prefix ends, at the end of
+the transaction before it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import shutil
+import sqlite3
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache, cached_property
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from sqlmodel import SQLModel
+
+from rlgpt.store import artifacts, pages, query, schema
+from rlgpt.store.database import check_file, connect
+from rlgpt.store.errors import Damaged, LeaseTaken, StoreError
+from rlgpt.store.folder import DATABASE, Place, SessionFolder, path_of, prepare
+from rlgpt.store.fork import forked_event, link_file
+from rlgpt.store.history import History, fold
+from rlgpt.store.lease import owner
+from rlgpt.store.rows import Encoded, encode
+from rlgpt.store.soundness import TYPES, check_database, json_kind
+
+_TEXTS = {"code_version": ("source_hash",), "trial": ("source_hash",), "llm_call": ("request_hash", "reply_hash")}
+"""Columns that name a text."""
+_NEVER = 2**62
+_UNREADABLE = (sqlite3.Error, StoreError, UnicodeDecodeError)
+"""The last: SQLite quotes what is damaged in its messages."""
+
+
+class Repaired(NamedTuple):
+    id: str
+    """Of the new session."""
+    rows: int
+    seq: int
+    """Of the last row kept."""
+    lost: int
+    """Rows that were still found behind it."""
+    reason: str
+    """What ended the prefix, empty if everything was sound."""
+
+
+class _Row(NamedTuple):
+    seq: int
+    table: str
+    values: dict[str, Any]
+    """By column, as stored."""
+
+
+@dataclass(frozen=True)
+class _Found:
+    """What the pages hold."""
+
+    rows: dict[int, _Row]
+    texts: dict[str, bytes]
+
+    @cached_property
+    def thinned(self) -> bool:
+        """Frames were pruned, with others in a small bundle: then there are gaps, and texts that are not kept."""
+        return not any(row.table == "frame" for row in self.rows.values())
+
+
+class _Expected(NamedTuple):
+    """What SQLite says the tables hold, as far as it can walk through them."""
+
+    seqs: set[int]
+    whole_upto: int
+    """Up to this seq SQLite walked through every table."""
+    texts: set[str]
+    """Hashes of the texts."""
+    all_texts: bool
+
+
+def repair(place: Place) -> Repaired:
+    """Raises Damaged if not even the first row is sound, LeaseTaken while a worker has the session, BadPlace."""
+    folder = SessionFolder(path_of(place))
+    check_file(folder.database)
+    if (who := owner(folder.path)) is not None:
+        raise LeaseTaken(f"session {folder.id} is run by process {who.pid} on {who.host}: stop it first")
+    with tempfile.TemporaryDirectory(prefix="rlgpt-") as scratch:
+        copy = _settled(folder, Path(scratch))
+        found = _found(copy.read_bytes())
+        expected = _expected(copy)
+    session = found.rows.get(1)
+    if session is None or session.table != "session":
+        raise Damaged(f"session {folder.id} cannot be repaired: its first row, which holds its settings, is damaged")
+    rows = [found.rows[seq] for seq in sorted(found.rows)]
+    end, reason = _first_gap(found, expected)
+    damaged = _damaged_files(folder)
+    history = History()
+    kept: list[_Row] = []
+    for row in rows:
+        if row.seq >= end:
+            break
+        fault = _fault(row, session, history, found, expected, damaged)
+        if fault:
+            end, reason = row.seq, fault
+            break
+        kept.append(row)
+    whole = _whole(kept)
+    made = _write(folder, kept[:whole], found, damaged)
+    return Repaired(made.id, whole, kept[whole - 1].seq, len(rows) - whole, reason)
+
+
+# ---- what there is --------------------------------------------------------------------------------
+def _settled(folder: SessionFolder, scratch: Path) -> Path:
+    """A copy with what lies in its log, as far as the log is whole; the original is only read."""
+    copy = scratch / DATABASE
+    for tail in ("", "-wal"):
+        with contextlib.suppress(FileNotFoundError):
+            shutil.copyfile(f"{folder.database}{tail}", f"{copy}{tail}")
+    with contextlib.suppress(*_UNREADABLE), contextlib.closing(connect(copy, "rw")) as base:
+        base.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    return copy
+
+
+def _found(file: bytes) -> _Found:
+    shapes = _shapes().values()
+    several: dict[int, list[tuple[bool, _Row]]] = {}
+    texts: dict[str, bytes] = {}
+    for stored in pages.stored_rows(file):
+        table = next((t for t in shapes if _fits(t, stored.values)), None)
+        if table is None:
+            continue
+        values = dict(zip(table.columns, stored.values, strict=False))
+        if table.name == "text":
+            with contextlib.suppress(Exception):  # any damage of a compressed text
+                body = stored.values[1]
+                assert isinstance(body, bytes)
+                texts[artifacts.digest(_decompressed(body))] = body
+        elif "seq" in values:
+            row = _Row(stored.rowid, table.name, values | {"seq": stored.rowid})
+            several.setdefault(stored.rowid, []).append((stored.orderly, row))
+    rows = {}
+    for seq, candidates in several.items():
+        orderly = [row for fits, row in candidates if fits] if len(candidates) > 1 else [row for _, row in candidates]
+        if len(orderly) == 1:
+            rows[seq] = orderly[0]
+    return _Found(rows, texts)
+
+
+@cache
+def _shapes() -> dict[str, query.Table]:
+    with contextlib.closing(sqlite3.connect(":memory:")) as base:
+        for statement in schema.statements():
+            base.execute(statement)
+        return query.every(base)
+
+
+def _fits(table: query.Table, values: tuple[pages.Value, ...]) -> bool:
+    """No two tables have columns of the same types. A row from before a column was added is shorter."""
+    model = _columns(table.name)
+    if len(values) > len(table.columns) or not all(model[c].nullable for c in table.columns[len(values) :]):
+        return False
+    for column, kind, value in zip(table.columns, table.kinds, values, strict=False):
+        if value is None:
+            if not model[column].nullable and column != "seq":
+                return False
+        elif column == "seq" or _KIND[type(value)] not in TYPES[kind]:
+            return False
+    return True
+
+
+_KIND = {int: "integer", float: "real", str: "text", bytes: "blob"}
+
+
+def _columns(table: str) -> Any:
+    return SQLModel.metadata.tables[table].columns
+
+
+def _decompressed(body: bytes) -> bytes:
+    import zstandard
+
+    return zstandard.ZstdDecompressor().decompress(body)
+
+
+def _expected(copy: Path) -> _Expected:
+    seqs: set[int] = set()
+    texts: set[str] = set()
+    whole_upto, all_texts = _NEVER, False
+    try:
+        with contextlib.closing(connect(copy)) as base:
+            for table in _shapes().values():
+                if "seq" not in table.columns:
+                    continue
+                last = 0
+                try:
+                    for (seq,) in base.execute(f"SELECT seq FROM {query.quoted(table.name)} ORDER BY seq"):
+                        if not isinstance(seq, int) or seq <= last:
+                            raise sqlite3.DatabaseError("out of order")
+                        seqs.add(seq)
+                        last = seq
+                except _UNREADABLE:
+                    whole_upto = min(whole_upto, last)
+            with contextlib.suppress(*_UNREADABLE):
+                texts.update(str(row[0]) for row in base.execute("SELECT hash FROM text NOT INDEXED"))
+                all_texts = True
+    except _UNREADABLE:
+        whole_upto = 0
+    return _Expected(seqs, whole_upto, texts, all_texts)
+
+
+# ---- where it ends --------------------------------------------------------------------------------
+def _first_gap(found: _Found, expected: _Expected) -> tuple[int, str]:
+    """The first seq that is lost. Numbers are consecutive but where frames were pruned: there a missing one counts
+    only if SQLite knows it, or cannot walk that far."""
+    from_seq = expected.whole_upto if found.thinned else 0
+    gaps = (seq for seq in range(from_seq + 1, max(found.rows) + 1) if seq not in found.rows)
+    lost = [seq for seq in expected.seqs if seq not in found.rows]
+    end = min([*lost, next(gaps, _NEVER)], default=_NEVER)
+    return end, f"row {end} is damaged" if end < _NEVER else ""
+
+
+def _damaged_files(folder: SessionFolder) -> set[str]:
+    damaged = set()
+    for path in folder.artifacts.iterdir() if folder.artifacts.is_dir() else ():
+        if not path.name.startswith("."):
+            try:
+                artifacts.get(folder.artifacts, path.name)
+            except (StoreError, OSError):
+                damaged.add(path.name)
+    return damaged
+
+
+def _fault(row: _Row, session: _Row, history: History, found: _Found, expected: _Expected, damaged: set[str]) -> str:
+    """Why this row cannot follow those before it; folds it if it can."""
+    values = row.values
+    if values["session_id"] != session.values["session_id"] or values["incarnation"] < history.incarnation:
+        return f"row {row.seq} is of another session"
+    decoded: dict[str, Any] = {}
+    table = _shapes()[row.table]
+    for column, kind in zip(table.columns, table.kinds, strict=True):
+        value = values.get(column)
+        if value is not None and kind == "BOOLEAN":
+            if value not in (0, 1):
+                return f"row {row.seq} has no proper {column}"
+            value = bool(value)
+        elif value is not None and kind == "JSON":
+            try:
+                value = json.loads(value)
+            except (ValueError, RecursionError):
+                return f"row {row.seq} has no proper {column}"
+            if isinstance(value, list) != (json_kind(row.table, column) == "array"):
+                return f"row {row.seq} has no proper {column}"
+        elif value is not None and kind == "FLOAT":
+            value = float(value)
+        decoded[column] = value
+    for column in _TEXTS.get(row.table, ()):
+        name = values.get(column)
+        if name and name not in found.texts and (name in expected.texts or not expected.all_texts):
+            return f"a text that row {row.seq} names is lost"
+    if row.table == "checkpoint" and values["kind"] == "boundary" and values["artifact"] in damaged:
+        return f"the checkpoint of row {row.seq} is damaged"
+    try:
+        fold(history, row.table, decoded)
+    except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError, RecursionError) as error:
+        return f"row {row.seq} contradicts those before it ({type(error).__name__})"
+    return ""
+
+
+def _whole(rows: Sequence[_Row]) -> int:
+    """How many rows are left when a transaction that lacks its end is taken away: a plan without its sub-actions, a
+    refused version without its trial, an evaluation without all its episodes, a metric without its checkpoint."""
+    opened, episodes = -1, 0
+    for place, row in enumerate(rows):
+        if row.table == "plan" or (row.table == "code_version" and not row.values["admitted"]):
+            opened = place
+        elif row.table in ("evaluation", "metric"):
+            opened, episodes = place, int(row.values["episodes"])
+        elif row.table == "episode":
+            episodes -= 1
+            opened = opened if episodes > 0 else -1
+        elif row.table not in ("sub_action", "frame"):
+            opened = -1
+    return opened if opened > 0 else len(rows)
+
+
+# ---- the new session ------------------------------------------------------------------------------
+def _write(folder: SessionFolder, rows: Sequence[_Row], found: _Found, damaged: set[str]) -> SessionFolder:
+    """Under an id of its own, as a fork at the last sound row; a session that had ended stays ended."""
+    session = rows[0].values
+    made = prepare()
+    try:
+        with contextlib.closing(sqlite3.connect(made.staging / DATABASE)) as base:
+            schema.create(base)
+            for row in rows:
+                values = {column: row.values.get(column) for column in _shapes()[row.table].columns}
+                values["session_id"] = made.id
+                if row.table == "session":
+                    values |= {
+                        "name": f"{session['name']}-repaired",
+                        "parent_id": session["session_id"],
+                        "parent_seq": rows[-1].seq,
+                    }
+                schema.insert(base, Encoded(row.table, values))
+            base.executemany("INSERT INTO text (hash, body) VALUES (?, ?)", found.texts.items())
+            last = rows[-1]
+            if not (last.table == "event" and last.values["kind"] == "ended"):
+                mark = {"parent": folder.id, "seq": last.seq, "changed": []}
+                schema.insert(base, encode(forked_event(base, made.id, mark)))
+            base.commit()
+        check_database(made.staging / DATABASE, made.id)
+        for path in folder.artifacts.iterdir() if folder.artifacts.is_dir() else ():
+            if path.name not in damaged and not path.name.startswith("."):
+                link_file(path, made.staging / "artifacts" / path.name)
+        return made.publish()
+    except BaseException:
+        made.drop()
+        raise
