@@ -140,11 +140,17 @@ def unguarded() -> Iterator[ActionHost]:
 
 
 def test_a_source_that_ends_the_host_while_it_is_loaded_is_disabled(unguarded: ActionHost) -> None:
-    text = (
-        "import ctypes, sys\nframe = sys._getframe()\nwhile frame:\n"
-        f"    if frame.f_code.co_name == 'load': {CRASH}\n    frame = frame.f_back\n"
-        + source('yield "stay"', 'yield "left"')
+    looks = "\n    ".join(
+        [
+            "def look():",
+            "import sys",
+            "frame = sys._getframe()",
+            "while frame:",
+            f"    if frame.f_code.co_name == 'load': {CRASH}",
+            "    frame = frame.f_back",
+        ]
     )
+    text = f"{looks}\nlook()\n" + source('yield "stay"', 'yield "left"')
     programs = load(unguarded, COUNT, text)
     begin(unguarded, 0, 1)
     assert isinstance(unguarded._transport, HostProcess)
