@@ -105,6 +105,8 @@ class LoopSettings(Part):
     iterations: int = Field(default=3, ge=0, le=100)
     """Refinements after iteration 0."""
     inner: int = Field(default=3, ge=1, le=10)
+    step_ms: float = Field(default=20.0, gt=0.0, le=250.0)
+    """CPU time per env step that a coded action may take in its trials, in milliseconds."""
     depth: int = Field(default=2, ge=0, le=5)
     target: float = Field(default=0.95, gt=0.0, le=1.0)
     dev_first: int = Field(default=20, ge=1, le=1000)

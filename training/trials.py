@@ -9,6 +9,7 @@ broke off (`truncated`, such as a lost game): another prefix is executed in its 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
@@ -41,6 +42,10 @@ ACCEPT = 0.6
 IDLE_CALLS = 5
 """Calls in a row that return without acting, after which a trial is over."""
 TRUNCATED = "truncated"
+STEP_MS = 20.0
+"""CPU time per env step of the item above which it fails, in milliseconds. Far above what code can take that keeps to
+its budget of loop rounds (2 ms), so that no slow or busy machine turns a verdict: above it come only calls that work
+on much data at once (`sum` of a million numbers), which that budget counts as one."""
 FAULTS = ("error", "bad_yield", "budget", "killed", "quarantined")
 
 
@@ -101,6 +106,7 @@ def try_item(
     incumbent: TrainedPolicy | None = None,
     observer: Observer | None = None,
     halfway: Halfway | None = None,
+    step_ms: float = STEP_MS,
 ) -> TrialResult:
     """Try `action` from 5 states in which the prefix leaves it needed, and from 5 more when the first leave it open.
 
@@ -109,13 +115,14 @@ def try_item(
 
     `sources` by hash for prefix and action; `calm`: hashes that ignore the alarm. `incumbent` executes prefix items of
     mode rl. Raises ValueError when such an item has none.
+    Code that takes more than `step_ms` of CPU time per env step has failed, whatever it achieved.
     `halfway` keeps what is finished, batch by batch, and gives it back to a trainer that begins again.
     """
     if incumbent is None and any(item.action is None for item in prefix):
         raise ValueError("A sub-action before this one is learnt, and there is no trained policy yet to execute it.")
     bench = _Bench(
         world, task, prefix, action, done_when, sources, host, max_steps, calm, incumbent, observer or Observer(),
-        halfway,
+        halfway, step_ms,
     )  # fmt: skip
     return bench.run(seeds[:MOST])
 
@@ -147,11 +154,12 @@ class _Bench:
     def __init__(
         self, world: World, task: str, prefix: Sequence[PrefixItem], action: Action, done_when: str,
         sources: Mapping[str, str], host: Host, max_steps: int, calm: frozenset[str],
-        incumbent: TrainedPolicy | None, observer: Observer, halfway: Halfway | None,
+        incumbent: TrainedPolicy | None, observer: Observer, halfway: Halfway | None, step_ms: float,
     ) -> None:  # fmt: skip
         self.world, self.task, self.prefix, self.host = world, world.tasks[task], prefix, host
         self.max_steps, self.observer, self.halfway = max_steps, observer, halfway
-        self.incumbent = incumbent
+        self.incumbent, self.step_ms = incumbent, step_ms
+        self._seconds, self._item_steps = 0.0, 0
         own = incumbent.space if incumbent else ActionSpace(
             world.heads, noop_of(world), np.zeros(world.heads[0], np.bool_), ()
         )  # fmt: skip
@@ -214,6 +222,7 @@ class _Bench:
     def _finished(self) -> dict[str, Any]:
         return {
             "env_steps": self.env_steps,
+            "computing": [self._seconds, self._item_steps],
             "done": [[vars(e.attempt), e.before, e.after, e.yields] for e in self._done],
             "moments": [[m.episode, m.step, m.decision, m.frame] for m in self.observer.moments],
         }
@@ -222,6 +231,7 @@ class _Bench:
         """From what an earlier trainer had finished of this very trial."""
         if self.halfway is not None and (state := self.halfway.load()):
             self.env_steps = state["env_steps"]
+            self._seconds, self._item_steps = state.get("computing", (0.0, 0))
             self._done = [
                 _Evidence(Attempt(**of), before, after, yields) for of, before, after, yields in state["done"]
             ]
@@ -250,13 +260,23 @@ class _Bench:
         ticker.start()
         signal: Signal = "go"
         while any(lane.phase != "idle" for lane in lanes) and signal == "go":
-            ticker.tick()
+            self._measured(ticker)
             signal = obey(self.observer)
         for lane in lanes:
             lane.env.close()
         order = {seed: place for place, seed in enumerate(seeds)}
         self._done.sort(key=lambda evidence: order.get(evidence.attempt.seed, -1))
         return signal
+
+    def _measured(self, ticker: Ticker) -> None:
+        """A tick, and the CPU time that the host spends on it where the item is at work in some lane."""
+        going = [lane for lane in ticker.lanes if lane.phase != "idle"]
+        at_work = [(lane, lane.env.steps) for lane in going if lane.note.stage == "item"]
+        before = self.host.cpu_seconds()
+        ticker.tick()
+        if at_work:
+            self._seconds += max(0.0, self.host.cpu_seconds() - before)
+            self._item_steps += sum(max(0, lane.env.steps - steps) for lane, steps in at_work)
 
     # ---- sink ------------------------------------------------------------------------------------
     def begin(self, lane: Lane) -> bool:
@@ -358,6 +378,13 @@ class _Bench:
             error = f"only {len(needed)} of {len(attempts)} trials reached a state in which the plan needs it"
             if cut := sum(a.end == TRUNCATED for a in attempts):
                 error += f"; the world broke {cut} of them off"
+        elif self._item_steps and self._seconds * 1000 > self.step_ms * self._item_steps:
+            taken = self._seconds * 1000 / self._item_steps
+            outcome = "failed"
+            error = (
+                f"it takes about {_rounded(taken):g} ms of computing per env step; at most {self.step_ms:g} ms. "
+                "Work on less data at once: no long lists, texts or numbers"
+            )
         return TrialResult(
             outcome, len(needed), wins, len(attempts), self.env_steps, error,
             [vars(a) | {} for a in attempts], self._evidence(), [e.before for e in self._done if e.before],
@@ -369,6 +396,11 @@ class _Bench:
         good = next((e for e in measured if _won(e.attempt)), None)
         bad = next((e for e in measured if not _won(e.attempt)), None)
         return {"good": _shown(good, describe), "bad": _shown(bad, describe)}
+
+
+def _rounded(number: float) -> float:
+    """To one digit: more would differ from run to run."""
+    return round(number, -math.floor(math.log10(number)))
 
 
 def _needed(attempt: Attempt) -> bool:

@@ -89,7 +89,7 @@ def test_what_fails_in_the_dry_run_is_told_and_the_host_lives(name: str, host: H
 DIES = {
     "CPU": (("x = 3", "for _ in range(60):", "    x = x * x"), "killed after 1000 ms of CPU time"),
     "the C stack": (
-        ("x = ()", "while True:", "    for _ in range(45000):", "        x = (x,)", '    yield "stay"', "    {x: 1}"),
+        ("x = ()", "while True:", "    for _ in range(9000):", "        x = ((x,),)", '    yield "stay"', "    {x: 1}"),
         "died with SIGSEGV",
     ),
 }  # fmt: skip

@@ -88,16 +88,27 @@ def test_a_call_ends_at_the_hosts_own_cap(host: Host) -> None:
     assert go_on(host, 1).end == "budget"
 
 
-def test_the_budget_is_deterministic_and_per_yield(host: Host) -> None:
-    loop = ["for _ in range(view.coins):", "    pass", 'view = yield "stay"']
-    busy = source("while True:", *("    " + line for line in loop))
-    load(host, busy)
+BUSY = source("while True:", "    for _ in range(view.coins * 10):", "        pass", '    view = yield "stay"')
+
+
+def steps_of(host: Host, rounds: int) -> int:
+    """How many env steps a call takes that loops so often in each, up to 40."""
+    load(host, BUSY)
     begin(host, 0)
-    for _ in range(3):
-        assert go_on(host, 0, coins=30_000).command == STAY
-    load(host, source('view = yield "stay"', "for _ in range(view.coins * 2):", "    pass", 'yield "stay"'))
-    begin(host, 0)
-    assert go_on(host, 0, coins=30_000).end == "budget"
+    for step in range(40):
+        answer = go_on(host, 0, coins=rounds // 10)
+        if answer.command is None:
+            assert answer.end == "budget" and "10,000 per env step" in answer.message
+            return step
+    return 40
+
+
+def test_the_budget_is_deterministic_for_each_yield_and_in_the_long_run(host: Host) -> None:
+    assert steps_of(host, 50_010) == 0
+    assert steps_of(host, 49_000) == 1
+    assert steps_of(host, 25_000) == steps_of(host, 25_000) == 2
+    assert steps_of(host, 12_000) == 19
+    assert steps_of(host, 9_990) == 40
 
 
 def test_map_memory_is_the_lanes_own(host: Host) -> None:

@@ -29,6 +29,9 @@ class FakeHost:
     def admit(self, kind: str, source: str, views: Sequence[Sequence[bytes]] = ()) -> Admission:
         return Admission(True, source_hash(source), "action", "", "", 0, "", {}, False, False, source_hash(source))
 
+    def cpu_seconds(self) -> float:
+        return 0.0
+
     def load(self, programs: Programs) -> None:
         self.programs = programs
         self.loaded.append(programs)

@@ -103,6 +103,32 @@ def test_follow_plan_alone_is_the_same(real: Host) -> None:
     assert played[0].successes == 8
 
 
+SUMS = """
+def sums(view):
+    while view.cell != "key":
+        x = sum([1] * {size})
+        view = yield "right"
+    yield "use"
+"""
+SLOW, FAST = SUMS.format(size=4_000_000), SUMS.format(size=4)
+
+
+@pytest.mark.parametrize("source", [SLOW, FAST], ids=["slow", "fast"])
+def test_code_that_computes_for_long_fails_its_trial(real: Host, source: str) -> None:
+    """Few loop rounds, but each takes some 20 ms; a tenth of that is allowed here."""
+    name = source_hash(source)
+    assert real.admit("action", source).admitted and real.admit("done_when", "view.key").admitted
+    result = try_item(
+        WORLD, "take_coin", prefix=(), action=Action(name), done_when="view.key", sources={name: source},
+        host=real, seeds=SEEDS, max_steps=20, step_ms=2.0,
+    )  # fmt: skip
+    assert result.successes == 5
+    if source == FAST:
+        assert (result.outcome, result.error) == ("accepted", "")
+    else:
+        assert result.outcome == "failed" and "ms of computing per env step; at most 2 ms" in result.error
+
+
 def test_trials_are_the_same(real: Host) -> None:
     _admitted(real)
     for name, done_when in (("open_door", "view.opened"), ("late", "view.opened"), ("walk", "view.opened")):

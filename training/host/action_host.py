@@ -58,6 +58,9 @@ class Transport(Protocol):
     def exchange(self, kind: int, body: bytes) -> bytes:
         """Both."""
 
+    def cpu_seconds(self) -> float:
+        """Of CPU time it has used so far."""
+
     def resident(self) -> int:
         """Bytes of memory it holds now."""
 
@@ -451,6 +454,9 @@ class ActionHost:
                 self._quarantined[name] = message
         self._new_deaths.append(Death(message, name, lane, name in self.quarantined))
         return message
+
+    def cpu_seconds(self) -> float:
+        return self._transport.cpu_seconds()
 
     def take_deaths(self) -> list[Death]:
         taken, self._new_deaths = self._new_deaths, []

@@ -152,4 +152,7 @@ class Host(Protocol):
     def take_deaths(self) -> list[Death]:
         """The deaths since the last call, for the session's rows."""
 
+    def cpu_seconds(self) -> float:
+        """CPU time of the process behind it so far: for differences. A process that took its place begins at 0."""
+
     def close(self) -> None: ...

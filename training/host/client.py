@@ -6,6 +6,7 @@ import contextlib
 import importlib
 import importlib.util
 import sys
+import time
 from pathlib import Path
 from typing import get_args
 
@@ -98,6 +99,7 @@ class InProcess:
             "process": "not enforced: mode trusted runs in the trainer's process",
         }
         self._body = b""
+        self._seconds = 0.0
         self._page = bytearray(8)
         self._engine = Engine(importlib.import_module(world.host_module), lanes, seed, self._page)
 
@@ -112,7 +114,7 @@ class InProcess:
         self._body = body
 
     def finish(self, kind: int) -> bytes:
-        limit = sys.getrecursionlimit()
+        limit, began = sys.getrecursionlimit(), time.thread_time()
         try:
             return self._engine.reply(kind, memoryview(self._body))
         except MemoryError:
@@ -123,6 +125,10 @@ class InProcess:
             ) from error
         finally:
             sys.setrecursionlimit(limit)
+            self._seconds += time.thread_time() - began
+
+    def cpu_seconds(self) -> float:
+        return self._seconds
 
     def resident(self) -> int:
         return int(psutil.Process().memory_info().rss)

@@ -12,7 +12,7 @@ from zlib import crc32
 
 from rlgpt.training.host import wire
 from rlgpt.training.host.program import Program
-from rlgpt.training.host.runtime import Meter, OutOfTicks, Rng, is_plain, line_of, sentence
+from rlgpt.training.host.runtime import STEADY_TICKS, TICKS, Meter, OutOfTicks, Rng, is_plain, line_of, sentence
 from rlgpt.training.host.wire import AnswerCodec
 
 STEPS_CAP = 1_000
@@ -21,7 +21,10 @@ STEPS_CAP = 1_000
 YIELDED, RETURNED, ERROR, BAD_YIELD, BUDGET, KILLED, QUARANTINED = range(7)
 """Indices into `wire.ENDS`."""
 OUTCOMES_CAP = 256
-OUT_OF_TICKS = "too much work without a yield: loop less, or yield between the parts"
+OUT_OF_TICKS = (
+    f"too much work without a yield: at most {TICKS:,} loop rounds and calls at once and {STEADY_TICKS:,} per env step "
+    "(about 2 ms) in the long run; loop less, or yield between the parts"
+)
 
 
 class Slot:
@@ -64,7 +67,7 @@ class Loaded(NamedTuple):
 class Call:
     """A generator that goes on with the next view."""
 
-    __slots__ = ("action", "generator", "outcomes", "rng", "slot", "steps", "token")
+    __slots__ = ("action", "generator", "outcomes", "rng", "slot", "steps", "ticks", "token")
 
     def __init__(
         self,
@@ -84,6 +87,8 @@ class Call:
         self.outcomes = outcomes
         """Yielded text or integer -> what it came to in this lane."""
         self.steps = 0
+        self.ticks = TICKS
+        """What it may use before its next yield."""
 
 
 class Outcome(NamedTuple):
@@ -103,7 +108,8 @@ class Lane:
         self.seed = seed
         self.world = world
         self.page = page
-        self.refill: Callable[[], None] = meter.refill
+        self.refill: Callable[..., None] = meter.refill
+        self.remaining: Callable[[], int] = meter.remaining
         self.encode: Callable[[object], tuple[int, ...]] = world.encode
         self.decode: Callable[[bytes], object] = world.decoder().view
         self.decoding = self.token(wire.DECODES, 0)
@@ -205,7 +211,7 @@ class Lane:
 
     def _go_on(self, call: Call, value: object) -> Outcome:
         """Resume a call with `value` until it yields or ends."""
-        self.refill()
+        self.refill(call.ticks)
         if call.rng is not None:
             call.slot.program.namespace["rng"] = call.rng
         try:
@@ -219,6 +225,7 @@ class Lane:
         except Exception as error:
             return self._ended(ERROR, sentence(error), call.action)
         call.steps += 1
+        call.ticks = min(TICKS, self.remaining() + STEADY_TICKS)
         if call.steps > STEPS_CAP:
             self._close(call)
             return self._ended(BUDGET, f"a call takes at most {STEPS_CAP} env steps", call.action)

@@ -224,6 +224,10 @@ class HostProcess:
             time.sleep(0.001)
         return None
 
+    def cpu_seconds(self) -> float:
+        """Of CPU time since its start; 0 once it is gone."""
+        return self._cpu()
+
     def resident(self) -> int:
         """Asked of the kernel, not of the process: a peak that it could tell itself begins with its parent's."""
         try:

@@ -13,6 +13,9 @@ from rlgpt.training.host.sets import FrozenSet, Set
 
 TICKS = 50_000
 """Loop rounds and function calls between two yields; about 10 ms of ordinary code."""
+STEADY_TICKS = 10_000
+"""What each env step of a call gives back of them: about 2 ms, which a call may take per env step in the long run. The
+dearest code of the script books takes 1,400."""
 LIBRARY_TICKS = 20
 """Charged for each call of a library function unless the world's `COSTS` say otherwise."""
 RECURSION = 400
@@ -68,16 +71,21 @@ class Meter:
             if left < 0:
                 raise OutOfTicks
 
-        def refill() -> None:
+        def refill(ticks: int = ticks) -> None:
             nonlocal left
-            left = full
+            left = ticks
             stack.level()
 
-        full, stack = ticks, Stack()
+        def remaining() -> int:
+            return left
+
+        stack = Stack()
         self.ticks = ticks
         self.tick: Callable[[], bool] = tick
         self.spend: Callable[[int], None] = spend
-        self.refill: Callable[[], None] = refill
+        self.refill: Callable[..., None] = refill
+        """Takes the ticks there are; all, unless told otherwise."""
+        self.remaining: Callable[[], int] = remaining
 
     def charged(self, function: Callable[..., Any], cost: int) -> Callable[..., Any]:
         """`function`, paying `cost` ticks first."""

@@ -77,6 +77,7 @@ def trial(live: Live, step: loop.Trial) -> None:
         incumbent=incumbent,
         observer=observer,
         halfway=halfway,
+        step_ms=live.settings.loop.step_ms,
     )
     with live.writer.transaction(durable=True) as tx:
         tx.add(
