@@ -12,6 +12,7 @@ import shlex
 import socket
 import sys
 from collections.abc import Awaitable, Callable, Mapping
+from pathlib import Path
 from typing import NamedTuple
 
 from aiohttp import web
@@ -80,7 +81,10 @@ def serve(port: int, words: list[str]) -> int:
 class _Server(Server):
     def __init__(self, guard: Guard, words: list[str]) -> None:
         command = shlex.join([sys.executable, "-P", "-m", "rlgpt.console.served", *words])
-        super().__init__(command, host=HOST, port=guard.port, title="rlgpt", public_url=guard.origin)
+        page = str(Path(__file__).with_name("page"))
+        super().__init__(
+            command, host=HOST, port=guard.port, title="rlgpt", public_url=guard.origin, templates_path=page
+        )
         self._guard = guard
         self._read_only = "--read-only" in words
 

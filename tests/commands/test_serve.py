@@ -94,3 +94,26 @@ async def test_a_browser_with_the_address_sees_the_console_and_one_without_sees_
                 assert message.type in (aiohttp.WSMsgType.TEXT, aiohttp.WSMsgType.BINARY), shown
                 if message.type is aiohttp.WSMsgType.BINARY:
                     shown += message.data.decode(errors="replace")
+
+
+async def test_the_page_asks_no_other_host_for_anything(address: str) -> None:
+    origin = address.split("/?")[0]
+    async with aiohttp.ClientSession(cookie_jar=aiohttp.CookieJar(unsafe=True)) as browser:
+        async with browser.get(address) as answer:
+            page = await answer.text()
+        seen = {"/": page}
+        found = [a or b for a, b in re.findall(r"""(?:src|href)=["']([^"']+)|url\(["']?([^"')]+)""", page)]
+        assert len(found) >= 4
+        for place in found:
+            assert place.startswith((f"{origin}/", "data:")), place
+            if place.startswith("data:"):
+                continue
+            async with browser.get(place) as answer:
+                assert answer.status == 200, place
+                body = await answer.read()
+            if place.endswith((".css", ".js")):
+                seen[place] = body.decode()
+    for place, text in seen.items():
+        others = text.replace(origin, "")
+        asked = re.findall(r"""@import|(?:src|href)=["']?https?:|url\(["']?(?:https?:)?//|fetch\(["']http""", others)
+        assert not asked, place
