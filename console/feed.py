@@ -116,7 +116,7 @@ class Feed:
         if rows and rows[-1][1]["seq"] > self.times.end_seq:
             for table, row in rows:
                 self.times.add(row["seq"], row["active"])
-                if table != "log":  # only their order is read here
+                if table not in ("log", "llm_call"):  # what they say is not read here
                     self._tell(table, row)
         return rows
 
@@ -132,8 +132,10 @@ class Feed:
         if known < self._head.counts.get("metric", 0):
             self.metrics.extend_scalars(reader.matrix("metric", SCALARS, upto_seq=seq)[known:])
         self._mappings_from = 0 if len(self.metrics) else None
-        self._logs = sorted([*self._logs, *reader.rows("log", upto_seq=seq)], key=lambda row: int(row["seq"]))
         self._calls = reader.rows("llm_call", upto_seq=seq)
+        failed = [said for row in self._calls if (said := happenings.logged("llm_call", row))]
+        found = [*self._logs, *reader.rows("log", upto_seq=seq), *failed]
+        self._logs = sorted(found, key=lambda row: int(row["seq"]))
         self._deaths = reader.rows("event", {"kind": "trainer_died"}, upto_seq=seq)
         columns = ("seq", "source", "owner", "episode", "step")
         self._frames = [(int(r[0]), *r[1:]) for r in reader.matrix("frame", columns, upto_seq=seq)]

@@ -76,6 +76,11 @@ def _tell(app: ConsoleApp) -> Callable[[str], None]:
     return lambda sentence: app.tell(sentence, "error")
 
 
-def resume(app: ConsoleApp, ident: str) -> None:
-    """Start a worker again for a dead or stopped session."""
-    run(app, CLI, "resume", ident, "--json", then=lambda _: app.tell(f"{ident}: a worker was started"))
+def resume(app: ConsoleApp, ident: str, failed: Callable[[], None] = lambda: None) -> None:
+    """Start a worker again for a dead or stopped session; `failed` is called behind the sentence that says why not."""
+
+    def tell(sentence: str) -> None:
+        app.tell(sentence, "error")
+        failed()
+
+    run(app, CLI, "resume", ident, "--json", then=lambda _: app.tell(f"{ident}: a worker was started"), failed=tell)

@@ -38,6 +38,10 @@ COMMANDS = (
 )
 
 
+AT_ONCE = ("pause", "stop_training", "stop")
+"""Commands to the worker that runs now; the others may wait in the inbox for the next one."""
+
+
 class Commands(_Base):
     """A mixin of the session screen."""
 
@@ -46,6 +50,8 @@ class Commands(_Base):
     read_only: bool
     sent: dict[str, str]
     """Id -> words of the commands sent from this console."""
+    starting = False
+    """A worker was asked for and none is there yet."""
 
     @property
     def _host_app(self) -> ConsoleApp:
@@ -71,15 +77,20 @@ class Commands(_Base):
             return "the cursor is in the past; l brings it back to the end"
         if action == "resume_worker":
             over = h.result in ("succeeded", "finished")
+            if self.starting:
+                return "a worker is being started"
             return "a worker runs this session" if m.worker.alive else f"the session has {h.result}" if over else ""
         if h.status == "ended":
             return "the session has ended"
+        if action in AT_ONCE and not m.worker.alive:
+            return "no worker runs this session; R starts one"
         pending = h.pending_plan
+        tried = any(attempt.trial for attempt in h.attempts)
         waits = pending is not None and pending.status == "waiting"
         lacking = {
             "approve": "" if waits else "no plan waits for approval",
             "reject": "" if waits else "no plan waits for approval",
-            "verdict": "" if wanted(h.waiting_for) == "verdict" or h.attempts else "there is nothing to judge yet",
+            "verdict": "" if wanted(h.waiting_for) == "verdict" or tried else "there is nothing to judge yet",
             "override": "" if h.plans else "there is no plan yet",
             "edit_code": "" if h.attempts else "there is no code yet",
             "stop_training": "" if any(r.state == "running" for r in h.runs.values()) else "no PPO run is under way",
@@ -210,8 +221,13 @@ class Commands(_Base):
             self.app.push_screen(EditCodeScreen(self._session))
 
     def action_resume_worker(self) -> None:
-        self._host_app.tell("starting a worker …")
-        launch.resume(self._host_app, self.folder.name)
+        self._start(True)
+        launch.resume(self._host_app, self.folder.name, lambda: self._start(False))
+
+    def _start(self, starting: bool) -> None:
+        self.starting = starting
+        self._session.show_status()
+        self._host_app.hints()
 
     def action_fork(self) -> None:
         from rlgpt.console.screens.fork import ForkDialog

@@ -59,7 +59,7 @@ class Following(_Base):
 
         def _redraw(self) -> None: ...
 
-        def _show_status(self) -> None: ...
+        def show_status(self) -> None: ...
 
         def _show_timeline(self) -> None: ...
 
@@ -154,7 +154,7 @@ class Following(_Base):
     def _idle(self) -> None:
         self._busy = False
         if self.moment is not None and self.moment.live:
-            self._show_status()
+            self.show_status()
 
     def _polled(self, marks: list[timeline.Mark], moment: Moment) -> None:
         self._busy = False

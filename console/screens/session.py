@@ -91,13 +91,14 @@ class SessionScreen(Commands, Cursor, Screen[None]):
     def show(self, moment: Moment) -> None:
         fresh = self.moment is None
         self.moment = moment
+        self.starting = self.starting and not moment.worker.alive
         if fresh:
             self.console_app.set_terminal_title(f"rlgpt {moment.history.session.get('name', '')}")
         if not self._draws:
             return
         for name in self.board.visible_panes:
             self._pane(name).show(moment)
-        self._show_status()
+        self.show_status()
         self._show_timeline()
         h = moment.history
         training = any(run.state == "running" for run in h.runs.values())
@@ -121,7 +122,7 @@ class SessionScreen(Commands, Cursor, Screen[None]):
         if self.moment is not None:
             self.show(self.moment)
 
-    def _show_status(self) -> None:
+    def show_status(self) -> None:
         if self.moment is None or not self._draws:
             return
         m = self.moment
@@ -129,7 +130,7 @@ class SessionScreen(Commands, Cursor, Screen[None]):
         width = bar.content_size.width
         bar.set_lines([status.title(m, width, self.read_only), status.budgets(m, width)])
         notice = self.query_one("#banner", Bar)
-        lines = banner.lines(m, width)
+        lines = banner.lines(m, width, self.starting)
         if notice.display != bool(lines) or (
             lines and notice.styles.height is not None and notice.styles.height.value != len(lines)
         ):
@@ -269,6 +270,8 @@ class SessionScreen(Commands, Cursor, Screen[None]):
         """Offer only what does something now; a filter being typed takes every key."""
         if isinstance(self.focused, Input) and action not in ("help", "command_palette"):
             return False
+        if action == "filter":
+            return isinstance(self.focused, ListPane)
         allowed = self.allowed(action)
         return super().check_action(action, parameters) if allowed is None else allowed
 

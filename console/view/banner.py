@@ -5,20 +5,22 @@ from __future__ import annotations
 from rlgpt.console.view.moment import Moment
 from rlgpt.console.view.numbers import duration
 from rlgpt.console.view.text import Line, line, wrap
-from rlgpt.console.view.words import judged, state_of
+from rlgpt.console.view.words import ROLES, judged, state_of
 
 MOST = 4
 """Lines."""
 
 
-def lines(m: Moment, width: int) -> list[Line]:
-    """Nothing when all goes its way."""
+def lines(m: Moment, width: int, starting: bool = False) -> list[Line]:
+    """Nothing when all goes its way. `starting`: the operator asked for a worker and none is there yet."""
     h = m.history
     if not h.session:
         return []
     if not m.live:
         return []
     word, _ = state_of(m)
+    if starting and not m.worker.alive:
+        return [line(("A worker is being started …", "accent"))]
     if h.status == "ended":
         style = {"failed": "bad", "stopped": "warn"}.get(h.result, "ok")
         more = "  R goes on where it stopped." if h.result in ("stopped", "failed") else ""
@@ -39,6 +41,8 @@ def lines(m: Moment, width: int) -> list[Line]:
             "The worker still holds its lock; Q stops it, `rlgpt stop --now` ends it at once."
         )
         return wrap(text, width, "bad", most=2)
+    if outage := _outage(m):
+        return wrap(outage, width, "warn", most=2)
     pending = h.pending_plan
     if pending is not None and pending.status == "waiting":
         return wrap(
@@ -60,6 +64,16 @@ def lines(m: Moment, width: int) -> list[Line]:
             )
         ]
     return []
+
+
+def _outage(m: Moment) -> str:
+    """What the newest call died of while it is asked again; empty once anything was answered."""
+    tried = [call for call in m.calls[-2:] if call["state"] == "failed"]
+    if not tried or m.calls[-1]["state"] == "answered" or m.calls[-1]["step"] != tried[-1]["step"]:
+        return ""
+    failed = tried[-1]
+    role = ROLES.get(str(failed["role"]), str(failed["role"]))
+    return f"The {role} gets no answer from {failed['model']} (try {failed['try_number']}): {failed['error']}"
 
 
 def _last_words(m: Moment, width: int) -> list[Line]:

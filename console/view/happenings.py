@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from rlgpt.console.view.numbers import count, many, rate
-from rlgpt.console.view.words import PHASES
+from rlgpt.console.view.words import PHASES, ROLES
 
 Row = Mapping[str, Any]
 
@@ -26,7 +26,7 @@ def logged(table: str, row: Row) -> dict[str, Any] | None:
     text, level = sentence(table, row).strip(), "info"
     if table == "event" and row["kind"] == "phase":
         text, level = _phase(row["payload"]), "debug"
-    elif table == "event" and (row["kind"] in WARNINGS or row["payload"].get("state") in ("refused", "expired")):
+    elif _warns(table, row):
         level = "warning"
     elif table == "event" and row["kind"] == "ended":
         text = f"{row['payload']['status']}: {row['payload']['reason']}"
@@ -41,6 +41,12 @@ def logged(table: str, row: Row) -> dict[str, Any] | None:
 LOGGED = ("seq", "at", "active", "level", "event", "fields")
 """Keys of a row of the log, as `rlgpt logs --json` prints them."""
 WARNINGS = ("trainer_died", "host_death", "nondeterministic")
+
+
+def _warns(table: str, row: Row) -> bool:
+    if table == "event":
+        return row["kind"] in WARNINGS or row["payload"].get("state") in ("refused", "expired")
+    return table == "llm_call"
 
 
 def _phase(p: Row) -> str:
@@ -71,7 +77,9 @@ def _event(kind: str, p: Row) -> str:
             return f"waiting for {p['for']}"
         case "trainer_died":
             how = p.get("signal") or f"exit code {p.get('exit_code')}"
-            return f"the trainer died ({how}); " + ("it is started again" if p.get("restart") else "given up")
+            words = [str(line) for line in p.get("last_lines", ()) if str(line).strip()]
+            told = f": {words[-1]}" if words else ""
+            return f"the trainer died ({how}{told}); " + ("it is started again" if p.get("restart") else "given up")
         case "host_death":
             return f"the action host died ({p.get('signal')}) in {p.get('sub_action')}"
         case "nondeterministic":
@@ -80,6 +88,14 @@ def _event(kind: str, p: Row) -> str:
             return f"skill kept: {p['name']}"
         case _:
             return ""
+
+
+def _call(row: Row) -> str:
+    """A call that failed: until it is answered nothing else happens."""
+    if row["state"] != "failed":
+        return ""
+    role = ROLES.get(str(row["role"]), str(row["role"]))
+    return f"no answer for the {role} from {row['model']} (try {row['try_number']}): {row['error']}"
 
 
 def _plan(row: Row) -> str:
@@ -129,5 +145,6 @@ def _training_run(row: Row) -> str:
 
 _TABLES = {
     "plan": _plan, "sub_action": _sub_action, "code_version": _code_version, "trial": _trial,
-    "evaluation": _evaluation, "verdict": _verdict, "iteration": _iteration, "training_run": _training_run,
+    "llm_call": _call, "evaluation": _evaluation, "verdict": _verdict, "iteration": _iteration,
+    "training_run": _training_run,
 }  # fmt: skip

@@ -8,7 +8,7 @@ from typing import Any
 
 from rlgpt.console.view.moment import Moment
 from rlgpt.console.view.numbers import count, duration, many, money, time_of_day
-from rlgpt.console.view.text import Entry, Line, fit, line, plain, spread, wrap
+from rlgpt.console.view.text import Entry, Line, fit, folded, line, plain, spread, wrap
 from rlgpt.console.view.words import ROLES, RULES, asked_for
 
 LEVELS = ("debug", "info", "warning", "error")
@@ -49,6 +49,8 @@ def log_entries(m: Moment, width: int, level: str = LEVEL, expanded: frozenset[s
             lines = [line((time_of_day(row["at"]), "dim"), (f" {row['level']}", style or "dim"))]
             lines += wrap(str(row["event"]), width, style, "      ")
             lines += [x for k, v in row["fields"].items() for x in wrap(f"{k}: {v}", width, "dim", "      ")]
+        elif at_level(row, "warning"):
+            lines = folded(log_line(row), width, "         ")
         else:
             lines = [fit(log_line(row), width)]
         text = f"{row['event']} {_fields(row)}"

@@ -24,6 +24,8 @@ class Known(NamedTuple):
     """What a person must give, "" for nothing; another plan or sub-action is another need."""
     fates: Mapping[str, str]
     """Id -> state of the commands asked about."""
+    deaths: int = 0
+    """Trainers that died."""
 
 
 FINAL = ("applied", "refused", "expired")
@@ -34,7 +36,7 @@ def known(m: Moment, sent: Mapping[str, str]) -> Known:
     h = m.history
     needs = h.waiting_for if h.status == "waiting" and wanted(h.waiting_for) else ""
     fates = {ident: h.commands[ident].state for ident in sent if ident in h.commands}
-    return Known(state_of(m)[0], needs, fates)
+    return Known(state_of(m)[0], needs, fates, len(m.deaths))
 
 
 def since(before: Known, now: Known, m: Moment, sent: Mapping[str, str]) -> list[Notice]:
@@ -48,6 +50,9 @@ def since(before: Known, now: Known, m: Moment, sent: Mapping[str, str]) -> list
         found.append(Notice(f"{name} is {now.state}; {more}", "error", True))
     elif now.needs and now.needs != before.needs:
         found.append(Notice(f"{name} waits for {now.needs}", "warning", True))
+    if now.deaths > before.deaths and m.deaths[-1].get("restart"):
+        how = m.deaths[-1].get("signal") or f"exit code {m.deaths[-1].get('exit_code')}"
+        found.append(Notice(f"{name}: the trainer died ({how}) and is started again", "warning", True))
     for ident, state in now.fates.items():
         if state in FINAL and before.fates.get(ident) != state:
             reason = h.commands[ident].reason

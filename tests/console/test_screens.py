@@ -250,3 +250,41 @@ async def test_the_editor_colours_code_and_keeps_what_is_typed(place: Path) -> N
         area.move_cursor((0, 0))
         await pilot.press("x")
         assert area.get_line(0).plain == "xdef rest(view):"
+
+
+async def test_starting_a_worker_is_told_from_the_key_on_until_it_fails(
+    place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[Any] = []
+    told: list[str] = []
+    monkeypatch.setattr(ConsoleApp, "tell", lambda _, sentence, *_more, **_options: told.append(sentence))
+    monkeypatch.setattr(launch, "resume", lambda app, ident, failed: asked.append(failed))
+    async with console(place, "261121-020000-bb") as (app, pilot):
+        await until(pilot, lambda: "R starts a worker again" in screen_text(app))
+        await pilot.press("R")
+        await until(pilot, lambda: "A worker is being started" in screen_text(app))
+        await pilot.press("R")
+        await until(pilot, lambda: told == ["resume: a worker is being started"])
+        assert len(asked) == 1
+        asked[0]()
+        await until(pilot, lambda: "R starts a worker again" in screen_text(app))
+
+
+async def test_what_a_dead_worker_cannot_do_is_not_offered(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    told: list[str] = []
+    monkeypatch.setattr(ConsoleApp, "tell", lambda _, sentence, *_more, **_options: told.append(sentence))
+    async with console(place, "261121-020000-bb") as (app, pilot):
+        await until(pilot, lambda: "R resume" in screen_text(app))
+        footer = screen_text(app).splitlines()[-1]
+        assert "p pause" not in footer and "T end PPO" not in footer and "o override" in footer
+        await pilot.press("p", "T", "Q")
+        await until(pilot, lambda: len(told) == 3)
+    assert all(sentence.endswith("no worker runs this session; R starts one") for sentence in told)
+
+
+async def test_a_filter_is_offered_only_where_there_is_a_list(place: Path) -> None:
+    async with console(place, "261121-010000-aa", (200, 60)) as (app, pilot):
+        for key, pane, wanted in (("3", "curves", False), ("6", "log", True), ("1", "plan", True)):
+            await pilot.press(key)
+            await until(pilot, lambda pane=pane: app.focused is not None and app.focused.id == pane)
+            await until(pilot, lambda wanted=wanted: ("/ filter" in screen_text(app).splitlines()[-1]) is wanted)

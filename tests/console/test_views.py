@@ -16,6 +16,7 @@ from rlgpt.console.view import (
     curves,
     diff,
     logs,
+    news,
     plan,
     sessions,
     status,
@@ -359,3 +360,37 @@ def test_an_estimate_is_no_limit_and_says_what_is() -> None:
     assert "price of this model is unknown" in unpriced and "only the budget of 2M tokens ends it" in unpriced
     loop = LoopSettings()
     assert (loop.inner, loop.depth) == (INNER, DEPTH)
+
+
+def test_an_outage_of_the_model_is_told_at_once_and_gone_with_the_answer() -> None:
+    s = whole(ended=False)
+    quiet = moment(s)
+    assert "no answer" not in text_of(banner.lines(quiet, 200))
+    s.call("slow", "plan/0.2", "What now?", "", error="connection refused")
+    away = moment(s)
+    assert "The slow agent gets no answer from" in text_of(banner.lines(away, 200))
+    assert "connection refused" in text_of(banner.lines(away, 200))
+    told = [row for row in away.logs if "no answer for the slow agent" in row["event"]]
+    assert [row["level"] for row in told] == ["warning"] and "(try 1): connection refused" in told[0]["event"]
+    s.call("slow", "plan/0.2", "What now?", "{}")
+    assert "no answer" not in text_of(banner.lines(moment(s), 200))
+
+
+def test_a_restart_is_told_whole_and_announced() -> None:
+    s = whole(ended=False)
+    before = news.known(moment(s), {})
+    words = "torch.OutOfMemoryError: tried to allocate 2.00 GiB of 1.50 GiB that were free on this machine"
+    s.event("trainer_died", signal="SIGKILL", exit_code=None, last_lines=["", words], restart=True)
+    m = moment(s, deaths=[{"signal": "SIGKILL", "last_lines": [words], "restart": True}])
+    lines = [plain(line) for entry in logs.log_entries(m, 60) for line in entry.lines]
+    assert max(map(len, lines)) <= 60
+    assert words.replace(" ", "") in "".join(lines).replace(" ", "")
+    assert "it is started again" in " ".join(lines[-3:])
+    found = news.since(before, news.known(m, {}), m, {})
+    assert [(n.severity, n.bell) for n in found] == [("warning", True)] and "is started again" in found[0].sentence
+
+
+def test_a_worker_that_was_asked_for_is_told_until_it_is_there() -> None:
+    dead = moment(whole(ended=False), worker=Worker(alive=False, status="running"))
+    assert "A worker is being started" in text_of(banner.lines(dead, 90, starting=True))
+    assert "A worker is being started" not in text_of(banner.lines(moment(whole(ended=False)), 90, starting=True))
