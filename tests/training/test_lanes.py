@@ -1,4 +1,5 @@
-"""An episode is the same however many lanes share the host, also where `available` draws random numbers."""
+"""An episode is the same however many lanes share the host and wherever the envs compute, also where `available` draws
+random numbers."""
 
 from __future__ import annotations
 
@@ -18,6 +19,7 @@ from rlgpt.training.seeds import episode_seed
 from rlgpt.training.worlds import registry
 from rlgpt.training.worlds.protocol import World
 from tests.options.toys import ChangedWorld
+from tests.worlds.elsewhere import elsewhere
 
 LANES = (1, 3, 8, 16)
 SEEDS = [episode_seed(3, "dev", index) for index in range(16)]
@@ -60,7 +62,8 @@ def test_episodes_do_not_depend_on_the_lanes(name: str, task: str) -> None:
         programs = type(space.programs)({said.source_hash: source}, actions)
         policy = Uniform(ActionSpace(world.heads, noop_of(world), primitives, slots, programs))
         played = [
-            evaluate(world, task, policy, host, SEEDS, horizon=60, record_actions=True, n_envs=lanes).episodes
+            evaluate(place, task, policy, host, SEEDS, horizon=60, record_actions=True, n_envs=lanes).episodes
+            for place in (world, elsewhere(world))
             for lanes in LANES
         ]
     finally:

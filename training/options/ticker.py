@@ -2,9 +2,9 @@
 
 A tick gives every lane its turn: the policy is asked for the lanes at a decision, the action host gets one message
 for those with an open option, and every lane that has a command is stepped. Where options are, the lanes take turns
-in two halves: while the host works on one, the other is stepped and decided for. A lane whose option has just
-returned waits for its next turn's decision, so no turn needs a second message. Where predicates, generated rewards or
-`available` are wanted, the host sees every view ("services").
+in two halves: while the host works on one, the other is stepped and decided for; a slow world's envs are all stepped at
+once. A lane whose option has just returned waits for its next turn's decision, so no turn needs a second message. Where
+predicates, generated rewards or `available` are wanted, the host sees every view ("services").
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from rlgpt.training.host.api import FOLLOW_PLAN, Answer, Ask, Host
 from rlgpt.training.options.lane import EpisodeResult, Lane, Outcome
 from rlgpt.training.options.observation import Observation
 from rlgpt.training.options.slots import ActionSpace, Slot
-from rlgpt.training.worlds.protocol import Command, StepsElsewhere, World
+from rlgpt.training.worlds.protocol import Command, StepsElsewhere, World, is_slow
 
 PLAN_ITEM = 0x8000
 HALVED = 4
@@ -83,7 +83,7 @@ class Ticker:
         self._noop = world.command([space.noop, *others])
         single = len(space.heads) == 1
         self._commands = [world.command([a]) for a in range(self._primitives)] if single else []
-        halved = len(lanes) >= HALVED and not self._elsewhere and (self.services or bool(space.programs.actions))
+        halved = len(lanes) >= HALVED and not is_slow(world) and (self.services or bool(space.programs.actions))
         half = len(lanes) // 2
         self._turns = [self.lanes[:half], self.lanes[half:]] if halved else [self.lanes]
         self._asked: list[tuple[Lane, Ask]] = []

@@ -153,7 +153,10 @@ class CountsObtained(Protocol):
 
 @runtime_checkable
 class StepsElsewhere(Protocol):
-    """Optional part of an Env whose game computes in another process: several games compute at the same time."""
+    """Optional part of an Env whose game computes in another process: several games compute at the same time.
+
+    Nothing but time depends on it.
+    """
 
     def begin_step(self, command: Command) -> None:
         """Send the command; the `step` with the same command that must follow waits for its result."""
@@ -233,6 +236,16 @@ def expect(world: World, seeds: Sequence[int]) -> None:
     """Tell a world that makes ahead which episodes will begin."""
     if isinstance(world, MakesAhead):
         world.expect(seeds)
+
+
+def is_slow(world: World) -> bool:
+    """Whether a world's env steps take so long (Minecraft: 30 ms) that all lanes are stepped at once, and not in two
+    halves while the action host works for the other: its attribute `slow`, False where it has none.
+
+    The order in which lanes decide depends on it, and with that what a training learns. So it is a property of the
+    world: an env may compute here or elsewhere (`StepsElsewhere`), and nothing but time changes.
+    """
+    return bool(getattr(world, "slow", False))
 
 
 class WorldFailed(RuntimeError):

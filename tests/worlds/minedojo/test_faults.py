@@ -262,3 +262,28 @@ def test_two_sessions_do_not_steer_one_game(double_world: Callable[..., Played])
     other.reset(0)
     other.close()
     second.close()
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(0)
+def test_games_killed_at_each_of_their_first_forty_env_steps_leave_views_and_no_process(
+    launching_world: Callable[..., Played], tmp_path: Path
+) -> None:
+    """Whole sessions, one for each of the steps, are in `test_kills`."""
+    begun = tmp_path / "begun"
+    begun.mkdir()
+    script = (
+        f"n=$(($(ls {begun} | wc -l) + 1)); touch {begun}/$n\n"
+        f'if [ $n -le 40 ]; then exec {sys.executable} {_double()} --die-after $n "$@"; fi\n'
+        f'exec {sys.executable} {_double()} "$@"'
+    )
+    played = launching_world(script=script, restarts=100)
+    for seed in range(40):
+        sequences = dry_views(played.world, MILK, seed)
+        assert len(sequences) == DRY_EPISODES and all(sequences)
+        runs = [event.detail["run"] for event in played.events if event.kind == "process"]
+        assert all(not marked(run) for run in runs[:-1]), "only the game that is played is alive"
+        if len(runs) > 40:
+            break
+    assert played.kinds().count("fault") == 40
+    assert nothing_left(played)

@@ -55,6 +55,7 @@ class MineDojoWorld:
     host_module = "rlgpt.training.worlds.minedojo.host_side"
     frame_format = "jpeg"
     restorable = False
+    slow = True
 
     def __init__(self, settings: Settings | None = None, report: Callable[[Event], None] = log_event) -> None:
         self.settings = settings or from_environment()

@@ -1,0 +1,75 @@
+"""Where an env computes changes nothing but time: neither the bytes of a checkpoint nor an episode.
+
+The number of lanes does change a training: its lanes share the rollout and the numbering of the episodes. So equal
+checkpoints are asked for at each number of lanes, not across them; across them, equal episodes (`training/test_lanes`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from rlgpt.training.host.api import Host
+from rlgpt.training.host.client import open_host
+from rlgpt.training.options.slots import CodedAction
+from rlgpt.training.options.ticker import Ticker
+from rlgpt.training.ppo.setup import build_setup
+from rlgpt.training.ppo.train import train
+from rlgpt.training.worlds import registry
+from rlgpt.training.worlds.protocol import StepsElsewhere, World
+from tests.options.test_ticker import Driver
+from tests.options.toys import ChangedWorld, configuration, host_of, term
+from tests.worlds.elsewhere import elsewhere
+
+LANES = (1, 3, 8, 16)
+WANDER = """
+def wander(view):
+    for _ in range(rng.randint(1, 4)):
+        view = yield rng.choice({ways})
+"""
+TASKS = {"corridor": "take_coin", "crafter": "crafter_score"}
+
+
+def _world(name: str) -> World:
+    return ChangedWorld() if name == "corridor" else registry.get(name)
+
+
+@pytest.fixture(scope="module", params=list(TASKS))
+def hosted(request: pytest.FixtureRequest) -> Iterator[tuple[str, Host]]:
+    host = open_host(_world(request.param), lanes=max(LANES), mode="locked", seed=5)
+    yield request.param, host
+    host.close()
+
+
+@pytest.mark.parametrize("lanes", LANES)
+def test_a_checkpoint_is_the_same_wherever_the_envs_compute(hosted: tuple[str, Host], lanes: int) -> None:
+    name, host = hosted
+    world = _world(name)
+    ways = tuple(primitive.name for primitive in world.primitives[:3])
+    source = WANDER.format(ways=ways)
+    assert host.admit("action", source).admitted
+    features = list(world.default_features)
+    config = configuration(
+        observation=[f for f in features if f != "time_left"], primitives=list(ways), options=["wander"],
+        reward=[term("world")], horizon=60, hyper={"n_envs": lanes}, env_steps=1536,
+    )  # fmt: skip
+    local, away = (
+        train(place, TASKS[name], config, [CodedAction("wander", source)], host, seed=4, device="cpu")
+        for place in (world, elsewhere(world))
+    )
+    assert local.checkpoint == away.checkpoint
+    assert local.updates >= 2 and local.episodes > 0
+
+
+def test_a_world_that_says_that_it_is_slow_has_all_its_lanes_stepped_at_once() -> None:
+    class Slow(ChangedWorld):
+        slow = True
+
+    for world, turns in ((ChangedWorld(), 2), (elsewhere(ChangedWorld()), 2), (Slow(), 1), (elsewhere(Slow()), 1)):
+        assert isinstance(world.make("take_coin"), StepsElsewhere) == (type(world).__name__ == "Elsewhere")
+        setup = build_setup(world, "take_coin", configuration(), [], [], {}, [])
+        lanes = [setup.lane(index) for index in range(8)]
+        driver = Driver([])
+        ticker = Ticker(world, host_of(ChangedWorld()), setup.space, lanes, driver, driver, predicates=True)
+        assert len(ticker._turns) == turns
