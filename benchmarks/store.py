@@ -1,12 +1,16 @@
-"""How fast the store is: `python benchmarks/store.py [updates] [events]`; prints one line a measurement.
+"""How fast the store is: `python benchmarks/store.py [updates] [events] [sessions]`; prints one line a measurement.
 
-The session is the console's largest: 25,000 updates of about 40 numbers and 10,000 events.
+The session is the console's largest: 25,000 updates of about 40 numbers and 10,000 events. Then one machine with
+1,000 sessions of about 650 rows each.
 """
 
 from __future__ import annotations
 
+import contextlib
 import os
 import random
+import shutil
+import sqlite3
 import statistics
 import sys
 import tempfile
@@ -14,11 +18,14 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+from rlgpt.store import catalog
 from rlgpt.store import tables as t
-from rlgpt.store.folder import SessionFolder, create
+from rlgpt.store.folder import SessionFolder, create, find, prepare
 from rlgpt.store.reader import HEAVY, Reader
 from rlgpt.store.settings import Settings
+from rlgpt.store.snapshot import unguarded
 from rlgpt.store.writer import Writer
+from rlgpt.training.journal import spent_today
 
 OPTIONS = [f"option_{n}" for n in range(12)]
 RUNS = 4
@@ -61,7 +68,7 @@ def timed(call: Callable[[], object], times: int = 1) -> float:
     return statistics.median(spans)
 
 
-def main(updates: int = 25_000, events: int = 10_000) -> None:
+def main(updates: int = 25_000, events: int = 10_000, sessions: int = 1000) -> None:
     with tempfile.TemporaryDirectory() as home:
         os.environ["RLGPT_HOME"] = home
         made = {"task_info": {}, "world_version": "1", "versions": {}}
@@ -72,6 +79,47 @@ def main(updates: int = 25_000, events: int = 10_000) -> None:
         read(folder)
         print(f"database                         {folder.database.stat().st_size / 1e6:10.1f} MB")
         print(f"writer opens (folds everything)  {timed(lambda: Writer(folder).close()) * 1e3:10.1f} ms")
+    with tempfile.TemporaryDirectory() as home:
+        os.environ["RLGPT_HOME"] = home
+        many(sessions)
+
+
+def many(sessions: int) -> None:
+    """Looks over all sessions of a machine: a new one, one by its name, what today cost, the list."""
+    settings = Settings(task="make_stone_pickaxe")
+    made = {"task_info": {}, "world_version": "1", "versions": {}}
+    first = create(settings, name="session-0", **made)
+    fill(first, 400, 200)
+    with Writer(first) as writer:
+        call = {"call": "c", "step": "s", "role": "slow", "model": "m", "request_hash": "", "cost": 0.01}
+        for _ in range(20):
+            writer.add(t.LlmCall(**call, state="sent"))
+            writer.add(t.LlmCall(**call, state="answered"))
+    for number in range(1, sessions):
+        copied(first, f"session-{number}")
+    print(f"sessions on one machine          {sessions:10,}")
+    middle = f"session-{sessions // 2}"
+    for again in ("first", "again"):
+        print(f"find by name, {again}              {timed(lambda: find(middle)) * 1e3:10.1f} ms")
+    print(f"find by id                       {timed(lambda: find(first.id), 3) * 1e3:10.1f} ms")
+    print(f"a new session                    {timed(lambda: create(settings, **made), 3) * 1e3:10.1f} ms")
+    print(f"what today cost                  {timed(spent_today, 5) * 1e3:10.1f} ms")
+    for again in ("first", "again"):
+        print(f"list of all sessions, {again}      {timed(catalog.summaries) * 1e3:10.1f} ms")
+
+
+def copied(first: SessionFolder, name: str) -> None:
+    """Another session with the same rows."""
+    new = prepare()
+    shutil.copyfile(first.database, new.staging / "session.db")
+    with contextlib.closing(sqlite3.connect(new.staging / "session.db", isolation_level=None)) as base:
+        base.execute("PRAGMA synchronous=OFF")
+        base.execute("BEGIN")
+        with unguarded(base, ("session",)):
+            base.execute("UPDATE session SET session_id = ?, name = ?", (new.id, name))
+        base.execute("COMMIT")
+        base.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    new.publish()
 
 
 def single(folder: SessionFolder) -> None:

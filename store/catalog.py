@@ -1,7 +1,9 @@
 """All sessions at a glance: a cache of summaries in `catalog.db`, rebuilt whenever it is in doubt.
 
 The sessions' own databases are the truth; a summary is as old as the files it was folded from, which are its
-key. Tags are the operator's: one small file in the session's folder.
+key. A heading is what is looked for in all sessions at once, by two short queries each: a session that is running is
+looked at again each time, and folding it would take seconds. Tags are the operator's: one
+small file in the session's folder.
 """
 
 from __future__ import annotations
@@ -11,20 +13,26 @@ import dataclasses
 import json
 import os
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, NamedTuple
 
+from rlgpt.store.database import connect
 from rlgpt.store.errors import StoreError
 from rlgpt.store.folder import DATABASE, SessionFolder, sessions
+from rlgpt.store.history import fold_all
 from rlgpt.store.home import home
 from rlgpt.store.lease import owner
 from rlgpt.store.reader import Reader
+from rlgpt.store.timeline import no_collection
 
 NAME = "catalog.db"
 TAGS = "tags.json"
 LONGEST_TAG = 40
 MOST_TAGS = 20
+MOST_UNWRITTEN = 50
+"""Sessions whose summaries are lost when a long first list is interrupted."""
 _VERSION = 2
 
 
@@ -66,30 +74,50 @@ class Summary:
     """Bytes on the disk."""
 
 
+class Heading(NamedTuple):
+    name: str
+    """Empty where it cannot be read."""
+    costs: dict[str, float]
+    """USD by day (UTC, ISO)."""
+
+
+def headings() -> dict[str, Heading]:
+    """Of all sessions, by id, oldest first."""
+    found = _kept("heading", sessions(), heading)
+    return {name: Heading(**body) for name, body in found.items()}
+
+
+def heading(session: SessionFolder) -> dict[str, Any]:
+    """As a tree; never raises for a damaged session."""
+    costs: dict[str, float] = {}
+    unreadable = (StoreError, sqlite3.Error, ValueError, TypeError)
+    with contextlib.suppress(*unreadable), contextlib.closing(connect(session.database)) as base:
+        days = "SELECT date(at, 'unixepoch'), sum(cost) FROM llm_call WHERE cost > 0 GROUP BY 1"
+        costs = {str(day): float(cost) for day, cost in base.execute(days)}
+    return Heading(session.name, costs)._asdict()
+
+
 def summaries() -> list[Summary]:
     """All sessions, newest first; a damaged one with its fault instead of numbers."""
-    found = []
-    with _cache() as base:
-        for session in reversed(sessions()):
-            key = _key(session.database)
-            row = base.execute("SELECT body FROM summary WHERE id = ? AND key = ?", (session.id, key)).fetchone()
-            if row:
-                kept = Summary(**json.loads(row[0]))
-            else:
-                kept = summary(session)
-                body = json.dumps(dataclasses.asdict(kept))
-                base.execute("REPLACE INTO summary (id, key, body) VALUES (?, ?, ?)", (session.id, key, body))
-            alive, size = owner(session.path) is not None, disk_bytes(session.path)
-            found.append(dataclasses.replace(kept, alive=alive, tags=tags(session), size=size))
-        _forget(base, {s.id for s in found})
-    return found
+    every = sessions()[::-1]
+    with no_collection():
+        kept = _kept("summary", every, lambda session: dataclasses.asdict(summary(session)))
+    return [
+        dataclasses.replace(
+            Summary(**kept[session.id]),
+            alive=owner(session.path) is not None,
+            tags=tags(session),
+            size=disk_bytes(session.path),
+        )
+        for session in every
+    ]
 
 
 def summary(session: SessionFolder) -> Summary:
     """Folded from its rows; never raises for a damaged session."""
     try:
         with Reader(session) as reader:
-            h = reader.history_at()
+            h = fold_all(reader.folded_since(0, None))  # once, to the end: no states are kept for a seek
         settings = h.session["settings"]
         llm = settings.get("llm", {})
         shown = h.incumbent or h.iteration
@@ -160,6 +188,38 @@ def disk_bytes(folder: Path) -> int:
 
 
 # ---- the cache ------------------------------------------------------------------------------------
+def _kept(
+    table: str, wanted: Sequence[SessionFolder], make: Callable[[SessionFolder], dict[str, Any]]
+) -> dict[str, dict[str, Any]]:
+    """What the table keeps of these sessions, by id, made anew where a session has changed since."""
+    found: dict[str, dict[str, Any]] = {}
+    fresh: list[tuple[str, str, str]] = []
+    with _cache() as base:
+        known = {row[0]: row[1:] for row in base.execute(f"SELECT id, key, body FROM {table}")}
+
+        def write() -> None:
+            with contextlib.suppress(sqlite3.OperationalError):  # another process writes, or the disk is full
+                base.execute("BEGIN IMMEDIATE")
+                base.executemany(f"REPLACE INTO {table} (id, key, body) VALUES (?, ?, ?)", fresh)
+                base.execute("COMMIT")
+            fresh.clear()
+
+        for session in wanted:
+            key = _key(session.database)
+            kept = known.pop(session.id, ("", ""))
+            if kept[0] == key:
+                found[session.id] = json.loads(kept[1])
+                continue
+            found[session.id] = make(session)
+            fresh.append((session.id, key, json.dumps(found[session.id])))
+            if len(fresh) == MOST_UNWRITTEN:
+                write()
+        if fresh:
+            write()
+        base.executemany(f"DELETE FROM {table} WHERE id = ?", [(name,) for name in known])
+    return found
+
+
 def _key(database: Path) -> str:
     """What changes whenever the session does."""
     parts = []
@@ -191,14 +251,12 @@ def _open(path: Path | None) -> sqlite3.Connection:
         path.touch(mode=0o600)
     base = sqlite3.connect(path or ":memory:", timeout=5, isolation_level=None)
     try:
-        base.execute("CREATE TABLE IF NOT EXISTS summary (id TEXT PRIMARY KEY, key TEXT NOT NULL, body TEXT NOT NULL)")
-        base.execute("SELECT count(*) FROM summary").fetchone()
+        base.execute("PRAGMA synchronous=OFF")  # what a power cut takes is made again
+        for table in ("summary", "heading"):
+            columns = "id TEXT PRIMARY KEY, key TEXT NOT NULL, body TEXT NOT NULL"
+            base.execute(f"CREATE TABLE IF NOT EXISTS {table} ({columns})")
+            base.execute(f"SELECT count(*) FROM {table}").fetchone()
     except BaseException:
         base.close()
         raise
     return base
-
-
-def _forget(base: sqlite3.Connection, ids: set[str]) -> None:
-    known = [row[0] for row in base.execute("SELECT id FROM summary")]
-    base.executemany("DELETE FROM summary WHERE id = ?", [(i,) for i in known if i not in ids])

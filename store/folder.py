@@ -103,14 +103,23 @@ def find(wanted: str) -> SessionFolder:
     every = sessions()
     if wanted == "last" and every:
         return every[-1]
-    by_id = [s for s in every if s.id == wanted] or [s for s in every if wanted and s.id.startswith(wanted)]
-    matching = by_id or [s for s in every if wanted and s.name == wanted]
+    matching = [s for s in every if s.id == wanted] or [s for s in every if wanted and s.id.startswith(wanted)]
+    if not matching and wanted:
+        called = names()
+        matching = [s for s in every if called.get(s.id) == wanted]
     if len(matching) == 1:
         return matching[0]
     if matching:
-        names = ", ".join(s.id for s in matching[:5]) + (", ..." if len(matching) > 5 else "")
-        raise NoSession(f"{wanted!r} may mean {len(matching)} sessions: {names}")
+        some = ", ".join(s.id for s in matching[:5]) + (", ..." if len(matching) > 5 else "")
+        raise NoSession(f"{wanted!r} may mean {len(matching)} sessions: {some}")
     raise NoSession(f"there is no session {wanted!r}; `rlgpt sessions` lists them")
+
+
+def names() -> dict[str, str]:
+    """Of all sessions, by id; empty where it cannot be read."""
+    from rlgpt.store.catalog import headings  # late: it imports this
+
+    return {ident: heading.name for ident, heading in headings().items()}
 
 
 def create(
@@ -212,7 +221,7 @@ def new_id() -> str:
 
 def _free_name(stem: str) -> str:
     """`make-stone-pickaxe-1` for the first session with that task and seed, then `make-stone-pickaxe-1-2`."""
-    taken = {s.name for s in sessions()}
+    taken = set(names().values())
     stem = stem.replace("_", "-")
     tails = itertools.chain([""], (f"-{n}" for n in itertools.count(2)))
     return next(name for tail in tails if (name := stem + tail) not in taken)

@@ -29,6 +29,7 @@ from rlgpt.store.fork import forked_event, link_file
 from rlgpt.store.history import History, fold
 from rlgpt.store.lease import owner
 from rlgpt.store.rows import Encoded, encode
+from rlgpt.store.settings import stored
 from rlgpt.store.soundness import TYPES, check_database, json_kind
 
 _TEXTS = {"code_version": ("source_hash",), "trial": ("source_hash",), "llm_call": ("request_hash", "reply_hash")}
@@ -93,7 +94,7 @@ def repair(place: Place) -> Repaired:
         expected = _expected(copy)
     session = found.rows.get(1)
     if session is None or session.table != "session":
-        raise Damaged(f"session {folder.id} cannot be repaired: its first row, which holds its settings, is damaged")
+        raise Damaged(f"session {folder.id} cannot be repaired: its first row is damaged")
     rows = [found.rows[seq] for seq in sorted(found.rows)]
     end, reason = _first_gap(found, expected)
     damaged = _damaged_files(folder)
@@ -107,6 +108,8 @@ def repair(place: Place) -> Repaired:
             end, reason = row.seq, fault
             break
         kept.append(row)
+    if not kept:
+        raise Damaged(f"session {folder.id} cannot be repaired: its first row is damaged ({reason})")
     whole = _whole(kept)
     made = _write(folder, kept[:whole], found, damaged)
     return Repaired(made.id, whole, kept[whole - 1].seq, len(rows) - whole, reason)
@@ -128,19 +131,19 @@ def _found(file: bytes) -> _Found:
     shapes = _shapes().values()
     several: dict[int, list[tuple[bool, _Row]]] = {}
     texts: dict[str, bytes] = {}
-    for stored in pages.stored_rows(file):
-        table = next((t for t in shapes if _fits(t, stored.values)), None)
+    for read in pages.stored_rows(file):
+        table = next((t for t in shapes if _fits(t, read.values)), None)
         if table is None:
             continue
-        values = dict(zip(table.columns, stored.values, strict=False))
+        values = dict(zip(table.columns, read.values, strict=False))
         if table.name == "text":
             with contextlib.suppress(Exception):  # any damage of a compressed text
-                body = stored.values[1]
+                body = read.values[1]
                 assert isinstance(body, bytes)
                 texts[artifacts.digest(_decompressed(body))] = body
         elif "seq" in values:
-            row = _Row(stored.rowid, table.name, values | {"seq": stored.rowid})
-            several.setdefault(stored.rowid, []).append((stored.orderly, row))
+            row = _Row(read.rowid, table.name, values | {"seq": read.rowid})
+            several.setdefault(read.rowid, []).append((read.orderly, row))
     rows = {}
     for seq, candidates in several.items():
         orderly = [row for fits, row in candidates if fits] if len(candidates) > 1 else [row for _, row in candidates]
@@ -255,6 +258,11 @@ def _fault(row: _Row, session: _Row, history: History, found: _Found, expected: 
         elif value is not None and kind == "FLOAT":
             value = float(value)
         decoded[column] = value
+    if row.table == "session":
+        try:
+            stored(decoded["settings"])
+        except ValueError as error:
+            return f"its settings cannot be: {str(error).splitlines()[0]}"
     for column in _TEXTS.get(row.table, ()):
         name = values.get(column)
         if name and name not in found.texts and (name in expected.texts or not expected.all_texts):

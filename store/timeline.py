@@ -34,7 +34,7 @@ class Timeline:
         last = 2**62 if seq is None else seq
         place = bisect_right(self._kept, last, key=lambda kept: kept.seq) - 1
         state = self._kept[place].copy()
-        with _no_collection():
+        with no_collection():
             while state.seq < last:
                 most = min(PIECE, last - state.seq)  # no two rows have one seq
                 rows = self._read(state.seq, seq, most)
@@ -56,7 +56,7 @@ class Timeline:
 
 
 @contextlib.contextmanager
-def _no_collection() -> Iterator[None]:
+def no_collection() -> Iterator[None]:
     """Tens of thousands of new rows wake the garbage collector again and again: it took half of a first fold."""
     running = gc.isenabled()
     gc.disable()

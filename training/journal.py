@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import datetime
 import time
-from contextlib import closing
 
 from rlgpt.agents.backends import Failure, Outcome
 from rlgpt.agents.errors import BudgetReached
 from rlgpt.agents.journal import Answer, Call
-from rlgpt.store import folder, tables
-from rlgpt.store.database import connect
+from rlgpt.store import tables
+from rlgpt.store.catalog import headings
 from rlgpt.store.reader import Reader
 from rlgpt.store.settings import Settings
 from rlgpt.store.writer import Writer
@@ -102,13 +101,5 @@ class StoreJournal:
 
 def spent_today() -> float:
     """USD over all sessions of this store since midnight UTC."""
-    now = datetime.datetime.fromtimestamp(time.time(), datetime.UTC)
-    midnight = now.replace(hour=0, minute=0, second=0, microsecond=0).timestamp()
-    total = 0.0
-    for session in folder.sessions():
-        if max(f.stat().st_mtime for f in session.path.glob("session.db*")) < midnight:
-            continue
-        with closing(connect(session.database)) as base:
-            row = base.execute("SELECT coalesce(sum(cost), 0) FROM llm_call WHERE at >= ?", (midnight,)).fetchone()
-            total += float(row[0])
-    return total
+    today = datetime.datetime.fromtimestamp(time.time(), datetime.UTC).date().isoformat()
+    return sum(cost for h in headings().values() for day, cost in h.costs.items() if day >= today)

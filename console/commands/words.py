@@ -11,9 +11,9 @@ from rlgpt.console.commands import children
 
 def complete_session(incomplete: str) -> list[str]:
     """Ids and names that begin with what was typed."""
-    from rlgpt.store.folder import sessions
+    from rlgpt.store.folder import names
 
-    words = (word for session in reversed(sessions()) for word in (session.id, session.name))
+    words = (word for session in reversed(names().items()) for word in session)
     return [word for word in words if word.startswith(incomplete)]
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from rlgpt.store import bundle, catalog, pages, query, schema, tables, upkeep
+from rlgpt.store.commands import parse_command
 from rlgpt.store.errors import Damaged, LeaseTaken, StoreError
 from rlgpt.store.export import FORMATS, export
 from rlgpt.store.folder import SessionFolder, sessions
@@ -187,7 +188,7 @@ def close_writer(place: SessionFolder) -> None:
 
 
 def pause(place: SessionFolder) -> None:
-    send(place, "pause")
+    send(place, parse_command("pause"))
 
 
 def reader_of(place: SessionFolder) -> None:

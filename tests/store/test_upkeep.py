@@ -13,10 +13,11 @@ import pytest
 from rlgpt.store import catalog, upkeep
 from rlgpt.store import tables as t
 from rlgpt.store.errors import BadPlace, LeaseTaken, StoreError
-from rlgpt.store.folder import SessionFolder, sessions
+from rlgpt.store.folder import SessionFolder, find, sessions
 from rlgpt.store.lease import Lease
 from rlgpt.store.reader import Reader
 from rlgpt.store.writer import Writer
+from rlgpt.training.journal import spent_today
 
 NewSession = Callable[..., SessionFolder]
 
@@ -173,3 +174,30 @@ def test_tags_are_the_sessions_own_and_survive_the_catalog(home: Path, trained: 
         with pytest.raises(StoreError, match="at most 20 tags"):
             catalog.set_tags(trained, bad)
     assert catalog.tags(trained) == ("paper", "seed 1")
+
+
+def test_names_and_costs_are_looked_up_without_opening_what_did_not_change(
+    trained: SessionFolder, new_session: NewSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    new_session(name="other")
+    with Writer(trained) as writer:
+        call = {"call": "c", "step": "s", "role": "slow", "model": "m", "request_hash": ""}
+        writer.add(t.LlmCall(**call, state="answered", cost=0.25))
+        writer.add(t.LlmCall(**call, state="answered", cost=0.5))
+    headings = catalog.headings()
+    assert list(headings) == [s.id for s in sessions()]
+    assert headings[trained.id].name == trained.name and list(headings[trained.id].costs.values()) == [0.75]
+    made: list[SessionFolder] = []
+    real = catalog.heading
+    monkeypatch.setattr(catalog, "heading", lambda session: made.append(session) or real(session))
+    assert find("other").id != trained.id and catalog.headings() == headings and spent_today() == 0.75
+    assert made == []
+    with Writer(trained) as writer:
+        writer.add(t.LlmCall(**call, state="answered", cost=1.0))
+        assert spent_today() == 1.75
+    assert {s.id for s in made} == {trained.id}
+
+
+def test_a_damaged_session_costs_nothing_today(trained: SessionFolder, new_session: NewSession) -> None:
+    trained.database.write_bytes(b"nothing of value" * 1000)
+    assert new_session(name="other").name == "other" and spent_today() == 0.0
