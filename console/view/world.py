@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from rlgpt.console.view import crafter
+from rlgpt.console.view.drawn import drawn
 from rlgpt.console.view.moment import Moment
 from rlgpt.console.view.text import Entry, Line, fit, line, wrap
 
@@ -97,6 +98,9 @@ def _body(row: object, width: int, height: int) -> list[Line]:
         picture = draw(body, width, max(height - 1, 2))
         if picture:
             return [*picture, line(("decision ", "dim"), (decision, "accent bold"))]
+    drawing = drawn(str(fields.get("format", "")), body, width, height, decision)
+    if drawing is not None:
+        return drawing
     if fields.get("format") == "text":
         return wrap(body.decode("utf-8", "replace"), width)
     return wrap(f"frames of the format {fields.get('format')!s} cannot be drawn here ({len(body)} bytes)", width, "dim")

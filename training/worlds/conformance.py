@@ -15,6 +15,8 @@ import numpy as np
 from rlgpt.training.worlds.protocol import Command, Env, HostSide, UnknownTask, World
 
 STEPS = 120
+SETTLING = 8
+"""Env steps after which what moves by itself at a start has come to rest."""
 SHEET = (
     "items", "recipes", "primitives", "view_doc", "library_doc", "dangers", "milestones", "scripts", "limits",
 )  # fmt: skip
@@ -115,6 +117,23 @@ def _spaces(world: World) -> str:
     _expect(len(command) == world.command_size, "command_size is not the size of a command")
     _expect(all(type(part) is int for part in command), "a command must hold plain ints")
     return f"{len(names)} primitives, heads {world.heads}, {len(world.features)} features"
+
+
+def _neutral(world: World) -> str:
+    """Only of several heads: a world with one head need not have an action that does nothing."""
+    if len(world.heads) == 1:
+        return "one head"
+    env = world.make(_task(world))
+    env.reset(1)
+    still = world.command([0] * len(world.heads))
+    keys = []
+    for _ in range(2 * SETTLING):
+        env.step(still)
+        keys.append(env.progress_key())
+    # Two keys: what rests on the border between two cells may be counted to either.
+    _expect(len(set(keys[SETTLING:])) <= 2, "index 0 of every head together gets somewhere; it must be neutral")
+    env.close()
+    return f"index 0 of {len(world.heads)} heads"
 
 
 def _features(world: World) -> str:
@@ -321,6 +340,7 @@ def _scripts(world: World) -> str:
 _PROMISES: dict[str, Callable[[World], str]] = {
     "tasks are well formed": _tasks,
     "actions and commands fit": _spaces,
+    "neutral actions keep still": _neutral,
     "features keep their shapes and ranges": _features,
     "the mask leaves an action": _mask,
     "episodes repeat": _deterministic,

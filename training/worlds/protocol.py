@@ -169,7 +169,8 @@ class World(Protocol):
     tasks: Mapping[str, Task]
     heads: tuple[int, ...]
     """Sizes of the policy's action heads: (17,) is Discrete, (12, 3) MultiDiscrete. Coded actions
-    extend the first head."""
+    extend the first head. Of several heads, index 0 of each is neutral: all together they keep still, and
+    the further heads stay at 0 while a coded action runs or a primitive is tried alone."""
     primitives: tuple[Primitive, ...]
     """Of the first head, index = action."""
     features: Mapping[str, Feature]

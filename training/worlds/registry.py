@@ -12,9 +12,12 @@ from rlgpt.training.worlds.protocol import World
 GROUP = "rlgpt.worlds"
 _BUILT_IN = {
     "crafter": "rlgpt.training.worlds.crafter.world:make_world",
+    "kitchen": "rlgpt.training.worlds.kitchen.world:make_world",
     "minedojo": "rlgpt.training.worlds.minedojo.world:make_world",
 }
 """Name -> `module:function`, a function of no arguments that returns the `World`."""
+_EXTRAS = {"mujoco": "kitchen", "gymnasium_robotics": "kitchen"}
+"""Module that a built-in world needs -> the extra that installs it."""
 
 
 class UnknownWorld(LookupError):
@@ -45,6 +48,10 @@ def get(name: str) -> World:
         raise UnknownWorld(f"There is no world called {name!r}; the worlds here are {', '.join(names())}.")
     try:
         world = point.load()() if not colon else getattr(import_module(module), function)()
+    except ModuleNotFoundError as error:
+        extra = _EXTRAS.get(error.name or "")
+        cure = f"it needs {error.name}: pip install 'rlgpt[{extra}]'" if extra else f"{error}"
+        raise UnknownWorld(f"The world {name!r} cannot be loaded: {cure}.") from error
     except (ImportError, AttributeError) as error:
         raise UnknownWorld(f"The world {name!r} cannot be loaded: {error}.") from error
     return cast(World, world)

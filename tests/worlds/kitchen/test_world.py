@@ -1,0 +1,169 @@
+"""The kitchen's own promises, beside those of every world."""
+
+# ruff: noqa: E402
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+MISSING = "The kitchen is not installed: pip install 'rlgpt[kitchen]'."
+pytest.importorskip("mujoco", reason=MISSING)
+pytest.importorskip("gymnasium_robotics", reason=MISSING)
+
+from rlgpt.training.worlds import registry
+from rlgpt.training.worlds.conformance import check
+from rlgpt.training.worlds.kitchen import names
+from rlgpt.training.worlds.kitchen.host_side import decoder
+from rlgpt.training.worlds.kitchen.tasks import BLIND
+
+STILL = (0, 0, 0, 0, 0)
+
+
+@pytest.fixture(scope="module")
+def world():
+    return registry.get("kitchen")
+
+
+def view_of(env):
+    return decoder().view(env.view(True))
+
+
+def far(one, other):
+    return float(np.linalg.norm(np.subtract(one, other)))
+
+
+def test_it_passes_the_conformance_check(world):
+    assert not [finding for finding in check(world) if not finding.ok]
+
+
+def test_objects_goals_and_threshold_are_stock_s():
+    from gymnasium_robotics.envs.franka_kitchen import kitchen_env as stock
+
+    ours = {each.name.replace("_", " "): each for each in names.OBJECTS}
+    assert set(ours) == set(stock.OBS_ELEMENT_GOALS)
+    for name, each in ours.items():
+        assert each.joints == tuple(stock.OBS_ELEMENT_INDICES[name])
+        assert each.goal == tuple(stock.OBS_ELEMENT_GOALS[name])
+    assert names.THRESHOLD == stock.BONUS_THRESH
+
+
+def test_a_command_of_zeros_holds_the_hand_where_it_is(world):
+    env = world.make("hinge_cabinet")
+    for seed in range(4):
+        env.reset(seed)
+        start = view_of(env).hand
+        for _ in range(60):
+            env.step(STILL)
+        assert far(view_of(env).hand, start) <= 8
+
+
+def test_the_hand_follows_its_aim_to_the_millimetre(world):
+    env = world.make("hinge_cabinet")
+    env.reset(3)
+    start = view_of(env).aim
+    for _ in range(10):
+        env.step((12, 0, 0, 0, 0))
+    for _ in range(8):
+        env.step(STILL)
+    assert far(view_of(env).hand, (start[0] + 120, start[1], start[2])) <= 3
+
+
+def test_the_aim_stays_on_its_leash_whatever_is_in_the_way(world):
+    env = world.make("hinge_cabinet")
+    env.reset(0)
+    for _ in range(100):
+        env.step((0, 60, 0, 0, 0))
+    # The leash binds the aim when a command is given; within the env step the hand may still give way.
+    assert far(view_of(env).lag, (0, 0, 0)) <= 2 * names.LEASH
+
+
+def test_starts_differ_by_seed_within_the_published_ranges(world):
+    env = world.make("hinge_cabinet")
+    hands = set()
+    for seed in range(20):
+        env.reset(seed)
+        view = view_of(env)
+        hands.add(view.hand)
+        kettle = view.handle("kettle")
+        assert abs(kettle[0] + 269) <= 32
+        assert abs(kettle[1] - 350) <= 32
+        assert view.handle("hinge_cabinet") == (-526, 582, 2600)
+        assert not view.reached
+    assert len(hands) == 20
+
+
+def test_a_blind_task_differs_from_the_exact_one_only_in_what_is_said_about_handles(world):
+    exact, blind = world.make("microwave"), world.make("microwave_blind2")
+    errors = []
+    for seed in range(40):
+        exact.reset(seed)
+        blind.reset(seed)
+        for command in [(10, 20, 0, 0, 0)] * 3:
+            exact.step(command)
+            blind.step(command)
+        seen, told = view_of(exact), view_of(blind)
+        assert seen.hand == told.hand
+        assert seen.opened("kettle") == told.opened("kettle")
+        for name in names.NAMES:
+            errors += [b - a for a, b in zip(seen.handle(name), told.handle(name), strict=True)]
+    assert 0.8 * 1000 * BLIND < float(np.std(errors)) < 1.2 * 1000 * BLIND
+    assert abs(float(np.mean(errors))) < 0.2 * 1000 * BLIND
+
+
+def test_an_episode_does_not_depend_on_the_thread_that_simulates_it(world):
+    plain, threaded = world.make("kettle"), world.make("kettle")
+    draw = np.random.default_rng(5)
+    commands = [world.command([int(draw.integers(size)) for size in world.heads]) for _ in range(40)]
+    for env in (plain, threaded):
+        env.reset(11)
+    for command in commands:
+        plain.step(command)
+        threaded.begin_step(command)
+        threaded.step(command)
+    assert plain.save() == threaded.save()
+
+
+def test_a_saved_kitchen_goes_on_alike_where_the_robot_stands_elsewhere(world):
+    env, other = world.make("microwave_blind2"), world.make("microwave_blind2")
+    env.reset(1)
+    other.reset(2)
+    for _ in range(30):
+        env.step((-12, 20, -12, 0, -1))
+    other.restore(env.save())
+    for command in [(0, 20, -20, 50, 0)] * 30:
+        assert env.step(command) == other.step(command)
+        assert env.view(True) == other.view(True)
+    assert env.observe().tolist() == other.observe().tolist()
+
+
+def test_the_chain_is_won_when_each_of_its_objects_was_at_its_goal(world):
+    env = world.make("kitchen_complete")
+    env.reset(0)
+    one = {each.name: each for each in names.OBJECTS}
+    for name in ("slide_cabinet", "microwave", "light_switch", "kettle"):
+        assert not env.succeeded()
+        each = one[name]
+        env._data.qpos[list(each.joints)] = each.goal
+        result = env.step(STILL)
+    assert result.terminated
+    assert result.reward == 1.0
+    assert env.succeeded()
+    assert "kitchen_complete" in env.milestones()
+
+
+def test_what_is_nobody_s_command_is_clamped_or_refused_in_the_host_only(world):
+    """Commands beyond the ranges cannot come from a policy; those of code are checked by `encode`."""
+    from rlgpt.training.worlds.kitchen.host_side import encode
+
+    for wrong in (None, "x_plus_12", (0, 0, 0, 0), (0.0, 0, 0, 0, 0), (61, 0, 0, 0, 0), (0, 0, 0, 201, 0), (True,) * 5):
+        with pytest.raises(ValueError, match=r"yield|must be an int"):
+            encode(wrong)
+
+
+def test_another_world_does_not_import_it():
+    code = (
+        "import sys; from rlgpt.training.worlds import registry; registry.names(); registry.get('crafter');"
+        "sys.exit('mujoco' in sys.modules or 'gymnasium_robotics' in sys.modules)"
+    )
+    assert subprocess.run([sys.executable, "-P", "-c", code], timeout=100, check=False).returncode == 0

@@ -1,0 +1,81 @@
+"""What a policy may observe, as scalars in [-1, 1]."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import mujoco
+import numpy as np
+from numpy.typing import NDArray
+
+from rlgpt.training.worlds.kitchen.model import ARM
+from rlgpt.training.worlds.kitchen.names import LEASH, MILESTONES, MOST_ROLL, MOST_WIDTH, NAMES
+from rlgpt.training.worlds.protocol import Feature
+
+_OBJECTS = ", ".join(NAMES)
+FEATURES = {
+    feature.name: feature
+    for feature in (
+        Feature("joints", 7, "angles of the arm / 3 rad", -1.0),
+        Feature("joint_speeds", 7, "of the arm / 2 rad per s", -1.0),
+        Feature("hand", 3, "x, y, z of the hand from the middle of the kitchen / 0.8 m", -1.0),
+        Feature("roll", 1, "of the hand as it was told / 1.6 rad", -1.0),
+        Feature("lag", 3, "from the hand to its aim / 6 cm: what it pushes or pulls against", -1.0),
+        Feature("fingers", 3, "gap / 8 cm, told to open (1) or close (-1), whether they hold something", -1.0),
+        Feature("opened", 7, f"progress to the goal, 1 within its threshold, of {_OBJECTS}"),
+        Feature("target", 7, f"one-hot, the object that is to be moved next, of {_OBJECTS}"),
+        Feature("target_far", 3, "from the hand to where that object's handle is said to be / 1 m", -1.0),
+        Feature("target_near", 3, "the same / 10 cm", -1.0),
+        Feature("handles_far", 21, f"the same / 1 m for the handles of {_OBJECTS}", -1.0),
+        Feature("handles_near", 21, "the same / 10 cm", -1.0),
+        Feature("time_left", 1, "share of the horizon that is left"),
+        Feature("milestones", len(MILESTONES), "reached in this episode: " + ", ".join(MILESTONES)),
+    )
+}
+DEFAULT = tuple(name for name in FEATURES if not name.startswith("handles_"))
+_ENDS = np.cumsum([feature.size for feature in FEATURES.values()]).tolist()
+_AT = {
+    name: slice(end - feature.size, end) for (name, feature), end in zip(FEATURES.items(), _ENDS, strict=True)
+}
+SIZE: int = _ENDS[-1]
+_MIDDLE = np.array([-0.2, 0.4, 2.2])
+_BITS = np.arange(len(MILESTONES))
+
+
+def columns(selected: Sequence[str]) -> NDArray[np.intp] | None:
+    """Indices of the selected features in the full vector, None for all of them in order.
+
+    Raises ValueError (a sentence) for an unknown or empty selection.
+    """
+    unknown = [name for name in selected if name not in FEATURES]
+    if unknown or not selected:
+        raise ValueError(
+            f"The kitchen's features are {', '.join(FEATURES)}; not {', '.join(map(repr, unknown)) or 'none'}."
+        )
+    if tuple(selected) == tuple(FEATURES):
+        return None
+    return np.concatenate([np.arange(_AT[name].start, _AT[name].stop) for name in selected])
+
+
+def write_features(
+    row: NDArray[np.float64], data: mujoco.MjData, hand: NDArray[np.float64], aim: NDArray[np.float64], roll: float,
+    gap: float, fingers: int, holding: bool, opened: NDArray[np.float64], told: NDArray[np.float64], target: int,
+    time_left: float, reached: int,
+) -> None:  # fmt: skip
+    """Write all features, not yet clipped, into `row` (SIZE,). Places are metres."""
+    offsets = told - hand
+    row[_AT["joints"]] = data.qpos[ARM] / 3.0
+    row[_AT["joint_speeds"]] = data.qvel[ARM] / 2.0
+    row[_AT["hand"]] = (hand - _MIDDLE) / 0.8
+    row[_AT["roll"]] = roll * 1000 / MOST_ROLL
+    row[_AT["lag"]] = (aim - hand) * 1000 / LEASH
+    row[_AT["fingers"]] = gap * 1000 / MOST_WIDTH, fingers, holding
+    row[_AT["opened"]] = opened
+    row[_AT["target"]] = 0.0
+    row[_AT["target"].start + target] = 1.0
+    row[_AT["target_far"]] = offsets[target]
+    row[_AT["target_near"]] = offsets[target] * 10.0
+    row[_AT["handles_far"]] = offsets.ravel()
+    row[_AT["handles_near"]] = offsets.ravel() * 10.0
+    row[_AT["time_left"]] = time_left
+    row[_AT["milestones"]] = reached >> _BITS & 1

@@ -1,0 +1,55 @@
+"""The view of coded actions, its decoder, and how a yield becomes a command. Standard library only."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from typing import Any
+
+from rlgpt.training.worlds.kitchen import names
+from rlgpt.training.worlds.kitchen.library import LIBRARY as LIBRARY
+from rlgpt.training.worlds.kitchen.view import View
+
+COMMAND_SIZE = names.COMMAND_SIZE
+ATTRIBUTES = tuple(name for name in vars(View) if not name.startswith("_"))
+"""What code may write behind a dot, besides the methods of plain values."""
+_RANGES = (names.STEP, names.STEP, names.STEP, names.ROLL_STEP, names.FINGERS)
+_PARTS = ("dx", "dy", "dz", "roll", "fingers")
+
+
+class Decoder:
+    """Every packed view is whole, so nothing is kept between calls."""
+
+    def view(self, packed: bytes) -> View:
+        """Raises ValueError (a sentence) for bytes that are no packed view."""
+        if len(packed) != names.VIEW.size:
+            raise ValueError("The packed view has the wrong size.")
+        return View(packed)
+
+
+def decoder() -> Decoder:
+    return Decoder()
+
+
+def encode(yielded: object) -> tuple[int, ...]:
+    """The command of a yield: a tuple of five ints in range. Raises ValueError (a sentence)."""
+    if isinstance(yielded, Generator):
+        raise ValueError("this is several env steps: write `view = yield from ...` instead of `view = yield ...`")
+    if type(yielded) is not tuple or len(yielded) != COMMAND_SIZE:
+        raise ValueError("yield one command, such as `view = yield move(0, 12, 0)` or `view = yield go(view, place)`")
+    for value, most, part in zip(yielded, _RANGES, _PARTS, strict=True):
+        if type(value) is not int or not -most <= value <= most:
+            raise ValueError(f"`{part}` of a command must be an int from {-most} to {most}")
+    return yielded
+
+
+def describe(view: View) -> dict[str, Any]:
+    """The view in the few words that tell a person or a critic what is going on."""
+    return {
+        "hand": list(view.hand), "lag": list(view.lag), "roll": view.roll, "gap": view.gap, "fingers": view.fingers,
+        "holding": view.holding, "reached": sorted(view.reached),
+        "opened": {name: view.opened(name) for name in names.NAMES},
+        "handle_from_hand": {
+            name: [there - here for there, here in zip(view.handle(name), view.hand, strict=True)]
+            for name in names.NAMES
+        },
+    }  # fmt: skip

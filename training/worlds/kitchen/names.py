@@ -1,0 +1,87 @@
+"""What the parts of the world share: the objects, the ranges of a command, the packed view. Standard library only.
+
+Positions are millimetres in the model's own frame: x to the right, y away from the robot into the kitchen, z upwards.
+"""
+
+from __future__ import annotations
+
+import struct
+from typing import NamedTuple
+
+
+class Object(NamedTuple):
+    """Something that a task moves. `joints` and `goal` are those of gymnasium-robotics 1.4.2 (`OBS_ELEMENT_INDICES`,
+    `OBS_ELEMENT_GOALS` in envs/franka_kitchen/kitchen_env.py); a test compares them."""
+
+    name: str
+    site: str
+    """Site of the model that marks the handle."""
+    joints: tuple[int, ...]
+    """Indices in `qpos`."""
+    start: tuple[float, ...]
+    """`qpos` of the nominal start, from which progress is counted."""
+    goal: tuple[float, ...]
+    doc: str
+
+
+OBJECTS = (
+    Object(
+        "microwave", "microhandle_site", (22,), (0.0,), (-0.75,),
+        "A microwave at the left. Its door is hinged at the left; the handle is an upright bar at the right of the "
+        "door. Pulled towards the robot, the door swings to the left.",
+    ),
+    Object(
+        "kettle", "kettle_site", (23, 24, 25, 26, 27, 28, 29),
+        (-0.269, 0.35, 1.619, 1.0, 0.0, 0.0, 0.0), (-0.23, 0.75, 1.62, 0.99, 0.0, 0.0, -0.06),
+        "A kettle on the front left burner, free to be pushed or lifted; about 24 cm wide, its body reaches 12 cm "
+        "above the stove. The handle is a bar along x, 26 cm above the stove. It belongs 40 cm further back.",
+    ),
+    Object(
+        "light_switch", "light_site", (17, 18), (0.0, 0.0), (-0.69, -0.05),
+        "A lever below the hood, which points at the robot. It is pushed sideways, to the left.",
+    ),
+    Object(
+        "slide_cabinet", "slide_site", (19,), (0.0,), (0.37,),
+        "A sliding door above, at the right. The handle is an upright bar; the door slides to the right.",
+    ),
+    Object(
+        "hinge_cabinet", "hinge_site2", (20, 21), (0.0, 0.0), (0.0, 1.45),
+        "A cabinet with two doors above, at the left; the task is its right door. It is hinged at its right side, "
+        "302 mm to the right of the handle, which is an upright bar. Pulled towards the robot, the door swings to the "
+        "right; the left door must stay shut.",
+    ),
+    Object(
+        "top_burner", "knob4_site", (15, 16), (0.0, 0.0), (-0.92, -0.01),
+        "The upper left of four knobs on the wall. Its grip is a flat upright bar, 96 mm long, which reaches 4 cm out "
+        "of the wall; it is turned clockwise as seen by the robot: its upper end goes to the right.",
+    ),
+    Object(
+        "bottom_burner", "knob2_site", (11, 12), (0.0, 0.0), (-0.88, -0.01),
+        "The lower left of four knobs on the wall, turned like the upper one.",
+    ),
+)  # fmt: skip
+NAMES = tuple(each.name for each in OBJECTS)
+INDEX = {name: index for index, name in enumerate(NAMES)}
+THRESHOLD = 0.3
+"""Stock's `BONUS_THRESH`: an object is done when its joints are closer than this to its goal (Euclidean)."""
+
+REACHED, GRASPED, AJAR, DONE = range(4)
+MILESTONES = tuple(
+    milestone for name in NAMES for milestone in (f"{name}_reached", f"{name}_grasped", f"{name}_ajar", name)
+)
+"""Of each object, in the order of the stages above; the last one has the object's own name."""
+
+MOVES, ROLLS, FINGER_COMMANDS = (0, -12, 12, -40, 40), (0, -100, 100), (0, 1, -1)
+"""What the entries of the policy's heads mean: mm along an axis (three heads), mrad of roll, fingers."""
+HEADS = (len(MOVES), len(MOVES), len(MOVES), len(ROLLS), len(FINGER_COMMANDS))
+STEP, ROLL_STEP, FINGERS = 60, 200, 1
+"""Largest part of a command: mm along each axis, mrad of roll, and fingers: 1 open, -1 close, 0 as they are."""
+COMMAND_SIZE = 5
+LEASH = 60
+"""The aim is never further than this (mm) from the hand, so that a push has a bounded force."""
+MOST_ROLL = 1600
+MOST_WIDTH = 80
+
+VIEW = struct.Struct(f"<HH3h3hhBbBI{len(OBJECTS)}h{3 * len(OBJECTS)}h")
+"""Env steps, env steps left, hand, aim (mm), roll (mrad), width of the gap between the fingers (mm), what the fingers
+were told last, whether they hold something, milestones as bits, progress in thousandths, told handles (mm)."""

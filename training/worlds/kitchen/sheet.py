@@ -1,0 +1,107 @@
+"""The world sheet: what agents are told about the kitchen."""
+
+from __future__ import annotations
+
+import inspect
+from dataclasses import asdict
+from typing import Any
+
+from rlgpt.training.worlds.kitchen import names
+from rlgpt.training.worlds.kitchen.library import LIBRARY
+from rlgpt.training.worlds.kitchen.scripts import scripts_for
+from rlgpt.training.worlds.kitchen.tasks import BLIND, CHAIN, objects
+from rlgpt.training.worlds.kitchen.view import View
+from rlgpt.training.worlds.protocol import Primitive, Task
+
+_HOLD = "Hold the aim's x. Heads: aim along x, y, z in mm, roll in mrad, fingers; index 0 of each holds."
+PRIMITIVES = (
+    Primitive("x_hold", _HOLD),
+    *(
+        Primitive(f"x_{'minus' if step < 0 else 'plus'}_{abs(step)}",
+                  f"Move the aim {abs(step)} mm to the {'left' if step < 0 else 'right'}.")
+        for step in names.MOVES[1:]
+    ),
+)  # fmt: skip
+"""Of the policy's first head; the other four act in the same env step."""
+_STAGES = {
+    "reached": "the grip came within 5 cm of its handle",
+    "grasped": "it was held by its handle",
+    "ajar": "it was a fifth of the way to its goal",
+}
+OPTION_CAP = 8
+
+
+def view_doc() -> str:
+    """One line per attribute of the view, from its own docstrings."""
+    lines = []
+    for name, member in vars(View).items():
+        if name.startswith("_"):
+            continue
+        text = " ".join((inspect.getdoc(member) or "").split())
+        call = f"{name}{inspect.signature(member)}".replace("self, ", "") if callable(member) else name
+        lines.append(f"view.{call}: {text}")
+    return "\n".join(lines)
+
+
+def library_doc() -> str:
+    """One line per function, then the constants."""
+    lines = []
+    for name, function in LIBRARY.items():
+        if callable(function):
+            text = " ".join((inspect.getdoc(function) or "").split())
+            lines.append(f"{name}{inspect.signature(function)}: {text}")
+    lines.append("OPEN, CLOSE, KEEP: 1, -1 and 0, for `fingers`.")
+    return "\n".join(lines).replace("view: object", "view").replace("point: object", "point")
+
+
+def _dangers(task: Task) -> list[str]:
+    told = [
+        "Contact: the hand stops at what is in its way, and pushing harder pushes it aside; `view.lag` tells.",
+        "Grip: what is held slips out when it is pulled aside; `view.holding` tells.",
+        "The hand always points forward (along y), whatever the door does; it can only roll about its own axis.",
+        "Reach: the arm reaches from about x -0.9 to 0.5 m, y up to 0.75 m, z 1.6 to 2.8 m, less at the corners.",
+    ]
+    if task.start.get("blind"):
+        told.append(
+            f"Handles are said to be where they are not: each is wrong by a random offset, {1000 * BLIND:.0f} mm "
+            "(one standard deviation) along each axis, the same for a whole episode. Progress and touch are true."
+        )
+    return told
+
+
+def _milestone(name: str) -> dict[str, str]:
+    each, _, stage = name.rpartition("_")
+    if name == CHAIN:
+        doc = "each of the four objects was at its goal"
+    elif stage in _STAGES:
+        doc = f"{each.replace('_', ' ')}: {_STAGES[stage]}"
+    else:
+        doc = f"{name.replace('_', ' ')}: it was within the threshold of its goal"
+    return {"name": name, "doc": doc, "done_when": f'"{name}" in view.reached'}
+
+
+def _milestones(task: Task) -> tuple[str, ...]:
+    """The task's own, then the others of its objects."""
+    stages = (f"{name}_{stage}" for name in objects(task) for stage in _STAGES)
+    return tuple(dict.fromkeys((*task.milestones, *stages)))
+
+
+def sheet(task: Task) -> dict[str, Any]:
+    """See `protocol.World.sheet`."""
+    return {
+        "items": [{"name": each.name, "doc": each.doc} for each in names.OBJECTS],
+        "recipes": [],
+        "primitives": [{"name": primitive.name, "doc": primitive.doc} for primitive in PRIMITIVES],
+        "view_doc": view_doc(),
+        "library_doc": library_doc(),
+        "dangers": _dangers(task),
+        "milestones": [_milestone(name) for name in _milestones(task) if name != CHAIN or task.sub_tasks],
+        "scripts": [asdict(script) for script in scripts_for(task)],
+        "limits": {
+            "horizon": task.horizon,
+            "option_cap": OPTION_CAP,
+            "env_step": "80 ms",
+            "command": f"dx, dy, dz up to {names.STEP} mm, roll up to {names.ROLL_STEP} mrad, fingers 1, 0 or -1",
+            "axes": "x to the right, y away from the robot, z up; mm",
+        },
+    }

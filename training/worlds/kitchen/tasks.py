@@ -1,0 +1,57 @@
+"""Kitchen's tasks: each of the seven objects, the chain of four, and each again with handles that are told wrong."""
+
+from __future__ import annotations
+
+from rlgpt.training.worlds.kitchen.names import NAMES
+from rlgpt.training.worlds.protocol import Task
+
+BLIND = 0.02
+"""Standard deviation (m) along each axis of how wrong the place of each handle is told in a `_blind2` task, drawn once
+an episode."""
+CHAIN = "kitchen_complete"
+CHAIN_OF_FOUR = ("microwave", "kettle", "light_switch", "slide_cabinet")
+"""In this order: that of D4RL's kitchen-complete-v0 (Fu et al. 2020)."""
+_PROMPTS = {
+    "microwave": "Open the door of the microwave.",
+    "kettle": "Move the kettle to the back burner.",
+    "light_switch": "Switch the light on.",
+    "slide_cabinet": "Slide the door of the right cabinet open.",
+    "hinge_cabinet": "Open the right door of the hinge cabinet.",
+    "top_burner": "Turn the knob of the top burner.",
+    "bottom_burner": "Turn the knob of the bottom burner.",
+}
+_HELD = ("microwave", "kettle", "hinge_cabinet")
+"""What is usually moved by its handle; the others are pushed."""
+HORIZON, CHAIN_HORIZON = 150, 500
+
+
+def _stages(name: str) -> tuple[str, ...]:
+    stages = ("reached", "grasped", "ajar") if name in _HELD else ("reached", "ajar")
+    return (*(f"{name}_{stage}" for stage in stages), name)
+
+
+def _tasks(suffix: str, blind: float) -> dict[str, Task]:
+    said = " What is said about the places of handles is wrong by a few centimetres." if blind else ""
+    start = {"blind": blind} if blind else {}
+    single = [
+        Task(f"{name}{suffix}", _PROMPTS[name] + said, HORIZON, _stages(name), start=start) for name in NAMES
+    ]
+    chain = Task(
+        f"{CHAIN}{suffix}",
+        "Open the microwave, move the kettle back, switch the light on and slide the right cabinet open." + said,
+        CHAIN_HORIZON,
+        (*CHAIN_OF_FOUR, CHAIN),
+        long_horizon=True,
+        sub_tasks=tuple(f"{name}{suffix}" for name in CHAIN_OF_FOUR),
+        start=start,
+    )
+    return {task.id: task for task in (*single, chain)}
+
+
+TASKS: dict[str, Task] = _tasks("", 0.0) | _tasks("_blind2", BLIND)
+
+
+def objects(task: Task) -> tuple[str, ...]:
+    """The objects a task is about, in their order."""
+    name = task.id.removesuffix("_blind2")
+    return CHAIN_OF_FOUR if name == CHAIN else (name,)

@@ -1,0 +1,67 @@
+"""The Kitchen world: the immutable description that the rest of `training` sees."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import cached_property
+from typing import Any
+
+from rlgpt.training.worlds.kitchen import frame, names
+from rlgpt.training.worlds.kitchen.env import KitchenEnv
+from rlgpt.training.worlds.kitchen.features import DEFAULT, FEATURES
+from rlgpt.training.worlds.kitchen.scripts import scripts_for
+from rlgpt.training.worlds.kitchen.sheet import PRIMITIVES, sheet
+from rlgpt.training.worlds.kitchen.tasks import TASKS
+from rlgpt.training.worlds.protocol import Command, Feature, Primitive, Script, Task, UnknownTask
+
+TARGETS = (*names.NAMES, *(f"{name}_handle" for name in names.NAMES))
+
+
+class KitchenWorld:
+    """See `protocol.World`."""
+
+    name = "kitchen"
+    version = "1.4.2+1"
+    tasks: Mapping[str, Task] = TASKS
+    heads = names.HEADS
+    primitives: tuple[Primitive, ...] = PRIMITIVES
+    features: Mapping[str, Feature] = FEATURES
+    default_features = DEFAULT
+    targets = TARGETS
+    command_size = names.COMMAND_SIZE
+    host_module = "rlgpt.training.worlds.kitchen.host_side"
+    frame_format = frame.FORMAT
+    restorable = True
+    pixel_shape = None
+
+    @cached_property
+    def _pool(self) -> ThreadPoolExecutor | None:
+        """Threads that simulate, as many as there are processors for this process; None where there is only one."""
+        threads = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+        return ThreadPoolExecutor(threads, "kitchen") if threads > 1 else None
+
+    def command(self, action: Sequence[int]) -> Command:
+        dx, dy, dz, roll, fingers = action
+        moves = names.MOVES
+        return moves[dx], moves[dy], moves[dz], names.ROLLS[roll], names.FINGER_COMMANDS[fingers]
+
+    def make(self, task: str, *, features: Sequence[str] | None = None, pixels: bool = False) -> KitchenEnv:
+        return KitchenEnv(self._task(task), features or self.default_features, self._pool)
+
+    def sheet(self, task: str) -> dict[str, Any]:
+        return sheet(self._task(task))
+
+    def scripts(self, task: str) -> tuple[Script, ...]:
+        return scripts_for(self._task(task))
+
+    def _task(self, task: str) -> Task:
+        try:
+            return TASKS[task]
+        except KeyError:
+            raise UnknownTask(f"The kitchen has no task {task!r}; its tasks are {', '.join(TASKS)}.") from None
+
+
+def make_world() -> KitchenWorld:
+    return KitchenWorld()
