@@ -16,6 +16,7 @@ from rlgpt.training.rehearsal import place
 EVERY = 0.25
 """Seconds between looks."""
 
+
 class Inbox:
     def __init__(self, writer: Writer) -> None:
         self._writer = writer

@@ -87,20 +87,21 @@ def test_what_fails_in_the_dry_run_is_told_and_the_host_lives(name: str, host: H
 
 
 DIES = {
-    "CPU": (("x = 3", "for _ in range(60):", "    x = x * x"), "killed after 1000 ms of CPU time"),
+    "CPU": (("x = 3", "for _ in range(60):", "    x = x * x"), 5, "1000 ms of CPU time while it ran line 5"),
     "the C stack": (
         ("x = ()", "while True:", "    for _ in range(9000):", "        x = ((x,),)", '    yield "stay"', "    {x: 1}"),
-        "died with SIGSEGV",
+        8,
+        "died with SIGSEGV while it ran line 8",
     ),
 }  # fmt: skip
 
 
 @pytest.mark.parametrize("name", DIES)
 def test_a_host_that_dies_in_the_dry_run_blames_the_source(name: str, locked_host: Host) -> None:
-    body, words = DIES[name]
+    body, line, words = DIES[name]
     guilty = source('view = yield "stay"', *body)
     told = locked_host.admit("action", guilty, [[WHOLE, *(packed(at % 9) for at in range(12))]])
-    assert (told.admitted, told.rule) == (False, "killed") and words in told.message, told
+    assert (told.admitted, told.rule, told.line) == (False, "killed", line) and words in told.message, told
     assert [death.source_hash for death in locked_host.take_deaths()] == [told.source_hash]
     assert locked_host.admit("action", source('yield "stay"'), VIEWS).admitted
 

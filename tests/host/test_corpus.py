@@ -59,7 +59,8 @@ def test_an_attempt_ends_where_it_must(name: str, user: str) -> None:
 
 @pytest.mark.parametrize("user", USERS)
 def test_an_attempt_stalls_training_for_a_moment_only(user: str) -> None:
-    """Under a second each on a machine with a free core; the typical one is far below on any machine."""
+    """About a second at most on a machine with a free core, two for one that is killed in its dry run; the typical
+    one is far below on any machine."""
     stalls = sorted(seconds for _, _, seconds in results(user).values())
     assert stalls[len(stalls) // 2] < 0.1
-    assert stalls[-1] < 10
+    assert stalls[-1] < 20

@@ -27,10 +27,10 @@ from rlgpt.training.host.api import (
 )
 from rlgpt.training.host.asks import LaneLog, flags_of, tick_body
 from rlgpt.training.host.errors import HostLost
-from rlgpt.training.host.loading import check, load_body, wanted
+from rlgpt.training.host.loading import admit_body, check, load_body, wanted
 from rlgpt.training.host.losses import Ended, Losses, Running
 from rlgpt.training.host.process import BROKE_PROTOCOL, HostDied
-from rlgpt.training.host.wire import AnswerCodec, Verdict, WireError, Writer
+from rlgpt.training.host.wire import AnswerCodec, Verdict, WireError
 
 DEATHS_ALLOWED = 2
 """Host deaths from one source after which it is not run any more."""
@@ -38,8 +38,6 @@ UNEXPLAINED_ALLOWED = 3
 """Deaths in one exchange with no source to blame before the host gives up."""
 MEMORY_OF_A_CALL = 32 << 20
 """Bytes by which rebuilding one lane may grow a fresh process."""
-SOURCE_SENT = 65_536
-"""Characters of a source that are sent; longer ones are refused for their length anyway."""
 _CHUNK = 256
 """Views replayed in one message when a lane is rebuilt."""
 _PAUSES = (0.0, 0.1, 0.5, 2.0)
@@ -132,27 +130,35 @@ class ActionHost:
         except UnicodeEncodeError as error:
             line = source.count("\n", 0, error.start) + 1
             return _refusal("syntax", "the source has characters that are no valid text", line)
-        body = Writer().number(wire.KINDS.index(kind)).text(source[:SOURCE_SENT]).number(len(views))
-        for sequence in views:
-            body.number(len(sequence))
-            for view in sequence:
-                body.blob(view)
+        body = admit_body(kind, source, views)
         for _ in range(UNEXPLAINED_ALLOWED):
             try:
-                return Verdict.decode(self._transport.exchange(wire.ADMIT, body.done()))
+                return Verdict.decode(self._transport.exchange(wire.ADMIT, body))
             except WireError as error:
                 died = HostDied(f"{BROKE_PROTOCOL}: {error}", _ADMITTING, own=True)
             except HostDied as error:
                 died = error
-            if died.token != _ADMITTING:
+            if not _admits(died.token):
                 self._recover(died, Losses())
                 continue
             self._count(died, name, "the source in its dry run", 0)
             self._rebuild_or_recover(Losses())
+            line = 0 if died.forbidden else self._line_of_death(died, body)
+            ran = f"line {line}" if line else "the source"
             advice = "; do less work per step" if died.too_slow else ""
-            return _refusal("killed", f"the host {died.cause} while it ran the source on recorded views{advice}")
+            return _refusal("killed", f"the host {died.cause} while it ran {ran} on recorded views{advice}", line)
         times = f"{UNEXPLAINED_ALLOWED} times in a row"
         return _refusal("killed", f"while the source was to be checked the host {died.cause}, {times}; send it again")
+
+    def _line_of_death(self, died: HostDied, body: bytes) -> int:
+        """The line of a source that ends its host: it runs once more and tells its lines. 0 if that ends otherwise."""
+        try:
+            self._transport.exchange(wire.TRACE, body)
+        except HostDied as again:
+            self._rebuild_or_recover(Losses())
+            if _admits(again.token) and (again.cause == died.cause or (again.too_slow and died.too_slow)):
+                return int(wire.LINE.unpack_from(again.token, wire.LINE_AT)[0])
+        return 0
 
     # Loading
 
@@ -468,6 +474,12 @@ class ActionHost:
 
 
 _ADMITTING = wire.TOKEN.pack(0, wire.ADMITS, 0)
+
+
+def _admits(token: bytes) -> bool:
+    return bool(wire.TOKEN.unpack(token)[1] == wire.ADMITS)
+
+
 _ASKED_OF = {
     wire.RUNS_PREDICATE: wire.PREDICATES,
     wire.RUNS_AVAILABLE: wire.AVAILABLE,

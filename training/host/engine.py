@@ -16,6 +16,7 @@ from rlgpt.training.host.lane import Item, Lane, Loaded, Outcome, Slot, Test
 from rlgpt.training.host.parsing import Refused
 from rlgpt.training.host.program import Language, Program
 from rlgpt.training.host.runtime import Meter, OutOfTicks, line_of, sentence
+from rlgpt.training.host.tracing import lines_told
 from rlgpt.training.host.wire import AnswerCodec, Reader, Verdict
 
 MADE_CAP = 1_024
@@ -42,6 +43,9 @@ class Engine:
             return self.tick(body)
         if kind == wire.ADMIT:
             return self.admit(Reader(body)).encode()
+        if kind == wire.TRACE:
+            with lines_told(self.page):
+                return self.admit(Reader(body)).encode()
         if kind == wire.LOAD:
             return self.load(Reader(body))
         raise wire.WireError(f"unknown message {kind}")

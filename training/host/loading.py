@@ -1,8 +1,8 @@
-"""What is loaded into a host: checked against what it admitted, and as a message."""
+"""What is asked to be admitted, and what is loaded into a host: checked against what it admitted, and as messages."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from rlgpt.training.host import wire
 from rlgpt.training.host.api import Action, Admission, Kind, Programs, source_hash
@@ -14,12 +14,24 @@ Admitted = Mapping[tuple[Kind, str], Admission]
 Refusals = Mapping[tuple[Kind, str], str]
 """(kind, source hash) -> why it was refused."""
 MOST_TESTS = 64
+SOURCE_SENT = 65_536
+"""Characters of a source that are sent; longer ones are refused for their length anyway."""
 STAND_INS: dict[Kind, str] = {
     "action": "def disabled(view):\n    yield 0",
     "done_when": "False",
     "reward": "def reward(before, view):\n    return 0",
 }
 """What is sent instead of a source that is not run: it may be one that ends a host which only reads it."""
+
+
+def admit_body(kind: Kind, source: str, views: Sequence[Sequence[bytes]]) -> bytes:
+    """The message that asks whether a source may run: kind, source, sequences of views."""
+    out = Writer().number(wire.KINDS.index(kind)).text(source[:SOURCE_SENT]).number(len(views))
+    for sequence in views:
+        out.number(len(sequence))
+        for view in sequence:
+            out.blob(view)
+    return out.done()
 
 
 def wanted(programs: Programs) -> list[tuple[Kind, str]]:

@@ -16,8 +16,9 @@ from rlgpt.training.host.bell import REPLIED, REQUESTED, Bell
 from rlgpt.training.host.spawner import CHILD, spawner
 from rlgpt.training.host.wire import FRAME, Reader
 
-CPU_SECONDS = {wire.TICK: 0.25, wire.ADMIT: 1.0, wire.LOAD: 5.0}
-"""Of host CPU time: for one evaluation of a source in a tick, for one dry run, for loading everything."""
+CPU_SECONDS = {wire.TICK: 0.25, wire.ADMIT: 1.0, wire.LOAD: 5.0, wire.TRACE: 0.5}
+"""Of host CPU time: for one evaluation of a source in a tick, for one dry run, for loading each source, for finding the
+line in which a dry run ends the host."""
 WALL_SECONDS = 10.0
 """For one message, on however busy a machine."""
 START_SECONDS = 30.0
@@ -160,7 +161,7 @@ class HostProcess:
         waited, before = 0.0, time.monotonic()
         token, since = b"", 0.0
         while True:
-            now_token, now = bytes(self.page[0:8]), self._cpu()
+            now_token, now = bytes(self.page[0 : wire.LINE_AT]), self._cpu()
             if now_token != token:
                 token, since = now_token, now
             elif now - since > cpu_seconds:

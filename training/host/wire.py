@@ -19,7 +19,8 @@ REPLY_CAP = 1 << 18
 TEXT_CAP = 2_000
 """Bytes of any one text in a reply."""
 
-HELLO, ADMIT, LOAD, TICK = range(1, 5)
+HELLO, ADMIT, LOAD, TICK, TRACE = range(1, 6)
+"""TRACE is ADMIT again, telling each line of the source on the page."""
 
 ASK = Struct("<HHBxxxII")
 """lane, action to open, flags, three spare bytes, env step (seeds the rng), length of the view."""
@@ -30,6 +31,8 @@ REBUILD = CALLS | START | WHOLE
 
 TOKEN = Struct("<HBxHxx")
 """Written to the shared page before anything of a lane is evaluated: lane, what, index."""
+LINE, LINE_AT = Struct("<H"), 6
+"""In the spare bytes of the token: the line that runs, where lines are told."""
 (
     DOES_NOTHING,
     RUNS_ACTION,

@@ -28,8 +28,6 @@ def configure(live: Live, step: loop.Configure) -> None:
     if refused:
         asked = live.ask(lambda: fast.configure(live.client, context, refused))
         refused = _reward_refused(live, asked)
-    if refused:
-        live.log("warning", "generated reward refused", sentence=refused)
     own = with_own_reward(asked, live.writer.text(asked.reward_source) if asked.reward_source and not refused else "")
     reply = shared_by_arms(
         own, live.settings.method, live.env_steps_left(), context.iterations_left, bool(live.history.scored)
@@ -45,7 +43,11 @@ def _reward_refused(live: Live, asked: RlConfigAsked) -> str:
     if not asked.reward_source:
         return ""
     told = admit(live, "reward", asked.reward_source)
-    return "" if told.admitted else f"rule {told.rule}, line {told.line}: {told.message}"
+    if told.admitted:
+        return ""
+    sentence = f"rule {told.rule}, line {told.line}: {told.message}"
+    live.log("warning", "generated reward refused", sentence=sentence, source=live.writer.text(asked.reward_source))
+    return sentence
 
 
 def train(live: Live, step: loop.Train) -> None:

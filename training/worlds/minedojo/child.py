@@ -404,9 +404,7 @@ def game_sentence(what: str, error: BaseException) -> str:
 class Child:
     """The request loop."""
 
-    def __init__(
-        self, requests: BinaryIO, replies: BinaryIO, shim: str, memory_mb: int, marks: str, mark: str
-    ) -> None:
+    def __init__(self, requests: BinaryIO, replies: BinaryIO, shim: str, memory_mb: int, marks: str, mark: str) -> None:
         self.requests, self.replies = requests, replies
         self.shim, self.memory_mb = shim, memory_mb
         self.marks, self.mark = load_file(marks), mark
