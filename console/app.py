@@ -58,8 +58,11 @@ class ConsoleApp(App[int]):
         read_only: bool = False,
         clock: Callable[[], float] = time.time,
         animated: bool = True,
+        begin: Callable[[], str] | None = None,
     ) -> None:
+        """`begin` makes a session and returns its id; the console is open while it works, then on that session."""
         super().__init__()
+        self._begin = begin
         self.home, self.read_only, self.clock, self.animated = home, read_only, clock, animated
         self._opened = (session, replay, cursor)
         self.preferences = Preferences.load(home)
@@ -90,6 +93,29 @@ class ConsoleApp(App[int]):
         self.set_timer(0.5, self.settled)
         if session is not None:
             self.open_session(session, replay=replay, cursor=cursor)
+        if self._begin is not None:
+            self.notify("A session is being made; it opens here.", timeout=600)
+            self.run_worker(self._make_session, thread=True, exit_on_error=False)
+
+    def _make_session(self) -> None:
+        from rlgpt.console.commands.failure import Failure
+        from rlgpt.store.errors import StoreError
+
+        assert self._begin is not None
+
+        def begun(ident: str) -> None:
+            self.clear_notifications()
+            self._opened = (ident, False, None)
+            self.open_session(ident)
+
+        def failed(sentence: str) -> None:
+            self.clear_notifications()
+            self.tell(sentence, "error")
+
+        try:
+            self.call_from_thread(begun, self._begin())
+        except (Failure, StoreError, OSError) as error:
+            self.call_from_thread(failed, str(error))
 
     @property
     def current_theme(self) -> Theme:
@@ -210,9 +236,18 @@ class ConsoleApp(App[int]):
         if not text:
             self.tell("nothing to copy here", "warning")
             return
-        self.copy_to_clipboard(clean_text(text))
-        lines = text.count("\n") + 1
-        self.tell(f"copied {len(text):,} characters, {lines} line{'s' if lines > 1 else ''} (by OSC 52)")
+        from rlgpt.console.view.numbers import many
+
+        copied = clean_text(text)
+        self.copy_to_clipboard(copied)
+        amount = f"copied {many(len(text), 'character')}, {many(text.count(chr(10)) + 1, 'line')}"
+
+        def work() -> None:
+            from rlgpt.console.clipboard import copy
+
+            self.call_from_thread(self.tell, f"{amount} {copy(copied, self.home)}")
+
+        self.run_worker(work, thread=True, exit_on_error=False)
 
     async def action_back(self) -> None:
         """One step back: what the screen can undo (`step_back`: zoom, filter), else the screen itself."""
@@ -263,7 +298,12 @@ def safe_content(text: str) -> Content:
 
 
 def run(
-    home: Path, session: str | None = None, replay: bool = False, cursor: int | None = None, read_only: bool = False
+    home: Path,
+    session: str | None = None,
+    replay: bool = False,
+    cursor: int | None = None,
+    read_only: bool = False,
+    begin: Callable[[], str] | None = None,
 ) -> int:
     """Open the console; returns the exit code. Without a usable terminal: one sentence on stderr and 2."""
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
@@ -279,6 +319,6 @@ def run(
         )
         return 2
     threading.Thread(target=_end_with_terminal, name="end with terminal", daemon=True).start()
-    app = ConsoleApp(home, session, replay=replay, cursor=cursor, read_only=read_only)
+    app = ConsoleApp(home, session, replay=replay, cursor=cursor, read_only=read_only, begin=begin)
     code = app.run()
     return int(code or 0) if app.return_code in (0, None) else int(app.return_code)

@@ -260,4 +260,35 @@ def user_keys(home: Path) -> tuple[dict[str, str], list[str]]:
         for name, keys in found.items()
         if name in known and not isinstance(keys, str)
     ]
-    return {name: keys for name, keys in found.items() if name in known and isinstance(keys, str)}, wrong
+    own = {name: keys for name, keys in found.items() if name in known and isinstance(keys, str)}
+    return own, wrong + [f"{FILE}: {sentence}" for sentence in conflicts(own)]
+
+
+_PANES = ("plan", "code", "curves", "world", "log")
+TOGETHER = (
+    ("sessions", "list", "app"),
+    *((pane, "session", "time", "list", "app") for pane in _PANES),
+    *((scope, "list", "app") for scope in ("override", "compare", "skills", "doctor")),
+)
+"""Scopes whose keys are there at the same time, the innermost first: it answers where two have a key."""
+
+
+def conflicts(own: Mapping[str, str]) -> list[str]:
+    """A sentence for each key that a user's keymap gives to two actions of one place, where the table does not."""
+    found: dict[str, None] = {}
+    for scopes in TOGETHER:
+        usual, chosen = _owners(scopes, {}), _owners(scopes, own)
+        for pressed, names in chosen.items():
+            if len(names) > 1 and names != usual.get(pressed) and any(name in own for name in names):
+                found[f"{pressed} is the key of {' and of '.join(names)}: only one of them answers"] = None
+    return list(found)
+
+
+def _owners(scopes: tuple[str, ...], own: Mapping[str, str]) -> dict[str, list[str]]:
+    """Key -> ids of the actions that have it in these scopes."""
+    owners: dict[str, list[str]] = {}
+    for key in (key for scope in scopes for key in of(scope)):
+        for pressed in own.get(key.id, key.keys).split(","):
+            if pressed.strip():
+                owners.setdefault(pressed.strip(), []).append(key.id)
+    return owners

@@ -18,6 +18,12 @@ from rlgpt.console.view.text import Line, Span, line, pad, spread, width_of
 Floats = NDArray[np.float64]
 GUTTER = 6
 """Cells left of the canvas: a label of five and the axis."""
+TALL = 12
+"""Lines from which a chart has room for a legend of several lines."""
+GLYPHS = ("●", "▲", "■", "◆", "○", "△", "□", "◇")
+"""Of curves without a colour; as many as there are curve styles."""
+APART = 12
+"""Cells between two glyphs on a line."""
 
 
 @dataclass(frozen=True)
@@ -62,21 +68,26 @@ class Plot:
     note: str = ""
 
 
-def draw(plot: Plot, width: int, height: int) -> list[Line]:
-    """`height` lines of exactly `width` cells. With fewer than 4 lines or 16 cells only the title fits."""
+def draw(plot: Plot, width: int, height: int, marked: bool = False) -> list[Line]:
+    """`height` lines of exactly `width` cells. With fewer than 4 lines or 16 cells only the title fits.
+
+    `marked`: curves are told apart by glyphs on them, for terminals without colours.
+    """
     if height < 4 or width < 16:
-        return [pad(_title(plot, width), width), *((Span(" " * width),) for _ in range(height - 1))][:height]
+        return [pad(_head(plot, width, 1, marked)[0], width), *((Span(" " * width),) for _ in range(height - 1))][
+            :height
+        ]
     if plot.log:
         plot = replace(plot, curves=[_logarithmic(c) for c in plot.curves], y_range=None)
+    out = _head(plot, width, max(1, height // 3) if height >= TALL else 1, marked)
     baseline = height >= 7
-    canvas_width, canvas_height = width - GUTTER, height - (3 if baseline else 2)
+    canvas_width, canvas_height = width - GUTTER, height - len(out) - (2 if baseline else 1)
     x0, x1 = plot.x_range or _extent([c.x for c in plot.curves]) or (0.0, 1.0)
     if x1 <= x0:
         x1 = x0 + 1.0
     visible = _extent([_within(c, x0, x1) for c in plot.curves])
-    out = [_title(plot, width)]
     if visible is None:
-        return out + _nothing(plot, width, height - 1)
+        return out + _nothing(plot, width, height - len(out))
     y0, y1 = plot.y_range or padded(*visible)
     bounds = (x0, x1, y0, y1)
     canvas = Canvas(canvas_width, canvas_height)
@@ -86,11 +97,13 @@ def draw(plot: Plot, width: int, height: int) -> list[Line]:
     cross = None
     if plot.crosshair is not None and x0 <= plot.crosshair <= x1:
         cross = place([plot.crosshair], x0, x1, canvas_width)[0]
+    glyphs = _glyphs(plot, bounds, canvas_width, canvas_height) if marked else {}
     for index, runs in enumerate(canvas.rows()):
         label = labels.get(index, "")
         edge = "┤" if label else "│"
         spans = [Span(f"{label:>{GUTTER - 1}}", "dim"), Span(edge, "axis")]
         spans += [Span(text, plot.curves[layer].style if layer >= 0 else "") for text, layer in runs]
+        spans = _overlaid(spans, glyphs.get(index, {}))
         out.append(_crossed(spans, cross) if cross is not None else tuple(spans))
     if baseline:
         out.append(_axis(plot, x0, x1, canvas_width))
@@ -106,21 +119,8 @@ def value_at(curve: Curve, x: float | None) -> float | None:
     return float(tail[-4096:][good[-1]]) if len(good) else None
 
 
-def _title(plot: Plot, width: int) -> Line:
-    legend: list[Span] = []
-    for curve in plot.curves:
-        value = value_at(curve, plot.crosshair)
-        if value is None:
-            continue
-        shown = decimal(10**value if plot.log and curve.style.endswith("log") else value)
-        glyph = "•" if curve.points else "─"
-        note = f" {curve.note}" if curve.note else ""
-        legend += [
-            Span(f" {glyph}", curve.style),
-            Span(f"{curve.name} " if curve.name else "", "dim"),
-            Span(shown, "bold"),
-            Span(note, "dim"),
-        ]
+def _head(plot: Plot, width: int, most: int, marked: bool) -> list[Line]:
+    """The title with the legend behind it; where that is too long, the rest of it in up to `most` - 1 more lines."""
     title = [Span(plot.title, "title")]
     if plot.log:
         title.append(Span(" log", "dim"))
@@ -128,9 +128,54 @@ def _title(plot: Plot, width: int) -> Line:
         title.append(Span(f" @{count(plot.crosshair)}", "accent"))
     if plot.note:
         title.append(Span(f" {plot.note}", "dim"))
-    while legend and width_of(title) + width_of(legend) + 1 > width and len(legend) > 4:
-        legend = legend[:-4]
-    return spread(title, legend, width)
+    rows: list[list[Span]] = [[]]
+    for curve, glyph in zip(plot.curves, _legend_glyphs(plot, marked), strict=True):
+        value = value_at(curve, plot.crosshair)
+        if value is None:
+            continue
+        shown = decimal(10**value if plot.log and curve.style.endswith("log") else value)
+        part = [
+            Span(f" {glyph}", curve.style),
+            Span(f"{curve.name} " if curve.name else "", "dim"),
+            Span(shown, "bold"),
+            Span(f" {curve.note}" if curve.note else "", "dim"),
+        ]
+        room = width - (width_of(title) + 1 if len(rows) == 1 else 0)
+        if rows[-1] and width_of(rows[-1]) + width_of(part) > room:
+            if len(rows) == most:
+                rows[-1] += part if most > 1 else []  # cut, with an ellipsis
+                break
+            rows.append([])
+        rows[-1] += part
+    return [spread(title, rows[0], width), *(pad(row, width) for row in rows[1:])]
+
+
+def _legend_glyphs(plot: Plot, marked: bool) -> list[str]:
+    if marked:
+        return [GLYPHS[index % len(GLYPHS)] for index in range(len(plot.curves))]
+    return ["•" if curve.points else "─" for curve in plot.curves]
+
+
+def _glyphs(
+    plot: Plot, bounds: tuple[float, float, float, float], width: int, height: int
+) -> dict[int, dict[int, Span]]:
+    """Row -> column -> the glyph of the curve that passes there: on each point, or now and then along a line."""
+    x0, x1, y0, y1 = bounds
+    found: dict[int, dict[int, Span]] = {}
+    for index, (curve, glyph) in enumerate(zip(plot.curves, _legend_glyphs(plot, True), strict=True)):
+        if curve.points:
+            places = [float(x) for x in curve.x[-400:] if x0 <= x <= x1]
+        else:
+            first = (index * 3 + 1) % APART
+            places = [x0 + (x1 - x0) * column / max(width - 1, 1) for column in range(first, width, APART)]
+            places = [x for x in places if len(curve.x) and curve.x[0] <= x <= curve.x[-1]]
+        for x in places:
+            y = value_at(curve, x)
+            if y is None or not y0 <= y <= y1:
+                continue
+            row = height - 1 - min(int((y - y0) / max(y1 - y0, 1e-12) * height), height - 1)
+            found.setdefault(row, {})[round((x - x0) / (x1 - x0) * (width - 1))] = Span(glyph, curve.style)
+    return found
 
 
 def _nothing(plot: Plot, width: int, height: int) -> list[Line]:
@@ -195,6 +240,20 @@ def _x_labels(x0: float, x1: float, width: int) -> Line:
     if all(c == " " for c in cells[-len(unit) - 1 :]):
         cells[-len(unit) :] = unit
     return line(("".join(cells), "dim"))
+
+
+def _overlaid(spans: Sequence[Span], glyphs: dict[int, Span]) -> list[Span]:
+    """A row with some of its cells replaced."""
+    out: list[Span] = []
+    position = -GUTTER
+    for span in spans:
+        rest, start = span.text, position
+        for column in sorted(c for c in glyphs if position <= c < position + len(span.text)):
+            out += [Span(rest[: column - start], span.style), glyphs[column]]
+            rest, start = rest[column - start + 1 :], column + 1
+        out.append(Span(rest, span.style))
+        position += len(span.text)
+    return [span for span in out if span.text]
 
 
 def _crossed(spans: Sequence[Span], column: int) -> Line:

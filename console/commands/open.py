@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from rlgpt.store.home import home
@@ -10,11 +11,18 @@ if TYPE_CHECKING:
     from rlgpt.store.folder import SessionFolder
 
 
-def open_console(session: SessionFolder | None = None, *, replay: bool = False, read_only: bool = False) -> int:
-    """The list of sessions, or one session live or in replay; returns when the operator leaves."""
+def open_console(
+    session: SessionFolder | None = None,
+    *,
+    replay: bool = False,
+    read_only: bool = False,
+    begin: Callable[[], str] | None = None,
+) -> int:
+    """The list of sessions, or one session live or in replay; returns when the operator leaves. `begin` makes the
+    session that is to be opened while the console is there already, and returns its id."""
     from rlgpt.console.app import run
 
-    return run(home(), _name_of(session) if session else None, replay=replay, read_only=read_only)
+    return run(home(), _name_of(session) if session else None, replay=replay, read_only=read_only, begin=begin)
 
 
 def _name_of(session: SessionFolder) -> str:

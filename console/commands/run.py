@@ -123,12 +123,14 @@ def demo(
     """
     demos = [s for s in folders.sessions() if s.name == DEMO_NAME]
     running = [s for s in demos if Lease.held(s.path)]
-    if not running:
-        output.note("starting a session in the embedded world; the console opens in a few seconds")
-    session = running[-1] if running else start(DEMO | {"seed": len(demos) + 1})
+    seed = len(demos) + 1
     if headless or json or not interactive():
-        raise typer.Exit(follow(session, json=json))
-    raise typer.Exit(open_console(session))
+        if not running:
+            output.note("starting a session in the embedded world")
+        raise typer.Exit(follow(running[-1] if running else start(DEMO | {"seed": seed}), json=json))
+    if running:
+        raise typer.Exit(open_console(running[-1]))
+    raise typer.Exit(open_console(begin=lambda: start(DEMO | {"seed": seed}).id))
 
 
 def start(flags: Tree) -> folders.SessionFolder:

@@ -30,6 +30,10 @@ class CurvesPane(Pane, Painted, can_focus=True):
         self._lines: list[Line] = []
         self._charts: Charts | None = None
 
+    @property
+    def _marked(self) -> bool:
+        return bool(self.app.console.no_color)
+
     def redraw(self) -> None:
         width, height = self.size
         if self.moment is None or width < 8 or height < 2:
@@ -37,7 +41,7 @@ class CurvesPane(Pane, Painted, can_focus=True):
         before = self._lines
         charts = self._charts = Charts(self.moment, self.options, self._charts)
         if self.alone:
-            self._lines = draw(charts.plot(CHARTS[self.selected]), width, height)
+            self._lines = draw(charts.plot(CHARTS[self.selected]), width, height, self._marked)
             self.note(self._words(f"{self.selected + 1} of {len(CHARTS)}"))
         else:
             self._lines = self._grid(charts, width, height)
@@ -51,7 +55,7 @@ class CurvesPane(Pane, Painted, can_focus=True):
     def _grid(self, charts: Charts, width: int, height: int) -> list[Line]:
         if not len(charts.axis.rows):
             self.note("the other charts come with the first PPO update")
-            return draw(charts.plot(CHARTS[0]), width, height)
+            return draw(charts.plot(CHARTS[0]), width, height, self._marked)
         columns, rows = grid(width, height, len(CHARTS))
         page = columns * rows
         if not self._first <= self.selected < self._first + page:
@@ -68,7 +72,7 @@ class CurvesPane(Pane, Painted, can_focus=True):
                 index = self._first + row * columns + column
                 if index >= len(CHARTS):
                     break
-                lines = draw(charts.plot(CHARTS[index]), wide, high)
+                lines = draw(charts.plot(CHARTS[index]), wide, high, self._marked)
                 if index == self.selected and self.has_focus:
                     lines[0] = tuple(Span(s.text, "selected" if s.style == "title" else s.style) for s in lines[0])
                 cells.append(lines)

@@ -15,7 +15,7 @@ from textual.strip import Strip
 
 from rlgpt.console.keymap import bindings
 from rlgpt.console.panes.painted import Painted
-from rlgpt.console.view.text import Entry, Line
+from rlgpt.console.view.text import Entry, Line, line
 
 LONG = 8
 """Lines of an entry from which only the first shows the cursor: it would flood the pane."""
@@ -52,6 +52,8 @@ class Lines(ScrollView, Painted, can_focus=True, inherit_bindings=False):
         self.entries: list[Entry] = []
         """After the filter."""
         self.filter = ""
+        self.matching = 0
+        """Entries that the filter leaves."""
         self.head: list[Line] = []
         self._all: list[Entry] = []
         self._starts: list[int] = []
@@ -83,14 +85,18 @@ class Lines(ScrollView, Painted, can_focus=True, inherit_bindings=False):
         return self.entries[self._cursor] if 0 <= self._cursor < len(self.entries) else None
 
     @property
-    def hidden_by_filter(self) -> int:
-        return len(self._all) - len(self.entries)
+    def total(self) -> int:
+        return len(self._all)
 
     def _apply(self, at_end: bool, before: list[tuple[Line, str]]) -> None:
         wanted = self.filter.casefold().split()
         self.entries = [
             e for e in self._all if not wanted or (e.selectable and all(w in e.search.casefold() for w in wanted))
         ]
+        self.matching = len(self.entries)
+        if wanted and self._all and not self.entries:
+            none = line((f"Nothing here has “{self.filter}”.", "dim"))
+            self.entries = [Entry("nothing", (none,), selectable=False)]
         self._starts, self._lines = [], []
         for index, entry in enumerate(self.entries):
             self._starts.append(len(self._lines))

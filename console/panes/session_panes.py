@@ -39,11 +39,7 @@ class ListPane(Lines, Pane):
         if self.moment is None:
             return
         self.set_entries(self.entries_of(self.moment))
-        words = (
-            f"/{self.filter} {len(self.entries)} of {len(self.entries) + self.hidden_by_filter}"
-            if self.filter
-            else self.summary()
-        )
+        words = f"/{self.filter} {self.matching} of {self.total}" if self.filter else self.summary()
         self.note(words)
 
     def summary(self) -> str:

@@ -104,7 +104,14 @@ class CompareScreen(Screen[None]):
         if not self._moments:
             return
         width, height = chart.content_size
-        chart.set_lines(draw(view.plot(view.CHARTS[self._chart], self._moments), max(width, 20), max(height, 4)))
+        chart.set_lines(
+            draw(
+                view.plot(view.CHARTS[self._chart], self._moments),
+                max(width, 20),
+                max(height, 4),
+                bool(self.app.console.no_color),
+            )
+        )
         facts.set_entries(
             [*view.unreadable(self._faults, facts.width), *view.table(self._moments, self._base, facts.width)]
         )

@@ -72,7 +72,6 @@ class Form(ModalScreen[Answer | None]):
 class Ask(Form[str]):
     """One line, or several with `long`."""
 
-
     def __init__(self, title: str, hint: str = "", value: str = "", *, long: bool = False) -> None:
         super().__init__()
         self._heading, self._hint, self._value, self._long = title, hint, value, long

@@ -76,7 +76,7 @@ class HelpScreen(ModalScreen[None]):
 
     def _sections(self) -> list[tuple[str, list[Key]]]:
         """The focused pane's keys, then what this screen can do, then what other screens can."""
-        near = [k for k in keymap.KEYS if k.id in self._near and k.scope != "list"]
+        near = sorted((k for k in keymap.KEYS if k.id in self._near), key=lambda k: k.scope == "list")
         out = [("In the focused pane", near)] if near else []
         scopes = sorted(SCOPES, key=lambda scope: not any(k.id in self._active for k in keymap.of(scope)))
         for scope in scopes:

@@ -156,7 +156,7 @@ class SessionsScreen(Screen[None]):
         if found is None:
             return spread(line(("rlgpt", "brand"), ("  sessions", "bold")), line(("reading …", "dim")), width)
         running = sum(s.alive and s.status != "ended" for s in found)
-        shown = len(self.rows.entries) if self.rows.filter else len(found)
+        shown = self.rows.matching
         kept = self.rows.filter
         words = (f"/{kept}  {shown} of " if kept else "") + many(len(found), "session")
         queued = sum(s.alive and view.QUEUED in s.waiting_for for s in found)

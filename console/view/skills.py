@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from rlgpt.console.view import diff, syntax
 from rlgpt.console.view.numbers import day_time, rate
-from rlgpt.console.view.text import Entry, Line, columns, line, spread, wrap
+from rlgpt.console.view.text import Entry, Line, columns, folded, line, spread, wrap
 
 if TYPE_CHECKING:
     from rlgpt.store.skills import Skill
@@ -41,14 +41,16 @@ def _entry(skill: Skill, width: int, retired: bool) -> Entry:
 
 def detail(skill: Skill, tried: str, width: int) -> list[Line]:
     """What is known of one skill, then its source."""
-    lines = [line((skill.name, "head"), (f"  {skill.hash[:12]}", "dim"))]
+    lines = folded(line((skill.name, "head"), (f"  {skill.hash[:12]}", "dim")), width, "  ")
     lines += wrap(skill.description, width)
-    lines.append(line(("world     ", "dim"), skill.world, ("   task ", "dim"), skill.task))
-    lines.append(line(("measured  ", "dim"), (rate(skill.successes, skill.episodes), "bold"), (" in trials", "dim")))
+    lines += folded(line(("world     ", "dim"), skill.world, ("   task ", "dim"), skill.task), width, "  ")
+    measured = line(("measured  ", "dim"), (rate(skill.successes, skill.episodes), "bold"), (" in trials", "dim"))
+    lines += folded(measured, width, "  ")
     lines += wrap(f"done when {skill.done_when}", width, "code_string")
-    lines.append(line((f"kept {day_time(skill.kept_at)} by session {skill.session_id}", "dim")))
+    lines += wrap(f"kept {day_time(skill.kept_at)} by session {skill.session_id}", width, "dim")
     if tried:
         lines += wrap(tried, width, "accent")
     lines.append(line(""))
-    lines += [diff.numbered(n, shown) for n, shown in enumerate(syntax.coloured(skill.source), 1)]
+    for n, shown in enumerate(syntax.coloured(skill.source), 1):
+        lines += folded(diff.numbered(n, shown), width, "      ↪ ")
     return lines

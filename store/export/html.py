@@ -153,9 +153,7 @@ def _curves(reader: Reader, h: History) -> str:
         lines = [Line(column, reader.metric_series(numbers, column, max_points=600))]
         plots.append(chart(title, lines, "env steps", marks))
     names = sorted({slot["name"] for run in h.runs.values() for slot in run.slots if "name" in slot})
-    usage = [
-        Line(n, reader.metric_series(numbers, f"option_usage.{n}", max_points=200)) for n in ("primitive", *names[:5])
-    ]
+    usage = [Line(n, reader.metric_series(numbers, f"option_usage.{n}", max_points=200)) for n in ("primitive", *names)]
     plots.insert(2, chart("Decisions per update by coded action", usage, "env steps", marks))
     return f"<div class=plots>{''.join(plots)}</div>"
 

@@ -14,6 +14,8 @@ LEFT, RIGHT, TOP, BOTTOM = 64, 12, 12, 34
 ROOM = 18
 """Right of the middle of the last label."""
 COLOURS = 6
+DASHES = (("", "━"), ("6 3", "╍"), ("2 3", "┈"), ("9 3 2 3", "┉"))
+"""(stroke-dasharray, what stands for it in the legend)."""
 _CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 
 
@@ -49,14 +51,23 @@ def chart(
             parts.append(f'<path class="mark" d="{path}"><title>{escape(printable(name))}</title></path>')
     for place, line in enumerate(drawn):
         path = "M" + "L".join(f"{box.x(x):.1f} {box.y(y):.1f}" for x, y in line.points)
-        parts.append(f'<path class="line c{place % COLOURS}" d="{path}"/>')
+        parts.append(f'<path class="line c{place % COLOURS}"{_dashes(place)} d="{path}"/>')
         if len(line.points) < 30:
             parts += [
                 f'<circle class="c{place % COLOURS}" cx="{box.x(x):.1f}" cy="{box.y(y):.1f}" r="2.5"/>'
                 for x, y in line.points
             ]
-    legend = "".join(f"<li class=c{n % COLOURS}>{escape(printable(line.name))}</li>" for n, line in enumerate(drawn))
+    legend = "".join(
+        f"<li class=c{n % COLOURS}>{DASHES[n // COLOURS % len(DASHES)][1]} {escape(printable(line.name))}</li>"
+        for n, line in enumerate(drawn)
+    )
     return f"<figure>{caption}{''.join(parts)}</svg><ul class=legend>{legend}</ul></figure>"
+
+
+def _dashes(place: int) -> str:
+    """Lines of one colour differ by their dashes."""
+    dashes = DASHES[place // COLOURS % len(DASHES)][0]
+    return f' stroke-dasharray="{dashes}"' if dashes else ""
 
 
 def printable(text: str) -> str:

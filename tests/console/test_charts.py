@@ -10,9 +10,10 @@ from rich.cells import cell_len
 
 from rlgpt.console.charts.axes import padded, tick_labels, ticks
 from rlgpt.console.charts.braille import EMPTY, Canvas, columns_of
-from rlgpt.console.charts.plot import Curve, Marks, Plot, draw, value_at
+from rlgpt.console.charts.plot import GLYPHS, Curve, Marks, Plot, draw, value_at
 from rlgpt.console.charts.smooth import smoothed
-from rlgpt.console.view.text import plain
+from rlgpt.console.view.numbers import decimal
+from rlgpt.console.view.text import plain, width_of
 
 
 def dots(canvas: Canvas) -> set[tuple[int, int]]:
@@ -136,3 +137,36 @@ def test_no_label_of_an_axis_lies_or_is_cut(low: float, span: float, most: int) 
         assert len(label) <= 5
         if label and label[-1] not in "kMG":
             assert abs(float(label) - value) <= 0.51 * span / most
+
+
+def many_curves(number: int) -> Plot:
+    x = np.linspace(0.0, 1e5, 50)
+    return Plot(
+        "usage",
+        [Curve(f"option_{n}", x, np.full(50, n / number), f"curve{n + 1}") for n in range(number)],
+        y_range=(0.0, 1.0),
+        crosshair=5e4,
+    )
+
+
+def test_a_chart_alone_names_every_curve_with_its_value_at_the_crosshair() -> None:
+    lines = draw(many_curves(8), 70, 20)
+    text = "\n".join(plain(line) for line in lines)
+    for n in range(8):
+        assert f"option_{n} {decimal(n / 8)}" in text
+    assert len(lines) == 20 and all(width_of(line) == 70 for line in lines)
+
+
+def test_curves_without_colours_are_told_apart_by_glyphs_that_the_legend_names() -> None:
+    lines = [plain(line) for line in draw(many_curves(8), 90, 24, marked=True)]
+    legend, canvas = "\n".join(lines[:4]), "\n".join(lines[4:])
+    for n, glyph in enumerate(GLYPHS):
+        assert f"{glyph}option_{n}" in legend and glyph in canvas
+    assert not set(GLYPHS) & set("".join(plain(line) for line in draw(many_curves(8), 90, 24)))
+
+
+@given(st.integers(16, 120), st.integers(4, 40), st.integers(0, 8))
+def test_glyphs_and_long_legends_leave_a_chart_in_its_place(width: int, height: int, number: int) -> None:
+    for marked in (False, True):
+        lines = draw(many_curves(number) if number else Plot("none"), width, height, marked)
+        assert len(lines) == height and all(width_of(line) <= width for line in lines)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -14,9 +15,13 @@ from syrupy.extensions.single_file import SingleFileSnapshotExtension, WriteMode
 
 from rlgpt.console import launch
 from rlgpt.console.app import ConsoleApp
+from rlgpt.console.commands.failure import Exit, Failure
 from rlgpt.console.panes.code_area import CodeArea
+from rlgpt.console.panes.lines import Lines
 from rlgpt.console.screens.compare import CompareScreen
 from rlgpt.console.screens.edit_code import EditCodeScreen
+from rlgpt.console.screens.session import SessionScreen
+from rlgpt.console.view.text import plain, width_of
 from rlgpt.store.lease import Lease
 
 TASKS = {
@@ -288,3 +293,50 @@ async def test_a_filter_is_offered_only_where_there_is_a_list(place: Path) -> No
             await pilot.press(key)
             await until(pilot, lambda pane=pane: app.focused is not None and app.focused.id == pane)
             await until(pilot, lambda wanted=wanted: ("/ filter" in screen_text(app).splitlines()[-1]) is wanted)
+
+
+async def test_help_lists_all_keys_of_the_focused_pane_and_says_when_nothing_is_found(place: Path) -> None:
+    async with console(place, "261121-010000-aa", (120, 40)) as (app, pilot):
+        await pilot.press("question_mark")
+        await until(pilot, lambda: "In the focused pane" in screen_text(app))
+        text = screen_text(app)
+        near = text[text.index("In the focused pane") : text.index("Session")]
+        assert "Next entry" in near and "A page down" in near and "Open or unfold" in near
+        await pilot.press(*"xqzv")
+        await until(pilot, lambda: "Nothing here has “xqzv”." in screen_text(app))
+
+
+async def test_a_skill_is_shown_whole(place: Path) -> None:
+    async with console(place, None, (80, 24)) as (app, pilot):
+        await pilot.press("K")
+        await until(pilot, lambda: "1 in use" in screen_text(app))
+        detail = app.screen.query_one("#skill", Lines)
+        await until(pilot, lambda: detail.entries)
+        assert "…" not in "".join(plain(line) for line in detail.entries[0].lines)
+        assert all(width_of(line) <= detail.width for line in detail.entries[0].lines)
+
+
+async def test_the_console_is_there_while_a_session_is_made(place: Path) -> None:
+    ready = threading.Event()
+
+    def begin() -> str:
+        ready.wait(60)
+        return "261121-010000-aa"
+
+    async with console(place, None, (120, 40), begin=begin) as (app, pilot):
+        assert "make_stone_pickaxe-1" in screen_text(app)
+        ready.set()
+        await until(pilot, lambda: isinstance(app.screen, SessionScreen) and app.screen._opened_whole)
+
+
+async def test_a_session_that_cannot_be_made_is_told_in_the_open_console(
+    place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told: list[str] = []
+    monkeypatch.setattr(ConsoleApp, "tell", lambda _, sentence, *_more, **_options: told.append(sentence))
+
+    def begin() -> str:
+        raise Failure("no room on the disk", Exit.UNAVAILABLE)
+
+    async with console(place, None, (120, 40), begin=begin) as (_, pilot):
+        await until(pilot, lambda: told == ["no room on the disk"])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import platform
+import re
 import shutil
 import struct
 import sys
@@ -272,3 +273,27 @@ def test_ticks_are_few_round_and_cover_the_range(one: float, two: float) -> None
 def test_a_chart_without_values_says_so() -> None:
     assert "no values" in chart("x", [Line("a", [])], "env steps")
     assert chart("x", [Line("a", [(5.0, 1.0)])], "env steps").count("<circle") == 1
+
+
+def test_the_legend_of_a_chart_names_every_line_and_no_two_look_alike() -> None:
+    lines = [Line(f"option_{n}", [(0.0, n / 10), (1.0, n / 10)]) for n in range(14)]
+    drawn = chart("usage", lines, "env steps")
+    legend = re.findall(r"<li class=(c\d)>(\S) (\w+)</li>", drawn)
+    assert [name for _, _, name in legend] == [line.name for line in lines]
+    assert len({(colour, glyph) for colour, glyph, _ in legend}) == 14
+    paths = re.findall(r'<path class="line (c\d)"([^>]*?) d=', drawn)
+    assert len(set(paths)) == 14
+
+
+def test_the_page_draws_every_option_that_a_run_had(finished: SessionFolder, tmp_path: Path) -> None:
+    names = [*(f"gather_{n}" for n in range(8)), "follow_plan"]
+    with Writer(finished) as writer, writer.transaction() as tx:
+        run = {"sub_task": 0, "iteration": 0, "revision": 1, "run": 91, "config_hash": "c", "env_steps_planned": 900}
+        tx.add(t.TrainingRun(**run, slots=[{"slot": 17 + n, "name": name} for n, name in enumerate(names)]))
+        for update in (1, 2):
+            usage = dict.fromkeys(("primitive", *names), update)
+            row = {"run": 91, "update": update, "env_steps": 300 * update, "decisions": 9, "episodes": 2}
+            tx.add(t.Metric(**row, successes=1, option_usage=usage))
+    page = export(finished, "html", tmp_path / "x.html").read_text()
+    for name in ("primitive", *names):
+        assert re.search(rf"<li class=c\d>\S {name}</li>", page), name

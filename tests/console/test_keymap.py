@@ -1,0 +1,36 @@
+"""A user's keymap: what is wrong in it is said."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from rlgpt.console.keymap import FILE, KEYS, TOGETHER, conflicts, user_keys
+
+
+def test_the_table_itself_and_its_own_keys_are_no_conflict() -> None:
+    assert conflicts({}) == []
+    assert conflicts({key.id: key.keys for key in KEYS}) == []
+    assert {key.scope for key in KEYS} == {scope for scopes in TOGETHER for scope in scopes}
+
+
+@pytest.mark.parametrize(
+    ("own", "said"),
+    [
+        ({"session.pause": "f9,o"}, "o is the key of session.override and of session.pause"),
+        ({"curves.smooth": "z"}, "z is the key of curves.smooth and of session.zoom"),
+        ({"sessions.new": "j"}, "j is the key of sessions.new and of list.down"),
+        ({"doctor.again": "question_mark"}, "question_mark is the key of doctor.again and of app.help"),
+    ],
+)
+def test_a_key_that_is_given_twice_in_one_place_is_said(own: dict[str, str], said: str, tmp_path: Path) -> None:
+    assert [sentence for sentence in conflicts(own) if sentence.startswith(said)]
+    (tmp_path / FILE).write_text("".join(f'"{name}" = "{keys}"\n' for name, keys in own.items()))
+    found, wrong = user_keys(tmp_path)
+    assert found == own and any(said in sentence for sentence in wrong)
+
+
+def test_keys_of_different_places_and_swapped_keys_are_no_conflict() -> None:
+    assert conflicts({"sessions.new": "f9", "session.pause": "f9"}) == []
+    assert conflicts({"session.pause": "o", "session.override": "p"}) == []
