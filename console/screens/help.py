@@ -77,6 +77,7 @@ class HelpScreen(ModalScreen[None]):
     def _sections(self) -> list[tuple[str, list[Key]]]:
         """The focused pane's keys, then what this screen can do, then what other screens can."""
         near = sorted((k for k in keymap.KEYS if k.id in self._near), key=lambda k: k.scope == "list")
+        near = near if any(k.scope != "list" for k in near) else []  # a plain list: its screen's own keys come first
         out = [("In the focused pane", near)] if near else []
         scopes = sorted(SCOPES, key=lambda scope: not any(k.id in self._active for k in keymap.of(scope)))
         for scope in scopes:
