@@ -9,8 +9,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from rlgpt import prompts
-from rlgpt.agents.client import Client, Message
+from rlgpt.agents.client import Client
 from rlgpt.agents.context import Context
+from rlgpt.agents.dialect import Message
 from rlgpt.store.history import Item
 
 CAP = 120_000

@@ -12,63 +12,20 @@ from urllib.parse import parse_qs, urlsplit
 
 import httpx2
 import openai
-from openai.types.chat import ChatCompletion
 
+from rlgpt.agents.completions import Completion, NotStreamed, Reply, Unreadable, of_stream, of_tree
 from rlgpt.agents.endpoint import Endpoint, redacted, redacted_url
 from rlgpt.agents.errors import NotRecorded
-from rlgpt.agents.journal import Call, canonical
+from rlgpt.agents.journal import Call
+from rlgpt.agents.refusals import Failure, texts, understood
 
 AZURE_API_VERSION = "2024-10-21"
-TRANSIENT_STATUS = (408, 409, 429)
+CONNECT = 30.0
+"""Seconds to reach a server, or to hand it the request."""
+PATIENCE = 3
+"""How often the limit on silence doubles: a slow server that is asked again too early queues one try behind another."""
 
-
-@dataclass(frozen=True)
-class Completion:
-    """What counts of a chat completion."""
-
-    content: str
-    finish_reason: str
-    refusal: str
-    model: str
-    tokens_in: int | None
-    """None: the server reported no usage."""
-    tokens_out: int | None
-
-    def dump(self) -> str:
-        usage = {"tokens_in": self.tokens_in, "tokens_out": self.tokens_out}
-        parts = {k: getattr(self, k) for k in ("content", "finish_reason", "refusal", "model")}
-        return canonical({**parts, "usage": usage})
-
-    @staticmethod
-    def load(text: str) -> Completion:
-        parts = json.loads(text)
-        usage = parts.pop("usage")
-        return Completion(**parts, **usage)
-
-
-class Failure(Exception):
-    """No reply. `code` is a status, `timeout`, `connection`, `malformed`, or `rejected PARAMETER`."""
-
-    def __init__(self, code: str, sentence: str, retry_after: float | None = None) -> None:
-        super().__init__(f"{code}: {sentence}")
-        self.code, self.sentence, self.retry_after = code, sentence, retry_after
-
-    @property
-    def transient(self) -> bool:
-        """Whether the same request may succeed later."""
-        if self.code.isdigit():
-            return int(self.code) in TRANSIENT_STATUS or int(self.code) >= 500
-        return self.code in ("timeout", "connection", "malformed")
-
-    @property
-    def rejected(self) -> str:
-        """The parameter that the server does not take, else empty."""
-        return self.code.removeprefix("rejected ") if self.code.startswith("rejected ") else ""
-
-    @staticmethod
-    def load(text: str) -> Failure:
-        code, _, sentence = text.partition(": ")
-        return Failure(code, sentence, 0.0)
+__all__ = ["Backend", "Completion", "Failure", "OpenAIBackend", "Outcome", "ReplayBackend"]
 
 
 class Backend(Protocol):
@@ -78,30 +35,58 @@ class Backend(Protocol):
 
 # ---- the real client ----------------------------------------------------------------------------
 class OpenAIBackend:
-    """The `openai` package against OpenAI, Azure, vLLM, Ollama, llama.cpp or anything alike, by URL.
+    """The `openai` package against OpenAI, Azure, vLLM, Ollama, llama.cpp or anything alike, by URL."""
 
-    `transport` replaces the network (the rule-based model answers in process).
-    """
-
-    def __init__(self, transport: httpx2.BaseTransport | None = None) -> None:
-        self._transport = transport
+    def __init__(
+        self, transport: httpx2.BaseTransport | None = None, *, hear: Callable[[Call, str, str], None] | None = None
+    ) -> None:
+        """`transport` replaces the network (the rule-based model answers in process). `hear(call, thought, content)`
+        is told of the pieces of a reply as they come."""
+        self._transport, self._hear = transport, hear
         self._clients: dict[tuple[str, str], openai.OpenAI] = {}
+        self._silences: Counter[str] = Counter()
 
     def complete(self, endpoint: Endpoint, call: Call) -> Completion:
-        client = self._client(endpoint)
         request: dict[str, Any] = json.loads(call.request)
+        silence = endpoint.timeout * 2 ** min(self._silences[endpoint.base_url], PATIENCE)
+        reply = Reply(lambda thought, content: self._hear(call, thought, content) if self._hear else None)
+        where = redacted_url(endpoint.base_url)
         try:
-            reply = client.chat.completions.create(**request, timeout=endpoint.timeout)
-        except openai.APITimeoutError as error:
-            raise Failure("timeout", f"no answer from {_where(endpoint)} in {endpoint.timeout:g} s") from error
-        except openai.APIConnectionError as error:
-            cause = _shown(endpoint, error.__cause__ or error)
-            raise Failure("connection", f"{_where(endpoint)} cannot be reached ({cause})") from error
+            return self._exchange(endpoint, request, silence, reply)
+        except (openai.APITimeoutError, httpx2.TimeoutException) as error:
+            self._silences[endpoint.base_url] += 1
+            raise Failure("timeout", f"no word from {where} in {silence:g} s", received=reply.size) from error
+        except (openai.APIConnectionError, httpx2.HTTPError) as error:
+            word = "broke off" if reply.size else "cannot be reached"
+            sentence = f"{where} {word} ({_shown(endpoint, error.__cause__ or error)})"
+            raise Failure("connection", sentence, received=reply.size) from error
         except openai.APIStatusError as error:
-            raise _status_failure(endpoint, request, error) from error
-        except (ValueError, openai.APIError) as error:
-            raise Failure("malformed", f"{_where(endpoint)} answered with no valid JSON") from error
-        return _completion(endpoint, reply)
+            retry_after = _retry_after(error.response.headers)
+            raise _failure(endpoint, request, error.status_code, error.body, reply, retry_after) from error
+        except Unreadable as error:  # an error in a body with status 200
+            raise _failure(endpoint, request, error.status, error.body, reply) from error
+        except NotStreamed as error:
+            raise Failure("rejected stream", f"{where} does not stream") from error
+        except (ValueError, TypeError, AttributeError, LookupError, RecursionError, openai.APIError) as error:
+            raise Failure("malformed", f"{where} answered with no valid JSON", received=reply.size) from error
+
+    def _exchange(self, endpoint: Endpoint, request: Mapping[str, Any], silence: float, reply: Reply) -> Completion:
+        """The body is read by agents/completions.py rather than by the client's models: what compatible servers send
+        does not always fit them. Raises the client's and httpx2's errors, Unreadable, NotStreamed, ValueError."""
+        client = self._client(endpoint)
+        more = {name: part for name, part in request.items() if name not in ("model", "messages", "stream")}
+        # The limit is on silence: httpx2's read timeout runs anew with every piece that comes.
+        timeout = httpx2.Timeout(silence, connect=min(CONNECT, silence))
+        stream: Any = bool(request.get("stream")) or openai.omit
+        with client.chat.completions.with_streaming_response.create(
+            model=request["model"], messages=request["messages"], stream=stream, extra_body=more, timeout=timeout
+        ) as response:
+            kind = response.headers.get("content-type", "").lower()
+            if not request.get("stream") or "json" in kind:
+                return of_tree(json.loads(response.read()), endpoint.model, reply)
+            if "html" in kind:
+                raise ValueError("a page in place of a stream")
+            return of_stream(response.iter_lines(), reply, endpoint.model)
 
     def _client(self, endpoint: Endpoint) -> openai.OpenAI:
         name = (endpoint.base_url, endpoint.key)
@@ -121,53 +106,34 @@ class OpenAIBackend:
         return openai.OpenAI(base_url=endpoint.base_url, api_key=endpoint.key, max_retries=0, http_client=http)
 
 
-def _completion(endpoint: Endpoint, reply: object) -> Completion:
-    if not isinstance(reply, ChatCompletion) or not reply.choices or reply.choices[0].message is None:
-        raise Failure("malformed", f"{_where(endpoint)} answered with no chat completion")
-    choice = reply.choices[0]
-    usage = reply.usage
-    return Completion(
-        content=choice.message.content or "",
-        finish_reason=choice.finish_reason or "",
-        refusal=getattr(choice.message, "refusal", None) or "",
-        model=reply.model or endpoint.model,
-        tokens_in=usage.prompt_tokens if usage else None,
-        tokens_out=usage.completion_tokens if usage else None,
-    )
-
-
-def _status_failure(endpoint: Endpoint, request: Mapping[str, Any], error: openai.APIStatusError) -> Failure:
-    shown = _shown(endpoint, error.message)
-    if error.status_code in (400, 404, 422):
-        parameter = _blamed(request, error)
-        if parameter:
-            return Failure(f"rejected {parameter}", f"{_where(endpoint)} does not take it ({shown})")
-    if error.status_code == 429 and error.code == "insufficient_quota":
-        return Failure("quota", f"{_where(endpoint)} says that the account's quota is used up")
-    retry_after = _retry_after(error.response.headers)
-    return Failure(
-        str(error.status_code), f"{_where(endpoint)} answered with {error.status_code} ({shown})", retry_after
-    )
-
-
-_WORDS = {
-    "response_format": ("response_format", "json_schema", "json_object", "structured output", "guided"),
-    "temperature": ("temperature",),
-    "max_completion_tokens": ("max_completion_tokens",),
-    "max_tokens": ("max_tokens",),
-}
-
-
-def _blamed(request: Mapping[str, Any], error: openai.APIStatusError) -> str:
-    """Which of the parameters that we sent the server complains about: by field, else by the first named."""
-    field = str(error.param or "").partition(".")[0]
-    if field in _WORDS and field in request:
-        return field
-    text = error.message.lower()
-    places = [
-        (text.find(word), name) for name, words in _WORDS.items() if name in request for word in words if word in text
-    ]
-    return min(places)[1] if places else ""
+def _failure(
+    endpoint: Endpoint,
+    request: Mapping[str, Any],
+    status: int,
+    body: object,
+    reply: Reply,
+    retry_after: float | None = None,
+) -> Failure:
+    """`status` 0: the body of a good status that holds no completion."""
+    shown = _shown(endpoint, " ".join(texts(body)))
+    code = understood(request, status or 500, body, shown)
+    if not status and code == "500":
+        code = "malformed"
+    where = redacted_url(endpoint.base_url)
+    said = f" ({shown})" if shown else ""
+    if code.startswith("rejected"):
+        sentence = f"{where} does not take it{said}"
+    elif code.startswith("tokens"):
+        sentence = f"{where} has no room for so many tokens{said}"
+    elif code == "quota":
+        sentence = f"{where} says that the account's quota is used up{said}"
+    elif code == "filtered":
+        sentence = f"the content filter of {where} refused the request{said}"
+    elif not status:
+        sentence = f"{where} answered with no chat completion{said}"
+    else:
+        sentence = f"{where} answered with {status}{said}"
+    return Failure(code, sentence, retry_after, reply.size)
 
 
 def _retry_after(headers: Mapping[str, str]) -> float | None:
@@ -183,10 +149,6 @@ def _retry_after(headers: Mapping[str, str]) -> float | None:
         return max(0.0, parsedate_to_datetime(headers["retry-after"]).timestamp() - time.time())
     except (KeyError, ValueError, TypeError):
         return None
-
-
-def _where(endpoint: Endpoint) -> str:
-    return redacted_url(endpoint.base_url)
 
 
 def _shown(endpoint: Endpoint, error: object) -> str:

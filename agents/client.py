@@ -2,94 +2,45 @@
 
 Asked with structured outputs; a server without them gets JSON mode with the schema in words, one without that the
 words alone. A reply that cannot be used gets one repair turn; if that fails too, the question is put once more at
-a higher temperature, because at 0 the same question has the same answer. Every exchange is journalled. A parameter
-that the server refused once is not sent again, nor by a later client of the same journal.
+a higher temperature, because at 0 the same question has the same answer. What a server refused is learnt from the
+record (agents/dialect.py). A server that is away is waited for, for hours. Every exchange is journalled.
 """
 
 from __future__ import annotations
 
 import json
+import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, TypeVar
 
 import tenacity
 from pydantic import BaseModel
 
 from rlgpt import prompts
-from rlgpt.agents.backends import Backend, Completion, Failure, OpenAIBackend, Outcome, ReplayBackend
+from rlgpt.agents.backends import Backend, OpenAIBackend, Outcome, ReplayBackend
+from rlgpt.agents.completions import Completion
+from rlgpt.agents.dialect import Dialect, Message
 from rlgpt.agents.endpoint import Endpoint, endpoints
 from rlgpt.agents.errors import ModelUnavailable, NotRecorded, UselessReply
 from rlgpt.agents.journal import Answer, Call, Journal, canonical, text_hash
+from rlgpt.agents.parsing import parse
+from rlgpt.agents.refusals import Failure
 from rlgpt.agents.rules.transport import RulesTransport
-from rlgpt.agents.schema import parse, strict_schema
 
 R = TypeVar("R", bound=BaseModel)
-Message = dict[str, str]
-"""{role: system | user | assistant, content}."""
+Read = Callable[[Completion], tuple[R | None, str]]
 
 WARM = 0.7
 TRIES = 6
-MOST_WAIT = 60.0
+"""Of a question that the session can do without, before it does."""
+MOST_WAIT = 300.0
 """Seconds between two tries, also when the server asks for more."""
-TOKENS_PER_MESSAGE = 16
-
-
-@dataclass
-class Dialect:
-    """What one model at one URL has turned out to take."""
-
-    formats: list[str] = field(default_factory=lambda: ["json_schema", "json_object", "words"])
-    limits: list[str] = field(default_factory=lambda: ["max_tokens", "max_completion_tokens", ""])
-    temperature: bool = True
-
-    @staticmethod
-    def expected(endpoint: Endpoint) -> Dialect:
-        dialect = Dialect()
-        if endpoint.azure or "//api.openai.com/" in endpoint.base_url:
-            dialect.limits = ["max_completion_tokens", "max_tokens", ""]
-        return dialect
-
-    def drop(self, parameter: str) -> bool:
-        """Stop sending it; False if it was not sent anyway."""
-        ladder = self.formats if parameter == "response_format" else self.limits
-        if parameter == "temperature":
-            was, self.temperature = self.temperature, False
-            return was
-        if parameter in ("max_tokens", "max_completion_tokens") and self.limits[0] != parameter:
-            return False
-        if len(ladder) == 1:
-            return False
-        del ladder[0]
-        return True
-
-    def learn(self, parameter: str, request: Mapping[str, Any]) -> None:
-        """Drop what was refused in an earlier life, if it would still be sent the same way."""
-        sent = request.get(parameter)
-        form = sent.get("type") if isinstance(sent, Mapping) else None
-        if sent is not None and (parameter != "response_format" or form == self.formats[0]):
-            self.drop(parameter)
-
-    def request(
-        self, endpoint: Endpoint, messages: Sequence[Message], temperature: float, contract: type[BaseModel]
-    ) -> dict[str, Any]:
-        schema = strict_schema(contract)
-        request: dict[str, Any] = {"model": endpoint.model, "messages": list(messages)}
-        if self.formats[0] == "json_schema":
-            form = {"name": contract.__name__, "strict": True, "schema": schema}
-            request["response_format"] = {"type": "json_schema", "json_schema": form}
-        else:
-            first, *others = request["messages"]
-            words = prompts.render("schema", schema=schema)
-            request["messages"] = [{**first, "content": f"{first['content']}\n\n{words}"}, *others]
-            if self.formats[0] == "json_object":
-                request["response_format"] = {"type": "json_object"}
-        if self.limits[0]:
-            request[self.limits[0]] = endpoint.max_tokens
-        if self.temperature:
-            request["temperature"] = temperature
-        return request
+SOON = 3
+"""Tries that fail in a row before the session says that it waits for the model."""
+OPTIONAL = ("critic",)
+"""Roles whose word a session can do without."""
 
 
 class Client:
@@ -99,22 +50,48 @@ class Client:
         backend: Backend,
         journal: Journal,
         *,
-        sleep: Callable[[float], None] = time.sleep,
+        patience: float = 12.0,
+        sleep: Callable[[float], None] | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """`sleep` waits between tries (and may raise to give up); `clock` is in seconds."""
+        """`patience`: hours that a server may be away. `sleep` waits between tries; `clock` is in seconds."""
         self._roles, self._backend, self._journal = roles, backend, journal
-        self._sleep, self._clock = sleep, clock
+        self._bell = threading.Event()
+        self._sleep, self._clock = sleep or self._doze, clock
+        self._most_tries = tries_in(patience * 3600)
         self._dialects: dict[tuple[str, str], Dialect] = {}
-        for role, parameter, request in journal.rejected():
-            self._dialect(roles[role]).learn(parameter, json.loads(request))
+        self._remembers = False
+
+    def _remember(self, step: str) -> None:
+        """Learn what the record tells, before the first question. How the answers to `step` were faulty is learnt
+        when they are read again: its requests must be those that were answered."""
+        for role, of_step, error, request in () if self._remembers else self._journal.learnt():
+            if of_step != step or Failure.load(error).rejected or error.startswith("tokens"):
+                self._dialect(self._roles[role]).learn(error, json.loads(request))
+        self._remembers = True
 
     def _dialect(self, endpoint: Endpoint) -> Dialect:
-        return self._dialects.setdefault((endpoint.base_url, endpoint.model), Dialect.expected(endpoint))
+        name = (endpoint.base_url, endpoint.model)
+        if name not in self._dialects:
+            self._dialects[name] = Dialect.expected(endpoint)
+        return self._dialects[name]
+
+    def _doze(self, seconds: float) -> None:
+        self._bell.wait(seconds)
+        self._bell.clear()
+
+    def try_now(self) -> None:
+        """End the wait between two tries; from any thread."""
+        self._bell.set()
 
     def shows_scripts(self, role: str) -> bool:
         """Whether requests of this role may carry the world's script book."""
         return self._roles[role].rule_based
+
+    @property
+    def priced(self) -> bool:
+        """Whether a budget in USD can hold: every role's price is known, or told by the server with each answer."""
+        return all(endpoint.price is not None or endpoint.tells_cost for endpoint in self._roles.values())
 
     def ask(
         self,
@@ -129,6 +106,7 @@ class Client:
         Raises ModelUnavailable, UselessReply, NotRecorded, BudgetReached.
         """
         endpoint = self._roles[role]
+        self._remember(step)
 
         def read(completion: Completion) -> tuple[R | None, str]:
             return read_completion(completion, contract, useless)
@@ -142,7 +120,8 @@ class Client:
             again: list[Message] = [_user("again", fault)] if fault else []
             completion, reply, fault = put([*messages, *again], temperature)
             if reply is None and not completion.refusal:
-                mend: list[Message] = [{"role": "assistant", "content": completion.content}, _user("repair", fault)]
+                said = completion.content.strip() or "(nothing)"
+                mend: list[Message] = [{"role": "assistant", "content": said}, _user("repair", fault)]
                 completion, reply, fault = put([*messages, *again, *mend], temperature)
             if reply is not None:
                 return reply
@@ -157,37 +136,54 @@ class Client:
         messages: Sequence[Message],
         temperature: float,
         contract: type[R],
-        read: Callable[[Completion], tuple[R | None, str]],
+        read: Read[R],
     ) -> Completion:
         dialect = self._dialect(endpoint)
         while True:
-            request = canonical(dialect.request(endpoint, messages, temperature, contract))
+            tree = dialect.request(endpoint, messages, temperature, contract)
+            request = canonical(tree)
             name = text_hash(request)
             recorded = self._journal.recorded(step, name)
             if recorded is not None:
-                return Completion.load(recorded)
+                completion = Completion.load(recorded)
+                dialect.learn(read(completion)[1], tree)
+                return completion
+            before: list[Failure] = []
             try:
-                for attempt in self._retrying():
+                for attempt in self._retrying(role):
                     with attempt:
                         number = attempt.retry_state.attempt_number
                         call = _call(role, step, endpoint, request, name, number)
-                        return self._exchange(endpoint, call, read)
+                        completion = self._exchange(endpoint, call, read, partial(_judged, dialect, tree, before))
             except Failure as failure:
-                if failure.rejected and dialect.drop(failure.rejected):
+                if dialect.learn(str(failure), tree):
                     continue
-                raise ModelUnavailable(_sentence(role, failure)) from failure
+                if failure.code == "filtered":
+                    return Completion("", "content_filter", failure.sentence, endpoint.model, 0, 0)
+                self._journal.given_up(role, failure.sentence)
+                raise ModelUnavailable(_sentence(role, failure, len(before))) from failure
+            dialect.learn(read(completion)[1], tree)
+            self._journal.back()
+            return completion
 
-    def _retrying(self) -> tenacity.Retrying:
+    def _retrying(self, role: str) -> tenacity.Retrying:
+        def tell(state: tenacity.RetryCallState) -> None:
+            failure = state.outcome.exception() if state.outcome else None
+            if isinstance(failure, Failure) and (state.attempt_number >= SOON or failure.code in ("timeout", "quota")):
+                self._journal.waiting(role, failure.sentence)
+
+        most = min(TRIES, self._most_tries) if role in OPTIONAL else self._most_tries
         return tenacity.Retrying(
             retry=tenacity.retry_if_exception(lambda error: isinstance(error, Failure) and error.transient),
             wait=_wait,
-            stop=tenacity.stop_after_attempt(TRIES),
+            stop=tenacity.stop_after_attempt(most),
+            before_sleep=tell,
             sleep=self._sleep,
             reraise=True,
         )
 
     def _exchange(
-        self, endpoint: Endpoint, call: Call, read: Callable[[Completion], tuple[R | None, str]]
+        self, endpoint: Endpoint, call: Call, read: Read[R], judged: Callable[[Failure], Failure]
     ) -> Completion:
         self._journal.reserve(call)
         self._journal.sent(call)
@@ -195,26 +191,43 @@ class Client:
         try:
             completion = self._backend.complete(endpoint, call)
         except Failure as failure:
-            self._journal.failed(call, str(failure), self._clock() - start)
-            raise
+            told = judged(failure)
+            self._journal.failed(call, str(told), self._clock() - start, _broken_off(call, endpoint, told))
+            raise told from failure
         except Exception as error:
             self._journal.failed(call, f"error: {type(error).__name__}", self._clock() - start)
             raise
         seconds = self._clock() - start
         tokens_in, tokens_out = _charged(call, endpoint, completion)
-        price = endpoint.price
         self._journal.answered(
             call,
             Answer(
                 reply=completion.dump(),
                 tokens_in=tokens_in,
                 tokens_out=tokens_out,
-                cost=price.of(tokens_in, tokens_out) if price else None,
+                cost=_cost(endpoint, completion, tokens_in, tokens_out),
                 seconds=seconds,
                 fault=read(completion)[1],
             ),
         )
         return completion
+
+
+def _judged(dialect: Dialect, request: Mapping[str, Any], before: list[Failure], failure: Failure) -> Failure:
+    """The failure, or the suspicion that it is about one of the request's parameters.
+
+    A refusal that names nothing raises it at once; a server's own error (500, 501) when it comes a second time in the
+    same words from a server that has never answered: llama-cpp-python refuses a format that way.
+    """
+    same = bool(before) and before[-1].sentence == failure.sentence
+    before.append(failure)
+    if failure.code in ("400", "405", "406", "413", "415", "422"):
+        wanted = True
+    else:
+        wanted = failure.code in ("500", "501", "malformed") and same and not dialect.answers
+    if not wanted or not (parameter := dialect.suspect(request)):
+        return failure
+    return Failure(f"suspected {parameter}", failure.sentence, failure.retry_after, failure.received)
 
 
 def read_completion(completion: Completion, contract: type[R], useless: Callable[[R], str]) -> tuple[R | None, str]:
@@ -223,9 +236,9 @@ def read_completion(completion: Completion, contract: type[R], useless: Callable
         return None, f"refusal: {completion.refusal[:300]}"
     if completion.finish_reason == "content_filter":
         return None, "refusal: the server's content filter withheld the reply"
-    if completion.finish_reason == "length":
-        return None, "truncated: the reply was cut off at the token limit; answer shorter"
     reply, fault = parse(completion.content, contract)
+    if reply is None and completion.finish_reason == "length":
+        return None, "truncated: the reply was cut off at the token limit; answer shorter"
     if reply is not None and (sentence := useless(reply)):
         return None, f"useless: {sentence}"
     return reply, fault
@@ -258,10 +271,26 @@ def _charged(call: Call, endpoint: Endpoint, completion: Completion) -> tuple[in
     if tokens_in is None:
         tokens_in = 0 if endpoint.rule_based else len(call.request.encode())
     if tokens_out is None:
-        tokens_out = len(completion.content.encode())
+        tokens_out = len(completion.content.encode()) + len(completion.thought.encode())
     return tokens_in, tokens_out
 
 
+def _cost(endpoint: Endpoint, completion: Completion, tokens_in: int, tokens_out: int) -> float | None:
+    """USD: as the server says, else by its price."""
+    if completion.cost is not None and (endpoint.tells_cost or endpoint.price is None):
+        return completion.cost
+    return endpoint.price.of(tokens_in, tokens_out, completion.cached) if endpoint.price else None
+
+
+def _broken_off(call: Call, endpoint: Endpoint, failure: Failure) -> tuple[int, int, float | None]:
+    """Upper bounds of what a reply cost that broke off: tokens in and out, USD. A reply that never began is free."""
+    if not failure.received or endpoint.rule_based:
+        return 0, 0, 0.0
+    tokens_in, tokens_out = len(call.request.encode()), failure.received
+    return tokens_in, tokens_out, endpoint.price.of(tokens_in, tokens_out) if endpoint.price else None
+
+
+# ---- waiting --------------------------------------------------------------------------------------
 _backoff = tenacity.wait_exponential_jitter(initial=1.0, max=MOST_WAIT, jitter=1.0)
 
 
@@ -272,16 +301,27 @@ def _wait(state: tenacity.RetryCallState) -> float:
     return _backoff(state)
 
 
-def _sentence(role: str, failure: Failure) -> str:
-    tries = f" after {TRIES} tries" if failure.transient else ""
+def tries_in(seconds: float) -> int:
+    """How many tries fit into so much waiting. Counted and not timed, so that a replay gives up where its original
+    did; at least TRIES."""
+    tries, waited, step = 1, 0.0, 1.0
+    while tries < TRIES or waited + step <= seconds:
+        waited, step, tries = waited + step, min(2 * step, MOST_WAIT), tries + 1
+    return tries
+
+
+def _sentence(role: str, failure: Failure, tries: int) -> str:
+    after = f" after {tries} tries" if failure.transient else ""
     cure = ""
     if failure.code in ("401", "403"):
-        cure = " Check the key in the environment and that it may use this model."
+        cure = " Check the key in the environment, --key-env, and that the key may use this model."
     elif failure.code == "404":
         cure = " Check --base-url and --model."
     elif failure.code == "connection":
         cure = " Check --base-url and that the server runs."
-    return f"The {role} agent got no answer{tries}: {failure.sentence}.{cure}"
+    elif failure.code.startswith("tokens"):
+        cure = " Serve the model with a longer context, or take another model."
+    return f"The {role} agent got no answer{after}: {failure.sentence}.{cure}"
 
 
 def make_client(
@@ -290,19 +330,23 @@ def make_client(
     environ: Mapping[str, str],
     *,
     recorded: Callable[[str, str], Sequence[Outcome]] | None = None,
-    sleep: Callable[[float], None] = time.sleep,
+    sleep: Callable[[float], None] | None = None,
+    hear: Callable[[Call, str, str], None] | None = None,
 ) -> Client:
-    """The client that the `llm` part of the settings asks for. Raises MissingKey, NotRecorded.
+    """The client that the `llm` part of the settings asks for. Raises MissingKey, Unclear, NotRecorded.
 
     For kind `replay:ID`, the rest of `llm` is the recorded session's own, `llm["replayed"]` is its kind, and
-    `recorded(step, request_hash)` says how its exchanges ended, in order.
+    `recorded(step, request_hash)` says how its exchanges ended, in order. `hear(call, thought, content)` is told of a
+    reply while it comes.
     """
     kind = str(llm["kind"])
+    patience = float(llm.get("patience", 12.0))
     if kind.startswith("replay:"):
         session = kind.removeprefix("replay:")
         if recorded is None:
             raise NotRecorded(f"There is no recorded session {session} to answer from.")
         free = endpoints({**llm, "kind": llm["replayed"]}, None)
-        return Client(free, ReplayBackend(session, recorded), journal, sleep=sleep)
+        return Client(free, ReplayBackend(session, recorded), journal, patience=patience, sleep=sleep)
     transport = RulesTransport() if kind == "rules" else None
-    return Client(endpoints(llm, environ), OpenAIBackend(transport), journal, sleep=sleep)
+    backend = OpenAIBackend(transport, hear=hear)
+    return Client(endpoints(llm, environ), backend, journal, patience=patience, sleep=sleep)

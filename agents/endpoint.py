@@ -8,8 +8,9 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import urlsplit, urlunsplit
 
-from rlgpt.agents.errors import MissingKey
+from rlgpt.agents.errors import MissingKey, Unclear
 from rlgpt.agents.prices import Price, listed
+from rlgpt.agents.providers import PROVIDERS, Provider, is_azure, provider_of
 
 ROLES = ("planner", "slow", "fast", "critic")
 OPENAI_URL = "https://api.openai.com/v1"
@@ -24,16 +25,25 @@ class Endpoint:
     model: str
     base_url: str
     temperature: float = 0.0
-    timeout: float = 120.0
-    """Seconds per try."""
+    timeout: float = 300.0
+    """Seconds of silence after which a try is given up; without streaming, seconds of one try."""
     max_tokens: int = 16_000
     """Cap on one reply."""
+    stream: bool = False
+    reasoning_effort: str = ""
+    extra: Mapping[str, Any] = field(default_factory=dict)
+    """Further parameters of the request, word for word."""
+    api: str = "chat"
+    """chat | responses."""
+    provider: Provider | None = None
     price: Price | None = None
+    tells_cost: bool = False
+    """The server says what each call cost."""
     key: str = field(default="none", repr=False)
 
     @property
     def azure(self) -> bool:
-        return _azure(self.base_url)
+        return is_azure(self.base_url)
 
     @property
     def rule_based(self) -> bool:
@@ -43,7 +53,7 @@ class Endpoint:
 def endpoints(llm: Mapping[str, Any], environ: Mapping[str, str] | None) -> dict[str, Endpoint]:
     """One endpoint a role from the `llm` part of the settings; without keys and for free if `environ` is None.
 
-    Raises MissingKey.
+    Raises MissingKey, Unclear.
     """
     if llm["kind"] == "rules":
         rules = Endpoint(RULES_MODEL, RULES_URL, price=Price(0.0, 0.0))
@@ -53,44 +63,69 @@ def endpoints(llm: Mapping[str, Any], environ: Mapping[str, str] | None) -> dict
 
 def _endpoint(role: str, llm: Mapping[str, Any], environ: Mapping[str, str] | None) -> Endpoint:
     own = {k: v for k, v in ((llm.get("roles") or {}).get(role) or {}).items() if v is not None}
-    asked = {**llm, **own}
-    url = str(asked.get("base_url") or (environ or {}).get("OPENAI_BASE_URL") or OPENAI_URL).rstrip("/")
+    session = {k: v for k, v in llm.items() if v is not None and k != "roles"}
+    if "provider" in own:  # a role's provider does not speak at the session's URL with the session's key
+        session = {k: v for k, v in session.items() if k not in ("base_url", "api_key_env", "price_in", "price_out")}
+    asked = {**session, **own}
+    named = PROVIDERS.get(str(asked.get("provider") or ""))
+    url = str(asked.get("base_url") or (named.base_url if named else "") or _default_url(named, environ)).rstrip("/")
+    provider = named or provider_of(url)
     model = str(asked["model"])
-    price: Price | None = None
-    if environ is not None and own.get("price_in") is not None and own.get("price_out") is not None:
-        price = Price(own["price_in"], own["price_out"])
-    elif model == RULES_MODEL or environ is None:
-        price = Price(0.0, 0.0)
-    elif urlsplit(url).hostname == "api.openai.com" or _azure(url):
-        price = listed(model)
     return Endpoint(
         model=model,
         base_url=url,
         temperature=float(asked.get("temperature", 0.0)),
         timeout=float(asked.get("timeout", 120.0)),
-        price=price,
-        key=_key(url, str(llm.get("api_key_env") or "OPENAI_API_KEY"), environ) if environ is not None else "none",
+        max_tokens=int(asked.get("max_tokens", 16_000)),
+        stream=bool(asked.get("stream", False)),
+        reasoning_effort=str(asked.get("reasoning_effort") or ""),
+        extra={**(session.get("extra") or {}), **(own.get("extra") or {})},
+        api=str(asked.get("api", "chat")),
+        provider=provider,
+        price=_price(asked, model, url, provider) if environ is not None else Price(0.0, 0.0),
+        tells_cost=provider is not None and provider.tells_cost,
+        key=_key(url, asked.get("api_key_env"), environ) if environ is not None else "none",
     )
 
 
-def _key(url: str, variable: str, environ: Mapping[str, str]) -> str:
-    """A default key never travels in clear text, and a server on plain http needs none."""
+def _default_url(named: Provider | None, environ: Mapping[str, str] | None) -> str:
+    if named is PROVIDERS["azure"]:
+        raise Unclear("Azure has no URL of its own: give the one of your resource with --base-url")
+    return (environ or {}).get("OPENAI_BASE_URL") or OPENAI_URL
+
+
+def _price(asked: Mapping[str, Any], model: str, url: str, provider: Provider | None) -> Price | None:
+    if asked.get("price_in") is not None and asked.get("price_out") is not None:
+        return Price(asked["price_in"], asked["price_out"], asked.get("price_cached"))
+    if model == RULES_MODEL or (provider is not None and provider.free):
+        return Price(0.0, 0.0)
+    if urlsplit(url).hostname == "api.openai.com" or is_azure(url):
+        return listed(model)
+    return None
+
+
+def _key(url: str, variable: str | None, environ: Mapping[str, str]) -> str:
+    """A key goes only to the host it belongs to, and never in clear text unless its variable was named for that.
+
+    A provider's key belongs to the provider's host, OPENAI_API_KEY also to that of OPENAI_BASE_URL; what `variable`
+    names belongs to wherever the operator sends it.
+    """
     parts = urlsplit(url)
-    names = ["AZURE_OPENAI_API_KEY", variable] if _azure(url) else [variable]
+    owner = provider_of(url)
+    own = owner.key if owner else ""
+    if owner is None and parts.hostname == urlsplit(environ.get("OPENAI_BASE_URL", "")).hostname:
+        own = "OPENAI_API_KEY"
+    names = [name for name in (own if is_azure(url) or not variable else "", variable) if name]
+    if variable not in (None, "OPENAI_API_KEY"):
+        names = [str(variable)]
     found = next((environ[name] for name in names if environ.get(name)), "")
-    if parts.hostname == "api.openai.com" or _azure(url) or variable != "OPENAI_API_KEY":
-        if not found:
-            raise MissingKey(
-                f"{redacted_url(url)} needs an API key: set {names[0]} in the environment and start again, "
-                "or run with --llm rules, which needs none."
-            )
-        return found
-    return found if found and parts.scheme == "https" else "none"
-
-
-def _azure(url: str) -> bool:
-    host = urlsplit(url).hostname or ""
-    return host.endswith((".openai.azure.com", ".cognitiveservices.azure.com", ".services.ai.azure.com"))
+    if not found and (owner is not None or variable not in (None, "OPENAI_API_KEY")):
+        raise MissingKey(
+            f"{redacted_url(url)} needs an API key: set {names[0]} in the environment and start again, "
+            "or run with --llm rules, which needs none."
+        )
+    in_clear = parts.scheme != "https" and variable in (None, "OPENAI_API_KEY")
+    return found if found and not in_clear else "none"
 
 
 # ---- redaction ----------------------------------------------------------------------------------

@@ -11,6 +11,10 @@ class MissingKey(AgentError):
     """No API key in the environment for an endpoint that needs one."""
 
 
+class Unclear(AgentError):
+    """Settings of a language model that do not say enough."""
+
+
 class BudgetReached(AgentError):
     """What a call may cost does not fit what is left of a budget: raised by the journal before it is sent."""
 

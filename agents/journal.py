@@ -56,8 +56,8 @@ class Answer:
 
 
 class Journal(Protocol):
-    def rejected(self) -> Sequence[tuple[str, str, str]]:
-        """(role, parameter, request) of every request that a server refused for one of its parameters, in order."""
+    def learnt(self) -> Sequence[tuple[str, str, str, str]]:
+        """(role, step, error, request) of every exchange that ended, in order; no error for an answer of use."""
 
     def recorded(self, step: str, request_hash: str) -> str | None:
         """The `Answer.reply` already recorded for this request of this step."""
@@ -69,6 +69,18 @@ class Journal(Protocol):
 
     def answered(self, call: Call, answer: Answer) -> None: ...
 
-    def failed(self, call: Call, error: str, seconds: float) -> None:
+    def failed(
+        self, call: Call, error: str, seconds: float, charged: tuple[int, int, float | None] = (0, 0, 0.0)
+    ) -> None:
         """No reply. `error` starts with a code and a colon (`429: ...`, `rejected temperature: ...`): see
-        backends.Failure."""
+        agents/refusals.py. `charged`: tokens in and out and USD of a reply that broke off."""
+
+    # ---- a server that is away ----------------------------------------------------------------------
+    def waiting(self, role: str, why: str) -> None:
+        """A request of that role will be tried again, perhaps for hours."""
+
+    def back(self) -> None:
+        """A request was answered; the wait, if there was one, is over."""
+
+    def given_up(self, role: str, why: str) -> None:
+        """No further try will be made of this request."""

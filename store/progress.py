@@ -23,6 +23,7 @@ class Progress:
         self._file = os.open(folder / NAME, os.O_CREAT | os.O_WRONLY | os.O_CLOEXEC, 0o600)
         self._last = 0.0
         self._env_steps = 0
+        self._heard = 0
         self._what = ""
 
     def phase(self, what: str) -> None:
@@ -36,9 +37,16 @@ class Progress:
         if now - self._last >= 0.1:
             self._write(now)
 
+    def heard(self, characters: int) -> None:
+        """`characters` more of a language model's reply have come."""
+        self._heard += characters
+        now = time.time()
+        if now - self._last >= 0.1:
+            self._write(now)
+
     def _write(self, now: float) -> None:
         self._last = now
-        text = json.dumps({"at": now, "env_steps": self._env_steps, "what": self._what[:80]})
+        text = json.dumps({"at": now, "env_steps": self._env_steps, "heard": self._heard, "what": self._what[:80]})
         with contextlib.suppress(OSError):  # a full disk: the next row will say so
             os.pwrite(self._file, text.encode().ljust(SIZE)[:SIZE], 0)
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 from urllib.parse import parse_qsl, urlsplit
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
 from pydantic_settings import (
     BaseSettings,
     PydanticBaseSettingsSource,
@@ -61,28 +61,79 @@ _SECRET = re.compile("key|token|secret|password|sig", re.IGNORECASE)
 Url = Annotated[str | None, AfterValidator(_without_key)]
 
 
+Provider = Literal[
+    "openai", "azure", "openrouter", "anthropic", "gemini", "mistral", "deepseek", "vllm", "ollama", "llamacpp",
+    "lmstudio",
+]  # fmt: skip
+"""Presets of URL, key variable and dialect (agents/providers.py)."""
+Variable = Annotated[str | None, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")]
+OURS = ("model", "messages", "stream", "stream_options", "response_format", "n")
+"""Parameters of a request that `llm.extra` may not replace."""
+
+
+def _no_parameter_of_ours(extra: dict[str, Any]) -> dict[str, Any]:
+    taken = [name for name in extra if name in OURS]
+    if taken:
+        raise ValueError(f"may not set {taken[0]}, which rlgpt sets itself")
+    secret = [name for name in extra if re.search("api.?key|secret|password|authorization", name, re.IGNORECASE)]
+    if secret:
+        raise ValueError("must hold no key or password: put the key in the variable that llm.api_key_env names")
+    return extra
+
+
+Extra = Annotated[dict[str, Any], AfterValidator(_no_parameter_of_ours)]
+
+
 class RoleSettings(Part):
     """What differs for one role; None takes the session's value."""
 
+    provider: Provider | None = None
     model: str | None = None
     base_url: Url = None
+    api_key_env: Variable = None
     temperature: float | None = Field(default=None, ge=0.0, le=2.0)
     timeout: float | None = Field(default=None, gt=0.0)
+    max_tokens: int | None = Field(default=None, ge=256)
+    reasoning_effort: str | None = None
+    extra: Extra = Field(default_factory=dict)
     price_in: float | None = Field(default=None, ge=0.0)
     """USD per million tokens; None: the built-in table, else unknown."""
     price_out: float | None = Field(default=None, ge=0.0)
+    price_cached: float | None = Field(default=None, ge=0.0)
+    """Of prompt tokens from the server's cache; None: as the others."""
 
 
 class LlmSettings(Part):
     kind: str = Field(default="rules", pattern=r"^(rules|openai|replay:[A-Za-z0-9_.\-]+)$")
     """`rules`, `openai` (any server that speaks Chat Completions) or `replay:SESSION`."""
+    provider: Provider | None = None
     model: str = "gpt-5-mini"
     base_url: Url = None
-    api_key_env: str = Field(default="OPENAI_API_KEY", pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")
+    api_key_env: Variable = None
+    """The variable that holds the key; None: the one that belongs to the host (agents/providers.py)."""
     temperature: float = Field(default=0.0, ge=0.0, le=2.0)
-    timeout: float = Field(default=120.0, gt=0.0)
-    """Seconds per call."""
+    timeout: float = Field(default=300.0, gt=0.0)
+    """Seconds of silence after which a try is given up."""
+    max_tokens: int = Field(default=16_000, ge=256)
+    """Cap on one reply, thoughts included; lowered where a server says that less fits."""
+    stream: bool = True
+    patience: float = Field(default=12.0, ge=0.0)
+    """Hours that a server may be away before the session ends; 0: six tries, half a minute."""
+    reasoning_effort: str | None = None
+    """minimal, low, medium, high: as the model takes it."""
+    extra: Extra = Field(default_factory=dict)
+    """Further parameters of the request, word for word: service_tier, chat_template_kwargs ..."""
+    price_in: float | None = Field(default=None, ge=0.0)
+    """USD per million tokens, for every role that has no price of its own."""
+    price_out: float | None = Field(default=None, ge=0.0)
+    price_cached: float | None = Field(default=None, ge=0.0)
     roles: dict[Literal["planner", "slow", "fast", "critic"], RoleSettings] = Field(default_factory=dict)
+
+    @model_validator(mode="after")
+    def _a_provider_is_no_rule_based_model(self) -> LlmSettings:
+        if "kind" not in self.model_fields_set and self.provider is not None:
+            self.kind = "openai"
+        return self
 
 
 class Budget(Part):
@@ -190,12 +241,12 @@ class _Layers(BaseSettings, Settings):
 def settle(flags: Mapping[str, Any]) -> Settings:
     """The settings of a new session: `flags` (a tree) over the environment over the files. Raises Refused."""
     try:
-        made = Settings.model_validate(_Layers(**flags).model_dump())
+        made = Settings.model_validate(_Layers(**flags).model_dump(exclude_unset=True))
     except ValidationError as error:
         raise Refused(_sentence(error)) from error
     except (OSError, ValueError) as error:
         raise Refused(f"{FILE} cannot be read: {error}") from error
-    _no_stranger(made.llm.api_key_env)
+    _no_stranger({made.llm.api_key_env, *(role.api_key_env for role in made.llm.roles.values())})
     return made
 
 
@@ -204,11 +255,11 @@ def stored(tree: Mapping[str, Any]) -> Settings:
     return Settings.model_validate(tree)
 
 
-def _no_stranger(key: str) -> None:
+def _no_stranger(keys: set[str | None]) -> None:
     """Raises Refused for a variable that looks like a setting and is none: pydantic-settings would overlook it."""
     for name in sorted(os.environ):
         field = name.upper().removeprefix(PREFIX).partition("__")[0].lower()
-        if not name.upper().startswith(PREFIX) or name == key or field in Settings.model_fields or _OTHERS.match(name):
+        if not name.upper().startswith(PREFIX) or name in keys or field in Settings.model_fields or _OTHERS.match(name):
             continue
         names = [place.replace(".", "__").upper() for place in _places(Settings)]
         close = difflib.get_close_matches(name.upper().removeprefix(PREFIX), names, 1, 0.0)
@@ -240,8 +291,3 @@ def _sentence(error: ValidationError) -> str:
             shown = "" if place.endswith("base_url") else f" (got {mistake['input']!r:.100})"
             clauses.append(f"{place} {rule}{shown}")
     return "; ".join(clauses)
-
-
-def environment_key(settings: Settings) -> str | None:
-    """The API key, read from the environment only; None if the variable is not set."""
-    return os.environ.get(settings.llm.api_key_env)

@@ -80,6 +80,8 @@ class VerdictState:
     seq: int
 
 
+MODEL = "the model"
+"""What a session waits for while the server of a language model is away: `History.waiting_for`."""
 SOMETIMES = 0.2
 """Share of successful trials from which code is worth calling, though it is not accepted."""
 CLEARLY = 0.15

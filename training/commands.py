@@ -10,6 +10,7 @@ from rlgpt.store import commands, tables
 from rlgpt.store.errors import BadCommand
 from rlgpt.store.history import PlanState
 from rlgpt.store.plan_edits import BadEdit, apply_edits
+from rlgpt.store.states import MODEL
 from rlgpt.store.writer import Queued, Transaction
 from rlgpt.training.admitting import admit, admit_version
 from rlgpt.training.configs import config_row
@@ -84,12 +85,17 @@ def _act(live: Live, tx: Transaction, command: commands.Command, revision: int |
                 raise Refused("the session is paused already")
             tx.event("pause_requested", author=author)
         case commands.Resume():
-            if not live.history.pause_requested:
+            if not live.history.pause_requested and live.history.waiting_for != MODEL:
                 raise Refused("the session is not paused")
-            tx.event("resume_requested", author=author)
+            live.client.try_now()
+            if live.history.pause_requested:
+                tx.event("resume_requested", author=author)
         case commands.Stop():
             tx.event("stop_requested", author=author, now=command.now)
         case commands.SetBudget():
+            if command.name == "cost" and command.value is not None and not live.client.priced:
+                unknown = "the price of the model is unknown; set the budget of tokens"
+                raise Refused(f"a budget in USD cannot hold: {unknown}")
             tx.event("budget", name=command.name, value=command.value, author=author)
         case commands.Advise():
             if not command.text.strip():

@@ -5,13 +5,14 @@ from __future__ import annotations
 import datetime
 import time
 
-from rlgpt.agents.backends import Failure, Outcome
+from rlgpt.agents.backends import Outcome
 from rlgpt.agents.errors import BudgetReached
 from rlgpt.agents.journal import Answer, Call
 from rlgpt.store import tables
 from rlgpt.store.catalog import headings
 from rlgpt.store.reader import Reader
 from rlgpt.store.settings import Settings
+from rlgpt.store.states import MODEL
 from rlgpt.store.writer import Writer
 from rlgpt.training.budgets import limit
 
@@ -30,10 +31,9 @@ class StoreJournal:
         rows = self._reader.rows("llm_call", wanted)
         return self._reader.text(rows[-1]["reply_hash"]) if rows else None
 
-    def rejected(self) -> list[tuple[str, str, str]]:
-        rows = self._reader.rows("llm_call", {"state": "failed"})
-        found = ((row, Failure.load(row["error"]).rejected) for row in rows)
-        return [(row["role"], name, self._reader.text(row["request_hash"])) for row, name in found if name]
+    def learnt(self) -> list[tuple[str, str, str, str]]:
+        rows = [row for row in self._reader.rows("llm_call") if row["state"] in ("answered", "failed")]
+        return [(row["role"], row["step"], row["error"], self._reader.text(row["request_hash"])) for row in rows]
 
     @staticmethod
     def outcomes(source: Reader, step: str, request_hash: str) -> list[Outcome]:
@@ -81,10 +81,33 @@ class StoreJournal:
         row.seconds = answer.seconds
         self._writer.add(row, durable=True)
 
-    def failed(self, call: Call, error: str, seconds: float) -> None:
+    def failed(
+        self, call: Call, error: str, seconds: float, charged: tuple[int, int, float | None] = (0, 0, 0.0)
+    ) -> None:
         row = self._row(call, "failed")
         row.error, row.seconds = error[:KEPT_ERROR], seconds
+        row.tokens_in, row.tokens_out, row.cost = charged
         self._writer.add(row, durable=True)
+
+    # ---- a server that is away ----------------------------------------------------------------------
+    def waiting(self, role: str, why: str) -> None:
+        history = self._writer.history
+        if history.waiting_for == MODEL or history.pause_requested or history.stop_requested:
+            return
+        with self._writer.transaction(durable=True) as tx:
+            tx.event("waiting", **{"for": MODEL, "role": role, "why": why})
+            tx.add(tables.Log(level="warning", event=f"waiting for {MODEL}", fields={"role": role, "why": why}))
+
+    def back(self) -> None:
+        if self._writer.history.waiting_for == MODEL:
+            with self._writer.transaction(durable=True) as tx:
+                tx.add(tables.Log(level="info", event=f"{MODEL} is back", fields={}))
+                tx.event("phase", **self._writer.history.phase)
+
+    def given_up(self, role: str, why: str) -> None:
+        self._writer.add(tables.Log(level="warning", event="no answer", fields={"role": role, "why": why}))
+        if self._writer.history.waiting_for == MODEL:
+            self._writer.event("phase", **self._writer.history.phase)
 
     def _row(self, call: Call, state: str) -> tables.LlmCall:
         return tables.LlmCall(

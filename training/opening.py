@@ -10,6 +10,7 @@ from typing import Any
 
 from rlgpt.agents.backends import Outcome
 from rlgpt.agents.client import Client, make_client
+from rlgpt.agents.journal import Call
 from rlgpt.agents.loop import Limits
 from rlgpt.store import folder as folders
 from rlgpt.store import skills
@@ -40,7 +41,9 @@ def open_session(place: Path) -> Live:
         reader = Reader(folder)
         settings = stored(writer.history.session["settings"])
         world = registry.get(settings.world)
-        client = _client(settings, StoreJournal(writer, reader, settings))
+        progress = Progress(folder.path)
+        undo.callback(progress.close)
+        client = _client(settings, StoreJournal(writer, reader, settings), progress)
         host = open_host(
             world,
             lanes=LANES,
@@ -61,7 +64,7 @@ def open_session(place: Path) -> Live:
             host=host,
             client=client,
             limits=limits(settings),
-            progress=Progress(folder.path),
+            progress=progress,
             inbox=Inbox(writer),
             apply=apply_pending,
             rehearsal=_rehearsal(settings, writer),
@@ -126,10 +129,14 @@ def _rehearsal(settings: Settings, writer: Writer) -> Rehearsal:
         return Rehearsal.of(source, {command.id for command in writer.commands_after(0)})
 
 
-def _client(settings: Settings, journal: StoreJournal) -> Client:
+def _client(settings: Settings, journal: StoreJournal, progress: Progress) -> Client:
     llm = settings.llm.model_dump()
     if not settings.llm.kind.startswith(REPLAY):
-        return make_client(llm, journal, os.environ)
+
+        def hear(call: Call, thought: str, content: str) -> None:
+            progress.heard(len(thought) + len(content))
+
+        return make_client(llm, journal, os.environ, hear=hear)
     source = Reader(folders.find(settings.llm.kind.removeprefix(REPLAY)))
     told = _asked_first(source)
 

@@ -17,6 +17,7 @@ from rlgpt.store.folder import SessionFolder
 from rlgpt.store.history import CommandState, History, fold
 from rlgpt.store.inbox import send
 from rlgpt.store.reader import Reader
+from rlgpt.store.states import MODEL
 from rlgpt.training.observer import NEVER
 
 WORK = (
@@ -53,6 +54,8 @@ class Rehearsal:
             told = row["payload"] if table == "event" and row["kind"] == "command" else None
             if not told or told["id"] in given or "place" not in told:
                 continue
+            if told["kind"] == "resume" and history.waiting_for == MODEL:
+                continue  # it shortened a wait for a server; a replay does not wait
             waits = told["payload"].get("apply") == "next"
             if (told["state"] == "seen") == waits:
                 command = history.commands[told["id"]]

@@ -15,6 +15,7 @@ import sys
 from collections.abc import Mapping
 from typing import Any
 
+from rlgpt.store.settings import Settings
 from rlgpt.training.worlds import registry
 from rlgpt.training.worlds.protocol import UnknownTask, World, WorldFailed
 
@@ -110,9 +111,7 @@ def make(flags: Mapping[str, Any]) -> dict[str, Any]:
         settings = settle(flags)
     except Refused as error:
         raise Sentence(str(error)) from error
-    if settings.llm.kind == "openai" and not settings.llm.base_url and not os.environ.get(settings.llm.api_key_env):
-        sentence = f"the key is missing: set {settings.llm.api_key_env}, or use --base-url for a local server"
-        raise Sentence(sentence, UNAVAILABLE)
+    _check_models(settings)
     world = _world(settings.world)
     info = task_info(world, settings.task)
     if hasattr(world, "ready"):
@@ -127,6 +126,32 @@ def make(flags: Mapping[str, Any]) -> dict[str, Any]:
     except StoreError as error:
         raise Sentence(str(error)) from error
     return {"id": made.id, "name": made.name, "folder": str(made.path)}
+
+
+def _check_models(settings: Settings) -> None:
+    """Raises Sentence where the key of a well-known server is missing, or a budget in USD could not hold."""
+    from rlgpt.agents.endpoint import endpoints, redacted_url
+    from rlgpt.agents.errors import MissingKey, Unclear
+
+    if settings.llm.kind != "openai":
+        return
+    try:
+        roles = endpoints(settings.llm.model_dump(), os.environ)
+    except MissingKey as error:
+        if settings.llm.base_url:  # the worker may have the key of a server of the operator's own
+            return
+        local = "a server of your own needs none: name it with --base-url"
+        raise Sentence(f"{str(error).rstrip('.')}; {local}", UNAVAILABLE) from error
+    except Unclear as error:
+        raise Sentence(str(error)) from error
+    asked = "cost" in settings.budget.model_fields_set and settings.budget.cost is not None
+    unknown = next((e for e in roles.values() if e.price is None and not e.tells_cost), None)
+    if asked and unknown is not None:
+        raise Sentence(
+            f"a budget of {settings.budget.cost:g} USD cannot hold, because no price of {unknown.model} at "
+            f"{redacted_url(unknown.base_url)} is known: give --price-in and --price-out in USD per million tokens "
+            "(0 for a server of your own), or leave --max-cost out and keep to --max-tokens"
+        )
 
 
 def world_check(arguments: argparse.Namespace) -> dict[str, Any]:

@@ -25,6 +25,8 @@ DEMO = {
 """A task on which code alone leaves much to learn: it reaches about half of the milestones in the first iteration, and
 no episode reaches all."""
 
+PROVIDERS = "openai, azure, openrouter, anthropic, gemini, mistral, deepseek, vllm, ollama, llamacpp, lmstudio"
+"""As in store/settings.py, which this process does not load."""
 Role = StrEnum("Role", ["planner", "slow", "fast", "critic"])
 Tree = dict[str, Any]
 
@@ -50,13 +52,37 @@ def run(
             help="rules (the rule-based model), openai, or replay:ID of a past session.", show_default="rules"
         ),
     ] = None,
+    provider: Annotated[
+        list[str] | None,
+        typer.Option(help=f"A preset of URL and key: {PROVIDERS}; or ROLE=PROVIDER."),
+    ] = None,
     model: Annotated[
         list[str] | None,
         typer.Option(help="A model, or ROLE=MODEL (planner, slow, fast, critic).", show_default="gpt-5-mini"),
     ] = None,
     base_url: Annotated[
-        str | None, typer.Option(help="Any server that speaks Chat Completions.", show_default="api.openai.com")
+        list[str] | None,
+        typer.Option(help="Any server that speaks Chat Completions, or ROLE=URL.", show_default="api.openai.com"),
     ] = None,
+    key_env: Annotated[
+        list[str] | None,
+        typer.Option(help="The variable that holds the key, or ROLE=VARIABLE.", show_default="the one of the provider"),
+    ] = None,
+    effort: Annotated[
+        list[str] | None, typer.Option(help="Reasoning effort (low, medium, high ...), or ROLE=EFFORT.")
+    ] = None,
+    silence: Annotated[
+        list[str] | None,
+        typer.Option("--timeout", help="Seconds of silence that end a try, or ROLE=SECONDS.", show_default="300"),
+    ] = None,
+    most_per_call: Annotated[
+        list[str] | None,
+        typer.Option("--max-tokens-per-call", help="Cap on one reply, or ROLE=TOKENS.", show_default="16000"),
+    ] = None,
+    price_in: Annotated[
+        list[str] | None, typer.Option(help="USD per million prompt tokens, or ROLE=PRICE; 0 for a server of your own.")
+    ] = None,
+    price_out: Annotated[list[str] | None, typer.Option(help="USD per million reply tokens, or ROLE=PRICE.")] = None,
     iterations: Annotated[int | None, typer.Option(help="Refinements after iteration 0.", show_default="3")] = None,
     env_steps: Annotated[
         int | None, typer.Option(help="Budget of env steps (trials and training).", show_default="1000000")
@@ -100,7 +126,20 @@ def run(
         "critic": critic,
         "host_mode": host_mode,
         "review": review or None,
-        "llm": {"kind": _kind(llm), "base_url": base_url, **_models(model or [])},
+        "llm": {
+            "kind": _kind(llm) or ("openai" if provider or base_url or model else None),
+            **_per_role(
+                provider=provider,
+                model=model,
+                base_url=base_url,
+                api_key_env=key_env,
+                reasoning_effort=effort,
+                timeout=silence,
+                max_tokens=most_per_call,
+                price_in=price_in,
+                price_out=price_out,
+            ),
+        },
         "loop": {"iterations": iterations},
         "budget": {"env_steps": env_steps, "cost": max_cost, "tokens": max_tokens, "hours": max_hours},
     }
@@ -167,13 +206,14 @@ def _kind(llm: str | None) -> str | None:
     return f"replay:{folders.find(llm.removeprefix('replay:')).id}"
 
 
-def _models(words: list[str]) -> Tree:
-    """`M` for every role, `ROLE=M` for one; a model's own name may hold `=`."""
+def _per_role(**words: list[str] | None) -> Tree:
+    """`VALUE` for every role, `ROLE=VALUE` for one; a model's own name may hold `=`."""
     tree: Tree = {"roles": {}}
-    for word in words:
-        role, equals, name = word.partition("=")
-        if equals and role in Role.__members__:
-            tree["roles"][role] = {"model": name}
-        else:
-            tree["model"] = word
+    for setting, given in words.items():
+        for word in given or ():
+            role, equals, value = word.partition("=")
+            if equals and role in Role.__members__:
+                tree["roles"].setdefault(role, {})[setting] = value
+            else:
+                tree[setting] = word
     return tree

@@ -19,11 +19,12 @@ from rlgpt.console.view.text import Entry, columns, line, wrap
 from rlgpt.store import catalog
 from rlgpt.store.errors import StoreError
 
+COST = "5"
 NUMBERS = (
     ("iterations", "Refinements", "3", int),
     ("seed", "Seed", "0", int),
     ("env_steps", "Env steps", "1000000", int),
-    ("cost", "Cost, USD", "5", float),
+    ("cost", "Cost, USD", COST, float),
     ("tokens", "Tokens", "2000000", int),
     ("hours", "Hours", "", float),
 )
@@ -251,6 +252,8 @@ class NewScreen(Screen[None]):
             llm["model"] = self.query_one("#model", Input).value.strip()
             if url := self.query_one("#base_url", Input).value.strip():
                 llm["base_url"] = url
+            if self.query_one("#cost_", Input).value.strip() == COST:
+                del values["cost"]  # nobody asked for it: a price that is unknown is no reason to refuse
         return {
             "task": task["id"],
             "world": str(self.query_one("#world", Select).value),
@@ -261,7 +264,7 @@ class NewScreen(Screen[None]):
             "review": self.query_one("#review", Check).value,
             "llm": llm,
             "loop": {"iterations": values["iterations"] or 0},
-            "budget": {name: values[name] for name in ("env_steps", "cost", "tokens", "hours")},
+            "budget": {name: values[name] for name in ("env_steps", "cost", "tokens", "hours") if name in values},
         }
 
     def action_start(self) -> None:

@@ -30,6 +30,12 @@ class Reply:
     headers: dict[str, str] = field(default_factory=dict)
     delay: float = 0.0
     """Seconds of silence first."""
+    pieces: Sequence[bytes] = ()
+    """Instead of a body: what is streamed."""
+    pace: float = 0.0
+    """Seconds before each piece."""
+    cut: bool = False
+    """The connection breaks off after the last piece."""
 
 
 def _json(status: int, tree: object, **headers: str) -> Reply:
@@ -38,6 +44,49 @@ def _json(status: int, tree: object, **headers: str) -> Reply:
 
 def _error(status: int, message: str, param: str | None = None, **headers: str) -> Reply:
     return _json(status, {"error": {"message": message, "type": "error", "param": param, "code": None}}, **headers)
+
+
+# ---- streaming ------------------------------------------------------------------------------------
+Tree = dict[str, Any]
+
+
+def event(tree: object) -> bytes:
+    return f"data: {json.dumps(tree)}\n\n".encode()
+
+
+DONE = b"data: [DONE]\n\n"
+
+
+def chunks(answer: Tree, usage: bool = True, pieces: int = 4, thought: str = "reasoning_content") -> list[Tree]:
+    """The chunks of a chat completion, as https://platform.openai.com/docs/api-reference/chat-streaming has them.
+    `thought` is the field of the message that holds what was thought."""
+    choice = answer["choices"][0]
+    message = choice["message"]
+    head = {k: v for k, v in answer.items() if k not in ("choices", "usage")} | {"object": "chat.completion.chunk"}
+
+    def chunk(delta: Tree, reason: str | None = None) -> Tree:
+        return head | {"choices": [{"index": 0, "delta": delta, "finish_reason": reason, "logprobs": None}]}
+
+    out = [chunk({"role": "assistant", "content": ""})]
+    if message.get(thought):
+        out += [chunk({thought: part}) for part in _parts(message[thought], pieces)]
+    content = message.get("content")
+    if isinstance(content, str):
+        out += [chunk({"content": part}) for part in _parts(content, pieces)]
+    elif content is not None:
+        out += [chunk({"content": [part]}) for part in content]
+    out += [chunk({name: message[name]}) for name in ("refusal", "tool_calls") if message.get(name)]
+    out.append(chunk({}, choice["finish_reason"]))
+    return [*out, head | {"choices": [], "usage": answer["usage"]}] if usage and "usage" in answer else out
+
+
+def _parts(text: str, pieces: int) -> list[str]:
+    size = max(1, -(-len(text) // pieces))
+    return [text[i : i + size] for i in range(0, len(text), size)]
+
+
+def streamed(answer: Tree, **how: Any) -> Reply:
+    return Reply(pieces=[*(event(chunk) for chunk in chunks(answer, **how)), DONE])
 
 
 # ---- what can go wrong ----------------------------------------------------------------------------
@@ -110,7 +159,10 @@ class ChatServer:
         self.requests.append(request)
         self.headers.append(headers)
         entry = self._script.pop(0) if self._script else "ok"
-        return entry if isinstance(entry, Reply) else _json(200, self._answer(request))
+        if isinstance(entry, Reply):
+            return entry
+        answer = self._answer(request)
+        return streamed(answer) if request.get("stream") else _json(200, answer)
 
     def _handler(self) -> type[BaseHTTPRequestHandler]:
         server = self
@@ -125,12 +177,30 @@ class ChatServer:
                 else:
                     reply = _error(404, f"there is no {self.path}")
                 time.sleep(reply.delay)
+                if reply.pieces:
+                    self._stream(reply)
+                    return
                 self.send_response(reply.status)
                 for name, value in reply.headers.items():
                     self.send_header(name, value)
                 self.send_header("Content-Length", str(len(reply.body)))
                 self.end_headers()
                 self.wfile.write(reply.body)
+
+            def _stream(self, reply: Reply) -> None:
+                """Server-sent events, one chunk each; without the last chunk's mark where the reply breaks off."""
+                self.send_response(reply.status)
+                self.send_header("Content-Type", "text/event-stream")
+                self.send_header("Transfer-Encoding", "chunked")
+                self.end_headers()
+                for piece in reply.pieces:
+                    time.sleep(reply.pace)
+                    self.wfile.write(b"%x\r\n%s\r\n" % (len(piece), piece))
+                    self.wfile.flush()
+                if reply.cut:
+                    self.close_connection = True
+                else:
+                    self.wfile.write(b"0\r\n\r\n")
 
             def log_message(self, *_: object) -> None:
                 pass

@@ -15,8 +15,9 @@ from rlgpt.agents.asking import messages
 from rlgpt.agents.client import make_client
 from rlgpt.agents.context import Context
 from rlgpt.agents.contracts import CodeReply, RlConfigAsked
+from rlgpt.agents.parsing import parse
 from rlgpt.agents.rules.question import fenced
-from rlgpt.agents.schema import parse, strict_schema
+from rlgpt.agents.schema import strict_schema
 from tests.agents.histories import Told, context
 from tests.agents.toys import BREAD, Ledger, Task, bakery
 

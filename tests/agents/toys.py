@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from rlgpt.agents.backends import Failure
 from rlgpt.agents.journal import Answer, Call
 
 
@@ -69,10 +68,17 @@ class Ledger:
 
     rows: list[tuple[str, Call, Any]] = field(default_factory=list)
     replies: dict[tuple[str, str], str] = field(default_factory=dict)
+    waits: list[str] = field(default_factory=list)
+    """Why it waited for the model, `back`, or why it gave up, in order."""
+    charged: list[tuple[int, int, float | None]] = field(default_factory=list)
+    """What each failed exchange was charged."""
 
-    def rejected(self) -> list[tuple[str, str, str]]:
-        found = ((call, Failure.load(row).rejected) for state, call, row in self.rows if state == "failed")
-        return [(call.role, parameter, call.request) for call, parameter in found if parameter]
+    def learnt(self) -> list[tuple[str, str, str, str]]:
+        return [
+            (call.role, call.step, row.fault if isinstance(row, Answer) else row, call.request)
+            for state, call, row in self.rows
+            if state in ("answered", "failed")
+        ]
 
     def recorded(self, step: str, request_hash: str) -> str | None:
         return self.replies.get((step, request_hash))
@@ -87,8 +93,22 @@ class Ledger:
         self.rows.append(("answered", call, answer))
         self.replies[call.step, call.request_hash] = answer.reply
 
-    def failed(self, call: Call, error: str, seconds: float) -> None:
+    def failed(
+        self, call: Call, error: str, seconds: float, charged: tuple[int, int, float | None] = (0, 0, 0.0)
+    ) -> None:
         self.rows.append(("failed", call, error))
+        self.charged.append(charged)
+
+    def waiting(self, role: str, why: str) -> None:
+        if not self.waits or self.waits[-1] == "back":
+            self.waits.append(why)
+
+    def back(self) -> None:
+        if self.waits and self.waits[-1] != "back":
+            self.waits.append("back")
+
+    def given_up(self, role: str, why: str) -> None:
+        self.waits.append(f"gave up: {why}")
 
     @property
     def ends(self) -> list[str]:

@@ -30,7 +30,7 @@ psutil.disk_partitions = lambda all=False: [psutil._ntp.sdiskpart("server:/share
         (("run", "make_wooden_pickaxe"), USAGE, "the world crafter has no task 'make_wooden_pickaxe'; did you mean"),
         (("run", "dance"), USAGE, "the world crafter has no task 'dance'; `rlgpt tasks --world crafter` lists them"),
         (("run", "dance", "--world", "minecraft2"), USAGE, "minecraft2"),
-        (("run", "make_wood_pickaxe", "--llm", "openai"), UNAVAILABLE, "the key is missing: set OPENAI_API_KEY"),
+        (("run", "make_wood_pickaxe", "--llm", "openai"), UNAVAILABLE, "needs an API key: set OPENAI_API_KEY"),
         (("run", "make_wood_pickaxe", "--llm", "replay:nobody"), 3, "there is no session 'nobody'"),
         (("run", "make_wood_pickaxe", "--device", "tpu"), USAGE, "device"),
     ],

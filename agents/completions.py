@@ -1,0 +1,251 @@
+"""A chat completion, read from whatever shape a compatible server gives it: one body, or a stream of pieces.
+
+`content` may be a text, null, or a list of parts (Mistral); thoughts stand in `reasoning_content` (DeepSeek, vLLM),
+`reasoning` (OpenRouter, Ollama), or in parts of type `thinking`; an answer may come as the arguments of a tool call.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from rlgpt.agents.journal import canonical
+
+THOUGHTS = ("reasoning_content", "reasoning", "thinking")
+LONGEST = 4_000_000
+"""Characters of a streamed reply after which nobody means it: it counts as cut off."""
+
+
+class Unreadable(Exception):
+    """A body with status 200 that holds no completion but, perhaps, an error."""
+
+    def __init__(self, body: object) -> None:
+        super().__init__("no chat completion")
+        self.body = body
+
+    @property
+    def status(self) -> int:
+        """What the body says its status should have been; 0 if it says nothing."""
+        error = self.body.get("error", self.body) if isinstance(self.body, Mapping) else self.body
+        return status_of(error)
+
+
+class NotStreamed(Exception):
+    """A server that was asked to stream answered with something else that is no completion either."""
+
+
+def status_of(error: object) -> int:
+    if isinstance(error, Mapping):
+        for name in ("code", "status", "status_code", "http_status_code"):
+            code = error.get(name)
+            if isinstance(code, int | str) and str(code).isdigit() and 400 <= int(code) < 600:
+                return int(code)
+    return 0
+
+
+@dataclass(frozen=True)
+class Completion:
+    """What counts of a chat completion."""
+
+    content: str
+    finish_reason: str
+    refusal: str
+    model: str
+    tokens_in: int | None
+    """None: the server reported no usage."""
+    tokens_out: int | None
+    """With what was thought."""
+    thought: str = ""
+    cached: int = 0
+    """Of `tokens_in`, those from the server's cache."""
+    reasoning: int = 0
+    """Of `tokens_out`, those of the thought."""
+    cost: float | None = None
+    """USD, where the server says it."""
+
+    def dump(self) -> str:
+        usage: dict[str, Any] = {"tokens_in": self.tokens_in, "tokens_out": self.tokens_out}
+        usage |= {k: getattr(self, k) for k in ("cached", "reasoning") if getattr(self, k)}
+        if self.cost is not None:
+            usage["cost"] = self.cost
+        parts = {k: getattr(self, k) for k in ("content", "finish_reason", "refusal", "model")}
+        thought = {"thought": self.thought} if self.thought else {}
+        return canonical({**parts, **thought, "usage": usage})
+
+    @staticmethod
+    def load(text: str) -> Completion:
+        parts = json.loads(text)
+        usage = parts.pop("usage")
+        return Completion(**parts, **usage)
+
+
+@dataclass
+class Reply:
+    """A reply while it comes."""
+
+    hear: Callable[[str, str], None] = lambda thought, content: None
+    content: list[str] = field(default_factory=list)
+    thought: list[str] = field(default_factory=list)
+    call: list[str] = field(default_factory=list)
+    refusal: list[str] = field(default_factory=list)
+    finish_reason: str = ""
+    model: str = ""
+    usage: Mapping[str, Any] = field(default_factory=dict)
+    size: int = 0
+    """Characters so far."""
+
+    def take(self, message: Mapping[str, Any]) -> None:
+        """A message, or a piece of one."""
+        thought, content = _thought(message), _text(message.get("content"))
+        self.thought.append(thought)
+        self.content.append(content)
+        self.call += _arguments(message)
+        self.refusal.append(_text(message.get("refusal")))
+        self.size += len(thought) + len(content)
+        if thought or content:
+            self.hear(thought, content)
+
+    def completion(self, model: str) -> Completion:
+        content, thought = "".join(self.content), "".join(self.thought)
+        content = content if content.strip() else "".join(self.call)
+        if not content.strip() and self.finish_reason == "stop":
+            content, thought = thought, ""  # a parser of thoughts that took the answer for one
+        return Completion(
+            content,
+            self.finish_reason,
+            "".join(self.refusal),
+            self.model or model,
+            **_usage(self.usage),
+            thought=thought,
+        )
+
+
+def of_tree(tree: Any, model: str, reply: Reply | None = None) -> Completion:
+    """Raises Unreadable."""
+    reply = reply or Reply()
+    choice = _choice(tree, "message")
+    if choice is None:
+        raise Unreadable(tree)
+    reply.model, reply.usage = str(tree.get("model") or ""), _mapping(tree.get("usage"))
+    reply.finish_reason = str(choice.get("finish_reason") or "")
+    reply.take(choice["message"])
+    return reply.completion(model)
+
+
+def of_stream(lines: Iterable[str], reply: Reply, model: str) -> Completion:
+    """From server-sent events, or from one JSON body in their place. Raises Unreadable, NotStreamed, ValueError."""
+    other: list[str] = []
+    began = False
+    for data in _events(lines, other):
+        tree = json.loads(data)
+        began = True
+        if not isinstance(tree, Mapping) or tree.get("error"):
+            raise Unreadable(tree)
+        reply.model = reply.model or str(tree.get("model") or "")
+        reply.usage = _mapping(tree.get("usage")) or reply.usage
+        choice = _choice(tree, "delta") or _choice(tree, "message")
+        if choice is None:
+            continue
+        reply.take(_mapping(choice.get("delta", choice.get("message"))))
+        reply.finish_reason = str(choice.get("finish_reason") or reply.finish_reason)
+        if reply.size > LONGEST:
+            reply.finish_reason = "length"
+            break
+    if began:
+        return reply.completion(model)
+    try:
+        return of_tree(json.loads("\n".join(other)), model, reply)
+    except ValueError as error:
+        raise NotStreamed from error
+
+
+def _events(lines: Iterable[str], other: list[str]) -> Iterator[str]:
+    """The data of each event; lines that belong to none go to `other`.
+
+    https://html.spec.whatwg.org/multipage/server-sent-events.html#event-stream-interpretation"""
+    data: list[str] = []
+    for line in lines:
+        if line.startswith("data:"):
+            data.append(line[5:].removeprefix(" "))
+        elif not line.strip():
+            if data:
+                yield from _data(data)
+            data = []
+        elif not line.startswith((":", "event:", "id:", "retry:")):
+            other.append(line)
+    if data:
+        yield from _data(data)
+
+
+def _data(lines: list[str]) -> Iterator[str]:
+    text = "\n".join(lines).strip()
+    if text and not text.startswith("[DONE]"):
+        yield text
+
+
+def _choice(tree: Any, part: str) -> Mapping[str, Any] | None:
+    choices = tree.get("choices") if isinstance(tree, Mapping) else None
+    if not isinstance(choices, list) or not choices or not isinstance(choices[0], Mapping):
+        return None
+    return choices[0] if isinstance(choices[0].get(part), Mapping) else None
+
+
+def _text(part: Any) -> str:
+    """A text, or the texts of a list of parts."""
+    if isinstance(part, str):
+        return part
+    if isinstance(part, list):
+        return "".join(_text(one) for one in part if not (isinstance(one, Mapping) and one.get("type") == "thinking"))
+    if isinstance(part, Mapping):
+        return _text(part.get("text") or part.get("content"))
+    return ""
+
+
+def _thought(message: Mapping[str, Any]) -> str:
+    own = next((_text(message[name]) for name in THOUGHTS if message.get(name)), "")
+    content = message.get("content")
+    parts = content if isinstance(content, list) else []
+    thinking = [p for p in parts if isinstance(p, Mapping) and p.get("type") == "thinking"]
+    return own + "".join(_text(part.get("thinking")) for part in thinking)
+
+
+def _arguments(message: Mapping[str, Any]) -> Iterator[str]:
+    calls = message.get("tool_calls") or [{"function": message.get("function_call")}]
+    for call in calls[:1] if isinstance(calls, list) else ():
+        function = _mapping(_mapping(call).get("function"))
+        arguments = function.get("arguments")
+        if isinstance(arguments, str):
+            yield arguments
+        elif isinstance(arguments, Mapping):  # Ollama gives an object
+            yield json.dumps(arguments)
+
+
+def _usage(usage: Mapping[str, Any]) -> dict[str, Any]:
+    tokens_in, tokens_out = _count(usage, "prompt_tokens"), _count(usage, "completion_tokens")
+    whole = _count(usage, "total_tokens")
+    if tokens_in is not None and tokens_out is not None and whole is not None:
+        tokens_out = max(tokens_out, whole - tokens_in)  # Gemini counts thoughts in the total only
+    cached = _count(_mapping(usage.get("prompt_tokens_details")), "cached_tokens")
+    if cached is None:
+        cached = _count(usage, "prompt_cache_hit_tokens")  # DeepSeek
+    thought = _count(_mapping(usage.get("completion_tokens_details")), "reasoning_tokens")
+    cost = usage.get("cost")
+    told = isinstance(cost, int | float) and not isinstance(cost, bool) and 0 <= cost < 1e6
+    return {
+        "tokens_in": tokens_in,
+        "tokens_out": tokens_out,
+        "cached": min(cached or 0, tokens_in or 0),
+        "reasoning": thought or 0,
+        "cost": float(cost) if told else None,  # type: ignore[arg-type]
+    }
+
+
+def _count(tree: Mapping[str, Any], name: str) -> int | None:
+    value = tree.get(name)
+    return int(value) if isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < 2**53 else None
+
+
+def _mapping(part: Any) -> Mapping[str, Any]:
+    return part if isinstance(part, Mapping) else {}

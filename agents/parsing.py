@@ -1,0 +1,129 @@
+"""A reply's text as a contract, whatever surrounds the JSON object.
+
+Models put thoughts, prose, Markdown fences, an array or a wrapper around the object that was asked for, and write
+JSON as Python or JavaScript programmers do: trailing commas, comments, raw newlines, triple quotes. The last object
+that fits the contract counts, because an answer follows its thoughts and its drafts.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from typing import Any, TypeVar
+
+from pydantic import BaseModel, ValidationError
+
+R = TypeVar("R", bound=BaseModel)
+
+_THOUGHT = re.compile(r"</think(?:ing)?>|\[/THINK\]|<\|channel\|>final<\|message\|>")
+"""Ends of what is thought aloud: DeepSeek, Qwen and alike; Magistral; gpt-oss without its parser."""
+_FENCED = re.compile(r"^[ \t]*(`{3,}|~{3,})[^\n`]*\n(.*?)^[ \t]*\1[ \t]*$", re.DOTALL | re.MULTILINE)
+_LOOSE = re.compile(
+    r'"""(?P<long>.*?)"""|(?P<text>"(?:[^"\\]|\\.)*")|//[^\n]*|/\*.*?\*/|,(?=(?:\s|//[^\n]*\n|/\*.*?\*/)*[}\]])',
+    re.DOTALL,
+)
+_BAD_ESCAPE = re.compile(r'\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})|(?P<stray>\\)', re.DOTALL)
+_STARTS = 2_000
+"""Opening braces that are tried at most, the last ones."""
+_DEPTH = 3
+"""Wrappers around the object that are looked into: an array, {"answer": {...}}, JSON inside of a JSON text."""
+_DECODER = json.JSONDecoder(strict=False)
+
+
+def parse(text: str, contract: type[R]) -> tuple[R | None, str]:
+    """(reply, "") or (None, what is wrong with it, written for the model)."""
+    if not text.strip():
+        return None, "the reply is empty"
+    nearest = ""
+    for tree in _trees(text):
+        for inner in _inside(tree):
+            try:
+                return contract.model_validate(inner), ""
+            except ValidationError as invalid:
+                nearest = nearest or "wrong schema: " + _mistakes(invalid)
+    return None, nearest or _malformed(text)
+
+
+def _trees(text: str) -> Iterator[Any]:
+    """Every JSON object that the text may mean, the likeliest first."""
+    thought = list(_THOUGHT.finditer(text))
+    answer = text[thought[-1].end() :] if thought else text
+    for part in (answer, text) if thought else (text,):
+        for candidate in (part, *(match.group(2) for match in reversed(list(_FENCED.finditer(part))))):
+            for form in (candidate, _tidied(candidate)):
+                tree = _loaded(form.strip())
+                if isinstance(tree, dict | list | str):
+                    yield tree
+                    break
+        yield from reversed(_objects(part))
+        yield from reversed(_objects(_tidied(part)))
+
+
+def _loaded(text: str) -> Any:
+    try:
+        return _DECODER.decode(text)
+    except (ValueError, RecursionError):
+        return None
+
+
+def _objects(text: str) -> list[Any]:
+    """Every balanced object, in order, but not those inside of another."""
+    starts = [match.start() for match in re.finditer(r"\{", text)][-_STARTS:]
+    found, end = [], 0
+    for start in starts:
+        if start < end:
+            continue
+        try:
+            tree, end = _DECODER.raw_decode(text, start)
+        except (ValueError, RecursionError):
+            continue
+        found.append(tree)
+    return found
+
+
+def _inside(tree: Any, depth: int = _DEPTH) -> Iterator[dict[str, Any]]:
+    """`tree` if it is an object, then the objects that it wraps, the last first."""
+    if isinstance(tree, dict):
+        yield tree
+        inner = list(tree.values())
+    elif isinstance(tree, list):
+        inner = tree
+    else:
+        inner = [loaded] if isinstance(tree, str) and (loaded := _loaded(tree.strip())) is not None else []
+    for part in reversed(inner) if depth else ():
+        yield from _inside(part, depth - 1)
+
+
+def _tidied(text: str) -> str:
+    """Without trailing commas and comments; texts in triple quotes, or with escapes that JSON lacks, as JSON."""
+
+    def tidy(match: re.Match[str]) -> str:
+        if match["long"] is not None:
+            return json.dumps(match["long"])
+        if match["text"] is not None:
+            return _BAD_ESCAPE.sub(lambda escape: "\\\\" if escape["stray"] else escape[0], match["text"])
+        return ""
+
+    return _LOOSE.sub(tidy, text)
+
+
+def _malformed(text: str) -> str:
+    start = max(text.find("{"), 0)
+    try:
+        _DECODER.raw_decode(text, start)
+    except RecursionError:
+        return "malformed JSON: it is nested too deeply"
+    except ValueError as error:
+        return f"malformed JSON: {error}" if "{" in text else "malformed JSON: there is no JSON object in the reply"
+    return "malformed JSON: there is no JSON object in the reply"
+
+
+def _mistakes(error: ValidationError) -> str:
+    """At most eight mistakes, a clause each."""
+    clauses = [
+        f"{'.'.join(str(part) for part in mistake['loc']) or 'the reply'}: {mistake['msg']}"
+        for mistake in error.errors(include_url=False, include_input=False)
+    ]
+    more = f"; and {len(clauses) - 8} more" if len(clauses) > 8 else ""
+    return "; ".join(clauses[:8]) + more

@@ -1,0 +1,233 @@
+"""What a server's refusal means: which parameter it will not take, how many tokens fit, or that nobody is there.
+
+Servers agree on neither status nor wording: the same unsupported `response_format` is a 400 of OpenAI with a field
+`param`, a 400 of LM Studio with {"error": "text"}, a 422 of FastAPI with {"detail": [{"loc": ...}]}, a 500 of
+llama-cpp-python, and an error inside a stream that began with 200 at text-generation-inference. So the whole body is
+read as text, by words that name a parameter. docs/language-models.md shows what was learnt from whom.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+TRANSIENT_STATUS = (408, 409, 423, 425, 429)
+
+_NAMES = {
+    "response_format": (
+        r"response_format|response format|json_schema|json_object|json schema|json mode|structured output|guided"
+        r"|grammar|gbnf|xgrammar|outlines|llguidance|schema|input should be 'text'"
+    ),
+    "stream_options": r"stream_options|include_usage",
+    "stream": r"\bstream(?:ing)?\b",
+    "temperature": r"temperature",
+    "reasoning_effort": r"reasoning_effort|reasoning effort",
+    "max_completion_tokens": r"max_completion_tokens",
+    "max_tokens": r"max_tokens|max_new_tokens|maxoutputtokens|max_output_tokens",
+    "system": r"system (?:role|message)|['\"]system['\"]|role:? ?system|roles must alternate|messages\[0\]\.role",
+}
+"""Words by which servers name what we send; `system` is a message of that role."""
+_TOKENS = re.compile(
+    r"context|too (?:long|large|many)|too big|exceed|at most|maximum|valid range|supported range|must be <=|less than",
+    re.IGNORECASE,
+)
+_UNSUPPORTED = re.compile(
+    r"unsupported (?:parameter|value)|not supported|unrecognized|unknown (?:parameter|field)|extra inputs"
+    r"|extra_forbidden|does not support|instead",
+    re.IGNORECASE,
+)
+_QUOTA = re.compile(
+    r"insufficient[_ ](?:quota|balance|credits)|more credits|exceeded your current quota", re.IGNORECASE
+)
+_FILTERED = re.compile(r"content_filter|content management policy|content_policy|responsible ?ai", re.IGNORECASE)
+_RESPONSES = re.compile(r"v1/responses\b", re.IGNORECASE)
+_NUMBER = re.compile(r"(?<![\w.])\d{1,3}(?:,\d{3})+(?![\w.,]\d)|(?<![\w.])\d+(?![\w]|\.\d)")
+
+_CONTEXT = re.compile(r"context (?:length|window|limit|size)(?: is| of)*(?: only)? ([\d,]*\d)")
+_PROMPT = re.compile(
+    r"([\d,]*\d)(?: tokens?)? (?:in the messages|of text input|input tokens|prompt tokens|`inputs` tokens)"
+)
+
+
+class Failure(Exception):
+    """No reply. `code` says what was learnt from it; it is kept in the record, so that a resumed or replayed session
+    learns the same:
+
+    a status, `timeout`, `connection`, `malformed`, `quota`    whether it may pass by itself: `transient`
+    `rejected PARAMETER`, `suspected PARAMETER`                the server names it; it may be this one
+    `tokens context=N prompt=N output=N`                       the cap on a reply is too high; each part may be missing
+    `filtered`                                                 the prompt was refused by a content filter
+    """
+
+    def __init__(self, code: str, sentence: str, retry_after: float | None = None, received: int = 0) -> None:
+        """`received`: bytes of a reply that broke off."""
+        super().__init__(f"{code}: {sentence}")
+        self.code, self.sentence, self.retry_after, self.received = code, sentence, retry_after, received
+
+    @property
+    def transient(self) -> bool:
+        """Whether the same request may succeed later."""
+        if self.code.isdigit():
+            return int(self.code) in TRANSIENT_STATUS or int(self.code) >= 500
+        return self.code in ("timeout", "connection", "malformed", "quota")
+
+    @property
+    def rejected(self) -> str:
+        """The parameter that the server does not take, or may not take, else empty."""
+        word, _, parameter = self.code.partition(" ")
+        return parameter if word in ("rejected", "suspected") else ""
+
+    @staticmethod
+    def load(text: str) -> Failure:
+        code, _, sentence = text.partition(": ")
+        return Failure(code, sentence, 0.0)
+
+
+def understood(request: Mapping[str, Any], status: int, body: object, shown: str) -> str:
+    """The code of an answer with this status and body. `shown`: what is told of it, where the body is empty."""
+    text = " ".join(texts(body)) or shown
+    if status in (401, 403, 407):
+        return str(status)
+    if _QUOTA.search(text) or status == 402:
+        return "quota"
+    if status == 429 or status in (408, 425, 502, 503, 504, 529):
+        return str(status)
+    if _FILTERED.search(text):
+        return "filtered"
+    if _RESPONSES.search(text) and "responses" not in request:
+        return "rejected chat"
+    field = _field(request, body)
+    if field not in ("", "max_tokens", "max_completion_tokens", "messages"):
+        return f"rejected {field}"
+    if code := _too_long(request, body, text):
+        return code
+    if field in ("max_tokens", "max_completion_tokens"):
+        return f"rejected {field}"
+    if status == 404 and "model" in text and "support" not in text:
+        return "404"
+    if named := _named(request, text):
+        return f"rejected {named}"
+    return str(status)
+
+
+def texts(body: object) -> Iterator[str]:
+    """Every text in the body of an error, and its numbers as `name=number`."""
+    if isinstance(body, str):
+        yield body
+    elif isinstance(body, Mapping):
+        for name, part in body.items():
+            if isinstance(part, int) and not isinstance(part, bool) and name not in ("code", "status"):
+                yield f"{name}={part}"
+            elif name not in ("input", "ctx", "url"):  # what we sent, back again
+                yield from texts(part)
+    elif isinstance(body, list | tuple):
+        for part in body:
+            yield from texts(part)
+
+
+def _field(request: Mapping[str, Any], body: object) -> str:
+    """The parameter that the body names in a field of its own: `param`, or the last but one of `loc`."""
+    for node in _nodes(body):
+        param = node.get("param")
+        if isinstance(param, str) and param:
+            if param.startswith("messages[0].role"):
+                return "system"
+            name = re.split(r"[.\[]", param)[0]
+            if name in request:
+                return name
+        place = node.get("loc")
+        if isinstance(place, list | tuple):
+            found = next((str(part) for part in place if part in request), "")
+            if found:
+                return found
+    return ""
+
+
+def _nodes(body: object) -> Iterator[Mapping[str, Any]]:
+    if isinstance(body, Mapping):
+        yield body
+        for part in body.values():
+            yield from _nodes(part)
+    elif isinstance(body, list | tuple):
+        for part in body:
+            yield from _nodes(part)
+    elif isinstance(body, str) and body.lstrip().startswith(("{", "[{")):  # an error of an error: proxies quote it
+        try:
+            yield from _nodes(json.loads(body))
+        except (ValueError, RecursionError):
+            return
+
+
+def _named(request: Mapping[str, Any], text: str) -> str:
+    """The first of our parameters that the text names."""
+    sent = [name for name in _NAMES if name in request or (name == "system" and _has_system(request))]
+    low = text.lower()
+    places = [(found.start(), name) for name in sent if (found := re.search(_NAMES[name], low))]
+    others = [(low.find(name), name) for name in request if name not in _NAMES and name not in ("model", "messages")]
+    places += [(at, name) for at, name in others if at >= 0]
+    return min(places)[1] if places else ""
+
+
+def _has_system(request: Mapping[str, Any]) -> bool:
+    return any(message.get("role") == "system" for message in request.get("messages", ()))
+
+
+# ---- how many tokens fit --------------------------------------------------------------------------------
+def _too_long(request: Mapping[str, Any], body: object, text: str) -> str:
+    """`tokens ...` if the text complains of the number of tokens, not of the parameter's name."""
+    low = text.lower()
+    if "token" not in low and "context" not in low:
+        return ""
+    cap = sent_cap(request)
+    if _UNSUPPORTED.search(low) and not re.search(r"context|at most|maximum|range", low):
+        return ""
+    if not _TOKENS.search(low):
+        return ""
+    fields = {
+        str(name): int(value)
+        for node in _nodes(body)
+        for name, value in node.items()
+        if name in ("n_ctx", "n_prompt_tokens") and isinstance(value, int)
+    }
+    if "n_ctx" in fields:
+        prompt = fields.get("n_prompt_tokens")
+        return _code(context=fields["n_ctx"], prompt=prompt)
+    if context := _CONTEXT.search(low):
+        prompt_said = _PROMPT.search(low)
+        return _code(context=_integer(context), prompt=_integer(prompt_said) if prompt_said else None)
+    numbers = [int(word.replace(",", "")) for word in _NUMBER.findall(low)]
+    others = sorted({n for n in numbers if n > 15 and n != cap}, reverse=True)
+    if not re.search(r"context|input|prompt|messages", low):
+        return _code(output=next((n for n in others if cap is None or n < cap), None))
+    sums = [(a, b) for a in others for b in others if cap and abs(a - b - cap) <= 1]
+    if sums:  # all that was asked for, and the prompt's part of it
+        whole, prompt = sums[0]
+        left = [n for n in others if n not in (whole, prompt)]
+        return _code(context=max(left) if left else None, prompt=prompt)
+    if len(others) >= 2 and cap is not None and cap in numbers:
+        return _code(context=others[0], prompt=others[1])
+    if len(others) >= 2:  # the prompt alone: which of the two is larger?
+        return _code(context=others[1], prompt=others[0])
+    return _code(context=others[0] if others else None)
+
+
+def _integer(match: re.Match[str]) -> int:
+    return int(match[1].replace(",", ""))
+
+
+def _code(**parts: int | None) -> str:
+    return " ".join(["tokens", *(f"{name}={value}" for name, value in parts.items() if value is not None)])
+
+
+def token_limits(code: str) -> dict[str, int]:
+    """{context, prompt, output} of a `tokens` code, as far as the server said."""
+    return {name: int(value) for name, _, value in (word.partition("=") for word in code.split()[1:])}
+
+
+def sent_cap(request: Mapping[str, Any]) -> int | None:
+    for name in ("max_tokens", "max_completion_tokens", "max_output_tokens"):
+        if isinstance(request.get(name), int):
+            return int(request[name])
+    return None
