@@ -18,6 +18,7 @@ from rlgpt.agents.endpoint import Endpoint, redacted, redacted_url
 from rlgpt.agents.errors import NotRecorded
 from rlgpt.agents.journal import Call
 from rlgpt.agents.refusals import Failure, texts, understood
+from rlgpt.agents.responses import in_chat
 
 AZURE_API_VERSION = "2024-10-21"
 CONNECT = 30.0
@@ -74,13 +75,16 @@ class OpenAIBackend:
         """The body is read by agents/completions.py rather than by the client's models: what compatible servers send
         does not always fit them. Raises the client's and httpx2's errors, Unreadable, NotStreamed, ValueError."""
         client = self._client(endpoint)
-        more = {name: part for name, part in request.items() if name not in ("model", "messages", "stream")}
+        named = ("model", "messages", "input", "stream")
+        more = {name: part for name, part in request.items() if name not in named}
         # The limit is on silence: httpx2's read timeout runs anew with every piece that comes.
         timeout = httpx2.Timeout(silence, connect=min(CONNECT, silence))
         stream: Any = bool(request.get("stream")) or openai.omit
-        with client.chat.completions.with_streaming_response.create(
-            model=request["model"], messages=request["messages"], stream=stream, extra_body=more, timeout=timeout
-        ) as response:
+        create: Any = client.chat.completions.with_streaming_response.create
+        asked: dict[str, Any] = {"messages": request.get("messages")}
+        if "input" in request:
+            create, asked = client.responses.with_streaming_response.create, {"input": request["input"]}
+        with create(model=request["model"], stream=stream, extra_body=more, timeout=timeout, **asked) as response:
             kind = response.headers.get("content-type", "").lower()
             if not request.get("stream") or "json" in kind:
                 return of_tree(json.loads(response.read()), endpoint.model, reply)
@@ -116,7 +120,7 @@ def _failure(
 ) -> Failure:
     """`status` 0: the body of a good status that holds no completion."""
     shown = _shown(endpoint, " ".join(texts(body)))
-    code = understood(request, status or 500, body, shown)
+    code = understood(in_chat(request), status or 500, body, shown)
     if not status and code == "500":
         code = "malformed"
     where = redacted_url(endpoint.base_url)

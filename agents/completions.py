@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from rlgpt.agents import responses
 from rlgpt.agents.journal import canonical
 
 THOUGHTS = ("reasoning_content", "reasoning", "thinking")
@@ -125,6 +126,8 @@ class Reply:
 def of_tree(tree: Any, model: str, reply: Reply | None = None) -> Completion:
     """Raises Unreadable."""
     reply = reply or Reply()
+    if isinstance(tree, Mapping) and tree.get("object") == "response":
+        tree = responses.completion_tree(tree)
     choice = _choice(tree, "message")
     if choice is None:
         raise Unreadable(tree)
@@ -139,17 +142,11 @@ def of_stream(lines: Iterable[str], reply: Reply, model: str) -> Completion:
     other: list[str] = []
     began = False
     for data in _events(lines, other):
-        tree = json.loads(data)
+        event = json.loads(data)
         began = True
-        if not isinstance(tree, Mapping) or tree.get("error"):
-            raise Unreadable(tree)
-        reply.model = reply.model or str(tree.get("model") or "")
-        reply.usage = _mapping(tree.get("usage")) or reply.usage
-        choice = _choice(tree, "delta") or _choice(tree, "message")
-        if choice is None:
-            continue
-        reply.take(_mapping(choice.get("delta", choice.get("message"))))
-        reply.finish_reason = str(choice.get("finish_reason") or reply.finish_reason)
+        is_response = isinstance(event, Mapping) and str(event.get("type", "")).startswith(("response.", "error"))
+        for tree in responses.chunks(event) if is_response else (event,):
+            _take(tree, reply)
         if reply.size > LONGEST:
             reply.finish_reason = "length"
             break
@@ -159,6 +156,18 @@ def of_stream(lines: Iterable[str], reply: Reply, model: str) -> Completion:
         return of_tree(json.loads("\n".join(other)), model, reply)
     except ValueError as error:
         raise NotStreamed from error
+
+
+def _take(tree: Any, reply: Reply) -> None:
+    """One chunk. Raises Unreadable."""
+    if not isinstance(tree, Mapping) or tree.get("error"):
+        raise Unreadable(tree)
+    reply.model = reply.model or str(tree.get("model") or "")
+    reply.usage = _mapping(tree.get("usage")) or reply.usage
+    choice = _choice(tree, "delta") or _choice(tree, "message")
+    if choice is not None:
+        reply.take(_mapping(choice.get("delta", choice.get("message"))))
+        reply.finish_reason = str(choice.get("finish_reason") or reply.finish_reason)
 
 
 def _events(lines: Iterable[str], other: list[str]) -> Iterator[str]:

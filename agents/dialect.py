@@ -15,6 +15,7 @@ from pydantic import BaseModel
 from rlgpt import prompts
 from rlgpt.agents.endpoint import Endpoint
 from rlgpt.agents.refusals import sent_cap, token_limits
+from rlgpt.agents.responses import in_chat, in_responses
 from rlgpt.agents.schema import strict_schema
 
 Message = dict[str, str]
@@ -64,6 +65,7 @@ class Dialect:
     def learn(self, error: str, request: Mapping[str, Any]) -> bool:
         """From how an exchange ended (empty: with an answer of use); True if the request now has another form."""
         word, _, rest = error.partition(":")[0].partition(" ")
+        request = in_chat(request)
         if not error:
             self.answers, self.hopeless = True, False
             self.suspended.clear()
@@ -83,12 +85,14 @@ class Dialect:
 
     def suspect(self, request: Mapping[str, Any]) -> str:
         """The parameter that may be what a server dislikes about this request, empty if there is none left."""
+        request = in_chat(request)
         if self.hopeless:
             return ""
         return next((name for name in (*SUSPECTS, *_extras(request)) if _sends(request, name)), "")
 
     def drop(self, parameter: str, request: Mapping[str, Any]) -> bool:
         """Send it no more, if it was sent and still would be."""
+        request = in_chat(request)
         if not _sends(request, parameter):
             return False
         if parameter == "response_format":
@@ -168,7 +172,8 @@ class Dialect:
         if endpoint.stream and "stream" not in self.without:
             optional |= {"stream": True, "stream_options": {"include_usage": True}}
         optional |= endpoint.extra
-        return request | {name: value for name, value in optional.items() if name not in self.without}
+        request |= {name: value for name, value in optional.items() if name not in self.without}
+        return in_responses(request) if endpoint.api == "responses" or "chat" in self.without else request
 
 
 def _sends(request: Mapping[str, Any], parameter: str) -> bool:

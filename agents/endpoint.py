@@ -43,7 +43,7 @@ class Endpoint:
 
     @property
     def azure(self) -> bool:
-        return is_azure(self.base_url)
+        return self.provider is PROVIDERS["azure"] or is_azure(self.base_url)
 
     @property
     def rule_based(self) -> bool:

@@ -45,7 +45,13 @@ _FILTERED = re.compile(r"content_filter|content management policy|content_policy
 _RESPONSES = re.compile(r"v1/responses\b", re.IGNORECASE)
 _NUMBER = re.compile(r"(?<![\w.])\d{1,3}(?:,\d{3})+(?![\w.,]\d)|(?<![\w.])\d+(?![\w]|\.\d)")
 
-_CONTEXT = re.compile(r"context (?:length|window|limit|size)(?: is| of)*(?: only)? ([\d,]*\d)")
+_CONTEXT = re.compile(
+    r"(?:context (?:length|window|limit|size)(?: is| of)*(?: only)?|\+ `max_new_tokens` must be <=) ([\d,]*\d)"
+)
+_OUTPUT = re.compile(
+    r"(?<!\+ )(?<!\+ `)max_(?:new_|completion_|output_)?tokens`? must be (?:<=|at most|less than(?: or equal to)?)"
+    r" ([\d,]*\d)"
+)
 _PROMPT = re.compile(
     r"([\d,]*\d)(?: tokens?)? (?:in the messages|of text input|input tokens|prompt tokens|`inputs` tokens)"
 )
@@ -96,7 +102,7 @@ def understood(request: Mapping[str, Any], status: int, body: object, shown: str
         return str(status)
     if _FILTERED.search(text):
         return "filtered"
-    if _RESPONSES.search(text) and "responses" not in request:
+    if _RESPONSES.search(text):
         return "rejected chat"
     field = _field(request, body)
     if field not in ("", "max_tokens", "max_completion_tokens", "messages"):
@@ -134,12 +140,14 @@ def _field(request: Mapping[str, Any], body: object) -> str:
         if isinstance(param, str) and param:
             if param.startswith("messages[0].role"):
                 return "system"
-            name = re.split(r"[.\[]", param)[0]
+            name = {"text": "response_format", "reasoning": "reasoning_effort"}.get(
+                (first := re.split(r"[.\[]", param)[0]), first
+            )
             if name in request:
                 return name
         place = node.get("loc")
         if isinstance(place, list | tuple):
-            found = next((str(part) for part in place if part in request), "")
+            found = next((part for part in place if isinstance(part, str) and part in request), "")
             if found:
                 return found
     return ""
@@ -194,6 +202,8 @@ def _too_long(request: Mapping[str, Any], body: object, text: str) -> str:
     if "n_ctx" in fields:
         prompt = fields.get("n_prompt_tokens")
         return _code(context=fields["n_ctx"], prompt=prompt)
+    if output := _OUTPUT.search(low):
+        return _code(output=_integer(output))
     if context := _CONTEXT.search(low):
         prompt_said = _PROMPT.search(low)
         return _code(context=_integer(context), prompt=_integer(prompt_said) if prompt_said else None)

@@ -117,6 +117,8 @@ class LlmSettings(Part):
     max_tokens: int = Field(default=16_000, ge=256)
     """Cap on one reply, thoughts included; lowered where a server says that less fits."""
     stream: bool = True
+    api: Literal["chat", "responses"] = "chat"
+    """The Responses API is taken by itself where a server says that a model lives there only."""
     patience: float = Field(default=12.0, ge=0.0)
     """Hours that a server may be away before the session ends; 0: six tries, half a minute."""
     reasoning_effort: str | None = None

@@ -20,7 +20,8 @@ from typing import Any
 
 from rlgpt.agents.rules.model import respond
 
-Answer = Callable[[dict[str, Any]], dict[str, Any]]
+Answer = Callable[[dict[str, Any]], "dict[str, Any] | Reply"]
+"""A chat completion, or all of the reply (tests/agents/dialects.py)."""
 
 
 @dataclass(frozen=True)
@@ -38,12 +39,12 @@ class Reply:
     """The connection breaks off after the last piece."""
 
 
-def _json(status: int, tree: object, **headers: str) -> Reply:
+def json_reply(status: int, tree: object, **headers: str) -> Reply:
     return Reply(status, json.dumps(tree).encode(), {"Content-Type": "application/json", **headers})
 
 
 def _error(status: int, message: str, param: str | None = None, **headers: str) -> Reply:
-    return _json(status, {"error": {"message": message, "type": "error", "param": param, "code": None}}, **headers)
+    return json_reply(status, {"error": {"message": message, "type": "error", "param": param, "code": None}}, **headers)
 
 
 # ---- streaming ------------------------------------------------------------------------------------
@@ -115,7 +116,7 @@ def completion(content: str | None, finish_reason: str = "stop", refusal: str | 
     choice = {"index": 0, "finish_reason": finish_reason, "message": message, "logprobs": None}
     usage = {"prompt_tokens": 100, "completion_tokens": 10, "total_tokens": 110}
     head = {"id": "c", "object": "chat.completion", "created": 0, "model": "scripted"}
-    return _json(200, head | {"choices": [choice], "usage": usage})
+    return json_reply(200, head | {"choices": [choice], "usage": usage})
 
 
 NAMED: dict[str, Callable[[], Reply]] = {
@@ -162,7 +163,9 @@ class ChatServer:
         if isinstance(entry, Reply):
             return entry
         answer = self._answer(request)
-        return streamed(answer) if request.get("stream") else _json(200, answer)
+        if isinstance(answer, Reply):
+            return answer
+        return streamed(answer) if request.get("stream") else json_reply(200, answer)
 
     def _handler(self) -> type[BaseHTTPRequestHandler]:
         server = self
@@ -172,7 +175,7 @@ class ChatServer:
 
             def do_POST(self) -> None:
                 body = self.rfile.read(int(self.headers["Content-Length"]))
-                if self.path.partition("?")[0].endswith("/chat/completions"):
+                if self.path.partition("?")[0].endswith(("/chat/completions", "/responses")):
                     reply = server._reply(json.loads(body), {k.lower(): v for k, v in self.headers.items()})
                 else:
                     reply = _error(404, f"there is no {self.path}")

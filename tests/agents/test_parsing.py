@@ -1,0 +1,117 @@
+"""A valid reply is found in whatever a model wraps it in, and what is cut off or foreign is not taken for one."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+from pydantic import BaseModel, ConfigDict
+
+from rlgpt.agents.contracts import CodeReply, CritiqueReply
+from rlgpt.agents.parsing import parse
+
+
+class Answer(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+    the_source_that_was_asked_for: str
+    note: str
+
+
+NOISE = st.one_of(
+    st.text(max_size=80),
+    st.text(alphabet='{}[]"\\`\n,:<>/think# ', max_size=80),
+    st.sampled_from(
+        [
+            "<think>maybe {",
+            "</think>",
+            "```json\n",
+            "\n```\n",
+            "```",
+            '{"a": ',
+            "}",
+            "]",
+            '"',
+            "// {",
+            "/* ",
+            '"""',
+            "{{{",
+        ]
+    ),
+)
+
+
+@settings(max_examples=400, deadline=None)
+@given(
+    st.text(max_size=60), st.text(max_size=20), st.lists(NOISE, max_size=4), st.lists(NOISE, max_size=4), st.booleans()
+)
+@example("def f(view):\n    yield '}'\n", "{", ["<think>so: {"], ["</think> done }"], False)
+@example('a = "</think>"', "```", ["```json\n"], ["\n```"], True)
+def test_valid_json_wrapped_in_anything_is_found(
+    source: str, note: str, before: list[str], after: list[str], indented: bool
+) -> None:
+    wanted = Answer(the_source_that_was_asked_for=source, note=note)
+    text = json.dumps(wanted.model_dump(), indent=2 if indented else None)
+    assert parse("".join(before) + text + "".join(after), Answer) == (wanted, "")
+
+
+SOURCE = "def dig(view):\n    yield 'noop'\n"
+GOOD = json.dumps({"source": SOURCE, "note": "n"})
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f'<think>The schema says {{source}}, so {{"source": 1}} will not do.</think>{GOOD}',
+        f'I think {{x}} is best.\n```json\n{{"draft": 1}}\n```\nFinally:\n```json\n{GOOD}\n```\nDone.',
+        f"```\n{GOOD}\n```",
+        f"[{GOOD}]",
+        f'{{"answer": {GOOD}}}',
+        f'{{"name": "CodeReply", "arguments": {json.dumps(GOOD)}}}',
+        json.dumps(GOOD),
+        GOOD[:-1] + ",}",
+        GOOD[:-1] + ", // the note says nothing\n}",
+        GOOD.replace("\\n", "\n"),
+        f'{{"source": """{SOURCE}""", "note": "n"}}',
+        f"<|channel|>analysis<|message|>{{}}<|channel|>final<|message|>{GOOD}",
+        f"{GOOD}\n\nThe JSON above follows {{the schema}}.",
+        "\ufeff" + GOOD,
+    ],
+)
+def test_what_language_models_really_write_is_read(text: str) -> None:
+    reply, fault = parse(text, CodeReply)
+    assert fault == "" and reply is not None and (reply.source, reply.note) == (SOURCE, "n")
+
+
+def test_escapes_of_other_languages_are_taken_as_they_were_meant() -> None:
+    reply, _ = parse('{"source": "yield \\\'noop\\\'", "note": "C:\\dig"}', CodeReply)
+    assert reply is not None and reply.source == "yield \\'noop\\'" and reply.note == "C:\\dig"
+
+
+def test_the_last_answer_counts() -> None:
+    first, second = (json.dumps({"source": "", "note": note}) for note in ("draft", "final"))
+    reply, _ = parse(f"{first}\nNo, wait:\n{second}", CodeReply)
+    assert reply is not None and reply.note == "final"
+
+
+@pytest.mark.parametrize(
+    ("text", "fault"),
+    [
+        ("", "the reply is empty"),
+        ("I cannot do that.", "malformed JSON: there is no JSON object"),
+        (GOOD[:-4], "malformed JSON: "),
+        ('{"source": "x"}', "wrong schema: note: Field required"),
+        ('<think>{"a": 1}</think>{"source": "x"}', "wrong schema: note: Field required"),
+        ("[" * 5000 + "{" * 5000, "malformed JSON: "),
+        ('{"a":' * 3000, "malformed JSON: "),
+    ],
+)
+def test_what_is_no_reply_is_said_so_that_the_model_can_mend_it(text: str, fault: str) -> None:
+    reply, said = parse(text, CodeReply)
+    assert reply is None and said.startswith(fault)
+
+
+def test_an_inner_part_is_not_taken_for_the_whole() -> None:
+    reply, said = parse('{"success": true, "confidence": 0.5, "cause": {"source": "x", "note": "y"}}', CritiqueReply)
+    assert reply is None and said.startswith("wrong schema")

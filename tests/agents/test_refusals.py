@@ -1,0 +1,103 @@
+# ruff: noqa: E501  (the words of servers stand as they came)
+"""What is learnt from refusals, in the words of many servers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from rlgpt.agents.refusals import Failure, understood
+
+REQUEST: dict[str, Any] = {
+    "model": "m", "messages": [{"role": "system", "content": "s"}, {"role": "user", "content": "u"}],
+    "response_format": {"type": "json_schema"}, "max_tokens": 16000, "temperature": 0.0, "stream": True,
+    "stream_options": {"include_usage": True}, "service_tier": "flex", "reasoning_effort": "low",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("status", "body", "code"),
+    [
+        # how many tokens fit
+        (400, "This model's maximum context length is 8192 tokens. However, you requested 20500 tokens (4500 in the "
+              "messages, 16000 in the completion).", "tokens context=8192 prompt=4500"),
+        (400, "'max_tokens' or 'max_completion_tokens' is too large: 16000. This model's maximum context length is 8192 "
+              "tokens and your request has 4500 input tokens (16000 > 8192 - 4500).", "tokens context=8192 prompt=4500"),
+        (400, "You passed 4501 input tokens and requested 16000 output tokens. However, the model's context length is "
+              "only 8192 tokens, resulting in a maximum input length of 0 tokens.", "tokens context=8192 prompt=4501"),
+        (400, "This endpoint's maximum context length is 8192 tokens. However, you requested about 20500 tokens (4500 of "
+              "text input, 16000 in the output).", "tokens context=8192 prompt=4500"),
+        (400, "max_tokens is too large: 16000. This model supports at most 4096 completion tokens, whereas you provided "
+              "16000.", "tokens output=4096"),
+        (400, "Invalid max_tokens value, the valid range of max_tokens is [1, 8192]", "tokens output=8192"),
+        (400, "max_tokens: 16000 > 8192, which is the maximum allowed number of output tokens for claude-3-5-haiku",
+              "tokens output=8192"),
+        (400, "input length and `max_tokens` exceed context limit: 190000 + 16000 > 200000, decrease input length or "
+              "`max_tokens` and try again", "tokens context=200000 prompt=190000"),
+        (400, "Prompt contains 40000 tokens and 0 draft tokens, too large for model with 32768 maximum context length",
+              "tokens context=32768 prompt=40000"),
+        (400, "The input token count (1200000) exceeds the maximum number of tokens allowed (1048576).",
+              "tokens context=1048576 prompt=1200000"),
+        (422, "Input validation error: `inputs` tokens + `max_new_tokens` must be <= 4096. Given: 1000 `inputs` tokens "
+              "and 16000 `max_new_tokens`", "tokens context=4096 prompt=1000"),
+        (422, "Input validation error: `max_new_tokens` must be <= 512. Given: 16000", "tokens output=512"),
+        (422, "Input validation error: `inputs` must have less than 4096 tokens. Given: 4545",
+              "tokens context=4096 prompt=4545"),
+        (400, {"code": 400, "message": "the request exceeds the available context size, try increasing it",
+               "type": "exceed_context_size_error", "n_prompt_tokens": 14429, "n_ctx": 8192},
+              "tokens context=8192 prompt=14429"),
+        (400, "Trying to keep the first 4500 tokens when context the overflows. However, the model is loaded with context "
+              "length of only 4096 tokens, which is not enough.", "tokens context=4096"),
+        # what is not taken
+        (400, {"message": "Unsupported parameter: 'max_tokens' is not supported with this model. Use "
+                          "'max_completion_tokens' instead.", "param": "max_tokens"}, "rejected max_tokens"),
+        (400, {"message": "Unsupported value: 'temperature' does not support 0.0 with this model.",
+               "param": "temperature"}, "rejected temperature"),
+        (400, {"message": "Invalid schema for response_format 'CodeReply': ...", "param": "response_format"},
+              "rejected response_format"),
+        (400, "'response_format.type' must be 'json_schema' or 'text'", "rejected response_format"),
+        (422, {"detail": [{"type": "extra_forbidden", "loc": ["body", "stream_options"], "msg": "Extra inputs are not "
+                           "permitted", "input": {"include_usage": True}}]}, "rejected stream_options"),
+        (422, {"message": '{"detail":[{"type":"extra_forbidden","loc":["body","service_tier"],"msg":"Extra inputs"}]}'},
+              "rejected service_tier"),
+        (500, "[{'type': 'literal_error', 'loc': ('body', 'response_format', 'type'), 'msg': \"Input should be 'text' or "
+              "'json_object'\"}]", "rejected response_format"),
+        (500, "Failed to convert outlines regex", "rejected response_format"),
+        (400, "The provided JSON schema contains features not supported by xgrammar.", "rejected response_format"),
+        (400, "failed to parse grammar", "rejected response_format"),
+        (404, "No endpoints found that support structured outputs", "rejected response_format"),
+        (400, "streaming is not available for this deployment", "rejected stream"),
+        (400, "Unrecognized request argument supplied: reasoning_effort", "rejected reasoning_effort"),
+        (400, "Unknown parameter: 'service_tier'.", "rejected service_tier"),
+        (500, "System role not supported", "rejected system"),
+        (400, "Conversation roles must alternate user/assistant/user/assistant/...", "rejected system"),
+        (404, "This model is only supported in v1/responses and not in v1/chat/completions.", "rejected chat"),
+        # what may pass, and what will not
+        (404, "The model `gpt-9` does not exist or you do not have access to it.", "404"),
+        (404, 'model "llama9" not found, try pulling it first', "404"),
+        (401, "Incorrect API key provided", "401"),
+        (429, "Rate limit reached for tokens per min: Limit 30000, Used 29000, Requested 16000.", "429"),
+        (429, {"message": "You exceeded your current quota", "code": "insufficient_quota"}, "quota"),
+        (402, "Insufficient Balance", "quota"),
+        (503, {"message": "Loading model", "type": "unavailable_error"}, "503"),
+        (500, "Internal server error", "500"),
+        (529, "Overloaded", "529"),
+        (502, "<html><body>Bad gateway: max_tokens</body></html>", "502"),
+        (400, {"message": "The response was filtered due to the prompt triggering Azure OpenAI's content management "
+                          "policy.", "code": "content_filter", "param": "prompt"}, "filtered"),
+        (400, "Bad request", "400"),
+        (400, None, "400"),
+        (400, [[[[{"loc": [["body"]]}]]]], "400"),
+        (400, {"param": 7, "loc": "x", "message": None}, "400"),
+    ],
+)  # fmt: skip
+def test_the_body_says_what_is_wrong_whatever_its_shape(status: int, body: object, code: str) -> None:
+    assert understood(REQUEST, status, body, "") == code
+
+
+def test_a_code_survives_its_record() -> None:
+    failure = Failure("tokens context=8192 prompt=4500", "no room: none at all")
+    loaded = Failure.load(str(failure))
+    assert (loaded.code, loaded.sentence) == (failure.code, failure.sentence) and not loaded.transient
+    assert Failure.load("suspected stream: x").rejected == "stream" and Failure.load("429: x").transient
