@@ -24,7 +24,11 @@ def copy_database(source: Path, target: Path) -> None:
             base.execute("VACUUM INTO ?", (address(target, "rw"),))  # an address: a path may be no Unicode
         settle_journal(target)
     except (sqlite3.Error, OSError) as error:
+        from rlgpt.store.soundness import explained  # late: it needs the whole schema
+
         target.unlink(missing_ok=True)
+        if damage := explained(source):
+            raise damage from error
         raise StoreError(f"{source} could not be copied to {target}: {error}") from error
 
 

@@ -90,6 +90,7 @@ def prune(
     for pruned in done:
         what = f"{octets(pruned.freed)} freed, {many(pruned.checkpoints, 'file')}, {many(pruned.frames, 'frame')}"
         output.say(f"{pruned.id}: {pruned.skipped or what}")
+    output.say(f"{len(done)} sessions, {octets(sum(pruned.freed for pruned in done))} freed")
 
 
 def backup(
@@ -104,6 +105,7 @@ def backup(
     else:
         for copy in copies:
             output.say(str(copy))
+        output.say(f"{len(copies)} sessions copied")
 
 
 def delete(
