@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import replace
 from typing import ClassVar
 
@@ -32,7 +33,7 @@ class CurvesPane(Pane, Painted, can_focus=True):
 
     @property
     def _marked(self) -> bool:
-        return bool(self.app.console.no_color)
+        return "NO_COLOR" in os.environ  # Textual keeps it from its console
 
     def redraw(self) -> None:
         width, height = self.size

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import ClassVar
@@ -109,7 +110,7 @@ class CompareScreen(Screen[None]):
                 view.plot(view.CHARTS[self._chart], self._moments),
                 max(width, 20),
                 max(height, 4),
-                bool(self.app.console.no_color),
+                "NO_COLOR" in os.environ,
             )
         )
         facts.set_entries(

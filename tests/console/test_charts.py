@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from pathlib import Path
+
 import numpy as np
 import pytest
+from driving import console, screen_text
 from hypothesis import example, given
 from hypothesis import strategies as st
 from rich.cells import cell_len
@@ -170,3 +174,12 @@ def test_glyphs_and_long_legends_leave_a_chart_in_its_place(width: int, height: 
     for marked in (False, True):
         lines = draw(many_curves(number) if number else Plot("none"), width, height, marked)
         assert len(lines) == height and all(width_of(line) <= width for line in lines)
+
+
+async def test_the_curves_pane_marks_its_curves_under_no_color(
+    home: Path, store: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store("261121-010000-aa")
+    monkeypatch.setenv("NO_COLOR", "1")
+    async with console(home, "261121-010000-aa", (120, 40)) as (app, _):
+        assert "●train" in screen_text(app)
