@@ -105,6 +105,7 @@ def make(flags: Mapping[str, Any]) -> dict[str, Any]:
     """{id, name, folder} of a new session with these settings. Raises Sentence."""
     from rlgpt.store import artifacts, folder, skills
     from rlgpt.store.errors import BadPlace, DiskFull, StoreError
+    from rlgpt.store.home import home
     from rlgpt.store.settings import Refused, settle
 
     try:
@@ -125,6 +126,10 @@ def make(flags: Mapping[str, Any]) -> dict[str, Any]:
         raise Sentence(str(error), UNAVAILABLE) from error
     except StoreError as error:
         raise Sentence(str(error)) from error
+    except OSError as error:
+        why = f"{error.filename}: {error.strerror}"
+        told = f"{home()} cannot keep sessions: {why}; set RLGPT_HOME to another folder"
+        raise Sentence(told, UNAVAILABLE) from error
     return {"id": made.id, "name": made.name, "folder": str(made.path)}
 
 

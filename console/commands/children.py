@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from rlgpt.console.commands.failure import Exit, Failure
+from rlgpt.console.commands.limits import need_room
 from rlgpt.store.folder import check_place
 
 
@@ -47,9 +48,10 @@ def hand_over(module: str, *arguments: str) -> int:
 def start_worker(folder: Path) -> int:
     """Start the session's supervisor, which outlives this process and holds no descriptor of it; its pid.
 
-    Its own words go where the trainer's go, so a session that cannot start still says why. Raises BadPlace.
+    Its own words go where the trainer's go, so a session that cannot start still says why. Raises BadPlace, Failure.
     """
     check_place(folder)
+    need_room()
     log = os.open(folder / "worker.log", os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
     try:
         child = subprocess.Popen(

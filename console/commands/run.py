@@ -12,6 +12,7 @@ import typer
 from rlgpt.console.commands import children, output
 from rlgpt.console.commands.failure import Exit, Failure
 from rlgpt.console.commands.follow import follow
+from rlgpt.console.commands.limits import need_room
 from rlgpt.console.commands.open import open_console
 from rlgpt.console.commands.words import Json, complete_task
 from rlgpt.store import folder as folders
@@ -174,6 +175,7 @@ def demo(
 
 def start(flags: Tree) -> folders.SessionFolder:
     """Make a session from a tree of settings (None: not given) and start its worker."""
+    need_room()
     made = children.ask("training.tool", "create", given=_given(flags))
     session = folders.SessionFolder(Path(made["folder"]))
     children.start_worker(session.path)

@@ -52,10 +52,11 @@ def resume(
         raise Failure("say which session to resume, or --all for every one that died.", Exit.USAGE)
     if not everything:
         folder = find(session)
-        if Lease.held(folder.path):
+        if Lease.held(folder.path) and not _starts(folder):
             _command(session, "resume", {}, json)
             return
-        _restart(folder)
+        if not Lease.held(folder.path):
+            _restart(folder)
         resumed = [folder]
     else:
         resumed = [folder for folder in all_sessions() if _is_dead(folder)]
@@ -266,6 +267,12 @@ def _is_dead(folder: SessionFolder) -> bool:
         return False
     with Reader(folder) as reader:
         return reader.history_at().status != "ended" and not _unstarted(reader)
+
+
+def _starts(folder: SessionFolder) -> bool:
+    """Whether the worker that has the session was started to resume it, and has not said so yet."""
+    with Reader(folder) as reader:
+        return reader.history_at().status == "ended"
 
 
 def _restart(folder: SessionFolder) -> None:

@@ -287,10 +287,11 @@ class NewScreen(Screen[None]):
         from pathlib import Path
 
         from rlgpt.console.commands.children import start_worker
+        from rlgpt.console.commands.failure import Failure
 
         try:
             start_worker(Path(answer["folder"]))
-        except OSError as error:
+        except (OSError, Failure) as error:
             self._failed(f"the worker could not be started: {error}")
             return
         app = self.console_app

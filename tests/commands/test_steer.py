@@ -142,3 +142,12 @@ def test_an_ended_session_takes_no_command(rlgpt: Cli, finished: SessionFolder) 
     for words in (("pause",), ("stop",), ("resume",)):
         answer = rlgpt(words[0], finished.id)
         assert answer.code == 4, words
+
+
+def test_a_resume_right_after_a_resume_says_the_same(rlgpt: Cli, running: Running) -> None:
+    """The worker that was started for it holds the session and has not written a row yet."""
+    session, writer = running
+    writer.event("ended", status="stopped", reason="ended at once by somebody")
+    answer = rlgpt("resume", session.id)
+    assert answer.code == 0, answer.err
+    assert answer.out == f"resumed {session.id}\n"
