@@ -128,8 +128,8 @@ def make(flags: Mapping[str, Any]) -> dict[str, Any]:
         raise Sentence(str(error)) from error
     except OSError as error:
         why = f"{error.filename}: {error.strerror}"
-        told = f"{home()} cannot keep sessions: {why}; set RLGPT_HOME to another folder"
-        raise Sentence(told, UNAVAILABLE) from error
+        sentence = f"{home()} cannot keep sessions: {why}; set RLGPT_HOME to another folder"
+        raise Sentence(sentence, UNAVAILABLE) from error
     return {"id": made.id, "name": made.name, "folder": str(made.path)}
 
 
