@@ -119,14 +119,13 @@ def test_forged_answers_are_refused(unguarded: Host) -> None:
 @pytest.mark.parametrize("rung", [1, 2, 255])
 def test_a_host_that_rings_too_early_or_wrongly_changes_nothing(unguarded: Host, rung: int) -> None:
     ring = (
-        "import sys, time",
+        "import sys",
         "frame = sys._getframe()",
         "while 'page' not in frame.f_locals: frame = frame.f_back",
         "page = frame.f_locals['page']",
         "while True:",
         f"    page[{REPLIED}] = page[{REPLIED}] + {rung} & 255",
-        "    began = time.monotonic()",
-        "    while time.monotonic() < began + 0.005: pass",
+        "    sum(range(300000))",
         "    yield 'left'",
     )
     load(unguarded, COUNT, source(*ring))

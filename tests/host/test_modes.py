@@ -18,7 +18,7 @@ from tests.host.world import WORLD
 def test_locked_says_what_it_enforced(shared_host: Host) -> None:
     assert shared_host.mode == "locked"
     expected = {"language", "environment", "descriptors", "user", "parent death", "no_new_privs", "landlock", "limits"}
-    assert set(shared_host.enforced) == expected | {"seccomp"}
+    assert set(shared_host.enforced) == expected | {"seccomp", "addresses"}
     required = expected - {"landlock", "user"} | {"seccomp"}
     assert all(shared_host.enforced[name] == "enforced" for name in required)
 

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import os
+import signal
+from pathlib import Path
+
 import pytest
 
 from rlgpt.training.host.api import FOLLOW_PLAN, Ask, Host
 from rlgpt.training.host.client import open_host
+from rlgpt.training.host.spawner import ADDR_NO_RANDOMIZE, CHILD, spawner
 from tests.host.driving import LEFT, STAY, begin, load, source
 from tests.host.world import WORLD, packed
 
@@ -132,3 +137,21 @@ def test_how_deep_code_may_recurse_does_not_depend_on_who_asks(host: Host) -> No
 
     found = {deepest(index, asked) for index in (0, FOLLOW_PLAN) for asked in (False, True)}
     assert len(found) == 1 and found.pop() > 390
+
+
+def test_two_hosts_lie_at_the_same_addresses(shared_host: Host) -> None:
+    """Where the kernel allows it, and it says so."""
+    said = shared_host.enforced["addresses"]
+    assert said.startswith(("enforced", "not available"))
+    if not said.startswith("enforced"):
+        pytest.skip(said)
+    spawned = [spawner().spawn(CHILD) for _ in range(2)]
+    try:
+        maps = [Path(f"/proc/{each.pid}/personality").read_text() for each in spawned]
+    finally:
+        for each in spawned:
+            os.kill(each.pid, signal.SIGKILL)
+            os.waitpid(each.pid, 0)
+            for descriptor in each[1:]:
+                os.close(descriptor)
+    assert all(int(flags, 16) & ADDR_NO_RANDOMIZE for flags in maps)

@@ -61,7 +61,7 @@ def drop_root() -> str:
 def lock(parent: int, requests: int, replies: int) -> dict[str, str]:
     """Everything, on Linux. Raises NotEnforced when a protection that `locked` promises cannot be had."""
     memory = address_space() + MEMORY
-    enforced = {"user": drop_root(), "parent death": die_with_parent(parent)}
+    enforced = {"user": drop_root(), "parent death": die_with_parent(parent), "addresses": addresses()}
     _prctl(_SET_DUMPABLE, 0)
     _prctl(_SET_NO_NEW_PRIVS, 1)
     enforced["no_new_privs"] = ENFORCED
@@ -71,6 +71,12 @@ def lock(parent: int, requests: int, replies: int) -> dict[str, str]:
     seccomp.install(requests, replies)
     enforced["seccomp"] = ENFORCED
     return enforced
+
+
+def addresses() -> str:
+    """Whether the kernel lays this process out like the last one: the spawner has asked for it."""
+    fixed = ctypes.CDLL(None).personality(ctypes.c_ulong(0xFFFFFFFF)) & 0x0040000
+    return f"{ENFORCED} (not random)" if fixed else "not available: the kernel does not let the addresses be fixed"
 
 
 def _prctl(option: int, value: int) -> None:

@@ -238,17 +238,20 @@ def sentence(error: BaseException) -> str:
 
 
 def line_of(error: BaseException) -> int:
-    """The innermost line of the source that an error came through, 0 if none."""
+    """The innermost line of the source that an error came through, 0 if none. The outermost where the stack has ended:
+    in which of the calls inside each other that was found is chance."""
     line = 0
+    first = isinstance(error, RecursionError)
     trace = error.__traceback__
     while trace is not None:
         if trace.tb_frame.f_code.co_filename == "<action>":
-            line = trace.tb_lineno
+            line = line if first and line else trace.tb_lineno
         trace = trace.tb_next
     return line
 
 
 _TOLD: dict[type[BaseException], str] = {
+    RecursionError: f"more than about {RECURSION} calls inside each other",
     MemoryError: "more memory than an action may use",
     OutOfTicks: f"more than {TICKS} loop rounds and calls at once; loop less, or yield between the parts",
 }
