@@ -2,6 +2,8 @@
 
     .venv/bin/python -P benchmarks/action_host.py [--rounds 40] [--json]
 
+Prints for each figure the median of the rounds (at least 5) and their least, quartiles and greatest.
+
 World crafter with its full view: whole when a call opens, what changed on each of its 16 env steps. Four ways run
 the same calls in turns, so that a busy machine disturbs all alike: `direct` decodes the view and resumes the
 generator (no host), `trusted` is the host's engine in process, `process` a host process, `locked` a locked one.
@@ -122,8 +124,19 @@ def world_step(world: World) -> float:
     return statistics.median(taken)
 
 
-def spawn(world: World, rounds: int) -> float:
-    """Seconds from spawn to ready and locked."""
+def spread(taken: list[float]) -> dict[str, float]:
+    """Median, least, quartiles and greatest."""
+    low, median, high = statistics.quantiles(taken, n=4, method="inclusive")
+    return {"median": median, "min": min(taken), "q1": low, "q3": high, "max": max(taken)}
+
+
+def shown(figures: dict[str, float]) -> str:
+    least, low, high, most = (figures[name] for name in ("min", "q1", "q3", "max"))
+    return f"{figures['median']:8.1f}  ({least:.1f} | {low:.1f} {high:.1f} | {most:.1f})"
+
+
+def spawn(world: World, rounds: int) -> list[float]:
+    """Seconds from spawn to ready and locked, of each round."""
     greeting = hello(world, max(LANES), "locked", 0)
     taken = []
     for _ in range(rounds):
@@ -132,7 +145,7 @@ def spawn(world: World, rounds: int) -> float:
         process.ready()
         taken.append(time.perf_counter() - began)
         process.close()
-    return statistics.median(taken)
+    return taken
 
 
 def main() -> None:
@@ -145,26 +158,29 @@ def main() -> None:
     hosts = {mode: hosted(world, mode) for mode in modes}
     ways: dict[str, Tick] = {"direct": direct(world), **{mode: tick for mode, (_, tick) in hosts.items()}}
     step = world_step(world)
-    table: dict[str, dict[str, float]] = {}
+    table: dict[str, dict[str, dict[str, float]]] = {}
+    rounds = max(5, words.rounds)
     for lanes in LANES:
         views = recorded(world, lanes)
         taken: dict[str, list[float]] = {name: [] for name in ways}
-        for _ in range(words.rounds):
+        for _ in range(rounds):
             for name, tick in ways.items():
                 taken[name].append(seconds(tick, views) / STEPS / lanes * 1e6)
-        row = {name: statistics.median(each) for name, each in taken.items()}
-        table[str(lanes)] = {**row, "share": row["locked"] / (row["locked"] + step * 1e6)}
-    ready = spawn(world, min(words.rounds, 20)) * 1e3
+        table[str(lanes)] = {name: spread(each) for name, each in taken.items()}
+    ready = spread([each * 1e3 for each in spawn(world, min(rounds, 20))])
     for host, _ in hosts.values():
         host.close()
     if words.json:
         print(json.dumps({"us_per_env_step": table, "world_step_us": step * 1e6, "spawn_to_ready_ms": ready}))
         return
-    print("us per env step      " + "".join(f"{name:>10}" for name in (*ways, "share")))
-    for lanes, figures in table.items():
-        numbers = "".join(f"{figures[name]:10.1f}" for name in ways)
-        print(f"{lanes:>3} open options     {numbers}{figures['share']:10.1%}")
-    print(f"a crafter step with observation and view: {step * 1e6:.0f} us; spawn to ready: {ready:.0f} ms")
+    print(f"us per env step: median of {rounds} rounds (least | quartiles | greatest)")
+    for lanes, row in table.items():
+        share = row["locked"]["median"] / (row["locked"]["median"] + step * 1e6)
+        print(f"{lanes} open options; the locked host's share of a tick {share:.1%}")
+        for name, figures in row.items():
+            print(f"  {name:>8} {shown(figures)}")
+    print(f"spawn to ready, ms: {shown(ready)}")
+    print(f"a crafter step with observation and view: {step * 1e6:.0f} us")
 
 
 if __name__ == "__main__":
