@@ -58,7 +58,7 @@ def configure(client: Client, context: Context, refused: str = "") -> RlConfigAs
     """
     history = context.history
     plan = history.plan
-    usable = [i.name for i in plan.items if history.usable(i)] if plan else []
+    usable = [i.name for i in plan.items if plan.acts(i.name)] if plan else []
     options = [*usable, FOLLOW_PLAN] if usable else []
     last = memory.last_closed(history)
     known = _Known(context, options)

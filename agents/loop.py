@@ -9,8 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from rlgpt.agents import choice
 from rlgpt.store.history import Attempt, History, Item, IterationState, PlanState
-from rlgpt.store.intervals import wilson
 
 
 @dataclass(frozen=True)
@@ -125,10 +125,6 @@ Step = (
     | Wait | Done
 )  # fmt: skip
 
-GOOD = 0.9
-"""Share of successful trials at which accepted code is left alone, if it is `enough` in the whole plan too."""
-CAME = 5
-"""Dev episodes that must have come to a sub-action before they say anything about its code."""
 NO_CODE = "empty"
 """Admission's rule for an answer without code: the fast agent has nothing better to offer."""
 VARIANTS = ("options_off", "primitives_off")
@@ -161,7 +157,7 @@ def _next(h: History, limits: Limits) -> Step:
     iteration = h.iteration
     if iteration is None:
         return OpenIteration(0, 0)
-    if iteration.verdict is not None and not iteration.reopened:
+    if iteration.closed:
         return _after_iteration(h, iteration, limits)
     return _inside_iteration(h, iteration, limits)
 
@@ -198,7 +194,7 @@ def _code_item(
     last = versions[-1] if versions else None
     if last and last.trial is None:
         return Trial(item.name, last.version)
-    best = h.accepted(item)
+    best = h.accepted(plan, item)
     if best:
         return _better_code(h, iteration, plan, item, best, limits)
     if last and last.trial and last.trial.outcome == "unreached" and last.done_when == item.done_when:
@@ -222,23 +218,14 @@ def _code_item(
     return Code(item.name, len(written) + 1)
 
 
-def enough(limits: Limits, plan: PlanState) -> float:
-    """Share of the dev episodes that came to a sub-action in which it must be done for its code to be left alone: what
-    every one of them would have to reach for the whole plan to reach the target."""
-    share: float = limits.target ** (1 / max(1, len(plan.items)))
-    return round(share, 3)
-
-
 def _better_code(
     h: History, iteration: IterationState, plan: PlanState, item: Item, best: Attempt, limits: Limits
 ) -> Step | Literal["accepted"]:
     """Accepted code that fails too often, in its trials or in the whole plan, is repaired while attempts are left."""
-    trial = best.accepted(item.done_when)
     mine = [a for a in h.attempts_of(item.name) if a.done_when == item.done_when]
     last = mine[-1]
     written = [a for a in mine if a.author == "fast" and a.iteration == iteration.number]
-    done, came = h.in_use(item).get(best.version, (0, 0))
-    good = (trial is None or trial.share >= GOOD) and (came < CAME or done >= enough(limits, plan) * came)
+    good = choice.good_enough(h, plan, item, best, limits.target)
     given_up = any(_gave_up(a) for a in mine)
     if good or given_up or best.author == "operator" or len(written) >= limits.inner:
         return "accepted"
@@ -289,10 +276,11 @@ def _evaluate_dev(
     full = [e for e in done if e.variant == "full"]
     if not full:
         return Evaluate(iteration.number, "dev", "full", 0, limits.dev_first)
-    successes, episodes = sum(e.successes for e in full), sum(e.episodes for e in full)
-    if episodes == limits.dev_first and limits.dev_more and successes / episodes >= limits.target:
+    reached = h.pooled(iteration, "dev", "full")
+    episodes = reached.episodes
+    if episodes == limits.dev_first and limits.dev_more and reached.value >= limits.target:
         return Evaluate(iteration.number, "dev", "full", limits.dev_first, limits.dev_more)
-    variants = (*(("plan",) if has_code(h, plan) else ()), "greedy") if run else ()
+    variants = (*(("plan",) if has_code(plan) else ()), "greedy") if run else ()
     for variant in variants:
         parts = [e for e in done if e.variant == variant]
         if sum(e.episodes for e in parts) < episodes:
@@ -301,18 +289,17 @@ def _evaluate_dev(
     return None
 
 
-def has_code(h: History, plan: PlanState) -> bool:
+def has_code(plan: PlanState) -> bool:
     """Whether follow_plan can do anything: some sub-action has code that works, or at least sometimes."""
-    return any(h.usable(item) for item in plan.items)
+    return any(plan.acts(item.name) for item in plan.items)
 
 
 # ---- between iterations -------------------------------------------------------------------------
 def _after_iteration(h: History, iteration: IterationState, limits: Limits) -> Step:
-    successes, episodes = h.pooled(iteration, "dev", "full")
-    if episodes >= limits.dev_first + limits.dev_more and successes / episodes >= limits.target:
-        return _sub_task_over(
-            h, iteration, limits, "succeeded", f"dev success {successes}/{episodes} reached the target"
-        )
+    full = h.pooled(iteration, "dev", "full")
+    if full.episodes >= limits.dev_first + limits.dev_more and full.value >= limits.target:
+        reached = f"score {full.value:.3f}" if h.scored else f"success {full.successes}/{full.episodes}"
+        return _sub_task_over(h, iteration, limits, "succeeded", f"dev {reached} reached the target")
     if iteration.number >= limits.iterations:
         return _sub_task_over(h, iteration, limits, "finished", f"all {limits.iterations + 1} iterations are done")
     if _no_change(h, iteration):
@@ -349,18 +336,14 @@ def _no_change(h: History, iteration: IterationState) -> bool:
     if len(mine) < 2 or fingerprint(h, mine[-1]) != fingerprint(h, mine[-2]):
         return False
     earlier, now = h.pooled(mine[-2], "dev", "full"), h.pooled(iteration, "dev", "full")
-    if not earlier[1] or not now[1]:
-        return False
-    low, high = wilson(*earlier)
-    return low <= now[0] / now[1] <= high
+    return bool(earlier.episodes and now.episodes) and earlier.low <= now.value <= earlier.high
 
 
 def fingerprint(h: History, iteration: IterationState) -> tuple[object, ...]:
     """Plan, source hashes and configuration of an iteration, comparable across iterations."""
     plan = h.plans[iteration.plans[-1]] if iteration.plans else None
     items = tuple((i.name, i.mode, i.goal, i.done_when) for i in plan.items) if plan else ()
-    until = iteration.verdict.seq if iteration.verdict else None
-    sources = tuple(a.source_hash if (a := h.usable(i, until)) else "" for i in plan.items) if plan else ()
+    sources = tuple(a.source_hash if (a := h.acting(plan, i)) else "" for i in plan.items) if plan else ()
     config = iteration.config.config_hash if iteration.config else ""
     return (plan.executor if plan else "", items, sources, config)
 
@@ -372,9 +355,9 @@ def _finish(h: History, limits: Limits, status: Literal["succeeded", "finished"]
         return Done(status, reason)
     wanted: list[str] = ["full"]
     last = [e for e in best.evaluations if e.split == "dev" and e.variant == "full"][-1]
-    played = h.played(best)
+    played = best.result.variant if best.result else "full"
     if last.policy == "ppo" and played != "plan":
-        coded = bool(best.plans) and has_code(h, h.plans[best.plans[-1]])
+        coded = bool(best.plans) and has_code(h.plans[best.plans[-1]])
         wanted += ["sampled" if played == "greedy" else "greedy", *VARIANTS]
         wanted += [control for control in limits.controls if control != "plan" or coded]
     else:

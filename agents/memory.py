@@ -8,10 +8,20 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from rlgpt.agents.choice import plan_uses, required_rate
 from rlgpt.agents.context import Context
-from rlgpt.agents.loop import enough
-from rlgpt.store.history import Attempt, EvaluationState, History, Item, IterationState, TrialState, VerdictState
-from rlgpt.store.intervals import wilson
+from rlgpt.store.history import (
+    Attempt,
+    EvaluationState,
+    History,
+    Item,
+    IterationState,
+    Measured,
+    PlanState,
+    TrialState,
+    VerdictState,
+    pool,
+)
 
 Plain = dict[str, Any]
 
@@ -26,11 +36,11 @@ def plan_now(context: Context) -> Plain | None:
     return {
         "revision": plan.revision,
         "executor": plan.executor,
-        "sub_actions": [item_now(history, item) for item in plan.items],
+        "sub_actions": [item_now(history, plan, item) for item in plan.items],
     }
 
 
-def item_now(history: History, item: Item) -> Plain:
+def item_now(history: History, plan: PlanState, item: Item) -> Plain:
     """One sub-action with `state`: left to RL | accepted | failed | unreached | untried."""
     facts: Plain = {
         "name": item.name,
@@ -41,15 +51,15 @@ def item_now(history: History, item: Item) -> Plain:
         "pinned": item.pinned,
     }
     attempts = history.attempts_of(item.name)
-    tried = [(a, trial) for a in attempts if (trial := trial_of(a, item))]
+    tried = [(a, trial) for a in attempts if (trial := a.last_trial(item.done_when))]
     if item.mode == "rl":
         facts["state"] = "left to RL"
         if any(trial.outcome == "failed" for a in attempts for _, trial in a.trials):
             facts["code_failed_before"] = True
-        if partly := history.usable(item):
-            facts["code_as_an_action"] = _ratio(trial_of(partly, item))
-    elif accepted := history.accepted(item):
-        facts |= {"state": "accepted", "measured": _ratio(trial_of(accepted, item))}
+        if partly := history.acting(plan, item):
+            facts["code_as_an_action"] = _ratio(partly.last_trial(item.done_when))
+    elif accepted := history.accepted(plan, item):
+        facts |= {"state": "accepted", "measured": _ratio(accepted.last_trial(item.done_when))}
     elif tried:
         attempt, trial = tried[-1]
         facts["state"] = "unreached" if trial.outcome == "unreached" else "failed"
@@ -60,11 +70,6 @@ def item_now(history: History, item: Item) -> Plain:
     else:
         facts["state"] = "untried"
     return facts
-
-
-def trial_of(attempt: Attempt, item: Item) -> TrialState | None:
-    """The last trial of a version for this item's predicate."""
-    return next((trial for measured, trial in reversed(attempt.trials) if measured == item.done_when), None)
 
 
 def _ratio(trial: TrialState | None) -> str:
@@ -95,27 +100,18 @@ def measured(history: History, iteration: IterationState) -> Plain:
     if not full:
         return facts
     last = full[-1]
-    successes, episodes = history.pooled(iteration, "dev", "full")
+    pooled = history.pooled(iteration, "dev", "full")
     facts |= {
         "ran": "policy" if last.policy == "ppo" else "plan",
-        "successes": successes,
-        "episodes": episodes,
-        **({"counts": "successes / episodes is the score, from 0 to 1"} if history.scored else {}),
-        "ci95": [round(bound, 3) for bound in wilson(successes, episodes)],
-        "length_mean": round(sum(e.length_mean * e.episodes for e in full) / episodes, 1),
+        **result(pooled),
+        "ci95": [round(bound, 3) for bound in pooled.interval],
+        "length_mean": round(sum(e.length_mean * e.episodes for e in full) / pooled.episodes, 1),
         "dead_loops": sum(e.dead_loops for e in full),
     }
     facts |= {name: _summed([getattr(e, name) for e in full]) for name in _COUNTED}
-    if plan_alone := _evaluations(iteration, "plan", last):
-        facts["plan_alone"] = {
-            "successes": sum(e.successes for e in plan_alone),
-            "episodes": sum(e.episodes for e in plan_alone),
-        }
-    if greedy := _evaluations(iteration, "greedy", last):
-        facts["greedy"] = {
-            "successes": sum(e.successes for e in greedy),
-            "episodes": sum(e.episodes for e in greedy),
-        }
+    for variant, name in (("plan", "plan_alone"), ("greedy", "greedy")):
+        if parts := _evaluations(iteration, variant, last):
+            facts[name] = result(pool(parts))
     run = history.runs.get(iteration.runs[-1]) if iteration.runs else None
     if run:
         facts["training"] = {
@@ -126,6 +122,13 @@ def measured(history: History, iteration: IterationState) -> Plain:
             "ended": run.state,
         }
     return facts
+
+
+def result(pooled: Measured) -> Plain:
+    """Episodes that succeeded, or the score from 0 to 1 where the result of the task is one."""
+    if pooled.score is not None:
+        return {"score": round(pooled.score, 4), "episodes": pooled.episodes}
+    return {"successes": pooled.successes, "episodes": pooled.episodes}
 
 
 _COUNTED = ("funnel", "milestones", "option_usage", "end_reasons", "rewards")
@@ -166,12 +169,13 @@ def earlier_iterations(history: History) -> list[str]:
     mine = [i for i in history.iterations if i.sub_task == history.sub_task and i.verdict]
     lines = []
     for iteration in mine[:-1]:
-        successes, episodes = history.pooled(iteration, "dev", "full")
+        full = history.pooled(iteration, "dev", "full")
+        dev = f"{full.successes}/{full.episodes}" if full.score is None else f"score {full.score:.3f}"
         plan = history.plans[iteration.plans[-1]] if iteration.plans else None
         items = ", ".join(f"{i.name} ({i.mode})" for i in plan.items) if plan else "no plan"
         executor = plan.executor if plan else ""
         cause = iteration.verdict.cause if iteration.verdict else ""
-        lines.append(f"iteration {iteration.number}: {executor}: {items}; dev {successes}/{episodes}; {_line(cause)}")
+        lines.append(f"iteration {iteration.number}: {executor}: {items}; dev {dev}; {_line(cause)}")
     return lines
 
 
@@ -183,7 +187,7 @@ def last_attempt(context: Context, item: Item) -> Plain | None:
         return None
     last = attempts[-1]
     facts: Plain = {"version": last.version, "author": last.author, "source_hash": last.source_hash}
-    trial = trial_of(last, item)
+    trial = last.last_trial(item.done_when)
     if trial:
         facts |= {"outcome": trial.outcome, "measured": _ratio(trial), "error": trial.error}
         facts["evidence"] = _evidence(trial.evidence)
@@ -210,7 +214,7 @@ def earlier_attempts(context: Context, item: Item) -> list[Plain]:
     """Version, source hash and outcome (for today's done_when) of each earlier version, oldest first."""
     out = []
     for attempt in context.history.attempts_of(item.name)[:-1]:
-        trial = trial_of(attempt, item)
+        trial = attempt.last_trial(item.done_when)
         out.append(
             {
                 "version": attempt.version,
@@ -228,10 +232,11 @@ def earlier_attempts(context: Context, item: Item) -> list[Plain]:
 def _in_use(context: Context, item: Item, attempt: Attempt) -> Plain:
     """How a version did in the whole plan: in how many of the dev episodes that came to it the item was done, and the
     share that would be enough."""
-    used, plan = context.history.in_use(item).get(attempt.version), context.history.plan
+    used, plan = plan_uses(context.history, item).get(attempt.version), context.history.plan
     if used is None or plan is None:
         return {}
-    return {"in_the_plan": f"{used[0]}/{used[1]}", "enough_in_the_plan": enough(context.limits, plan)}
+    enough = required_rate(plan, context.limits.target)
+    return {"in_the_plan": f"{used.done}/{used.visits}", "enough_in_the_plan": enough}
 
 
 def _line(text: str, most: int = 160) -> str:

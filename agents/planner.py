@@ -6,7 +6,7 @@ from rlgpt.agents.asking import contents, messages
 from rlgpt.agents.client import Client
 from rlgpt.agents.context import Context
 from rlgpt.agents.contracts import TaskPlanReply
-from rlgpt.agents.memory import Plain
+from rlgpt.agents.memory import Plain, result
 from rlgpt.store.states import IterationState
 
 
@@ -44,11 +44,9 @@ def _done(context: Context) -> list[Plain]:
     out: list[Plain] = []
     for number, sub_task in enumerate(ordered[: history.sub_task + 1]):
         mine = [i for i in history.iterations if i.sub_task == number and i.verdict]
-        rates = [history.pooled(i, "dev", "full") for i in mine]
-        best = max(rates, key=lambda rate: rate[0] / rate[1] if rate[1] else 0.0, default=(0, 0))
         if mine:
-            gained = _gained(mine[-1])
-            out.append({"task": sub_task["task"], "successes": best[0], "episodes": best[1], "gained": gained})
+            best = max((history.pooled(i, "dev", "full") for i in mine), key=lambda measured: measured.value)
+            out.append({"task": sub_task["task"], **result(best), "gained": _gained(mine[-1])})
     return out
 
 

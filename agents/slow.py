@@ -82,7 +82,7 @@ def _of_the_sub_task_before(context: Context) -> list[memory.Plain]:
     plan = history.plan
     if plan is None or plan.sub_task == history.sub_task:
         return []
-    return [memory.item_now(history, item) for item in plan.items]
+    return [memory.item_now(history, plan, item) for item in plan.items]
 
 
 def _step(context: Context, ask: str) -> str:

@@ -52,8 +52,11 @@ def export_bundle(place: Place, target: Path, *, evidence: bool = False) -> Path
         with tempfile.TemporaryDirectory(prefix="rlgpt-", dir=target.parent) as scratch:
             copy = Path(scratch) / DATABASE
             copy_database(folder.database, copy)
-            with contextlib.closing(sqlite3.connect(copy)) as base:
-                revision.found(base, folder.database)
+            with contextlib.closing(sqlite3.connect(copy, isolation_level=None)) as base:
+                if revision.found(base, folder.database) < revision.REVISION:
+                    from rlgpt.store.migrations import upgrade  # late: Alembic costs half a second
+
+                    upgrade(base, folder.database)
             if evidence:
                 without_evidence_bulk(copy)
             members = {DATABASE: copy}

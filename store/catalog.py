@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 from rlgpt.store.database import connect
 from rlgpt.store.errors import StoreError
 from rlgpt.store.folder import DATABASE, SessionFolder, sessions
-from rlgpt.store.history import fold_all
+from rlgpt.store.history import Measured, fold_all
 from rlgpt.store.home import home
 from rlgpt.store.lease import owner
 from rlgpt.store.reader import Reader
@@ -33,7 +33,7 @@ LONGEST_TAG = 40
 MOST_TAGS = 20
 MOST_UNWRITTEN = 50
 """Sessions whose summaries are lost when a long first list is interrupted."""
-_VERSION = 2
+_VERSION = 3
 
 
 @dataclass(frozen=True)
@@ -52,11 +52,13 @@ class Summary:
     revision: int = 0
     phase: str = ""
     waiting_for: str = ""
-    dev_successes: float = 0
+    dev_successes: int = 0
     dev_episodes: int = 0
-    """Of the incumbent, else of the last iteration."""
-    test_successes: float = 0
+    dev_score: float | None = None
+    """Of the incumbent, else of the last iteration; the score, in [0, 1], where the task's result is one."""
+    test_successes: int = 0
     test_episodes: int = 0
+    test_score: float | None = None
     env_steps: int = 0
     tokens: int = 0
     cost: float = 0.0
@@ -72,6 +74,14 @@ class Summary:
     tags: tuple[str, ...] = ()
     size: int = 0
     """Bytes on the disk."""
+
+    @property
+    def dev(self) -> Measured:
+        return Measured(self.dev_successes, self.dev_episodes, self.dev_score)
+
+    @property
+    def test(self) -> Measured:
+        return Measured(self.test_successes, self.test_episodes, self.test_score)
 
 
 class Heading(NamedTuple):
@@ -121,9 +131,9 @@ def summary(session: SessionFolder) -> Summary:
         settings = h.session["settings"]
         llm = settings.get("llm", {})
         shown = h.incumbent or h.iteration
-        dev = h.developed(shown) if shown else (0, 0)
+        dev = h.developed(shown) if shown else Measured(0, 0)
         tested = [h.pooled(i, "test", "full") for i in h.iterations]
-        test = next((t for t in tested if t[1]), (0, 0))
+        test = next((t for t in tested if t.episodes), Measured(0, 0))
         return Summary(
             id=session.id,
             name=str(h.session["name"]),
@@ -137,10 +147,12 @@ def summary(session: SessionFolder) -> Summary:
             revision=h.revision,
             phase=str(h.phase.get("name", "")),
             waiting_for=h.waiting_for,
-            dev_successes=dev[0],
-            dev_episodes=dev[1],
-            test_successes=test[0],
-            test_episodes=test[1],
+            dev_successes=dev.successes,
+            dev_episodes=dev.episodes,
+            dev_score=dev.score,
+            test_successes=test.successes,
+            test_episodes=test.episodes,
+            test_score=test.score,
             env_steps=h.spent.env_steps,
             tokens=h.spent.tokens,
             cost=h.spent.cost,

@@ -19,6 +19,7 @@ from typing import Any
 
 from rlgpt.store import query, schema, tables
 from rlgpt.store.database import address
+from rlgpt.store.decisions import DECISIONS
 from rlgpt.store.errors import StoreError
 from rlgpt.store.folder import DATABASE, Place, SessionFolder, path_of, prepare
 from rlgpt.store.reader import Reader
@@ -93,6 +94,9 @@ def boundary(reader: Reader, at_seq: int | None = None) -> int:
     tests = reader.rows("evaluation", {"split": "test"}, columns=["seq"], limit=1)
     tests += reader.rows("episode", {"split": "test"}, columns=["seq"], limit=1)
     cursor = min([cursor, *(row["seq"] - 1 for row in tests)])
+    decisions = {row["seq"] for row in reader.rows("event", columns=["seq", "kind"]) if row["kind"] in DECISIONS}
+    while cursor + 1 in decisions:  # what the step led to is part of it
+        cursor += 1
     best, before = 0, None
     for row in reader.rows("event", upto_seq=cursor + 1):
         if row["kind"] not in ("phase", "ended") or row["payload"] == before:

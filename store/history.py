@@ -17,7 +17,8 @@ Event kinds and payloads
   training_stop_requested {author}
   command {id, kind, state, reason, author, revision, payload, place?}  state: seen | applied | refused | expired;
                                                place {work, clock?}: where in the session (training/rehearsal.py)
-  incumbent is derived, never an event         nondeterministic {cause}
+  version_chosen, iteration_result, incumbent  what the worker decided, and why (decisions.py)
+  nondeterministic {cause}
   forked {parent, seq, changed}                in a fork, behind the last row copied
   skill_kept {name, hash}                      host_death {signal, source_hash, sub_action}
   waiting {for}                                ended {status: succeeded|finished|stopped|failed, reason}
@@ -26,10 +27,8 @@ Event kinds and payloads
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
 
-from rlgpt.store.intervals import wilson
-from rlgpt.store.score import score
+from rlgpt.store.decisions import Incumbent, IterationResult, VersionChosen
 from rlgpt.store.states import (
     Attempt,
     CommandState,
@@ -39,11 +38,13 @@ from rlgpt.store.states import (
     History,
     Item,
     IterationState,
+    Measured,
     PlanState,
     Run,
     Spent,
     TrialState,
     VerdictState,
+    pool,
 )
 
 __all__ = [
@@ -55,6 +56,7 @@ __all__ = [
     "History",
     "Item",
     "IterationState",
+    "Measured",
     "PlanState",
     "Run",
     "Spent",
@@ -62,6 +64,7 @@ __all__ = [
     "VerdictState",
     "fold",
     "fold_all",
+    "pool",
 ]
 
 
@@ -178,17 +181,7 @@ def _evaluation(h: History, row: Fields) -> None:
             (i for i in h.iterations if (i.sub_task, i.number) == (row["sub_task"], row["iteration"])),
             h.iterations[-1],
         )
-        owner.evaluations.append(EvaluationState(**({k: row[k] for k in keys} | _share(h, row))))
-
-
-def _share(h: History, row: Fields) -> dict[str, Any]:
-    """An evaluation of a scored task counts as many episodes as won as its score says. The interval is wide enough:
-    a score of many milestones varies less from sample to sample than a share of the episodes does."""
-    if not h.scored:
-        return {}
-    won = round(score(row["milestones"], row["episodes"], h.scored) / 100 * row["episodes"], 2)
-    low, high = wilson(won, row["episodes"])
-    return {"successes": won, "ci_low": low, "ci_high": high}
+        owner.evaluations.append(EvaluationState(**{k: row[k] for k in keys}))
 
 
 def _verdict(h: History, row: Fields) -> None:
@@ -324,6 +317,20 @@ def _forked(h: History, p: Fields, seq: int) -> None:
     h.stop_requested, h.pause_requested = "", False
 
 
+def _version_chosen(h: History, p: Fields, seq: int) -> None:
+    h.plans[p["revision"]].chosen[p["item"]] = VersionChosen(**p)
+
+
+def _iteration_result(h: History, p: Fields, seq: int) -> None:
+    for iteration in h.iterations:
+        if (iteration.sub_task, iteration.number) == (p["sub_task"], p["iteration"]):
+            iteration.result = IterationResult(**p)
+
+
+def _incumbent(h: History, p: Fields, seq: int) -> None:
+    h.incumbents[p["sub_task"]] = Incumbent(**p)
+
+
 def _skill_kept(h: History, p: Fields, seq: int) -> None:
     h.skills_kept.append(dict(p))
 
@@ -341,5 +348,6 @@ _EVENTS = {
     "command": _command, "ended": _ended, "advice": _advice,
     "budget": _budget, "pause_requested": _pause_requested, "resume_requested": _resume_requested,
     "stop_requested": _stop_requested, "nondeterministic": _nondeterministic, "host_death": _host_death,
-    "skill_kept": _skill_kept, "forked": _forked,
+    "skill_kept": _skill_kept, "forked": _forked, "version_chosen": _version_chosen,
+    "iteration_result": _iteration_result, "incumbent": _incumbent,
 }  # fmt: skip

@@ -34,14 +34,19 @@ class Reader:
         self._base = connect(self.folder.database)
         try:
             revision = found(self._base, self.folder.database)
+            if revision < REVISION:
+                from rlgpt.store.migrations import upgraded_copy  # late: Alembic costs half a second
+
+                with contextlib.closing(self._base) as older:  # a reader never writes to the session itself
+                    self._base = upgraded_copy(older, self.folder.database)
             with self._reading():
                 self._tables = query.every(self._base)
         except BaseException:
             self._base.close()
             raise
         self.notice = (
-            f"this session has the older schema {revision} (now {REVISION}); it is shown as it is, and "
-            "brought up to date when it is resumed"
+            f"this session has the older schema {revision} (now {REVISION}); you see a copy that was brought up to "
+            "date, the session itself will be when it is resumed"
             if revision < REVISION
             else ""
         )

@@ -76,14 +76,14 @@ def triggers(table: str) -> list[str]:
     ]
 
 
-def create(base: sqlite3.Connection) -> None:
+def create(base: sqlite3.Connection, revision: str = REVISION) -> None:
     """Raises sqlite3.Error. The connection is left in WAL mode."""
     base.execute("PRAGMA journal_mode=WAL")
     base.execute("BEGIN")
-    for statement in statements():
+    for statement in statements(revision):
         base.execute(statement)
     base.execute("CREATE TABLE alembic_version (version_num VARCHAR(32) NOT NULL PRIMARY KEY)")
-    base.execute("INSERT INTO alembic_version VALUES (?)", (REVISION,))
+    base.execute("INSERT INTO alembic_version VALUES (?)", (revision,))
     base.commit()
 
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from math import sqrt
 from typing import Any
+
+from rlgpt.store.decisions import Incumbent, IterationResult, VersionChosen
+from rlgpt.store.intervals import wilson
 
 Fields = Mapping[str, Any]
 
@@ -44,9 +46,16 @@ class PlanState:
     status: str = "proposed"
     """proposed | waiting | in_force | superseded | rejected."""
     rejection: str = ""
+    chosen: dict[str, VersionChosen] = field(default_factory=dict)
+    """Sub-action -> which of its versions is in use. Final once the iteration is closed."""
 
     def item(self, name: str) -> Item | None:
         return next((item for item in self.items if item.name == name), None)
+
+    def acts(self, name: str) -> int | None:
+        """The version of a sub-action that acts, None if no code of it does."""
+        chosen = self.chosen.get(name)
+        return chosen.version if chosen else None
 
 
 @dataclass
@@ -82,10 +91,6 @@ class VerdictState:
 
 MODEL = "the model"
 """What a session waits for while the server of a language model is away: `History.waiting_for`."""
-SOMETIMES = 0.2
-"""Share of successful trials from which code is worth calling, though it is not accepted."""
-CLEARLY = 0.15
-"""Difference of two measured shares that says something: the standard error of 7 in 10 trials."""
 
 
 @dataclass
@@ -111,17 +116,14 @@ class Attempt:
     trials: list[tuple[str, TrialState]] = field(default_factory=list)
     """(done_when, trial) of every trial, in order: a re-worded predicate has the same code tried again."""
 
-    def measured(self, done_when: str, until: int | None = None) -> TrialState | None:
-        """The last trial for this predicate, as of seq `until`."""
-        mine = (t for of, t in reversed(self.trials) if of == done_when and (until is None or t.seq <= until))
-        return next(mine, None)
+    def last_trial(self, done_when: str) -> TrialState | None:
+        """The last trial for this predicate."""
+        return next((trial for measured, trial in reversed(self.trials) if measured == done_when), None)
 
-    def accepted(self, done_when: str, until: int | None = None) -> TrialState | None:
-        """The trial that accepted it for this predicate, as of seq `until`."""
-        for measured, trial in reversed(self.trials):
-            if measured == done_when and trial.outcome == "accepted" and (until is None or trial.seq <= until):
-                return trial
-        return None
+    def accepting_trial(self, done_when: str) -> TrialState | None:
+        """The last trial that accepted it for this predicate."""
+        accepted = (t for measured, t in reversed(self.trials) if measured == done_when and t.outcome == "accepted")
+        return next(accepted, None)
 
 
 @dataclass
@@ -162,6 +164,37 @@ class Run:
     """(update, decisions, episodes, successes) so far, to step back on a resume."""
 
 
+@dataclass(frozen=True)
+class Measured:
+    """What some episodes amount to: episodes that succeeded, and the score where the result of the task is one."""
+
+    successes: int
+    episodes: int
+    score: float | None = None
+    """In [0, 1]."""
+
+    @property
+    def value(self) -> float:
+        """The result, in [0, 1]: the score of a task that has one, else the share of episodes that succeeded."""
+        if self.score is not None:
+            return self.score
+        return self.successes / self.episodes if self.episodes else 0.0
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """95%, Wilson's. It is wide enough for a score: that of many milestones varies less from sample to sample than
+        a share of the episodes does."""
+        return wilson(self.successes if self.score is None else self.score * self.episodes, self.episodes)
+
+    @property
+    def low(self) -> float:
+        return self.interval[0]
+
+    @property
+    def high(self) -> float:
+        return self.interval[1]
+
+
 @dataclass
 class EvaluationState:
     number: int
@@ -171,10 +204,10 @@ class EvaluationState:
     variant: str
     first: int
     episodes: int
-    successes: float
-    """Episodes won. Where a task's result is a score, `episodes` times that score, in [0, 1]."""
+    successes: int
     ci_low: float
     ci_high: float
+    """95% interval of the share that succeeded."""
     return_mean: float
     length_mean: float
     dead_loops: int
@@ -186,10 +219,21 @@ class EvaluationState:
     end_reasons: Fields
     rewards: Fields
     seq: int
+    score: float | None = None
+    """The task's score in [0, 1], where the result of the task is one."""
+    score_low: float | None = None
+    score_high: float | None = None
 
     @property
-    def rate(self) -> float:
-        return self.successes / self.episodes if self.episodes else 0.0
+    def measured(self) -> Measured:
+        return Measured(self.successes, self.episodes, self.score)
+
+
+def pool(parts: Sequence[EvaluationState]) -> Measured:
+    """The episodes of several evaluations together. Their score is the mean by episodes."""
+    episodes = sum(e.episodes for e in parts)
+    scores = [e.score * e.episodes for e in parts if e.score is not None]
+    return Measured(sum(e.successes for e in parts), episodes, sum(scores) / episodes if scores else None)
 
 
 @dataclass
@@ -204,11 +248,12 @@ class IterationState:
     evaluations: list[EvaluationState] = field(default_factory=list)
     verdict: VerdictState | None = None
     reopened: bool = False
+    result: IterationResult | None = None
 
     @property
-    def tested(self) -> list[EvaluationState]:
-        """Its test evaluations, of what acts."""
-        return [e for e in self.evaluations if e.split == "test" and e.variant == "full"]
+    def closed(self) -> bool:
+        """It has a verdict, and no plan was put in force behind it."""
+        return self.verdict is not None and not self.reopened
 
     def evaluation(self, split: str, variant: str, revision: int) -> EvaluationState | None:
         """All episodes of one split and variant at one revision, pooled by the reader of `parts`."""
@@ -256,6 +301,8 @@ class History:
     waiting_for: str = ""
     task_plans: list[dict[str, Any]] = field(default_factory=list)
     iterations: list[IterationState] = field(default_factory=list)
+    incumbents: dict[int, Incumbent] = field(default_factory=dict)
+    """Sub-task -> its best iteration so far."""
     plans: dict[int, PlanState] = field(default_factory=dict)
     revision: int = 0
     """Of the plan in force, 0 before the first."""
@@ -299,28 +346,17 @@ class History:
     def attempts_of(self, name: str, iteration: int | None = None) -> list[Attempt]:
         return [a for a in self.attempts if a.sub_action == name and (iteration is None or a.iteration == iteration)]
 
-    def accepted(self, item: Item, until: int | None = None) -> Attempt | None:
-        """The version in use: of those accepted by measurement for this item's predicate, as of seq `until`, the
-        operator's newest, else the newest that was not measured clearly below an earlier one, in its trials or at its
-        work in the plan (`in_use`)."""
-        return self._accepted(item, until, self._of_several(item, until))
+    def attempt(self, name: str, version: int | None) -> Attempt | None:
+        return next((a for a in self.attempts if (a.sub_action, a.version) == (name, version)), None)
 
-    def _of_several(self, item: Item, until: int | None) -> dict[int, tuple[int, int]]:
-        """`in_use`, where there is more than one version to choose from."""
-        several = sum(attempt.sub_action == item.name for attempt in self.attempts) > 1
-        return self.in_use(item, until) if several else {}
+    def acting(self, plan: PlanState, item: Item) -> Attempt | None:
+        """The version of an item that acts under a plan, accepted or not, as the worker decided."""
+        return self.attempt(item.name, plan.acts(item.name))
 
-    def _accepted(self, item: Item, until: int | None, used: Mapping[int, tuple[int, int]]) -> Attempt | None:
-        best: Attempt | None = None
-        bar = 0.0
-        for attempt in self.attempts:
-            trial = attempt.accepted(item.done_when, until) if attempt.sub_action == item.name else None
-            by_operator = attempt.author == "operator"
-            if trial and (by_operator or (not (best and best.author == "operator") and trial.share >= bar)):
-                if best is None or by_operator or not _worse(used.get(attempt.version), used.get(best.version)):
-                    best = attempt
-                bar = max(bar, trial.share - CLEARLY)
-        return best
+    def accepted(self, plan: PlanState, item: Item) -> Attempt | None:
+        """The same, if its trials accepted it."""
+        chosen = plan.chosen.get(item.name)
+        return self.acting(plan, item) if chosen and chosen.accepted else None
 
     @property
     def scored(self) -> tuple[str, ...]:
@@ -328,127 +364,27 @@ class History:
         info = self.session.get("task_info", {})
         return tuple(info["milestones"]) if info.get("kind") == "score" else ()
 
-    def usable(self, item: Item, until: int | None = None) -> Attempt | None:
-        """The version that may act: the accepted one, else the best that at least sometimes did its work. What was
-        left to RL keeps such code as a step of follow_plan and as one of the policy's actions, unless the operator
-        left it to RL."""
-        return self._usable(item, until, self._of_several(item, until))
-
-    def _usable(self, item: Item, until: int | None, used: Mapping[int, tuple[int, int]]) -> Attempt | None:
-        accepted = self._accepted(item, until, used)
-        if item.mode == "rl" and (accepted or item.author == "operator" or item.pinned):
-            return None
-        best, bar = accepted, SOMETIMES
-        if best is None:
-            for attempt in self.attempts:
-                trial = attempt.measured(item.done_when, until) if attempt.sub_action == item.name else None
-                if trial and trial.outcome == "failed" and trial.share >= bar:
-                    best, bar = attempt, trial.share
-        return best
-
-    def in_use(self, item: Item, until: int | None = None) -> dict[int, tuple[int, int]]:
-        """Version -> (done, came): of the dev episodes in which the code alone acted and the plan came to this
-        sub-action, those in which it was done. The last iteration that used the version counts, of those closed before
-        seq `until`."""
-        found: dict[int, tuple[int, int]] = {}
-        for iteration in self.iterations:
-            if iteration.sub_task != self.sub_task or iteration.verdict is None or not iteration.plans:
-                continue
-            closed = iteration.verdict.seq
-            if until is not None and closed >= until:
-                break
-            dev = [e for e in iteration.evaluations if e.split == "dev" and item.name in e.funnel]
-            alone = [e for e in dev if e.variant == "plan" or (e.variant, e.policy) == ("full", "plan")]
-            used = self._usable(item, closed, found) if alone else None
-            if used is None:
-                continue
-            plan = self.plans[alone[-1].revision]
-            alone = [e for e in alone if e.revision == plan.revision]
-            names = [each.name for each in plan.items]
-            if item.name not in names:
-                continue
-            came = sum(e.episodes for e in alone)
-            for before in reversed(plan.items[: names.index(item.name)]):
-                if before.name in alone[-1].funnel and self._usable(before, closed, {}):
-                    came = sum(e.funnel[before.name] for e in alone)
-                    break
-            found[used.version] = (min(sum(e.funnel[item.name] for e in alone), came), came)
-        return found
-
-    def pooled(self, iteration: IterationState, split: str, variant: str) -> tuple[float, int]:
-        """(successes, episodes) of the revision evaluated last."""
+    def pooled(self, iteration: IterationState, split: str, variant: str) -> Measured:
+        """All episodes of the revision evaluated last."""
         parts = [e for e in iteration.evaluations if e.split == split and e.variant == variant]
-        if not parts:
-            return (0, 0)
-        same = [e for e in parts if (e.revision, e.run) == (parts[-1].revision, parts[-1].run)]
-        return (round(sum(e.successes for e in same), 2), sum(e.episodes for e in same))
+        return pool([e for e in parts if (e.revision, e.run) == (parts[-1].revision, parts[-1].run)])
+
+    def developed(self, iteration: IterationState) -> Measured:
+        """Its dev episodes, of what acts of it."""
+        return self.pooled(iteration, "dev", iteration.result.variant if iteration.result else "full")
 
     @property
     def incumbent(self) -> IterationState | None:
-        """Best iteration of the current sub-task by dev success, ties to the earlier; only closed ones. An iteration is
-        as good as what acts of it (`played`). Once tested it stays."""
-        return self._incumbent_of(self.sub_task)
+        """The best iteration of the current sub-task so far, as the worker decided."""
+        return self.incumbent_of(self.sub_task)
 
-    @property
-    def forerunner(self) -> IterationState | None:
-        """What training starts from and what plays sub-actions left to RL: the incumbent, and until this sub-task has
-        one, that of the sub-task before, which is the same task up to an earlier milestone."""
-        return self.incumbent or self._incumbent_of(self.sub_task - 1)
-
-    def _incumbent_of(self, sub_task: int) -> IterationState | None:
-        tested = [i for i in self.iterations if i.sub_task == sub_task and i.tested]
-        if tested:
-            return tested[-1]
-        best: IterationState | None = None
-        best_rate = -1.0
-        for iteration in self.iterations:
-            if iteration.sub_task != sub_task or iteration.verdict is None:
-                continue
-            rate = self._dev_rate(iteration, self.played(iteration))
-            if rate > best_rate:
-                best, best_rate = iteration, rate
-        return best
-
-    def played(self, iteration: IterationState) -> str:
-        """How the iteration's result plays, by the dev variant: full (its policy sampled, or its sequence), greedy (its
-        policy's most probable actions) or plan (its code alone). The policy acts where it was better in development
-        than the code alone by more than one standard error, so that luck chooses it less often; of a score, by
-        anything. Once tested, what was tested."""
-        policy = self.sampled_or_greedy(iteration)
-        learnt = any(e.policy == "ppo" for e in iteration.evaluations if e.split == "dev" and e.variant == "full")
-        if iteration.tested:
-            return "plan" if learnt and iteration.tested[-1].policy != "ppo" else policy
-        code = self.pooled(iteration, "dev", "plan")
-        if not learnt or not code[1]:
-            return policy
-        if self.scored:
-            return policy if self._dev_rate(iteration, policy) > self._dev_rate(iteration, "plan") else "plan"
-        return policy if _worse(code, self.pooled(iteration, "dev", policy)) else "plan"
-
-    def sampled_or_greedy(self, iteration: IterationState) -> str:
-        """full | greedy: how the iteration's policy did better in development."""
-        return "greedy" if self._dev_rate(iteration, "greedy") > self._dev_rate(iteration, "full") else "full"
-
-    def developed(self, iteration: IterationState) -> tuple[float, int]:
-        """(successes, episodes) of its dev episodes, of what acts."""
-        return self.pooled(iteration, "dev", self.played(iteration))
-
-    def _dev_rate(self, iteration: IterationState, variant: str) -> float:
-        successes, episodes = self.pooled(iteration, "dev", variant)
-        return successes / episodes if episodes else -1.0
+    def incumbent_of(self, sub_task: int) -> IterationState | None:
+        best = self.incumbents.get(sub_task)
+        return next((i for i in self.iterations if best and (i.sub_task, i.number) == (sub_task, best.iteration)), None)
 
     @property
     def sub_task(self) -> int:
         return self.iterations[-1].sub_task if self.iterations else 0
-
-
-def _worse(version: tuple[float, int] | None, other: tuple[float, int] | None) -> bool:
-    """Of two (done, came): whether the first was done in a smaller share, by more than one standard error."""
-    if not version or not other or not version[1] or not other[1]:
-        return False
-    shares = [done / came for done, came in (version, other)]
-    variance = sum(share * (1 - share) / came for share, (_, came) in zip(shares, (version, other), strict=True))
-    return shares[1] - shares[0] > sqrt(variance)
 
 
 def _copy(value: Any) -> Any:
@@ -471,6 +407,11 @@ def _holds_states(value: dict[Any, Any]) -> bool:
 
 
 _ATOMS = frozenset({int, float, str, bool, type(None), tuple})
-_REPLACED = frozenset({CommandState, EvaluationState, VerdictState, ConfigState, TrialState, Item})
+_REPLACED = frozenset(
+    {
+        CommandState, EvaluationState, VerdictState, ConfigState, TrialState, Item,
+        VersionChosen, IterationResult, Incumbent,
+    }
+)  # fmt: skip
 """States that the fold puts in place of one another and never changes: copies share them."""
 _SHARED = frozenset({int, str, tuple, dict}) | _REPLACED

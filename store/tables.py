@@ -232,6 +232,8 @@ class Metric(Row, table=True):
     """slot name -> {return, cap, episode, alarm, error, bad_yield, budget, killed}: counts."""
     rewards: dict[str, Any] = json_column()
     """Sum per reward term since the previous row."""
+    score: float | None = Field(default=None, sa_column_kwargs={"info": {"since": "0002"}})
+    """The task's score, in [0, 1], over all training episodes of the session so far, where its result is a score."""
 
 
 class Episode(Row, table=True):
@@ -264,14 +266,15 @@ class Evaluation(Row, table=True):
     """dev | test."""
     variant: str
     """full | greedy | sampled | options_off | primitives_off | plan (follow_plan alone) | random | prior | script. In
-    the test, full is what acts (`History.played`)."""
+    the test, full is what acts (`decisions.IterationResult.variant`)."""
     first: int
     """Index of its first episode in the split's range."""
     episodes: int
     successes: int
+    """Episodes that succeeded, as measured; in a task whose result is a score, look at `score`."""
     ci_low: float
     ci_high: float
-    """Wilson, 95%."""
+    """Wilson, 95%, of the share that succeeded."""
     return_mean: float
     length_mean: float
     dead_loops: int
@@ -286,6 +289,10 @@ class Evaluation(Row, table=True):
     option_usage: dict[str, Any] = json_column()
     end_reasons: dict[str, Any] = json_column()
     rewards: dict[str, Any] = json_column()
+    score: float | None = Field(default=None, sa_column_kwargs={"info": {"since": "0002"}})
+    """The task's score, in [0, 1], where its result is a score, with its 95% interval (Wilson's)."""
+    score_low: float | None = Field(default=None, sa_column_kwargs={"info": {"since": "0002"}})
+    score_high: float | None = Field(default=None, sa_column_kwargs={"info": {"since": "0002"}})
 
 
 class Verdict(Row, table=True):

@@ -14,6 +14,7 @@ from rlgpt.store.states import MODEL
 from rlgpt.store.writer import Queued, Transaction
 from rlgpt.training.admitting import admit, admit_version
 from rlgpt.training.configs import config_row
+from rlgpt.training.decisions import write_decisions
 from rlgpt.training.inbox import fate
 from rlgpt.training.live import Live
 from rlgpt.training.measuring import measure
@@ -46,6 +47,7 @@ def _decide_pending(live: Live, training: bool) -> None:
             continue
         decide(live, command, training)
         live.inbox.decided(command)
+        write_decisions(live.writer)
 
 
 def _next_has_come(live: Live, command: Queued) -> bool:

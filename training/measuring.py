@@ -5,18 +5,17 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from rlgpt.store.history import IterationState
-from rlgpt.store.intervals import wilson
 from rlgpt.training.live import Live
+from rlgpt.training.worlds.protocol import Scores
 
 FEWEST = 6
 """Episodes below which no interval is told."""
 RESAMPLES = 2_000
 
 
-class Measured(NamedTuple):
+class Comparison(NamedTuple):
     reached: bool
     """Dev success is at the target."""
     better: str
@@ -26,27 +25,27 @@ class Measured(NamedTuple):
     the 95% interval of a bootstrap over seeds."""
 
 
-def measure(live: Live) -> Measured:
+def measure(live: Live) -> Comparison:
     history = live.history
     iteration = history.iteration
     assert iteration is not None
-    successes, episodes = history.pooled(iteration, "dev", "full")
-    reached = bool(episodes) and successes / episodes >= live.limits.target
-    play = history.sampled_or_greedy(iteration)
+    full, greedy, code = (history.pooled(iteration, "dev", variant) for variant in ("full", "greedy", "plan"))
+    reached = bool(full.episodes) and full.value >= live.limits.target
+    play, policy = ("greedy", greedy) if greedy.episodes and greedy.value > full.value else ("full", full)
     last = [e for e in iteration.evaluations if e.split == "dev" and e.variant == "full"][-1]
-    code = history.pooled(iteration, "dev", "plan")
-    if last.policy == "plan" or not code[1]:
-        return Measured(reached, "only one", None)
+    if last.policy == "plan" or not code.episodes:
+        return Comparison(reached, "only one", None)
     difference = _difference(live, iteration, play) if history.scored else None
     if difference:
         _, low, high = difference
-        return Measured(reached, "policy" if low > 0 else "code" if high < 0 else "undecided", difference)
-    low, high = wilson(*history.pooled(iteration, "dev", play))
-    code_low, code_high = wilson(*code)
-    return Measured(reached, "policy" if low > code_high else "code" if code_low > high else "undecided", None)
+        return Comparison(reached, "policy" if low > 0 else "code" if high < 0 else "undecided", difference)
+    better = "policy" if policy.low > code.high else "code" if code.low > policy.high else "undecided"
+    return Comparison(reached, better, None)
 
 
 def _difference(live: Live, iteration: IterationState, play: str) -> tuple[float, float, float] | None:
+    if not isinstance(live.world, Scores):
+        return None
     dev = [e for e in iteration.evaluations if e.split == "dev"]
     reached: dict[str, dict[int, list[str]]] = {play: {}, "plan": {}}
     for evaluation in dev:
@@ -61,13 +60,7 @@ def _difference(live: Live, iteration: IterationState, play: str) -> tuple[float
         for variant in (play, "plan")
     )
     drawn = np.random.default_rng(0).integers(0, len(both), (RESAMPLES, len(both)))
-    spread = _scores(policy, drawn) - _scores(code, drawn)
-    every = np.arange(len(both))[np.newaxis]
+    score = live.world.score
+    spread = score(policy[drawn].mean(axis=1)) - score(code[drawn].mean(axis=1))
     low, high = np.quantile(spread, (0.025, 0.975))
-    return float((_scores(policy, every) - _scores(code, every))[0]), float(low), float(high)
-
-
-def _scores(reached: NDArray[np.bool_], drawn: NDArray[np.int_]) -> NDArray[np.float64]:
-    """Score in [0, 1] of each sample of episodes; `reached` is (episodes, milestones), `drawn` (samples, episodes)."""
-    rates = 100 * reached[drawn].mean(axis=1)
-    return np.asarray(np.exp(np.log1p(rates).mean(axis=1)) - 1) / 100
+    return float(score(policy.mean(axis=0)) - score(code.mean(axis=0))), float(low), float(high)

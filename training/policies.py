@@ -49,16 +49,15 @@ def first_action(attempt: Attempt) -> Action:
     return Action(attempt.source_hash, tuple((name, values[0]) for name, values in arguments.items()))
 
 
-def accepted_of(live: Live, plan: PlanState, until: int | None = None) -> list[Attempt]:
-    """The accepted attempt of every coded sub-action of the plan that has one, as of seq `until`."""
-    found = (live.history.accepted(item, until) for item in plan.items if item.mode == "code")
+def accepted_of(live: Live, plan: PlanState) -> list[Attempt]:
+    """The accepted attempt of every coded sub-action of the plan that has one."""
+    found = (live.history.accepted(plan, item) for item in plan.items if item.mode == "code")
     return [attempt for attempt in found if attempt]
 
 
-def usable_of(live: Live, plan: PlanState, until: int | None = None) -> list[Attempt]:
-    """The code that a policy may call, as of seq `until`: of coded sub-actions, and of those left to RL whose code
-    worked sometimes."""
-    found = (live.history.usable(item, until) for item in plan.items)
+def acting_of(live: Live, plan: PlanState) -> list[Attempt]:
+    """The code that a policy may call: of coded sub-actions, and of those left to RL whose code worked sometimes."""
+    found = (live.history.acting(plan, item) for item in plan.items)
     return [attempt for attempt in found if attempt]
 
 
@@ -83,8 +82,7 @@ def candidate(live: Live, iteration: IterationState, revision: int | None = None
     """The policy of an iteration at its last evaluated (or the given) plan revision."""
     history = live.history
     plan = history.plans[revision if revision is not None else _evaluated_revision(iteration)]
-    until = iteration.verdict.seq if iteration.verdict and not iteration.reopened else None
-    attempts = usable_of(live, plan, until)
+    attempts = acting_of(live, plan)
     runs = [history.runs[number] for number in iteration.runs]
     run = next(
         (r for r in reversed(runs) if r.revision == plan.revision and r.state in ("finished", "stopped")),

@@ -17,7 +17,7 @@ def keep_skills(live: Live) -> None:
     if best is None or not best.plans or live.settings.skills == "none":
         return
     plan = history.plans[best.plans[-1]]
-    for attempt in accepted_of(live, plan, best.verdict.seq if best.verdict else None):
+    for attempt in accepted_of(live, plan):
         if attempt.author == "skill":
             continue
         name = skills.keep(_skill(live, attempt))

@@ -21,6 +21,7 @@ from rlgpt.agents import loop
 from rlgpt.agents.errors import AgentError, BudgetReached
 from rlgpt.store.errors import DiskFull, LeaseTaken, StoreError
 from rlgpt.training.budgets import over_budget
+from rlgpt.training.decisions import write_decisions
 from rlgpt.training.host.errors import HostError
 from rlgpt.training.live import Interrupted, Live
 from rlgpt.training.opening import open_session
@@ -50,6 +51,7 @@ def run(live: Live) -> None:
     while True:
         live.need_room()
         live.apply(live, False)
+        write_decisions(live.writer)
         step = loop.next_step(live.history, live.limits, sentence or over_budget(live))
         if isinstance(step, loop.Done):
             judging.end(live, step)

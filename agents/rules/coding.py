@@ -7,14 +7,13 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from rlgpt.agents.choice import GOOD_TRIAL_RATE
 from rlgpt.agents.contracts import CodeReply, Hyperparameters, RewardTerm, RlConfigReply
 from rlgpt.agents.rules.book import Book
 from rlgpt.agents.rules.planning import SIGNED
-from rlgpt.agents.rules.question import Question
+from rlgpt.agents.rules.question import Question, rate_of
 
 FAILED = ("failed", "refused")
-GOOD = 0.9
-"""Accepted code below this share of its trials is worth the next version; so is what is not enough in the plan."""
 
 
 def write(question: Question) -> CodeReply:
@@ -51,7 +50,9 @@ def _failed(question: Question, source: str) -> bool:
 def _short(tried: Mapping[str, Any]) -> bool:
     if tried.get("outcome") != "accepted":
         return tried.get("outcome") in FAILED
-    wanted = {"measured": GOOD, "in_the_plan": tried.get("enough_in_the_plan", GOOD)}
+    wanted = {
+        "measured": GOOD_TRIAL_RATE, "in_the_plan": tried.get("enough_in_the_plan", GOOD_TRIAL_RATE)
+    }  # fmt: skip
     shares = ((share, str(tried[name]).split("/")) for name, share in wanted.items() if tried.get(name))
     return any(int(done) < share * int(of) for share, (done, of) in shares)
 
@@ -198,7 +199,6 @@ def _env_steps(asked: Mapping[str, Any], rollout: int, growing: bool) -> int:
 
 def _policy_is_worse(measured: Mapping[str, Any]) -> bool:
     alone = measured.get("plan_alone")
-    if not alone or measured.get("ran") != "policy" or not measured.get("episodes"):
+    if not alone or not alone.get("episodes") or measured.get("ran") != "policy" or not measured.get("episodes"):
         return False
-    lead = measured["successes"] / measured["episodes"] - alone["successes"] / max(1, alone["episodes"])
-    return bool(lead < 0)
+    return rate_of(measured) < rate_of(alone)

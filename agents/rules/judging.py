@@ -10,7 +10,7 @@ from typing import Any
 
 from rlgpt.agents.contracts import CritiqueReply
 from rlgpt.agents.rules.planning import SIGNED
-from rlgpt.agents.rules.question import Question
+from rlgpt.agents.rules.question import Question, rate_of
 
 _REMOVING = frozenset(["defeat", "kill", "remove", "destroy", "clear", "slay", "chase", "flee", "avoid"])
 """Verbs whose success is that there is less of their object."""
@@ -152,9 +152,9 @@ def judge_iteration(question: Question) -> CritiqueReply:
     episodes = measured.get("episodes", 0)
     if not episodes:
         return _critique(False, 0.9, "nothing was evaluated", fast="Evaluate before judging.")
-    rate = measured["successes"] / episodes
+    rate = rate_of(measured)
     ci = measured["ci95"]
-    if "counts" in measured:
+    if "score" in measured:
         found = f"a score of {rate:.2f} in {episodes} dev episodes (95% interval {ci[0]:.2f} to {ci[1]:.2f})"
     else:
         found = f"{measured['successes']}/{episodes} dev episodes succeeded (95% interval {ci[0]:.2f} to {ci[1]:.2f})"
@@ -186,10 +186,10 @@ def _comparison(measured: Mapping[str, Any], rate: float) -> str:
     alone = measured.get("plan_alone")
     if not alone or not alone.get("episodes"):
         return ""
-    code = alone["successes"] / alone["episodes"]
+    code = rate_of(alone)
     greedy, said = measured.get("greedy"), ""
     if greedy and greedy["episodes"]:
-        played = greedy["successes"] / greedy["episodes"]
+        played = rate_of(greedy)
         rate, said = max(rate, played), f", the policy's most probable actions {played:.2f}"
     better = (
         "the policy is better" if rate > code else "the code alone is better" if code > rate else "neither is better"
@@ -199,7 +199,7 @@ def _comparison(measured: Mapping[str, Any], rate: float) -> str:
         better = "the policy" if low > 0 else "the code alone" if high < 0 else "neither"
         shown = f"{mean:+.2f} [{low:+.2f}, {high:+.2f}] for the policy on the same seeds"
         return f"; code alone {code:.2f}{said}, {shown}: {better} is better"
-    shown = f"{code:.2f}" if "counts" in measured else f"{alone['successes']}/{alone['episodes']}"
+    shown = f"{code:.2f}" if "score" in alone else f"{alone['successes']}/{alone['episodes']}"
     return f"; code alone {shown}{said}: {better}"
 
 
@@ -207,7 +207,7 @@ def _advice(measured: Mapping[str, Any], config: Mapping[str, Any] | None, rate:
     if measured.get("ran") != "policy":
         return "The sequence stays below the target: put a policy on top of the code.", ""
     alone = measured.get("plan_alone")
-    if alone and alone.get("episodes") and alone["successes"] / alone["episodes"] > rate:
+    if alone and alone.get("episodes") and rate_of(alone) > rate:
         return "", "Slower learning and more prior on follow_plan: the policy lost what the code could do."
     usage = measured.get("option_usage") or {}
     unused = [name for name in (config or {}).get("options", ()) if not usage.get(name)]

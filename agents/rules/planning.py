@@ -8,7 +8,7 @@ from typing import Any
 from rlgpt.agents.contracts import Executor, PlanReply, SubActionReply, SubTask, TaskPlanReply
 from rlgpt.agents.rules.book import Book, Step
 from rlgpt.agents.rules.directives import Directives, directives
-from rlgpt.agents.rules.question import Question
+from rlgpt.agents.rules.question import Question, rate_of
 
 SIGNED = "Rule-based model: "
 GAINED = 0.9
@@ -215,7 +215,7 @@ def _code_rate(measured: Mapping[str, Any] | None) -> float | None:
     alone = measured.get("plan_alone") or (measured if measured.get("ran") == "plan" else None)
     if not alone:
         return 0.0
-    return float(alone["successes"]) / float(alone["episodes"])
+    return rate_of(alone)
 
 
 def _rationale(question: Question, book: Book, executor: str) -> str:
@@ -225,10 +225,10 @@ def _rationale(question: Question, book: Book, executor: str) -> str:
     if not measured or not measured.get("episodes"):
         rest = "the sequence of them as it is" if executor == "sequence" else "RL for what code alone will not do"
         return f"the chain of recipes to the goal; scripts first, {rest}."
-    won, episodes = measured["successes"], measured["episodes"]
-    found = f"{won}/{episodes} evaluation episodes succeeded"
-    if "counts" in measured:
-        found = f"a score of {won / episodes:.2f} in the evaluation episodes"
+    if "score" in measured:
+        found = f"a score of {measured['score']:.2f} in the evaluation episodes"
+    else:
+        found = f"{measured['successes']}/{measured['episodes']} evaluation episodes succeeded"
     if executor == "policy":
         return f"{found}, below the target: a policy on top of the code, with the plan as one of its actions."
     return f"{found}; the sequence stays."

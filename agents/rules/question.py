@@ -80,3 +80,8 @@ def fenced(text: str) -> list[tuple[str, str, str]]:
             ticks, language, name = opened.groups()
             body = []
     return out
+
+
+def rate_of(measured: Mapping[str, Any]) -> float:
+    """The result of some episodes, from 0 to 1: the task's score where it has one, else the share that succeeded."""
+    return float(measured["score"] if "score" in measured else measured["successes"] / measured["episodes"])

@@ -17,6 +17,7 @@ from rlgpt.console.commands.failure import Exit, Failure
 from rlgpt.console.commands.words import Json, complete_session
 from rlgpt.console.view.numbers import count
 from rlgpt.store.folder import SessionFolder, find
+from rlgpt.store.history import Measured
 from rlgpt.store.reader import Reader
 
 if TYPE_CHECKING:
@@ -133,9 +134,11 @@ def _arm(arm: str, runs: Sequence[Run]) -> dict[str, Any]:
     if not runs:
         return facts
     scores = _column(run.score for run in runs)
-    facts["success"] = _interval(statistics.bootstrap(scores, statistics.mean)) if len(runs) > 1 else None
+    mean = _interval(statistics.bootstrap(scores, statistics.mean)) if len(runs) > 1 else None
+    scored = runs[0].score_test is not None
+    facts |= {"success": None if scored else mean, "score": mean if scored else None}
     alone = runs[0] if len(runs) == 1 and runs[0].score_test is None else None
-    facts["within_one_policy"] = record.rate_of(alone.successes, alone.episodes) if alone else None
+    facts["within_one_policy"] = record.rate_of(Measured(alone.successes, alone.episodes)) if alone else None
     facts["iqm"] = _interval(statistics.bootstrap(scores, statistics.iqm)) if len(runs) > 1 else None
     facts["dead_loops"] = sum(r.dead_loops for r in runs) / facts["episodes"]
     facts["env_steps"] = sum(r.env_steps for r in runs) / len(runs)
@@ -218,9 +221,10 @@ def _tell(answer: dict[str, Any]) -> None:
     for task in answer["tasks"]:
         output.say()
         scored = next((f for f in task["arms"] if f.get("score_test") is not None), None)
-        output.say(task["task"] + (": score_test in percent in place of success" if scored else ""))
-        more = ("score_train",) if scored else ()
-        output.table(titles + more, [_row(facts)[: len(titles + more)] for facts in task["arms"] if facts["seeds"]])
+        output.say(task["task"] + (": scores in percent" if scored else ""))
+        shown = tuple("score" if scored and title == "success" else title for title in titles)
+        shown += ("score_train",) if scored else ()
+        output.table(shown, [_row(facts)[: len(shown)] for facts in task["arms"] if facts["seeds"]])
     if answer["differences"]:
         output.say()
         output.say(f"paired by seed, against {answer['base']}; p adjusted over all rows (Holm)")
@@ -242,8 +246,8 @@ def _tell(answer: dict[str, Any]) -> None:
 
 def _row(f: dict[str, Any]) -> tuple[object, ...]:
     one = f["within_one_policy"]
-    if f["success"]:
-        shown = _with_interval(f["success"])
+    if mean := f["success"] or f["score"]:
+        shown = _with_interval(mean)
     elif one:
         shown = _with_interval({"value": one["rate"], "ci95": one["ci95"]}) + " (one policy)"
     else:

@@ -1,4 +1,4 @@
-"""Success in training over env steps, one curve an arm: IQM over its sessions with a 95% bootstrap interval."""
+"""Success, or the score so far, in training: one curve an arm, IQM over its sessions with a 95% bootstrap interval."""
 
 from __future__ import annotations
 
@@ -58,20 +58,27 @@ def curves(readers: Sequence[Reader], arms: Sequence[str]) -> dict[str, list[Lin
 
 
 def success(reader: Reader) -> tuple[Floats, Floats]:
-    """(env steps of the session, success over the last WINDOW episodes); superseded updates are left out."""
-    runs = reader.history_at().runs
+    """(env steps of the session, success over the last WINDOW episodes, or the score of all episodes so far);
+    superseded updates are left out."""
+    history = reader.history_at()
+    runs = history.runs
+    scores: list[float] = []
     xs: list[float] = []
     won: list[int] = []
     of: list[int] = []
     before = 0
     for number, run in sorted(runs.items()):
-        for row in reader.rows("metric", {"run": number}, columns=["seq", "env_steps", "episodes", "successes"]):
+        for row in reader.rows(
+            "metric", {"run": number}, columns=["seq", "env_steps", "episodes", "successes", "score"]
+        ):
             if not any(first < row["seq"] < last for first, last in run.hidden):
                 xs.append(before + row["env_steps"])
                 of.append(row["episodes"])
                 won.append(row["successes"])
+                scores.append(row["score"] or 0.0)
         before += run.env_steps
-    return np.array(xs, dtype=float), _windowed(np.cumsum(won), np.cumsum(of))
+    values = np.array(scores) if history.scored else _windowed(np.cumsum(won), np.cumsum(of))
+    return np.array(xs, dtype=float), values
 
 
 def _windowed(won: NDArray[np.int64], of: NDArray[np.int64]) -> Floats:

@@ -9,7 +9,6 @@ from typing import Any
 from rlgpt.console.commands import record
 from rlgpt.store.history import History
 from rlgpt.store.reader import Reader
-from rlgpt.store.score import score
 
 TRAIN_SCORE_STEPS = 1_000_000
 """Crafter's score_train counts the training episodes of so many env steps."""
@@ -52,10 +51,7 @@ def runs_of(reader: Reader, arm: str) -> list[Run]:
     test = whole["test"]
     if not test:
         return []
-    points = _scores(reader, history)
-    names = ("options_off", "primitives_off")
-    off: dict[str, Any] = {name: test[name]["rate"] if test[name] else None for name in names}
-    off |= {name: points[name] for name in names if name in points}
+    off: dict[str, Any] = {name: _result(test[name]) for name in ("options_off", "primitives_off")}
     common: dict[str, Any] = {"id": whole["id"], "task": whole["task"], "seed": whole["seed"]}
     own = Run(
         arm=arm,
@@ -64,8 +60,7 @@ def runs_of(reader: Reader, arm: str) -> list[Run]:
         **common,
         **_counted(test),
         **off,
-        score_test=points.get("full"),
-        score_train=points.get("train"),
+        score_train=_score_train(reader, history),
     )
     controls = history.session["settings"].get("method", {}).get("controls", ())
     return [own] + [
@@ -77,7 +72,6 @@ def runs_of(reader: Reader, arm: str) -> list[Run]:
             **_counted(test[name]),
             options_off=None,
             primitives_off=None,
-            score_test=points.get(name),
         )
         for name in controls
         if test.get(name)
@@ -85,26 +79,30 @@ def runs_of(reader: Reader, arm: str) -> list[Run]:
 
 
 def _counted(test: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: test[name] for name in ("successes", "episodes", "dead_loops")}
+    counted = {name: test[name] for name in ("successes", "episodes", "dead_loops")}
+    return counted | {"score_test": _percent(test["score"])}
 
 
-def _scores(reader: Reader, history: History) -> dict[str, float]:
-    """Variant -> score of its test episodes, and `train`; empty for a task that succeeds or fails."""
-    info = history.session.get("task_info", {})
-    if info.get("kind") != "score":
-        return {}
-    names = info["milestones"]
-    tests = reader.rows("evaluation", {"split": "test"})
-    found = {row["variant"]: score(row["milestones"], row["episodes"], names) for row in tests}
-    reached: dict[str, int] = {}
-    episodes = before = 0
+def _percent(score: float | None) -> float | None:
+    return None if score is None else 100 * score
+
+
+def _result(part: Mapping[str, Any] | None) -> float | None:
+    """A share of episodes, or a score in percent."""
+    if not part:
+        return None
+    found: float | None = part["rate"] if part["score"] is None else _percent(part["score"])
+    return found
+
+
+def _score_train(reader: Reader, history: History) -> float | None:
+    """In percent, over the training episodes of the first million env steps; None for a task without a score."""
+    found: float | None = None
+    before = 0
     for number, run in sorted(history.runs.items()):
-        for row in reader.rows("metric", {"run": number}, columns=["seq", "env_steps", "episodes", "milestones"]):
+        for row in reader.rows("metric", {"run": number}, columns=["seq", "env_steps", "score"]):
             hidden = any(first < row["seq"] < last for first, last in run.hidden)
-            if hidden or before + row["env_steps"] > TRAIN_SCORE_STEPS:
-                continue
-            episodes += row["episodes"]
-            for name, count in row["milestones"].items():
-                reached[name] = reached.get(name, 0) + count
+            if not hidden and before + row["env_steps"] <= TRAIN_SCORE_STEPS and row["score"] is not None:
+                found = row["score"]
         before += run.env_steps
-    return found | ({"train": score(reached, episodes, names)} if episodes else {})
+    return _percent(found)

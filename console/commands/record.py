@@ -5,8 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from rlgpt.store.history import Attempt, EvaluationState, History, IterationState, PlanState, VerdictState
-from rlgpt.store.intervals import wilson
+from rlgpt.store.decisions import IterationResult
+from rlgpt.store.history import (
+    Attempt,
+    EvaluationState,
+    History,
+    IterationState,
+    Measured,
+    PlanState,
+    VerdictState,
+    pool,
+)
 
 _TASK_PLAN = ("revision", "author", "sub_tasks", "reason")
 
@@ -22,7 +31,7 @@ def whole(h: History) -> dict[str, Any]:
         "plan": _plan(h, h.plan) if h.plan else None,
         "pending_plan": _plan(h, h.pending_plan) if h.pending_plan else None,
         "iterations": [_iteration(h, iteration) for iteration in h.iterations],
-        "incumbent": {"sub_task": best.sub_task, "iteration": best.number, "played": h.played(best)} if best else None,
+        "incumbent": _incumbent(h, best) if best else None,
         "test": _split(best, "test") if best else None,
         "overrides": [
             {k: getattr(c, k) for k in ("id", "kind", "payload", "author", "revision", "state", "reason")}
@@ -33,12 +42,22 @@ def whole(h: History) -> dict[str, Any]:
     }
 
 
+def _incumbent(h: History, best: IterationState) -> dict[str, Any]:
+    played = best.result.variant if best.result else "full"
+    return {
+        "sub_task": best.sub_task,
+        "iteration": best.number,
+        "played": played,
+        "why": h.incumbents[best.sub_task].why,
+    }
+
+
 def summary(h: History) -> dict[str, Any]:
     """The head of `show --json`."""
     session = h.session
     last = h.iteration
     best = h.incumbent
-    successes, episodes = h.developed(best) if best else (0, 0)
+    dev = h.developed(best) if best else Measured(0, 0)
     return {
         "id": session.get("session_id"),
         "name": session.get("name"),
@@ -56,7 +75,7 @@ def summary(h: History) -> dict[str, Any]:
         "revision": h.revision,
         "iteration": last.number if last else None,
         "env_steps": h.spent.env_steps,
-        "dev": rate_of(successes, episodes) if episodes else None,
+        "dev": rate_of(dev) if dev.episodes else None,
         "cost": cost_of(h.spent.cost, h.spent.unknown_price, h.spent.tokens) | {"calls": h.spent.calls},
         "started_at": h.started_at,
         "last_at": h.at,
@@ -84,7 +103,15 @@ def _iteration(h: History, iteration: IterationState) -> dict[str, Any]:
         "training": [_training(h, run) for run in iteration.runs],
         "evaluation": [_split(iteration, split) for split in dict.fromkeys(e.split for e in iteration.evaluations)],
         "verdict": _verdict(iteration.verdict),
+        "result": _result(iteration.result),
     }
+
+
+def _result(result: IterationResult | None) -> dict[str, Any] | None:
+    if result is None:
+        return None
+    ci95 = [round(result.low, 4), round(result.high, 4)]
+    return {"variant": result.variant, "value": result.score, "ci95": ci95, "why": result.why}
 
 
 def _plan(h: History, plan: PlanState) -> dict[str, Any]:
@@ -105,10 +132,20 @@ def _plan(h: History, plan: PlanState) -> dict[str, Any]:
                 "done_when": item.done_when,
                 "max_steps": item.max_steps,
                 "author": item.author,
-                "accepted_version": attempt.version if (attempt := h.accepted(item)) else None,
+                **_chosen(plan, item.name),
             }
             for item in plan.items
         ],
+    }
+
+
+def _chosen(plan: PlanState, name: str) -> dict[str, Any]:
+    """The version in use under this plan: `accepted_version` if its trials accepted it."""
+    chosen = plan.chosen.get(name)
+    return {
+        "accepted_version": chosen.version if chosen and chosen.accepted else None,
+        "acting_version": chosen.version if chosen else None,
+        "why": chosen.why if chosen else None,
     }
 
 
@@ -178,24 +215,26 @@ def _split(iteration: IterationState, split: str) -> dict[str, Any] | None:
 
 
 def _pool(parts: list[EvaluationState]) -> dict[str, Any]:
-    successes, episodes = round(sum(e.successes for e in parts), 2), sum(e.episodes for e in parts)
+    pooled = pool(parts)
+    episodes = pooled.episodes
     weighted = sum(e.return_mean * e.episodes for e in parts), sum(e.length_mean * e.episodes for e in parts)
     return {
-        **rate_of(successes, episodes),
+        **rate_of(pooled),
         "return_mean": weighted[0] / episodes if episodes else None,
         "length_mean": weighted[1] / episodes if episodes else None,
         "dead_loops": sum(e.dead_loops for e in parts),
     }
 
 
-def rate_of(successes: float, episodes: int) -> dict[str, Any]:
-    """A success rate is never printed without its episodes and its 95% interval (Wilson)."""
-    low, high = wilson(successes, episodes)
+def rate_of(m: Measured) -> dict[str, Any]:
+    """A result is never printed without its episodes and its 95% interval (Wilson). Where it is a score there is no
+    rate, and `ci95` is the score's."""
     return {
-        "successes": successes,
-        "episodes": episodes,
-        "rate": successes / episodes if episodes else None,
-        "ci95": [round(low, 4), round(high, 4)],
+        "successes": m.successes,
+        "episodes": m.episodes,
+        "rate": m.value if m.episodes and m.score is None else None,
+        "score": m.score,
+        "ci95": [round(m.low, 4), round(m.high, 4)],
     }
 
 

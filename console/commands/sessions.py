@@ -16,7 +16,7 @@ from rlgpt.console.commands.open import open_console
 from rlgpt.console.commands.words import Json, Session, complete_session
 from rlgpt.console.view.happenings import logged
 from rlgpt.console.view.logs import LEVEL, LEVELS, at_level, log_line
-from rlgpt.console.view.numbers import count, day_time, money, rate
+from rlgpt.console.view.numbers import count, day_time, measured, money
 from rlgpt.console.view.text import plain
 from rlgpt.store.catalog import Summary, summaries
 from rlgpt.store.errors import NoSession
@@ -26,7 +26,7 @@ from rlgpt.store.lease import Lease
 from rlgpt.store.reader import Reader
 
 TITLES = (
-    "id", "name", "task", "model", "status", "iteration", "success", "env steps", "cost", "started",
+    "id", "name", "task", "model", "status", "iteration", "result", "env steps", "cost", "started",
 )  # fmt: skip
 
 
@@ -154,8 +154,8 @@ def _tree(s: Summary) -> dict[str, Any]:
     return {key: getattr(s, key) for key in plain} | {
         "status": _status(s),
         "alive": s.alive,
-        "dev": record.rate_of(s.dev_successes, s.dev_episodes) if s.dev_episodes else None,
-        "test": record.rate_of(s.test_successes, s.test_episodes) if s.test_episodes else None,
+        "dev": record.rate_of(s.dev) if s.dev_episodes else None,
+        "test": record.rate_of(s.test) if s.test_episodes else None,
         "cost": record.cost_of(s.cost, s.unknown_price, s.tokens),
         "started_at": s.started_at,
         "last_at": s.at,
@@ -178,9 +178,7 @@ def _status(s: Summary) -> str:
 def _row(s: Summary) -> tuple[object, ...]:
     if s.fault:
         return (s.id, "", "", "", s.fault, "", "", "", "", "")
-    tested, split = (s.test_successes, s.test_episodes), "test"
-    if not s.test_episodes:
-        tested, split = (s.dev_successes, s.dev_episodes), "dev"
+    result, split = (s.test, "test") if s.test_episodes else (s.dev, "dev")
     return (
         s.id,
         s.name,
@@ -188,7 +186,7 @@ def _row(s: Summary) -> tuple[object, ...]:
         "rule-based model" if s.model == "rules" else s.model,
         _status(s),
         s.iteration,
-        f"{rate(*tested)} {split}" if tested[1] else "",
+        f"{measured(result)} {split}" if result.episodes else "",
         count(s.env_steps),
         money(s.cost, s.unknown_price),
         day_time(s.started_at),

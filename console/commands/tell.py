@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from rlgpt.console.view.numbers import count, many, money, rate
-from rlgpt.console.view.words import ACTS
+from rlgpt.console.view.numbers import count, many, measured, money
+from rlgpt.console.view.words import ACTING, ACTS
+from rlgpt.store.history import Measured
 
 Part = Mapping[str, Any]
 
@@ -25,7 +26,8 @@ def lines(w: Part) -> Iterator[str]:
             yield "  " + line
     if w["test"]:
         yield ""
-        yield f"incumbent: iteration {w['incumbent']['iteration']}{ACTS[w['incumbent']['played']]}"
+        best = w["incumbent"]
+        yield f"incumbent: iteration {best['iteration']}{ACTS[best['played']]}: {best['why']}"
         yield from _split(w["test"])
 
 
@@ -35,6 +37,9 @@ def _iteration(i: Part) -> Iterator[str]:
         for item in plan["sub_actions"]:
             pin = " (pinned)" if item["pinned"] else ""
             yield f"  {item['mode']:<4} {item['name']}{pin}: {item['reason']}"
+            if item["why"]:
+                acts = f"v{item['acting_version']} acts" if item["acting_version"] else "no code acts"
+                yield f"       {acts}: {item['why']}"
     for attempt in i["attempts"]:
         yield _attempt(attempt)
     for run in i["training"]:
@@ -42,6 +47,8 @@ def _iteration(i: Part) -> Iterator[str]:
         yield f"PPO run {run['run']} {run['state']}: {steps} env steps, {many(run['updates'], 'update')}"
     for split in i["evaluation"]:
         yield from _split(split)
+    if result := i["result"]:
+        yield f"acts: {ACTING[result['variant']]} ({result['why']})"
     if verdict := i["verdict"]:
         yield f"verdict by {verdict['author']}: {verdict['cause']}"
 
@@ -56,8 +63,12 @@ def _attempt(a: Part) -> str:
 
 
 def _split(split: Part) -> Iterator[str]:
-    shown = rate(split["successes"], split["episodes"])
-    yield f"{split['split']} success {shown}, {many(split['dead_loops'], 'dead loop')}"
+    shown = _result(split) if split["score"] is not None else f"success {_result(split)}"
+    yield f"{split['split']} {shown}, {many(split['dead_loops'], 'dead loop')}"
     for variant, part in split.items():
         if isinstance(part, dict) and "ci95" in part:
-            yield f"  {variant.replace('_', ' ')}: {rate(part['successes'], part['episodes'])}"
+            yield f"  {variant.replace('_', ' ')}: {_result(part)}"
+
+
+def _result(part: Part) -> str:
+    return measured(Measured(part["successes"], part["episodes"], part["score"]))

@@ -33,7 +33,7 @@ class CodePane(ListPane):
         shown, before = code.chosen(m.history, self.choice)
         head: list[Line] = []
         if shown is not None:
-            head = code.tabs(m.history, shown, self.width) + code.facts(shown, before, self.width)
+            head = code.tabs(m.history, shown, self.width) + code.facts(m.history, shown, before, self.width)
             head = head[: max(self.scrollable_content_region.height - 3, 1)]
         self.set_entries(self.entries_of(m), head)
         newest = self.choice.version is None and self.choice.sub_action is None

@@ -66,8 +66,8 @@ def outcome(attempt: Attempt) -> tuple[str, str]:
     return ("⊘", "bad") if not attempt.admitted else ("…", "accent")
 
 
-def facts(attempt: Attempt, before: Attempt | None, width: int) -> list[Line]:
-    """Who wrote it, whether it was admitted, what the trials measured, what the critic says."""
+def facts(h: History, attempt: Attempt, before: Attempt | None, width: int) -> list[Line]:
+    """Who wrote it, whether it was admitted, what the trials measured, which version acts, what the critic says."""
     left = [
         Span(f"{attempt.sub_action} v{attempt.version}", "bold"),
         Span(f" by {attempt.author}, iteration {attempt.iteration}", "dim"),
@@ -82,6 +82,10 @@ def facts(attempt: Attempt, before: Attempt | None, width: int) -> list[Line]:
     elif attempt.admitted:
         right = [Span("admitted", "ok")]
     lines = [spread(left, right, width)]
+    chosen = h.plan.chosen.get(attempt.sub_action) if h.plan else None
+    if chosen:
+        acts = f"v{chosen.version} acts" if chosen.version else "no code acts"
+        lines += wrap(f"{acts}: {chosen.why}", width, "ok" if chosen.version == attempt.version else "dim", " ", most=2)
     if not attempt.admitted:
         rule = attempt.admission.get("rule", "")
         lines += wrap(f"not admitted ({rule}): {attempt.admission.get('message', '')}", width, "bad", " ", most=3)

@@ -13,7 +13,7 @@ from rlgpt.console.charts.smooth import smoothed
 from rlgpt.console.view.axis import axis_of
 from rlgpt.console.view.curves import CURVE_STYLES
 from rlgpt.console.view.moment import Moment
-from rlgpt.console.view.numbers import count, duration, money, rate
+from rlgpt.console.view.numbers import count, duration, measured, money
 from rlgpt.console.view.status import limits_of
 from rlgpt.console.view.text import Entry, Line, Span, columns, line, wrap
 from rlgpt.console.view.words import model_name, state_of
@@ -32,7 +32,7 @@ class Chart:
 
 
 CHARTS = (
-    Chart("success", "success rate in training", "", True),
+    Chart("success", "success rate in training (or score so far)", "", True),
     Chart("return", "episode return", "return_mean"),
     Chart("length", "episode length (env steps)", "length_mean"),
     Chart("entropy", "entropy (normalised)", "entropy"),
@@ -71,6 +71,8 @@ def _series(chart: Chart, m: Moment) -> tuple[Floats, Floats]:
     axis = axis_of(m.history, m.metrics)
     if chart.column:
         return axis.x, m.metrics.column(chart.column)[axis.rows]
+    if m.history.scored:
+        return axis.x, m.metrics.column("score")[axis.rows]
     won, of = m.metrics.column("successes")[axis.rows], m.metrics.column("episodes")[axis.rows]
     with np.errstate(divide="ignore", invalid="ignore"):
         return axis.x, np.where(of > 0, won / of, np.nan)
@@ -134,8 +136,8 @@ def _facts(moments: Sequence[Moment]) -> list[tuple[str, list[str]]]:
         ("model", each(lambda m: model_name(m.history.session["settings"]))),
         ("seed", each(lambda m: m.history.session["settings"].get("seed"))),
         ("iterations", each(lambda m: len(m.history.iterations))),
-        ("dev success", each(lambda m: _success(m.history, "dev"))),
-        ("test success", each(lambda m: _success(m.history, "test"))),
+        ("dev result", each(lambda m: _success(m.history, "dev"))),
+        ("test result", each(lambda m: _success(m.history, "test"))),
         ("code alone, dev", each(lambda m: _success(m.history, "dev", "plan"))),
         ("env steps", each(lambda m: f"{count(m.history.spent.env_steps)} of {count(limits_of(m).get('env_steps'))}")),
         ("active time", each(lambda m: duration(m.history.active))),
@@ -152,7 +154,7 @@ def _facts(moments: Sequence[Moment]) -> list[tuple[str, list[str]]]:
 
 def _success(h: History, split: str, variant: str = "full") -> str:
     best = h.incumbent or h.iteration
-    return rate(*h.pooled(best, split, variant)) if best else "–"
+    return measured(h.pooled(best, split, variant)) if best else "–"
 
 
 def _plans(moments: Sequence[Moment], base: int, label: int, wide: int) -> list[Entry]:

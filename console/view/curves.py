@@ -16,6 +16,8 @@ from rlgpt.console.view.metrics import MetricTable
 from rlgpt.console.view.moment import Moment
 
 Floats = NDArray[np.float64]
+SCORE_TITLE = "score (of training: all episodes so far)"
+"""Of the first chart, where the result of the task is a score."""
 CURVE_STYLES = ("curve1", "curve2", "curve3", "curve4", "curve5", "curve6", "curve7", "curve8")
 WINDOWS: tuple[tuple[str, float], ...] = (("all", 0.0), ("last 1M", 1e6), ("last 200k", 2e5), ("last 50k", 5e4))
 MOST = 2_048
@@ -63,7 +65,7 @@ class Charts:
             curves = [c for curve in curves for c in _smooth(curve, self.options.smoothing)]
         cross = self.options.crosshair
         return Plot(
-            chart.title,
+            SCORE_TITLE if chart.key == "success" and self.moment.history.scored else chart.title,
             curves,
             self._marks,
             x_range=(start, end) if end > start else None,
@@ -120,9 +122,12 @@ def marks(moment: Moment, axis: Axis) -> list[Marks]:
 def _success(moment: Moment, axis: Axis) -> list[Curve]:
     table, rows = moment.metrics, axis.rows
     won, of = table.column("successes")[rows], table.column("episodes")[rows]
-    with np.errstate(divide="ignore", invalid="ignore"):
-        share = np.where(of > 0, won / of, np.nan)
-    recent = f"n={int(np.nansum(of[-10:]))}" if len(of) else ""
+    if moment.history.scored:
+        share, recent = table.column("score")[rows], f"n={int(np.nansum(of))}" if len(of) else ""
+    else:
+        with np.errstate(divide="ignore", invalid="ignore"):
+            share = np.where(of > 0, won / of, np.nan)
+        recent = f"n={int(np.nansum(of[-10:]))}" if len(of) else ""
     curves = [Curve("train", axis.x, share, "curve1", note=recent, segments=axis.breaks)]
     trials = [(axis.at(a.trial.seq), a.trial.successes / a.trial.episodes) for a in moment.history.attempts
               if a.trial and a.trial.episodes]  # fmt: skip
@@ -135,7 +140,7 @@ def _success(moment: Moment, axis: Axis) -> list[Curve]:
         ("dev", "full", "dev", "curve2"),
         ("test", "full", "test", "curve5"),
     ):
-        found = [(axis.at(e.seq), e.rate, e.ci_low, e.ci_high, e.episodes) for i in moment.history.iterations
+        found = [(axis.at(e.seq), e.measured.value, *e.measured.interval, e.episodes) for i in moment.history.iterations
                  for e in i.evaluations if (e.split, e.variant) == (split, variant)]  # fmt: skip
         if found:
             x, y, low, high, n = np.array(found, dtype=float).T

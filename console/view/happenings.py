@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from rlgpt.console.view.numbers import count, many, rate
-from rlgpt.console.view.words import PHASES, ROLES
+from rlgpt.console.view.numbers import count, many, measured
+from rlgpt.console.view.words import ACTS, PHASES, ROLES
+from rlgpt.store.history import Measured
 
 Row = Mapping[str, Any]
 
@@ -84,6 +85,13 @@ def _event(kind: str, p: Row) -> str:
             return f"the action host died ({p.get('signal')}) in {p.get('sub_action')}"
         case "nondeterministic":
             return f"no longer exactly repeatable: {p['cause']}"
+        case "version_chosen":
+            acts = f"v{p['version']} acts" if p["version"] else "no code acts"
+            return f"{p['item']}: {acts}: {p['why']}"
+        case "iteration_result":
+            return f"iteration {p['iteration']} closed with {p['score']:.2f}{ACTS[p['variant']]}: {p['why']}"
+        case "incumbent":
+            return f"iteration {p['iteration']} is the incumbent: {p['why']}"
         case "skill_kept":
             return f"skill kept: {p['name']}"
         case _:
@@ -119,7 +127,8 @@ def _trial(row: Row) -> str:
 
 
 def _evaluation(row: Row) -> str:
-    told = f"success {rate(row['successes'], row['episodes'])}"
+    result = Measured(row["successes"], row["episodes"], row["score"])
+    told = measured(result) if result.score is not None else f"success {measured(result)}"
     reached = sum(row["milestones"].values()) / row["episodes"] if row["episodes"] else 0.0
     if reached and not row["successes"]:
         told = f"{reached:.1f} milestones an episode, {told}"

@@ -22,6 +22,7 @@ SCALARS = (
     "decisions",
     "episodes",
     "successes",
+    "score",
     "return_mean",
     "length_mean",
     "kl",

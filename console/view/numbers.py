@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from datetime import UTC, datetime
 
+from rlgpt.store.history import Measured
 from rlgpt.store.intervals import wilson
 
 
@@ -94,6 +95,15 @@ def rate(successes: float, episodes: int, interval: bool = True) -> str:
         return f"{successes}/{episodes}"
     low, high = wilson(successes, episodes)
     return f"{successes / episodes:.2f} [{low:.2f}, {high:.2f}] n={episodes}"
+
+
+def measured(m: Measured, interval: bool = True) -> str:
+    """What some episodes amount to: as `rate`, or `score 59.4% [45.6, 71.8] n=50` where the result is a score."""
+    if m.score is None or not m.episodes:
+        return rate(m.successes, m.episodes, interval)
+    if not interval:
+        return f"score {100 * m.score:.1f}%"
+    return f"score {100 * m.score:.1f}% [{100 * m.low:.1f}, {100 * m.high:.1f}] n={m.episodes}"
 
 
 def day_time(at: float) -> str:

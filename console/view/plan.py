@@ -59,7 +59,7 @@ def state_of_item(m: Moment, plan: PlanState, item: Item) -> tuple[str, str, str
             finished = runs[-1].state == "finished"
             return ("✓" if finished else "◐", "rl", "trained" if finished else f"PPO {runs[-1].state}")
         return ("○", "rl", "left to RL")
-    accepted = h.accepted(item)
+    accepted = h.accepted(plan, item)
     mine = [a for a in h.attempts_of(item.name, plan.iteration) if a.trial]
     if busy:
         words = {"Code": "being coded", "Trial": "in trials", "JudgeItem": "being judged"}.get(m.phase, "in work")

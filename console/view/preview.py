@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import TYPE_CHECKING
 
-from rlgpt.console.view.numbers import count, day_time, duration, money, rate, size
+from rlgpt.console.view.numbers import count, day_time, duration, measured, money, size
 from rlgpt.console.view.sessions import model_words, state
 from rlgpt.console.view.text import Line, line, wrap
 
@@ -29,11 +29,11 @@ def lines(s: Summary | None, now: float, width: int, hung: Collection[str] = ())
     )
     out.append(
         line(
-            ("success   ", "dim"),
+            ("result    ", "dim"),
             ("test ", "dim"),
-            (rate(s.test_successes, s.test_episodes), "bold"),
+            (measured(s.test), "bold"),
             ("   dev ", "dim"),
-            rate(s.dev_successes, s.dev_episodes),
+            measured(s.dev),
         )
     )
     cost = "none" if s.model == "rules" else money(s.cost, s.unknown_price)

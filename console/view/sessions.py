@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 from typing import TYPE_CHECKING, Any
 
-from rlgpt.console.view.numbers import count, day_time, duration, money, rate, size
+from rlgpt.console.view.numbers import count, day_time, duration, measured, money, size
 from rlgpt.console.view.text import Entry, Line, Span, columns, line, wrap
 from rlgpt.console.view.words import PHASES, RULES, waiting_word
 
 if TYPE_CHECKING:
     from rlgpt.store.catalog import Summary
+    from rlgpt.store.history import Measured
 
 SORTS: dict[str, Callable[[Any], Any]] = {
     "started": lambda s: s.started_at,
@@ -25,15 +26,15 @@ SORTS: dict[str, Callable[[Any], Any]] = {
 
 
 def _rate(s: Summary) -> float:
-    won, of, _ = success(s)
-    return won / of if of else -1.0
+    result, _ = newest_result(s)
+    return result.value if result.episodes else -1.0
 
 
-def success(s: Summary) -> tuple[float, int, str]:
-    """(successes, episodes, split): of the test evaluation if there is one, else dev."""
+def newest_result(s: Summary) -> tuple[Measured, str]:
+    """(result, split): of the test evaluation if there is one, else dev."""
     if s.test_episodes:
-        return s.test_successes, s.test_episodes, "test"
-    return s.dev_successes, s.dev_episodes, "dev" if s.dev_episodes else ""
+        return s.test, "test"
+    return s.dev, "dev" if s.dev_episodes else ""
 
 
 def model_words(model: str) -> str:
@@ -118,14 +119,14 @@ def _entry(s: Summary, shown: Sequence[tuple[str, int]], now: float, marked: boo
     word, style = state(s, hung)
     model, tags = model_words(s.model), " ".join(s.tags)
     iteration = "–" if s.iteration is None else str(s.iteration)
-    won, of, split = success(s)
+    result, split = newest_result(s)
     values: dict[str, Line] = {
         "state": line(("● ", style), (word, style)),
         "name": line((s.name or s.id, "bold"), (" ⑂", "dim") if s.parent_id else ""),
         "task": line(s.task),
         "model": line((model, "dim")),
         "iter": line(iteration),
-        "success": line((rate(won, of), "bold" if split == "test" else ""), (f" {split}", "dim") if split else ""),
+        "success": line((measured(result), "bold" if split == "test" else ""), (f" {split}", "dim") if split else ""),
         "env steps": line((f"{count(s.env_steps):>7}", "")),
         "cost": line(("–" if s.model == "rules" else money(s.cost, s.unknown_price), "")),
         "age": line((duration(now - s.started_at), "dim")),

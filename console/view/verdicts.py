@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from rlgpt.console.view.moment import Moment
-from rlgpt.console.view.numbers import rate
+from rlgpt.console.view.numbers import measured
 from rlgpt.console.view.text import Entry, Line, Span, line, spread, wrap
-from rlgpt.console.view.words import ACTS, RULES, wanted
+from rlgpt.console.view.words import ACTING, RULES, wanted
 from rlgpt.store.history import Attempt, History, IterationState, VerdictState
 
 
@@ -85,7 +85,6 @@ def _iteration(
     m: Moment, iteration: IterationState, verdict: VerdictState, width: int, expanded: frozenset[str]
 ) -> Entry:
     key = f"iteration:{iteration.sub_task}:{iteration.number}"
-    successes, episodes = m.history.pooled(iteration, "dev", m.history.sampled_or_greedy(iteration))
     best = m.history.incumbent is iteration
     left = [
         _mark(verdict),
@@ -93,11 +92,11 @@ def _iteration(
         Span(f" {_author(m, verdict)} {verdict.confidence:.2f}", "dim"),
     ]
     if best:
-        left.append(Span(f" ★ incumbent{ACTS[m.history.played(iteration)]}", "accent"))
-    right = [Span(rate(successes, episodes, interval=width >= 60), "bold")]
+        left.append(Span(" ★ incumbent", "accent"))
+    right = [Span(measured(m.history.developed(iteration), interval=width >= 60), "bold")]
     lines: list[Line] = [spread(left, right, width)]
     if verdict.better:
-        plan_won, plan_of = m.history.pooled(iteration, "dev", "plan")
+        code = m.history.pooled(iteration, "dev", "plan")
         words = {
             "code": "code alone is better",
             "policy": "the policy is better than code alone",
@@ -105,9 +104,10 @@ def _iteration(
             "only one": "nothing to compare: only one of code and policy was measured",
         }
         text = words.get(verdict.better, verdict.better)
-        if plan_of:
-            text += f" (code alone {rate(plan_won, plan_of)})"
+        if code.episodes and not (iteration.result and iteration.result.variant == "plan"):
+            text += f" (code alone {measured(code)})"
         lines += wrap(text, width, "accent", "   ")
+    lines += _decided(m, iteration, width)
     lines += wrap(verdict.cause, width, "", "   ", most=0 if key in expanded else 3)
     if key in expanded:
         lines += _advice(verdict, width)
@@ -119,6 +119,16 @@ def _iteration(
         seq=verdict.seq,
         fields={"iteration": iteration.number},
     )
+
+
+def _decided(m: Moment, iteration: IterationState, width: int) -> list[Line]:
+    """What acts of the iteration and why, and why it is the incumbent."""
+    lines: list[Line] = []
+    if iteration.result:
+        lines += wrap(f"acts: {ACTING[iteration.result.variant]} ({iteration.result.why})", width, "dim", "   ")
+    if m.history.incumbent is iteration:
+        lines += wrap(f"incumbent: {m.history.incumbents[iteration.sub_task].why}", width, "dim", "   ")
+    return lines
 
 
 def _evaluation(m: Moment, iteration: IterationState, number: int, width: int) -> Entry:
@@ -134,16 +144,14 @@ def _evaluation(m: Moment, iteration: IterationState, number: int, width: int) -
     name = f"{e.split} · {variants.get(e.variant, e.variant)}"
     style = "bold" if e.split == "test" else ""
     left = line((" ▪ ", "curve2"), (name, style))
-    lines: list[Line] = [spread(left, [Span(rate(e.successes, e.episodes, interval=width >= 56), style)], width)]
+    lines: list[Line] = [spread(left, [Span(measured(e.measured, interval=width >= 56), style)], width)]
     if e.funnel and e.episodes and e.variant == "full":
         lines += wrap(
             "reached " + "  ".join(f"{k} {v}/{e.episodes}" for k, v in e.funnel.items()), width, "dim", "   ", most=3
         )
     if e.dead_loops and e.variant == "full":
         lines.append(line((f"   dead loops {e.dead_loops}/{e.episodes}", "warn")))
-    return Entry(
-        f"evaluation:{number}", tuple(lines), search=name, yank=f"{name} {rate(e.successes, e.episodes)}", seq=e.seq
-    )
+    return Entry(f"evaluation:{number}", tuple(lines), search=name, yank=f"{name} {measured(e.measured)}", seq=e.seq)
 
 
 def _advice(verdict: VerdictState, width: int) -> list[Line]:

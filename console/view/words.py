@@ -113,4 +113,5 @@ OUTCOMES = {
 """Glyph and style of a trial's outcome."""
 
 ACTS = {"full": "", "plan": ", its code alone", "greedy": ", its policy played greedily"}
-"""What acts of an iteration, by `History.played`."""
+"""What acts of an iteration, by `IterationResult.variant`."""
+ACTING = {"full": "what was evaluated", "plan": "its code alone", "greedy": "its policy, played greedily"}

@@ -129,11 +129,13 @@ def _overview(h: History) -> str:
 def _test(h: History) -> str:
     found = [(i, e) for i in h.iterations for e in i.evaluations if e.split == "test"]
     rows = [(i.number, e.policy, e.variant, _rate(e), f"{e.return_mean:.3g}", e.dead_loops) for i, e in found]
-    titles = ("iteration", "policy", "variant", "success", "mean return", "dead loops")
+    titles = ("iteration", "policy", "variant", "result", "mean return", "dead loops")
     return f"<h2>Test episodes (nothing was decided by them)</h2>{table(titles, rows)}"
 
 
 def _rate(e: EvaluationState) -> str:
+    if e.score is not None and e.score_low is not None and e.score_high is not None:
+        return f"score {e.score:.1%} (95% {e.score_low:.1%} to {e.score_high:.1%}, {e.episodes} episodes)"
     return rate(e.successes, e.episodes, e.ci_low, e.ci_high)
 
 
@@ -145,10 +147,12 @@ def _curves(reader: Reader, h: History) -> str:
         marks.append((start, f"run {run.run}, iteration {run.iteration}"))
         start += run.env_steps
     numbers = list(h.runs)
-    shares = [Line("success", success_shares(reader, h))]
-    plots = [
-        chart("Success of training episodes (share, at most 60 stretches)", shares, "env steps", marks, share=True)
-    ]
+    if h.scored:
+        title, lines = "Score of all training episodes so far", [Line("score", reader.metric_series(numbers, "score"))]
+    else:
+        title = "Success of training episodes (share, at most 60 stretches)"
+        lines = [Line("success", success_shares(reader, h))]
+    plots = [chart(title, lines, "env steps", marks, share=True)]
     for title, column in CURVES:
         lines = [Line(column, reader.metric_series(numbers, column, max_points=600))]
         plots.append(chart(title, lines, "env steps", marks))
@@ -185,7 +189,9 @@ def _iteration(h: History, iteration: IterationState) -> str:
         parts.append(table(("sub-action", "mode", "", "goal", "reason", "done when"), rows))
     dev = [e for e in iteration.evaluations if e.split == "dev"]
     if dev:
-        parts.append(table(("dev episodes", "policy", "success"), [(e.variant, e.policy, _rate(e)) for e in dev]))
+        parts.append(table(("dev episodes", "policy", "result"), [(e.variant, e.policy, _rate(e)) for e in dev]))
+    if iteration.result:
+        parts.append(f"<p>{text(f'Acts: {iteration.result.variant} ({iteration.result.why}).')}</p>")
     if iteration.verdict:
         parts.append(f"<p>{_verdict(iteration.verdict)}</p>")
     return "".join(parts)

@@ -63,10 +63,10 @@ def import_lines(source: Path) -> SessionFolder:
     try:
         with source.open(encoding="utf-8") as file:
             objects = _objects(source, file)
-            session_id = _head(source, next(objects, None))
+            session_id, schema = _head(source, next(objects, None))
             made = prepare(session_id)
             try:
-                _fill(made.staging / DATABASE, objects)
+                _fill(made.staging / DATABASE, objects, schema)
                 check_database(made.staging / DATABASE, session_id)
                 return made.publish()
             except BaseException:
@@ -89,15 +89,17 @@ def _objects(source: Path, file: Any) -> Iterator[Mapping[str, Any]]:
         yield found
 
 
-def _head(source: Path, head: Mapping[str, Any] | None) -> str:
+def _head(source: Path, head: Mapping[str, Any] | None) -> tuple[str, str]:
+    """(session id, schema)."""
     if head is None or head.get("format") != FORMAT or not _ID.match(str(head.get("id"))):
         raise BadBundle(f"{source} is no exported session: its first line is not that of {FORMAT}")
-    if head.get("schema") != revision.REVISION:
-        raise BadBundle(f"{source} has schema {head.get('schema')!r:.20}, this rlgpt reads {revision.REVISION}")
-    return str(head["id"])
+    if head.get("schema") not in revision.REVISIONS:
+        known = f"{revision.REVISIONS[0]} to {revision.REVISION}"
+        raise BadBundle(f"{source} has schema {head.get('schema')!r:.20}, this rlgpt reads {known}")
+    return str(head["id"]), str(head["schema"])
 
 
-def _fill(database: Path, objects: Iterator[Mapping[str, Any]]) -> None:
+def _fill(database: Path, objects: Iterator[Mapping[str, Any]], revision: str) -> None:
     import zstandard  # late, like SQLAlchemy: for importing only
 
     from rlgpt.store import schema
@@ -105,7 +107,7 @@ def _fill(database: Path, objects: Iterator[Mapping[str, Any]]) -> None:
 
     compressor = zstandard.ZstdCompressor(level=3)
     with contextlib.closing(sqlite3.connect(database)) as base:
-        schema.create(base)
+        schema.create(base, revision)
         tables = query.every(base)
         for found in objects:
             table, row = tables.get(str(found.get("table"))), found.get("row")

@@ -16,7 +16,7 @@ from rlgpt.store.reader import Reader
 
 COLUMNS = (
     "return_mean", "length_mean", "kl", "clip_fraction", "entropy", "policy_loss", "value_loss",
-    "explained_variance", "rate", "learning_rate", "episodes", "successes", "dead_loops",
+    "explained_variance", "rate", "learning_rate", "episodes", "successes", "score", "dead_loops",
 )  # fmt: skip
 MAPPINGS = ("option_usage", "rewards", "milestones")
 
@@ -38,17 +38,20 @@ def export_tensorboard(place: Place, target: Path) -> Path:
             )
             _write(folder / f"run-{number}", ((row["at"], row["env_steps"], _scalars(row)) for row in rows))
         evaluations = (row for row in reader.rows("evaluation") if row["episodes"])
-        _write(folder / "evaluation", ((row["at"], row["iteration"], _success(row)) for row in evaluations))
+        _write(folder / "evaluation", ((row["at"], row["iteration"], _result(row)) for row in evaluations))
     return target
 
 
-def _success(row: Mapping[str, Any]) -> dict[str, float]:
-    return {f"{row['split']}/{row['variant']}/success": row["successes"] / row["episodes"]}
+def _result(row: Mapping[str, Any]) -> dict[str, float]:
+    name = f"{row['split']}/{row['variant']}"
+    if row["score"] is not None:
+        return {f"{name}/score": row["score"]}
+    return {f"{name}/success": row["successes"] / row["episodes"]}
 
 
 def _scalars(row: Mapping[str, Any]) -> dict[str, float]:
     scalars = {name: row[name] for name in COLUMNS if name in row}
-    if row["episodes"]:
+    if row["episodes"] and row["score"] is None:
         scalars["success_rate"] = row["successes"] / row["episodes"]
     for name in MAPPINGS:
         parts = row.get(name)

@@ -40,3 +40,20 @@ def upgrade(base: sqlite3.Connection, path: Path, to: str = REVISION) -> None:
             if base.in_transaction:
                 base.execute("ROLLBACK")
             raise BadSchema(f"{path} could not be brought to schema {to}, it is as it was: {error}") from error
+
+
+def upgraded_copy(base: sqlite3.Connection, path: Path) -> sqlite3.Connection:
+    """A copy of an older database in this schema, for who must not touch the database itself. Raises BadSchema.
+
+    SQLite keeps it in memory and, what does not fit, in a file that nobody else sees
+    (https://sqlite.org/inmemorydb.html#temp_db).
+    """
+    copy = sqlite3.connect("", isolation_level=None, check_same_thread=False)
+    try:
+        copy.execute("PRAGMA trusted_schema=OFF")
+        base.backup(copy)
+        upgrade(copy, path)
+    except BaseException:
+        copy.close()
+        raise
+    return copy

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from rlgpt.agents.choice import undecided
 from rlgpt.agents.context import Context
 from rlgpt.agents.loop import Limits
+from rlgpt.store.decisions import payload
 from rlgpt.store.history import History, fold
 
 
@@ -17,12 +19,19 @@ class Told:
         self._row("session", id="s", name="s", task="t", task_info={"long_horizon": False} | session)
 
     def _row(self, table: str, **fields: Any) -> Told:
-        seq = self.history.seq + 1
-        fold(self.history, table, {"seq": seq, "incarnation": 1, "at": 0.0, "active": 0.0} | fields)
+        """One row, and what the worker decides after it."""
+        self._fold(table, fields)
+        if table != "sub_action":  # its plan_in_force or plan_waiting follows in the same transaction
+            for decision in undecided(self.history):
+                self._fold("event", {"kind": decision.kind, "payload": payload(decision)})
         return self
 
-    def event(self, kind: str, **payload: Any) -> Told:
-        return self._row("event", kind=kind, payload=payload)
+    def _fold(self, table: str, fields: dict[str, Any]) -> None:
+        seq = self.history.seq + 1
+        fold(self.history, table, {"seq": seq, "incarnation": 1, "at": 0.0, "active": 0.0} | fields)
+
+    def event(self, kind: str, **fields: Any) -> Told:
+        return self._row("event", kind=kind, payload=fields)
 
     def tasks(self, *names: str) -> Told:
         ordered = [{"task": name, "goal": name, "reason": ""} for name in names]
@@ -105,13 +114,15 @@ class Told:
         run: int | None = None, **more: Any,
     ) -> Told:  # fmt: skip
         rate = successes / episodes
+        score = more.pop("score", None)
         empty: dict[str, Any] = {key: {} for key in ("funnel", "milestones", "option_usage", "end_reasons", "rewards")}
         return self._row(
             "evaluation", **self.where, revision=self.history.revision,
             number=self.history.counts.get("evaluation", 0) + 1, split=split, variant=variant, first=first,
             episodes=episodes, successes=successes, ci_low=max(0.0, rate - 0.2), ci_high=min(1.0, rate + 0.2),
             return_mean=0.0, length_mean=100.0, dead_loops=0, env_steps=100 * episodes, run=run,
-            policy="ppo" if run and variant != "plan" else "plan", **(empty | more),
+            policy="ppo" if run and variant != "plan" else "plan",
+            score=score, score_low=score, score_high=score, **(empty | more),
         )  # fmt: skip
 
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from rlgpt.agents.choice import warm_start_source
 from rlgpt.agents.loop import (
     NO_CODE,
     TESTED,
@@ -25,6 +26,7 @@ from rlgpt.agents.loop import (
     Wait,
     next_step,
 )
+from rlgpt.store.history import Measured
 from tests.agents.histories import Told
 
 LIMITS = Limits(iterations=2, inner=2, depth=2, target=0.9, dev_first=20, dev_more=30, test_episodes=100)
@@ -94,7 +96,7 @@ def test_the_newest_accepted_version_is_in_use_unless_it_is_clearly_below_an_ear
         for number in successes:
             told.code("dig").trial("dig", number)
         plan = told.history.plan
-        found = told.history.accepted(plan.items[0]) if plan else None
+        found = told.history.accepted(plan, plan.items[0]) if plan else None
         return found.version if found else 0
 
     assert used(4, 4) == 2
@@ -112,14 +114,13 @@ def test_a_version_that_does_worse_in_the_plan_than_an_earlier_one_goes_back_but
         now = [version(told)]
         told.evaluate(second, funnel={"dig": second}).verdict()
         assert told.history.iteration and told.history.iteration.verdict and told.history.plan
-        closed = told.history.accepted(told.history.plan.items[0], told.history.iteration.verdict.seq)
-        assert closed and closed.version == now[0], "what was in use is not changed by what it led to"
+        assert version(told) == now[0], "what was in use is not changed by what it led to"
         now.append(version(told.iteration(2).plan(dig="code")))
         return [*now, version(told.code("dig").trial("dig"))]
 
     def version(told: Told) -> int:
         plan = told.history.plan
-        found = told.history.accepted(plan.items[0]) if plan else None
+        found = told.history.accepted(plan, plan.items[0]) if plan else None
         return found.version if found else 0
 
     assert used(19, 12) == [2, 1, 3]
@@ -134,8 +135,7 @@ def test_code_that_sometimes_works_stays_an_action_of_the_policy_but_not_against
 
     def usable(**modes: str) -> list[int]:
         plan = told.plan(**modes).history.plan
-        found = [told.history.usable(item) for item in (plan.items if plan else [])]
-        return [attempt.version if attempt else 0 for attempt in found]
+        return [plan.acts(item.name) or 0 for item in plan.items] if plan else []
 
     assert usable(dig="rl", cut="rl") == [2, 0]
     assert usable(dig="code", cut="code") == [2, 0]
@@ -358,22 +358,15 @@ def test_the_incumbent_is_the_best_iteration_and_the_earlier_of_two_equal_ones()
 
 def test_where_the_result_is_a_score_the_incumbent_has_the_highest() -> None:
     told = Told(kind="score", milestones=["wood", "stone", "iron", "coal"])
-    for number, milestones in enumerate(
-        ({"wood": 20, "stone": 10}, {"wood": 10, "stone": 10, "iron": 2}, {"stone": 20, "wood": 10})
-    ):
+    for number, score in enumerate((0.25, 0.5, 0.5)):
         told.iteration(number).plan(dig="code")
         if not number:
             told.code("dig").trial("dig")
-        told.evaluate(0, 20, milestones=milestones | {"unasked": 20}).verdict()
-    scores = [told.history.pooled(i, "dev", "full")[0] / 20 for i in told.history.iterations]
-    wood, half, tenth = 101, 51, 11  # one rare milestone is worth more than two that are common anyway
-    assert scores == pytest.approx(
-        [(each**0.25 - 1) / 100 for each in (wood * half, half * half * tenth, wood * half)], abs=3e-4
-    )
+        told.evaluate(3 - number, 20, score=score).verdict()
     assert told.history.incumbent is told.history.iterations[1]
-    shown = told.history.iterations[1].evaluations[0]
-    assert shown.rate == scores[1]
-    assert shown.ci_low < scores[1] < shown.ci_high
+    result = told.history.iterations[1].result
+    assert result and result.score == 0.5 and result.low < 0.5 < result.high
+    assert told.history.developed(told.history.iterations[1]).successes == 2, "what was measured stays as it was"
 
 
 def test_a_reached_budget_ends_with_the_test_of_the_incumbent_and_its_reason() -> None:
@@ -382,7 +375,7 @@ def test_a_reached_budget_ends_with_the_test_of_the_incumbent_and_its_reason() -
 
 
 def test_a_policy_is_tested_greedily_and_with_each_half_of_its_actions_off() -> None:
-    told = coded(dodge="rl").config().train().evaluate(3, run=1).evaluate(2, run=1, variant="plan").verdict()
+    told = coded(dodge="rl").config().train().evaluate(9, run=1).evaluate(2, run=1, variant="plan").verdict()
     asked = []
     while isinstance(test := step(told, "over"), Evaluate):
         asked.append(test.variant)
@@ -394,7 +387,7 @@ def test_a_policy_is_tested_greedily_and_with_each_half_of_its_actions_off() -> 
 def test_where_the_code_alone_was_better_than_the_policy_it_acts_and_only_it_is_tested() -> None:
     told = coded(dodge="rl").config().train().evaluate(3, run=1).evaluate(9, run=1, variant="plan").verdict()
     best = told.history.incumbent
-    assert best is not None and told.history.played(best) == "plan"
+    assert best is not None and best.result and best.result.variant == "plan"
     assert step(told, "over") == Evaluate(0, "test", "full", 0, 100)
     assert step(told.evaluate(50, 100, split="test"), "over") == Done("finished", "over")
     later = judged(6, number=1, told=told).history
@@ -405,12 +398,13 @@ def test_a_policy_that_did_better_greedily_plays_greedily_and_is_tested_sampled_
     told = coded(dodge="rl").config().train().evaluate(9, run=1).evaluate(5, run=1, variant="plan")
     told.evaluate(11, run=1, variant="greedy").verdict()
     best = told.history.incumbent
-    assert best is not None and told.history.played(best) == "greedy" and told.history.developed(best) == (11, 20)
+    assert best is not None and best.result and best.result.variant == "greedy"
+    assert told.history.developed(best) == Measured(11, 20)
     asked = []
     while isinstance(test := step(told, "over"), Evaluate):
         asked.append(test.variant)
         told.evaluate(50, 100, split="test", variant=test.variant, run=1)
-        assert told.history.played(best) == "greedy", "what is tested does not change while it is"
+        assert best.result.variant == "greedy", "what is tested does not change while it is"
     assert asked == ["full", "sampled", "options_off", "primitives_off"]
 
 
@@ -424,17 +418,17 @@ def test_a_policy_acts_where_it_is_ahead_of_its_code_by_more_than_a_standard_err
     told = coded(dodge="rl").config().train().evaluate(full, run=1).evaluate(plan, run=1, variant="plan")
     told.evaluate(greedy, run=1, variant="greedy").verdict()
     iteration = told.history.iterations[0]
-    assert told.history.played(iteration) == played
-    assert told.history.developed(iteration) == ({"full": full, "plan": plan, "greedy": greedy}[played], 20)
+    assert iteration.result and iteration.result.variant == played
+    assert told.history.developed(iteration) == Measured({"full": full, "plan": plan, "greedy": greedy}[played], 20)
 
 
 def test_of_a_score_the_better_acts() -> None:
     told = (
         Told(kind="score", milestones=["wood", "iron"]).iteration().plan("policy", dig="code").code("dig").trial("dig")
     )
-    told.config().train().evaluate(0, 20, run=1, milestones={"wood": 20, "iron": 10})
-    told.evaluate(0, 20, run=1, variant="plan", milestones={"wood": 20, "iron": 9}).verdict()
-    assert told.history.played(told.history.iterations[0]) == "full"
+    told.config().train().evaluate(0, 20, run=1, score=0.61).evaluate(9, 20, run=1, variant="plan", score=0.6).verdict()
+    result = told.history.iterations[0].result
+    assert result and (result.variant, result.score) == ("full", 0.61)
 
 
 def test_nothing_is_decided_after_the_first_test_episode() -> None:
@@ -480,9 +474,9 @@ def test_the_last_sub_task_ends_the_session_with_its_own_incumbent() -> None:
 def test_until_a_sub_task_has_an_incumbent_the_one_before_goes_ahead() -> None:
     told = judged(15, told=Told(long_horizon=True).tasks("a", "b"))
     told.iteration(0, sub_task=1).plan(dig="code").evaluate(4)
-    assert told.history.incumbent is None and told.history.forerunner is told.history.iterations[0]
+    assert told.history.incumbent is None and warm_start_source(told.history) is told.history.iterations[0]
     told.verdict()
-    assert told.history.forerunner is told.history.incumbent is told.history.iterations[1]
+    assert warm_start_source(told.history) is told.history.incumbent is told.history.iterations[1]
 
 
 def test_code_accepted_for_another_predicate_is_tried_again_before_it_is_written_anew() -> None:

@@ -143,3 +143,11 @@ def write_iteration(writer: Writer) -> None:
                 success=True, confidence=0.9, cause="it works", measured=True, better="policy",
             )
         )  # fmt: skip
+        tx.event(
+            "version_chosen", revision=1, item="find_tree", version=1, accepted=True, why="accepted in 4 of 5 trials"
+        )
+        tx.event(
+            "iteration_result", sub_task=0, iteration=0, variant="full", score=0.96, low=0.86, high=0.99,
+            why="there is no code to compare the policy with",
+        )  # fmt: skip
+        tx.event("incumbent", sub_task=0, iteration=0, why="the only iteration so far")

@@ -48,6 +48,7 @@ def session(seed: int, successes: int, **settings: Any) -> SessionFolder:
                     success=False, confidence=1.0, cause="",
                 )
             )  # fmt: skip
+            tx.event("incumbent", sub_task=0, iteration=0, why="the only iteration so far")
         writer.event("ended", status="finished", reason="")
     return made
 
@@ -165,7 +166,7 @@ def test_a_score_is_compared_in_percent_and_training_and_test_are_kept_apart(rlg
                 tx.add(
                     tables.Metric(
                         run=1, update=update, env_steps=steps, decisions=9, episodes=10, successes=0,
-                        milestones={"a": 10, "b": 10 * (update - 1)},
+                        milestones={"a": 10, "b": 10 * (update - 1)}, score=0.09 * update,
                     )
                 )  # fmt: skip
             tx.event("training_ended", run=1, state="finished", reason="", env_steps=1_100_000, decisions=9, updates=2)
@@ -175,6 +176,7 @@ def test_a_score_is_compared_in_percent_and_training_and_test_are_kept_apart(rlg
                         sub_task=0, iteration=0, revision=1, number=1, split=split, variant="full", first=0,
                         episodes=10, successes=0, ci_low=0.0, ci_high=1.0, return_mean=0.0, length_mean=9.0,
                         dead_loops=0, env_steps=900, run=1, policy="ppo", milestones={"a": 10, "b": 10},
+                        score=0.75, score_low=0.4, score_high=0.9,
                     )
                 )  # fmt: skip
             tx.add(
@@ -183,10 +185,11 @@ def test_a_score_is_compared_in_percent_and_training_and_test_are_kept_apart(rlg
                     success=False, confidence=1.0, cause="",
                 )
             )  # fmt: skip
+            tx.event("incumbent", sub_task=0, iteration=0, why="the only iteration so far")
     ((arm,),) = [task["arms"] for task in rlgpt("compare", made.id, "--json").document["tasks"]]
-    assert arm["score_test"] == pytest.approx(100.0)
-    assert arm["score_train"] == pytest.approx(101**0.5 - 1)
-    assert "100.00 (one session)" in rlgpt("compare", made.id).out
+    assert arm["score_test"] == pytest.approx(75.0)
+    assert arm["score_train"] == pytest.approx(9.0), "after the first million env steps it no longer counts"
+    assert "75.00 (one session)" in rlgpt("compare", made.id).out
 
 
 def test_curves_are_drawn_as_png_where_matplotlib_is(rlgpt: Cli, arms: list[str], tmp_path: Path) -> None:

@@ -12,6 +12,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
+from rlgpt.agents.choice import undecided
+from rlgpt.store.decisions import payload
+from rlgpt.store.history import History, fold
+
 STARTED = 1_760_000_000.0
 
 CHOP_1 = '''def collect_wood(view):
@@ -102,6 +106,7 @@ class Story:
     versions: dict[str, int] = field(default_factory=dict)
     calls: int = 0
     seq: int = 0
+    history: History = field(default_factory=History)
 
     def add(self, table: str, wait: float = 0.5, /, **fields: Any) -> dict[str, Any]:
         self.clock += wait
@@ -115,6 +120,7 @@ class Story:
             **fields,
         }
         self.rows.append((table, row))
+        fold(self.history, table, row)
         return row
 
     def event(self, kind: str, wait: float = 0.1, /, **payload: Any) -> None:
@@ -192,7 +198,13 @@ class Story:
         self.add("log", 0.0, level=level, event=event, fields=fields)
 
     def phase(self, name: str, **more: Any) -> None:
+        """A new step; the worker has written first what the one before led to."""
+        self.decide()
         self.event("phase", name=name, **more)
+
+    def decide(self) -> None:
+        for decision in undecided(self.history):
+            self.event(decision.kind, 0.0, **payload(decision))
 
     def call(self, role: str, step: str, prompt: str, reply: str, seconds: float = 2.0, error: str = "") -> None:
         self.calls += 1
@@ -596,6 +608,9 @@ class Story:
             option_usage={"primitive": 2000, "follow_plan": 900, "collect_wood": 400},
             end_reasons={"follow_plan": {"return": 500, "alarm": 90}},
             rewards={"task": 10.0 * successes},
+            score=None,
+            score_low=None,
+            score_high=None,
         )
         for step in range(8):
             self.frame(split, number, 0, step * 25)

@@ -130,7 +130,7 @@ def test_a_refused_source_shows_the_rule_beside_its_line() -> None:
     assert shown is not None
     lines = code.source_lines(m.text(shown.source_hash) or "", None, shown, 80)
     assert "import os" in plain(lines[0]) and "generated code may import nothing" in plain(lines[1])
-    assert "not admitted (import)" in text_of(code.facts(shown, None, 80))
+    assert "not admitted (import)" in text_of(code.facts(m.history, shown, None, 80))
 
 
 def test_code_and_calls_at_a_cursor_do_not_know_the_future() -> None:

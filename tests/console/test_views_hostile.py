@@ -166,7 +166,7 @@ def all_lines(m: Moment) -> Iterable[Line]:
     shown, before = code.chosen(m.history, code.Choice())
     assert shown is not None and before is not None
     yield from code.tabs(m.history, shown, WIDTH)
-    yield from code.facts(shown, before, WIDTH)
+    yield from code.facts(m.history, shown, before, WIDTH)
     yield from code.source_lines(m.text(shown.source_hash) or "", m.text(before.source_hash), shown, WIDTH)
     yield from draw(curves.Charts(m, curves.Options()).plot(curves.CHARTS[0]), WIDTH, 12)
     yield from every(compare.table([m, m], 0, WIDTH))

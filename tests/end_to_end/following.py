@@ -55,7 +55,7 @@ class Screen:
         attempt, before = code.chosen(m.history, code.Choice())
         if attempt is None:
             return code.empty(m)
-        head = code.tabs(m.history, attempt, WIDTH) + code.facts(attempt, before, WIDTH)
+        head = code.tabs(m.history, attempt, WIDTH) + code.facts(m.history, attempt, before, WIDTH)
         key = (attempt.sub_action, attempt.version, bool(attempt.trial), bool(attempt.verdict))
         if key not in self._sources:
             source, old = m.text(attempt.source_hash) or "", m.text(before.source_hash) if before else None

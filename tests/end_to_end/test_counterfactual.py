@@ -26,7 +26,7 @@ T_OF_FIVE = 2.776
 
 def rates(history: History) -> dict[str, float]:
     """Test success by variant."""
-    return {e.variant: e.rate for i in history.iterations for e in i.evaluations if e.split == "test"}
+    return {e.variant: e.measured.value for i in history.iterations for e in i.evaluations if e.split == "test"}
 
 
 def as_it_is(make: Make, seed: int) -> dict[str, float]:

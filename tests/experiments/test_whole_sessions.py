@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from rlgpt.store.history import History
+from rlgpt.agents import choice
+from rlgpt.store.decisions import DECISIONS, IterationResult
+from rlgpt.store.history import History, IterationState
 from rlgpt.store.reader import Reader
 from rlgpt.training import tool, worker
 from rlgpt.training.opening import open_session
@@ -53,6 +56,45 @@ def test_arms_may_learn_from_success_alone_where_there_is_any(task: str, term: s
     with finished(method, env_steps=256, task=task, loop=SMALL | {"iterations": 0}) as reader:
         (config,) = reader.rows("rl_config")
         assert config["config"]["reward"] == [{"term": term, "argument": "", "weight": 1.0}]
+        measured = [*reader.rows("evaluation"), *(row for row in reader.rows("metric") if row["episodes"])]
+        assert {row["score"] is not None for row in measured} == {task == "score"}
+
+
+def test_the_result_of_a_score_is_the_worlds_and_successes_stay_what_was_measured() -> None:
+    with finished({"arm": "rl", "whole_budget": True}, 512, task="score", loop=SMALL | {"iterations": 0}) as reader:
+        history = reader.history_at()
+        for row in reader.rows("evaluation"):
+            assert row["successes"] == 0 and row["score_low"] <= row["score"] <= row["score_high"]
+            assert row["score"] == pytest.approx(sum(row["milestones"].values()) / row["episodes"] / 3)
+        reached = episodes = 0
+        for row in reader.rows("metric"):
+            reached, episodes = reached + sum(row["milestones"].values()), episodes + row["episodes"]
+            assert row["score"] == (pytest.approx(reached / episodes / 3) if episodes else None)
+        best = history.incumbent
+        assert best and best.result and best.result.score == history.developed(best).score
+
+
+def test_what_the_worker_decided_is_written_once_before_the_next_step() -> None:
+    with finished({"arm": "rlgpt"}) as reader:
+        rows = [(row["kind"], row["payload"]) for row in reader.rows("event")]
+        kinds = [kind for kind, _ in rows]
+        decided = [(kind, str(payload)) for kind, payload in rows if kind in DECISIONS]
+        assert len(set(decided)) == len(decided) and {kind for kind, _ in decided} == {"iteration_result", "incumbent"}
+        ended = kinds.index("ended")
+        assert all(kinds.index(kind) < ended for kind, _ in decided)
+        for row in reader.rows("verdict", {"sub_action": None}):
+            behind = [r for r in reader.rows("event") if r["seq"] > row["seq"]]
+            assert behind[0]["kind"] == "iteration_result", "nothing comes between a verdict and what it leads to"
+        assert choice.undecided(reader.history_at()) == []
+        place = reader.folder
+    live = open_session(place.path)
+    try:
+        worker.run(live)
+    finally:
+        live.close()
+    with Reader(place) as reader:
+        again = [(row["kind"], str(row["payload"])) for row in reader.rows("event") if row["kind"] in DECISIONS]
+    assert again == decided
 
 
 def test_what_is_tested_is_how_the_policy_plays_and_the_other_way_beside_it(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -63,8 +105,13 @@ def test_what_is_tested_is_how_the_policy_plays_and_the_other_way_beside_it(monk
             return {row["variant"]: {key: row[key] for key in kept} for row in rows}
 
     sampled = tested()
-    monkeypatch.setattr(History, "sampled_or_greedy", lambda self, iteration: "greedy")
-    monkeypatch.setattr(History, "played", lambda self, iteration: "greedy")
+    decide = choice.iteration_result
+
+    def greedily(h: History, iteration: IterationState) -> IterationResult | None:
+        result = decide(h, iteration)
+        return replace(result, variant="greedy") if result else None
+
+    monkeypatch.setattr(choice, "iteration_result", greedily)
     greedy = tested()
     assert sampled["full"] != sampled["greedy"]
     assert greedy["full"] == sampled["greedy"] and greedy["sampled"] == sampled["full"]

@@ -29,6 +29,7 @@ from rlgpt.store.export.values import cell
 from rlgpt.store.folder import SessionFolder, sessions
 from rlgpt.store.inbox import send
 from rlgpt.store.reader import Reader
+from rlgpt.store.revision import REVISION
 from rlgpt.store.writer import Writer
 
 HOSTILE = [
@@ -134,7 +135,10 @@ def test_json_lines_come_back_equal(which: str, request: pytest.FixtureRequest, 
 BAD_LINES: dict[str, tuple[Callable[[list[str]], object], str]] = {
     "no head": (lambda lines: lines.pop(0), "its first line is not that of"),
     "an id that is a path": (lambda lines: lines.__setitem__(0, lines[0].replace('"id":"', '"id":"../')), "first line"),
-    "a newer schema": (lambda lines: lines.__setitem__(0, lines[0].replace('"0001"', '"0099"')), "has schema '0099'"),
+    "a newer schema": (
+        lambda lines: lines.__setitem__(0, lines[0].replace(f'"{REVISION}"', '"0099"')),
+        "has schema '0099'",
+    ),
     "no JSON": (lambda lines: lines.insert(3, "{"), "line 4 of .* is no JSON"),
     "no object": (lambda lines: lines.insert(3, "[]"), "line 4 of .* is no object"),
     "too deep": (lambda lines: lines.insert(3, "[" * 100_000), "line 4 of .* is no JSON"),

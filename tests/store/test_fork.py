@@ -70,6 +70,26 @@ def test_a_fork_begins_behind_the_last_complete_step_and_before_any_test(
         assert boundary(reader, cursor) == last
 
 
+def test_what_a_step_led_to_is_copied_with_it(session: SessionFolder) -> None:
+    with Writer(session) as writer:
+        writer.event("started")  # 2
+        writer.event("phase", name="OpenIteration", number=0)
+        writer.add(t.Iteration(sub_task=0, number=0))
+        writer.event("phase", name="JudgeIteration", iteration=0)  # 5
+        writer.add(evaluation("dev", 1))
+        writer.event("iteration_result", **ITERATION, variant="full", score=0.45, low=0.2, high=0.8, why="all there is")
+        writer.event("incumbent", **ITERATION, why="the only one so far")
+        writer.event("phase", name="OpenIteration", number=1)  # 9
+    with Reader(session) as reader:
+        assert boundary(reader, 6) == boundary(reader, 7) == boundary(reader, 8) == 8
+    with Reader(fork(session, 6)) as reader:
+        history = reader.history_at()
+        assert history.incumbent and history.incumbent.result and history.incumbent.result.why == "all there is"
+
+
+ITERATION = {"sub_task": 0, "iteration": 0}
+
+
 def test_a_fork_holds_exactly_the_parents_rows_up_to_there(parent: SessionFolder) -> None:
     made = fork(parent, 12)
     with Reader(parent) as old, Reader(made) as new:

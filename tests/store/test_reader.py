@@ -23,6 +23,7 @@ from rlgpt.store.folder import SessionFolder
 from rlgpt.store.history import fold_all
 from rlgpt.store.inbox import send
 from rlgpt.store.reader import Reader
+from rlgpt.store.revision import REVISION
 from rlgpt.store.series import kept
 from rlgpt.store.upkeep import size
 from rlgpt.store.writer import Writer
@@ -234,10 +235,20 @@ def _set_schema(session: SessionFolder, revision: str) -> None:
     base.close()
 
 
+def _make_older(session: SessionFolder) -> None:
+    """As a worker of schema 0001 left it."""
+    _set_schema(session, "0001")
+    base = sqlite3.connect(session.database)
+    for table, column in (("metric", "score"), *(("evaluation", c) for c in ("score", "score_low", "score_high"))):
+        base.execute(f"ALTER TABLE {table} DROP COLUMN {column}")
+    base.commit()
+    base.close()
+
+
 def test_a_newer_schema_is_refused_with_the_cure(finished: SessionFolder) -> None:
     _set_schema(finished, "0099")
     for opening in (Reader, Writer):
-        with pytest.raises(BadSchema, match="has schema 0099, newer than this rlgpt's 0001: update rlgpt to open it"):
+        with pytest.raises(BadSchema, match=f"has schema 0099, newer than this rlgpt's {REVISION}: update"):
             opening(finished)
     with pytest.raises(BadSchema, match="newer"):
         send(finished, parse_command("pause"))
@@ -247,10 +258,14 @@ def test_an_older_schema_is_read_with_a_notice_and_not_commanded(finished: Sessi
     with Reader(finished) as reader:
         assert reader.notice == ""
         now = reader.history_at()
-    _set_schema(finished, "0000")
+    _make_older(finished)
+    before = finished.database.read_bytes()
     with Reader(finished) as reader:
-        assert "older schema 0000" in reader.notice and "resumed" in reader.notice
-        assert reader.history_at() == now
+        assert "older schema 0001" in reader.notice and "resumed" in reader.notice
+        then = reader.history_at()
+        assert [i.verdict for i in then.iterations] == [i.verdict for i in now.iterations]
+        assert (then.status, then.spent, list(then.plans)) == (now.status, now.spent, list(now.plans))
+    assert finished.database.read_bytes() == before, "a reader changes nothing"
     with pytest.raises(ReadOnly, match="resume it first"):
         send(finished, parse_command("pause"))
 

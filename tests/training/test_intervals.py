@@ -1,7 +1,6 @@
 import pytest
 
 from rlgpt.store.intervals import wilson
-from rlgpt.store.score import score
 
 
 def test_wilson_agrees_with_published_values() -> None:
@@ -21,11 +20,3 @@ def test_wilson_holds_at_the_ends() -> None:
     assert high == 1.0 and low == pytest.approx(1 - 0.1611, abs=5e-5)
     with pytest.raises(ValueError, match="cannot be"):
         wilson(3, 2)
-
-
-def test_the_score_is_crafters_geometric_mean() -> None:
-    assert score({}, 10, ["a", "b"]) == 0.0
-    assert score({"a": 10, "b": 10}, 10, ["a", "b"]) == pytest.approx(100.0)
-    assert score({"a": 10}, 10, ["a", "b"]) == pytest.approx(101**0.5 - 1)
-    with pytest.raises(ValueError, match="at least one"):
-        score({}, 0, ["a"])

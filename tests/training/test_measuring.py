@@ -8,14 +8,14 @@ from typing import Any
 import pytest
 
 from rlgpt.agents.loop import Limits
-from rlgpt.store.score import score
-from rlgpt.training.measuring import Measured, measure
+from rlgpt.training.measuring import Comparison, measure
+from rlgpt.training.worlds import registry
 from tests.agents.histories import Told
 
 MILESTONES = ["wood", "stone", "iron", "coal"]
 
 
-def measured(policy: list[int], code: list[int], kind: str = "score", won: tuple[int, int] = (0, 0)) -> Measured:
+def measured(policy: list[int], code: list[int], kind: str = "score", won: tuple[int, int] = (0, 0)) -> Comparison:
     """Of an iteration whose policy and code alone reached so many milestones on the same seeds, in turn."""
     told = Told(kind=kind, milestones=MILESTONES).iteration().plan("policy", dig="code").code("dig").trial("dig")
     told.config().train().evaluate(won[0], len(policy), run=1).evaluate(won[1], len(code), run=1, variant="plan")
@@ -25,7 +25,9 @@ def measured(policy: list[int], code: list[int], kind: str = "score", won: tuple
         counts = policy if where["owner"] == 1 else code
         return [{"seed": n, "milestones": [*MILESTONES[:count], "unasked"]} for n, count in enumerate(counts)]
 
-    live: Any = SimpleNamespace(history=told.history, limits=Limits(), reader=SimpleNamespace(rows=rows))
+    live: Any = SimpleNamespace(
+        history=told.history, limits=Limits(), reader=SimpleNamespace(rows=rows), world=registry.get("crafter")
+    )
     return measure(live)
 
 
@@ -33,10 +35,9 @@ def test_a_score_is_compared_seed_by_seed() -> None:
     spread = [1, 4] * 5  # seeds differ far more than policy and code do
     found = measured([n if n == 4 else n + 1 for n in spread], spread)
     assert found.better == "policy" and found.difference is not None
-    reached = {"wood": 10, "stone": 5, "iron": 5, "coal": 5}
-    scores = [score(counts, 10, MILESTONES) / 100 for counts in (reached | {"stone": 10}, reached)]
     mean, low, high = found.difference
-    assert mean == pytest.approx(scores[0] - scores[1]) and 0 < low < mean < high
+    every, half = 101**0.25, 51**0.25  # Crafter's score of milestones that all, or half of the episodes reach
+    assert mean == pytest.approx((every**2 * half**2 - every * half**3) / 100) and 0 < low < mean < high
     better = measured([2, 3, 2, 3, 2, 4, 2, 3, 2, 3], [1, 2, 1, 2, 1, 2, 1, 2, 1, 2])
     assert better.better == "policy" and better.difference is not None and better.difference[1] > 0
     assert measured([1, 2, 1, 2, 1, 2], [2, 3, 2, 3, 2, 4]).better == "code"

@@ -175,6 +175,10 @@ class CorridorWorld:
         self.primitives = tuple(Primitive(name, docs[name]) for name in names)
         self.host_module = f"tests.worlds.corridor{'_two_heads' if two_heads else ''}_host"
 
+    def score(self, rates: NDArray[np.float64]) -> NDArray[np.float64]:
+        """The mean share of the milestones."""
+        return np.asarray(rates.mean(axis=-1))
+
     def decode(self, command: Command) -> tuple[int, bool]:
         """Move in {-1, 0, 1} and whether `use` is pressed."""
         if len(self.heads) == 2:

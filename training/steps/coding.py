@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from rlgpt.agents import critic, fast, loop
+from rlgpt.agents.choice import warm_start_source
 from rlgpt.agents.contracts import CodeReply, CritiqueReply
 from rlgpt.agents.errors import UselessReply
 from rlgpt.store import tables
@@ -53,13 +54,13 @@ def trial(live: Live, step: loop.Trial) -> None:
         with live.writer.transaction(durable=True) as tx:
             tx.add(row)
         return
-    usable = {i.name: a for i in before if i.mode == "code" and (a := live.history.usable(i))}
-    actions = [coded_action(live, a) for a in (*usable.values(), attempt)]
+    acting = {i.name: a for i in before if i.mode == "code" and (a := live.history.acting(plan, i))}
+    actions = [coded_action(live, a) for a in (*acting.values(), attempt)]
     known = admitted_predicates(live, plan)
     prefix = [
-        trials.PrefixItem(i.done_when, first_action(usable[i.name]) if i.name in usable else None)
+        trials.PrefixItem(i.done_when, first_action(acting[i.name]) if i.name in acting else None)
         for i in before
-        if i.name in usable or (i.mode == "rl" and i.name in known)
+        if i.name in acting or (i.mode == "rl" and i.name in known)
     ]
     observer = StepObserver(live)
     halfway = Halfway(live.folder.path, f"{plan.revision} {item.name} {attempt.version} {len(attempt.trials)}")
@@ -137,7 +138,7 @@ def _attempt(live: Live, name: str, version: int) -> Attempt:
 
 
 def _learnt(live: Live) -> TrainedPolicy | None:
-    best = live.history.forerunner
+    best = warm_start_source(live.history)
     chosen = candidate(live, best) if best else None
     return load_policy(chosen.checkpoint, live.world) if chosen and chosen.checkpoint else None
 

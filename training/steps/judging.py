@@ -8,13 +8,14 @@ from rlgpt.agents import critic, loop
 from rlgpt.agents.contracts import CritiqueReply, RlConfigReply
 from rlgpt.agents.errors import BudgetReached, UselessReply
 from rlgpt.store import tables
+from rlgpt.store.history import Measured
 from rlgpt.training.admitting import admit, admit_again
 from rlgpt.training.commands import expire
 from rlgpt.training.evaluation import EvaluationResult, FollowPlan, Policy
 from rlgpt.training.evaluation import evaluate as play
 from rlgpt.training.host.api import Action, PlanItem
 from rlgpt.training.live import Interrupted, Live
-from rlgpt.training.measuring import Measured, measure
+from rlgpt.training.measuring import Comparison, measure
 from rlgpt.training.policies import Candidate, candidate
 from rlgpt.training.ppo.train import train
 from rlgpt.training.ppo.trained import load_policy
@@ -22,6 +23,7 @@ from rlgpt.training.script_bot import script_bot
 from rlgpt.training.seeds import episode_seed, stream_seed
 from rlgpt.training.skills import keep_skills
 from rlgpt.training.watching import StepObserver
+from rlgpt.training.worlds.protocol import score_of
 
 CODED = ("plan", "script")
 """Variants that follow a plan even where the iteration's policy was learnt."""
@@ -35,7 +37,7 @@ def evaluate(live: Live, step: loop.Evaluate) -> None:
     iteration = mine[-1]
     revision = None if step.split == "test" else history.revision
     chosen = candidate(live, iteration, revision)
-    played = history.played(iteration) if step.split == "test" else "full"
+    played = iteration.result.variant if step.split == "test" and iteration.result else "full"
     acting = "plan" if step.variant == "full" and played == "plan" else step.variant
     task = live.session_task if step.split == "test" else live.task
     seeds = [episode_seed(live.seed, step.split, i) for i in range(step.first, step.first + step.episodes)]
@@ -58,6 +60,8 @@ def evaluate(live: Live, step: loop.Evaluate) -> None:
         raise Interrupted
     number = history.counts.get("evaluation", 0) + 1
     by_ppo = chosen.run is not None and acting not in CODED
+    score = score_of(live.world, live.world.tasks[live.session_task], result.milestones, len(result.episodes))
+    measured = Measured(result.successes, len(result.episodes), score)
     with live.writer.transaction(durable=True) as tx:
         tx.add(
             tables.Evaluation(
@@ -83,6 +87,9 @@ def evaluate(live: Live, step: loop.Evaluate) -> None:
                 option_usage=result.option_usage,
                 end_reasons=result.end_reasons,
                 rewards=result.rewards,
+                score=score,
+                score_low=None if score is None else measured.low,
+                score_high=None if score is None else measured.high,
             )
         )
         for row in _episodes(result, step, number):
@@ -181,7 +188,7 @@ def judge_iteration(live: Live, step: loop.JudgeIteration) -> None:
         )
 
 
-def _critique(live: Live, step: loop.JudgeIteration, found: Measured) -> CritiqueReply:
+def _critique(live: Live, step: loop.JudgeIteration, found: Comparison) -> CritiqueReply:
     """The critic's; without a critic, or without a useful word of it, what was measured and no advice."""
     context = live.context()
     why = "this session has no critic: measured only"

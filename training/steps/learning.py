@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any
 
 from rlgpt.agents import fast, loop
+from rlgpt.agents.choice import warm_start_source
 from rlgpt.agents.contracts import RlConfigAsked, RlConfigReply
 from rlgpt.store import tables
 from rlgpt.store.history import IterationState, PlanState, Run
@@ -13,9 +15,10 @@ from rlgpt.training.budgets import over_budget
 from rlgpt.training.configs import config_row, shared_by_arms, with_own_reward
 from rlgpt.training.live import Interrupted, Live
 from rlgpt.training.observer import Moment, Observer, Signal, Start
-from rlgpt.training.policies import candidate, coded_action, plan_items, usable_of
+from rlgpt.training.policies import acting_of, candidate, coded_action, plan_items
 from rlgpt.training.ppo.train import train as run_ppo
 from rlgpt.training.seeds import stream_seed
+from rlgpt.training.worlds.protocol import score_of
 
 KEPT_ROLLOUTS = 2
 """Rollout checkpoints kept on the disk; boundaries are kept for good."""
@@ -56,7 +59,7 @@ def train(live: Live, step: loop.Train) -> None:
     assert iteration is not None and plan is not None and iteration.config is not None
     config = RlConfigReply.model_validate(dict(iteration.config.config))
     run = history.runs[step.run] if step.run is not None else None
-    attempts = usable_of(live, plan)
+    attempts = acting_of(live, plan)
     rewards = [term.argument for term in config.reward if term.term == "generated"]
     for name in rewards:
         admit_again(live, "reward", live.source(name))
@@ -116,20 +119,31 @@ def _give_up(live: Live, observer: TrainingObserver, sentence: str) -> None:
 
 
 def _origin(live: Live, iteration: IterationState, run: Run | None) -> Run | None:
-    """The run to start from: the one superseded in this iteration, else the incumbent's or its forerunner's."""
+    """The run to start from: the one superseded in this iteration, else that of `warm_start_source`."""
     history = live.history
     if run is not None and run.warm_from is not None:
         return history.runs[run.warm_from]
     superseded = [history.runs[r] for r in iteration.runs if history.runs[r].state == "superseded"]
     if superseded and superseded[-1].checkpoint:
         return superseded[-1]
-    best = history.forerunner if live.settings.method.warm else None
+    best = warm_start_source(history) if live.settings.method.warm else None
     return candidate(live, best).run if best else None
 
 
 def _checkpoint(live: Live, run: Run) -> bytes:
     assert run.checkpoint is not None
     return live.reader.artifact(str(run.checkpoint["artifact"]))
+
+
+def _trained(live: Live) -> tuple[Counter[str], int]:
+    """(episodes that reached each milestone, episodes) of all training so far, without what a resume superseded."""
+    reached: Counter[str] = Counter()
+    episodes = 0
+    for row in live.reader.rows("metric", columns=["seq", "run", "episodes", "milestones"]):
+        if not any(after < row["seq"] < before for after, before in live.history.runs[row["run"]].hidden):
+            reached.update(row["milestones"])
+            episodes += row["episodes"]
+    return reached, episodes
 
 
 class TrainingObserver(Observer):
@@ -153,6 +167,7 @@ class TrainingObserver(Observer):
         self._metric: tables.Metric | None = None
         self._frames: list[Moment] = []
         self._env_steps = run.env_steps if run else 0
+        self._reached, self._episodes = _trained(live)
 
     def on_start(self, start: Start) -> None:
         if self.run is not None:
@@ -178,7 +193,11 @@ class TrainingObserver(Observer):
 
     def on_update(self, metrics: dict[str, Any]) -> None:
         """Kept until its checkpoint comes: together they are one transaction, so a kill costs one rollout at most."""
-        self._metric = tables.Metric(run=self.number, **metrics)
+        self._reached.update(metrics["milestones"])
+        self._episodes += metrics["episodes"]
+        task = self.live.world.tasks[self.live.session_task]
+        score = score_of(self.live.world, task, self._reached, self._episodes)
+        self._metric = tables.Metric(run=self.number, **metrics, score=score)
         self.live.progress.steps(metrics["env_steps"] - self._env_steps)
         self._env_steps = metrics["env_steps"]
 

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, cast
 
 import numpy as np
 
-from rlgpt.training.worlds.protocol import Command, Env, HostSide, UnknownTask, World
+from rlgpt.training.worlds.protocol import Command, Env, HostSide, Scores, UnknownTask, World
 
 STEPS = 120
 SETTLING = 8
@@ -99,6 +99,8 @@ def _tasks(world: World) -> str:
         _expect(name == task.id, f"task {task.id!r} is listed as {name!r}")
         _expect(task.horizon > 0, f"task {name!r} has no horizon")
         _expect(task.kind in ("goal", "score", "survive"), f"task {name!r} is of kind {task.kind!r}")
+        if task.kind == "score":
+            _expect(isinstance(world, Scores), f"task {name!r} is of kind score, but the world has no `score` method")
         _expect(task.kind != "goal" or bool(task.milestones), f"goal task {name!r} names no milestone")
     try:
         world.make("no such task")

@@ -207,6 +207,14 @@ class MakesAhead(Protocol):
         """Episodes with these seeds will begin. Nothing but time depends on it."""
 
 
+@runtime_checkable
+class Scores(Protocol):
+    """The part of a World that has a task of kind `score`."""
+
+    def score(self, rates: NDArray[np.float64]) -> NDArray[np.float64]:
+        """The score, in [0, 1], of episodes of which these shares reached each of the task's milestones (last axis)."""
+
+
 class HostSide(Protocol):
     """The module named by `World.host_module`. Imported in the action host: stdlib only, no I/O."""
 
@@ -247,6 +255,14 @@ def is_slow(world: World) -> bool:
     world: an env may compute here or elsewhere (`StepsElsewhere`), and nothing but time changes.
     """
     return bool(getattr(world, "slow", False))
+
+
+def score_of(world: World, task: Task, reached: Mapping[str, int], episodes: int) -> float | None:
+    """The score of some episodes, of which so many reached each milestone. None for a task that is won or lost, and
+    without episodes."""
+    if task.kind != "score" or not episodes or not isinstance(world, Scores):
+        return None
+    return float(world.score(np.array([reached.get(name, 0) / episodes for name in task.milestones])))
 
 
 class WorldFailed(RuntimeError):

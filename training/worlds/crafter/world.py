@@ -5,11 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from rlgpt.training.worlds.crafter import frame, names, render
 from rlgpt.training.worlds.crafter.ahead import Ahead
 from rlgpt.training.worlds.crafter.env import TARGETS, CrafterEnv
 from rlgpt.training.worlds.crafter.features import DEFAULT, FEATURES
 from rlgpt.training.worlds.crafter.fingerprint import check_fingerprint
+from rlgpt.training.worlds.crafter.score import score
 from rlgpt.training.worlds.crafter.scripts import SCRIPTS
 from rlgpt.training.worlds.crafter.sheet import PRIMITIVES, sheet
 from rlgpt.training.worlds.crafter.tasks import TASKS
@@ -45,6 +49,10 @@ class CrafterWorld:
     def expect(self, seeds: Sequence[int]) -> None:
         """See `protocol.MakesAhead`."""
         self._ahead.expect(seeds)
+
+    def score(self, rates: NDArray[np.float64]) -> NDArray[np.float64]:
+        """See `protocol.Scores`."""
+        return score(rates)
 
     def sheet(self, task: str) -> dict[str, Any]:
         return sheet(self._task(task))

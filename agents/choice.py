@@ -1,0 +1,234 @@
+"""The rules that choose: which code version acts, and which iteration is the result (docs/method.md).
+
+Pure. The worker writes what `undecided` returns as events before it asks the loop for the next step; everything else
+reads those events. So a decision is made once, with its reason, and a later change of these rules does not change
+what a finished session says it did.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from math import sqrt
+from typing import NamedTuple
+
+from rlgpt.store.decisions import Decision, Incumbent, IterationResult, VersionChosen
+from rlgpt.store.history import Attempt, History, Item, IterationState, PlanState
+
+MIN_PARTIAL_RATE = 0.2
+"""Share of successful trials from which code acts although it was not accepted."""
+CLEAR_TRIAL_GAP = 0.15
+"""Difference of two shares of successful trials that says something: the standard error of 7 in 10 trials."""
+GOOD_TRIAL_RATE = 0.9
+"""Share of successful trials at which accepted code is left alone, if it does enough in the whole plan too."""
+MIN_VISITS = 5
+"""Development episodes that must have come to a sub-action before they say anything about its code."""
+
+
+class PlanUse(NamedTuple):
+    """How a version did its work in the whole plan, in development episodes in which code alone acted."""
+
+    done: int
+    """Episodes in which the sub-action was done."""
+    visits: int
+    """Episodes that came to the sub-action."""
+
+    @property
+    def rate(self) -> float:
+        return self.done / self.visits
+
+
+def undecided(h: History) -> list[Decision]:
+    """What the rules decide on this history and its rows do not say yet, in the order to write it. Nothing once a test
+    episode was played: nothing may be decided after that."""
+    if any(e.split == "test" for iteration in h.iterations for e in iteration.evaluations):
+        return []
+    decisions: list[Decision] = list(_versions(h))
+    closed = h.iteration if h.iteration and h.iteration.closed else None
+    result = iteration_result(h, closed) if closed else None
+    if result and closed and result != closed.result:
+        decisions.append(result)
+    incumbent = _incumbent(h, result)
+    if incumbent and incumbent != h.incumbents.get(incumbent.sub_task):
+        decisions.append(incumbent)
+    return decisions
+
+
+# ---- which version acts -------------------------------------------------------------------------
+def _versions(h: History) -> Iterator[VersionChosen]:
+    """Of the plans that are worked on: the one in force while its iteration is open, and one that waits. What a closed
+    iteration used stays as it is, so that it can be played and judged as it was."""
+    iteration = h.iteration
+    if iteration is None or iteration.closed:
+        return
+    for plan in (h.plan, h.pending_plan):
+        if plan is None or (plan.sub_task, plan.iteration) != (iteration.sub_task, iteration.number):
+            continue
+        for item in plan.items:
+            chosen = choose_version(h, plan, item)
+            if chosen and chosen != plan.chosen.get(item.name):
+                yield chosen
+
+
+def choose_version(h: History, plan: PlanState, item: Item) -> VersionChosen | None:
+    """None while no version was tried for this item's predicate."""
+    tried = [a for a in h.attempts_of(item.name) if a.last_trial(item.done_when)]
+    if not tried:
+        return None
+    accepted, why = _best_accepted(h, tried, item)
+    if item.mode == "rl" and accepted:
+        why = f"left to RL although v{accepted.version} is accepted"
+        return VersionChosen(plan.revision, item.name, None, False, why)
+    if accepted:
+        return VersionChosen(plan.revision, item.name, accepted.version, True, why)
+    partial, why = _best_partial(tried, item)
+    if partial and item.mode == "rl" and (item.author == "operator" or item.pinned):
+        partial, why = None, "left to RL by the operator"
+    return VersionChosen(plan.revision, item.name, partial.version if partial else None, False, why)
+
+
+def _best_accepted(h: History, tried: list[Attempt], item: Item) -> tuple[Attempt | None, str]:
+    """The operator's newest accepted version, else the newest that is not clearly below an earlier one, in its trials
+    or at its work in the plan."""
+    uses = plan_uses(h, item) if len(tried) > 1 else {}
+    best: Attempt | None = None
+    bar = 0.0
+    why = ""
+    for attempt in tried:
+        trial = attempt.accepting_trial(item.done_when)
+        if trial is None:
+            continue
+        by_operator = attempt.author == "operator"
+        share = f"{trial.successes} of {trial.episodes} trials"
+        if best is None or by_operator:
+            best = attempt
+            why = f"the operator's version, accepted in {share}" if by_operator else f"accepted in {share}"
+        elif best.author == "operator":
+            continue
+        elif trial.share < bar:
+            why = f"{_earlier(why)}; v{attempt.version} is newer and did less in its trials: {share}"
+        elif _worse(use := uses.get(attempt.version), other := uses.get(best.version)) and use and other:
+            why = (
+                f"{_earlier(why)}; v{attempt.version} is newer and did less in the plan: in {use.done} of {use.visits} "
+                f"episodes, v{best.version} in {other.done} of {other.visits}"
+            )
+        else:
+            best, why = attempt, f"the newest that was accepted, in {share}"
+        bar = max(bar, trial.share - CLEAR_TRIAL_GAP)
+    return best, why
+
+
+def _earlier(why: str) -> str:
+    return why.partition(";")[0].replace("the newest that was ", "")
+
+
+def _best_partial(tried: list[Attempt], item: Item) -> tuple[Attempt | None, str]:
+    """The version that did its work most often, if that was at least sometimes."""
+    best, bar = None, MIN_PARTIAL_RATE
+    why = f"no version did its work in {MIN_PARTIAL_RATE:.0%} of its trials"
+    for attempt in tried:
+        trial = attempt.last_trial(item.done_when)
+        if trial and trial.outcome == "failed" and trial.share >= bar:
+            best, bar = attempt, trial.share
+            why = f"none is accepted; this one did its work in {trial.successes} of {trial.episodes} trials"
+    return best, why
+
+
+def plan_uses(h: History, item: Item) -> dict[int, PlanUse]:
+    """Version -> how it did in the whole plan. The last closed iteration that used the version counts."""
+    uses: dict[int, PlanUse] = {}
+    for iteration in h.iterations:
+        if iteration.sub_task != h.sub_task or iteration.verdict is None:
+            continue
+        alone = [
+            e for e in iteration.evaluations
+            if e.split == "dev" and item.name in e.funnel and e.seq < iteration.verdict.seq
+            and (e.variant == "plan" or (e.variant, e.policy) == ("full", "plan"))
+        ]  # fmt: skip
+        if not alone:
+            continue
+        plan = h.plans[alone[-1].revision]
+        used, chosen = plan.item(item.name), plan.chosen.get(item.name)
+        if used is None or used.done_when != item.done_when or chosen is None or chosen.version is None:
+            continue
+        alone = [e for e in alone if e.revision == plan.revision]
+        visits = sum(e.episodes for e in alone)
+        for before in reversed(plan.items[: plan.items.index(used)]):
+            if before.name in alone[-1].funnel and plan.acts(before.name):
+                visits = sum(e.funnel[before.name] for e in alone)
+                break
+        uses[chosen.version] = PlanUse(min(sum(e.funnel[item.name] for e in alone), visits), visits)
+    return uses
+
+
+def good_enough(h: History, plan: PlanState, item: Item, attempt: Attempt, target: float) -> bool:
+    """Whether accepted code is left alone: it succeeds in its trials and in the whole plan, as far as that was seen."""
+    trial, use = attempt.accepting_trial(item.done_when), plan_uses(h, item).get(attempt.version)
+    if trial and trial.share < GOOD_TRIAL_RATE:
+        return False
+    return use is None or use.visits < MIN_VISITS or use.done >= required_rate(plan, target) * use.visits
+
+
+def required_rate(plan: PlanState, target: float) -> float:
+    """Share of the development episodes that came to a sub-action in which it must be done for its code to be left
+    alone: what every one of them would have to reach for the whole plan to reach the target."""
+    return round(float(target ** (1 / max(1, len(plan.items)))), 3)
+
+
+def _worse(use: PlanUse | None, other: PlanUse | None) -> bool:
+    """Whether the first has the smaller share, by more than one standard error."""
+    if not use or not other or not use.visits or not other.visits:
+        return False
+    return other.rate - use.rate > sqrt(sum(u.rate * (1 - u.rate) / u.visits for u in (use, other)))
+
+
+# ---- which iteration is the result --------------------------------------------------------------
+def iteration_result(h: History, iteration: IterationState) -> IterationResult | None:
+    """What acts of an iteration, and how well. A policy acts where it was ahead of the code alone by more than one
+    standard error, so that luck chooses it less often; where the result is a score, where it was ahead at all."""
+    full, greedy, code = (h.pooled(iteration, "dev", variant) for variant in ("full", "greedy", "plan"))
+    if not full.episodes:
+        return None
+    variant, policy = ("greedy", greedy) if greedy.episodes and greedy.value > full.value else ("full", full)
+    learnt = any(e.policy == "ppo" for e in iteration.evaluations if (e.split, e.variant) == ("dev", "full"))
+    if not learnt:
+        why = "the sequence of code is all there is"
+    elif not code.episodes:
+        why = "there is no code to compare the policy with"
+    else:
+        gap = policy.value - code.value
+        error = sqrt(sum(m.value * (1 - m.value) / m.episodes for m in (policy, code)))
+        ahead = gap > 0 if h.scored else gap > error
+        why = f"policy {policy.value:.2f}, code alone {code.value:.2f}: " + (
+            "the policy is ahead" if ahead else "the policy is not ahead" if h.scored or gap <= 0
+            else "the policy is ahead by no more than one standard error"
+        )  # fmt: skip
+        if not ahead:
+            variant, policy = "plan", code
+    if variant == "greedy":
+        why += f"; greedily {greedy.value:.2f}, sampled {full.value:.2f}"
+    return IterationResult(iteration.sub_task, iteration.number, variant, policy.value, policy.low, policy.high, why)
+
+
+def _incumbent(h: History, newest: IterationResult | None) -> Incumbent | None:
+    """The closed iteration of this sub-task with the highest result, ties to the earlier. `newest` is the result that
+    is not written yet."""
+    results = {i.number: i.result for i in h.iterations if i.sub_task == h.sub_task and i.result}
+    if newest:
+        results[newest.iteration] = newest
+    if not results:
+        return None
+    best = max(sorted(results), key=lambda number: results[number].score)  # the first of equals
+    name = "score" if h.scored else "success"
+    why = f"the only iteration so far, development {name} {results[best].score:.2f}"
+    if len(results) > 1:
+        level = [n for n in results if n != best and results[n].score == results[best].score]
+        why = f"highest development {name} of {len(results)} iterations, {results[best].score:.2f}" + (
+            f", level with the later iteration {level[0]}" if level else ""
+        )
+    return Incumbent(h.sub_task, best, why)
+
+
+def warm_start_source(h: History) -> IterationState | None:
+    """What training starts from and what plays sub-actions left to RL: the incumbent, and until this sub-task has one,
+    that of the sub-task before, which is the same task up to an earlier milestone."""
+    return h.incumbent or h.incumbent_of(h.sub_task - 1)
