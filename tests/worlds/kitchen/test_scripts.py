@@ -1,0 +1,52 @@
+"""The script book: every source may run in the action host, and the code does what it was written for."""
+
+import pytest
+
+from tests.worlds.kitchen.test_world import MISSING
+
+pytest.importorskip("mujoco", reason=MISSING)
+pytest.importorskip("gymnasium_robotics", reason=MISSING)
+
+from rlgpt.training.host.admission import Vocabulary
+from rlgpt.training.host.admission import check as admit
+from rlgpt.training.worlds import registry
+from rlgpt.training.worlds.kitchen.host_side import ATTRIBUTES, LIBRARY
+from tests.worlds.kitchen.play import LAST, plan_of, play
+
+WORLD = registry.get("kitchen")
+SCRIPTS = {script.name: script for task in WORLD.tasks for script in WORLD.scripts(task)}
+
+
+@pytest.mark.parametrize("name", SCRIPTS)
+def test_every_version_and_predicate_is_admitted(name):
+    words = Vocabulary(frozenset(LIBRARY), frozenset(ATTRIBUTES))
+    for source in SCRIPTS[name].sources:
+        assert admit("action", source, words).name == name
+    admit("done_when", SCRIPTS[name].done_when, words)
+
+
+@pytest.mark.parametrize("task", ["slide_cabinet", "light_switch", "top_burner", "kettle"])
+def test_first_versions_can_win_where_handles_are_told_right(task):
+    env = WORLD.make(task)
+    assert any(play(env, 700_000 + seed, plan_of(task, 1)).success for seed in range(6))
+
+
+@pytest.mark.parametrize("task", ["hinge_cabinet", "microwave"])
+def test_doors_need_their_later_versions(task):
+    env = WORLD.make(task)
+    assert not any(play(env, 700_000 + seed, plan_of(task, 1)).success for seed in range(3))
+    assert any(play(env, 700_000 + seed, plan_of(task, LAST)).success for seed in range(6))
+
+
+def test_a_plan_that_is_cut_every_few_env_steps_still_wins():
+    env = WORLD.make("microwave")
+    assert any(play(env, 700_000 + seed, plan_of("microwave"), cap=8).success for seed in range(4))
+
+
+def test_each_object_of_the_chain_is_in_its_plan():
+    names = [script.name for script in WORLD.scripts("kitchen_complete")]
+    assert names == [
+        "grasp_microwave", "open_microwave", "grasp_kettle", "carry_kettle", "reach_light_switch", "push_light_switch",
+        "reach_slide_cabinet", "push_slide_cabinet",
+    ]  # fmt: skip
+    assert "kitchen_complete" in WORLD.scripts("kitchen_complete")[-1].gives

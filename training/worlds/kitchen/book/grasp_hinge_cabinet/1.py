@@ -1,0 +1,10 @@
+def grasp_hinge_cabinet(view):
+    """Stand in front of the handle, go forward with open fingers, close them."""
+    while True:
+        dx, dy, dz = offset(view, "hinge_cabinet")
+        if abs(dx) > 30 or abs(dz) > 30:
+            view = yield go(view, beside(view, "hinge_cabinet", 0, -120, 0), fingers=OPEN)
+        elif dy > 30:
+            view = yield go(view, beside(view, "hinge_cabinet", 0, -25, 0), 20, OPEN)
+        else:
+            view = yield move(fingers=CLOSE)
