@@ -62,11 +62,11 @@ def try_skill(world_name: str, given: dict[str, Any]) -> dict[str, Any]:
     from rlgpt.training.host.client import open_host
     from rlgpt.training.seeds import episode_seed
     from rlgpt.training.tool import _world
-    from rlgpt.training.trials import ALL, try_item
+    from rlgpt.training.trials import MAX_TRIALS, try_item
 
     world = _world(world_name)
     source, done_when, task = given["source"], given["done_when"], given["task"]
-    host = open_host(world, lanes=ALL)
+    host = open_host(world, lanes=MAX_TRIALS)
     try:
         views = dry_views(world, task, 0)
         for kind, text in (("action", source), ("done_when", done_when)):
@@ -83,7 +83,7 @@ def try_skill(world_name: str, given: dict[str, Any]) -> dict[str, Any]:
             done_when=done_when,
             sources={name: source},
             host=host,
-            seeds=[episode_seed(0, "trial", index) for index in range(ALL)],
+            seeds=[episode_seed(0, "trial", index) for index in range(MAX_TRIALS)],
             max_steps=int(given.get("max_steps", 300)),
         )
     finally:

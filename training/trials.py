@@ -31,14 +31,16 @@ from rlgpt.training.rewards import RewardStream
 from rlgpt.training.worlds.protocol import World, side_by_side
 
 Outcome = Literal["accepted", "failed", "unreached", "vacuous", "stopped"]
-FIRST = 5
-ALL = 10
-MOST = 20
-"""Prefixes that are executed at most to be needed so often."""
-ENOUGH = 3
-"""Start states that need the item, below which nothing is said about it: a long chain rarely arrives, and that is no
-failure of its."""
-ACCEPT = 0.6
+INITIAL_TRIALS = 5
+"""Trials after which most versions are accepted or failed."""
+MAX_TRIALS = 10
+"""Trials where the first ones leave it open."""
+MAX_SEEDS = 20
+"""Seeds from which the steps before the item are executed, at most, to find a state in which it is needed."""
+MIN_TRIALS = 3
+"""Trials below which nothing is said about the item: a long chain rarely arrives, and that is no failure of its."""
+ACCEPT_RATE = 0.6
+"""Share of successful trials from which a version is accepted."""
 IDLE_CALLS = 5
 """Calls in a row that return without acting, after which a trial is over."""
 TRUNCATED = "truncated"
@@ -124,7 +126,7 @@ def try_item(
         world, task, prefix, action, done_when, sources, host, max_steps, calm, incumbent, observer or Observer(),
         halfway, step_ms,
     )  # fmt: skip
-    return bench.run(seeds[:MOST])
+    return bench.run(seeds[:MAX_SEEDS])
 
 
 @dataclass
@@ -199,12 +201,12 @@ class _Bench:
     # ---- the course of a trial -------------------------------------------------------------------
     def run(self, seeds: Sequence[int]) -> TrialResult:
         self._go_on()
-        signal = self._until(FIRST, seeds)
+        signal = self._until(INITIAL_TRIALS, seeds)
         needed = sum(_needed(e.attempt) for e in self._done)
-        if signal == "go" and needed >= ENOUGH:
+        if signal == "go" and needed >= MIN_TRIALS:
             wins = sum(_won(e.attempt) for e in self._done)
-            if 2 <= wins < needed or wins == needed < FIRST:
-                signal = self._until(ALL, seeds)
+            if 2 <= wins < needed or wins == needed < INITIAL_TRIALS:
+                signal = self._until(MAX_TRIALS, seeds)
         return self._result(stopped=signal != "go")
 
     def _until(self, wanted: int, seeds: Sequence[int]) -> Signal:
@@ -366,14 +368,14 @@ class _Bench:
         arrived = sum(a.arrived and a.end != TRUNCATED for a in attempts)
         needed = [a for a in attempts if _needed(a)]
         wins = sum(_won(a) for a in needed)
-        outcome: Outcome = "accepted" if needed and wins >= ACCEPT * len(needed) else "failed"
+        outcome: Outcome = "accepted" if needed and wins >= ACCEPT_RATE * len(needed) else "failed"
         error = next((a.message for a in needed if a.message), "")
         if stopped:
             outcome, error = "stopped", "the trial was stopped"
-        elif len(needed) < min(ENOUGH, len(attempts)) and 2 * len(needed) < arrived:
+        elif len(needed) < min(MIN_TRIALS, len(attempts)) and 2 * len(needed) < arrived:
             outcome = "vacuous"
             error = f"done_when was already true in {arrived - len(needed)} of {arrived} start states"
-        elif len(needed) < min(ENOUGH, len(attempts)) or not attempts:
+        elif len(needed) < min(MIN_TRIALS, len(attempts)) or not attempts:
             outcome = "unreached"
             error = f"only {len(needed)} of {len(attempts)} trials reached a state in which the plan needs it"
             if cut := sum(a.end == TRUNCATED for a in attempts):

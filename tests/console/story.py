@@ -635,6 +635,7 @@ class Story:
             measured=success,
             better=better,
         )
+        self.decide()
 
     def command(
         self,

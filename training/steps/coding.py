@@ -72,7 +72,7 @@ def trial(live: Live, step: loop.Trial) -> None:
         done_when=item.done_when,
         sources={a.source_hash: a.source for a in actions},
         host=live.host,
-        seeds=[episode_seed(live.seed, "trial", i) for i in range(trials.MOST)],
+        seeds=[episode_seed(live.seed, "trial", i) for i in range(trials.MAX_SEEDS)],
         max_steps=item.max_steps,
         calm=frozenset(a.source_hash for a in actions if a.ignore_alarm),
         incumbent=incumbent,
