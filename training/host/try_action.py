@@ -30,7 +30,9 @@ def tried(world: World, host: Host, source: str, name: str, task: str, seed: int
     `outcome` is refused, an end of the host (return, error, bad_yield, budget, killed), alarm, episode or steps.
     The arguments of the action take their first values. `name` empty takes whatever action the file defines.
     """
-    admission = host.admit("action", source, dry_views(world, task, seed))
+    admission = host.admit("action", source, [])
+    if admission.admitted:  # only then are views worth the time that it takes to play for them
+        admission = host.admit("action", source, dry_views(world, task, seed))
     report: dict[str, Any] = {
         "admitted": admission.admitted,
         "rule": admission.rule,

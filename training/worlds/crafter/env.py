@@ -18,7 +18,6 @@ from rlgpt.training.worlds.crafter.simulation import Simulation
 from rlgpt.training.worlds.crafter.tasks import NIGHT_OVER, SURVIVED, goal_index
 from rlgpt.training.worlds.protocol import Command, StepResult, Task
 
-TARGETS = (*names.MATERIALS[1:], "cow", "zombie", "skeleton", "arrow", "sapling", "ripe_plant")
 _CODES: dict[str, tuple[int, ...]] = {name: (code,) for code, name in enumerate(names.CATEGORIES) if code} | {
     "arrow": tuple(code for code, name in enumerate(names.CATEGORIES) if name.startswith("arrow_"))
 }

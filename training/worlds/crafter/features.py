@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from rlgpt.training.worlds.crafter import names, senses
+from rlgpt.training.worlds.crafter import names
 from rlgpt.training.worlds.protocol import Feature
 
 _ITEMS = ", ".join(names.INVENTORY)
@@ -17,7 +17,7 @@ FEATURES: dict[str, Feature] = {
     for feature in (
         Feature(
             "window",
-            senses.CELLS,
+            names.WIDTH * names.HEIGHT,
             "the 9x7 cells around the agent, row by row: " + ", ".join(names.CATEGORIES),
             0,
             len(names.CATEGORIES) - 1,
@@ -41,19 +41,6 @@ FEATURES: dict[str, Feature] = {
         Feature("milestones", 22, "achievements unlocked in this episode"),
     )
 }
-_STARTS = (
-    senses.F_WINDOW,
-    senses.F_INVENTORY,
-    senses.F_VITALS,
-    senses.F_FACING,
-    senses.F_SLEEPING,
-    senses.F_DAYLIGHT,
-    senses.F_TIME_LEFT,
-    senses.F_NEAR,
-    senses.F_REMEMBERED,
-    senses.F_CREATURES,
-    senses.F_MILESTONES,
-)
 DEFAULT = tuple(FEATURES)
 
 
@@ -69,5 +56,5 @@ def columns(selected: Sequence[str]) -> NDArray[np.intp] | None:
         )
     if tuple(selected) == DEFAULT:
         return None
-    starts = dict(zip(FEATURES, _STARTS, strict=True))
-    return np.concatenate([np.arange(starts[name], starts[name] + FEATURES[name].size) for name in selected])
+    ends = dict(zip(FEATURES, np.cumsum([feature.size for feature in FEATURES.values()]), strict=True))
+    return np.concatenate([np.arange(ends[name] - FEATURES[name].size, ends[name]) for name in selected])

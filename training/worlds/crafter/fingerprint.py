@@ -6,12 +6,13 @@ import hashlib
 
 from rlgpt.training.worlds.crafter import layout
 from rlgpt.training.worlds.crafter.simulation import Simulation
+from rlgpt.training.worlds.protocol import WorldFailed
 
 RECORDED = "1c6848cbb1b27099"
 """`fingerprint()` under numpy 2.4 and opensimplex 0.4.5.1."""
 
 
-class DifferentWorlds(RuntimeError):
+class DifferentWorlds(WorldFailed):
     """The sentence for the operator is the argument."""
 
 

@@ -68,3 +68,7 @@ PLANE_BYTES = MEMORY_WIDTH * MEMORY_HEIGHT // 8
 """A whole view goes on with the map memory, PLANES numbers of PLANE_BYTES bytes; the bit of memory cell
 (column, row) is row * MEMORY_WIDTH + column. A window at (x, y) starts at bit y * MEMORY_WIDTH + x."""
 WHOLE = SENSES + PLANES * PLANE_BYTES
+TARGETS = (*MATERIALS[1:], "cow", "zombie", "skeleton", "arrow", "sapling", "ripe_plant")
+"""What a distance can be asked to."""
+PICTURE = 64
+"""Height and width of the picture, in pixels."""

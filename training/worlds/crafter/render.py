@@ -18,7 +18,7 @@ from PIL import Image, ImageEnhance
 from rlgpt.training.worlds.crafter import layout, names
 from rlgpt.training.worlds.crafter.simulation import Simulation
 
-SIZE = 64
+SIZE = names.PICTURE
 SHAPE = (SIZE, SIZE, 3)
 _UNIT = SIZE // 9
 _BORDER = (SIZE - 9 * _UNIT) // 2

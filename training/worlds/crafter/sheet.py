@@ -6,9 +6,7 @@ import inspect
 from dataclasses import asdict
 from typing import Any
 
-import crafter
-
-from rlgpt.training.worlds.crafter import names
+from rlgpt.training.worlds.crafter import data, names
 from rlgpt.training.worlds.crafter.library import LIBRARY
 from rlgpt.training.worlds.crafter.scripts import SCRIPTS
 from rlgpt.training.worlds.crafter.tasks import NIGHT_OVER, SURVIVED, TASKS
@@ -34,11 +32,11 @@ def _amounts(uses: dict[str, int]) -> str:
 def _primitive(action: str) -> Primitive:
     verb, _, item = action.partition("_")
     if verb == "place":
-        rule = crafter.constants.place[item]
+        rule = data.PLACE[item]
         where = ", ".join(rule["where"])
         return Primitive(action, f"Place a {item} on the faced cell; takes {_amounts(rule['uses'])}, on {where}.")
     if verb == "make":
-        rule = crafter.constants.make[item]
+        rule = data.MAKE[item]
         near = " and a ".join(rule["nearby"])
         return Primitive(action, f"Make one; takes {_amounts(rule['uses'])}, with a {near} within one cell.")
     return Primitive(action, _DOCS[action])
@@ -50,7 +48,7 @@ PRIMITIVES = tuple(_primitive(action) for action in names.ACTIONS)
 def _recipes() -> list[dict[str, Any]]:
     """name, primitive, needs (consumed), requires (kept), near, gives."""
     recipes: list[dict[str, Any]] = []
-    for material, rule in crafter.constants.collect.items():
+    for material, rule in data.COLLECT.items():
         (item,) = rule["receive"]
         recipes.append(
             {
@@ -64,8 +62,8 @@ def _recipes() -> list[dict[str, Any]]:
                 "probability": rule.get("probability", 1.0),
             }
         )
-    for kind in ("place", "make"):
-        for item, rule in getattr(crafter.constants, kind).items():
+    for kind, rules in (("place", data.PLACE), ("make", data.MAKE)):
+        for item, rule in rules.items():
             if f"{kind}_{item}" in names.ACTIONS:
                 recipes.append(
                     {

@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from rlgpt.training.worlds.crafter import frame, names, render
-from rlgpt.training.worlds.crafter.ahead import Ahead
-from rlgpt.training.worlds.crafter.env import TARGETS, CrafterEnv
+from rlgpt.training.worlds.crafter import frame, names
 from rlgpt.training.worlds.crafter.features import DEFAULT, FEATURES
-from rlgpt.training.worlds.crafter.fingerprint import check_fingerprint
 from rlgpt.training.worlds.crafter.score import score
 from rlgpt.training.worlds.crafter.scripts import SCRIPTS
 from rlgpt.training.worlds.crafter.sheet import PRIMITIVES, sheet
 from rlgpt.training.worlds.crafter.tasks import TASKS
 from rlgpt.training.worlds.protocol import Command, Feature, Primitive, Script, Task, UnknownTask
+
+if TYPE_CHECKING:
+    from rlgpt.training.worlds.crafter.ahead import Ahead
+    from rlgpt.training.worlds.crafter.env import CrafterEnv
 
 
 class CrafterWorld:
@@ -30,25 +31,38 @@ class CrafterWorld:
     primitives: tuple[Primitive, ...] = PRIMITIVES
     features: Mapping[str, Feature] = FEATURES
     default_features = DEFAULT
-    targets = TARGETS
+    targets = names.TARGETS
     command_size = 1
     host_module = "rlgpt.training.worlds.crafter.host_side"
     frame_format = frame.FORMAT
     restorable = True
-    pixel_shape = render.SHAPE
+    pixel_shape = (names.PICTURE, names.PICTURE, 3)
 
     def __init__(self) -> None:
-        self._ahead = Ahead()
+        self._ahead: Ahead | None = None
 
     def command(self, action: Sequence[int]) -> Command:
         return (int(action[0]),)
 
     def make(self, task: str, *, features: Sequence[str] | None = None, pixels: bool = False) -> CrafterEnv:
-        return CrafterEnv(self._task(task), features or self.default_features, pixels, self._ahead)
+        # The compiled game is only imported to play: what describes the world, or refuses a source, needs none of it.
+        from rlgpt.training.worlds.crafter.env import CrafterEnv
+
+        return CrafterEnv(self._task(task), features or self.default_features, pixels, self._worlds_ahead())
+
+    def _worlds_ahead(self) -> Ahead:
+        """Checked once that this machine's numpy and opensimplex make the recorded worlds."""
+        if self._ahead is None:
+            from rlgpt.training.worlds.crafter.ahead import Ahead
+            from rlgpt.training.worlds.crafter.fingerprint import check_fingerprint
+
+            check_fingerprint()
+            self._ahead = Ahead()
+        return self._ahead
 
     def expect(self, seeds: Sequence[int]) -> None:
         """See `protocol.MakesAhead`."""
-        self._ahead.expect(seeds)
+        self._worlds_ahead().expect(seeds)
 
     def score(self, rates: NDArray[np.float64]) -> NDArray[np.float64]:
         """See `protocol.Scores`."""
@@ -69,6 +83,4 @@ class CrafterWorld:
 
 
 def make_world() -> CrafterWorld:
-    """Checks first that this machine's numpy and opensimplex make the recorded worlds."""
-    check_fingerprint()
     return CrafterWorld()

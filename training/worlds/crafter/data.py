@@ -1,0 +1,26 @@
+"""Crafter's own numbers: the recipes of its `data.yaml`.
+
+Read without importing crafter, whose import compiles for a second what only playing needs.
+"""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from ruamel.yaml import YAML
+
+
+def _read() -> dict[str, Any]:
+    spec = find_spec("crafter")
+    if spec is None or spec.origin is None:
+        raise ImportError("crafter is not installed")
+    text = (Path(spec.origin).parent / "data.yaml").read_text(encoding="utf-8")
+    return dict(YAML(typ="safe", pure=True).load(text))
+
+
+_DATA = _read()
+COLLECT: dict[str, Any] = _DATA["collect"]
+PLACE: dict[str, Any] = _DATA["place"]
+MAKE: dict[str, Any] = _DATA["make"]
