@@ -100,6 +100,7 @@ def faults(session: SessionFolder) -> list[str]:
         return [row["fields"]["sentence"] for row in reader.rows("log") if row["event"] == "fault"]
 
 
+@pytest.mark.timeout(0)
 @pytest.mark.parametrize(
     "step", [2, 30, *(pytest.param(n, marks=pytest.mark.slow) for n in range(1, 41) if n not in (2, 30))]
 )
