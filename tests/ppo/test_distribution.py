@@ -59,3 +59,20 @@ def test_a_masked_action_has_probability_0_and_no_gradient() -> None:
     assert logits.grad is not None
     assert float(logits.grad[0, 3]) == 0.0
     assert float(JOINT.evaluate(LOGITS, MASK, th.tensor([[3, 0]]))[0].exp()[0]) == 0.0
+
+
+def test_five_heads_are_one_joint_distribution() -> None:
+    """The kitchen's: a first head of 5 primitives and 2 slots, then 5, 5, 3 and 3; enumerated."""
+    sizes, primitives = (7, 5, 5, 3, 3), 5
+    logits = th.randn(1, sum(sizes), generator=th.Generator().manual_seed(4))
+    mask = th.ones(1, sum(sizes), dtype=th.bool)
+    mask[0, [1, 6, 9, 20]] = False
+    joint = JointActions(sizes, primitives)
+    actions = [(a, *rest) for a in range(primitives) for rest in itertools.product(*map(range, sizes[1:]))]
+    actions += [(a, 0, 0, 0, 0) for a in range(primitives, sizes[0])]
+    rows = th.tensor(actions)
+    log_p, entropy = joint.evaluate(logits.expand(len(actions), -1), mask.expand(len(actions), -1), rows)
+    p = log_p.exp().double()
+    assert float(p.sum()) == pytest.approx(1, abs=1e-5)
+    expected = -float((p[p > 0] * p[p > 0].log()).sum()) / log(4 * 4 * 5 * 2 * 3 + 1)
+    assert float(entropy[0]) == pytest.approx(expected, abs=1e-5)
