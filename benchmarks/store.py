@@ -20,7 +20,9 @@ from pathlib import Path
 
 from rlgpt.store import catalog
 from rlgpt.store import tables as t
-from rlgpt.store.folder import SessionFolder, create, find, prepare
+from rlgpt.store.catalog import find
+from rlgpt.store.creation import create
+from rlgpt.store.folder import SessionFolder, prepare
 from rlgpt.store.reader import HEAVY, Reader
 from rlgpt.store.settings import Settings
 from rlgpt.store.snapshot import unguarded

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from textual.binding import Binding
 from textual.command import DiscoveryHit, Hit, Hits, Provider
 from textual.content import Content
 
 from rlgpt.console import keymap
-
-if TYPE_CHECKING:
-    from rlgpt.console.app import ConsoleApp
+from rlgpt.console.shell import shell_of
 
 PANE, SCREEN, OTHER_PANE, LIST, EVERYWHERE, THEME = range(6)
 """Where an action belongs, in the order of the palette."""
@@ -55,18 +53,11 @@ class Actions(Provider):
             if shown is not None:
                 yield Hit(1.0 - index / 1_000, shown, action.run, text=action.name, help=action.told)
 
-    @property
-    def _console(self) -> ConsoleApp:
-        from rlgpt.console.app import ConsoleApp
-
-        assert isinstance(self.app, ConsoleApp)
-        return self.app
-
     def _all(self) -> list[Action]:
-        app = self._console
-        names = sorted(app.available_themes)
+        names = sorted(self.app.available_themes)
+        use_theme = shell_of(self.screen).use_theme
         themes = (
-            Action(THEME, False, 0, order, f"Theme {name}", "colours of the console", partial(app.use_theme, name))
+            Action(THEME, False, 0, order, f"Theme {name}", "colours of the console", partial(use_theme, name))
             for order, name in enumerate(names)
         )
         once: dict[int, Action] = {}
@@ -76,7 +67,7 @@ class Actions(Provider):
 
     def _here(self) -> Iterable[Action]:
         """What a key would do now."""
-        app, places = self._console, {"list": LIST, "app": EVERYWHERE}
+        app, places = self.app, {"list": LIST, "app": EVERYWHERE}
         for active in self.screen.active_bindings.values():
             name = active.binding.id
             if active.enabled and name and name != "app.palette":
@@ -91,7 +82,7 @@ class Actions(Provider):
         from rlgpt.console.panes.pane import TITLES, Pane
         from rlgpt.console.screens.session import SessionScreen
 
-        screen, app = self.screen, self._console
+        screen, app = self.screen, self.app
         if not isinstance(screen, SessionScreen):
             return
         for pane in screen.board.children:
@@ -108,5 +99,5 @@ class Actions(Provider):
 
     def _action(self, place: int, name: str, where: str, run: Callable[[], object]) -> Action:
         order, key = next((n, key) for n, key in enumerate(keymap.KEYS) if key.id == name)
-        told = f"{name}   {keymap.written(key, self._console.user_keys)}{where}"
+        told = f"{name}   {keymap.written(key, shell_of(self.screen).user_keys)}{where}"
         return Action(place, not key.hint, key.hint, order, key.help, told, run)

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, ClassVar
 
 from textual.app import App
 from textual.binding import BindingType
-from textual.content import Content
 from textual.theme import Theme
 from textual.timer import Timer, TimerCallback
 
@@ -28,6 +27,8 @@ from rlgpt.console.themes import THEMES
 if TYPE_CHECKING:
     from textual.command import Provider
     from textual.driver import Driver
+
+    from rlgpt.console.shell import Shell
 
 
 def _actions() -> type[Provider]:
@@ -159,11 +160,11 @@ class ConsoleApp(App[int]):
     # ---- what screens ask of the app --------------------------------------------------------------
     def open_session(self, ident: str, *, replay: bool = False, cursor: int | None = None) -> None:
         from rlgpt.console.screens.session import SessionScreen
-        from rlgpt.store import folder
+        from rlgpt.store import catalog
         from rlgpt.store.errors import StoreError
 
         try:
-            found = folder.find(ident)
+            found = catalog.find(ident)
         except StoreError as error:
             self.tell(str(error), "error")
             return
@@ -282,6 +283,11 @@ class ConsoleApp(App[int]):
             self.exit(0)
 
 
+def as_shell(app: ConsoleApp) -> Shell:
+    """The app as screens see it; by this mypy checks that it has all that they use."""
+    return app
+
+
 def _end_with_terminal() -> None:
     """Waits, on a thread of its own, until the terminal goes. A hang-up reaches only those whose controlling terminal
     it was; for the others it becomes an input that is always ready and always empty, which Textual reads for ever, and
@@ -290,11 +296,6 @@ def _end_with_terminal() -> None:
     poll.register(sys.__stdin__ or 0, 0)
     if any(events & select.POLLHUP for _, events in poll.poll()):
         os._exit(128 + signal.SIGHUP)  # the signal itself is ignored under nohup
-
-
-def safe_content(text: str) -> Content:
-    """Untrusted text for a Textual widget: cleaned, and no markup."""
-    return Content(clean(text))
 
 
 def run(

@@ -11,7 +11,7 @@ from rlgpt.console.commands import children
 from rlgpt.console.commands.failure import Failure
 
 if TYPE_CHECKING:
-    from rlgpt.console.app import ConsoleApp
+    from rlgpt.console.shell import Shell
 
 CLI = "console.cli"
 """Module of the `rlgpt` command: whatever it does, `--json` answers."""
@@ -20,7 +20,7 @@ _answers: dict[str, Any] = {}
 
 
 def run(
-    app: ConsoleApp,
+    app: Shell,
     module: str,
     *arguments: str,
     given: Any = None,
@@ -61,22 +61,22 @@ def run(
     app.run_worker(work, thread=True, exit_on_error=False)
 
 
-def tasks(app: ConsoleApp, world: str, then: Callable[[Any], None], failed: Callable[[str], None]) -> None:
+def tasks(app: Shell, world: str, then: Callable[[Any], None], failed: Callable[[str], None]) -> None:
     """`then` gets {world, version, tasks}, at once if they were ever asked for on this machine."""
     run(app, *answers.TASKS, world, cached=True, kept=True, then=then, failed=failed)
 
 
-def foresee(app: ConsoleApp) -> None:
+def foresee(app: Shell) -> None:
     """Ask for what a new session starts with, if nobody ever did: it takes seconds."""
     if not answers.place(app.home, (*answers.TASKS, FIRST_WORLD)).is_file():
         tasks(app, FIRST_WORLD, lambda _: None, lambda _: None)
 
 
-def _tell(app: ConsoleApp) -> Callable[[str], None]:
+def _tell(app: Shell) -> Callable[[str], None]:
     return lambda sentence: app.tell(sentence, "error")
 
 
-def resume(app: ConsoleApp, ident: str, failed: Callable[[], None] = lambda: None) -> None:
+def resume(app: Shell, ident: str, failed: Callable[[], None] = lambda: None) -> None:
     """Start a worker again for a dead or stopped session; `failed` is called behind the sentence that says why not."""
 
     def tell(sentence: str) -> None:

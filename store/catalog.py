@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from rlgpt.store.database import connect
-from rlgpt.store.errors import StoreError
+from rlgpt.store.errors import NoSession, StoreError
 from rlgpt.store.folder import DATABASE, SessionFolder, sessions
 from rlgpt.store.history import Measured, fold_all
 from rlgpt.store.home import home
@@ -95,6 +95,30 @@ def headings() -> dict[str, Heading]:
     """Of all sessions, by id, oldest first."""
     found = _kept("heading", sessions(), heading)
     return {name: Heading(**body) for name, body in found.items()}
+
+
+def find(wanted: str) -> SessionFolder:
+    """By id, a prefix of it, or name; `last` is the newest; or the path of a session's folder. Raises NoSession."""
+    if os.sep in wanted and (Path(wanted) / DATABASE).is_file():
+        return SessionFolder(Path(wanted))
+    every = sessions()
+    if wanted == "last" and every:
+        return every[-1]
+    matching = [s for s in every if s.id == wanted] or [s for s in every if wanted and s.id.startswith(wanted)]
+    if not matching and wanted:
+        called = names()
+        matching = [s for s in every if called.get(s.id) == wanted]
+    if len(matching) == 1:
+        return matching[0]
+    if matching:
+        some = ", ".join(s.id for s in matching[:5]) + (", ..." if len(matching) > 5 else "")
+        raise NoSession(f"{wanted!r} may mean {len(matching)} sessions: {some}")
+    raise NoSession(f"there is no session {wanted!r}; `rlgpt sessions` lists them")
+
+
+def names() -> dict[str, str]:
+    """Of all sessions, by id; empty where it cannot be read."""
+    return {ident: heading.name for ident, heading in headings().items()}
 
 
 def heading(session: SessionFolder) -> dict[str, Any]:

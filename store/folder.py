@@ -1,30 +1,28 @@
 """Where a session lives: `sessions/<id>/{session.db, worker.lock, worker.log, artifacts/}`.
 
-Ids sort by time and can be read: `261121-013012-x7qmk` (UTC). Anything that takes an id takes a unique prefix of
-one, or a session's name. Finding needs the standard library alone; only `create` imports SQLAlchemy.
+Ids sort by time and can be read: `261121-013012-x7qmk` (UTC).
 """
 
 from __future__ import annotations
 
 import contextlib
-import itertools
 import os
 import secrets
 import shutil
 import sqlite3
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 from rlgpt.store.database import connect
-from rlgpt.store.errors import BadPlace, NoSession, StoreError
+from rlgpt.store.errors import BadPlace, StoreError
 from rlgpt.store.home import home
 
 if TYPE_CHECKING:
-    from pydantic import BaseModel
+    pass
 
 DATABASE = "session.db"
 ARTIFACTS = "artifacts"
@@ -96,78 +94,6 @@ def sessions() -> list[SessionFolder]:
     return [SessionFolder(root() / name) for name in names]
 
 
-def find(wanted: str) -> SessionFolder:
-    """By id, a prefix of it, or name; `last` is the newest; or the path of a session's folder. Raises NoSession."""
-    if os.sep in wanted and (Path(wanted) / DATABASE).is_file():
-        return SessionFolder(Path(wanted))
-    every = sessions()
-    if wanted == "last" and every:
-        return every[-1]
-    matching = [s for s in every if s.id == wanted] or [s for s in every if wanted and s.id.startswith(wanted)]
-    if not matching and wanted:
-        called = names()
-        matching = [s for s in every if called.get(s.id) == wanted]
-    if len(matching) == 1:
-        return matching[0]
-    if matching:
-        some = ", ".join(s.id for s in matching[:5]) + (", ..." if len(matching) > 5 else "")
-        raise NoSession(f"{wanted!r} may mean {len(matching)} sessions: {some}")
-    raise NoSession(f"there is no session {wanted!r}; `rlgpt sessions` lists them")
-
-
-def names() -> dict[str, str]:
-    """Of all sessions, by id; empty where it cannot be read."""
-    from rlgpt.store.catalog import headings  # late: it imports this
-
-    return {ident: heading.name for ident, heading in headings().items()}
-
-
-def create(
-    settings: BaseModel,
-    *,
-    task_info: Mapping[str, Any],
-    world_version: str,
-    versions: Mapping[str, Any],
-    name: str | None = None,
-    parent: tuple[str, int] | None = None,
-) -> SessionFolder:
-    """A new session, whole on the disk or not there at all. Raises BadPlace.
-
-    `settings` needs `task` and `world`; its dump is stored as it is. `parent` is (session id, seq) of a fork.
-    """
-    from rlgpt.store import schema, tables
-    from rlgpt.store.rows import encode
-
-    tree = settings.model_dump(mode="json")
-    made = prepare()
-    try:
-        row = tables.Session(
-            seq=1,
-            session_id=made.id,
-            at=time.time(),
-            name=name or tree.get("name") or _free_name(f"{tree['task']}-{tree.get('seed', 0)}"),
-            task=tree["task"],
-            world=tree["world"],
-            world_version=world_version,
-            settings=tree,
-            versions=dict(versions),
-            task_info=dict(task_info),
-            parent_id=parent[0] if parent else None,
-            parent_seq=parent[1] if parent else None,
-        )
-        base = sqlite3.connect(made.staging / DATABASE)
-        with contextlib.closing(base):
-            schema.create(base)
-            schema.insert(base, encode(row))
-            base.commit()
-        return made.publish()
-    except BaseException as error:
-        made.drop()
-        if isinstance(error, (sqlite3.Error, OSError)):
-            raise BadPlace(f"cannot make a session in {root()}: {error}") from error
-        raise
-
-
 @dataclass(frozen=True)
 class Staging:
     """A folder being filled; other processes do not see it before `publish`."""
@@ -217,14 +143,6 @@ def new_id() -> str:
     """Five letters make 28 million ids a second: two machines that share a store will not meet."""
     tail = "".join(secrets.choice(_LETTERS) for _ in range(5))
     return time.strftime("%y%m%d-%H%M%S-", time.gmtime()) + tail
-
-
-def _free_name(stem: str) -> str:
-    """`make-stone-pickaxe-1` for the first session with that task and seed, then `make-stone-pickaxe-1-2`."""
-    taken = set(names().values())
-    stem = stem.replace("_", "-")
-    tails = itertools.chain([""], (f"-{n}" for n in itertools.count(2)))
-    return next(name for tail in tails if (name := stem + tail) not in taken)
 
 
 # ---- the place ----------------------------------------------------------------------------------

@@ -12,8 +12,7 @@ from rlgpt.agents.backends import Outcome
 from rlgpt.agents.client import Client, make_client
 from rlgpt.agents.journal import Call
 from rlgpt.agents.loop import Limits
-from rlgpt.store import folder as folders
-from rlgpt.store import skills
+from rlgpt.store import catalog, skills
 from rlgpt.store.folder import SessionFolder
 from rlgpt.store.progress import Progress
 from rlgpt.store.reader import Reader
@@ -125,7 +124,7 @@ def _begin(writer: Writer, host: dict[str, Any]) -> None:
 def _rehearsal(settings: Settings, writer: Writer) -> Rehearsal:
     if not settings.llm.kind.startswith(REPLAY):
         return Rehearsal()
-    with Reader(folders.find(settings.llm.kind.removeprefix(REPLAY))) as source:
+    with Reader(catalog.find(settings.llm.kind.removeprefix(REPLAY))) as source:
         return Rehearsal.of(source, {command.id for command in writer.commands_after(0)})
 
 
@@ -137,7 +136,7 @@ def _client(settings: Settings, journal: StoreJournal, progress: Progress) -> Cl
             progress.heard(len(thought) + len(content))
 
         return make_client(llm, journal, os.environ, hear=hear)
-    source = Reader(folders.find(settings.llm.kind.removeprefix(REPLAY)))
+    source = Reader(catalog.find(settings.llm.kind.removeprefix(REPLAY)))
     told = _asked_first(source)
 
     def recorded(step: str, request_hash: str) -> Sequence[Outcome]:
@@ -153,6 +152,6 @@ def _asked_first(source: Reader) -> dict[str, Any]:
     itself, those of the session at the beginning of the chain. Raises NoSession."""
     told: dict[str, Any] = source.history_at(None).session["settings"]["llm"]
     while str(told["kind"]).startswith(REPLAY):
-        with Reader(folders.find(told["kind"].removeprefix(REPLAY))) as earlier:
+        with Reader(catalog.find(told["kind"].removeprefix(REPLAY))) as earlier:
             told = earlier.history_at(None).session["settings"]["llm"]
     return told

@@ -103,7 +103,7 @@ def create(arguments: argparse.Namespace) -> dict[str, Any]:
 
 def make(flags: Mapping[str, Any]) -> dict[str, Any]:
     """{id, name, folder} of a new session with these settings. Raises Sentence."""
-    from rlgpt.store import artifacts, folder, skills
+    from rlgpt.store import artifacts, creation, skills
     from rlgpt.store.errors import BadPlace, DiskFull, StoreError
     from rlgpt.store.home import home
     from rlgpt.store.settings import Refused, settle
@@ -120,7 +120,7 @@ def make(flags: Mapping[str, Any]) -> dict[str, Any]:
     try:
         snapshot = skills.snapshot(settings.skills, world.name)
         told = versions() | {"skills": artifacts.digest(snapshot)}
-        made = folder.create(settings, task_info=info, world_version=world.version, versions=told)
+        made = creation.create(settings, task_info=info, world_version=world.version, versions=told)
         artifacts.put(made.artifacts, snapshot)
     except (BadPlace, DiskFull) as error:
         raise Sentence(str(error), UNAVAILABLE) from error

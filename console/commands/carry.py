@@ -10,7 +10,7 @@ import typer
 from rlgpt.console.commands import output
 from rlgpt.console.commands.failure import Exit, Failure
 from rlgpt.console.commands.words import Json, Session
-from rlgpt.store.folder import find
+from rlgpt.store.catalog import find
 
 FORMATS = ("bundle", "evidence", "jsonl", "csv", "tensorboard", "html")
 ABOUT = (

@@ -16,7 +16,8 @@ from rlgpt.console.commands.compare_runs import Run, labelled, runs_of
 from rlgpt.console.commands.failure import Exit, Failure
 from rlgpt.console.commands.words import Json, complete_session
 from rlgpt.console.view.numbers import count
-from rlgpt.store.folder import SessionFolder, find
+from rlgpt.store.catalog import find
+from rlgpt.store.folder import SessionFolder
 from rlgpt.store.history import Measured
 from rlgpt.store.reader import Reader
 

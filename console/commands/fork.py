@@ -13,7 +13,7 @@ from rlgpt.console.commands.follow import follow
 from rlgpt.console.commands.open import open_console
 from rlgpt.console.commands.run import interactive
 from rlgpt.console.commands.words import Json, Session
-from rlgpt.store.folder import find
+from rlgpt.store.catalog import find
 from rlgpt.store.reader import Reader
 
 

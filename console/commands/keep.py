@@ -16,7 +16,8 @@ from rlgpt.console.commands.words import Json, Session, complete_session
 from rlgpt.console.view.numbers import count, many
 from rlgpt.console.view.numbers import size as octets
 from rlgpt.store import catalog, upkeep
-from rlgpt.store.folder import SessionFolder, find, sessions
+from rlgpt.store.catalog import find
+from rlgpt.store.folder import SessionFolder, sessions
 
 Some = Annotated[
     list[str] | None,

@@ -15,7 +15,8 @@ from rlgpt.console.commands.follow import follow
 from rlgpt.console.commands.limits import need_room
 from rlgpt.console.commands.open import open_console
 from rlgpt.console.commands.words import Json, complete_task
-from rlgpt.store import folder as folders
+from rlgpt.store import catalog
+from rlgpt.store.folder import SessionFolder, sessions
 from rlgpt.store.lease import Lease
 
 DEMO_NAME = "demo"
@@ -161,7 +162,7 @@ def demo(
 
     Attaches to the demo session that is running, if one is; without a terminal it prints progress lines.
     """
-    demos = [s for s in folders.sessions() if s.name == DEMO_NAME]
+    demos = [s for s in sessions() if s.name == DEMO_NAME]
     running = [s for s in demos if Lease.held(s.path)]
     seed = len(demos) + 1
     if headless or json or not interactive():
@@ -173,11 +174,11 @@ def demo(
     raise typer.Exit(open_console(begin=lambda: start(DEMO | {"seed": seed}).id))
 
 
-def start(flags: Tree) -> folders.SessionFolder:
+def start(flags: Tree) -> SessionFolder:
     """Make a session from a tree of settings (None: not given) and start its worker."""
     need_room()
     made = children.ask("training.tool", "create", given=_given(flags))
-    session = folders.SessionFolder(Path(made["folder"]))
+    session = SessionFolder(Path(made["folder"]))
     children.start_worker(session.path)
     return session
 
@@ -186,7 +187,7 @@ def interactive() -> bool:
     return sys.stdin.isatty() and sys.stdout.isatty()
 
 
-def _say_started(session: folders.SessionFolder, json: bool) -> None:
+def _say_started(session: SessionFolder, json: bool) -> None:
     if json:
         output.document({"id": session.id, "name": session.name, "status": "started"})
     else:
@@ -205,7 +206,7 @@ def _kind(llm: str | None) -> str | None:
         return llm
     if not llm.startswith("replay:"):
         raise Failure(f"there is no --llm {llm!r}; there are rules, openai and replay:ID.", Exit.USAGE)
-    return f"replay:{folders.find(llm.removeprefix('replay:')).id}"
+    return f"replay:{catalog.find(llm.removeprefix('replay:')).id}"
 
 
 def _per_role(**words: list[str] | None) -> Tree:

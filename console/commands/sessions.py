@@ -18,9 +18,9 @@ from rlgpt.console.view.happenings import logged
 from rlgpt.console.view.logs import LEVEL, LEVELS, at_level, log_line
 from rlgpt.console.view.numbers import count, day_time, measured, money
 from rlgpt.console.view.text import plain
-from rlgpt.store.catalog import Summary, summaries
+from rlgpt.store.catalog import Summary, find, summaries
 from rlgpt.store.errors import NoSession
-from rlgpt.store.folder import SessionFolder, find, root
+from rlgpt.store.folder import SessionFolder, root
 from rlgpt.store.folder import sessions as all_sessions
 from rlgpt.store.lease import Lease
 from rlgpt.store.reader import Reader

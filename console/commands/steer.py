@@ -17,9 +17,10 @@ from rlgpt.console.commands import children, output
 from rlgpt.console.commands.failure import Exit, Failure
 from rlgpt.console.commands.words import Json, Revision, Session, complete_session
 from rlgpt.store import inbox, processes
+from rlgpt.store.catalog import find
 from rlgpt.store.commands import parse_command
 from rlgpt.store.epilogue import append_event
-from rlgpt.store.folder import SessionFolder, find
+from rlgpt.store.folder import SessionFolder
 from rlgpt.store.folder import sessions as all_sessions
 from rlgpt.store.lease import Lease, owner
 from rlgpt.store.reader import Reader

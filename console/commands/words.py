@@ -11,7 +11,7 @@ from rlgpt.console.commands import children
 
 def complete_session(incomplete: str) -> list[str]:
     """Ids and names that begin with what was typed."""
-    from rlgpt.store.folder import names
+    from rlgpt.store.catalog import names
 
     words = (word for session in reversed(names().items()) for word in session)
     return [word for word in words if word.startswith(incomplete)]

@@ -10,6 +10,7 @@ from textual.strip import Strip
 
 from rlgpt.console import keymap
 from rlgpt.console.panes.painted import Painted
+from rlgpt.console.shell import shell_of
 from rlgpt.console.view.text import Line, Span, width_of
 
 
@@ -63,7 +64,7 @@ class Footer(Bar):
         screen = self.screen
         active = {b.binding.id: b for b in screen.active_bindings.values() if b.enabled and b.binding.id}
         hints = sorted((k for k in keymap.KEYS if k.hint and k.id in active), key=lambda k: k.hint)
-        overrides = self.app.user_keys  # type: ignore[attr-defined]
+        overrides = shell_of(self).user_keys
         own_keys = {keymap.written(k, overrides) for k in hints if k.scope not in ("app", "list")}
         hints = [k for k in hints if k.scope not in ("app", "list") or keymap.written(k, overrides) not in own_keys]
         tail = [k for k in hints if k.hint >= 80]

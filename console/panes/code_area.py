@@ -5,6 +5,7 @@ from __future__ import annotations
 from rich.text import Text
 from textual.widgets import TextArea
 
+from rlgpt.console.shell import shell_of
 from rlgpt.console.view import syntax
 from rlgpt.console.view.text import Line, plain
 
@@ -43,6 +44,6 @@ class CodeArea(TextArea):
             start = 0
             for span in spans:
                 if span.style:
-                    text.stylize(self.app.palette.style(span.style), start, start + len(span.text))  # type: ignore[attr-defined]
+                    text.stylize(shell_of(self).palette.style(span.style), start, start + len(span.text))
                 start += len(span.text)
         return text

@@ -8,6 +8,7 @@ from textual.strip import Strip
 from textual.widget import Widget
 
 from rlgpt.console.palette import Palette
+from rlgpt.console.shell import shell_of
 from rlgpt.console.view.text import Line
 
 KEPT = 2_000
@@ -35,8 +36,7 @@ class Painted(Widget):
 
     @property
     def palette(self) -> Palette:
-        found: Palette = self.app.palette  # type: ignore[attr-defined]
-        return found
+        return shell_of(self).palette
 
     def painted(self, line: Line, width: int, extra: str = "") -> Strip:
         """`width` cells; `extra` lies under every style of the line and fills what is left of it."""

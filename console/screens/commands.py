@@ -11,12 +11,12 @@ from textual.screen import Screen
 from textual.widgets import Input
 
 from rlgpt.console import keymap, launch
+from rlgpt.console.shell import shell_of
 from rlgpt.console.view.moment import Moment
 from rlgpt.console.view.words import wanted
 from rlgpt.store.errors import StoreError
 
 if TYPE_CHECKING:
-    from rlgpt.console.app import ConsoleApp
     from rlgpt.console.screens.session import SessionScreen
 
     _Base = Screen[None]
@@ -52,10 +52,6 @@ class Commands(_Base):
     """Id -> words of the commands sent from this console."""
     starting = False
     """A worker was asked for and none is there yet."""
-
-    @property
-    def _host_app(self) -> ConsoleApp:
-        return self.app  # type: ignore[return-value]
 
     @property
     def _session(self) -> SessionScreen:
@@ -101,16 +97,16 @@ class Commands(_Base):
         """The key of a command that is not possible now says why, instead of nothing."""
         if isinstance(self.focused, Input):
             return
-        own = self._host_app.user_keys
+        own = shell_of(self).user_keys
         for key in keymap.of("session"):
             pressed = event.key in (word.strip() for word in own.get(key.id, key.keys).split(","))
             if pressed and key.action in COMMANDS and (why := self._why_not(key.action)):
-                self._host_app.tell(f"{key.label}: {why}", "warning")
+                shell_of(self).tell(f"{key.label}: {why}", "warning")
 
     def send(self, kind: str, payload: dict[str, Any] | None = None, revision: int | None = None) -> bool:
         """Queue a command; says what happened."""
         if self.read_only:
-            self._host_app.tell("this console is read-only", "warning")
+            shell_of(self).tell("this console is read-only", "warning")
             return False
         from rlgpt.store import inbox  # pydantic comes with it, which the first frame should not wait for
         from rlgpt.store.commands import parse_command
@@ -118,11 +114,11 @@ class Commands(_Base):
         try:
             ident = inbox.send(self.folder, parse_command(kind, payload), revision)
         except (StoreError, OSError) as error:
-            self._host_app.tell(str(error), "error")
+            shell_of(self).tell(str(error), "error")
             return False
         alive = self.moment is not None and self.moment.worker.alive
         words = self.sent[ident] = kind.replace("_", " ")
-        self._host_app.tell(
+        shell_of(self).tell(
             f"{words}: sent" if alive else f"{words}: waits in the inbox until a worker runs (R starts one)"
         )
         return True
@@ -222,12 +218,12 @@ class Commands(_Base):
 
     def action_resume_worker(self) -> None:
         self._start(True)
-        launch.resume(self._host_app, self.folder.name, lambda: self._start(False))
+        launch.resume(shell_of(self), self.folder.name, lambda: self._start(False))
 
     def _start(self, starting: bool) -> None:
         self.starting = starting
         self._session.show_status()
-        self._host_app.hints()
+        shell_of(self).hints()
 
     def action_fork(self) -> None:
         from rlgpt.console.screens.fork import ForkDialog

@@ -12,11 +12,11 @@ from textual.binding import BindingType
 from textual.screen import Screen
 
 from rlgpt.console import keymap
-from rlgpt.console.app import ConsoleApp
 from rlgpt.console.charts.plot import draw
 from rlgpt.console.feed import Feed
 from rlgpt.console.panes.bars import Bar, Footer
 from rlgpt.console.panes.lines import Lines
+from rlgpt.console.shell import shell_of
 from rlgpt.console.view import compare as view
 from rlgpt.console.view.moment import Moment
 from rlgpt.console.view.numbers import many
@@ -45,11 +45,6 @@ class CompareScreen(Screen[None]):
         yield Lines(id="compare-facts", classes="pane")
         yield Footer()
 
-    @property
-    def console_app(self) -> ConsoleApp:
-        assert isinstance(self.app, ConsoleApp)
-        return self.app
-
     def on_mount(self) -> None:
         facts = self.query_one(Lines)
         facts.border_title = "Facts and plans"
@@ -66,7 +61,7 @@ class CompareScreen(Screen[None]):
     def _read_in_thread(self) -> None:
         if not self._feeds and not self._faults:
             for folder in self._folders:
-                feed = Feed(folder, self.console_app.clock)
+                feed = Feed(folder, shell_of(self).clock)
                 try:
                     feed.open()
                     self._feeds.append(feed)
@@ -116,7 +111,7 @@ class CompareScreen(Screen[None]):
         facts.set_entries(
             [*view.unreadable(self._faults, facts.width), *view.table(self._moments, self._base, facts.width)]
         )
-        self.console_app.hints()
+        shell_of(self).hints()
 
     def action_chart(self, by: int) -> None:
         self._chart = (self._chart + by) % len(view.CHARTS)

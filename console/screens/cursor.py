@@ -7,6 +7,7 @@ from collections.abc import Callable
 from rlgpt.console.panes.bars import TimelineBar
 from rlgpt.console.panes.session_panes import ListPane
 from rlgpt.console.screens.following import Following
+from rlgpt.console.shell import shell_of
 from rlgpt.console.view import timeline
 from rlgpt.console.view.timeline import Playback
 
@@ -79,7 +80,7 @@ class Cursor(Following):
         here = self.playback.seq if self.playback.seq is not None else self.feed.times.end_seq
         found = timeline.jump(self.marks, here, kind, forward)
         if found is None:
-            self.console_app.tell(f"no {'later' if forward else 'earlier'} {kind or 'mark'}", "warning")
+            shell_of(self).tell(f"no {'later' if forward else 'earlier'} {kind or 'mark'}", "warning")
         else:
             self.go_to(found.seq)
 

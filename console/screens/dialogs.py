@@ -11,7 +11,7 @@ from textual.containers import Horizontal, Vertical
 from textual.screen import ModalScreen
 from textual.widgets import Button, Input, Select, Static, TextArea
 
-from rlgpt.console.app import safe_content
+from rlgpt.console.content import safe_content
 
 
 class Confirm(ModalScreen[bool]):

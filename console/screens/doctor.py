@@ -9,9 +9,9 @@ from textual.binding import BindingType
 from textual.screen import Screen
 
 from rlgpt.console import keymap, launch
-from rlgpt.console.app import ConsoleApp
 from rlgpt.console.panes.bars import Bar, Footer
 from rlgpt.console.panes.lines import Lines
+from rlgpt.console.shell import shell_of
 from rlgpt.console.view.doctor import conclusion
 from rlgpt.console.view.text import Entry, line, wrap
 
@@ -29,11 +29,6 @@ class DoctorScreen(Screen[None]):
         yield Lines(id="findings", classes="pane")
         yield Footer()
 
-    @property
-    def console_app(self) -> ConsoleApp:
-        assert isinstance(self.app, ConsoleApp)
-        return self.app
-
     def on_mount(self) -> None:
         self.query_one(Lines).border_title = "Doctor"
         self.query_one(Lines).focus()
@@ -45,7 +40,7 @@ class DoctorScreen(Screen[None]):
     def action_again(self) -> None:
         """What was found last time stands there until it was looked again, which takes some seconds."""
         self._findings, self._note = [], "looking at this machine …"
-        launch.run(self.console_app, launch.CLI, "doctor", "--json", kept=True, then=self._take, failed=self._failed)
+        launch.run(shell_of(self), launch.CLI, "doctor", "--json", kept=True, then=self._take, failed=self._failed)
         if self._findings:
             self._note = "as it was last time; looking again …"
         self._draw()
@@ -73,7 +68,7 @@ class DoctorScreen(Screen[None]):
                 entries.append(Entry(f"area:{area}", (line((area, "head")),), selectable=False))
             entries.append(_entry(number, finding, width))
         lines.set_entries(entries or [Entry("note", tuple(wrap(self._note, width, "dim")), selectable=False)])
-        self.console_app.hints()
+        shell_of(self).hints()
 
 
 def _entry(number: int, finding: dict[str, Any], width: int) -> Entry:

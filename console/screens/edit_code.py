@@ -13,12 +13,13 @@ from textual.screen import ModalScreen
 from textual.widgets import Button, Select, Static, TextArea
 
 from rlgpt.console import editor
-from rlgpt.console.app import ConsoleApp, safe_content
 from rlgpt.console.checker import Checker
 from rlgpt.console.commands.failure import Exit, Failure
+from rlgpt.console.content import safe_content
 from rlgpt.console.panes.code import CodePane
 from rlgpt.console.panes.code_area import CodeArea
 from rlgpt.console.sanitise import clean_lines
+from rlgpt.console.shell import shell_of
 
 if TYPE_CHECKING:
     from rlgpt.console.screens.session import SessionScreen
@@ -67,11 +68,6 @@ class EditCodeScreen(ModalScreen[None]):
             with Horizontal(classes="buttons"):
                 yield Button("Check (f7)", id="check")
                 yield Button("Send now (ctrl+s)", variant="primary", id="now")
-
-    @property
-    def console_app(self) -> ConsoleApp:
-        assert isinstance(self.app, ConsoleApp)
-        return self.app
 
     @property
     def _what(self) -> str:
@@ -188,9 +184,9 @@ class EditCodeScreen(ModalScreen[None]):
             with self.app.suspend():
                 edited = editor.edit(area.text, ".py")
         except SuspendNotSupported:
-            self.console_app.tell("there is no terminal here to hand to your editor", "warning")
+            shell_of(self).tell("there is no terminal here to hand to your editor", "warning")
         except OSError as error:
-            self.console_app.tell(f"your editor could not be started: {error}", "error")
+            shell_of(self).tell(f"your editor could not be started: {error}", "error")
         else:
             area.text = "\n".join(clean_lines(edited, most=2_000))
 

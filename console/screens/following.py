@@ -12,14 +12,13 @@ from textual.screen import Screen
 
 from rlgpt.console.feed import Feed
 from rlgpt.console.panes.board import Board
+from rlgpt.console.shell import shell_of
 from rlgpt.console.view import news, timeline
 from rlgpt.console.view.moment import Moment
 from rlgpt.console.view.timeline import Playback
 from rlgpt.store.errors import StoreError
 
 if TYPE_CHECKING:
-    from rlgpt.console.app import ConsoleApp
-
     _Base = Screen[None]
 else:
     _Base = object
@@ -50,9 +49,6 @@ class Following(_Base):
     if TYPE_CHECKING:
 
         @property
-        def console_app(self) -> ConsoleApp: ...
-
-        @property
         def board(self) -> Board: ...
 
         def show(self, moment: Moment) -> None: ...
@@ -65,7 +61,7 @@ class Following(_Base):
 
     def follow(self) -> None:
         """Open the session and look at it again and again."""
-        self.feed = Feed(self.folder, self.console_app.clock)
+        self.feed = Feed(self.folder, shell_of(self).clock)
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="feed")
         self._in_thread(self._open)
         self.set_interval(POLL, self._poll)
@@ -102,7 +98,7 @@ class Following(_Base):
         self.feed.open()
         start = self._start_at
         moment, marks = self.feed.moment(start), timeline.marks(self.feed.head())
-        self.console_app.settled()
+        shell_of(self).settled()
         return lambda: self._opened(moment, marks)
 
     def _opened(self, moment: Moment, marks: list[timeline.Mark]) -> None:
@@ -112,7 +108,7 @@ class Following(_Base):
         if self._plays_at_once and not moment.live:
             self.playback = Playback(self.playback.seq, self.playback.active, True, 1.0)
         if self.feed.notice:
-            self.console_app.tell(self.feed.notice, "warning")
+            shell_of(self).tell(self.feed.notice, "warning")
         self._known = news.known(moment, self.sent)
         self.show(moment)
         self._in_thread(self._read_mappings)
@@ -122,13 +118,13 @@ class Following(_Base):
         if more:
             self._in_thread(self._read_mappings)
             return lambda: None
-        self.console_app.settled()
+        shell_of(self).settled()
         return self._redraw
 
     def _failed(self, sentence: str) -> None:
         if sentence != self._fault:
             self._fault = sentence
-            self.console_app.tell(sentence, "error")
+            shell_of(self).tell(sentence, "error")
 
     def _poll(self) -> None:
         if not self._busy and self._opened_whole:
@@ -171,5 +167,5 @@ class Following(_Base):
         """A notification, with a bell when somebody is needed; in replay too."""
         now = news.known(moment, self.sent)
         for notice in news.since(self._known, now, moment, self.sent):
-            self.console_app.tell(notice.sentence, notice.severity, bell=notice.bell)
+            shell_of(self).tell(notice.sentence, notice.severity, bell=notice.bell)
         self._known = now

@@ -11,8 +11,9 @@ from textual.screen import ModalScreen
 from textual.widgets import Input, Label, Static
 
 from rlgpt.console import launch
-from rlgpt.console.app import ConsoleApp, safe_content
+from rlgpt.console.content import safe_content
 from rlgpt.console.panes.check import Check
+from rlgpt.console.shell import shell_of
 
 
 class ForkDialog(ModalScreen[None]):
@@ -43,11 +44,6 @@ class ForkDialog(ModalScreen[None]):
             yield Static("Without a worker it waits: send it an override first, then resume it.", classes="hint")
             yield Static("", classes="fault", id="fault")
 
-    @property
-    def console_app(self) -> ConsoleApp:
-        assert isinstance(self.app, ConsoleApp)
-        return self.app
-
     def on_input_submitted(self) -> None:
         self.action_fork()
 
@@ -64,14 +60,14 @@ class ForkDialog(ModalScreen[None]):
             words += ["--set", setting]
         words.append("--detach" if self.query_one("#start", Check).value else "--no-start")
         self.query_one("#fault", Static).update("forking …")
-        launch.run(self.console_app, launch.CLI, *words, then=self._made, failed=self._failed)
+        launch.run(shell_of(self), launch.CLI, *words, then=self._made, failed=self._failed)
 
     def _failed(self, sentence: str) -> None:
         self._forking = False
         self.query_one("#fault", Static).update(safe_content(sentence))
 
     def _made(self, answer: dict[str, Any]) -> None:
-        app = self.console_app
+        app = shell_of(self)
         self.dismiss(None)
         app.tell(f"{answer['id']} forked after row {answer['seq']}")
         app.open_session(str(answer["id"]))

@@ -11,9 +11,9 @@ from textual.screen import ModalScreen, Screen
 from textual.widgets import Input
 
 from rlgpt.console import keymap
-from rlgpt.console.app import ConsoleApp
 from rlgpt.console.keymap import Key
 from rlgpt.console.panes.lines import Lines
+from rlgpt.console.shell import shell_of
 from rlgpt.console.view.text import Entry, columns, line
 
 SCOPES = {
@@ -88,10 +88,8 @@ class HelpScreen(ModalScreen[None]):
         return out
 
     def _entry(self, key: Key, width: int) -> Entry:
-        app = self.app
-        assert isinstance(app, ConsoleApp)
         possible = key.id in self._active and self._active[key.id].enabled
-        shown = app.user_keys.get(key.id, "") or (key.shown if key.shown else "")
+        shown = shell_of(self).user_keys.get(key.id, "") or (key.shown if key.shown else "")
         written = shown or ", ".join(
             keymap.written(Key(key.id, one, key.action, key.label, key.help)) for one in key.keys.split(",")
         )
@@ -121,9 +119,8 @@ class HelpScreen(ModalScreen[None]):
     def on_lines_chosen(self, message: Lines.Chosen) -> None:
         active = self._active.get(message.entry.key)
         app = self.app
-        assert isinstance(app, ConsoleApp)
         if active is None or not active.enabled:
-            app.tell("that is not possible here and now", "warning")
+            shell_of(self).tell("that is not possible here and now", "warning")
             return
         self.dismiss(None)
         app.call_later(app.run_action, active.binding.action, active.node)

@@ -11,9 +11,10 @@ from textual.screen import Screen
 from textual.widgets import Button, Input, Label, Select, Static
 
 from rlgpt.console import launch
-from rlgpt.console.app import ConsoleApp, safe_content
+from rlgpt.console.content import safe_content
 from rlgpt.console.panes.check import Check
 from rlgpt.console.panes.lines import Lines
+from rlgpt.console.shell import shell_of
 from rlgpt.console.view.estimate import estimate, sentence
 from rlgpt.console.view.text import Entry, columns, line, wrap
 from rlgpt.store import catalog
@@ -102,14 +103,9 @@ class NewScreen(Screen[None]):
                 yield Static("", id="fault", classes="fault")
                 yield Button("Start (ctrl+s)", variant="primary", id="start")
 
-    @property
-    def console_app(self) -> ConsoleApp:
-        assert isinstance(self.app, ConsoleApp)
-        return self.app
-
     def on_mount(self) -> None:
         self._llm_changed()
-        app = self.console_app
+        app = shell_of(self)
         launch.run(app, "training.tool", "worlds", cached=True, kept=True, then=self._take_worlds)
         launch.run(
             app, "training.questions", "prices", cached=True, kept=True, then=self._take_prices, failed=lambda _: None
@@ -137,7 +133,7 @@ class NewScreen(Screen[None]):
 
     def _ask_tasks(self, world: str) -> None:
         self._show_tasks("reading the tasks …")
-        launch.tasks(self.console_app, world, self._take_tasks, self._show_tasks)
+        launch.tasks(shell_of(self), world, self._take_tasks, self._show_tasks)
 
     def _take_tasks(self, answer: dict[str, Any]) -> None:
         self._tasks = list(answer["tasks"])
@@ -277,7 +273,7 @@ class NewScreen(Screen[None]):
             return
         self._starting = True
         self.query_one("#fault", Static).update("starting …")
-        launch.run(self.console_app, "training.tool", "create", given=flags, then=self._made, failed=self._failed)
+        launch.run(shell_of(self), "training.tool", "create", given=flags, then=self._made, failed=self._failed)
 
     def _failed(self, sentence_: str) -> None:
         self._starting = False
@@ -294,9 +290,9 @@ class NewScreen(Screen[None]):
         except (OSError, Failure) as error:
             self._failed(f"the worker could not be started: {error}")
             return
-        app = self.console_app
-        app.pop_screen()
-        app.open_session(str(answer["id"]))
+        shell = shell_of(self)
+        self.app.pop_screen()
+        shell.open_session(str(answer["id"]))
 
     def action_other_side(self) -> None:
         inside = self.focused is not None and any(w.id == "new-form" for w in self.focused.ancestors)

@@ -10,9 +10,9 @@ from textual.binding import BindingType
 from textual.screen import Screen
 
 from rlgpt.console import keymap
-from rlgpt.console.app import ConsoleApp
 from rlgpt.console.panes.bars import Bar, Footer
 from rlgpt.console.panes.lines import Lines
+from rlgpt.console.shell import shell_of
 from rlgpt.console.view import override as view
 from rlgpt.console.view.draft import Draft
 from rlgpt.console.view.text import line
@@ -41,11 +41,6 @@ class OverrideScreen(Screen[None]):
         yield Lines(id="rows", classes="pane")
         yield Footer()
 
-    @property
-    def console_app(self) -> ConsoleApp:
-        assert isinstance(self.app, ConsoleApp)
-        return self.app
-
     def on_mount(self) -> None:
         rows = self.query_one(Lines)
         rows.border_title = "Override: the plan as it will be"
@@ -68,7 +63,7 @@ class OverrideScreen(Screen[None]):
         head.styles.height = min(len(lines), 9)
         head.set_lines(lines[:9])
         rows.set_entries(view.entries(self.draft, view.model_plan(h, self.draft), rows.width))
-        self.console_app.hints()
+        shell_of(self).hints()
 
     @property
     def unsent(self) -> str:
@@ -85,7 +80,7 @@ class OverrideScreen(Screen[None]):
         try:
             self.draft = self.draft.edited(parse_edit(edit))
         except BadEdit as error:
-            self.console_app.tell(str(error), "warning")
+            shell_of(self).tell(str(error), "warning")
             return
         self._draw()
         if follow:
@@ -160,15 +155,15 @@ class OverrideScreen(Screen[None]):
         self.draft, lost = self.draft.rebased(newer)
         self._draw()
         for sentence in lost:
-            self.console_app.tell(f"lost: {sentence}", "warning")
+            shell_of(self).tell(f"lost: {sentence}", "warning")
 
     def action_apply(self, when: str) -> None:
         moment = self._session.moment
         if moment is None or not self.draft.changed:
-            self.console_app.tell("there is nothing to send", "warning")
+            shell_of(self).tell("there is nothing to send", "warning")
             return
         if view.stale(moment.history, self.draft) is not None:
-            self.console_app.tell("the plan has moved on; R takes your edits over to the newest revision", "warning")
+            shell_of(self).tell("the plan has moved on; R takes your edits over to the newest revision", "warning")
             return
         if self._session.send("override", {"edits": list(self.draft.edits), "apply": when}, self.draft.base.revision):
             self.app.pop_screen()

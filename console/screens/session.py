@@ -15,7 +15,6 @@ from textual.widget import Widget
 from textual.widgets import Input
 
 from rlgpt.console import keymap
-from rlgpt.console.app import ConsoleApp
 from rlgpt.console.panes.bars import Bar, Footer, TimelineBar
 from rlgpt.console.panes.board import Board
 from rlgpt.console.panes.code import CodePane
@@ -25,6 +24,7 @@ from rlgpt.console.panes.world import WorldPane
 from rlgpt.console.screens.commands import Commands
 from rlgpt.console.screens.cursor import FRAME, Cursor
 from rlgpt.console.screens.dialogs import FilterInput
+from rlgpt.console.shell import shell_of
 from rlgpt.console.view import banner, status, timeline
 from rlgpt.console.view.layout import Choices
 from rlgpt.console.view.moment import Moment
@@ -62,16 +62,11 @@ class SessionScreen(Commands, Cursor, Screen[None]):
         yield Bar(id="banner")
         yield Board(
             PlanPane("plan"), CodePane("code"), CurvesPane("curves"), VerdictsPane("verdicts"), WorldPane("world"),
-            LogPane("log"), CallsPane("calls"), SystemPane("system"), choices=self.console_app.preferences.choices,
+            LogPane("log"), CallsPane("calls"), SystemPane("system"), choices=shell_of(self).preferences.choices,
         )  # fmt: skip
         yield FilterInput()
         yield TimelineBar(id="timeline")
         yield Footer()
-
-    @property
-    def console_app(self) -> ConsoleApp:
-        assert isinstance(self.app, ConsoleApp)
-        return self.app
 
     @property
     def board(self) -> Board:
@@ -93,7 +88,7 @@ class SessionScreen(Commands, Cursor, Screen[None]):
         self.moment = moment
         self.starting = self.starting and not moment.worker.alive
         if fresh:
-            self.console_app.set_terminal_title(f"rlgpt {moment.history.session.get('name', '')}")
+            shell_of(self).set_terminal_title(f"rlgpt {moment.history.session.get('name', '')}")
         if not self._draws:
             return
         for name in self.board.visible_panes:
@@ -113,7 +108,7 @@ class SessionScreen(Commands, Cursor, Screen[None]):
         state += (moment.live, moment.worker.alive)
         if state != self._hinted:
             self._hinted = state
-            self.console_app.hints()
+            shell_of(self).hints()
 
     def on_screen_resume(self) -> None:
         self._redraw()
@@ -184,7 +179,7 @@ class SessionScreen(Commands, Cursor, Screen[None]):
         self.call_after_refresh(self._fit)
 
     def on_descendant_focus(self) -> None:
-        self.call_after_refresh(self.console_app.hints)
+        self.call_after_refresh(shell_of(self).hints)
 
     # ---- panes ----------------------------------------------------------------------------------
     def action_pane(self, name: str) -> None:
@@ -196,7 +191,7 @@ class SessionScreen(Commands, Cursor, Screen[None]):
         self.action_pane(message.name)
 
     def action_detach(self) -> None:
-        self.console_app.action_leave()
+        shell_of(self).action_leave()
 
     def action_zoom(self) -> None:
         focused = self.focused
@@ -229,11 +224,11 @@ class SessionScreen(Commands, Cursor, Screen[None]):
 
     def _save(self) -> None:
         self._remember()
-        self.console_app.preferences.save(self.console_app.home)
+        shell_of(self).preferences.save(shell_of(self).home)
 
     def _remember(self) -> None:
         """For the next session that is opened; the zoom is of this one only."""
-        self.console_app.preferences.choices = replace(self.board.choices, zoomed="")
+        shell_of(self).preferences.choices = replace(self.board.choices, zoomed="")
 
     def step_back(self) -> bool:
         """Undo the zoom, else the filter; False when there is neither."""
@@ -276,4 +271,4 @@ class SessionScreen(Commands, Cursor, Screen[None]):
         return super().check_action(action, parameters) if allowed is None else allowed
 
     def action_yank(self) -> None:
-        self.app.action_yank()  # type: ignore[attr-defined]
+        shell_of(self).action_yank()

@@ -13,11 +13,11 @@ from textual.screen import Screen
 from textual.widgets import Input
 
 from rlgpt.console import keymap, launch
-from rlgpt.console.app import ConsoleApp
 from rlgpt.console.machine import training_slots
 from rlgpt.console.panes.bars import Bar, Footer
 from rlgpt.console.panes.lines import Lines
 from rlgpt.console.screens.dialogs import FilterInput
+from rlgpt.console.shell import shell_of
 from rlgpt.console.view import preview
 from rlgpt.console.view import sessions as view
 from rlgpt.console.view.numbers import many
@@ -60,11 +60,6 @@ class SessionsScreen(Screen[None]):
         yield Footer()
 
     @property
-    def console_app(self) -> ConsoleApp:
-        assert isinstance(self.app, ConsoleApp)
-        return self.app
-
-    @property
     def rows(self) -> SessionList:
         return self.query_one(SessionList)
 
@@ -94,7 +89,7 @@ class SessionsScreen(Screen[None]):
             found, slots = catalog.summaries(), training_slots()
             hung = self._silent(found)
         except (StoreError, OSError) as error:
-            self.app.call_from_thread(self.console_app.tell, str(error), "error")
+            self.app.call_from_thread(shell_of(self).tell, str(error), "error")
             return
         finally:
             took = time.monotonic() - start
@@ -108,7 +103,7 @@ class SessionsScreen(Screen[None]):
         for s in found:
             if s.alive and s.status == "running":
                 watch = self._watches.setdefault(s.id, Watch())
-                silent = watch.silent(progress.read(folder.root() / s.id), self.console_app.clock())
+                silent = watch.silent(progress.read(folder.root() / s.id), shell_of(self).clock())
                 if silent is not None and silent > bound(s.phase, {}):
                     late.add(s.id)
         return frozenset(late)
@@ -116,12 +111,12 @@ class SessionsScreen(Screen[None]):
     def _take(self, found: list[Summary], slots: int, hung: frozenset[str]) -> None:
         if self._found is None:
             self.run_worker(_import_session_screen, thread=True, exit_on_error=False)
-            self.set_timer(FORESEE, lambda: launch.foresee(self.console_app))
+            self.set_timer(FORESEE, lambda: launch.foresee(shell_of(self)))
         self._found, self._slots, self._hung = found, slots, hung
         self._draw()
 
     def _draw(self) -> None:
-        preferences = self.console_app.preferences
+        preferences = shell_of(self).preferences
         width = self.rows.width
         bar = self.query_one("#sessions-title", Bar)
         bar.set_lines(
@@ -136,7 +131,7 @@ class SessionsScreen(Screen[None]):
             view.entries(
                 self._found,
                 width,
-                self.console_app.clock(),
+                shell_of(self).clock(),
                 sort=preferences.sort,
                 reverse=preferences.reverse,
                 marked=self._marked,
@@ -144,12 +139,12 @@ class SessionsScreen(Screen[None]):
             )
         )
         self._preview()
-        self.console_app.hints()
+        shell_of(self).hints()
 
     def _preview(self) -> None:
         box = self.query_one("#preview", Bar)
         box.display = self.app.size.height >= 24
-        box.set_lines(preview.lines(self.selected, self.console_app.clock(), box.content_size.width, self._hung))
+        box.set_lines(preview.lines(self.selected, shell_of(self).clock(), box.content_size.width, self._hung))
 
     def _title(self, width: int) -> Line:
         found = self._found
@@ -168,19 +163,19 @@ class SessionsScreen(Screen[None]):
             (f"   {len(self._marked)} marked", "accent") if self._marked else "",
         )
         return spread(
-            line(("rlgpt", "brand"), ("  Sessions", "bold"), (f"  {self.console_app.home}", "dim")), right, width
+            line(("rlgpt", "brand"), ("  Sessions", "bold"), (f"  {shell_of(self).home}", "dim")), right, width
         )
 
     def on_resize(self, event: events.Resize) -> None:
         self.call_after_refresh(self._draw)
 
     def on_screen_resume(self) -> None:
-        self.console_app.set_terminal_title("rlgpt")
+        shell_of(self).set_terminal_title("rlgpt")
         self._read(soon=True)
 
     def on_lines_moved(self, message: Lines.Moved) -> None:
         self._preview()
-        self.console_app.hints()
+        shell_of(self).hints()
 
     def on_lines_chosen(self, message: Lines.Chosen) -> None:
         self.action_attach()
@@ -200,11 +195,11 @@ class SessionsScreen(Screen[None]):
     # ---- actions --------------------------------------------------------------------------------
     def action_attach(self) -> None:
         if self.selected:
-            self.console_app.open_session(self.selected.id)
+            shell_of(self).open_session(self.selected.id)
 
     def action_replay(self) -> None:
         if self.selected:
-            self.console_app.open_session(self.selected.id, replay=True)
+            shell_of(self).open_session(self.selected.id, replay=True)
 
     def action_mark(self) -> None:
         if self.selected:
@@ -214,16 +209,16 @@ class SessionsScreen(Screen[None]):
 
     def action_sort(self) -> None:
         names = list(view.SORTS)
-        preferences = self.console_app.preferences
+        preferences = shell_of(self).preferences
         place = names.index(preferences.sort) if preferences.sort in names else 0
         preferences.sort = names[(place + 1) % len(names)]
-        preferences.save(self.console_app.home)
+        preferences.save(shell_of(self).home)
         self._draw()
 
     def action_reverse(self) -> None:
-        preferences = self.console_app.preferences
+        preferences = shell_of(self).preferences
         preferences.reverse = not preferences.reverse
-        preferences.save(self.console_app.home)
+        preferences.save(shell_of(self).home)
         self._draw()
 
     def action_filter(self) -> None:
@@ -254,8 +249,8 @@ class SessionsScreen(Screen[None]):
 
     def action_resume(self) -> None:
         if self.selected:
-            self.console_app.tell("starting a worker …")
-            launch.resume(self.console_app, self.selected.id)
+            shell_of(self).tell("starting a worker …")
+            launch.resume(shell_of(self), self.selected.id)
 
     def action_new(self) -> None:
         from rlgpt.console.screens.new import NewScreen
@@ -296,9 +291,9 @@ class SessionsScreen(Screen[None]):
             if text is None:
                 return
             try:
-                catalog.set_tags(folder.find(ident), text.split())
+                catalog.set_tags(catalog.find(ident), text.split())
             except (StoreError, OSError) as error:
-                self.console_app.tell(str(error), "error")
+                shell_of(self).tell(str(error), "error")
             self._read(soon=True)
 
         self.app.push_screen(Ask("Tags", "Words separated by spaces.", " ".join(self.selected.tags)), answered)
@@ -312,9 +307,9 @@ class SessionsScreen(Screen[None]):
 
         def answered(path: str | None) -> None:
             if path:
-                self.console_app.tell("writing the bundle …")
+                shell_of(self).tell("writing the bundle …")
                 launch.run(
-                    self.console_app,
+                    shell_of(self),
                     launch.CLI,
                     "export",
                     ident,
@@ -323,7 +318,7 @@ class SessionsScreen(Screen[None]):
                     "--output",
                     path,
                     "--json",
-                    then=lambda _: self.console_app.tell(f"written to {path}"),
+                    then=lambda _: shell_of(self).tell(f"written to {path}"),
                 )
 
         self.app.push_screen(
@@ -337,14 +332,14 @@ class SessionsScreen(Screen[None]):
         if s is None:
             return
         if s.alive:
-            self.console_app.tell("its worker still runs; stop it first", "warning")
+            shell_of(self).tell("its worker still runs; stop it first", "warning")
             return
         ident = s.id
 
         def answered(yes: bool | None) -> None:
             if yes:
                 launch.run(
-                    self.console_app,
+                    shell_of(self),
                     launch.CLI,
                     "store",
                     "delete",

@@ -12,10 +12,11 @@ from textual.screen import Screen
 from textual.widgets import Input
 
 from rlgpt.console import keymap, launch
-from rlgpt.console.app import ConsoleApp, safe_content
+from rlgpt.console.content import safe_content
 from rlgpt.console.panes.bars import Bar, Footer
 from rlgpt.console.panes.lines import Lines
 from rlgpt.console.screens.dialogs import Ask, FilterInput
+from rlgpt.console.shell import shell_of
 from rlgpt.console.view import skills as view
 from rlgpt.console.view.numbers import rate
 from rlgpt.console.view.text import Entry, line
@@ -38,11 +39,6 @@ class SkillsScreen(Screen[None]):
             yield Lines(id="skill", classes="pane")
         yield FilterInput()
         yield Footer()
-
-    @property
-    def console_app(self) -> ConsoleApp:
-        assert isinstance(self.app, ConsoleApp)
-        return self.app
 
     @property
     def _list(self) -> Lines:
@@ -68,7 +64,7 @@ class SkillsScreen(Screen[None]):
         try:
             found, retired = library.skills(), library.skills(retired=True)
         except (StoreError, OSError) as error:
-            self.console_app.tell(str(error), "error")
+            shell_of(self).tell(str(error), "error")
             return
         self._list.set_entries(view.entries(found, retired, self._list.width))
         title = self.query_one("#skills-title", Bar)
@@ -84,10 +80,10 @@ class SkillsScreen(Screen[None]):
         detail.set_entries(
             [Entry("skill", tuple(lines), yank=skill.source if skill else "", selectable=False)] if lines else []
         )
-        self.console_app.hints()
+        shell_of(self).hints()
 
     def on_descendant_focus(self) -> None:
-        self.call_after_refresh(self.console_app.hints)
+        self.call_after_refresh(shell_of(self).hints)
 
     def on_lines_moved(self, message: Lines.Moved) -> None:
         if message.pane is self._list:
@@ -102,7 +98,7 @@ class SkillsScreen(Screen[None]):
         self._show()
         given = {"source": skill.source, "done_when": skill.done_when, "task": skill.task, "name": skill.name}
         launch.run(
-            self.console_app,
+            shell_of(self),
             "training.questions",
             "try",
             "--world",
@@ -132,7 +128,7 @@ class SkillsScreen(Screen[None]):
             else:
                 library.retire(skill.hash)
         except (StoreError, OSError) as error:
-            self.console_app.tell(str(error), "error")
+            shell_of(self).tell(str(error), "error")
         self._read()
 
     def action_export(self) -> None:
@@ -165,9 +161,9 @@ class SkillsScreen(Screen[None]):
         try:
             work()
         except (StoreError, OSError) as error:
-            self.console_app.tell(str(error), "error")
+            shell_of(self).tell(str(error), "error")
         else:
-            self.console_app.tell(done)
+            shell_of(self).tell(done)
 
     def action_filter(self) -> None:
         box = self.query_one(FilterInput)

@@ -8,7 +8,7 @@ from textual.app import ComposeResult
 from textual.containers import VerticalScroll
 from textual.widgets import Input, Label, Select, Static
 
-from rlgpt.console.app import safe_content
+from rlgpt.console.content import safe_content
 from rlgpt.console.screens.dialogs import Form
 from rlgpt.console.view.moment import Moment
 from rlgpt.console.view.words import judged

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from rlgpt.console import cli
-from rlgpt.store import folder, tables
+from rlgpt.store import creation, tables
 from rlgpt.store.folder import SessionFolder
 from rlgpt.store.settings import Settings
 from rlgpt.store.writer import Writer
@@ -52,7 +52,7 @@ def rlgpt(capsys: pytest.CaptureFixture[str]) -> Callable[..., Answer]:
 
 def make(name: str = "wood", **settings: Any) -> SessionFolder:
     chosen = Settings.model_validate({"task": "collect_wood", "name": name, "seed": 7, **settings})
-    return folder.create(chosen, task_info=TASK_INFO, world_version="1", versions={"python": "3"})
+    return creation.create(chosen, task_info=TASK_INFO, world_version="1", versions={"python": "3"})
 
 
 @pytest.fixture

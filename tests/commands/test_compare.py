@@ -10,7 +10,7 @@ import pytest
 
 from rlgpt.console.commands.compare import Run, analysed, arm_of, differing
 from rlgpt.console.commands.failure import Failure
-from rlgpt.store import export, folder, tables
+from rlgpt.store import creation, export, tables
 from rlgpt.store.folder import SessionFolder
 from rlgpt.store.settings import Settings
 from rlgpt.store.writer import Writer
@@ -157,7 +157,7 @@ def test_an_experiment_names_its_arms_and_its_controls_stand_beside_them(rlgpt: 
 def test_a_score_is_compared_in_percent_and_training_and_test_are_kept_apart(rlgpt: Cli) -> None:
     info = TASK_INFO | {"id": "crafter_score", "kind": "score", "milestones": ["a", "b"]}
     chosen = Settings.model_validate({"task": "crafter_score", "seed": 1})
-    made = folder.create(chosen, task_info=info, world_version="1", versions={})
+    made = creation.create(chosen, task_info=info, world_version="1", versions={})
     with Writer(made) as writer:
         write_plan(writer)
         with writer.transaction() as tx:

@@ -21,7 +21,8 @@ from rlgpt.console.commands import steer
 from rlgpt.console.commands.failure import Exit
 from rlgpt.console.commands.tree import build
 from rlgpt.store import bundle
-from rlgpt.store.folder import SessionFolder, find, sessions
+from rlgpt.store.catalog import find
+from rlgpt.store.folder import SessionFolder, sessions
 from rlgpt.store.lease import Lease
 from rlgpt.store.writer import Writer
 

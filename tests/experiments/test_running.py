@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from rlgpt.store import folder
+from rlgpt.store import creation
 from rlgpt.store.folder import SessionFolder
 from rlgpt.store.lease import Lease
 from rlgpt.store.settings import settle
@@ -34,7 +34,7 @@ class Stage:
         self.children: list[subprocess.Popen[bytes]] = []
 
     def make(self, settings: Mapping[str, Any]) -> str:
-        return folder.create(settle(settings), task_info=INFO, world_version="1", versions={}).id
+        return creation.create(settle(settings), task_info=INFO, world_version="1", versions={}).id
 
     def launch(self, session: SessionFolder) -> subprocess.Popen[bytes]:
         self.started.append(session.id)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import ast
 import importlib.util
 import pkgutil
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -64,3 +66,51 @@ def test_a_worker_loads_without_a_terminal() -> None:
 def test_a_bare_rlgpt_reaches_the_console_without_typer_pydantic_or_sqlmodel() -> None:
     found = loaded_by(["rlgpt.console.cli", "rlgpt.console.commands.open", "rlgpt.console.app"])
     assert not found & {"typer", "pydantic", "sqlmodel", "sqlalchemy", "openai"}
+
+
+def imports_inside(folder: str) -> dict[str, set[str]]:
+    """Module -> modules of the same folder that it imports, anywhere in it except for type checking alone."""
+    files = {
+        ".".join(("rlgpt", *path.relative_to(ROOT).with_suffix("").parts)).removesuffix(".__init__"): path
+        for path in (ROOT / folder).rglob("*.py")
+        if "book" not in path.parts  # sources of coded actions, which nothing imports
+    }
+
+    def imported(node: ast.AST) -> Iterator[str]:
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            for alias in node.names:
+                inner = f"{node.module}.{alias.name}"
+                yield inner if inner in files else str(node.module)
+        elif isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):
+            for child in node.orelse:
+                yield from imported(child)
+        else:
+            for child in ast.iter_child_nodes(node):
+                yield from imported(child)
+
+    return {name: set(imported(ast.parse(path.read_text()))) & set(files) - {name} for name, path in files.items()}
+
+
+def circles(imports: dict[str, set[str]]) -> list[list[str]]:
+    """Modules that import each other, directly or over others."""
+    reached = {name: set(direct) for name, direct in imports.items()}
+    changed = True
+    while changed:
+        changed = False
+        for names in reached.values():
+            more = set().union(*(reached[name] for name in names)) - names
+            names |= more
+            changed |= bool(more)
+    found = {tuple(sorted(other for other in reached[name] if name in reached[other])) for name in reached}
+    return [list(circle) for circle in sorted(found) if circle]
+
+
+def test_a_circle_is_found() -> None:
+    assert circles({"a": {"b"}, "b": {"c"}, "c": {"b", "d"}, "d": set()}) == [["b", "c"]]
+
+
+@pytest.mark.parametrize("folder", ["agents", "console", "prompts", "store", "training"])
+def test_no_folder_imports_in_a_circle(folder: str) -> None:
+    assert circles(imports_inside(folder)) == []

@@ -15,7 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from rlgpt.store.bundle import export_bundle
-from rlgpt.store.folder import ARTIFACTS, DATABASE, SessionFolder, find
+from rlgpt.store.catalog import find
+from rlgpt.store.folder import ARTIFACTS, DATABASE, SessionFolder
 from rlgpt.store.history import History
 from rlgpt.store.reader import Reader
 from rlgpt.store.snapshot import copy_database, unguarded

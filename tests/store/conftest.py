@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from rlgpt.store import tables as t
-from rlgpt.store.folder import SessionFolder, create
+from rlgpt.store.creation import create
+from rlgpt.store.folder import SessionFolder
 from rlgpt.store.settings import Settings
 from rlgpt.store.writer import Writer
 

@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 
 from rlgpt.store import folder
+from rlgpt.store.catalog import find
 from rlgpt.store.errors import BadPlace, NoSession
-from rlgpt.store.folder import SessionFolder, check_place, file_system, find, sessions, space
+from rlgpt.store.folder import SessionFolder, check_place, file_system, sessions, space
 from rlgpt.store.reader import Reader
 
 NewSession = Callable[..., SessionFolder]

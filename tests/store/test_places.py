@@ -12,10 +12,12 @@ from pathlib import Path
 import pytest
 
 from rlgpt.store import bundle, catalog, upkeep
+from rlgpt.store.catalog import find
 from rlgpt.store.commands import parse_command
+from rlgpt.store.creation import create
 from rlgpt.store.epilogue import append_event, progress_mark
 from rlgpt.store.errors import BadPlace, Damaged, StoreError
-from rlgpt.store.folder import SessionFolder, create, find, sessions
+from rlgpt.store.folder import SessionFolder, sessions
 from rlgpt.store.fork import fork
 from rlgpt.store.inbox import send
 from rlgpt.store.lease import training_slot

@@ -12,8 +12,9 @@ import pytest
 
 from rlgpt.store import catalog, upkeep
 from rlgpt.store import tables as t
+from rlgpt.store.catalog import find
 from rlgpt.store.errors import BadPlace, LeaseTaken, StoreError
-from rlgpt.store.folder import SessionFolder, find, sessions
+from rlgpt.store.folder import SessionFolder, sessions
 from rlgpt.store.lease import Lease
 from rlgpt.store.reader import Reader
 from rlgpt.store.writer import Writer

@@ -15,7 +15,7 @@ from typing import Any
 import psutil
 import pytest
 
-from rlgpt.store import folder as folders
+from rlgpt.store import catalog
 from rlgpt.store.folder import SessionFolder
 from rlgpt.store.lease import owner
 from rlgpt.store.reader import Reader
@@ -43,7 +43,7 @@ def launching(client_python: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPat
         file.write_text(f"#!/bin/bash\n{script}\n")
         file.chmod(0o755)
         told = rlgpt("run", MILK, "--world", "minedojo", "--llm", "rules", "--iterations", "0", "--detach", "--json")
-        return folders.find(json.loads(told)["id"])
+        return catalog.find(json.loads(told)["id"])
 
     yield start
     for process in games():

@@ -34,9 +34,7 @@ FEATURES = {
 }
 DEFAULT = tuple(name for name in FEATURES if not name.startswith("handles_"))
 _ENDS = np.cumsum([feature.size for feature in FEATURES.values()]).tolist()
-_AT = {
-    name: slice(end - feature.size, end) for (name, feature), end in zip(FEATURES.items(), _ENDS, strict=True)
-}
+_AT = {name: slice(end - feature.size, end) for (name, feature), end in zip(FEATURES.items(), _ENDS, strict=True)}
 SIZE: int = _ENDS[-1]
 _MIDDLE = np.array([-0.2, 0.4, 2.2])
 _BITS = np.arange(len(MILESTONES))

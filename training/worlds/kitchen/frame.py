@@ -21,9 +21,7 @@ def pack(
     links: list[int], hand: list[int], handles: list[int], told: list[int], percent: list[int],
 ) -> bytes:  # fmt: skip
     bits = sum(1 << goal for goal in goals)
-    return _FORM.pack(
-        steps, steps_left, bits, reached, fingers, holding, gap, *links, *hand, *handles, *told, *percent
-    )
+    return _FORM.pack(steps, steps_left, bits, reached, fingers, holding, gap, *links, *hand, *handles, *told, *percent)
 
 
 # ---- drawing ----------------------------------------------------------------------------------------

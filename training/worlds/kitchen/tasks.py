@@ -33,9 +33,7 @@ def _stages(name: str) -> tuple[str, ...]:
 def _tasks(suffix: str, blind: float) -> dict[str, Task]:
     said = " What is said about the places of handles is wrong by a few centimetres." if blind else ""
     start = {"blind": blind} if blind else {}
-    single = [
-        Task(f"{name}{suffix}", _PROMPTS[name] + said, HORIZON, _stages(name), start=start) for name in NAMES
-    ]
+    single = [Task(f"{name}{suffix}", _PROMPTS[name] + said, HORIZON, _stages(name), start=start) for name in NAMES]
     chain = Task(
         f"{CHAIN}{suffix}",
         "Open the microwave, move the kettle back, switch the light on and slide the right cabinet open." + said,

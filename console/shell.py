@@ -1,0 +1,53 @@
+"""What screens, panes and the asking of child processes need of the app, so that none of them imports it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Protocol, cast
+
+from textual.dom import DOMNode
+
+from rlgpt.console.palette import Palette
+from rlgpt.console.preferences import Preferences
+
+
+class Shell(Protocol):
+    """The part of the app that is the console's own. What Textual's `App` has, such as `push_screen`, is `self.app`."""
+
+    home: Path
+    read_only: bool
+    clock: Callable[[], float]
+    preferences: Preferences
+    user_keys: dict[str, str]
+    palette: Palette
+
+    def tell(self, sentence: str, severity: str = "information", *, bell: bool = False) -> None:
+        """Show a notification."""
+
+    def hints(self) -> None:
+        """Bring the footer up to date with the state."""
+
+    def open_session(self, ident: str, *, replay: bool = False, cursor: int | None = None) -> None: ...
+
+    def settled(self) -> None:
+        """What is loaded by now stays until the console is left."""
+
+    def set_terminal_title(self, words: str) -> None: ...
+
+    def use_theme(self, name: str) -> None: ...
+
+    def action_leave(self) -> None:
+        """One step back, or out of the console."""
+
+    def action_yank(self) -> None:
+        """Copy what the focused widget offers."""
+
+    def call_from_thread(self, callback: Callable[..., Any], *args: Any, **kwargs: Any) -> Any: ...
+
+    def run_worker(self, work: Any, *, thread: bool = False, exit_on_error: bool = True) -> Any: ...
+
+
+def shell_of(node: DOMNode) -> Shell:
+    """The app of a screen or widget. There is one app, `ConsoleApp`, and mypy checks there that it is a shell."""
+    return cast(Shell, node.app)

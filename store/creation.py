@@ -1,0 +1,69 @@
+"""Making a session: its folder, its database with the one row that never changes, and a name that is free."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import sqlite3
+import time
+from collections.abc import Mapping
+from typing import Any
+
+from pydantic import BaseModel
+
+from rlgpt.store import schema, tables
+from rlgpt.store.catalog import names
+from rlgpt.store.errors import BadPlace
+from rlgpt.store.folder import DATABASE, SessionFolder, prepare, root
+from rlgpt.store.rows import encode
+
+
+def create(
+    settings: BaseModel,
+    *,
+    task_info: Mapping[str, Any],
+    world_version: str,
+    versions: Mapping[str, Any],
+    name: str | None = None,
+    parent: tuple[str, int] | None = None,
+) -> SessionFolder:
+    """A new session, whole on the disk or not there at all. Raises BadPlace.
+
+    `settings` needs `task` and `world`; its dump is stored as it is. `parent` is (session id, seq) of a fork.
+    """
+    tree = settings.model_dump(mode="json")
+    made = prepare()
+    try:
+        row = tables.Session(
+            seq=1,
+            session_id=made.id,
+            at=time.time(),
+            name=name or tree.get("name") or _free_name(f"{tree['task']}-{tree.get('seed', 0)}"),
+            task=tree["task"],
+            world=tree["world"],
+            world_version=world_version,
+            settings=tree,
+            versions=dict(versions),
+            task_info=dict(task_info),
+            parent_id=parent[0] if parent else None,
+            parent_seq=parent[1] if parent else None,
+        )
+        base = sqlite3.connect(made.staging / DATABASE)
+        with contextlib.closing(base):
+            schema.create(base)
+            schema.insert(base, encode(row))
+            base.commit()
+        return made.publish()
+    except BaseException as error:
+        made.drop()
+        if isinstance(error, (sqlite3.Error, OSError)):
+            raise BadPlace(f"cannot make a session in {root()}: {error}") from error
+        raise
+
+
+def _free_name(stem: str) -> str:
+    """`make-stone-pickaxe-1` for the first session with that task and seed, then `make-stone-pickaxe-1-2`."""
+    taken = set(names().values())
+    stem = stem.replace("_", "-")
+    tails = itertools.chain([""], (f"-{n}" for n in itertools.count(2)))
+    return next(name for tail in tails if (name := stem + tail) not in taken)
