@@ -7,10 +7,11 @@ from tests.worlds.kitchen.test_world import MISSING
 pytest.importorskip("mujoco", reason=MISSING)
 pytest.importorskip("gymnasium_robotics", reason=MISSING)
 
+from rlgpt.agents.rules.judging import compare
 from rlgpt.training.host.admission import Vocabulary
 from rlgpt.training.host.admission import check as admit
 from rlgpt.training.worlds import registry
-from rlgpt.training.worlds.kitchen.host_side import ATTRIBUTES, LIBRARY
+from rlgpt.training.worlds.kitchen.host_side import ATTRIBUTES, LIBRARY, decoder, describe
 from tests.worlds.kitchen.play import LAST, plan_of, play
 
 WORLD = registry.get("kitchen")
@@ -50,3 +51,16 @@ def test_each_object_of_the_chain_is_in_its_plan():
         "reach_slide_cabinet", "push_slide_cabinet",
     ]  # fmt: skip
     assert "kitchen_complete" in WORLD.scripts("kitchen_complete")[-1].gives
+
+
+def test_what_a_critic_reads_of_a_won_episode_says_that_its_sub_actions_did_their_work():
+    for task in ("microwave", "kettle", "light_switch", "top_burner"):
+        env = WORLD.make(task)
+        seed = next(seed for seed in range(700_000, 700_010) if play(env, seed, plan_of(task)).success)
+        after = describe(decoder().view(env.view(True)))
+        env.reset(seed)
+        before = describe(decoder().view(env.view(True)))
+        for script in WORLD.scripts(task):
+            spoken = f"{script.name} {script.goal}"
+            assert compare(spoken, {"before": before, "after": after}).success
+            assert not compare(spoken, {"before": before, "after": before}).success

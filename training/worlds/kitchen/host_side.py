@@ -48,8 +48,8 @@ def describe(view: View) -> dict[str, Any]:
         "hand": list(view.hand), "lag": list(view.lag), "roll": view.roll, "gap": view.gap, "fingers": view.fingers,
         "holding": view.holding, "reached": sorted(view.reached),
         "opened": {name: view.opened(name) for name in names.NAMES},
-        "handle_from_hand": {
-            name: [there - here for there, here in zip(view.handle(name), view.hand, strict=True)]
+        "handles_from_hand": [
+            f"{name} {' '.join(str(there - here) for there, here in zip(view.handle(name), view.hand, strict=True))} mm"
             for name in names.NAMES
-        },
+        ],
     }  # fmt: skip

@@ -21,6 +21,10 @@ def _script(name: str, goal: str, done_when: str, needs: tuple[str, ...], gives:
     return Script(name, goal, done_when, read_versions(BOOK, name), needs, gives)
 
 
+def _spoken(name: str) -> str:
+    return name.replace("_", " ")
+
+
 def _gone(name: str, *stages: str) -> str:
     """That one of the milestones of an object was reached."""
     return " or ".join(f'"{milestone}" in view.reached' for milestone in (name, *(f"{name}_{s}" for s in stages)))
@@ -36,13 +40,15 @@ def _at(name: str, dx: int, dy: int, dz: int) -> str:
 
 def _grasp(name: str, handle: str, *stages: str) -> Script:
     """`stages`: after which the grip is not needed any more."""
+    goal = f"Take hold of the {handle}: have the {_spoken(name)} grasped."
     return _script(
-        f"grasp_{name}", f"Take hold of the {handle}.", f"{_gone(name, *stages)} or {_held(name)}",
+        f"grasp_{name}", goal, f"{_gone(name, *stages)} or {_held(name)}",
         (), (f"{name}_reached", f"{name}_grasped"),
     )  # fmt: skip
 
 
 def _reach(name: str, goal: str, place: str) -> Script:
+    goal = f"{goal}: have the {_spoken(name)} reached."
     return _script(f"reach_{name}", goal, f"{_gone(name, 'ajar')} or {place}", (), (f"{name}_reached",))
 
 
@@ -60,11 +66,11 @@ _OF: dict[str, tuple[Script, ...]] = {
         _finish("carry", "kettle", "Lift the kettle and carry it to the back burner.", "grasp_kettle"),
     ),
     "light_switch": (
-        _reach("light_switch", "Bring the hand to the right side of the lever.", _at("light_switch", 70, -30, 0)),
+        _reach("light_switch", "Bring the hand to the right side of the lever", _at("light_switch", 70, -30, 0)),
         _finish("push", "light_switch", "Push the lever of the light switch to the left.", "reach_light_switch"),
     ),
     "slide_cabinet": (
-        _reach("slide_cabinet", "Bring the hand to the left side of the handle.", _at("slide_cabinet", -60, -30, 0)),
+        _reach("slide_cabinet", "Bring the hand to the left side of the handle", _at("slide_cabinet", -60, -30, 0)),
         _finish("push", "slide_cabinet", "Push the door of the slide cabinet to the right.", "reach_slide_cabinet"),
     ),
     "hinge_cabinet": (

@@ -57,7 +57,7 @@ def library_doc() -> str:
 def _dangers(task: Task) -> list[str]:
     told = [
         "Contact: the hand stops at what is in its way, and pushing harder pushes it aside; `view.lag` tells.",
-        "Grip: what is held slips out when it is pulled aside; `view.holding` tells.",
+        "Grip: what is held slips out when it is pulled aside; `view.holding` tells, and the alarm ends the call.",
         "The hand always points forward (along y), whatever the door does; it can only roll about its own axis.",
         "Reach: the arm reaches from about x -0.9 to 0.5 m, y up to 0.75 m, z 1.6 to 2.8 m, less at the corners.",
     ]
