@@ -171,7 +171,7 @@ def _checkpoint(h: History, row: Fields) -> None:
     run = h.runs.get(row["run"])
     if run:
         keys = ("update", "env_steps", "artifact", "kind", "seq", "size")
-        run.checkpoint = {k: row[k] for k in keys}
+        run.checkpoints.append({k: row[k] for k in keys})
 
 
 def _evaluation(h: History, row: Fields) -> None:
@@ -228,6 +228,7 @@ def _resumed(h: History, p: Fields, seq: int) -> None:
         run.hidden.append((p["from_seq"], seq))
         h.spent.env_steps -= run.env_steps - p["env_steps"]
         run.tally = [t for t in run.tally if t[0] <= p["update"]]
+        run.checkpoints = [c for c in run.checkpoints if c["seq"] <= p["from_seq"]]
         run.env_steps, run.updates = p["env_steps"], p["update"]
         run.decisions, run.episodes, run.successes = run.tally[-1][1:] if run.tally else (0, 0, 0)
 

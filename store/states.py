@@ -156,12 +156,18 @@ class Run:
     updates: int = 0
     episodes: int = 0
     successes: int = 0
-    checkpoint: Fields | None = None
-    """Last checkpoint row: update, env_steps, artifact, kind, seq."""
+    checkpoints: list[Fields] = field(default_factory=list)
+    """Checkpoint rows in order, without those that a resume went back behind: update, env_steps, artifact, kind, seq,
+    size."""
     hidden: list[tuple[int, int]] = field(default_factory=list)
     """Seq ranges (after, before) of metric rows that a resume superseded."""
     tally: list[tuple[int, int, int, int]] = field(default_factory=list)
     """(update, decisions, episodes, successes) so far, to step back on a resume."""
+
+    @property
+    def checkpoint(self) -> Fields | None:
+        """The last one."""
+        return self.checkpoints[-1] if self.checkpoints else None
 
 
 @dataclass(frozen=True)

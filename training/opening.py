@@ -12,8 +12,10 @@ from rlgpt.agents.backends import Outcome
 from rlgpt.agents.client import Client, make_client
 from rlgpt.agents.journal import Call
 from rlgpt.agents.loop import Limits
-from rlgpt.store import catalog, skills
+from rlgpt.store import artifacts, catalog, skills
+from rlgpt.store.errors import StoreError
 from rlgpt.store.folder import SessionFolder
+from rlgpt.store.history import Fields, Run
 from rlgpt.store.progress import Progress
 from rlgpt.store.reader import Reader
 from rlgpt.store.settings import Settings, stored
@@ -51,7 +53,7 @@ def open_session(place: Path) -> Live:
             allow_process=settings.host_mode in ("process", "trusted"),
         )
         undo.callback(host.close)
-        _begin(writer, {"mode": host.mode, "enforced": dict(host.enforced)})
+        begin(folder, writer, {"mode": host.mode, "enforced": dict(host.enforced)})
         name = writer.history.session["versions"].get("skills")
         snapshot = skills.read(reader.artifact(name)) if name else []
         live = Live(
@@ -99,26 +101,44 @@ def limits(settings: Settings) -> Limits:
     )
 
 
-def _begin(writer: Writer, host: dict[str, Any]) -> None:
-    """`started`, or `resumed` with the training run that goes back to its last checkpoint."""
+def begin(folder: SessionFolder, writer: Writer, host: dict[str, Any]) -> None:
+    """`started`, or `resumed` with the training run that goes back to its last checkpoint that is sound."""
     history = writer.history
-    if history.status == "created" or not history.incarnation:  # a supervisor may have told of a queue before
-        writer.event("started", host=host)
-        return
     running = [run for run in history.runs.values() if run.state == "running"]
     if not running:
-        writer.event("resumed", from_seq=history.seq, host=host)
+        if history.status == "created" or not history.incarnation:  # a supervisor may have told of a queue before
+            writer.event("started", host=host)
+        else:
+            writer.event("resumed", from_seq=history.seq, host=host)
         return
     run = running[-1]
-    kept = run.checkpoint or {"seq": run.seq, "update": 0, "env_steps": 0}
+    kept = next((c for c in reversed(run.checkpoints) if _is_sound(folder, c)), None)
+    lost: dict[str, Any] = {} if kept is run.checkpoint else {"cause": _what_is_lost(run, kept)}
+    place = kept or {"seq": run.seq, "update": 0, "env_steps": 0}
     writer.event(
         "resumed",
-        from_seq=kept["seq"],
+        from_seq=place["seq"],
         run=run.run,
-        update=kept["update"],
-        env_steps=kept["env_steps"],
+        update=place["update"],
+        env_steps=place["env_steps"],
         host=host,
+        **lost,
     )
+
+
+def _is_sound(folder: SessionFolder, checkpoint: Fields) -> bool:
+    try:
+        artifacts.get(folder.artifacts, str(checkpoint["artifact"]))
+    except (StoreError, OSError):
+        return False
+    return True
+
+
+def _what_is_lost(run: Run, kept: Fields | None) -> str:
+    assert run.checkpoint is not None
+    again = f"from update {kept['update']}" if kept else "from its beginning"
+    last = run.checkpoint["update"]
+    return f"the checkpoint of update {last} is missing or damaged, so PPO run {run.run} starts again {again}"
 
 
 def _rehearsal(settings: Settings, writer: Writer) -> Rehearsal:

@@ -9,6 +9,7 @@ from rlgpt.agents import fast, loop
 from rlgpt.agents.choice import warm_start_source
 from rlgpt.agents.contracts import RlConfigAsked, RlConfigReply
 from rlgpt.store import tables
+from rlgpt.store.errors import StoreError
 from rlgpt.store.history import IterationState, PlanState, Run
 from rlgpt.training.admitting import admit, admit_again
 from rlgpt.training.budgets import over_budget
@@ -64,7 +65,10 @@ def train(live: Live, step: loop.Train) -> None:
     for name in rewards:
         admit_again(live, "reward", live.source(name))
     planned = run.env_steps_planned if run else min(config.env_steps, live.env_steps_left())
-    warm_run = None if run and run.warm_from is None else _origin(live, iteration, run)
+    resumed = _checkpoint(live, run) if run and run.checkpoint else None
+    warm_run, warm = None, None
+    if resumed is None and not (run and run.warm_from is None):
+        warm_run, warm = _warm_start(live, iteration, run)
     observer = TrainingObserver(live, plan, iteration, planned, run, warm_run)
     try:
         result = run_ppo(
@@ -78,8 +82,8 @@ def train(live: Live, step: loop.Train) -> None:
             kernel=live.settings.kernel,
             plan=plan_items(live, plan, attempts),
             sources={name: live.source(name) for name in (*rewards, *(a.source_hash for a in attempts))},
-            warm=_checkpoint(live, warm_run) if warm_run else None,
-            resume=_checkpoint(live, run) if run and run.checkpoint else None,
+            warm=warm,
+            resume=resumed,
             env_steps=planned,
             observer=observer,
         )
@@ -116,6 +120,16 @@ def _give_up(live: Live, observer: TrainingObserver, sentence: str) -> None:
             decisions=run.decisions,
             updates=run.updates,
         )
+
+
+def _warm_start(live: Live, iteration: IterationState, run: Run | None) -> tuple[Run | None, bytes | None]:
+    """The run to start from and its checkpoint. Without the file PPO starts with a fresh policy: slower, not wrong."""
+    try:
+        warm_run = _origin(live, iteration, run)
+        return warm_run, _checkpoint(live, warm_run) if warm_run else None
+    except StoreError as error:
+        live.log("warning", "warm start", sentence=f"{error}; PPO starts with a fresh policy")
+        return None, None
 
 
 def _origin(live: Live, iteration: IterationState, run: Run | None) -> Run | None:

@@ -1,0 +1,73 @@
+"""Where a resumed session's PPO run goes on when files of checkpoints are gone."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from rlgpt.store import tables
+from rlgpt.store.creation import create
+from rlgpt.store.folder import SessionFolder
+from rlgpt.store.reader import Reader
+from rlgpt.store.settings import Settings
+from rlgpt.store.writer import Writer
+from rlgpt.training.opening import begin
+
+
+@pytest.fixture
+def trained(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[SessionFolder, list[str]]:
+    """A session killed in a PPO run after two rollouts, and the files of their checkpoints."""
+    monkeypatch.setenv("RLGPT_HOME", str(tmp_path / "home"))
+    folder = create(Settings(task="collect_wood"), task_info={}, world_version="1", versions={})
+    files = []
+    with Writer(folder) as writer:
+        writer.event("started")
+        writer.add(tables.Iteration(sub_task=0, number=0))
+        writer.add(tables.TrainingRun(sub_task=0, iteration=0, revision=1, run=1, config_hash="", env_steps_planned=9))
+        for update in (1, 2):
+            files.append(writer.artifact(b"weights" * update))
+            counts = {"run": 1, "update": update, "env_steps": 100 * update}
+            writer.add(tables.Metric(**counts, decisions=50 * update, episodes=3, successes=1))
+            writer.add(tables.Checkpoint(**counts, kind="rollout", artifact=files[-1], size=7 * update))
+    return folder, files
+
+
+@pytest.mark.parametrize(
+    ("damaged", "update", "cause"),
+    [
+        ([], 2, None),
+        ([1], 1, "the checkpoint of update 2 is missing or damaged, so PPO run 1 starts again from update 1"),
+        ([0, 1], 0, "the checkpoint of update 2 is missing or damaged, so PPO run 1 starts again from its beginning"),
+    ],
+)
+@pytest.mark.parametrize("forked", [False, True])
+@pytest.mark.parametrize("deleted", [True, False])
+def test_a_resume_goes_back_to_the_last_sound_checkpoint(
+    damaged: list[int],
+    update: int,
+    cause: str | None,
+    deleted: bool,
+    forked: bool,
+    trained: tuple[SessionFolder, list[str]],
+) -> None:
+    folder, files = trained
+    for number in damaged:
+        path = folder.artifacts / files[number]
+        if deleted:
+            path.unlink()
+        else:
+            path.write_bytes(path.read_bytes()[:-1] + b"?")
+    if forked:  # as `store repair` makes a session of a damaged one
+        with Writer(folder) as writer:
+            writer.event("forked", parent="x", seq=writer.history.seq, changed=[])
+    for wanted in (cause, None):  # a second resume finds nothing more amiss
+        with Writer(folder) as writer:
+            begin(folder, writer, {})
+            run = writer.history.runs[1]
+            assert (run.updates, run.env_steps, run.episodes) == (update, 100 * update, 3 * update)
+            assert (run.checkpoint or {"artifact": None})["artifact"] == (files[update - 1] if update else None)
+            assert writer.history.spent.env_steps == 100 * update
+        with Reader(folder) as reader:
+            assert reader.rows("event")[-1]["payload"].get("cause") == wanted
+            assert reader.history_at(None).runs[1].checkpoint == run.checkpoint
