@@ -31,6 +31,14 @@ def plain(value: Any) -> Any:
     raise TypeError(f"a {type(value).__name__} is not plain data")
 
 
+def is_plain(value: Any) -> bool:
+    """Whether `value`, read from JSON of any origin, is what a row may hold: no NaN, no 9e999, no half of a pair."""
+    try:
+        return bool(plain(value) == value)
+    except (TypeError, OverflowError, RecursionError):
+        return False
+
+
 def text(value: Any) -> str:
     """Unicode without U+0000, which PostgreSQL refuses in a text: each becomes U+FFFD."""
     if not isinstance(value, str):

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import math
 import shutil
 import sqlite3
 import tempfile
@@ -28,9 +29,10 @@ from rlgpt.store.folder import DATABASE, Place, SessionFolder, path_of, prepare
 from rlgpt.store.fork import forked_event, link_file
 from rlgpt.store.history import History, fold
 from rlgpt.store.lease import owner
+from rlgpt.store.plain import is_plain
 from rlgpt.store.rows import Encoded, encode
 from rlgpt.store.settings import stored
-from rlgpt.store.soundness import TYPES, check_database, json_kind
+from rlgpt.store.soundness import LATEST, TYPES, check_database, json_kind
 
 _TEXTS = {"code_version": ("source_hash",), "trial": ("source_hash",), "llm_call": ("request_hash", "reply_hash")}
 """Columns that name a text."""
@@ -253,10 +255,12 @@ def _fault(row: _Row, session: _Row, history: History, found: _Found, expected: 
                 value = json.loads(value)
             except (ValueError, RecursionError):
                 return f"row {row.seq} has no proper {column}"
-            if isinstance(value, list) != (json_kind(row.table, column) == "array"):
+            if isinstance(value, list) != (json_kind(row.table, column) == "array") or not is_plain(value):
                 return f"row {row.seq} has no proper {column}"
         elif value is not None and kind == "FLOAT":
             value = float(value)
+            if not math.isfinite(value) or (column == "at" and abs(value) > LATEST):
+                return f"row {row.seq} has no proper {column}"
         decoded[column] = value
     if row.table == "session":
         try:

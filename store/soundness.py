@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import sqlite3
 from functools import cache
 from pathlib import Path
@@ -12,6 +13,7 @@ from rlgpt.store import query, revision
 from rlgpt.store.database import connect
 from rlgpt.store.errors import BadBundle, BadSchema, Damaged, StoreError
 from rlgpt.store.history import fold_all
+from rlgpt.store.plain import is_plain
 
 _BUSY = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
 TYPES = {
@@ -22,6 +24,9 @@ TYPES = {
     "BOOLEAN": ("integer",),
     "BLOB": ("blob",),
 }
+
+LATEST = 200_000_000_000
+"""Seconds from 1970: the year 8307. Python tells the time of nothing much later."""
 
 
 def check_database(path: Path, session_id: str | None = None) -> None:
@@ -66,6 +71,7 @@ def faults(base: sqlite3.Connection, path: Path) -> list[str]:
     if damage != ["ok"]:
         return [f"SQLite finds damage: {line}" for line in damage]
     problems = []
+    base.create_function("is_proper_json", 2, _is_proper_json, deterministic=True)
     for table in query.every(base).values():
         problems += _column_faults(base, table)
     if problems or found == revision.REVISION:
@@ -86,13 +92,28 @@ def _column_faults(base: sqlite3.Connection, table: query.Table) -> list[str]:
         allowed = ", ".join(f"'{t}'" for t in (*types, "null"))
         wrong = f"typeof({name}) NOT IN ({allowed})"
         if kind == "JSON":
-            wrong += f" OR NOT json_valid({name}) OR json_type({name}) != '{json_kind(table.name, column)}'"
+            wrong += f" OR NOT is_proper_json({name}, '{json_kind(table.name, column)}')"
+        if kind == "FLOAT":
+            wrong += f" OR abs({name}) = 9e999"
+        if column == "at":
+            wrong += f" OR abs({name}) > {LATEST}"
         if kind == "BOOLEAN":
             wrong += f" OR {name} NOT IN (0, 1)"
         count = base.execute(f"SELECT count(*) FROM {query.quoted(table.name)} WHERE {wrong}").fetchone()[0]
         if count:
             problems.append(f"{count} rows of {table.name} have no proper {column}")
     return problems
+
+
+def _is_proper_json(body: object, kind: str) -> bool:
+    """For SQL. SQLite's own `json_valid` takes 9e999, which Python reads as infinity."""
+    if not isinstance(body, str):
+        return body is None
+    try:
+        value = json.loads(body)
+    except (ValueError, RecursionError):
+        return False
+    return isinstance(value, list if kind == "array" else dict) and is_plain(value)
 
 
 def json_kind(table: str, column: str) -> str:

@@ -22,6 +22,7 @@ from rlgpt.store.artifacts import digest
 from rlgpt.store.atomic import new_file
 from rlgpt.store.errors import BadBundle
 from rlgpt.store.folder import DATABASE, Place, SessionFolder, prepare
+from rlgpt.store.plain import is_plain
 from rlgpt.store.reader import Reader
 from rlgpt.store.soundness import check_database
 
@@ -86,6 +87,8 @@ def _objects(source: Path, file: Any) -> Iterator[Mapping[str, Any]]:
             raise BadBundle(f"line {number} of {source} is no JSON, or too long: {error}") from error
         if not isinstance(found, dict):
             raise BadBundle(f"line {number} of {source} is no object")
+        if not is_plain(found):
+            raise BadBundle(f"line {number} of {source} holds what no row can: an infinite number, or a broken text")
         yield found
 
 

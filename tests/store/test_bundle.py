@@ -16,6 +16,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from rlgpt.store import query
 from rlgpt.store import tables as t
 from rlgpt.store.bundle import export_bundle, import_bundle, is_bundle, viewed
 from rlgpt.store.commands import parse_command
@@ -23,6 +24,8 @@ from rlgpt.store.errors import BadBundle, BadPlace, StoreError
 from rlgpt.store.folder import SessionFolder, sessions
 from rlgpt.store.inbox import send
 from rlgpt.store.reader import Reader
+from rlgpt.store.snapshot import settle_journal
+from rlgpt.store.soundness import check_database
 from rlgpt.store.writer import Writer
 
 
@@ -198,6 +201,22 @@ HOSTILE: dict[str, tuple[Callable[[dict[str, bytes]], object], str]] = {
     "broken JSON": (unguard("UPDATE event SET payload = '{'"), "rows of event have no proper payload"),
     "JSON of another kind": (unguard("UPDATE metric SET rewards = '[]'"), "rows of metric have no proper rewards"),
     "text for a number": (unguard("UPDATE trial SET env_steps = 'many'"), "rows of trial have no proper env_steps"),
+    "an infinite time": (unguard("UPDATE event SET at = 9e999"), "rows of event have no proper at"),
+    "a time in the year 31,690,708": (unguard("UPDATE event SET at = 1e15"), "rows of event have no proper at"),
+    "a time before all": (unguard("UPDATE log SET active = -9e999"), "rows of log have no proper active"),
+    "infinity in JSON": (
+        unguard('UPDATE trial SET evidence = \'{"good": [{"x": 9e999}]}\''),
+        "rows of trial have no proper evidence",
+    ),
+    "no number in JSON": (unguard("UPDATE log SET fields = '{\"n\": NaN}'"), "rows of log have no proper fields"),
+    "half a pair in JSON": (
+        unguard('UPDATE log SET fields = \'{"n": "\\ud800"}\''),
+        "rows of log have no proper fields",
+    ),
+    "a number of 5,000 digits in JSON": (
+        unguard(f"UPDATE log SET fields = '{{\"n\": {'9' * 5000}}}'"),
+        "rows of log have no proper fields",
+    ),
     "bytes for a text": (unguard("UPDATE log SET level = x'00'"), "rows of log have no proper level"),
     "a truth of 2": (unguard("UPDATE sub_action SET pinned = 2"), "rows of sub_action have no proper pinned"),
     "no session row": (unguard("DELETE FROM session"), "damaged or none of ours"),
@@ -226,6 +245,25 @@ def test_a_hostile_bundle_is_refused_and_leaves_nothing(name: str, finished: Ses
         pass
     assert sessions() == [] and list(finished.path.parent.iterdir()) == []
     assert sorted(p.name for p in tmp_path.iterdir()) == around
+
+
+def test_no_column_of_any_table_takes_an_infinite_number(finished: SessionFolder, tmp_path: Path) -> None:
+    settle_journal(finished.database)
+    with contextlib.closing(sqlite3.connect(finished.database)) as base:
+        whole, tables = base.serialize(), query.every(base)
+        filled = [name for name in tables if base.execute(f"SELECT count(*) FROM {query.quoted(name)}").fetchone()[0]]
+    assert len(filled) >= 17
+    for name in filled:
+        for column, kind in zip(tables[name].columns, tables[name].kinds, strict=True):
+            values = {"JSON": ["""'{"a": 9e999}'""", "'[[-9e999]]'", "'[NaN]'"]}.get(kind, ["9e999", "-9e999"])
+            if kind not in ("JSON", "FLOAT", "INTEGER", "BOOLEAN") or column == "seq":  # SQLite keeps `seq` whole
+                continue
+            for value in values:
+                members = {"session.db": whole}
+                unguard(f"UPDATE {query.quoted(name)} SET {query.quoted(column)} = {value}")(members)
+                (tmp_path / "session.db").write_bytes(members["session.db"])
+                with pytest.raises(BadBundle, match=f"rows of {name} have no proper {column}"):
+                    check_database(tmp_path / "session.db")
 
 
 def test_the_unchanged_rebuilt_bundle_is_accepted(finished: SessionFolder, tmp_path: Path) -> None:

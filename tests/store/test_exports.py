@@ -149,6 +149,21 @@ BAD_LINES: dict[str, tuple[Callable[[list[str]], object], str]] = {
         "is not what its name says",
     ),
     "a row twice": (lambda lines: lines.insert(3, lines[2]), "cannot be stored: event rows are never changed"),
+    **{
+        f"{number} for a time": (
+            lambda lines, number=number: lines.__setitem__(3, re.sub(r'"at":[^,]+', f'"at":{number}', lines[3])),
+            "line 4 of .* holds what no row can",
+        )
+        for number in ("9e999", "-9e999", "NaN", "Infinity")
+    },
+    "NaN deep inside": (
+        lambda lines: lines.insert(3, '{"table":"log","row":{"fields":{"a":[{"b":NaN}]}}}'),
+        "line 4 of .* holds what no row can",
+    ),
+    "half a pair": (
+        lambda lines: lines.append('{"table":"text","row":{"hash":"00","text":"\\ud800"}}'),
+        "line .* holds what no row can",
+    ),
     "a number that is a text": (
         lambda lines: lines.__setitem__(1, lines[1].replace('"at":', '"at":"x","_":')),
         "columns",

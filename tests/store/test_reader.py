@@ -30,7 +30,7 @@ from rlgpt.store.writer import Writer
 
 
 def test_reading_needs_nothing_but_the_standard_library_and_the_store() -> None:
-    code = "import sys, rlgpt.store.reader, rlgpt.store.inbox, rlgpt.store.catalog; print(*sys.modules)"
+    code = "import sys, rlgpt.store.reader, rlgpt.store.catalog; print(*sys.modules)"
     done = subprocess.run([sys.executable, "-P", "-c", code], capture_output=True, text=True, check=True)
     assert not {"sqlmodel", "sqlalchemy", "pydantic", "numpy", "zstandard", "alembic"} & set(done.stdout.split())
 
