@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import cache
+from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -12,6 +13,9 @@ from numpy.typing import NDArray
 
 from rlgpt.training.worlds.kitchen.names import OBJECTS
 
+OLDEST, NEWEST, ROBOTICS = (3, 5, 0), (3, 10, 0), "1.4.2"
+"""As in pyproject.toml: later versions of mujoco break these models, other versions of gymnasium-robotics differ."""
+CURE = "pip install 'rlgpt[kitchen]'"
 TIMESTEP, SUBSTEPS = 0.005, 16
 """80 ms an env step as stock (40 x 2 ms), which takes 2.5 times as many simulation steps."""
 ARM, FINGERS = slice(0, 7), slice(7, 9)
@@ -35,6 +39,24 @@ def assets() -> Path:
         raise ModuleNotFoundError("No module named 'gymnasium_robotics'", name="gymnasium_robotics")
     folder = Path(next(iter(spec.submodule_search_locations)))
     return folder / "envs/assets/kitchen_franka/kitchen_assets/kitchen_env_model.xml"
+
+
+def check_versions() -> None:
+    """Raises ImportError (a sentence) unless mujoco and gymnasium-robotics are those the world was measured with."""
+    if not (OLDEST <= _numbers(mujoco.__version__) <= NEWEST):
+        low, high = (".".join(map(str, each)) for each in (OLDEST, NEWEST))
+        raise ImportError(f"it needs mujoco {low} to {high} and finds {mujoco.__version__}: {CURE}")
+    assets()
+    try:
+        found = version("gymnasium-robotics")
+    except PackageNotFoundError:
+        found = "another"
+    if found != ROBOTICS:
+        raise ImportError(f"it needs gymnasium-robotics {ROBOTICS} and finds {found}: {CURE}")
+
+
+def _numbers(text: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in text.split(".")[:3] if part.isdecimal())
 
 
 @cache

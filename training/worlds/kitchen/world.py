@@ -12,6 +12,7 @@ from typing import Any
 from rlgpt.training.worlds.kitchen import frame, names
 from rlgpt.training.worlds.kitchen.env import KitchenEnv
 from rlgpt.training.worlds.kitchen.features import DEFAULT, FEATURES
+from rlgpt.training.worlds.kitchen.model import check_versions
 from rlgpt.training.worlds.kitchen.scripts import scripts_for
 from rlgpt.training.worlds.kitchen.sheet import PRIMITIVES, sheet
 from rlgpt.training.worlds.kitchen.tasks import TASKS
@@ -71,4 +72,6 @@ class KitchenWorld:
 
 
 def make_world() -> KitchenWorld:
+    """Checks first that the extra is there in the versions it was measured with. Raises ImportError (a sentence)."""
+    check_versions()
     return KitchenWorld()
