@@ -22,10 +22,10 @@ from collections.abc import Callable
 from typing import Any
 
 from rlgpt.training.host.api import Action, Ask, Host, Mode, Programs
-from rlgpt.training.host.client import hello, open_host
-from rlgpt.training.host.process import HostProcess
-from rlgpt.training.host.program import Language, Program
-from rlgpt.training.host.runtime import Meter
+from rlgpt.training.host.client.open_host import hello, open_host
+from rlgpt.training.host.client.process import HostProcess
+from rlgpt.training.host.sandbox.program import Language, Program
+from rlgpt.training.host.sandbox.runtime import Meter
 from rlgpt.training.worlds import registry
 from rlgpt.training.worlds.protocol import World
 
@@ -54,7 +54,7 @@ def recorded(world: World, lanes: int) -> list[list[bytes]]:
         env.reset(lane)
         views = [env.view(True)]
         for step in range(STEPS - 1):
-            env.step(world.command([1 + (step + lane) % 4]))
+            env.step(world.native_action([1 + (step + lane) % 4]))
             views.append(env.view(False))
         sequences.append(views)
         env.close()
@@ -114,7 +114,7 @@ def world_step(world: World) -> float:
     taken = []
     for step in range(300):
         began = time.perf_counter()
-        over = env.step(world.command([1 + step % 4])).terminated
+        over = env.step(world.native_action([1 + step % 4])).terminated
         env.observe()
         env.view(False)
         taken.append(time.perf_counter() - began)

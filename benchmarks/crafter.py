@@ -52,7 +52,7 @@ def ours(steps: int) -> dict[str, float]:
     def step() -> bool:
         over = env.step((draw.randint(17),)).terminated
         env.observe()
-        env.mask()
+        env.action_masks()
         return over
 
     return timed(steps, step, env.reset)

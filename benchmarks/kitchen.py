@@ -32,13 +32,13 @@ def measure(processors: int) -> None:
             env.reset(1000 * repeat + seed)
         began, cpu = time.perf_counter(), time.process_time()
         for _ in range(ROUNDS):
-            actions = [[int(draw.integers(size)) for size in world.heads] for _ in envs]
-            commands = [world.command(action) for action in actions]
+            actions = [[int(draw.integers(size)) for size in world.action_nvec] for _ in envs]
+            commands = [world.native_action(action) for action in actions]
             for env, command in zip(envs, commands, strict=True):
                 env.begin_step(command)
             for env, command in zip(envs, commands, strict=True):
                 env.step(command)
-                env.observe(), env.mask(), env.novelty(), env.progress_key()
+                env.observe(), env.action_masks(), env.novelty(), env.progress_key()
         if repeat:  # the first one warms up
             steps = ENVS * ROUNDS
             print(steps / (time.perf_counter() - began), steps / (time.process_time() - cpu), flush=True)

@@ -43,12 +43,12 @@ from rlgpt.store.commands import parse_command
 from rlgpt.store.folder import SessionFolder
 from rlgpt.store.inbox import send
 from rlgpt.store.reader import Reader
-from rlgpt.training.evaluation import evaluate
 from rlgpt.training.host.api import Action, Host, PlanItem
-from rlgpt.training.host.client import open_host
+from rlgpt.training.host.client.open_host import open_host
 from rlgpt.training.options.slots import CodedAction
-from rlgpt.training.ppo.train import train
+from rlgpt.training.ppo.run import train
 from rlgpt.training.ppo.trained import load_policy
+from rlgpt.training.rollouts.evaluation import evaluate
 from rlgpt.training.seeds import episode_seed
 from rlgpt.training.worlds.crafter.world import CrafterWorld, make_world
 from rlgpt.training.worlds.protocol import Env
@@ -227,7 +227,7 @@ def session(env_steps: int) -> float:
         settings = {"task": TASK, "seed": 1, "skills": "none", "review": True, "loop": loop}
         command = [sys.executable, "-P", "-m"]
         made = subprocess.run(
-            [*command, "rlgpt.training.tool", "create"],
+            [*command, "rlgpt.training.service.tool", "create"],
             input=json.dumps(settings | {"budget": {"env_steps": env_steps + 20_000}}).encode(),
             env=environment, capture_output=True, check=True,
         )  # fmt: skip

@@ -16,7 +16,7 @@ Event kinds and payloads
   pause_requested {author}, resume_requested {author}, stop_requested {author, now}
   training_stop_requested {author}
   command {id, kind, state, reason, author, revision, payload, place?}  state: seen | applied | refused | expired;
-                                               place {work, clock?}: where in the session (training/rehearsal.py)
+                                               place {work, clock?}: where in the session (command_replay.py)
   version_chosen, iteration_result, incumbent  what the worker decided, and why (decisions.py)
   nondeterministic {cause}
   forked {parent, seq, changed}                in a fork, behind the last row copied

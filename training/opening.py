@@ -20,13 +20,13 @@ from rlgpt.store.progress import Progress
 from rlgpt.store.reader import Reader
 from rlgpt.store.settings import Settings, stored
 from rlgpt.store.writer import Writer
-from rlgpt.training.commands import apply_pending
-from rlgpt.training.host.client import open_host
-from rlgpt.training.inbox import Inbox
-from rlgpt.training.journal import StoreJournal
-from rlgpt.training.live import Live
-from rlgpt.training.rehearsal import Rehearsal
+from rlgpt.training.host.client.open_host import open_host
 from rlgpt.training.seeds import stream_seed
+from rlgpt.training.session.command_replay import CommandReplay
+from rlgpt.training.session.inbox import Inbox
+from rlgpt.training.session.llm_journal import StoreJournal
+from rlgpt.training.session.runtime import SessionRuntime
+from rlgpt.training.steps.commands import apply_pending
 from rlgpt.training.worlds import registry
 
 REPLAY = "replay:"
@@ -34,7 +34,7 @@ LANES = 64
 """Envs that may have an option open at once."""
 
 
-def open_session(place: Path) -> Live:
+def open_session(place: Path) -> SessionRuntime:
     """Raises StoreError, AgentError, HostError or UnknownWorld, each with the operator's sentence."""
     folder = SessionFolder(place)
     with contextlib.ExitStack() as undo:  # what is open when something is refused
@@ -56,7 +56,7 @@ def open_session(place: Path) -> Live:
         begin(folder, writer, {"mode": host.mode, "enforced": dict(host.enforced)})
         name = writer.history.session["versions"].get("skills")
         snapshot = skills.read(reader.artifact(name)) if name else []
-        live = Live(
+        runtime = SessionRuntime(
             folder=folder,
             settings=settings,
             writer=writer,
@@ -68,19 +68,19 @@ def open_session(place: Path) -> Live:
             progress=progress,
             inbox=Inbox(writer),
             apply=apply_pending,
-            rehearsal=_rehearsal(settings, writer),
+            command_replay=_command_replay(settings, writer),
             skills=[skill.told() for skill in snapshot],
         )
         undo.pop_all()
     if hasattr(world, "report"):  # worlds with processes of their own tell what becomes of them
-        world.report = lambda event: live.log(
+        world.report = lambda event: runtime.log(
             "warning" if event.kind in ("fault", "restart") else "info",
             event.kind,
             sentence=event.sentence,
             **event.detail,
         )
-    live.inbox.start()
-    return live
+    runtime.inbox.start()
+    return runtime
 
 
 def limits(settings: Settings) -> Limits:
@@ -141,11 +141,11 @@ def _what_is_lost(run: Run, kept: Fields | None) -> str:
     return f"the checkpoint of update {last} is missing or damaged, so PPO run {run.run} starts again {again}"
 
 
-def _rehearsal(settings: Settings, writer: Writer) -> Rehearsal:
+def _command_replay(settings: Settings, writer: Writer) -> CommandReplay:
     if not settings.llm.kind.startswith(REPLAY):
-        return Rehearsal()
+        return CommandReplay()
     with Reader(catalog.find(settings.llm.kind.removeprefix(REPLAY))) as source:
-        return Rehearsal.of(source, {command.id for command in writer.commands_after(0)})
+        return CommandReplay.of(source, {command.id for command in writer.commands_after(0)})
 
 
 def _client(settings: Settings, journal: StoreJournal, progress: Progress) -> Client:

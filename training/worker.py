@@ -20,17 +20,17 @@ from typing import Any
 from rlgpt.agents import loop
 from rlgpt.agents.errors import AgentError, BudgetReached
 from rlgpt.store.errors import DiskFull, LeaseTaken, StoreError
-from rlgpt.training.budgets import over_budget
-from rlgpt.training.decisions import write_decisions
-from rlgpt.training.host.errors import HostError
-from rlgpt.training.live import Interrupted, Live
+from rlgpt.training.host.client.errors import HostError
 from rlgpt.training.opening import open_session
+from rlgpt.training.session.budgets import over_budget
+from rlgpt.training.session.runtime import Interrupted, SessionRuntime
 from rlgpt.training.steps import coding, judging, learning, planning, waiting
+from rlgpt.training.steps.decision_rows import write_decisions
 from rlgpt.training.supervisor import CANNOT
 from rlgpt.training.worlds.protocol import WorldFailed
 from rlgpt.training.worlds.registry import UnknownWorld
 
-STEPS: dict[type, Callable[[Live, Any], None]] = {
+STEPS: dict[type, Callable[[SessionRuntime, Any], None]] = {
     loop.PlanTasks: planning.plan_tasks,
     loop.OpenIteration: planning.open_iteration,
     loop.Plan: planning.plan,
@@ -45,33 +45,33 @@ STEPS: dict[type, Callable[[Live, Any], None]] = {
 }
 
 
-def run(live: Live) -> None:
+def run(runtime: SessionRuntime) -> None:
     """Step until the loop says Done."""
     sentence = ""
     while True:
-        live.need_room()
-        live.apply(live, False)
-        write_decisions(live.writer)
-        step = loop.next_step(live.history, live.limits, sentence or over_budget(live))
+        runtime.need_room()
+        runtime.apply(runtime, False)
+        write_decisions(runtime.writer)
+        step = loop.next_step(runtime.history, runtime.limits, sentence or over_budget(runtime))
         if isinstance(step, loop.Done):
-            judging.end(live, step)
+            judging.end(runtime, step)
             return
-        _announce(live, step)
+        _announce(runtime, step)
         try:
-            STEPS[type(step)](live, step)
+            STEPS[type(step)](runtime, step)
         except Interrupted:
             continue
         except BudgetReached as reached:
             sentence = str(reached)
 
 
-def _announce(live: Live, step: loop.Step) -> None:
+def _announce(runtime: SessionRuntime, step: loop.Step) -> None:
     if isinstance(step, loop.Wait):
         return
     words = {k: v for k, v in vars(step).items() if v not in ("", (), None)}
     name = type(step).__name__
-    live.progress.phase(" ".join([name, *map(str, words.values())]))
-    with live.writer.transaction() as tx:
+    runtime.progress.phase(" ".join([name, *map(str, words.values())]))
+    with runtime.writer.transaction() as tx:
         tx.event("phase", name=name, **{k: list(v) if isinstance(v, tuple) else v for k, v in words.items()})
 
 
@@ -84,11 +84,11 @@ def _die_with_parent() -> None:
         sys.exit("the supervisor is gone")
 
 
-def _last_words(live: Live, sentence: str) -> int:
+def _last_words(runtime: SessionRuntime, sentence: str) -> int:
     """The end that a resume may undo: one row, also on a full disk if it still fits (the writer keeps some room)."""
     for _ in range(2):  # what fails first gives up the room that the writer keeps
         with contextlib.suppress(StoreError):
-            live.writer.event("ended", status="stopped", reason=sentence)
+            runtime.writer.event("ended", status="stopped", reason=sentence)
             return 0
     print(sentence, file=sys.stderr)
     return CANNOT
@@ -98,7 +98,7 @@ def main(folder: Path) -> int:
     os.umask(0o077)
     _die_with_parent()
     try:
-        live = open_session(folder)
+        runtime = open_session(folder)
     except LeaseTaken:  # by somebody who will be gone in a moment: try again
         raise
     except (AgentError, StoreError, HostError, UnknownWorld, WorldFailed) as error:
@@ -106,21 +106,21 @@ def main(folder: Path) -> int:
         return CANNOT
 
     def stop(number: int, frame: FrameType | None) -> None:
-        live.stop_signal = True
+        runtime.stop_signal = True
 
     for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT):
         signal.signal(number, stop)
     try:
-        run(live)
+        run(runtime)
     except (DiskFull, HostError) as error:  # of the machine, not of the session: a resume goes on from here
-        return _last_words(live, str(error))
+        return _last_words(runtime, str(error))
     except (AgentError, StoreError) as error:
-        judging.end(live, loop.Done("failed", str(error)))
+        judging.end(runtime, loop.Done("failed", str(error)))
     except WorldFailed as error:
         print(error, file=sys.stderr)
         return CANNOT
     finally:
-        live.close()
+        runtime.close()
     return 0
 
 

@@ -108,7 +108,7 @@ def sessions_in(home: Path) -> Iterator[Make]:
     def create(task: str, loop: dict[str, Any] | None = None, start: bool = True, **settings: Any) -> Running:
         flags = {"task": task, "seed": 1, "skills": "none", "loop": SMALL | (loop or {}), **settings}
         answer = subprocess.run(
-            [sys.executable, "-P", "-m", "rlgpt.training.tool", "create"],
+            [sys.executable, "-P", "-m", "rlgpt.training.service.tool", "create"],
             input=json.dumps(flags).encode(),
             env=environment,
             capture_output=True,

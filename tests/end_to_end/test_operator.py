@@ -21,7 +21,7 @@ from rlgpt.store.history import History
 from rlgpt.store.inbox import send
 from rlgpt.store.lease import Lease
 from rlgpt.store.reader import Reader
-from rlgpt.training.checkpoints import unpack
+from rlgpt.training.ppo.checkpoints import unpack
 from tests.agents.chat_server import ChatServer, silence
 from tests.end_to_end.conftest import Make, Running
 

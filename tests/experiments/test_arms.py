@@ -10,7 +10,7 @@ from rlgpt.agents.arms import confined
 from rlgpt.agents.enforce import Enforced
 from rlgpt.agents.loop import Evaluate, JudgeIteration, Limits, OpenIteration, Plan, Step, Train, next_step
 from rlgpt.store.history import Item
-from rlgpt.training.script_bot import script_bot
+from rlgpt.training.rollouts.script_bot import script_bot
 from rlgpt.training.worlds.crafter.world import make_world
 from tests.agents.histories import Told
 from tests.worlds.corridor import make_world as make_corridor

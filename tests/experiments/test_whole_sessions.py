@@ -12,8 +12,9 @@ from rlgpt.agents import choice
 from rlgpt.store.decisions import DECISIONS, IterationResult
 from rlgpt.store.history import History, IterationState
 from rlgpt.store.reader import Reader
-from rlgpt.training import tool, worker
+from rlgpt.training import worker
 from rlgpt.training.opening import open_session
+from rlgpt.training.service import tool
 
 WORLD = "tests.worlds.corridor:make_world"
 SMALL = {"iterations": 1, "dev_first": 3, "dev_more": 0, "test_episodes": 3, "inner": 1, "depth": 1}

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from rlgpt.training.host.api import Host
-from rlgpt.training.host.client import open_host
+from rlgpt.training.host.client.open_host import open_host
 from tests.host.world import WORLD
 
 

@@ -13,8 +13,8 @@ import time
 from typing import NamedTuple, get_args
 
 from rlgpt.training.host.api import Action, Ask, Kind, Mode, Programs
-from rlgpt.training.host.client import open_host
-from rlgpt.training.host.lane import STEPS_CAP
+from rlgpt.training.host.client.open_host import open_host
+from rlgpt.training.host.sandbox.lane import STEPS_CAP
 from tests.host.world import WORLD, packed
 
 

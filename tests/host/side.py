@@ -5,7 +5,7 @@ from __future__ import annotations
 import struct
 from typing import NamedTuple
 
-COMMAND_SIZE = 1
+NATIVE_ACTION_SIZE = 1
 PACKED = struct.Struct("<hhB")
 
 

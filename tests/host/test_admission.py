@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from rlgpt.training.host.admission import Checked, Vocabulary, check
-from rlgpt.training.host.parsing import Refused
+from rlgpt.training.host.sandbox.admission import Checked, Vocabulary, check
+from rlgpt.training.host.sandbox.parsing import Refused
 
 WORLD = Vocabulary({"nearest", "TREE"}, {"at", "wood"})
 

@@ -1,11 +1,11 @@
-"""How long a reader looks at the bell before it sleeps."""
+"""How long a reader looks at the spin_wait before it sleeps."""
 
 from __future__ import annotations
 
 import pytest
 
-from rlgpt.training.host import bell
-from rlgpt.training.host.bell import Bell
+from rlgpt.training.host import spin_wait
+from rlgpt.training.host.spin_wait import SpinWait
 
 
 class Page(list[int]):
@@ -22,22 +22,22 @@ class Page(list[int]):
 
 
 def test_a_bell_that_rings_is_seen_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(bell, "cores", lambda: 2)
+    monkeypatch.setattr(spin_wait, "cores", lambda: 2)
     page = Page(rings_at=5)
-    assert Bell(page, 64, 100).rang(259)
+    assert SpinWait(page, 64, 100).wait_for(259)
     assert page.looks == 5
 
 
 def test_looking_in_vain_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(bell, "cores", lambda: 2)
+    monkeypatch.setattr(spin_wait, "cores", lambda: 2)
     page = Page()
-    silent = Bell(page, 64, 100)
-    assert not any(silent.rang(3) for _ in range(20_000))
+    silent = SpinWait(page, 64, 100)
+    assert not any(silent.wait_for(3) for _ in range(20_000))
     assert 0 < page.looks <= 20 * 100
 
 
 def test_one_processor_is_never_kept_busy(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(bell, "cores", lambda: 1)
+    monkeypatch.setattr(spin_wait, "cores", lambda: 1)
     page = Page(rings_at=1)
-    assert not Bell(page, 64, 100).rang(3)
+    assert not SpinWait(page, 64, 100).wait_for(3)
     assert page.looks == 0

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from rlgpt.training.host import try_action
 from rlgpt.training.host.api import Host
-from rlgpt.training.host.runtime import PARTS_CAP, is_plain, said, sentence
+from rlgpt.training.host.sandbox.runtime import PARTS_CAP, is_plain, said, sentence
+from rlgpt.training.service import try_action
 from tests.host.driving import WHOLE, source
 from tests.host.world import packed
 

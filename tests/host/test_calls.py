@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from rlgpt.training.host import program
 from rlgpt.training.host.api import FOLLOW_PLAN, Action, Ask, Host, Programs
-from rlgpt.training.host.client import open_host
-from rlgpt.training.host.errors import HostError, NotAdmitted
-from rlgpt.training.host.lane import STEPS_CAP
+from rlgpt.training.host.client.errors import HostError, NotAdmitted
+from rlgpt.training.host.client.open_host import open_host
+from rlgpt.training.host.sandbox import program
+from rlgpt.training.host.sandbox.lane import STEPS_CAP
 from tests.host.driving import BACK, COUNT, LEFT, RIGHT, STAY, WALK, begin, counted, follow, go_on, load, source
 from tests.host.world import WORLD, packed
 

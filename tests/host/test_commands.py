@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 
-from rlgpt.training.host import doctor, try_action
+from rlgpt.training.host.client import doctor
+from rlgpt.training.service import try_action
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -32,7 +33,7 @@ def run(
 def test_try_is_a_command_with_one_line_of_json(tmp_path: Path) -> None:
     file = tmp_path / "action.py"
     file.write_text("def right(view):\n    yield 'right'")
-    command = [sys.executable, "-m", "rlgpt.training.host.try_action", str(file), "--json", *CORRIDOR]
+    command = [sys.executable, "-m", "rlgpt.training.service.try_action", str(file), "--json", *CORRIDOR]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
     assert (done.returncode, done.stdout.count("\n")) == (0, 1), done.stderr
     assert json.loads(done.stdout)["yields"] == ["right"]

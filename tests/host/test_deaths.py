@@ -13,12 +13,12 @@ from pathlib import Path
 
 import pytest
 
-from rlgpt.training.host import process as process_module
-from rlgpt.training.host.action_host import ActionHost
 from rlgpt.training.host.api import FOLLOW_PLAN, Answer, Ask, Host
-from rlgpt.training.host.client import open_host
-from rlgpt.training.host.errors import HostLost
-from rlgpt.training.host.process import HostProcess
+from rlgpt.training.host.client import process as process_module
+from rlgpt.training.host.client.action_host import ActionHost
+from rlgpt.training.host.client.errors import HostLost
+from rlgpt.training.host.client.open_host import open_host
+from rlgpt.training.host.client.process import HostProcess
 from tests.host.driving import COUNT, RIGHT, WALK, WHOLE, begin, counted, load, source
 from tests.host.world import WORLD, packed
 
@@ -209,7 +209,7 @@ def test_closing_leaves_no_process() -> None:
 def test_a_host_dies_with_its_parent() -> None:
     script = (
         "import os, time\n"
-        "from rlgpt.training.host.client import open_host\n"
+        "from rlgpt.training.host.client.open_host import open_host\n"
         "from tests.host.world import WORLD\n"
         "host = open_host(WORLD, lanes=1, mode='locked', seed=1)\n"
         "print(host._transport.pid, host._processes._spare.pid, flush=True)\n"
@@ -229,7 +229,7 @@ def test_a_host_dies_with_its_parent() -> None:
 
 
 def test_a_host_that_cannot_start_says_so(tmp_path: Path) -> None:
-    from rlgpt.training.host.client import spawned_host
+    from rlgpt.training.host.client.open_host import spawned_host
 
     broken = tmp_path / "broken.py"
     broken.write_text("raise SystemExit(3)")

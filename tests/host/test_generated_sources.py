@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from rlgpt.training.host.api import Action, Admission, Ask, Host, Kind, PlanItem, Programs, source_hash
-from rlgpt.training.host.client import open_host
+from rlgpt.training.host.client.open_host import open_host
 from tests.host import hostile
 from tests.host.driving import COUNT, WHOLE, counted
 from tests.host.world import WORLD, packed

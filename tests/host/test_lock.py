@@ -10,13 +10,13 @@ from pathlib import Path
 
 import pytest
 
-from rlgpt.training.host import seccomp
-from rlgpt.training.host.action_host import ActionHost
 from rlgpt.training.host.api import Ask, Host
-from rlgpt.training.host.attacks import ATTACKS, Target
-from rlgpt.training.host.bell import REPLIED
-from rlgpt.training.host.client import spawned_host
-from rlgpt.training.host.doctor import attacked, target
+from rlgpt.training.host.client.action_host import ActionHost
+from rlgpt.training.host.client.doctor import attacked, target
+from rlgpt.training.host.client.open_host import spawned_host
+from rlgpt.training.host.sandbox import seccomp
+from rlgpt.training.host.sandbox.attacks import ATTACKS, Target
+from rlgpt.training.host.spin_wait import REPLIED
 from tests.host.driving import COUNT, LEFT, RIGHT, STAY, begin, counted, go_on, load, source
 from tests.host.world import WORLD, packed
 

@@ -8,13 +8,14 @@ from collections.abc import Iterator
 
 import pytest
 
-from rlgpt.training.host import program, spawner, wire
-from rlgpt.training.host.action_host import ActionHost
+from rlgpt.training.host import wire
 from rlgpt.training.host.api import Action, Ask, Host, Programs
-from rlgpt.training.host.client import Spawning, hello, open_host, spawned_host
-from rlgpt.training.host.errors import HostLost
-from rlgpt.training.host.process import HostProcess
-from rlgpt.training.host.spawner import CHILD
+from rlgpt.training.host.client.action_host import ActionHost
+from rlgpt.training.host.client.errors import HostLost
+from rlgpt.training.host.client.open_host import Spawning, hello, open_host, spawned_host, spawner
+from rlgpt.training.host.client.process import HostProcess
+from rlgpt.training.host.client.spawner import CHILD
+from rlgpt.training.host.sandbox import program
 from tests.host.driving import COUNT, LEFT, WHOLE, begin, counted, go_on, load, source
 from tests.host.test_lock import UNGUARDED
 from tests.host.world import WORLD, packed
@@ -50,7 +51,7 @@ def killer() -> Killer:
 
 @pytest.fixture
 def hunted(killer: Killer) -> Iterator[ActionHost]:
-    host = ActionHost("locked", 4, WORLD.command_size, killer)
+    host = ActionHost("locked", 4, WORLD.native_action_size, killer)
     yield host
     host.close()
 

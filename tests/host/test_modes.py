@@ -7,10 +7,10 @@ import sys
 
 import pytest
 
-from rlgpt.training.host import seccomp
 from rlgpt.training.host.api import Host
-from rlgpt.training.host.client import open_host
-from rlgpt.training.host.errors import HostError, ModeUnavailable
+from rlgpt.training.host.client.errors import HostError, ModeUnavailable
+from rlgpt.training.host.client.open_host import open_host
+from rlgpt.training.host.sandbox import seccomp
 from tests.host.driving import COUNT, begin, counted, load
 from tests.host.world import WORLD
 
@@ -65,7 +65,7 @@ def test_nothing_in_the_product_reaches_the_unguarded_host() -> None:
         ["grep", "-rl", "-E", "spawned_host|tests.host", "--include=*.py", "console", "agents", "training", "store"],
         capture_output=True, text=True, check=True,
     ).stdout.split()  # fmt: skip
-    assert found == ["training/host/client.py"]
+    assert found == ["training/host/client/open_host.py"]
 
 
 def test_a_host_imports_nothing_it_does_not_need() -> None:
@@ -77,7 +77,7 @@ def test_a_host_imports_nothing_it_does_not_need() -> None:
         "class Watch(importlib.abc.MetaPathFinder):\n"
         "    def find_spec(self, name, path=None, target=None): seen.append(name.partition('.')[0])\n"
         "sys.meta_path.insert(0, Watch())\n"
-        "try: runpy.run_path('training/host/child.py')\n"
+        "try: runpy.run_path('training/host/sandbox/child.py')\n"
         "except BaseException: pass\n"
         "print(sorted(set(seen) - set(sys.stdlib_module_names)))\n"
     )

@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from rlgpt.training.host.api import FOLLOW_PLAN, Action, Answer, Ask, Host, PlanItem, Programs
-from rlgpt.training.host.client import open_host
+from rlgpt.training.host.client.open_host import open_host
 from tests.host.world import WORLD, packed
 
 LANES = 8

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rlgpt.training.host.program import Language, Program
-from rlgpt.training.host.runtime import (
+from rlgpt.training.host.sandbox.program import Language, Program
+from rlgpt.training.host.sandbox.runtime import (
     Meter,
     OutOfTicks,
     Rng,
@@ -22,7 +22,7 @@ from rlgpt.training.host.runtime import (
     text,
     without_addresses,
 )
-from rlgpt.training.host.sets import FrozenSet, Items, Keys, Set
+from rlgpt.training.ordered_sets import FrozenSet, Items, Keys, Set
 from tests.host import side
 
 

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from rlgpt.training.host.api import FOLLOW_PLAN, Ask, Host
-from rlgpt.training.host.client import open_host
-from rlgpt.training.host.spawner import ADDR_NO_RANDOMIZE, CHILD, spawner
+from rlgpt.training.host.client.open_host import open_host
+from rlgpt.training.host.client.spawner import ADDR_NO_RANDOMIZE, CHILD, spawner
 from tests.host.driving import LEFT, STAY, begin, load, source
 from tests.host.world import WORLD, packed
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from rlgpt.training.host.api import FOLLOW_PLAN, Action, Answer, Ask, Host, PlanItem, Programs, source_hash
-from rlgpt.training.host.client import open_host
+from rlgpt.training.host.client.open_host import open_host
 from rlgpt.training.worlds import registry
 
 SOURCE = """

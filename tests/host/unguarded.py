@@ -13,15 +13,20 @@ from pathlib import Path
 from types import ModuleType
 
 host = Path(__file__).resolve().parents[2] / "training" / "host"
-for name, path in (("rlgpt", []), ("rlgpt.training", [str(host.parent)]), ("rlgpt.training.host", [str(host)])):
+for name, path in (
+    ("rlgpt", []),
+    ("rlgpt.training", [str(host.parent)]),
+    ("rlgpt.training.host", [str(host)]),
+    ("rlgpt.training.host.sandbox", [str(host / "sandbox")]),
+):
     package = ModuleType(name)
     package.__path__ = path
     sys.modules[name] = package
 
 import ast  # noqa: E402
 
-from rlgpt.training.host import program, serve  # noqa: E402
-from rlgpt.training.host.admission import Checked  # noqa: E402
+from rlgpt.training.host.sandbox import program, serve  # noqa: E402
+from rlgpt.training.host.sandbox.admission import Checked  # noqa: E402
 
 TOOLS = {"ctypes": ctypes, "os": os, "signal": signal, "socket": socket, "threading": threading, "Path": Path}
 

@@ -11,7 +11,7 @@ from tests.host import side
 class Corridor:
     name = "corridor"
     host_module = "tests.host.side"
-    command_size = side.COMMAND_SIZE
+    native_action_size = side.NATIVE_ACTION_SIZE
 
 
 WORLD = cast(World, Corridor())

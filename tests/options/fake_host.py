@@ -7,10 +7,10 @@ from importlib import import_module
 from typing import Any
 
 from rlgpt.training.host.api import FOLLOW_PLAN, Action, Admission, Answer, Ask, End, Programs, source_hash
-from rlgpt.training.worlds.protocol import Command
+from rlgpt.training.worlds.protocol import NativeAction
 
 PLAN_ITEM = 0x8000
-Result = tuple[Command | None, End | None, str, int]
+Result = tuple[NativeAction | None, End | None, str, int]
 
 
 class FakeHost:

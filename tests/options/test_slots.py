@@ -8,8 +8,8 @@ import pytest
 from rlgpt.training.host.api import FOLLOW_PLAN, Action, PlanItem, source_hash
 from rlgpt.training.options.probe import find_similar, walk_views
 from rlgpt.training.options.slots import ActionSpaceError, K, build_slots, noop_of, primitive_mask
+from rlgpt.training.ppo.run import train
 from rlgpt.training.ppo.setup import build_setup
-from rlgpt.training.ppo.train import train
 from tests.options.toys import BACK, GET_KEY, NOTHING, USE, WALK, ChangedWorld, code, configuration, host_of
 
 PLAN = (PlanItem("view.key", Action(source_hash(GET_KEY))),)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from rlgpt.agents.contracts import Hyperparameters, RewardTerm, RlConfigReply
 from rlgpt.training.options.slots import CodedAction
-from rlgpt.training.worlds.protocol import Command, StepResult
+from rlgpt.training.worlds.protocol import NativeAction, StepResult
 from tests.options.fake_host import FakeHost
 from tests.worlds.corridor import CorridorEnv, CorridorWorld
 
@@ -30,7 +30,7 @@ FOREVER = 'def forever(view):\n    while True:\n        yield "right"\n'
 class ChangedEnv(CorridorEnv):
     """A corridor whose world can bend what a step returns and what is observed."""
 
-    def step(self, command: Command) -> StepResult:
+    def step(self, command: NativeAction) -> StepResult:
         result = super().step(command)
         change = self._world.bend  # type: ignore[attr-defined]
         return change(self, command, result) if change else result
@@ -45,7 +45,7 @@ class ChangedWorld(CorridorWorld):
 
     def __init__(
         self,
-        bend: Callable[[Any, Command, StepResult], StepResult] | None = None,
+        bend: Callable[[Any, NativeAction, StepResult], StepResult] | None = None,
         shrink_at: int = 1 << 30,
         two_heads: bool = False,
     ) -> None:

@@ -7,8 +7,8 @@ import pytest
 import torch as th
 
 from rlgpt.training.options.slots import ActionSpaceError, Slot, shares
-from rlgpt.training.ppo.activation import activate
 from rlgpt.training.ppo.ppo import OptionPPO
+from rlgpt.training.ppo.priors import activate
 from rlgpt.training.ppo.setup import build_setup
 from tests.options.toys import WALK, ChangedWorld, code, configuration
 

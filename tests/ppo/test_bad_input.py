@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from rlgpt.training.options.observation import ObservationError
+from rlgpt.training.options.rewards import RewardError
 from rlgpt.training.options.slots import ActionSpaceError
 from rlgpt.training.ppo.device import DeviceError, choose_device
-from rlgpt.training.ppo.train import train
-from rlgpt.training.rewards import RewardError
+from rlgpt.training.ppo.run import train
 from rlgpt.training.worlds.protocol import StepResult
 from tests.options.toys import FAILS, NONSENSE, ChangedWorld, code, configuration, host_of, term
 

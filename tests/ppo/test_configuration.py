@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from rlgpt.training.checkpoints import unpack
 from rlgpt.training.host.api import Action, PlanItem, source_hash
-from rlgpt.training.observer import Observer
+from rlgpt.training.options.observer import Observer
+from rlgpt.training.ppo.checkpoints import unpack
+from rlgpt.training.ppo.run import train
 from rlgpt.training.ppo.setup import ConfigError
-from rlgpt.training.ppo.train import train
 from tests.options.toys import FOREVER, GET_KEY, USE, WALK, ChangedWorld, code, configuration, host_of, term
 
 FIRST = "def reward(before, view):\n    return 1.0\n"

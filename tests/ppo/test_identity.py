@@ -17,7 +17,7 @@ from stable_baselines3.common.vec_env import DummyVecEnv
 
 from rlgpt.agents.contracts import Hyperparameters
 from rlgpt.training.options.lane import EpisodeResult, Lane
-from rlgpt.training.options.ticker import Ticker
+from rlgpt.training.options.runner import OptionRunner
 from rlgpt.training.ppo.policy import gym_spaces
 from rlgpt.training.ppo.ppo import OptionPPO
 from rlgpt.training.ppo.setup import Setup, build_setup
@@ -71,19 +71,19 @@ class _Twin(OptionPPO):
         return [(int(a),) for a in th.distributions.Categorical(logits=logits).sample()]
 
 
-class _Sink:
+class _Listener:
     def __init__(self, ppo: OptionPPO, setup: Setup) -> None:
         self.ppo, self.setup, self.counts = ppo, setup, [0] * N
 
-    def begin(self, lane: Lane) -> bool:
+    def on_start(self, lane: Lane) -> bool:
         lane.env.reset(100 * lane.index + self.counts[lane.index])
         self.counts[lane.index] += 1
         return True
 
-    def decided(self, lane: Lane) -> None:
+    def on_decision(self, lane: Lane) -> None:
         self.ppo.record(lane, lambda: pytest.fail("nothing is cut here"))
 
-    def ended(self, lane: Lane, result: EpisodeResult) -> None:
+    def on_end(self, lane: Lane, result: EpisodeResult) -> None:
         pass
 
 
@@ -95,7 +95,7 @@ class _Shuffle:
 
 
 @pytest.fixture
-def pair() -> tuple[PPO, _Twin, Ticker]:
+def pair() -> tuple[PPO, _Twin, OptionRunner]:
     setup = _setup()
     ours = _Twin(setup.space, setup.observation, SETTINGS, seed=7, device="cpu")
     ours.shuffle = _Shuffle()  # type: ignore[assignment]
@@ -107,11 +107,11 @@ def pair() -> tuple[PPO, _Twin, Ticker]:
         for mine, theirs in zip(_parameters(ours), _parameters(stock), strict=True):
             mine[: len(theirs)] = theirs
     lanes = [setup.lane(index) for index in range(N)]
-    ticker = Ticker(
-        setup.world, host_of(setup.world), setup.space, lanes, ours, _Sink(ours, setup),  # type: ignore[arg-type]
+    runner = OptionRunner(
+        setup.world, host_of(setup.world), setup.space, lanes, ours, _Listener(ours, setup),  # type: ignore[arg-type]
         observation=setup.observation, gamma=SETTINGS.gamma,
     )  # fmt: skip
-    return stock, ours, ticker
+    return stock, ours, runner
 
 
 def _parameters(ppo: PPO | _Twin) -> list[th.Tensor]:
@@ -119,16 +119,16 @@ def _parameters(ppo: PPO | _Twin) -> list[th.Tensor]:
     return list(ppo.policy.parameters())
 
 
-def test_three_rollouts_and_updates_equal_stock_ppo(pair: tuple[PPO, _Twin, Ticker]) -> None:
-    stock, ours, ticker = pair
+def test_three_rollouts_and_updates_equal_stock_ppo(pair: tuple[PPO, _Twin, OptionRunner]) -> None:
+    stock, ours, runner = pair
     th.manual_seed(3)
     np.random.seed(3)
     stock.learn(3 * N * STEPS)
     th.manual_seed(3)
     np.random.seed(3)
-    ticker.start()
+    runner.start()
     for _ in range(3):
-        assert ours.collect_rollouts(ticker, N * STEPS, keep_going=lambda: True, on_tick=lambda: None)
+        assert ours.collect_rollouts(runner, N * STEPS, keep_going=lambda: True, on_tick=lambda: None)
         ours.train(keep_going=lambda: True)
     assert np.array_equal(ours.buffer.actions[:, 0], stock.rollout_buffer.actions[:, 0].astype(int))
     assert np.array_equal(ours.buffer.rewards, stock.rollout_buffer.rewards.T.flatten())
@@ -139,6 +139,6 @@ def test_three_rollouts_and_updates_equal_stock_ppo(pair: tuple[PPO, _Twin, Tick
         assert mine[: len(theirs)].detach().numpy() == pytest.approx(theirs.detach().numpy(), abs=2e-5)
 
 
-def test_the_network_is_stable_baselines3s_actor_critic(pair: tuple[PPO, _Twin, Ticker]) -> None:
+def test_the_network_is_stable_baselines3s_actor_critic(pair: tuple[PPO, _Twin, OptionRunner]) -> None:
     _, ours, _ = pair
     assert isinstance(ours.policy, ActorCriticPolicy)

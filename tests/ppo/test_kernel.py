@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from rlgpt.training.host.api import Action, PlanItem, source_hash
-from rlgpt.training.observer import Observer
+from rlgpt.training.options.observer import Observer
 from rlgpt.training.ppo.ppo import KernelError
-from rlgpt.training.ppo.train import TrainResult, train
+from rlgpt.training.ppo.run import TrainResult, train
 from tests.options.toys import BACK, GET_KEY, USE, WALK, ChangedWorld, code, configuration, host_of, term
 
 OPTIONS = (code(WALK), code(USE), code(BACK))

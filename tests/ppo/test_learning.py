@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from rlgpt.store import tables
-from rlgpt.training.evaluation import evaluate
-from rlgpt.training.observer import Observer
-from rlgpt.training.ppo.train import train
+from rlgpt.training.options.observer import Observer
+from rlgpt.training.ppo.run import train
 from rlgpt.training.ppo.trained import load_policy
+from rlgpt.training.rollouts.evaluation import evaluate
 from rlgpt.training.seeds import episode_seed
 from rlgpt.training.worlds.protocol import StepResult
 from tests.options.toys import GET_KEY, OPEN_DOOR, USE, WALK, ChangedWorld, code, configuration, host_of, term

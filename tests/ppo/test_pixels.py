@@ -7,9 +7,9 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from rlgpt.training.evaluation import evaluate
-from rlgpt.training.ppo.train import train
+from rlgpt.training.ppo.run import train
 from rlgpt.training.ppo.trained import load_policy
+from rlgpt.training.rollouts.evaluation import evaluate
 from rlgpt.training.seeds import episode_seed
 from tests.options.toys import WALK, ChangedEnv, ChangedWorld, code, configuration, host_of
 

@@ -11,11 +11,11 @@ from collections.abc import Iterator
 import pytest
 
 from rlgpt.training.host.api import Host
-from rlgpt.training.host.client import open_host
+from rlgpt.training.host.client.open_host import open_host
+from rlgpt.training.options.runner import OptionRunner
 from rlgpt.training.options.slots import CodedAction
-from rlgpt.training.options.ticker import Ticker
+from rlgpt.training.ppo.run import train
 from rlgpt.training.ppo.setup import build_setup
-from rlgpt.training.ppo.train import train
 from rlgpt.training.worlds import registry
 from rlgpt.training.worlds.protocol import StepsElsewhere, World
 from tests.options.test_ticker import Driver
@@ -71,5 +71,5 @@ def test_a_world_that_says_that_it_is_slow_has_all_its_lanes_stepped_at_once() -
         setup = build_setup(world, "take_coin", configuration(), [], [], {}, [])
         lanes = [setup.lane(index) for index in range(8)]
         driver = Driver([])
-        ticker = Ticker(world, host_of(ChangedWorld()), setup.space, lanes, driver, driver, predicates=True)
-        assert len(ticker._turns) == turns
+        runner = OptionRunner(world, host_of(ChangedWorld()), setup.space, lanes, driver, driver, predicates=True)
+        assert len(runner._turns) == turns

@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from rlgpt.training.checkpoints import CheckpointError, pack, unpack
 from rlgpt.training.host.api import Action, PlanItem, source_hash
-from rlgpt.training.observer import Observer, Signal
+from rlgpt.training.options.observer import Observer, Signal
+from rlgpt.training.ppo.checkpoints import CheckpointError, pack, unpack
 from rlgpt.training.ppo.ppo import OptionPPO
+from rlgpt.training.ppo.run import TrainResult, train
 from rlgpt.training.ppo.setup import ConfigError
-from rlgpt.training.ppo.train import TrainResult, train
 from tests.options.toys import BACK, GET_KEY, USE, WALK, ChangedWorld, code, configuration, host_of, term
 
 SHAPING = "def reward(before, view):\n    return 0.1 * (view.position - before.position)\n"
@@ -106,7 +106,7 @@ def test_the_same_seed_gives_the_same_bytes_and_another_does_not() -> None:
 def test_a_signal_ends_the_rollout_at_the_next_decisions_and_leaves_a_checkpoint(
     signal: Signal, state: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("rlgpt.training.ppo.train.POLL_SECONDS", 0.0)
+    monkeypatch.setattr("rlgpt.training.ppo.run.POLL_SECONDS", 0.0)
 
     class Stop(Log):
         polls = 0
@@ -125,8 +125,8 @@ def test_a_signal_ends_the_rollout_at_the_next_decisions_and_leaves_a_checkpoint
 
 
 def test_a_pause_waits_and_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("rlgpt.training.ppo.train.POLL_SECONDS", 0.0)
-    monkeypatch.setattr("rlgpt.training.observer.PAUSE_POLL", 0.0)
+    monkeypatch.setattr("rlgpt.training.ppo.run.POLL_SECONDS", 0.0)
+    monkeypatch.setattr("rlgpt.training.options.observer.PAUSE_POLL", 0.0)
 
     class Pause(Log):
         polls = 0
@@ -172,7 +172,7 @@ def test_checkpoints_hold_no_pickle_and_refuse_what_is_not_theirs() -> None:
 
 
 def test_a_signal_is_heard_between_the_minibatches_of_a_long_update(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("rlgpt.training.ppo.train.POLL_SECONDS", 0.0)
+    monkeypatch.setattr("rlgpt.training.ppo.run.POLL_SECONDS", 0.0)
     config = _config(hyper={"n_epochs": 80, "batch_size": 32, "target_kl": None})
 
     class Stop(Log):

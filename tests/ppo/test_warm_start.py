@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from rlgpt.training.checkpoints import unpack
-from rlgpt.training.evaluation import evaluate
-from rlgpt.training.ppo.train import TrainResult, train
+from rlgpt.training.ppo.checkpoints import unpack
+from rlgpt.training.ppo.run import TrainResult, train
 from rlgpt.training.ppo.trained import load_policy
+from rlgpt.training.rollouts.evaluation import evaluate
 from rlgpt.training.seeds import episode_seed
 from tests.options.toys import BACK, USE, WALK, ChangedWorld, code, configuration, host_of
 

@@ -6,14 +6,14 @@ from collections.abc import Iterator, Mapping
 
 import pytest
 
-from rlgpt.training.evaluation import FollowPlan, evaluate
 from rlgpt.training.host.api import Action, Host, PlanItem, source_hash
-from rlgpt.training.host.client import open_host
+from rlgpt.training.host.client.open_host import open_host
 from rlgpt.training.options.slots import CodedAction
-from rlgpt.training.ppo.train import train
+from rlgpt.training.ppo.run import train
 from rlgpt.training.ppo.trained import load_policy
+from rlgpt.training.rollouts.evaluation import FollowPlan, evaluate
+from rlgpt.training.rollouts.trials import PrefixItem, try_item
 from rlgpt.training.seeds import episode_seed
-from rlgpt.training.trials import PrefixItem, try_item
 from tests.options.toys import (
     BACK,
     GET_KEY,

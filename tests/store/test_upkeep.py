@@ -18,7 +18,7 @@ from rlgpt.store.folder import SessionFolder, sessions
 from rlgpt.store.lease import Lease
 from rlgpt.store.reader import Reader
 from rlgpt.store.writer import Writer
-from rlgpt.training.journal import spent_today
+from rlgpt.training.session.llm_journal import spent_today
 
 NewSession = Callable[..., SessionFolder]
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 import pytest
 
-from rlgpt.training.dead_loops import DeadLoopWatch
+from rlgpt.training.options.dead_loops import DeadLoopWatch
 
 
 def _watched(steps: Iterable[tuple[int, int, bool]], horizon: int = 500) -> DeadLoopWatch:

@@ -9,11 +9,11 @@ import pytest
 
 from rlgpt.store import tables
 from rlgpt.store.intervals import wilson
-from rlgpt.training.evaluation import EvaluationResult, FollowPlan, evaluate
 from rlgpt.training.host.api import Action, PlanItem, source_hash
-from rlgpt.training.observer import Moment, Observer, Signal
-from rlgpt.training.ppo.train import train
+from rlgpt.training.options.observer import FrameSnapshot, Observer, Signal
+from rlgpt.training.ppo.run import train
 from rlgpt.training.ppo.trained import TrainedPolicy, load_policy
+from rlgpt.training.rollouts.evaluation import EvaluationResult, FollowPlan, evaluate
 from rlgpt.training.seeds import episode_seed
 from tests.options.toys import FOREVER, GET_KEY, OPEN_DOOR, USE, WALK, ChangedWorld, code, configuration, host_of
 
@@ -148,12 +148,12 @@ def test_a_stop_keeps_only_whole_episodes(policy: TrainedPolicy) -> None:
 def test_moments_are_shown_only_when_asked_for(policy: TrainedPolicy) -> None:
     class Watch(Observer):
         def __init__(self) -> None:
-            self.moments: list[Moment] = []
+            self.moments: list[FrameSnapshot] = []
 
         def wants_frame(self) -> bool:
             return len(self.moments) < 5
 
-        def on_frame(self, moment: Moment) -> None:
+        def on_frame(self, moment: FrameSnapshot) -> None:
             self.moments.append(moment)
 
     watch = Watch()

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from rlgpt.training.evaluation import evaluate
-from rlgpt.training.ppo.train import train
+from rlgpt.training.ppo.run import train
 from rlgpt.training.ppo.trained import load_policy
+from rlgpt.training.rollouts.evaluation import evaluate
 from rlgpt.training.seeds import episode_seed
 from tests.options.toys import ChangedWorld, configuration, host_of
 

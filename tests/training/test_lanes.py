@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 
 from rlgpt.agents.contracts import RewardTerm
-from rlgpt.training.evaluation import evaluate
-from rlgpt.training.host.client import open_host
+from rlgpt.training.host.client.open_host import open_host
 from rlgpt.training.options.observation import Observation
 from rlgpt.training.options.policies import UniformPolicy
 from rlgpt.training.options.slots import ActionSpace, CodedAction, build_slots, noop_of
+from rlgpt.training.rollouts.evaluation import evaluate
 from rlgpt.training.seeds import episode_seed
 from rlgpt.training.worlds import registry
 from rlgpt.training.worlds.protocol import World
@@ -57,10 +57,10 @@ def test_episodes_do_not_depend_on_the_lanes(name: str, task: str) -> None:
         assert said.admitted, said.message
         option = CodedAction(said.name, source, has_available=True)
         slots, actions = build_slots([option], (), cap=8, follow_plan=False)
-        primitives = np.ones(world.heads[0], np.bool_)
-        space = ActionSpace(world.heads, noop_of(world), primitives, slots)
+        primitives = np.ones(world.action_nvec[0], np.bool_)
+        space = ActionSpace(world.action_nvec, noop_of(world), primitives, slots)
         programs = type(space.programs)({said.source_hash: source}, actions)
-        policy = Uniform(ActionSpace(world.heads, noop_of(world), primitives, slots, programs))
+        policy = Uniform(ActionSpace(world.action_nvec, noop_of(world), primitives, slots, programs))
         played = [
             evaluate(place, task, policy, host, SEEDS, horizon=60, record_actions=True, n_envs=lanes).episodes
             for place in (world, elsewhere(world))

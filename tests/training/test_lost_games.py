@@ -9,16 +9,16 @@ from typing import Any
 
 import pytest
 
-from rlgpt.training.dry_views import DRY_EPISODES, dry_views
-from rlgpt.training.evaluation import REPEATS, FollowPlan, evaluate
-from rlgpt.training.host import try_action
 from rlgpt.training.host.api import Action, PlanItem, source_hash
 from rlgpt.training.options.probe import STATES, walk_views
-from rlgpt.training.ppo.train import train
+from rlgpt.training.ppo.run import train
+from rlgpt.training.rollouts.dry_views import DRY_EPISODES, dry_views
+from rlgpt.training.rollouts.evaluation import REPEATS, FollowPlan, evaluate
+from rlgpt.training.rollouts.trials import PrefixItem, try_item
 from rlgpt.training.seeds import episode_seed
-from rlgpt.training.trials import PrefixItem, try_item
+from rlgpt.training.service import try_action
 from rlgpt.training.worlds import conformance
-from rlgpt.training.worlds.protocol import Command, StepResult, WorldFailed
+from rlgpt.training.worlds.protocol import NativeAction, StepResult, WorldFailed
 from tests.options.toys import BACK, GET_KEY, OPEN_DOOR, WALK, code, configuration, host_of
 from tests.worlds.corridor import CorridorEnv, CorridorWorld
 
@@ -33,7 +33,7 @@ class LosingEnv(CorridorEnv):
         super().reset(seed)
         self.lost = False
 
-    def step(self, command: Command) -> StepResult:
+    def step(self, command: NativeAction) -> StepResult:
         world: LosingWorld = self._world  # type: ignore[assignment]
         if self.lost:
             raise WorldFailed("the episode was lost; reset starts another one")

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from rlgpt.agents.loop import Limits
-from rlgpt.training.measuring import Comparison, measure
+from rlgpt.training.steps.comparison import Comparison, measure
 from rlgpt.training.worlds import registry
 from tests.agents.histories import Told
 

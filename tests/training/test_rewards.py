@@ -6,7 +6,7 @@ from random import Random
 
 import pytest
 
-from rlgpt.training.rewards import RewardError, RewardStream
+from rlgpt.training.options.rewards import RewardError, RewardStream
 from tests.options.toys import ChangedWorld, term
 
 LEFT, RIGHT, USE = (0,), (1,), (2,)

@@ -9,13 +9,13 @@ from typing import Any
 import pytest
 
 from rlgpt.store import tables
-from rlgpt.training.halfway import Halfway
 from rlgpt.training.host.api import Action, source_hash
-from rlgpt.training.observer import Moment, Observer, Signal
-from rlgpt.training.ppo.train import train
+from rlgpt.training.options.observer import FrameSnapshot, Observer, Signal
+from rlgpt.training.ppo.run import train
 from rlgpt.training.ppo.trained import load_policy
+from rlgpt.training.rollouts.partial_trial import PartialTrial
+from rlgpt.training.rollouts.trials import PrefixItem, TrialResult, run_lengths, try_item
 from rlgpt.training.seeds import episode_seed
-from rlgpt.training.trials import PrefixItem, TrialResult, run_lengths, try_item
 from tests.options.toys import (
     BACK,
     FAILS,
@@ -181,7 +181,7 @@ def test_a_trial_that_begins_again_repeats_one_batch_at_most(tmp_path: Path) -> 
     class Watching(Observer):
         def __init__(self, until: int) -> None:
             self.until, self.polls = until, 0
-            self.moments: list[Moment] = []
+            self.moments: list[FrameSnapshot] = []
 
         def poll(self) -> Signal:
             self.polls += 1
@@ -192,7 +192,7 @@ def test_a_trial_that_begins_again_repeats_one_batch_at_most(tmp_path: Path) -> 
         def wants_frame(self) -> bool:
             return len(self.moments) < 12
 
-        def on_frame(self, moment: Moment) -> None:
+        def on_frame(self, moment: FrameSnapshot) -> None:
             self.moments.append(moment)
 
     seeds = _key_at(2, 2, 2, 2, 1, 2, 2, 1, 1, 1)
@@ -206,14 +206,16 @@ def test_a_trial_that_begins_again_repeats_one_batch_at_most(tmp_path: Path) -> 
             seeds=seeds,
             max_steps=3,
             observer=Watching(whole.polls),
-            halfway=Halfway(tmp_path, "a"),
+            partial=PartialTrial(tmp_path, "a"),
         )
     again = Watching(10_000)
-    result = _try(KEY_AT_2, "view.key", seeds=seeds, max_steps=3, observer=again, halfway=Halfway(tmp_path, "a"))
+    result = _try(KEY_AT_2, "view.key", seeds=seeds, max_steps=3, observer=again, partial=PartialTrial(tmp_path, "a"))
     assert vars(result) == vars(unbroken) and again.moments == whole.moments
     assert again.polls < whole.polls, "everything was done again"
     other = Watching(10_000)
-    _try(KEY_AT_2, "view.key", seeds=seeds, max_steps=3, observer=other, halfway=Halfway(tmp_path, "another trial"))
+    _try(
+        KEY_AT_2, "view.key", seeds=seeds, max_steps=3, observer=other, partial=PartialTrial(tmp_path, "another trial")
+    )
     assert other.polls == whole.polls
     (tmp_path / "trial.part").write_bytes(b"half of it")
-    assert Halfway(tmp_path, "a").load() is None
+    assert PartialTrial(tmp_path, "a").load() is None

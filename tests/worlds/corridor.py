@@ -16,8 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rlgpt.training.worlds.protocol import (
-    Command,
     Feature,
+    NativeAction,
     Primitive,
     Script,
     StepResult,
@@ -64,7 +64,7 @@ class CorridorEnv:
         self._key_at, self._door_at = draw.choice((1, 2, 3)), draw.choice((4, 5))
         self.steps = self._position = self._flags = self._best = self._alarm = 0
 
-    def step(self, command: Command) -> StepResult:
+    def step(self, command: NativeAction) -> StepResult:
         move, use = self._world.decode(command)
         self.steps += 1
         before, self._alarm = self._flags, 0
@@ -111,7 +111,7 @@ class CorridorEnv:
         picture[:, self._position] = 255
         return picture
 
-    def mask(self) -> NDArray[np.bool_]:
+    def action_masks(self) -> NDArray[np.bool_]:
         return self._world.legal(self._position > 0, self._cell() > 0)
 
     def view(self, whole: bool) -> bytes:
@@ -167,8 +167,8 @@ class CorridorWorld:
     pixel_shape = (8, LENGTH, 3)
 
     def __init__(self, two_heads: bool = False) -> None:
-        self.heads = (3, 2) if two_heads else (3,)
-        self.command_size = len(self.heads)
+        self.action_nvec = (3, 2) if two_heads else (3,)
+        self.native_action_size = len(self.action_nvec)
         names = ("stay", "left", "right") if two_heads else ("left", "right", "use")
         docs = {"stay": "Do not move.", "left": "One cell left.", "right": "One cell right, if no closed "
                 "door is in the way.", "use": "Take or open what lies here."}  # fmt: skip
@@ -179,18 +179,18 @@ class CorridorWorld:
         """The mean share of the milestones."""
         return np.asarray(rates.mean(axis=-1))
 
-    def decode(self, command: Command) -> tuple[int, bool]:
+    def decode(self, command: NativeAction) -> tuple[int, bool]:
         """Move in {-1, 0, 1} and whether `use` is pressed."""
-        if len(self.heads) == 2:
+        if len(self.action_nvec) == 2:
             return (0, -1, 1)[command[0]], bool(command[1])
         return (-1, 1, 0)[command[0]], command[0] == 2
 
     def legal(self, left: bool, use: bool) -> NDArray[np.bool_]:
-        if len(self.heads) == 2:
+        if len(self.action_nvec) == 2:
             return np.array([True, left, True, True, True])
         return np.array([left, True, use or not left])
 
-    def command(self, action: Sequence[int]) -> Command:
+    def native_action(self, action: Sequence[int]) -> NativeAction:
         return tuple(int(index) for index in action)
 
     def make(self, task: str, *, features: Sequence[str] | None = None, pixels: bool = False) -> CorridorEnv:

@@ -2,7 +2,7 @@
 
 import struct
 
-COMMAND_SIZE = 1
+NATIVE_ACTION_SIZE = 1
 PRIMITIVES = ("left", "right", "use")
 _FORM = struct.Struct("<6Bh")
 

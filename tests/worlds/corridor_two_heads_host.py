@@ -2,8 +2,8 @@
 
 from tests.worlds.corridor_host import LIBRARY, View, decoder
 
-__all__ = ["COMMAND_SIZE", "LIBRARY", "View", "decoder", "encode"]
-COMMAND_SIZE = 2
+__all__ = ["LIBRARY", "NATIVE_ACTION_SIZE", "View", "decoder", "encode"]
+NATIVE_ACTION_SIZE = 2
 MOVES = ("stay", "left", "right")
 
 

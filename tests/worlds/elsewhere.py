@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
-from rlgpt.training.worlds.protocol import Command, Env, StepResult, World
+from rlgpt.training.worlds.protocol import Env, NativeAction, StepResult, World
 
 POOL = ThreadPoolExecutor(8)
 
@@ -15,13 +15,13 @@ class _Elsewhere:
     """Comes before the env's own class."""
 
     begun: Future[StepResult] | None = None
-    sent: Command = ()
+    sent: NativeAction = ()
 
-    def begin_step(self, command: Command) -> None:
+    def begin_step(self, command: NativeAction) -> None:
         assert self.begun is None, "the step before was not waited for"
         self.sent, self.begun = command, POOL.submit(super().step, command)  # type: ignore[misc]
 
-    def step(self, command: Command) -> StepResult:
+    def step(self, command: NativeAction) -> StepResult:
         begun, self.begun = self.begun, None
         if begun is None:
             return super().step(command)  # type: ignore[misc,no-any-return]

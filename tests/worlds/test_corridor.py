@@ -16,9 +16,9 @@ def test_it_is_a_world(name):
     env = world.make("take_coin")
     assert isinstance(world, World) and isinstance(env, Env)
     assert env.observe().shape == (sum(world.features[f].size for f in world.default_features),)
-    assert env.mask().shape == (sum(world.heads),)
+    assert env.action_masks().shape == (sum(world.action_nvec),)
     host = importlib.import_module(world.host_module)
-    assert world.command_size == host.COMMAND_SIZE
+    assert world.native_action_size == host.NATIVE_ACTION_SIZE
     assert host.decoder().view(env.view(True)).position == 0
     with pytest.raises(UnknownTask):
         world.make("fly")

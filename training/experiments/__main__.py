@@ -21,11 +21,11 @@ from rlgpt.store.bundle import export_bundle
 from rlgpt.store.errors import StoreError
 from rlgpt.store.lease import Lease, LeaseTaken
 from rlgpt.store.settings import Refused
-from rlgpt.training import tool
 from rlgpt.training.experiments.bill import bill, measured_rate
 from rlgpt.training.experiments.declared import Undeclared
 from rlgpt.training.experiments.manifest import FILE, Manifest, declare
 from rlgpt.training.experiments.running import Runner, folder_of, known
+from rlgpt.training.service import tool
 from rlgpt.training.worlds import registry
 
 Request = Mapping[str, Any]

@@ -93,8 +93,8 @@ def measured_rate(world: str, task: str) -> Rate:
 
 
 def _probe(world_name: str, task: str) -> float:
-    from rlgpt.training.host.client import open_host
-    from rlgpt.training.ppo.train import train
+    from rlgpt.training.host.client.open_host import open_host
+    from rlgpt.training.ppo.run import train
     from rlgpt.training.worlds import registry
 
     world = registry.get(world_name)

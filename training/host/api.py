@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple, Protocol
 
-from rlgpt.training.worlds.protocol import Command
+from rlgpt.training.worlds.protocol import NativeAction
 
 Kind = Literal["action", "done_when", "reward"]
 Mode = Literal["locked", "wasm", "process", "trusted"]
@@ -96,7 +96,7 @@ class Ask(NamedTuple):
 
 class Answer(NamedTuple):
     lane: int
-    command: Command | None
+    command: NativeAction | None
     """The next env step of the call; None when it ended or none was asked for."""
     end: End | None
     message: str

@@ -202,14 +202,14 @@ class AnswerCodec(Generic[T]):
     reward f64, predicates u64, available bits, command i16 each. The messages follow the records.
     """
 
-    def __init__(self, answer: type[T], command_size: int, actions: int, plan: int, predicates: int) -> None:
+    def __init__(self, answer: type[T], native_action_size: int, actions: int, plan: int, predicates: int) -> None:
         self.answer = answer
         self.actions = actions
         self.plan = plan
         self.predicates = predicates
         self.mask_bytes = (actions + 7) // 8
-        self.record = Struct(f"<HBxHHdQ{self.mask_bytes}s{command_size}h")
-        self.no_command = (0,) * command_size
+        self.record = Struct(f"<HBxHHdQ{self.mask_bytes}s{native_action_size}h")
+        self.no_command = (0,) * native_action_size
         self.none_available = bytes(self.mask_bytes)
         self._known: dict[bytes, T] = {}
 

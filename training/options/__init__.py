@@ -1,5 +1,5 @@
-"""Coded actions inside the policy's action space: slots, priors, and the ticker that runs them in worlds.
+"""Coded actions inside the policy's action space: slots, priors, and the runner that runs them in worlds.
 
-Training, evaluation and trials share the ticker. Nothing here learns (`training/ppo`) and nothing here
+Training, evaluation and trials share the runner. Nothing here learns (`training/ppo`) and nothing here
 executes generated code (`training/host`).
 """

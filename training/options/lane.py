@@ -1,4 +1,4 @@
-"""One env with what the ticker keeps about it between env steps."""
+"""One env with what the runner keeps about it between env steps."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from rlgpt.training.dead_loops import DeadLoopWatch
-from rlgpt.training.rewards import RewardStream
-from rlgpt.training.worlds.protocol import Command, Env
+from rlgpt.training.options.dead_loops import DeadLoopWatch
+from rlgpt.training.options.rewards import RewardStream
+from rlgpt.training.worlds.protocol import Env, NativeAction
 
 Phase = Literal["idle", "decide", "opening", "running", "settling"]
 """idle: no episode. decide: the policy is asked next. opening: an option was chosen, the host not yet asked.
 running: an option is open. settling: a decision is over, but the host still owes something about its end."""
-Outcome = Literal["", "success", "time", "death", "truncated"]
+EpisodeEnd = Literal["", "success", "time", "death", "truncated"]
 END_REASONS = ("return", "cap", "episode", "alarm", "error", "bad_yield", "budget", "killed", "quarantined")
 
 
@@ -33,7 +33,7 @@ class Lane:
     # the episode
     episode: int = -1
     seed: int = 0
-    outcome: Outcome = ""
+    outcome: EpisodeEnd = ""
     decisions: int = 0
     total: float = 0.0
     """Undiscounted reward so far."""
@@ -41,7 +41,7 @@ class Lane:
     """Env.novelty() after the last env step."""
     truths_ever: int = 0
     """Bit i: predicate i was true at some step of this episode."""
-    commands: list[Command] | None = None
+    commands: list[NativeAction] | None = None
     usage: dict[str, int] = field(default_factory=dict)
     ends: dict[str, dict[str, int]] = field(default_factory=dict)
 
@@ -100,7 +100,7 @@ class EpisodeResult:
     env_steps: int
     decisions: int
     dead_loop: bool
-    end: Outcome
+    end: EpisodeEnd
     milestones: tuple[str, ...]
     rewards: dict[str, float]
     """Weighted sum per reward term."""
@@ -111,4 +111,4 @@ class EpisodeResult:
     truths: int
     """Bit i: predicate i was ever true."""
     commands: bytes | None = None
-    """int16 little endian, (env_steps, command_size), where they were recorded."""
+    """int16 little endian, (env_steps, native_action_size), where they were recorded."""

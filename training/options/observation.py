@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rlgpt.training.rewards import RewardStream
+from rlgpt.training.options.rewards import RewardStream
 from rlgpt.training.worlds.protocol import Env, Feature, World
 
 PIXELS = "pixels"
@@ -33,7 +33,7 @@ class Observation:
     features: tuple[Feature, ...]
     """Of the world, in order; empty with pixels."""
     own: tuple[Feature, ...]
-    """Appended by the ticker: TIME_LEFT, then the reward's."""
+    """Appended by the runner: TIME_LEFT, then the reward's."""
     picture: tuple[int, int, int] | None = None
     """(height, width, 3)."""
 

@@ -20,12 +20,12 @@ def draw(
     """
     first = space.first
     action = _pick(logits[:first], mask[:first], rng.random())
-    if len(space.heads) == 1:
+    if len(space.action_nvec) == 1:
         return (action,)
-    if action >= space.heads[0]:
-        return (action, *[0] * (len(space.heads) - 1))
+    if action >= space.action_nvec[0]:
+        return (action, *[0] * (len(space.action_nvec) - 1))
     result, start = [action], first
-    for size in space.heads[1:]:
+    for size in space.action_nvec[1:]:
         result.append(_pick(logits[start : start + size], mask[start : start + size], rng.random()))
         start += size
     return tuple(result)
@@ -36,8 +36,8 @@ def greedy(logits: NDArray[np.float32], mask: NDArray[np.bool_], space: ActionSp
     masked = np.where(mask, logits, -np.inf)
     action = int(masked[: space.first].argmax())
     result, start = [action], space.first
-    for size in space.heads[1:]:
-        result.append(0 if action >= space.heads[0] else int(masked[start : start + size].argmax()))
+    for size in space.action_nvec[1:]:
+        result.append(0 if action >= space.action_nvec[0] else int(masked[start : start + size].argmax()))
         start += size
     return tuple(result)
 
@@ -73,7 +73,7 @@ class PlanPolicy:
     def __init__(self, space: ActionSpace) -> None:
         self.space = space
         self._count = len(space.active())
-        self._rest = [0] * (len(space.heads) - 1)
+        self._rest = [0] * (len(space.action_nvec) - 1)
 
     def choose(self, lanes: Sequence[Lane]) -> list[tuple[int, ...]]:
         return [self._next(lane) for lane in lanes]
@@ -82,6 +82,6 @@ class PlanPolicy:
         for index in range(self._count):
             if not lane.truths >> index & 1:
                 lane.until = index
-                return (self.space.heads[0] + index, *self._rest)
+                return (self.space.action_nvec[0] + index, *self._rest)
         lane.until = -1
         return (self.space.noop, *self._rest)

@@ -21,14 +21,14 @@ def walk_views(world: World, task: str, seed: int, count: int = STATES) -> list[
     draw = np.random.default_rng(seed)
     env = world.make(task)
     env.reset(seed)
-    edges = np.cumsum([0, *world.heads])
+    edges = np.cumsum([0, *world.action_nvec])
     views: list[bytes] = []
     while len(views) < count:
         views.append(env.view(True))
         for _ in range(STRIDE):
-            legal = env.mask()
+            legal = env.action_masks()
             action = [int(draw.choice(legal[a:b].nonzero()[0])) for a, b in pairwise(edges)]
-            result = env.step(world.command(action))
+            result = env.step(world.native_action(action))
             if result.terminated or result.truncated:
                 env.reset(int(draw.integers(1 << 31)))
                 break

@@ -73,7 +73,7 @@ class Slot:
 class ActionSpace:
     """Which actions a policy may take and what they run."""
 
-    heads: tuple[int, ...]
+    action_nvec: tuple[int, ...]
     """The world's."""
     noop: int
     """Primitive that a zero-step option costs."""
@@ -87,11 +87,11 @@ class ActionSpace:
     @cached_property
     def first(self) -> int:
         """Size of the first head, slots included."""
-        return self.heads[0] + len(self.slots)
+        return self.action_nvec[0] + len(self.slots)
 
     @property
     def sizes(self) -> tuple[int, ...]:
-        return (self.first, *self.heads[1:])
+        return (self.first, *self.action_nvec[1:])
 
     @property
     def total(self) -> int:
@@ -103,7 +103,7 @@ class ActionSpace:
     def static_mask(self) -> NDArray[np.bool_]:
         """(total,): what the configuration allows, whatever the state."""
         filled = np.array([slot is not None for slot in self.slots], np.bool_)
-        rest = np.ones(sum(self.heads[1:]), np.bool_)
+        rest = np.ones(sum(self.action_nvec[1:]), np.bool_)
         return np.concatenate([self.primitives, filled, rest])
 
     def require_actions(self) -> None:

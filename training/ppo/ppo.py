@@ -33,8 +33,8 @@ from rlgpt.agents.contracts import Hyperparameters
 from rlgpt.training.options.lane import Lane
 from rlgpt.training.options.observation import Observation
 from rlgpt.training.options.policies import draw
+from rlgpt.training.options.runner import OptionRunner
 from rlgpt.training.options.slots import ActionSpace
-from rlgpt.training.options.ticker import Ticker
 from rlgpt.training.ppo.buffer import Column, DecisionBuffer
 from rlgpt.training.ppo.policy import Actor, OptionPolicy, gym_spaces
 
@@ -62,7 +62,7 @@ class UpdateReport:
 
 
 class OptionPPO:
-    """Chooses actions for a `Ticker` and learns from its decisions.
+    """Chooses actions for a `OptionRunner` and learns from its decisions.
 
     `device`: cpu | cuda. `kernel`: how the loss is computed, eager | compiled by torch.compile. Compiling takes half a
     minute once for a shape of network and minibatch, and two seconds from its cache afterwards; its last bits differ
@@ -81,7 +81,7 @@ class OptionPPO:
             action_space,
             lambda _: settings.learning_rate,
             layout=layout,
-            primitives=space.heads[0],
+            primitives=space.action_nvec[0],
             # One fused call updates all parameters; torch has it for the CPU too.
             optimizer_kwargs={"eps": ADAM_EPS, "fused": device == "cpu"},
         ).to(device)
@@ -96,30 +96,30 @@ class OptionPPO:
 
     # ---- collecting a rollout --------------------------------------------------------------------
     def collect_rollouts(
-        self, ticker: Ticker, env_steps: int, keep_going: Callable[[], bool], on_tick: Callable[[], None]
+        self, runner: OptionRunner, env_steps: int, keep_going: Callable[[], bool], on_tick: Callable[[], None]
     ) -> bool:
         """Run until `env_steps` more were made and every open option is finished, then compute the targets.
 
         `keep_going` is asked before each tick. Where it says False the result is False, and nothing may be learnt from
         the columns.
         """
-        self.columns = [Column() for _ in ticker.lanes]
-        goal = ticker.env_steps + env_steps
-        while ticker.env_steps < goal:
+        self.columns = [Column() for _ in runner.lanes]
+        goal = runner.env_steps + env_steps
+        while runner.env_steps < goal:
             if not keep_going():
-                ticker.rest()
+                runner.rest()
                 return False
-            ticker.tick()
+            runner.tick()
             on_tick()
-        ticker.rest()
-        for lane in ticker.lanes:
-            ticker.look(lane)
+        runner.rest()
+        for lane in runner.lanes:
+            runner.look(lane)
             self.columns[lane.index].last = lane.observation
         self.buffer.fill(self.columns, self._evaluate, self._value)
         return True
 
     def choose(self, lanes: Sequence[Lane]) -> list[tuple[int, ...]]:
-        """The ticker's chooser: one sampled action per lane."""
+        """The runner's chooser: one sampled action per lane."""
         rows = np.stack([lane.observation for lane in lanes if lane.observation is not None])
         logits = self.actor.logits(rows)
         return [

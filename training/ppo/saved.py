@@ -56,7 +56,7 @@ def load_space(fields: Mapping[str, Any], world: World, config: RlConfigReply) -
         tuple(stored["rewards"]),
     )
     return ActionSpace(
-        world.heads, noop_of(world), primitive_mask(world, config.primitives), tuple(slots), programs,
+        world.action_nvec, noop_of(world), primitive_mask(world, config.primitives), tuple(slots), programs,
         frozenset(fields["calm"]),
     )  # fmt: skip
 

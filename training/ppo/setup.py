@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from rlgpt.agents.contracts import RlConfigReply
-from rlgpt.training.dead_loops import DeadLoopWatch
 from rlgpt.training.host.api import PlanItem, Programs
+from rlgpt.training.options.dead_loops import DeadLoopWatch
 from rlgpt.training.options.lane import Lane
 from rlgpt.training.options.observation import Observation, build_observation, make_env
+from rlgpt.training.options.rewards import RewardStream
 from rlgpt.training.options.slots import (
     FOLLOW,
     ActionSpace,
@@ -20,7 +21,6 @@ from rlgpt.training.options.slots import (
     noop_of,
     primitive_mask,
 )
-from rlgpt.training.rewards import RewardStream
 from rlgpt.training.worlds.protocol import Task, World
 
 
@@ -75,7 +75,7 @@ def build_setup(
         {key: known[key] for key in sorted(needed)}, actions,
         tuple(plan) if FOLLOW in config.options else (), (), rewards,
     )  # fmt: skip
-    space = ActionSpace(world.heads, noop_of(world), primitive_mask(world, config.primitives), slots, programs)
+    space = ActionSpace(world.action_nvec, noop_of(world), primitive_mask(world, config.primitives), slots, programs)
     space.require_actions()
     calm = frozenset(option.source_hash for option in options if option.ignore_alarm)
     space = space.with_calm(calm)

@@ -7,16 +7,16 @@ from collections.abc import Sequence
 import numpy as np
 
 from rlgpt.agents.contracts import RewardTerm, RlConfigReply
-from rlgpt.training.checkpoints import CheckpointError, load_module, load_optimizer, unpack
 from rlgpt.training.options.lane import Lane
 from rlgpt.training.options.observation import Observation, build_observation
 from rlgpt.training.options.policies import draw, greedy
+from rlgpt.training.options.rewards import RewardStream
+from rlgpt.training.options.runner import Chooser
 from rlgpt.training.options.slots import ActionSpace
-from rlgpt.training.options.ticker import Chooser
+from rlgpt.training.ppo.checkpoints import CheckpointError, load_module, load_optimizer, unpack
 from rlgpt.training.ppo.policy import Actor, network_hash
 from rlgpt.training.ppo.ppo import OptionPPO
 from rlgpt.training.ppo.saved import load_space
-from rlgpt.training.rewards import RewardStream
 from rlgpt.training.worlds.protocol import World
 
 

@@ -8,82 +8,82 @@ from rlgpt.agents.contracts import CodeReply, CritiqueReply
 from rlgpt.agents.errors import UselessReply
 from rlgpt.store import tables
 from rlgpt.store.history import Attempt, Item
-from rlgpt.training import trials
-from rlgpt.training.admitting import admit, admit_version
-from rlgpt.training.halfway import Halfway
-from rlgpt.training.live import Live
-from rlgpt.training.policies import admitted_predicates, candidate, coded_action, first_action
 from rlgpt.training.ppo.trained import TrainedPolicy, load_policy
+from rlgpt.training.rollouts import trials
+from rlgpt.training.rollouts.partial_trial import PartialTrial
 from rlgpt.training.seeds import episode_seed
-from rlgpt.training.watching import StepObserver
+from rlgpt.training.session.runtime import SessionRuntime
+from rlgpt.training.steps.admission import admit, admit_version
+from rlgpt.training.steps.candidates import admitted_predicates, candidate, coded_action, first_action
+from rlgpt.training.steps.observer import StepObserver
 
 
-def code(live: Live, step: loop.Code) -> None:
-    item = live.item(step.item)
-    context = live.context()
+def code(runtime: SessionRuntime, step: loop.Code) -> None:
+    item = runtime.item(step.item)
+    context = runtime.context()
     try:
-        reply = live.ask(lambda: fast.write(live.client, context, item, step.attempt))
+        reply = runtime.ask(lambda: fast.write(runtime.client, context, item, step.attempt))
     except UselessReply as error:
         reply = CodeReply(source="", note=str(error)[:2000])
-    version = admit_version(live, item, reply.source, author="fast", attempt=step.attempt, note=reply.note)
-    with live.writer.transaction(durable=True) as tx:
+    version = admit_version(runtime, item, reply.source, author="fast", attempt=step.attempt, note=reply.note)
+    with runtime.writer.transaction(durable=True) as tx:
         tx.add(version)
         if not version.admitted:
             told = version.admission
             why = f"refused by admission, rule {told['rule']}, line {told['line']}: {told['message']}"
-            tx.add(_untried(live, item, version.version, version.source_hash, "refused", why))
+            tx.add(_untried(runtime, item, version.version, version.source_hash, "refused", why))
 
 
-def trial(live: Live, step: loop.Trial) -> None:
-    item = live.item(step.item)
-    attempt = _attempt(live, step.item, step.version)
-    predicate = admit(live, "done_when", item.done_when)
+def trial(runtime: SessionRuntime, step: loop.Trial) -> None:
+    item = runtime.item(step.item)
+    attempt = _attempt(runtime, step.item, step.version)
+    predicate = admit(runtime, "done_when", item.done_when)
     if not predicate.admitted:
         error = f"done_when was refused, rule {predicate.rule}: {predicate.message}"
-        row = _untried(live, item, attempt.version, attempt.source_hash, "vacuous", error)
-        with live.writer.transaction(durable=True) as tx:
+        row = _untried(runtime, item, attempt.version, attempt.source_hash, "vacuous", error)
+        with runtime.writer.transaction(durable=True) as tx:
             tx.add(row)
         return
-    plan = live.history.plan
+    plan = runtime.history.plan
     assert plan is not None
     before = plan.items[: [i.name for i in plan.items].index(item.name)]
-    incumbent = _learnt(live) if any(i.mode == "rl" for i in before) else None
+    incumbent = _learnt(runtime) if any(i.mode == "rl" for i in before) else None
     if incumbent is None and (learnt := [i.name for i in before if i.mode == "rl"]):
         error = f"waits for {', '.join(learnt)}, which is left to RL and not learnt yet"
-        row = _untried(live, item, attempt.version, attempt.source_hash, "unreached", error)
-        with live.writer.transaction(durable=True) as tx:
+        row = _untried(runtime, item, attempt.version, attempt.source_hash, "unreached", error)
+        with runtime.writer.transaction(durable=True) as tx:
             tx.add(row)
         return
-    acting = {i.name: a for i in before if i.mode == "code" and (a := live.history.acting(plan, i))}
-    actions = [coded_action(live, a) for a in (*acting.values(), attempt)]
-    known = admitted_predicates(live, plan)
+    acting = {i.name: a for i in before if i.mode == "code" and (a := runtime.history.acting(plan, i))}
+    actions = [coded_action(runtime, a) for a in (*acting.values(), attempt)]
+    known = admitted_predicates(runtime, plan)
     prefix = [
         trials.PrefixItem(i.done_when, first_action(acting[i.name]) if i.name in acting else None)
         for i in before
         if i.name in acting or (i.mode == "rl" and i.name in known)
     ]
-    observer = StepObserver(live)
-    halfway = Halfway(live.folder.path, f"{plan.revision} {item.name} {attempt.version} {len(attempt.trials)}")
+    observer = StepObserver(runtime)
+    partial = PartialTrial(runtime.folder.path, f"{plan.revision} {item.name} {attempt.version} {len(attempt.trials)}")
     result = trials.try_item(
-        live.world,
-        live.task,
+        runtime.world,
+        runtime.task,
         prefix=prefix,
         action=first_action(attempt),
         done_when=item.done_when,
         sources={a.source_hash: a.source for a in actions},
-        host=live.host,
-        seeds=[episode_seed(live.seed, "trial", i) for i in range(trials.MAX_SEEDS)],
+        host=runtime.host,
+        seeds=[episode_seed(runtime.seed, "trial", i) for i in range(trials.MAX_SEEDS)],
         max_steps=item.max_steps,
         calm=frozenset(a.source_hash for a in actions if a.ignore_alarm),
         incumbent=incumbent,
         observer=observer,
-        halfway=halfway,
-        step_ms=live.settings.loop.step_ms,
+        partial=partial,
+        step_ms=runtime.settings.loop.step_ms,
     )
-    with live.writer.transaction(durable=True) as tx:
+    with runtime.writer.transaction(durable=True) as tx:
         tx.add(
             tables.Trial(
-                sub_task=live.history.sub_task,
+                sub_task=runtime.history.sub_task,
                 iteration=plan.iteration,
                 revision=plan.revision,
                 sub_action=item.name,
@@ -100,27 +100,27 @@ def trial(live: Live, step: loop.Trial) -> None:
                 evidence=result.evidence,
             )
         )
-        live.write_moments(tx, "trial", attempt.seq, observer.moments)
-        live.write_deaths(tx)
-    halfway.clear()
+        runtime.write_moments(tx, "trial", attempt.seq, observer.moments)
+        runtime.write_deaths(tx)
+    partial.clear()
 
 
-def judge_item(live: Live, step: loop.JudgeItem) -> None:
-    item = live.item(step.item)
-    attempt = _attempt(live, step.item, step.version)
+def judge_item(runtime: SessionRuntime, step: loop.JudgeItem) -> None:
+    item = runtime.item(step.item)
+    attempt = _attempt(runtime, step.item, step.version)
     assert attempt.trial is not None
-    context = live.context()
+    context = runtime.context()
     evidence = attempt.trial.evidence
     try:
-        reply = live.ask(lambda: critic.judge_item(live.client, context, item, evidence))
+        reply = runtime.ask(lambda: critic.judge_item(runtime.client, context, item, evidence))
     except UselessReply as error:
         reply = CritiqueReply(success=False, confidence=0.0, cause=str(error), advice_slow="", advice_fast="")
-    plan = live.history.plan
+    plan = runtime.history.plan
     assert plan is not None
-    with live.writer.transaction(durable=True) as tx:
+    with runtime.writer.transaction(durable=True) as tx:
         tx.add(
             tables.Verdict(
-                sub_task=live.history.sub_task,
+                sub_task=runtime.history.sub_task,
                 iteration=plan.iteration,
                 revision=plan.revision,
                 sub_action=item.name,
@@ -133,21 +133,23 @@ def judge_item(live: Live, step: loop.JudgeItem) -> None:
         )
 
 
-def _attempt(live: Live, name: str, version: int) -> Attempt:
-    return next(a for a in live.history.attempts_of(name) if a.version == version)
+def _attempt(runtime: SessionRuntime, name: str, version: int) -> Attempt:
+    return next(a for a in runtime.history.attempts_of(name) if a.version == version)
 
 
-def _learnt(live: Live) -> TrainedPolicy | None:
-    best = warm_start_source(live.history)
-    chosen = candidate(live, best) if best else None
-    return load_policy(chosen.checkpoint, live.world) if chosen and chosen.checkpoint else None
+def _learnt(runtime: SessionRuntime) -> TrainedPolicy | None:
+    best = warm_start_source(runtime.history)
+    chosen = candidate(runtime, best) if best else None
+    return load_policy(chosen.checkpoint, runtime.world) if chosen and chosen.checkpoint else None
 
 
-def _untried(live: Live, item: Item, version: int, source_hash: str, outcome: str, error: str) -> tables.Trial:
-    plan = live.history.plan
+def _untried(
+    runtime: SessionRuntime, item: Item, version: int, source_hash: str, outcome: str, error: str
+) -> tables.Trial:
+    plan = runtime.history.plan
     assert plan is not None
     return tables.Trial(
-        sub_task=live.history.sub_task,
+        sub_task=runtime.history.sub_task,
         iteration=plan.iteration,
         revision=plan.revision,
         sub_action=item.name,

@@ -9,20 +9,20 @@ from rlgpt.agents.contracts import CritiqueReply, RlConfigReply
 from rlgpt.agents.errors import BudgetReached, UselessReply
 from rlgpt.store import tables
 from rlgpt.store.history import Measured
-from rlgpt.training.admitting import admit, admit_again
-from rlgpt.training.commands import expire
-from rlgpt.training.evaluation import EvaluationResult, FollowPlan, Policy
-from rlgpt.training.evaluation import evaluate as play
 from rlgpt.training.host.api import Action, PlanItem
-from rlgpt.training.live import Interrupted, Live
-from rlgpt.training.measuring import Comparison, measure
-from rlgpt.training.policies import Candidate, candidate
-from rlgpt.training.ppo.train import train
+from rlgpt.training.ppo.run import train
 from rlgpt.training.ppo.trained import load_policy
-from rlgpt.training.script_bot import script_bot
+from rlgpt.training.rollouts.evaluation import EvaluationResult, FollowPlan, Policy
+from rlgpt.training.rollouts.evaluation import evaluate as play
+from rlgpt.training.rollouts.script_bot import script_bot
 from rlgpt.training.seeds import episode_seed, stream_seed
-from rlgpt.training.skills import keep_skills
-from rlgpt.training.watching import StepObserver
+from rlgpt.training.session.runtime import Interrupted, SessionRuntime
+from rlgpt.training.steps.admission import admit, admit_again
+from rlgpt.training.steps.candidates import Candidate, candidate
+from rlgpt.training.steps.commands import expire
+from rlgpt.training.steps.comparison import Comparison, measure
+from rlgpt.training.steps.observer import StepObserver
+from rlgpt.training.steps.skills import keep_skills
 from rlgpt.training.worlds.protocol import score_of
 
 CODED = ("plan", "script")
@@ -31,22 +31,22 @@ LANES = 16
 """Envs played side by side; results do not depend on it."""
 
 
-def evaluate(live: Live, step: loop.Evaluate) -> None:
-    history = live.history
+def evaluate(runtime: SessionRuntime, step: loop.Evaluate) -> None:
+    history = runtime.history
     mine = [i for i in history.iterations if i.sub_task == history.sub_task and i.number == step.iteration]
     iteration = mine[-1]
     revision = None if step.split == "test" else history.revision
-    chosen = candidate(live, iteration, revision)
+    chosen = candidate(runtime, iteration, revision)
     played = iteration.result.variant if step.split == "test" and iteration.result else "full"
     acting = "plan" if step.variant == "full" and played == "plan" else step.variant
-    task = live.session_task if step.split == "test" else live.task
-    seeds = [episode_seed(live.seed, step.split, i) for i in range(step.first, step.first + step.episodes)]
-    observer = StepObserver(live)
+    task = runtime.session_task if step.split == "test" else runtime.task
+    seeds = [episode_seed(runtime.seed, step.split, i) for i in range(step.first, step.first + step.episodes)]
+    observer = StepObserver(runtime)
     result = play(
-        live.world,
+        runtime.world,
         task,
-        policy_of(live, chosen, acting),
-        live.host,
+        policy_of(runtime, chosen, acting),
+        runtime.host,
         seeds,
         variant=step.variant,  # type: ignore[arg-type]
         greedy=played == "greedy" and step.variant in ("full", *loop.VARIANTS),
@@ -60,9 +60,9 @@ def evaluate(live: Live, step: loop.Evaluate) -> None:
         raise Interrupted
     number = history.counts.get("evaluation", 0) + 1
     by_ppo = chosen.run is not None and acting not in CODED
-    score = score_of(live.world, live.world.tasks[live.session_task], result.milestones, len(result.episodes))
+    score = score_of(runtime.world, runtime.world.tasks[runtime.session_task], result.milestones, len(result.episodes))
     measured = Measured(result.successes, len(result.episodes), score)
-    with live.writer.transaction(durable=True) as tx:
+    with runtime.writer.transaction(durable=True) as tx:
         tx.add(
             tables.Evaluation(
                 sub_task=iteration.sub_task,
@@ -94,52 +94,52 @@ def evaluate(live: Live, step: loop.Evaluate) -> None:
         )
         for row in _episodes(result, step, number):
             tx.add(row)
-        live.write_moments(tx, step.split, number, observer.moments)
-        live.write_deaths(tx)
+        runtime.write_moments(tx, step.split, number, observer.moments)
+        runtime.write_deaths(tx)
 
 
-def policy_of(live: Live, chosen: Candidate, variant: str) -> Policy:
+def policy_of(runtime: SessionRuntime, chosen: Candidate, variant: str) -> Policy:
     """The PPO policy of an iteration, or follow_plan where there is none.
 
     `plan`: follow_plan alone; `script`: the world's own script book; `prior`: the iteration's policy before its
     first PPO update; every other variant masks or samples the iteration's policy differently.
     """
     if variant == "script":
-        return _script(live)
+        return _script(runtime)
     if chosen.checkpoint is not None and variant != "plan":
-        return load_policy(_untrained(live, chosen) if variant == "prior" else chosen.checkpoint, live.world)
+        return load_policy(_untrained(runtime, chosen) if variant == "prior" else chosen.checkpoint, runtime.world)
     sources = {action.source_hash: action.source for action in chosen.actions}
-    return FollowPlan(live.world, chosen.items, sources, options=chosen.actions, names=chosen.names)
+    return FollowPlan(runtime.world, chosen.items, sources, options=chosen.actions, names=chosen.names)
 
 
-def _script(live: Live) -> FollowPlan:
+def _script(runtime: SessionRuntime) -> FollowPlan:
     items: list[PlanItem] = []
     sources: dict[str, str] = {}
-    for step in script_bot(live.world, live.session_task):
-        told = admit(live, "action", step.source)
-        if told.admitted and admit(live, "done_when", step.done_when).admitted:
+    for step in script_bot(runtime.world, runtime.session_task):
+        told = admit(runtime, "action", step.source)
+        if told.admitted and admit(runtime, "done_when", step.done_when).admitted:
             sources[step.source_hash] = step.source
             bound = tuple((name, values[0]) for name, values in told.arguments.items())
             items.append(PlanItem(step.done_when, Action(step.source_hash, bound)))
-    return FollowPlan(live.world, items, sources)
+    return FollowPlan(runtime.world, items, sources)
 
 
-def _untrained(live: Live, chosen: Candidate) -> bytes:
+def _untrained(runtime: SessionRuntime, chosen: Candidate) -> bytes:
     """The checkpoint of the iteration's configuration after 0 env steps of PPO: its priors alone."""
     config = chosen.iteration.config
     assert config is not None
     asked = RlConfigReply.model_validate(dict(config.config))
-    rewards = {term.argument: live.source(term.argument) for term in asked.reward if term.term == "generated"}
+    rewards = {term.argument: runtime.source(term.argument) for term in asked.reward if term.term == "generated"}
     for source in rewards.values():
-        admit_again(live, "reward", source)
+        admit_again(runtime, "reward", source)
     return train(
-        live.world,
-        live.session_task,
+        runtime.world,
+        runtime.session_task,
         asked,
         chosen.actions,
-        live.host,
-        seed=stream_seed(live.seed, "prior"),
-        device=live.settings.device,
+        runtime.host,
+        seed=stream_seed(runtime.seed, "prior"),
+        device=runtime.settings.device,
         plan=chosen.items,
         sources=rewards | {action.source_hash: action.source for action in chosen.actions},
         env_steps=0,
@@ -167,17 +167,17 @@ def _episodes(result: EvaluationResult, step: loop.Evaluate, number: int) -> lis
     ]
 
 
-def judge_iteration(live: Live, step: loop.JudgeIteration) -> None:
-    found = measure(live)
-    reply = _critique(live, step, found)
-    iteration = live.history.iteration
+def judge_iteration(runtime: SessionRuntime, step: loop.JudgeIteration) -> None:
+    found = measure(runtime)
+    reply = _critique(runtime, step, found)
+    iteration = runtime.history.iteration
     assert iteration is not None
-    with live.writer.transaction(durable=True) as tx:
+    with runtime.writer.transaction(durable=True) as tx:
         tx.add(
             tables.Verdict(
                 sub_task=iteration.sub_task,
                 iteration=iteration.number,
-                revision=live.history.revision,
+                revision=runtime.history.revision,
                 sub_action=None,
                 version=None,
                 author="critic",
@@ -188,23 +188,25 @@ def judge_iteration(live: Live, step: loop.JudgeIteration) -> None:
         )
 
 
-def _critique(live: Live, step: loop.JudgeIteration, found: Comparison) -> CritiqueReply:
+def _critique(runtime: SessionRuntime, step: loop.JudgeIteration, found: Comparison) -> CritiqueReply:
     """The critic's; without a critic, or without a useful word of it, what was measured and no advice."""
-    context = live.context()
+    context = runtime.context()
     why = "this session has no critic: measured only"
-    if live.limits.critic != "none":
+    if runtime.limits.critic != "none":
         try:
-            return live.ask(lambda: critic.judge_iteration(live.client, context, step.iteration, found.difference))
+            return runtime.ask(
+                lambda: critic.judge_iteration(runtime.client, context, step.iteration, found.difference)
+            )
         except (UselessReply, BudgetReached) as error:
             why = str(error)
     return CritiqueReply(success=found.reached, confidence=0.0, cause=why, advice_slow="", advice_fast="")
 
 
-def end(live: Live, step: loop.Done) -> None:
+def end(runtime: SessionRuntime, step: loop.Done) -> None:
     """The last row: `ended`, once."""
-    if live.history.status == "ended":
+    if runtime.history.status == "ended":
         return
-    keep_skills(live)
-    expire(live)
-    live.writer.event("ended", status=step.status, reason=step.reason)
-    live.progress.phase(f"ended: {step.reason}")
+    keep_skills(runtime)
+    expire(runtime)
+    runtime.writer.event("ended", status=step.status, reason=step.reason)
+    runtime.progress.phase(f"ended: {step.reason}")

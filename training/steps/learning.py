@@ -11,88 +11,92 @@ from rlgpt.agents.contracts import RlConfigAsked, RlConfigReply
 from rlgpt.store import tables
 from rlgpt.store.errors import StoreError
 from rlgpt.store.history import IterationState, PlanState, Run
-from rlgpt.training.admitting import admit, admit_again
-from rlgpt.training.budgets import over_budget
-from rlgpt.training.configs import config_row, shared_by_arms, with_own_reward
-from rlgpt.training.live import Interrupted, Live
-from rlgpt.training.observer import Moment, Observer, Signal, Start
-from rlgpt.training.policies import acting_of, candidate, coded_action, plan_items
-from rlgpt.training.ppo.train import train as run_ppo
+from rlgpt.training.options.observer import FrameSnapshot, Observer, Signal, Start
+from rlgpt.training.ppo.run import train as run_ppo
 from rlgpt.training.seeds import stream_seed
+from rlgpt.training.session.budgets import over_budget
+from rlgpt.training.session.runtime import Interrupted, SessionRuntime
+from rlgpt.training.steps.admission import admit, admit_again
+from rlgpt.training.steps.candidates import acting_of, candidate, coded_action, plan_items
+from rlgpt.training.steps.config_rows import config_row, shared_by_arms, with_own_reward
 from rlgpt.training.worlds.protocol import score_of
 
 KEPT_ROLLOUTS = 2
 """Rollout checkpoints kept on the disk; boundaries are kept for good."""
 
 
-def configure(live: Live, step: loop.Configure) -> None:
-    context = live.context()
-    asked = live.ask(lambda: fast.configure(live.client, context))
-    refused = _reward_refused(live, asked)
+def configure(runtime: SessionRuntime, step: loop.Configure) -> None:
+    context = runtime.context()
+    asked = runtime.ask(lambda: fast.configure(runtime.client, context))
+    refused = _reward_refused(runtime, asked)
     if refused:
-        asked = live.ask(lambda: fast.configure(live.client, context, refused))
-        refused = _reward_refused(live, asked)
-    own = with_own_reward(asked, live.writer.text(asked.reward_source) if asked.reward_source and not refused else "")
+        asked = runtime.ask(lambda: fast.configure(runtime.client, context, refused))
+        refused = _reward_refused(runtime, asked)
+    own = with_own_reward(
+        asked, runtime.writer.text(asked.reward_source) if asked.reward_source and not refused else ""
+    )
     reply = shared_by_arms(
-        own, live.settings.method, live.env_steps_left(), context.iterations_left, bool(live.history.scored)
+        own, runtime.settings.method, runtime.env_steps_left(), context.iterations_left, bool(runtime.history.scored)
     )
     config = reply.model_dump(mode="json")
     note = config.pop("note")
-    iteration = live.history.iteration
+    iteration = runtime.history.iteration
     assert iteration is not None
-    live.writer.add(config_row(iteration, step.revision, "fast", config, note), durable=True)
+    runtime.writer.add(config_row(iteration, step.revision, "fast", config, note), durable=True)
 
 
-def _reward_refused(live: Live, asked: RlConfigAsked) -> str:
+def _reward_refused(runtime: SessionRuntime, asked: RlConfigAsked) -> str:
     if not asked.reward_source:
         return ""
-    told = admit(live, "reward", asked.reward_source)
+    told = admit(runtime, "reward", asked.reward_source)
     if told.admitted:
         return ""
     sentence = f"rule {told.rule}, line {told.line}: {told.message}"
-    live.log("warning", "generated reward refused", sentence=sentence, source=live.writer.text(asked.reward_source))
+    runtime.log(
+        "warning", "generated reward refused", sentence=sentence, source=runtime.writer.text(asked.reward_source)
+    )
     return sentence
 
 
-def train(live: Live, step: loop.Train) -> None:
-    history = live.history
+def train(runtime: SessionRuntime, step: loop.Train) -> None:
+    history = runtime.history
     iteration, plan = history.iteration, history.plan
     assert iteration is not None and plan is not None and iteration.config is not None
     config = RlConfigReply.model_validate(dict(iteration.config.config))
     run = history.runs[step.run] if step.run is not None else None
-    attempts = acting_of(live, plan)
+    attempts = acting_of(runtime, plan)
     rewards = [term.argument for term in config.reward if term.term == "generated"]
     for name in rewards:
-        admit_again(live, "reward", live.source(name))
-    planned = run.env_steps_planned if run else min(config.env_steps, live.env_steps_left())
-    resumed = _checkpoint(live, run) if run and run.checkpoint else None
+        admit_again(runtime, "reward", runtime.source(name))
+    planned = run.env_steps_planned if run else min(config.env_steps, runtime.env_steps_left())
+    resumed = _checkpoint(runtime, run) if run and run.checkpoint else None
     warm_run, warm = None, None
     if resumed is None and not (run and run.warm_from is None):
-        warm_run, warm = _warm_start(live, iteration, run)
-    observer = TrainingObserver(live, plan, iteration, planned, run, warm_run)
+        warm_run, warm = _warm_start(runtime, iteration, run)
+    observer = TrainingObserver(runtime, plan, iteration, planned, run, warm_run)
     try:
         result = run_ppo(
-            live.world,
-            live.task,
+            runtime.world,
+            runtime.task,
             config,
-            [coded_action(live, attempt) for attempt in attempts],
-            live.host,
-            seed=stream_seed(live.seed, "run", iteration.sub_task, iteration.number, observer.number),
-            device=live.settings.device,
-            kernel=live.settings.kernel,
-            plan=plan_items(live, plan, attempts),
-            sources={name: live.source(name) for name in (*rewards, *(a.source_hash for a in attempts))},
+            [coded_action(runtime, attempt) for attempt in attempts],
+            runtime.host,
+            seed=stream_seed(runtime.seed, "run", iteration.sub_task, iteration.number, observer.number),
+            device=runtime.settings.device,
+            kernel=runtime.settings.kernel,
+            plan=plan_items(runtime, plan, attempts),
+            sources={name: runtime.source(name) for name in (*rewards, *(a.source_hash for a in attempts))},
             warm=warm,
             resume=resumed,
             env_steps=planned,
             observer=observer,
         )
     except ValueError as error:  # ConfigError, ActionSpaceError, RewardError ...: a sentence about the configuration
-        _give_up(live, observer, str(error))
+        _give_up(runtime, observer, str(error))
         return
     if history.stop_requested:
         raise Interrupted
-    with live.writer.transaction(durable=True) as tx:
+    with runtime.writer.transaction(durable=True) as tx:
         tx.event(
             "training_ended",
             run=observer.number,
@@ -102,15 +106,15 @@ def train(live: Live, step: loop.Train) -> None:
             decisions=result.decisions,
             updates=result.updates,
         )
-        live.write_deaths(tx)
+        runtime.write_deaths(tx)
 
 
-def _give_up(live: Live, observer: TrainingObserver, sentence: str) -> None:
+def _give_up(runtime: SessionRuntime, observer: TrainingObserver, sentence: str) -> None:
     """A run that cannot be made, or breaks: one row that says why; the iteration goes on without it."""
     if observer.run is None:
         observer.on_start(Start([], False, "cpu", "not started", ""))
-    run = live.history.runs[observer.number]
-    with live.writer.transaction(durable=True) as tx:
+    run = runtime.history.runs[observer.number]
+    with runtime.writer.transaction(durable=True) as tx:
         tx.event(
             "training_ended",
             run=observer.number,
@@ -122,39 +126,39 @@ def _give_up(live: Live, observer: TrainingObserver, sentence: str) -> None:
         )
 
 
-def _warm_start(live: Live, iteration: IterationState, run: Run | None) -> tuple[Run | None, bytes | None]:
+def _warm_start(runtime: SessionRuntime, iteration: IterationState, run: Run | None) -> tuple[Run | None, bytes | None]:
     """The run to start from and its checkpoint. Without the file PPO starts with a fresh policy: slower, not wrong."""
     try:
-        warm_run = _origin(live, iteration, run)
-        return warm_run, _checkpoint(live, warm_run) if warm_run else None
+        warm_run = _origin(runtime, iteration, run)
+        return warm_run, _checkpoint(runtime, warm_run) if warm_run else None
     except StoreError as error:
-        live.log("warning", "warm start", sentence=f"{error}; PPO starts with a fresh policy")
+        runtime.log("warning", "warm start", sentence=f"{error}; PPO starts with a fresh policy")
         return None, None
 
 
-def _origin(live: Live, iteration: IterationState, run: Run | None) -> Run | None:
+def _origin(runtime: SessionRuntime, iteration: IterationState, run: Run | None) -> Run | None:
     """The run to start from: the one superseded in this iteration, else that of `warm_start_source`."""
-    history = live.history
+    history = runtime.history
     if run is not None and run.warm_from is not None:
         return history.runs[run.warm_from]
     superseded = [history.runs[r] for r in iteration.runs if history.runs[r].state == "superseded"]
     if superseded and superseded[-1].checkpoint:
         return superseded[-1]
-    best = warm_start_source(history) if live.settings.method.warm else None
-    return candidate(live, best).run if best else None
+    best = warm_start_source(history) if runtime.settings.method.warm else None
+    return candidate(runtime, best).run if best else None
 
 
-def _checkpoint(live: Live, run: Run) -> bytes:
+def _checkpoint(runtime: SessionRuntime, run: Run) -> bytes:
     assert run.checkpoint is not None
-    return live.reader.artifact(str(run.checkpoint["artifact"]))
+    return runtime.reader.artifact(str(run.checkpoint["artifact"]))
 
 
-def _trained(live: Live) -> tuple[Counter[str], int]:
+def _trained(runtime: SessionRuntime) -> tuple[Counter[str], int]:
     """(episodes that reached each milestone, episodes) of all training so far, without what a resume superseded."""
     reached: Counter[str] = Counter()
     episodes = 0
-    for row in live.reader.rows("metric", columns=["seq", "run", "episodes", "milestones"]):
-        if not any(after < row["seq"] < before for after, before in live.history.runs[row["run"]].hidden):
+    for row in runtime.reader.rows("metric", columns=["seq", "run", "episodes", "milestones"]):
+        if not any(after < row["seq"] < before for after, before in runtime.history.runs[row["run"]].hidden):
             reached.update(row["milestones"])
             episodes += row["episodes"]
     return reached, episodes
@@ -165,30 +169,30 @@ class TrainingObserver(Observer):
 
     def __init__(
         self,
-        live: Live,
+        runtime: SessionRuntime,
         plan: PlanState,
         iteration: IterationState,
         planned: int,
         run: Run | None,
         warm: Run | None,
     ) -> None:
-        self.live, self.plan, self.iteration, self.planned = live, plan, iteration, planned
+        self.runtime, self.plan, self.iteration, self.planned = runtime, plan, iteration, planned
         self.run, self.warm = run, warm
-        self.number = run.run if run else max(live.history.runs, default=0) + 1
+        self.number = run.run if run else max(runtime.history.runs, default=0) + 1
         self.reason = ""
         self._paused = False
         self._kept: list[str] = []
         self._metric: tables.Metric | None = None
-        self._frames: list[Moment] = []
+        self._frames: list[FrameSnapshot] = []
         self._env_steps = run.env_steps if run else 0
-        self._reached, self._episodes = _trained(live)
+        self._reached, self._episodes = _trained(runtime)
 
     def on_start(self, start: Start) -> None:
         if self.run is not None:
             return
         config = self.iteration.config
         assert config is not None
-        with self.live.writer.transaction(durable=True) as tx:
+        with self.runtime.writer.transaction(durable=True) as tx:
             tx.add(
                 tables.TrainingRun(
                     sub_task=self.iteration.sub_task,
@@ -203,30 +207,30 @@ class TrainingObserver(Observer):
                     explanation=start.explanation,
                 )
             )
-        self.run = self.live.history.runs[self.number]
+        self.run = self.runtime.history.runs[self.number]
 
     def on_update(self, metrics: dict[str, Any]) -> None:
         """Kept until its checkpoint comes: together they are one transaction, so a kill costs one rollout at most."""
         self._reached.update(metrics["milestones"])
         self._episodes += metrics["episodes"]
-        task = self.live.world.tasks[self.live.session_task]
-        score = score_of(self.live.world, task, self._reached, self._episodes)
+        task = self.runtime.world.tasks[self.runtime.session_task]
+        score = score_of(self.runtime.world, task, self._reached, self._episodes)
         self._metric = tables.Metric(run=self.number, **metrics, score=score)
-        self.live.progress.steps(metrics["env_steps"] - self._env_steps)
+        self.runtime.progress.steps(metrics["env_steps"] - self._env_steps)
         self._env_steps = metrics["env_steps"]
 
     def on_checkpoint(self, blob: bytes, update: int, env_steps: int, kind: str) -> None:
-        name = self.live.writer.artifact(blob)
-        with self.live.writer.transaction(durable=kind == "boundary") as tx:
+        name = self.runtime.writer.artifact(blob)
+        with self.runtime.writer.transaction(durable=kind == "boundary") as tx:
             if self._metric is not None:
                 tx.add(self._metric)
-                self.live.write_moments(tx, "train", self.number, self._frames)
+                self.runtime.write_moments(tx, "train", self.number, self._frames)
             tx.add(
                 tables.Checkpoint(
                     run=self.number, update=update, env_steps=env_steps, kind=kind, artifact=name, size=len(blob)
                 )
             )
-            self.live.write_deaths(tx)
+            self.runtime.write_deaths(tx)
         self._metric = None
         self._frames.clear()
         if kind == "rollout":
@@ -234,37 +238,37 @@ class TrainingObserver(Observer):
         while len(self._kept) > (0 if kind == "boundary" else KEPT_ROLLOUTS):
             old = self._kept.pop(0)
             if old != name:
-                self.live.writer.discard(old)
+                self.runtime.writer.discard(old)
 
-    def on_frame(self, moment: Moment) -> None:
+    def on_frame(self, moment: FrameSnapshot) -> None:
         self._frames.append(moment)
 
     def poll(self) -> Signal:
-        live = self.live
-        live.need_room()
-        live.clock = self.clock
-        live.apply(live, True)
-        live.clock = None
-        self.wake = live.rehearsal.wake(live.history)
-        history = live.history
+        runtime = self.runtime
+        runtime.need_room()
+        runtime.clock = self.clock
+        runtime.apply(runtime, True)
+        runtime.clock = None
+        self.wake = runtime.command_replay.wake(runtime.history)
+        history = runtime.history
         if history.stop_requested:
             return "stop"
         if history.pause_requested:
             if not self._paused:
                 self._paused = True
                 self._phase = dict(history.phase)
-                live.say_waiting("paused")
+                runtime.say_waiting("paused")
             return "pause"
         if self._paused:
             self._paused = False
-            live.writer.event("phase", durable=False, **self._phase)
+            runtime.writer.event("phase", durable=False, **self._phase)
         if history.revision != self.plan.revision:
             self.reason = f"superseded by plan revision {history.revision}"
             return "supersede"
         if history.training_stop_requested:
             self.reason = "stopped early by the operator"
             return "stop"
-        if sentence := over_budget(live):
+        if sentence := over_budget(runtime):
             self.reason = sentence
             return "stop"
         return "go"

@@ -13,41 +13,43 @@ from rlgpt.agents.enforce import enforce
 from rlgpt.agents.errors import UselessReply
 from rlgpt.store import tables
 from rlgpt.store.history import PlanState
-from rlgpt.training.live import Live
-from rlgpt.training.plans import write_plan
+from rlgpt.training.session.runtime import SessionRuntime
+from rlgpt.training.steps.plan_rows import write_plan
 
 
-def plan_tasks(live: Live, step: loop.PlanTasks) -> None:
+def plan_tasks(runtime: SessionRuntime, step: loop.PlanTasks) -> None:
     """The first task plan, or what is left of it once a sub-task is over."""
-    before = live.history.task_plans
-    over = before[-1]["sub_tasks"][: live.history.sub_task + 1] if before else []
+    before = runtime.history.task_plans
+    over = before[-1]["sub_tasks"][: runtime.history.sub_task + 1] if before else []
     try:
-        reply = live.ask(lambda: planner.order(live.client, _whole(live)))
-        left, reason = [s.model_dump() for s in reply.sub_tasks if s.task in live.world.tasks], reply.reason
+        reply = runtime.ask(lambda: planner.order(runtime.client, _whole(runtime)))
+        left, reason = [s.model_dump() for s in reply.sub_tasks if s.task in runtime.world.tasks], reply.reason
     except UselessReply as error:
         if not before:
             raise
         left, reason = before[-1]["sub_tasks"][len(over) :], f"the previous task plan is kept: {error}"
     worked_on = {s["task"] for s in over}
     ordered = [*over, *(s for s in left if s["task"] not in worked_on)]
-    if not ordered or ordered[-1]["task"] != live.session_task:
-        goal = live.world.tasks[live.session_task].prompt
-        ordered.append({"task": live.session_task, "goal": goal, "reason": "the session's own task comes last"})
-    with live.writer.transaction(durable=True) as tx:
+    if not ordered or ordered[-1]["task"] != runtime.session_task:
+        goal = runtime.world.tasks[runtime.session_task].prompt
+        ordered.append({"task": runtime.session_task, "goal": goal, "reason": "the session's own task comes last"})
+    with runtime.writer.transaction(durable=True) as tx:
         tx.add(tables.TaskPlan(revision=len(before) + 1, author="planner", sub_tasks=ordered, reason=reason))
 
 
-def _whole(live: Live) -> Context:
+def _whole(runtime: SessionRuntime) -> Context:
     """What the planner sees: the session's own task, not the sub-task just over."""
-    context = live.context()
+    context = runtime.context()
     general = {name: context.sheet[name] for name in ("features", "default_features", "targets")}
     return replace(
-        context, task=live.world.tasks[live.session_task], sheet=live.world.sheet(live.session_task) | general
+        context,
+        task=runtime.world.tasks[runtime.session_task],
+        sheet=runtime.world.sheet(runtime.session_task) | general,
     )
 
 
-def open_iteration(live: Live, step: loop.OpenIteration) -> None:
-    with live.writer.transaction(durable=True) as tx:
+def open_iteration(runtime: SessionRuntime, step: loop.OpenIteration) -> None:
+    with runtime.writer.transaction(durable=True) as tx:
         tx.add(tables.Iteration(sub_task=step.sub_task, number=step.number))
 
 
@@ -70,18 +72,18 @@ def _kept(previous: PlanState, failed: Sequence[str], error: str) -> PlanReply:
     )
 
 
-def plan(live: Live, step: loop.Plan) -> None:
-    context = live.context()
-    previous = live.history.plan
+def plan(runtime: SessionRuntime, step: loop.Plan) -> None:
+    context = runtime.context()
+    previous = runtime.history.plan
     if previous and previous.sub_task != step.sub_task:
         previous = None  # another sub-task's pins and items are not this one's
     try:
-        if live.limits.fixed_plan and previous is not None:
+        if runtime.limits.fixed_plan and previous is not None:
             reply = _kept(previous, (), "an ablation without a second plan")
         elif step.failed:
-            reply = live.ask(lambda: slow.refine(live.client, context, step.failed, step.last_depth))
+            reply = runtime.ask(lambda: slow.refine(runtime.client, context, step.failed, step.last_depth))
         else:
-            reply = live.ask(lambda: slow.plan(live.client, context))
+            reply = runtime.ask(lambda: slow.plan(runtime.client, context))
     except UselessReply as error:
         if previous is None:
             raise
@@ -95,11 +97,11 @@ def plan(live: Live, step: loop.Plan) -> None:
         last_depth=step.last_depth,
         author=author,
     )
-    wanted: Executor = "policy" if live.limits.fixed_plan else reply.executor  # that ablation is not one of RL
-    executor, enforced = confined(live.limits.arm, wanted, enforced)
-    with live.writer.transaction(durable=True) as tx:
+    wanted: Executor = "policy" if runtime.limits.fixed_plan else reply.executor  # that ablation is not one of RL
+    executor, enforced = confined(runtime.limits.arm, wanted, enforced)
+    with runtime.writer.transaction(durable=True) as tx:
         write_plan(
-            live,
+            runtime,
             tx,
             step.iteration,
             step.sub_task,

@@ -5,31 +5,31 @@ from __future__ import annotations
 import time
 
 from rlgpt.agents import loop
-from rlgpt.training.budgets import over_budget
-from rlgpt.training.live import Live
+from rlgpt.training.session.budgets import over_budget
+from rlgpt.training.session.runtime import SessionRuntime
 
 
-def wait(live: Live, step: loop.Wait) -> None:
+def wait(runtime: SessionRuntime, step: loop.Wait) -> None:
     """Until the loop would say something else; a review may run out of patience (`review_timeout`)."""
     what = {"approval": f"approval of plan revision {step.revision}", "paused": "paused"}.get(
         step.reason, f"your verdict on {step.item or 'the iteration'}"
     )
-    live.say_waiting(what)
-    live.progress.phase(f"waiting for {what}")
-    patience = live.settings.review_timeout
+    runtime.say_waiting(what)
+    runtime.progress.phase(f"waiting for {what}")
+    patience = runtime.settings.review_timeout
     began = time.monotonic()
-    while loop.next_step(live.history, live.limits, over_budget(live)) == step:
+    while loop.next_step(runtime.history, runtime.limits, over_budget(runtime)) == step:
         time.sleep(0.1)
-        live.need_room()
-        live.apply(live, False)
+        runtime.need_room()
+        runtime.apply(runtime, False)
         if step.reason == "approval" and patience and time.monotonic() - began > patience * 60:
-            _run_out(live, step)
+            _run_out(runtime, step)
             return
 
 
-def _run_out(live: Live, step: loop.Wait) -> None:
-    with live.writer.transaction(durable=True) as tx:
-        if live.settings.review_then == "continue":
+def _run_out(runtime: SessionRuntime, step: loop.Wait) -> None:
+    with runtime.writer.transaction(durable=True) as tx:
+        if runtime.settings.review_then == "continue":
             tx.event("plan_approved", revision=step.revision, author="time-out")
             tx.event("plan_in_force", revision=step.revision)
         else:

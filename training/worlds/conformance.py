@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, cast
 
 import numpy as np
 
-from rlgpt.training.worlds.protocol import Command, Env, HostSide, Scores, UnknownTask, World
+from rlgpt.training.worlds.protocol import Env, HostSide, NativeAction, Scores, UnknownTask, World
 
 STEPS = 120
 SETTLING = 8
@@ -58,11 +58,11 @@ def _task(world: World) -> str:
     return max(world.tasks.values(), key=lambda task: task.horizon).id
 
 
-def _walk(world: World, env: Env, seed: int, steps: int = STEPS) -> Iterator[Command]:
+def _walk(world: World, env: Env, seed: int, steps: int = STEPS) -> Iterator[NativeAction]:
     """Legal random commands, as long as the episode lasts."""
     draw = random.Random(seed)
     for _ in range(steps):
-        command = world.command(_legal_action(world, env, draw))
+        command = world.native_action(_legal_action(world, env, draw))
         yield command
         result = env.step(command)
         if result.terminated or result.truncated:
@@ -70,8 +70,8 @@ def _walk(world: World, env: Env, seed: int, steps: int = STEPS) -> Iterator[Com
 
 
 def _legal_action(world: World, env: Env, draw: random.Random) -> list[int]:
-    mask, action, at = env.mask(), [], 0
-    for size in world.heads:
+    mask, action, at = env.action_masks(), [], 0
+    for size in world.action_nvec:
         action.append(draw.choice(np.flatnonzero(mask[at : at + size]).tolist()))
         at += size
     return action
@@ -82,7 +82,7 @@ def _trace(world: World, env: Env, seed: int) -> list[tuple[object, ...]]:
     draw = random.Random(seed)
     shown: list[tuple[object, ...]] = []
     for _ in range(STEPS):
-        command = world.command(_legal_action(world, env, draw))
+        command = world.native_action(_legal_action(world, env, draw))
         result = env.step(command)
         shown.append((command, *result, env.observe().tobytes(), env.view(False), env.frame(), env.novelty()))
         if result.terminated or result.truncated:
@@ -111,23 +111,23 @@ def _tasks(world: World) -> str:
 
 
 def _spaces(world: World) -> str:
-    _expect(len(world.primitives) == world.heads[0], "primitives and first head differ in number")
+    _expect(len(world.primitives) == world.action_nvec[0], "primitives and first head differ in number")
     names = [primitive.name for primitive in world.primitives]
     _expect(len(set(names)) == len(names), "two primitives share a name")
     _expect(set(world.default_features) <= set(world.features), "a default feature is not a feature")
-    command = world.command([0] * len(world.heads))
-    _expect(len(command) == world.command_size, "command_size is not the size of a command")
+    command = world.native_action([0] * len(world.action_nvec))
+    _expect(len(command) == world.native_action_size, "native_action_size is not the size of a command")
     _expect(all(type(part) is int for part in command), "a command must hold plain ints")
-    return f"{len(names)} primitives, heads {world.heads}, {len(world.features)} features"
+    return f"{len(names)} primitives, heads {world.action_nvec}, {len(world.features)} features"
 
 
 def _neutral(world: World) -> str:
     """Only of several heads: a world with one head need not have an action that does nothing."""
-    if len(world.heads) == 1:
+    if len(world.action_nvec) == 1:
         return "one head"
     env = world.make(_task(world))
     env.reset(1)
-    still = world.command([0] * len(world.heads))
+    still = world.native_action([0] * len(world.action_nvec))
     keys = []
     for _ in range(2 * SETTLING):
         env.step(still)
@@ -135,7 +135,7 @@ def _neutral(world: World) -> str:
     # Two keys: what rests on the border between two cells may be counted to either.
     _expect(len(set(keys[SETTLING:])) <= 2, "index 0 of every head together gets somewhere; it must be neutral")
     env.close()
-    return f"index 0 of {len(world.heads)} heads"
+    return f"index 0 of {len(world.action_nvec)} heads"
 
 
 def _features(world: World) -> str:
@@ -164,9 +164,9 @@ def _mask(world: World) -> str:
     env = world.make(_task(world))
     env.reset(2)
     for _ in _walk(world, env, 2):
-        mask, at = env.mask(), 0
-        _expect(mask.shape == (sum(world.heads),) and mask.dtype == np.bool_, f"the mask is {mask.shape}")
-        for size in world.heads:
+        mask, at = env.action_masks(), 0
+        _expect(mask.shape == (sum(world.action_nvec),) and mask.dtype == np.bool_, f"the mask is {mask.shape}")
+        for size in world.action_nvec:
             _expect(bool(mask[at : at + size].any()), "a head has no legal action")
             at += size
     env.close()
@@ -195,7 +195,7 @@ def _observers_are_silent(world: World) -> str:
     commands = list(_walk(world, quiet, 3))
     watched.reset(3)
     for command in commands:
-        watched.observe(), watched.view(True), watched.frame(), watched.mask(), watched.progress_key()
+        watched.observe(), watched.view(True), watched.frame(), watched.action_masks(), watched.progress_key()
         watched.alarm(), watched.waiting(), watched.milestones(), watched.novelty(), watched.succeeded()
         for target in world.targets:
             far = watched.distance(target)
@@ -237,7 +237,7 @@ def _horizon(world: World) -> str:
     task = min(world.tasks.values(), key=lambda task: task.horizon)
     env = world.make(task.id)
     env.reset(5)
-    idle, result = world.command(_legal_action(world, env, random.Random(0))), None
+    idle, result = world.native_action(_legal_action(world, env, random.Random(0))), None
     for _ in range(task.horizon):
         result = env.step(idle)
         _expect(np.isfinite(result.reward), "a reward is not finite")
@@ -252,7 +252,7 @@ def _horizon(world: World) -> str:
 
 def _host_side(world: World) -> str:
     host = cast(HostSide, import_module(world.host_module))
-    _expect(world.command_size == host.COMMAND_SIZE, "COMMAND_SIZE differs from the world's")
+    _expect(world.native_action_size == host.NATIVE_ACTION_SIZE, "NATIVE_ACTION_SIZE differs from the world's")
     _expect(all(not name.startswith("_") for name in host.LIBRARY), "a library name has an underscore")
     env = world.make(_task(world))
     env.reset(9)
@@ -289,9 +289,9 @@ def _encode(world: World, host: HostSide) -> None:
     class Text(str):
         """Not exactly a str."""
 
-    if len(world.heads) == 1:
+    if len(world.action_nvec) == 1:
         for index, primitive in enumerate(world.primitives):
-            _expect(host.encode(primitive.name) == world.command([index]), f"{primitive.name!r} is encoded wrong")
+            _expect(host.encode(primitive.name) == world.native_action([index]), f"{primitive.name!r} is encoded wrong")
     for bad in (None, True, 10**6, -1, 0.0, "", "no such primitive", Text(world.primitives[0].name), b"", [], object()):
         try:
             host.encode(bad)

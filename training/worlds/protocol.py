@@ -14,8 +14,8 @@ from typing import Any, NamedTuple, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-Command = tuple[int, ...]
-"""One action in the world's own form, always `World.command_size` small integers (int16)."""
+NativeAction = tuple[int, ...]
+"""One action in the world's own form, always `World.native_action_size` small integers (int16)."""
 
 
 @dataclass(frozen=True)
@@ -93,7 +93,7 @@ class Env(Protocol):
     def reset(self, seed: int) -> None:
         """Start an episode; `seed` in [0, 2**31)."""
 
-    def step(self, command: Command) -> StepResult: ...
+    def step(self, command: NativeAction) -> StepResult: ...
 
     def succeeded(self) -> bool:
         """Whether the task's success test holds now."""
@@ -107,7 +107,7 @@ class Env(Protocol):
     def pixels(self) -> NDArray[np.uint8]:
         """(height, width, 3); only when the env was made with `pixels`."""
 
-    def mask(self) -> NDArray[np.bool_]:
+    def action_masks(self) -> NDArray[np.bool_]:
         """Legal policy actions, flat over all heads."""
 
     def view(self, whole: bool) -> bytes:
@@ -158,7 +158,7 @@ class StepsElsewhere(Protocol):
     Nothing but time depends on it.
     """
 
-    def begin_step(self, command: Command) -> None:
+    def begin_step(self, command: NativeAction) -> None:
         """Send the command; the `step` with the same command that must follow waits for its result."""
 
 
@@ -167,7 +167,7 @@ class World(Protocol):
     name: str
     version: str
     tasks: Mapping[str, Task]
-    heads: tuple[int, ...]
+    action_nvec: tuple[int, ...]
     """Sizes of the policy's action heads: (17,) is Discrete, (12, 3) MultiDiscrete. Coded actions
     extend the first head. Of several heads, index 0 of each is neutral: all together they keep still, and
     the further heads stay at 0 while a coded action runs or a primitive is tried alone."""
@@ -177,7 +177,7 @@ class World(Protocol):
     default_features: tuple[str, ...]
     targets: tuple[str, ...]
     """Names `Env.distance` understands."""
-    command_size: int
+    native_action_size: int
     host_module: str
     """Import path of the stdlib-only module that decodes views in the action host (see HostSide)."""
     frame_format: str
@@ -185,7 +185,7 @@ class World(Protocol):
     restorable: bool
     pixel_shape: tuple[int, int, int] | None
 
-    def command(self, action: Sequence[int]) -> Command:
+    def native_action(self, action: Sequence[int]) -> NativeAction:
         """The command of one policy action (one index per head)."""
 
     def make(self, task: str, *, features: Sequence[str] | None = None, pixels: bool = False) -> Env:
@@ -220,11 +220,11 @@ class HostSide(Protocol):
 
     LIBRARY: Mapping[str, Any]
     """Pure functions and constants that generated code may name."""
-    COMMAND_SIZE: int
+    NATIVE_ACTION_SIZE: int
 
     def decoder(self) -> Decoder: ...
 
-    def encode(self, yielded: object) -> Command:
+    def encode(self, yielded: object) -> NativeAction:
         """Exact-type and range check of a yield; raises ValueError with the sentence for the agent."""
 
 

@@ -102,7 +102,7 @@ def test_memory_holds_only_what_was_in_the_window():
 def test_a_masked_action_does_nothing(seed):
     """Apart from time passing: inventory and map end as after a noop."""
     env = env_in(seed)
-    saved, mask = env.save(), env.mask().copy()
+    saved, mask = env.save(), env.action_masks().copy()
     assert mask[0]
     outcomes = []
     for action in range(17):

@@ -2,7 +2,7 @@
 
 import pytest
 
-from rlgpt.training.host.admission import Vocabulary, check
+from rlgpt.training.host.sandbox.admission import Vocabulary, check
 from rlgpt.training.seeds import episode_seed
 from rlgpt.training.worlds.crafter import host_side, names
 from rlgpt.training.worlds.crafter.simulation import Simulation

@@ -8,8 +8,8 @@ pytest.importorskip("mujoco", reason=MISSING)
 pytest.importorskip("gymnasium_robotics", reason=MISSING)
 
 from rlgpt.agents.rules.judging import compare
-from rlgpt.training.host.admission import Vocabulary
-from rlgpt.training.host.admission import check as admit
+from rlgpt.training.host.sandbox.admission import Vocabulary
+from rlgpt.training.host.sandbox.admission import check as admit
 from rlgpt.training.worlds import registry
 from rlgpt.training.worlds.kitchen.host_side import ATTRIBUTES, LIBRARY, decoder, describe
 from tests.worlds.kitchen.play import LAST, plan_of, play

@@ -114,7 +114,7 @@ def test_a_blind_task_differs_from_the_exact_one_only_in_what_is_said_about_hand
 def test_an_episode_does_not_depend_on_the_thread_that_simulates_it(world):
     plain, threaded = world.make("kettle"), world.make("kettle")
     draw = np.random.default_rng(5)
-    commands = [world.command([int(draw.integers(size)) for size in world.heads]) for _ in range(40)]
+    commands = [world.native_action([int(draw.integers(size)) for size in world.action_nvec]) for _ in range(40)]
     for env in (plain, threaded):
         env.reset(11)
     for command in commands:

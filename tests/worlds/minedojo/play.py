@@ -6,16 +6,16 @@ from dataclasses import replace
 
 import numpy as np
 
-from rlgpt.training.evaluation import EvaluationResult, FollowPlan, evaluate
 from rlgpt.training.host.api import Action, PlanItem, source_hash
-from rlgpt.training.host.client import open_host
+from rlgpt.training.host.client.open_host import open_host
+from rlgpt.training.rollouts.evaluation import EvaluationResult, FollowPlan, evaluate
 from rlgpt.training.worlds.minedojo.world import MineDojoWorld
 
 
 def at_random(world: MineDojoWorld, task: str, episodes: int) -> EvaluationResult:
     """Uniform random actions of the two heads."""
     policy = FollowPlan(world, [], {})
-    policy.space = replace(policy.space, primitives=np.ones(world.heads[0], np.bool_))
+    policy.space = replace(policy.space, primitives=np.ones(world.action_nvec[0], np.bool_))
     host = open_host(world, lanes=world.max_envs, mode="trusted")
     return evaluate(world, task, policy, host, range(episodes), variant="random")
 

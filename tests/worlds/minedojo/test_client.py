@@ -258,7 +258,7 @@ def test_observations_stay_within_the_features_bounds(milk: MineDojoEnv, double_
     high = np.concatenate([np.full(f.size, f.high) for f in world.features.values()])
     rng = np.random.default_rng(0)
     for _ in range(60):
-        env.step(world.command([int(rng.integers(12)), int(rng.integers(3))]))
+        env.step(world.native_action([int(rng.integers(12)), int(rng.integers(3))]))
         seen = env.observe()
         assert seen.shape == low.shape and np.all(seen >= low) and np.all(seen <= high)
     env.close()

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from rlgpt.training.dry_views import DRY_EPISODES, DRY_STEPS, dry_views
+from rlgpt.training.rollouts.dry_views import DRY_EPISODES, DRY_STEPS, dry_views
 from rlgpt.training.worlds.minedojo.bridge import Bridge, MineDojoError
 from rlgpt.training.worlds.minedojo.env import MineDojoEnv
 from rlgpt.training.worlds.minedojo.host_side import NOOP

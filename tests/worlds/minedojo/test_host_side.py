@@ -132,11 +132,11 @@ def test_crafting_and_smelting_know_their_own_items() -> None:
 
 def test_the_policys_heads_are_the_papers() -> None:
     world = MineDojoWorld(Settings(python="/nowhere"))
-    assert world.heads == (12, 3) and len(PRIMITIVES) == 12
-    commands = {world.command((a, b)) for a in range(12) for b in range(3)}
+    assert world.action_nvec == (12, 3) and len(PRIMITIVES) == 12
+    commands = {world.native_action((a, b)) for a in range(12) for b in range(3)}
     assert len(commands) == 36
     assert all(all(0 <= v < n for v, n in zip(c, NVEC, strict=True)) for c in commands)
-    assert world.command((11, 1)) == (0, 0, 0, 12, 14, 1, 0, 0)  # 30 degrees to the right, use
+    assert world.native_action((11, 1)) == (0, 0, 0, 12, 14, 1, 0, 0)  # 30 degrees to the right, use
     assert FUNCTION_OF_HEAD == (0, 1, 3)
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from rlgpt.training.evaluation import EvaluationResult
+from rlgpt.training.rollouts.evaluation import EvaluationResult
 from tests.worlds.minedojo import play
 from tests.worlds.minedojo.conftest import Double, Played
 

@@ -16,7 +16,7 @@ from rlgpt.training.worlds.crafter.frame import pack_frame, window_codes
 from rlgpt.training.worlds.crafter.render import Painter
 from rlgpt.training.worlds.crafter.simulation import Simulation
 from rlgpt.training.worlds.crafter.tasks import NIGHT_OVER, SURVIVED, goal_index
-from rlgpt.training.worlds.protocol import Command, StepResult, Task
+from rlgpt.training.worlds.protocol import NativeAction, StepResult, Task
 
 _CODES: dict[str, tuple[int, ...]] = {name: (code,) for code, name in enumerate(names.CATEGORIES) if code} | {
     "arrow": tuple(code for code, name in enumerate(names.CATEGORIES) if name.startswith("arrow_"))
@@ -56,7 +56,7 @@ class CrafterEnv:
         if self._painter is not None:
             self._painter.reset(seed)
 
-    def step(self, command: Command) -> StepResult:
+    def step(self, command: NativeAction) -> StepResult:
         self.steps += 1
         reward, over = self._simulation.step(command[0])
         return StepResult(reward, over, False)
@@ -83,7 +83,7 @@ class CrafterEnv:
             raise ValueError("This env was made without pixels; make it with pixels=True.")
         return self._painter.paint()
 
-    def mask(self) -> NDArray[np.bool_]:
+    def action_masks(self) -> NDArray[np.bool_]:
         return self._simulation.senses[senses.AT_MASK :].view(np.bool_)
 
     def view(self, whole: bool) -> bytes:

@@ -10,7 +10,7 @@ from rlgpt.training.worlds.crafter.library import COSTS as COSTS
 from rlgpt.training.worlds.crafter.library import LIBRARY as LIBRARY
 from rlgpt.training.worlds.crafter.view import View
 
-COMMAND_SIZE = 1
+NATIVE_ACTION_SIZE = 1
 ATTRIBUTES = tuple(name for name in vars(View) if not name.startswith("_"))
 """What code may write behind a dot, besides the methods of plain values."""
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from functools import lru_cache
 from types import MappingProxyType
 
-from rlgpt.training.host.sets import FrozenSet
+from rlgpt.training.ordered_sets import FrozenSet
 from rlgpt.training.worlds.crafter import names
 
 _MATERIALS, _OBJECTS, _REMEMBERED = names.MATERIALS, names.OBJECTS, names.REMEMBERED

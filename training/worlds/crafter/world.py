@@ -14,7 +14,7 @@ from rlgpt.training.worlds.crafter.score import score
 from rlgpt.training.worlds.crafter.scripts import SCRIPTS
 from rlgpt.training.worlds.crafter.sheet import PRIMITIVES, sheet
 from rlgpt.training.worlds.crafter.tasks import TASKS
-from rlgpt.training.worlds.protocol import Command, Feature, Primitive, Script, Task, UnknownTask
+from rlgpt.training.worlds.protocol import Feature, NativeAction, Primitive, Script, Task, UnknownTask
 
 if TYPE_CHECKING:
     from rlgpt.training.worlds.crafter.ahead import Ahead
@@ -27,12 +27,12 @@ class CrafterWorld:
     name = "crafter"
     version = "1.8.3"
     tasks: Mapping[str, Task] = TASKS
-    heads = (len(names.ACTIONS),)
+    action_nvec = (len(names.ACTIONS),)
     primitives: tuple[Primitive, ...] = PRIMITIVES
     features: Mapping[str, Feature] = FEATURES
     default_features = DEFAULT
     targets = names.TARGETS
-    command_size = 1
+    native_action_size = 1
     host_module = "rlgpt.training.worlds.crafter.host_side"
     frame_format = frame.FORMAT
     restorable = True
@@ -41,7 +41,7 @@ class CrafterWorld:
     def __init__(self) -> None:
         self._ahead: Ahead | None = None
 
-    def command(self, action: Sequence[int]) -> Command:
+    def native_action(self, action: Sequence[int]) -> NativeAction:
         return (int(action[0]),)
 
     def make(self, task: str, *, features: Sequence[str] | None = None, pixels: bool = False) -> CrafterEnv:

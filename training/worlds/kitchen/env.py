@@ -28,7 +28,7 @@ from rlgpt.training.worlds.kitchen.model import (
 )  # fmt: skip
 from rlgpt.training.worlds.kitchen.names import AJAR, DONE, GRASPED, MILESTONES, OBJECTS, REACHED, THRESHOLD
 from rlgpt.training.worlds.kitchen.tasks import CHAIN, objects
-from rlgpt.training.worlds.protocol import Command, StepResult, Task
+from rlgpt.training.worlds.protocol import NativeAction, StepResult, Task
 
 _PHYSICS = mujoco.mjtState.mjSTATE_INTEGRATION
 _OWN = struct.Struct(f"<8sHIb?{2 * len(OBJECTS)}B3dd2dd{3 * len(OBJECTS)}d")
@@ -69,7 +69,7 @@ class KitchenEnv:
         self._site, self._sites, self._links = hand_site(), handle_sites(), link_bodies()
         self._pool = pool
         self._computing: Future[None] | None = None
-        self._begun: Command | None = None
+        self._begun: NativeAction | None = None
         self._columns = columns(features)
         self._state = np.empty(mujoco.mj_stateSize(self._model, _PHYSICS))
         self._mask = np.ones(sum(names.HEADS), np.bool_)
@@ -96,7 +96,7 @@ class KitchenEnv:
         self._look()
         self._notice()
 
-    def step(self, command: Command) -> StepResult:
+    def step(self, command: NativeAction) -> StepResult:
         if self._begun is None:
             self._act(command)
             self._simulate()
@@ -110,7 +110,7 @@ class KitchenEnv:
         reward = float((self._reached & ~before & self._goal_bits).bit_count())
         return StepResult(reward, self.succeeded() or self.steps >= self.task.horizon, False)
 
-    def begin_step(self, command: Command) -> None:
+    def begin_step(self, command: NativeAction) -> None:
         """Let the simulation begin in another thread (`mj_step` releases the interpreter lock)."""
         if self._pool is None:
             return
@@ -123,7 +123,7 @@ class KitchenEnv:
             self._computing.result()
         self._computing = self._begun = None
 
-    def _act(self, command: Command) -> None:
+    def _act(self, command: NativeAction) -> None:
         """Move the aim and set the controls of the next env step."""
         dx, dy, dz, roll, fingers = command
         hand = self._data.site_xpos[self._site]
@@ -228,7 +228,7 @@ class KitchenEnv:
     def pixels(self) -> NDArray[np.uint8]:
         raise ValueError("The kitchen draws no pixels; it has no OpenGL context.")
 
-    def mask(self) -> NDArray[np.bool_]:
+    def action_masks(self) -> NDArray[np.bool_]:
         return self._mask
 
     def view(self, whole: bool) -> bytes:

@@ -9,7 +9,7 @@ from rlgpt.training.worlds.kitchen import names
 from rlgpt.training.worlds.kitchen.library import LIBRARY as LIBRARY
 from rlgpt.training.worlds.kitchen.view import View
 
-COMMAND_SIZE = names.COMMAND_SIZE
+NATIVE_ACTION_SIZE = names.NATIVE_ACTION_SIZE
 ATTRIBUTES = tuple(name for name in vars(View) if not name.startswith("_"))
 """What code may write behind a dot, besides the methods of plain values."""
 _RANGES = (names.STEP, names.STEP, names.STEP, names.ROLL_STEP, names.FINGERS)
@@ -34,7 +34,7 @@ def encode(yielded: object) -> tuple[int, ...]:
     """The command of a yield: a tuple of five ints in range. Raises ValueError (a sentence)."""
     if isinstance(yielded, Generator):
         raise ValueError("this is several env steps: write `view = yield from ...` instead of `view = yield ...`")
-    if type(yielded) is not tuple or len(yielded) != COMMAND_SIZE:
+    if type(yielded) is not tuple or len(yielded) != NATIVE_ACTION_SIZE:
         raise ValueError("yield one command, such as `view = yield move(0, 12, 0)` or `view = yield go(view, place)`")
     for value, most, part in zip(yielded, _RANGES, _PARTS, strict=True):
         if type(value) is not int or not -most <= value <= most:

@@ -76,7 +76,7 @@ MOVES, ROLLS, FINGER_COMMANDS = (0, -12, 12, -40, 40), (0, -100, 100), (0, 1, -1
 HEADS = (len(MOVES), len(MOVES), len(MOVES), len(ROLLS), len(FINGER_COMMANDS))
 STEP, ROLL_STEP, FINGERS = 60, 200, 1
 """Largest part of a command: mm along each axis, mrad of roll, and fingers: 1 open, -1 close, 0 as they are."""
-COMMAND_SIZE = 5
+NATIVE_ACTION_SIZE = 5
 LEASH = 60
 """The aim is never further than this (mm) from the hand, so that a push has a bounded force."""
 MOST_ROLL = 1600

@@ -16,7 +16,7 @@ from rlgpt.training.worlds.kitchen.model import check_versions
 from rlgpt.training.worlds.kitchen.scripts import scripts_for
 from rlgpt.training.worlds.kitchen.sheet import PRIMITIVES, sheet
 from rlgpt.training.worlds.kitchen.tasks import TASKS
-from rlgpt.training.worlds.protocol import Command, Feature, Primitive, Script, Task, UnknownTask
+from rlgpt.training.worlds.protocol import Feature, NativeAction, Primitive, Script, Task, UnknownTask
 
 SWITCH_INTERVAL = 1e-4
 TARGETS = (*names.NAMES, *(f"{name}_handle" for name in names.NAMES))
@@ -28,12 +28,12 @@ class KitchenWorld:
     name = "kitchen"
     version = "1.4.2+1"
     tasks: Mapping[str, Task] = TASKS
-    heads = names.HEADS
+    action_nvec = names.HEADS
     primitives: tuple[Primitive, ...] = PRIMITIVES
     features: Mapping[str, Feature] = FEATURES
     default_features = DEFAULT
     targets = TARGETS
-    command_size = names.COMMAND_SIZE
+    native_action_size = names.NATIVE_ACTION_SIZE
     host_module = "rlgpt.training.worlds.kitchen.host_side"
     frame_format = frame.FORMAT
     restorable = True
@@ -50,7 +50,7 @@ class KitchenWorld:
         sys.setswitchinterval(min(sys.getswitchinterval(), SWITCH_INTERVAL))
         return ThreadPoolExecutor(threads, "kitchen")
 
-    def command(self, action: Sequence[int]) -> Command:
+    def native_action(self, action: Sequence[int]) -> NativeAction:
         dx, dy, dz, roll, fingers = action
         moves = names.MOVES
         return moves[dx], moves[dy], moves[dz], names.ROLLS[roll], names.FINGER_COMMANDS[fingers]

@@ -18,7 +18,7 @@ from rlgpt.training.worlds.minedojo import doctor
 from rlgpt.training.worlds.minedojo import features as rows
 from rlgpt.training.worlds.minedojo.bridge import Bridge, MineDojoError
 from rlgpt.training.worlds.minedojo.caption import caption, captioned
-from rlgpt.training.worlds.minedojo.features import Moment, command_category
+from rlgpt.training.worlds.minedojo.features import GameReading, command_category
 from rlgpt.training.worlds.minedojo.host_side import NVEC
 from rlgpt.training.worlds.minedojo.items import CRAFT_ITEMS
 from rlgpt.training.worlds.minedojo.launching import GamePool, Parked, launch_lock
@@ -28,7 +28,7 @@ from rlgpt.training.worlds.minedojo.reply import check
 from rlgpt.training.worlds.minedojo.sense import Seen, bearing, block_name, lidar, sights
 from rlgpt.training.worlds.minedojo.settings import Settings
 from rlgpt.training.worlds.minedojo.tasks import ClientTask, counted
-from rlgpt.training.worlds.protocol import Command, StepResult
+from rlgpt.training.worlds.protocol import NativeAction, StepResult
 
 HOSTILE = frozenset({
     "zombie", "skeleton", "spider", "creeper", "witch", "enderman", "husk", "slime", "silverfish", "pigzombie", "blaze",
@@ -50,7 +50,7 @@ class Event:
     detail: dict[str, Any] = field(default_factory=dict)
 
 
-def _legal(command: Command) -> list[int]:
+def _legal(command: NativeAction) -> list[int]:
     return [max(0, min(size - 1, int(value))) for value, size in zip(command, NVEC, strict=True)]
 
 
@@ -161,7 +161,7 @@ class MineDojoEnv:
         told = " ".join(f"{found.sentence} ({found.cure})" for found in findings if not found.ok)
         return f" This machine lacks something for it: {told}" if told else ""
 
-    def begin_step(self, command: Command) -> None:
+    def begin_step(self, command: NativeAction) -> None:
         """See `protocol.StepsElsewhere`. What goes wrong here, `step` meets and tells."""
         if self._bridge is None or self._broken:
             return
@@ -169,7 +169,7 @@ class MineDojoEnv:
             self._bridge.send("step", command=_legal(command))
             self._begun = True
 
-    def step(self, command: Command) -> StepResult:
+    def step(self, command: NativeAction) -> StepResult:
         """One env step. When the game is lost in it the episode is truncated and the next reset restarts."""
         if self._broken or not self._reply:
             raise MineDojoError("order", "The episode was lost with its game; reset starts another one.")
@@ -225,7 +225,7 @@ class MineDojoEnv:
             bridge.end()
 
     # ---- what happened ------------------------------------------------------------------------------
-    _noop: Command = (0, 0, 0, 12, 12, 0, 0, 0)
+    _noop: NativeAction = (0, 0, 0, 12, 12, 0, 0, 0)
 
     def _clear(self) -> None:
         self.steps = 0
@@ -241,7 +241,7 @@ class MineDojoEnv:
         self._alarm = False
         self._previous = command_category(self._noop)
 
-    def _take(self, reply: dict[str, Any], command: Command) -> None:
+    def _take(self, reply: dict[str, Any], command: NativeAction) -> None:
         self._reply = reply
         self._previous = command_category(command)
         self._seen = sights(reply["place"], reply["rays"])
@@ -312,7 +312,7 @@ class MineDojoEnv:
 
     # ---- what the policy, the code and the operator see ---------------------------------------------
     def observe(self) -> NDArray[np.float32]:
-        moment = Moment(
+        moment = GameReading(
             self._reply, self._seen, self._memory, self._made.target, self.steps, self.task.horizon, self._origin,
             self._previous,
         )  # fmt: skip
@@ -332,7 +332,7 @@ class MineDojoEnv:
         height, width = self._settings.image_size
         return np.frombuffer(self._reply["rgb"], np.uint8).reshape(height, width, 3)
 
-    def mask(self) -> NDArray[np.bool_]:
+    def action_masks(self) -> NDArray[np.bool_]:
         """All 12 + 3: none of the policy's own actions needs a slot or an ingredient."""
         return np.ones(15, dtype=np.bool_)
 

@@ -37,7 +37,7 @@ BIOMES = 168
 
 
 @dataclass
-class Moment:
+class GameReading:
     """Everything a feature may read. `reply` is the child's, see child.py."""
 
     reply: Mapping[str, Any]
@@ -74,20 +74,20 @@ PRIMITIVE_VECTORS: tuple[tuple[int, ...], ...] = (
 _MOVEMENT = {vector: index for index, vector in enumerate(PRIMITIVE_VECTORS)}
 
 
-def _compass(m: Moment) -> list[float]:
+def _compass(m: GameReading) -> list[float]:
     yaw, pitch = (math.radians(m.reply["place"][i]) for i in (3, 4))
     return [math.sin(yaw), math.cos(yaw), math.sin(pitch), math.cos(pitch)]
 
 
-def _gps(m: Moment) -> list[float]:
+def _gps(m: GameReading) -> list[float]:
     return [_clip((m.reply["place"][i] - m.origin[i]) / 100.0) for i in range(3)]
 
 
-def _voxels(m: Moment) -> list[float]:
+def _voxels(m: GameReading) -> list[float]:
     return [float(_BLOCK.get(block_name(name), 0)) for name in m.reply["voxels"]]
 
 
-def _around(m: Moment) -> list[float]:
+def _around(m: GameReading) -> list[float]:
     """Whether one bumps into something, at the feet and at the head, in eight directions clockwise from the look."""
     row: list[float] = []
     for up in (0, 1):
@@ -98,7 +98,7 @@ def _around(m: Moment) -> list[float]:
     return row
 
 
-def _sight(m: Moment, name: str) -> list[float]:
+def _sight(m: GameReading, name: str) -> list[float]:
     """Seen now, known at all, nearness, sin and cos of the turn, tilt."""
     now = next((s for s in m.seen if s.name == name), None)
     known = now or (m.memory[name][0] if name in m.memory else None)
@@ -110,7 +110,7 @@ def _sight(m: Moment, name: str) -> list[float]:
     return [float(now is not None), 1.0, nearness, math.sin(angle), math.cos(angle), _clip(tilt / 90)]
 
 
-def _target(m: Moment) -> list[float]:
+def _target(m: GameReading) -> list[float]:
     """`_sight` of the task's target, its distance / 50, and whether it is in reach of the crosshair."""
     row = _sight(m, m.target)
     if not row[1]:
@@ -120,23 +120,23 @@ def _target(m: Moment) -> list[float]:
     return [*row, min(1.0, distance / FAR), float(bool(aimed))]
 
 
-def _all_sights(m: Moment) -> list[float]:
+def _all_sights(m: GameReading) -> list[float]:
     return [value for name in TARGETS for value in _sight(m, name)]
 
 
-def _vitals(m: Moment) -> list[float]:
+def _vitals(m: GameReading) -> list[float]:
     life, food, armor, oxygen = m.reply["life"][:4]
     return [life / 20, food / 20, armor / 20, max(0.0, oxygen) / 300, m.reply["place"][6] / 15]
 
 
-def _inventory(m: Moment) -> list[float]:
+def _inventory(m: GameReading) -> list[float]:
     counts: dict[str, int] = {}
     for _, name, count, _ in m.reply["inventory"]:
         counts[name] = counts.get(name, 0) + count
     return [min(1.0, math.log2(1 + counts.get(name, 0)) / 6) for name in ITEMS]
 
 
-def _nearby(m: Moment) -> list[float]:
+def _nearby(m: GameReading) -> list[float]:
     return [float(flag) for flag in m.reply["near"]]
 
 
@@ -144,7 +144,7 @@ def _clip(value: float) -> float:
     return max(-1.0, min(1.0, value))
 
 
-_ROWS: tuple[tuple[Feature, Callable[[Moment], list[float]]], ...] = (
+_ROWS: tuple[tuple[Feature, Callable[[GameReading], list[float]]], ...] = (
     (Feature("compass", 4, "sine and cosine of yaw and pitch", -1.0), _compass),
     (Feature("gps", 3, "x, y, z since the episode's start, in units of 100 blocks", -1.0), _gps),
     (Feature("voxels", 27, "kinds of the 3x3x3 blocks around the feet", 0, len(BLOCKS), len(BLOCKS)), _voxels),
@@ -165,7 +165,7 @@ _ROWS: tuple[tuple[Feature, Callable[[Moment], list[float]]], ...] = (
 )  # fmt: skip
 
 FEATURES: Mapping[str, Feature] = {feature.name: feature for feature, _ in _ROWS}
-ROWS: Mapping[str, Callable[[Moment], list[float]]] = {feature.name: row for feature, row in _ROWS}
+ROWS: Mapping[str, Callable[[GameReading], list[float]]] = {feature.name: row for feature, row in _ROWS}
 DEFAULT = ("compass", "previous_action", "around", "target", "vitals", "inventory", "nearby", "time_left")
 """Of the paper's features compass and previous action; `around` in place of the voxels, which do not turn with the
 look and which took PPO twice as many env steps to read; the target, since the distance reward needs it to be

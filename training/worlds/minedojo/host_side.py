@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 from rlgpt.training.worlds.minedojo.items import CRAFT_INDEX, SMELT_ITEMS
 
 Command = tuple[int, ...]
-COMMAND_SIZE = 8
+NATIVE_ACTION_SIZE = 8
 NVEC = (3, 3, 4, 25, 25, 8, 244, 36)
 NOOP: Command = (0, 0, 0, 12, 12, 0, 0, 0)
 BIN = 15.0
@@ -41,7 +41,7 @@ class Sight(NamedTuple):
     age: int
 
 
-class Slot(NamedTuple):
+class InventorySlot(NamedTuple):
     slot: int
     name: str
     quantity: int
@@ -64,7 +64,7 @@ class View(NamedTuple):
     biome: int
     light: float
     inventory: Mapping[str, int]
-    slots: tuple[Slot, ...]
+    slots: tuple[InventorySlot, ...]
     holding: str
     near_table: bool
     near_furnace: bool
@@ -82,7 +82,7 @@ class MineDojoDecoder:
 
     def view(self, packed: bytes) -> View:
         raw: dict[str, Any] = json.loads(packed)
-        slots = tuple(Slot(*entry) for entry in raw.pop("slots"))
+        slots = tuple(InventorySlot(*entry) for entry in raw.pop("slots"))
         counts: dict[str, int] = {}
         for slot in slots:
             counts[slot.name] = counts.get(slot.name, 0) + slot.quantity
@@ -114,8 +114,8 @@ def encode(yielded: object) -> Command:
         raise ValueError("this is several env steps: write `view = yield from ...` instead of `view = yield ...`")
     if type(yielded) is not tuple:
         raise ValueError("yield one named action, such as `view = yield move('forward')`, or a tuple of 8 integers")
-    if len(yielded) != COMMAND_SIZE:
-        raise ValueError(f"a native action has {COMMAND_SIZE} integers, this one has {len(yielded)}")
+    if len(yielded) != NATIVE_ACTION_SIZE:
+        raise ValueError(f"a native action has {NATIVE_ACTION_SIZE} integers, this one has {len(yielded)}")
     for value, size, field in zip(yielded, NVEC, _FIELDS, strict=True):
         if type(value) is not int or not 0 <= value < size:
             raise ValueError(f"entry `{field}` of a native action must be an integer from 0 to {size - 1}")

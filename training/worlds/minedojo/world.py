@@ -16,7 +16,7 @@ from rlgpt.training.worlds.minedojo.launching import GamePool
 from rlgpt.training.worlds.minedojo.processes import sweep_folder
 from rlgpt.training.worlds.minedojo.settings import Settings, folder, from_environment
 from rlgpt.training.worlds.minedojo.tasks import TaskList
-from rlgpt.training.worlds.protocol import Command, Feature, Primitive, Script, Task
+from rlgpt.training.worlds.protocol import Feature, NativeAction, Primitive, Script, Task
 
 log = logging.getLogger(__name__)
 PRIMITIVES = (
@@ -48,10 +48,10 @@ class MineDojoWorld:
 
     name = "minedojo"
     version = f"minedojo-{catalogue.CLIENT}+1"
-    heads = (12, 3)
+    action_nvec = (12, 3)
     primitives = PRIMITIVES
     targets = features.TARGETS
-    command_size = 8
+    native_action_size = 8
     host_module = "rlgpt.training.worlds.minedojo.host_side"
     frame_format = "jpeg"
     restorable = False
@@ -84,7 +84,7 @@ class MineDojoWorld:
             offered["mineclip"] = Feature("mineclip", mineclip.SIZE, "MineCLIP's embedding of the frame", -10.0, 10.0)
         return offered
 
-    def command(self, action: Sequence[int]) -> Command:
+    def native_action(self, action: Sequence[int]) -> NativeAction:
         return (*features.PRIMITIVE_VECTORS[action[0]], FUNCTION_OF_HEAD[action[1]], 0, 0)
 
     def make(self, task: str, *, features: Sequence[str] | None = None, pixels: bool = False) -> MineDojoEnv:

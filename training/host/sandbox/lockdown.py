@@ -1,0 +1,90 @@
+"""Takes from the calling process everything an action does not need. Called once, after all imports.
+
+Order matters: identity first (it clears the parent-death signal), seccomp last (it forbids the other calls).
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import resource
+import signal
+import sys
+
+from rlgpt.training.host.sandbox import landlock, seccomp
+from rlgpt.training.host.sandbox.seccomp import NotEnforced
+
+MEMORY = 256 << 20
+"""Bytes of address space beyond what the process has when it is locked."""
+NOBODY = 65_534
+_SET_PDEATHSIG, _SET_DUMPABLE, _SET_NO_NEW_PRIVS = 1, 4, 38
+ENFORCED = "enforced"
+
+
+def die_with_parent(parent: int) -> str:
+    """SIGKILL when the thread that spawned us ends. Exits at once if it is already gone."""
+    state = "not available: only Linux has it; the host still exits when its pipe ends"
+    if sys.platform.startswith("linux"):
+        _prctl(_SET_PDEATHSIG, signal.SIGKILL)
+        state = ENFORCED
+    if os.getppid() != parent:
+        os._exit(0)
+    return state
+
+
+def limit(memory: int) -> str:
+    """Resource limits: bytes of memory; no new descriptors, files, threads, processes or core dumps."""
+    for what, value in (
+        (resource.RLIMIT_AS, memory),
+        (resource.RLIMIT_NPROC, 0),
+        (resource.RLIMIT_FSIZE, 0),
+        (resource.RLIMIT_CORE, 0),
+        (resource.RLIMIT_NOFILE, 2),
+    ):
+        resource.setrlimit(what, (value, value))
+    return ENFORCED
+
+
+def drop_root() -> str:
+    """Another user than root: root is exempt from the limit on processes and may signal everyone."""
+    if os.geteuid() != 0:
+        return f"{ENFORCED} (user {os.geteuid()})"
+    try:
+        os.setgroups([])
+        os.setresgid(NOBODY, NOBODY, NOBODY)
+        os.setresuid(NOBODY, NOBODY, NOBODY)
+    except OSError as error:
+        return f"not available: the process cannot leave root ({error.strerror})"
+    return f"{ENFORCED} (user {NOBODY} instead of root)"
+
+
+def lock(parent: int, requests: int, replies: int) -> dict[str, str]:
+    """Everything, on Linux. Raises NotEnforced when a protection that `locked` promises cannot be had."""
+    memory = address_space() + MEMORY
+    enforced = {"user": drop_root(), "parent death": die_with_parent(parent), "addresses": addresses()}
+    _prctl(_SET_DUMPABLE, 0)
+    _prctl(_SET_NO_NEW_PRIVS, 1)
+    enforced["no_new_privs"] = ENFORCED
+    # Landlock needs one more descriptor, so it comes before the limits.
+    enforced["landlock"] = landlock.restrict()
+    enforced["limits"] = limit(memory)
+    seccomp.install(requests, replies)
+    enforced["seccomp"] = ENFORCED
+    return enforced
+
+
+def addresses() -> str:
+    """Whether the kernel lays this process out like the last one: the spawner has asked for it."""
+    fixed = ctypes.CDLL(None).personality(ctypes.c_ulong(0xFFFFFFFF)) & 0x0040000
+    return f"{ENFORCED} (not random)" if fixed else "not available: the kernel does not let the addresses be fixed"
+
+
+def _prctl(option: int, value: int) -> None:
+    if ctypes.CDLL(None, use_errno=True).prctl(option, value, 0, 0, 0):
+        raise NotEnforced(f"the kernel refused prctl {option} (errno {ctypes.get_errno()})")
+
+
+def address_space() -> int:
+    """Bytes of address space in use."""
+    with open("/proc/self/statm", encoding="ascii") as file:  # noqa: PTH123 (pathlib is slow to import)
+        return int(file.read().split()[0]) * resource.getpagesize()

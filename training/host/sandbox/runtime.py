@@ -1,0 +1,280 @@
+"""What a source finds around it when it runs: its builtins, its random numbers, its budget of ticks."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Callable, MutableSequence, Sequence
+from types import MappingProxyType
+from typing import Any
+
+from rlgpt.training.host.sandbox import rules
+from rlgpt.training.ordered_sets import FrozenSet, Set
+
+TICKS = 50_000
+"""Loop rounds and function calls between two yields; about 10 ms of ordinary code."""
+STEADY_TICKS = 10_000
+"""What each env step of a call gives back of them: about 2 ms, which a call may take per env step in the long run. The
+dearest code of the script books takes 1,400."""
+LIBRARY_TICKS = 20
+"""Charged for each call of a library function unless the world's `COSTS` say otherwise."""
+RECURSION = 400
+"""Frames a source may stack up."""
+RANGE_CAP = 1_000_000
+TEXT_CAP = 4_000
+PARTS_CAP = 1_000
+"""Parts of a value that is made a text or yielded; more cannot be meant, and take longer than a call may."""
+_MASK = (1 << 64) - 1
+
+
+class OutOfTicks(BaseException):
+    """The budget is spent. Not an Exception: sources can only catch those."""
+
+
+class Stack:
+    """Gives a source the same room to recurse in whoever asks for it: Python counts from the bottom of the stack, and a
+    call lies deeper there when it is the plan's, when something else is asked in the same message, and in a trainer."""
+
+    def __init__(self) -> None:
+        self._depth = 0
+
+    def level(self) -> None:
+        """Called by what evaluates a source, at the same distance from it each time."""
+        try:
+            known = sys._getframe(self._depth).f_back is None
+        except ValueError:
+            known = False
+        if not known:
+            self._depth, frame = 0, sys._getframe()
+            while frame.f_back is not None:
+                self._depth, frame = self._depth + 1, frame.f_back
+        if sys.getrecursionlimit() != self._depth + RECURSION:
+            sys.setrecursionlimit(self._depth + RECURSION)
+
+
+class Meter:
+    """The budget of work, and of recursion, shared by everything in a host, as only one source runs at a time."""
+
+    def __init__(self, ticks: int = TICKS) -> None:
+        left = ticks
+
+        def tick() -> bool:
+            nonlocal left
+            left -= 1
+            if left < 0:
+                raise OutOfTicks
+            return True
+
+        def spend(ticks: int) -> None:
+            nonlocal left
+            left -= ticks
+            if left < 0:
+                raise OutOfTicks
+
+        def refill(ticks: int = ticks) -> None:
+            nonlocal left
+            left = ticks
+            stack.level()
+
+        def remaining() -> int:
+            return left
+
+        stack = Stack()
+        self.ticks = ticks
+        self.tick: Callable[[], bool] = tick
+        self.spend: Callable[[int], None] = spend
+        self.refill: Callable[..., None] = refill
+        """Takes the ticks there are; all, unless told otherwise."""
+        self.remaining: Callable[[], int] = remaining
+
+    def charged(self, function: Callable[..., Any], cost: int) -> Callable[..., Any]:
+        """`function`, paying `cost` ticks first."""
+        spend = self.spend
+
+        def call(*args: Any, **kwargs: Any) -> Any:
+            spend(cost)
+            return function(*args, **kwargs)
+
+        return call
+
+
+class Rng:
+    """Random numbers that depend on the seed alone (SplitMix64; Steele, Lea and Flood 2014)."""
+
+    __slots__ = ("_state",)
+
+    def __init__(self, *seeds: int) -> None:
+        self._state = 0
+        for seed in seeds:
+            self._state = (self._next() ^ seed) & _MASK
+
+    def _next(self) -> int:
+        self._state = (self._state + 0x9E3779B97F4A7C15) & _MASK
+        z = self._state
+        z = ((z ^ (z >> 30)) * 0xBF58476D1CE4E5B9) & _MASK
+        z = ((z ^ (z >> 27)) * 0x94D049BB133111EB) & _MASK
+        return z ^ (z >> 31)
+
+    def random(self) -> float:
+        """In [0, 1)."""
+        return (self._next() >> 11) * (1.0 / (1 << 53))
+
+    def randrange(self, stop: int) -> int:
+        """In [0, stop); stop up to 2**31."""
+        if type(stop) is not int or not 0 < stop <= 1 << 31:
+            raise ValueError("rng.randrange needs a whole number from 1 to 2147483648")
+        return self._next() % stop
+
+    def randint(self, low: int, high: int) -> int:
+        """In [low, high], both included."""
+        return low + self.randrange(high - low + 1)
+
+    def choice(self, sequence: Sequence[Any]) -> Any:
+        return sequence[self.randrange(len(sequence))]
+
+    def shuffle(self, items: MutableSequence[Any]) -> None:
+        """In place."""
+        for i in range(len(items) - 1, 0, -1):
+            j = self.randrange(i + 1)
+            items[i], items[j] = items[j], items[i]
+
+
+def text(value: object = "") -> str:
+    """`str` without memory addresses: only of plain values."""
+    if not is_plain(value):
+        raise TypeError(f"a text is made of numbers, texts, None, tuples and lists, not of {_kind(value)}")
+    made = str(value)
+    if len(made) > TEXT_CAP:
+        raise ValueError(f"texts have at most {TEXT_CAP} characters")
+    return made
+
+
+def is_plain(value: object, depth: int = 4) -> bool:
+    """Whether a value is a number, text or None, or a short nest of lists and tuples of these, exactly."""
+    return _plain_parts(value, depth, PARTS_CAP) >= 0
+
+
+def _plain_parts(value: object, depth: int, room: int) -> int:
+    """What is left of `room` after the parts of a plain value, -1 if it is not plain or has more."""
+    kind = type(value)
+    if value is None or kind in (bool, int, float, str):
+        return room - 1
+    if kind in (tuple, list) and depth and isinstance(value, tuple | list):
+        room -= 1
+        for part in value:
+            if room < 0:
+                break
+            room = _plain_parts(part, depth - 1, room)
+        return room
+    return -1
+
+
+def _kind(value: object) -> str:
+    return type(value).__name__
+
+
+def remainder(left: Any, right: Any) -> Any:
+    """`%` on numbers; `%` on a text would format any object."""
+    if isinstance(left, str | bytes):
+        raise TypeError("`%` on a text is not available; write an f-string")
+    return left % right
+
+
+def bounded_range(*args: int) -> range:
+    made = range(*args)
+    if len(made) > RANGE_CAP:
+        raise ValueError(f"range may have at most {RANGE_CAP} steps")
+    return made
+
+
+_AS_TYPE: dict[Any, Any] = {text: str, bounded_range: range}
+
+
+def is_instance(value: object, kind: Any) -> bool:
+    kinds: tuple[Any, ...] = kind if isinstance(kind, tuple) else (kind,)
+    real: tuple[Any, ...] = tuple([_AS_TYPE.get(each, each) for each in kinds])
+    return isinstance(value, real)
+
+
+def _builtins() -> dict[str, Any]:
+    import builtins
+
+    safe = {name: getattr(builtins, name) for name in rules.BUILTINS + rules.EXCEPTIONS}
+    safe.update(str=text, range=bounded_range, isinstance=is_instance, set=Set, frozenset=FrozenSet)
+    return safe
+
+
+BUILTINS = _builtins()
+
+
+def frozen(value: Any) -> Any:
+    """A constant of a source, made immutable all the way down: nothing outlives a call. Raises TypeError for anything
+    that a constant is not made of."""
+    if value is None or type(value) in (bool, int, float, str):
+        return value
+    if isinstance(value, list | tuple):
+        return tuple(frozen(part) for part in value)
+    if isinstance(value, Set | FrozenSet):
+        return FrozenSet(frozen(part) for part in value)
+    if isinstance(value, dict | MappingProxyType):
+        return MappingProxyType({frozen(key): frozen(part) for key, part in value.items()})
+    raise TypeError(f"a constant or default is made of numbers and texts, not of {_kind(value)}")
+
+
+def caught() -> None:
+    """Runs first in every `except`. No code may decide by what has run out: how much memory is left depends on what
+    the other lanes hold, and in which frame the stack ends on how often the code has run."""
+    error = sys.exc_info()[1]
+    if isinstance(error, MemoryError | RecursionError):
+        raise error
+
+
+def sentence(error: BaseException) -> str:
+    """What went wrong and in which line of the source, without running any of the source's objects; of any length."""
+    line = line_of(error)
+    where = f"line {line}: " if line else ""
+    told = _TOLD.get(type(error)) or (said(error.args[0]) if error.args else "")
+    return f"{where}{type(error).__name__}{': ' + told if told else ''}"
+
+
+def line_of(error: BaseException) -> int:
+    """The innermost line of the source that an error came through, 0 if none. The outermost where the stack has ended:
+    in which of the calls inside each other that was found is chance."""
+    line = 0
+    first = isinstance(error, RecursionError)
+    trace = error.__traceback__
+    while trace is not None:
+        if trace.tb_frame.f_code.co_filename == "<action>":
+            line = line if first and line else trace.tb_lineno
+        trace = trace.tb_next
+    return line
+
+
+_TOLD: dict[type[BaseException], str] = {
+    RecursionError: f"more than about {RECURSION} calls inside each other",
+    MemoryError: "more memory than an action may use",
+    OutOfTicks: f"more than {TICKS} loop rounds and calls at once; loop less, or yield between the parts",
+}
+SAID_CAP = 300
+_DIGITS = 1_000
+"""Bits above which a whole number is not written out: Python itself refuses 4,300 digits."""
+
+
+def said(value: object, room: int = SAID_CAP, depth: int = 3) -> str:
+    """A value for a sentence. Unlike `text` it takes any value: it cuts what is long and names what is not plain."""
+    kind = type(value)
+    if isinstance(value, str) and kind is str:
+        return without_addresses(value[:room]) + ("..." if len(value) > room else "")
+    if isinstance(value, int) and value.bit_length() > _DIGITS:
+        return f"a whole number of {value.bit_length()} bits"
+    if value is None or kind in (bool, int, float):
+        return str(value)
+    if isinstance(value, tuple | list) and kind in (tuple, list) and depth:
+        parts = [said(part, 40, depth - 1) for part in value[:4]] + ["..."] * (len(value) > 4)
+        return ("({})" if kind is tuple else "[{}]").format(", ".join(parts))
+    return f"a value of type {_kind(value)}"
+
+
+def without_addresses(said: str) -> str:
+    """Some of Python's own messages show an object as `<function f at 0x7f...>`."""
+    return re.sub(r" at 0x[0-9a-fA-F]*", "", said)

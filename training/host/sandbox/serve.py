@@ -1,0 +1,138 @@
+"""The life of a host process: locks itself down, then answers frames until its pipe ends."""
+
+from __future__ import annotations
+
+import gc
+import importlib.util
+import mmap
+import os
+import signal
+import sys
+import unicodedata  # noqa: F401  (the parser needs it for names that are not ASCII, and cannot load it later)
+import warnings
+from types import ModuleType
+
+from rlgpt.training.host import wire
+from rlgpt.training.host.sandbox.engine import Engine
+from rlgpt.training.host.sandbox.lockdown import ENFORCED, die_with_parent, lock
+from rlgpt.training.host.sandbox.seccomp import NotEnforced
+from rlgpt.training.host.spin_wait import REPLIED, REQUESTED, SpinWait
+from rlgpt.training.host.wire import FRAME, UNLOCKED, Reader, Writer
+
+REQUESTS, REPLIES, ERRORS, PAGE = range(4)
+"""Descriptors: two pipes; errors are shown until the lock, and the page is shared until it is mapped."""
+_LOOKS = 8_000
+"""About 300 us: what lies between two messages when the worker decides for its lanes and steps them."""
+
+
+def serve(parent: int) -> None:
+    """`parent` is the pid that must still be ours."""
+    page, buffer = begin()
+    message = receive(buffer)
+    if message is None:
+        return
+    engine, mode = _engine(message[2], page)
+    spin_wait = SpinWait(page, REQUESTED, _LOOKS)
+    enforced = {"language": ENFORCED, "environment": ENFORCED, "descriptors": ENFORCED, **lock_down(mode, parent)}
+    send(message[0], wire.HELLO, told(enforced))
+    try:
+        while (message := receive(buffer)) is not None:
+            sequence, kind, body = message
+            send(sequence, kind, engine.reply(kind, body))
+            page[REPLIED] = sequence & 0xFF
+            spin_wait.wait_for(sequence + 1)
+    except MemoryError:
+        os._exit(wire.OUT_OF_MEMORY)
+    except BaseException:
+        # At once: the interpreter's own end makes system calls for which the source would be blamed.
+        os._exit(wire.FAILED)
+    os._exit(0)
+
+
+def begin() -> tuple[mmap.mmap, memoryview]:
+    """Keep nothing but the two pipes and the shared page; returns the page and a buffer for messages."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    sys.unraisablehook = lambda _: None
+    warnings.simplefilter("ignore")
+    page = mmap.mmap(PAGE, mmap.PAGESIZE)
+    os.closerange(PAGE, os.sysconf("SC_OPEN_MAX"))
+    return page, memoryview(bytearray(1 << 17))
+
+
+def lock_down(mode: str, parent: int) -> dict[str, str]:
+    """What the mode adds to the language, or why it could not; the trusted side then gives up."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(20_000, 20, 100)
+    os.close(ERRORS)
+    sys.stderr = None
+    if mode != "locked":
+        return {"parent death": die_with_parent(parent), "system": f"not enforced: mode {mode} has no lock"}
+    try:
+        return lock(parent, REQUESTS, REPLIES)
+    except NotEnforced as error:
+        return {UNLOCKED: str(error)}
+
+
+def told(enforced: dict[str, str]) -> bytes:
+    """The reply to the first message: protection -> state."""
+    out = Writer().number(len(enforced))
+    for protection, state in enforced.items():
+        out.text(protection).text(state)
+    return out.done()
+
+
+def _engine(hello: memoryview, page: mmap.mmap) -> tuple[Engine, str]:
+    """The engine, and the mode, that the first message asks for."""
+    read = Reader(hello)
+    lanes, seed, mode, name, path = read.number(1, 4096), read.number(), read.text(), read.text(), read.text()
+    for _ in range(read.number(0, 64)):
+        _stub_package(read.text(), [read.text() for _ in range(read.number(0, 16))])
+    read.end()
+    return Engine(_module(name, path), lanes, seed, page), mode
+
+
+def _stub_package(name: str, paths: list[str]) -> None:
+    """A package without running its `__init__`, so that only the stdlib and the named module are imported."""
+    module = ModuleType(name)
+    module.__path__ = paths
+    sys.modules[name] = module
+
+
+def _module(name: str, path: str) -> ModuleType:
+    spec = importlib.util.spec_from_file_location(name, path)
+    if spec is None or spec.loader is None:
+        raise ImportError(f"{path} is no Python module")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+def receive(view: memoryview) -> tuple[int, int, memoryview] | None:
+    """(sequence, kind, body) of the next frame; None when the trusted side has closed its end."""
+    got = os.readv(REQUESTS, [view])
+    while 0 < got < FRAME.size:
+        more = os.readv(REQUESTS, [view[got:]])
+        got = got + more if more else 0
+    if not got:
+        return None
+    size, sequence, kind = FRAME.unpack_from(view)
+    end = FRAME.size + size
+    if end > len(view):
+        whole = memoryview(bytearray(end))
+        whole[:got] = view[:got]
+        view = whole
+    while got < end:
+        more = os.readv(REQUESTS, [view[got:end]])
+        if not more:
+            return None
+        got += more
+    return sequence, kind, view[FRAME.size : end]
+
+
+def send(sequence: int, kind: int, body: bytes) -> None:
+    frame = FRAME.pack(len(body), sequence, kind) + body
+    sent = os.write(REPLIES, frame)
+    while sent < len(frame):
+        sent += os.write(REPLIES, frame[sent:])

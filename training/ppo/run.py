@@ -1,0 +1,394 @@
+"""`train`: one PPO run from a configuration to a checkpoint. What the worker calls."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, Literal
+
+import numpy as np
+import torch as th
+from numpy.typing import NDArray
+
+from rlgpt.agents.contracts import RlConfigReply
+from rlgpt.training.host.api import Host, PlanItem
+from rlgpt.training.options.lane import EpisodeResult, Lane
+from rlgpt.training.options.observer import FrameSnapshot, Observer, Signal, Start, obey
+from rlgpt.training.options.probe import find_similar, walk_views
+from rlgpt.training.options.runner import OptionRunner
+from rlgpt.training.options.slots import CodedAction, shares
+from rlgpt.training.options.tally import Tally
+from rlgpt.training.ppo.checkpoints import (
+    Checkpoint,
+    CheckpointError,
+    load_module,
+    load_optimizer,
+    module_arrays,
+    optimizer_arrays,
+    pack,
+    unpack,
+)
+from rlgpt.training.ppo.device import choose_device
+from rlgpt.training.ppo.imitation import Trajectory, make_imitation
+from rlgpt.training.ppo.policy import network_hash
+from rlgpt.training.ppo.ppo import OptionPPO, UpdateReport
+from rlgpt.training.ppo.priors import activate
+from rlgpt.training.ppo.saved import lane_fields, restore_lane, space_fields
+from rlgpt.training.ppo.setup import ConfigError, build_setup
+from rlgpt.training.seeds import episode_seed, stream_seed
+from rlgpt.training.worlds.protocol import World, expect, side_by_side
+
+POLL_SECONDS = 0.02
+"""Least time between two polls of the observer."""
+RECENT = 256
+"""States of the last rollout that a checkpoint keeps for the priors of a later run's new slots."""
+MOST_MINIBATCHES = 1_000_000
+"""Of one update: Observer.clock counts env steps in so many parts."""
+KERNELS = {"eager": "eager, fused Adam", "compiled": "compiled loss, fused Adam"}
+
+
+@dataclass(frozen=True)
+class TrainResult:
+    state: Literal["finished", "stopped", "superseded"]
+    checkpoint: bytes
+    """The boundary checkpoint; also given to the observer."""
+    env_steps: int
+    """Executed by this run, those before a resume included."""
+    decisions: int
+    updates: int
+    episodes: int
+    successes: int
+    start: Start
+
+
+def train(
+    world: World,
+    task: str,
+    config: RlConfigReply,
+    options: Sequence[CodedAction],
+    host: Host,
+    *,
+    seed: int,
+    device: str = "auto",
+    kernel: str = "eager",
+    plan: Sequence[PlanItem] = (),
+    sources: Mapping[str, str] | None = None,
+    views: Sequence[bytes] = (),
+    warm: bytes | None = None,
+    resume: bytes | None = None,
+    env_steps: int | None = None,
+    observer: Observer | None = None,
+    checkpoint_every: int = 1,
+) -> TrainResult:
+    """Train until `env_steps` (default: the configuration's) are executed or the observer says otherwise.
+
+    `options` are the accepted coded actions, `plan` what follow_plan runs, `sources` any further source by
+    hash (plan items and rewards). `views`: whole views (trials collect some) on which options that behave
+    alike are found; without any, those of a random walk.
+    `warm`: checkpoint to start from if its observation and network are equal; `resume`: checkpoint of this
+    very run, continued bit by bit on the same machine. 0 env steps give the untrained policy with its priors.
+    `kernel`: eager | compiled (ppo.py). Raises ConfigError, ActionSpaceError, ObservationError, RewardError,
+    DeviceError or KernelError: one clear sentence.
+    """
+    run = Run(
+        world, task, config, options, host, seed=seed, device=device, kernel=kernel, plan=plan, sources=sources or {},
+        views=views, warm=warm, resume=resume, observer=observer or Observer(),
+    )  # fmt: skip
+    return run.go(config.env_steps if env_steps is None else env_steps, checkpoint_every)
+
+
+class Run:
+    """The state of one training; also the runner's listener."""
+
+    def __init__(
+        self, world: World, task: str, config: RlConfigReply, options: Sequence[CodedAction], host: Host, *,
+        seed: int, device: str, kernel: str, plan: Sequence[PlanItem], sources: Mapping[str, str],
+        views: Sequence[bytes], warm: bytes | None, resume: bytes | None, observer: Observer,
+    ) -> None:  # fmt: skip
+        th.set_num_threads(1)
+        self.observer, self.world, self.seed, self.config = observer, world, seed, config
+        blob = resume or warm
+        origin = unpack(blob) if blob else None
+        previous = origin.fields["slots"] if origin else []
+        similar = {entry["key"]: entry["similar"] for entry in previous}
+        if not resume:
+            chosen_options = [option for option in options if option.name in config.options]
+            if len(chosen_options) > 1:
+                states = views or walk_views(world, task, episode_seed(seed, "train", 0))
+                similar = find_similar(host, chosen_options, states)
+        setup = build_setup(world, task, config, options, plan, sources, previous, similar)
+        self.setup = setup
+        chosen = choose_device(device, setup.observation.picture is not None)
+        hyper = config.hyperparameters.model_copy(update={"n_envs": side_by_side(world, config.hyperparameters.n_envs)})
+        self.ppo = OptionPPO(
+            setup.space, setup.observation, hyper, seed=stream_seed(seed, "ppo"), device=chosen.name, kernel=kernel
+        )
+        self.imitation = make_imitation(
+            config.self_imitation.mode, config.self_imitation.weight,
+            np.random.default_rng(stream_seed(seed, "self imitation")),
+        )  # fmt: skip
+        fits = origin is not None and origin.fields["network"] == network_hash(self.ppo.policy)
+        if resume and not fits:
+            raise CheckpointError("The checkpoint to resume from belongs to another observation or network.")
+        if origin is not None and fits:
+            load_module(self.ppo.policy, origin.part("policy"))
+            load_optimizer(self.ppo.policy, self.ppo.policy.optimizer, origin.part("adam"))
+            for group in self.ppo.policy.optimizer.param_groups:
+                group["lr"] = hyper.learning_rate
+        else:
+            origin = None
+        host.load(setup.space.programs)
+        self.ahead = hyper.n_envs
+        """Every lane's next episode is expected."""
+        self.lanes = [setup.lane(index) for index in range(hyper.n_envs)]
+        self.runner = OptionRunner(
+            world, host, setup.space, self.lanes, self.ppo, self,
+            observation=setup.observation, gamma=hyper.gamma, target=setup.target,
+        )  # fmt: skip
+        self.updates = self.env_steps = self.decisions = self.base = 0
+        self.episodes = self.successes = self.next_episode = 0
+        self.tally = Tally()
+        self.usage: Counter[str] = Counter()
+        self.ends: dict[str, Counter[str]] = {}
+        self.paid: Counter[str] = Counter()
+        """Reward per term of all finished episodes."""
+        self.shown: dict[str, float] = {}
+        """Reward per term that metric rows have told."""
+        self.recent: tuple[NDArray[Any], NDArray[np.bool_]] | None = None
+        self.priors: dict[int, float] = {}
+        if resume and origin is not None:
+            self._resume(origin)
+        else:
+            self.runner.start()
+            self._open_slots(origin)
+        self.ppo.actor.refresh()
+        self.signal: Signal = "go"
+        self._polled = 0.0
+        self.start = Start(self._slot_rows(), fits, chosen.name, chosen.explanation, KERNELS[kernel])
+
+    # ---- slots -----------------------------------------------------------------------------------
+    def _open_slots(self, origin: Checkpoint | None) -> None:
+        """Give every slot that the origin did not have its prior; forget imitated decisions of lost slots."""
+        space = self.setup.space
+        kept = {entry["slot"]: entry["key"] for entry in origin.fields["slots"]} if origin else {}
+        new = [i for i in space.active() if (slot := space.slots[i]) is not None and kept.get(i) != slot.key]
+        self.priors = shares(space.slots, new, self.config.option_prior, self.config.plan_prior)
+        if origin is not None and "observations" in (recent := origin.part("recent")):
+            observations, masks = recent["observations"], recent["masks"] & space.static_mask()
+            masks[:, [space.action_nvec[0] + slot for slot in new]] = True
+        else:
+            for lane in self.lanes:
+                self.runner.look(lane)
+            observations = np.stack([lane.observation for lane in self.lanes if lane.observation is not None])
+            masks = np.stack([lane.mask for lane in self.lanes if lane.mask is not None])
+        activate(self.ppo.policy, space.action_nvec[0], self.priors, observations, masks)
+        if origin is not None and self.imitation is not None:
+            self._load_imitation(origin)
+            self.imitation.pending.clear()
+            lost = [slot for slot in kept if slot not in space.active() or slot in new]
+            self.imitation.drop([space.action_nvec[0] + slot for slot in lost])
+
+    def _slot_rows(self) -> list[dict[str, Any]]:
+        return [
+            {
+                "slot": index, "name": slot.name, "source_hash": slot.source_hash,
+                "arguments": dict(slot.arguments), "prior": self.priors.get(index), "similar": slot.similar,
+            }
+            for index, slot in enumerate(self.setup.space.slots)
+            if slot is not None
+        ]  # fmt: skip
+
+    # ---- the runner's listener -----------------------------------------------------------------------
+    def on_start(self, lane: Lane) -> bool:
+        lane.episode = self.next_episode
+        self.next_episode += 1
+        lane.seed = episode_seed(self.seed, "train", lane.episode)
+        lane.rng = np.random.default_rng((lane.seed, 1))
+        lane.env.reset(lane.seed)
+        expect(self.world, [episode_seed(self.seed, "train", lane.episode + self.ahead)])
+        return True
+
+    def on_decision(self, lane: Lane) -> None:
+        self.decisions += 1
+        self.ppo.record(lane, lambda: self._final(lane))
+        name = "primitive"
+        slot = self.setup.space.slots[lane.slot] if lane.slot >= 0 else None
+        if slot is not None:
+            name = slot.name
+            self.ends.setdefault(name, Counter())[lane.end] += 1
+        self.usage[name] += 1
+        if self.imitation is not None and lane.observation is not None and lane.mask is not None:
+            trajectory = self.imitation.pending.setdefault(lane.index, Trajectory())
+            trajectory.add(lane.observation, lane.mask, lane.action, lane.reward, lane.discount)
+
+    def _final(self, lane: Lane) -> NDArray[Any]:
+        left = max(0.0, (lane.horizon - lane.env.steps) / lane.env.task.horizon)
+        return self.setup.observation.read(lane.env, lane.stream, left)
+
+    def on_end(self, lane: Lane, result: EpisodeResult) -> None:
+        self.tally.add(result)
+        self.paid.update(result.rewards)
+        self.episodes += 1
+        self.successes += result.success
+        if self.imitation is not None:
+            self.imitation.finish(lane.index, result.success, result.return_)
+
+    # ---- the loop --------------------------------------------------------------------------------
+    def go(self, env_steps: int, checkpoint_every: int) -> TrainResult:
+        self.observer.on_start(self.start)
+        # The envs that were asked for, also where the world runs fewer side by side: updates stay as far apart.
+        rollout = self.config.hyperparameters.n_steps * self.config.hyperparameters.n_envs
+        self.base = self.env_steps - self.runner.env_steps
+        while self.env_steps < env_steps and self.signal == "go":
+            began = time.perf_counter()
+            before = self.env_steps
+            steps = min(rollout, env_steps - self.env_steps)
+            complete = self.ppo.collect_rollouts(self.runner, steps, self._keep_going, self._show)
+            self.env_steps = self.base + self.runner.env_steps
+            if not complete:
+                break
+            report = self.ppo.train(self._keep_going)
+            self.updates += 1
+            if self.imitation is not None and self.imitation.update(
+                self.ppo.policy, self.updates, self.config.hyperparameters.max_grad_norm
+            ):
+                self.ppo.actor.refresh()
+            self._keep_recent()
+            self.observer.on_update(self._metrics(report, before, time.perf_counter() - began))
+            if self.updates % checkpoint_every == 0 and self.env_steps < env_steps and self.signal == "go":
+                self.observer.on_checkpoint(self.checkpoint(), self.updates, self.env_steps, "rollout")
+        blob = self.checkpoint()
+        self.observer.on_checkpoint(blob, self.updates, self.env_steps, "boundary")
+        state: Literal["finished", "stopped", "superseded"] = "finished"
+        if self.signal != "go":
+            state = "stopped" if self.signal == "stop" else "superseded"
+        for lane in self.lanes:
+            lane.env.close()
+        return TrainResult(
+            state, blob, self.env_steps, self.decisions, self.updates, self.episodes, self.successes, self.start
+        )
+
+    def _keep_going(self) -> bool:
+        """Ask the observer, at most every POLL_SECONDS; False ends the rollout or the update early."""
+        now = time.monotonic()
+        self.observer.clock = (self.base + self.runner.env_steps) * MOST_MINIBATCHES + self.ppo.minibatch
+        if now - self._polled >= POLL_SECONDS or self.observer.clock >= self.observer.wake:
+            self._polled = now
+            self.signal = obey(self.observer)
+        return self.signal == "go"
+
+    def _show(self) -> None:
+        if self.observer.wants_frame():
+            lane = self.lanes[0]
+            self.observer.on_frame(FrameSnapshot(lane.episode, lane.env.steps, self._decision(lane), lane.env.frame()))
+
+    def _decision(self, lane: Lane) -> str:
+        slot = self.setup.space.slots[lane.slot] if lane.slot >= 0 else None
+        if slot is not None:
+            return slot.name
+        return self.setup.world.primitives[lane.action[0]].name if lane.action else ""
+
+    def _keep_recent(self) -> None:
+        buffer = self.ppo.buffer
+        rows = np.linspace(0, buffer.size - 1, min(RECENT, buffer.size)).astype(np.intp)
+        self.recent = (buffer.observations[rows], buffer.masks[rows])
+
+    def _metrics(self, report: UpdateReport, before: int, seconds: float) -> dict[str, Any]:
+        paid = Counter(self.paid)
+        for lane in self.lanes:
+            for name, value in zip(lane.stream.names, lane.stream.totals, strict=True):
+                paid[name] += value  # type: ignore[assignment]
+        fields = self.tally.fields() | asdict(report)
+        fields |= {
+            "update": self.updates,
+            "env_steps": self.env_steps,
+            "decisions": self.decisions,
+            "rate": (self.env_steps - before) / seconds,
+            "learning_rate": self.config.hyperparameters.learning_rate,
+            "option_usage": dict(sorted(self.usage.items())),
+            "end_reasons": {name: dict(sorted(ends.items())) for name, ends in sorted(self.ends.items())},
+            "rewards": {name: paid[name] - self.shown.get(name, 0.0) for name in self.lanes[0].stream.names},
+        }
+        self.tally, self.usage, self.ends, self.shown = Tally(), Counter(), {}, dict(paid)
+        return fields
+
+    # ---- checkpoints -----------------------------------------------------------------------------
+    def checkpoint(self) -> bytes:
+        """Everything needed to continue, to evaluate, and to start another run from. Every lane is at rest."""
+        policy = self.ppo.policy
+        space = self.setup.space
+        fields = {
+            "network": network_hash(policy),
+            "world": self.setup.world.name,
+            "task": self.setup.task.id,
+            "config": self.config.model_dump(mode="json"),
+            **space_fields(space),
+            "counters": [
+                self.updates, self.env_steps, self.decisions, self.episodes, self.successes, self.next_episode
+            ],
+            "paid": dict(self.paid),
+            "shown": self.shown,
+            "priors": [[slot, share] for slot, share in self.priors.items()],
+            "shuffle": self.ppo.shuffle.bit_generator.state,
+            "lanes": [lane_fields(lane) for lane in self.lanes],
+        }  # fmt: skip
+        parts: dict[str, Mapping[str, NDArray[Any]]] = {
+            "policy": module_arrays(policy),
+            "adam": optimizer_arrays(policy, policy.optimizer),
+            "torch": {"state": th.get_rng_state().numpy()},
+        }
+        if self.recent is not None:
+            parts["recent"] = {"observations": self.recent[0], "masks": self.recent[1]}
+        if self.setup.world.restorable:
+            parts["envs"] = {str(lane.index): np.frombuffer(lane.env.save(), np.uint8) for lane in self.lanes}
+            parts["starts"] = {
+                str(lane.index): np.frombuffer(lane.start_view, np.uint8)
+                for lane in self.lanes
+                if lane.start_view is not None
+            }
+        if self.imitation is not None:
+            kept, arrays = self.imitation.save()
+            fields["imitation"] = {"kept": kept, "shuffle": self.imitation.shuffle.bit_generator.state}
+            parts["imitation"] = arrays
+            for index, trajectory in self.imitation.pending.items():
+                parts[f"pending{index}"] = trajectory.save()
+        return pack(fields, parts)
+
+    def _load_imitation(self, saved: Checkpoint) -> None:
+        if self.imitation is not None and "imitation" in saved.fields:
+            mode = saved.fields["config"]["self_imitation"]["mode"]
+            if mode == self.config.self_imitation.mode:
+                self.imitation.restore(saved.fields["imitation"]["kept"], saved.part("imitation"))
+
+    def _resume(self, saved: Checkpoint) -> None:
+        fields = saved.fields
+        if fields["config"] != self.config.model_dump(mode="json"):
+            raise ConfigError("The checkpoint to resume from was made with another configuration.")
+        counters = fields["counters"]
+        self.updates, self.env_steps, self.decisions, self.episodes, self.successes, self.next_episode = counters
+        self.paid = Counter(fields["paid"])
+        self.shown = dict(fields["shown"])
+        self.priors = dict(fields["priors"])
+        self.ppo.shuffle.bit_generator.state = fields["shuffle"]
+        th.set_rng_state(th.from_numpy(np.array(saved.part("torch")["state"])))
+        recent = saved.part("recent")
+        if recent:
+            self.recent = (recent["observations"], recent["masks"])
+        restorable = self.setup.world.restorable
+        if self.imitation is not None:
+            self._load_imitation(saved)
+            self.imitation.shuffle.bit_generator.state = fields["imitation"]["shuffle"]
+            if restorable:
+                pending = {lane.index: Trajectory.load(saved.part(f"pending{lane.index}")) for lane in self.lanes}
+                self.imitation.pending = pending
+        if not restorable:
+            self.runner.start()
+            return
+        envs, starts = saved.part("envs"), saved.part("starts")
+        for lane, entry in zip(self.lanes, fields["lanes"], strict=True):
+            lane.env.reset(entry["seed"])
+            lane.env.restore(envs[str(lane.index)].tobytes())
+            view = starts.get(str(lane.index))
+            restore_lane(lane, entry, None if view is None else view.tobytes())

@@ -1,0 +1,40 @@
+"""What a trial has finished so far, in a file of the session's folder: a kill then repeats one batch of it at most.
+
+The rows of a trial are written once, at its end. Until then nothing in the store says that it began.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import msgpack  # type: ignore[import-untyped]
+
+from rlgpt.store import atomic
+
+FILE = "trial.part"
+
+
+class PartialTrial:
+    """One trial's, named by `key`; a file that another trial left, or half of a file, counts as nothing."""
+
+    def __init__(self, folder: Path, key: str) -> None:
+        self._path, self._key = folder / FILE, key
+
+    def load(self) -> dict[str, Any] | None:
+        """What was saved last; None if nothing was."""
+        try:
+            told = msgpack.unpackb(self._path.read_bytes())
+        except (OSError, ValueError, msgpack.UnpackException):
+            return None
+        return told["state"] if isinstance(told, dict) and told.get("key") == self._key else None
+
+    def save(self, state: Mapping[str, Any]) -> None:
+        """A disk that cannot take it only costs what a kill would repeat."""
+        with contextlib.suppress(OSError):
+            atomic.write_bytes(self._path, msgpack.packb({"key": self._key, "state": state}))
+
+    def clear(self) -> None:
+        self._path.unlink(missing_ok=True)

@@ -1,0 +1,443 @@
+"""Trials: does a coded sub-action do what it says, from states in which the plan needs it?
+
+method.md, "Trials". A trial resets a trial seed, executes the accepted sub-actions before the item until each
+one's done_when holds, and then calls the item until its own done_when holds or its env steps are spent. No
+state is ever made by other means. A start state in which its done_when holds already does not need the item and
+says nothing about its code; when nearly all are such, the predicate is vacuous. Neither does a trial that the world
+broke off (`truncated`, such as a lost game): another prefix is executed in its place.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+import numpy as np
+
+from rlgpt.agents.contracts import RewardTerm
+from rlgpt.training.host.api import Action, Host, Programs
+from rlgpt.training.options.dead_loops import DeadLoopWatch
+from rlgpt.training.options.lane import EpisodeResult, Lane
+from rlgpt.training.options.observation import make_env
+from rlgpt.training.options.observer import FrameSnapshot, Observer, Signal, obey
+from rlgpt.training.options.rewards import RewardStream
+from rlgpt.training.options.runner import Chooser, OptionRunner
+from rlgpt.training.options.slots import ActionSpace, Slot, noop_of
+from rlgpt.training.ppo.trained import TrainedPolicy
+from rlgpt.training.rollouts.evidence import Describer, difference
+from rlgpt.training.rollouts.partial_trial import PartialTrial
+from rlgpt.training.worlds.protocol import World, side_by_side
+
+TrialOutcome = Literal["accepted", "failed", "unreached", "vacuous", "stopped"]
+INITIAL_TRIALS = 5
+"""Trials after which most versions are accepted or failed."""
+MAX_TRIALS = 10
+"""Trials where the first ones leave it open."""
+MAX_SEEDS = 20
+"""Seeds from which the steps before the item are executed, at most, to find a state in which it is needed."""
+MIN_TRIALS = 3
+"""Trials below which nothing is said about the item: a long chain rarely arrives, and that is no failure of its."""
+ACCEPT_RATE = 0.6
+"""Share of successful trials from which a version is accepted."""
+IDLE_CALLS = 5
+"""Calls in a row that return without acting, after which a trial is over."""
+TRUNCATED = "truncated"
+STEP_MS = 20.0
+"""CPU time per env step of the item above which it fails, in milliseconds. Far above what code can take that keeps to
+its budget of loop rounds (2 ms), so that no slow or busy machine turns a verdict: above it come only calls that work
+on much data at once (`sum` of a million numbers), which that budget counts as one."""
+FAULTS = ("error", "bad_yield", "budget", "killed", "quarantined")
+
+
+@dataclass(frozen=True)
+class PrefixItem:
+    """A sub-action before the one on trial. `action` None: the incumbent policy acts (mode `rl`)."""
+
+    done_when: str
+    action: Action | None
+
+
+@dataclass(frozen=True)
+class TrialEpisode:
+    """One trial, as the trial row lists it."""
+
+    seed: int
+    arrived: bool
+    start_true: bool
+    end_true: bool
+    env_steps: int
+    """Of the item alone."""
+    end: str
+    """done | time | episode | truncated | idle | prefix | already done, or the fault that ended it."""
+    message: str
+
+
+@dataclass(frozen=True)
+class TrialResult:
+    outcome: TrialOutcome
+    episodes: int
+    """Trials whose prefix arrived where the item is needed."""
+    successes: int
+    prefixes: int
+    """Trials started."""
+    env_steps: int
+    """Prefixes included."""
+    error: str
+    """The first fault's message, or why nothing was measured."""
+    trials: list[dict[str, Any]]
+    evidence: dict[str, Any]
+    """{good, bad}: for the critic; each {before, after, difference, yields, end, message} or None."""
+    views: list[bytes]
+    """Whole views of the start states."""
+
+
+def try_item(
+    world: World,
+    task: str,
+    *,
+    prefix: Sequence[PrefixItem],
+    action: Action,
+    done_when: str,
+    sources: Mapping[str, str],
+    host: Host,
+    seeds: Sequence[int],
+    max_steps: int,
+    calm: frozenset[str] = frozenset(),
+    incumbent: TrainedPolicy | None = None,
+    observer: Observer | None = None,
+    partial: PartialTrial | None = None,
+    step_ms: float = STEP_MS,
+) -> TrialResult:
+    """Try `action` from 5 states in which the prefix leaves it needed, and from 5 more when the first leave it open.
+
+    Each of `seeds` is one prefix, 20 at most. With fewer than 3 such states the item is `unreached`, or its predicate
+    `vacuous` when it held already in most of those that the prefix reached.
+
+    `sources` by hash for prefix and action; `calm`: hashes that ignore the alarm. `incumbent` executes prefix items of
+    mode rl. Raises ValueError when such an item has none.
+    Code that takes more than `step_ms` of CPU time per env step has failed, whatever it achieved.
+    `partial` keeps what is finished, batch by batch, and gives it back to a trainer that begins again.
+    """
+    if incumbent is None and any(item.action is None for item in prefix):
+        raise ValueError("A sub-action before this one is learnt, and there is no trained policy yet to execute it.")
+    runner = _TrialRunner(
+        world, task, prefix, action, done_when, sources, host, max_steps, calm, incumbent, observer or Observer(),
+        partial, step_ms,
+    )  # fmt: skip
+    return runner.run(seeds[:MAX_SEEDS])
+
+
+@dataclass
+class _TrialProgress:
+    """What a lane's trial has come to."""
+
+    seed: int
+    stage: Literal["prefix", "item", "over"]
+    item_from: int = 0
+    before: bytes = b""
+    yielded_from: int = 0
+    idle: int = 0
+    arrived: bool = False
+
+
+@dataclass(frozen=True)
+class _Evidence:
+    attempt: TrialEpisode
+    before: bytes
+    after: bytes
+    yields: list[str]
+
+
+class _TrialRunner:
+    """Chooser and listener of the runner that runs the trials."""
+
+    def __init__(
+        self, world: World, task: str, prefix: Sequence[PrefixItem], action: Action, done_when: str,
+        sources: Mapping[str, str], host: Host, max_steps: int, calm: frozenset[str],
+        incumbent: TrainedPolicy | None, observer: Observer, partial: PartialTrial | None, step_ms: float,
+    ) -> None:  # fmt: skip
+        self.world, self.task, self.prefix, self.host = world, world.tasks[task], prefix, host
+        self.max_steps, self.observer, self.partial = max_steps, observer, partial
+        self.incumbent, self.step_ms = incumbent, step_ms
+        self._seconds, self._item_steps = 0.0, 0
+        own = incumbent.space if incumbent else ActionSpace(
+            world.action_nvec, noop_of(world), np.zeros(world.action_nvec[0], np.bool_), ()
+        )  # fmt: skip
+        self._own_slots = len(own.slots)
+        items = [*(item.action for item in prefix), action]
+        base = own.programs
+        actions = list(base.actions)
+        slots: list[Slot | None] = list(own.slots)
+        for index, chosen in enumerate(items):
+            bound = chosen or action
+            slots.append(
+                Slot(
+                    f"item_{index}",
+                    f"item_{index}",
+                    bound.source_hash,
+                    len(actions),
+                    bound.arguments,
+                    max_steps,
+                )
+            )
+            actions.append(bound)
+        needed = {bound.source_hash for bound in items if bound is not None}
+        programs = Programs(
+            dict(base.sources) | {key: sources[key] for key in sorted(needed)}, tuple(actions), base.plan,
+            (*(item.done_when for item in prefix), done_when), base.rewards,
+        )  # fmt: skip
+        self.space = replace(own, slots=tuple(slots), programs=programs, calm=own.calm | calm)
+        self._chooser: Chooser | None = incumbent.chooser(own, False) if incumbent else None
+        self._bit = len(prefix)
+        self._names = {
+            world.native_action([i, *[0] * (len(world.action_nvec) - 1)]): p.name
+            for i, p in enumerate(world.primitives)
+        }
+        self._queue: list[int] = []
+        self._done: list[_Evidence] = []
+        self.env_steps = 0
+
+    # ---- the course of a trial -------------------------------------------------------------------
+    def run(self, seeds: Sequence[int]) -> TrialResult:
+        self._go_on()
+        signal = self._until(INITIAL_TRIALS, seeds)
+        needed = sum(_needed(e.attempt) for e in self._done)
+        if signal == "go" and needed >= MIN_TRIALS:
+            wins = sum(_won(e.attempt) for e in self._done)
+            if 2 <= wins < needed or wins == needed < INITIAL_TRIALS:
+                signal = self._until(MAX_TRIALS, seeds)
+        return self._result(stopped=signal != "go")
+
+    def _until(self, wanted: int, seeds: Sequence[int]) -> Signal:
+        """Execute further prefixes, in batches, until so many needed the item or the seeds are used up."""
+        signal: Signal = "go"
+        while signal == "go" and (tried := len(self._done)) < len(seeds):
+            missing = wanted - sum(_needed(e.attempt) for e in self._done)
+            if missing <= 0:
+                break
+            signal = self._batch(seeds[tried : tried + missing])
+            if signal == "go" and self.partial is not None:
+                self.partial.save(self._finished())
+        return signal
+
+    def _finished(self) -> dict[str, Any]:
+        return {
+            "env_steps": self.env_steps,
+            "computing": [self._seconds, self._item_steps],
+            "done": [[vars(e.attempt), e.before, e.after, e.yields] for e in self._done],
+            "moments": [[m.episode, m.step, m.decision, m.frame] for m in self.observer.moments],
+        }
+
+    def _go_on(self) -> None:
+        """From what an earlier trainer had finished of this very trial."""
+        if self.partial is not None and (state := self.partial.load()):
+            self.env_steps = state["env_steps"]
+            self._seconds, self._item_steps = state.get("computing", (0.0, 0))
+            self._done = [
+                _Evidence(TrialEpisode(**of), before, after, yields) for of, before, after, yields in state["done"]
+            ]
+            self.observer.moments = [FrameSnapshot(*moment) for moment in state["moments"]]
+
+    def _batch(self, seeds: Sequence[int]) -> Signal:
+        if not seeds:
+            return "go"
+        self._queue = list(seeds)
+        terms = self.incumbent.terms if self.incumbent else (RewardTerm(term="task", weight=1.0),)
+        layout = self.incumbent.observation if self.incumbent else None
+        horizon = self.task.horizon
+        lanes = [
+            Lane(
+                index,
+                make_env(self.world, self.task.id, layout) if layout else self.world.make(self.task.id),
+                RewardStream(terms, self.world), DeadLoopWatch(horizon), horizon,
+            )
+            for index in range(side_by_side(self.world, len(seeds)))
+        ]  # fmt: skip
+        self.host.load(self.space.programs)
+        runner = OptionRunner(
+            self.world, self.host, self.space, lanes, self, self,
+            observation=layout, predicates=True, record=True,
+        )  # fmt: skip
+        runner.start()
+        signal: Signal = "go"
+        while any(lane.phase != "idle" for lane in lanes) and signal == "go":
+            self._measured(runner)
+            signal = obey(self.observer)
+        for lane in lanes:
+            lane.env.close()
+        order = {seed: place for place, seed in enumerate(seeds)}
+        self._done.sort(key=lambda evidence: order.get(evidence.attempt.seed, -1))
+        return signal
+
+    def _measured(self, runner: OptionRunner) -> None:
+        """A tick, and the CPU time that the host spends on it where the item is at work in some lane."""
+        going = [lane for lane in runner.lanes if lane.phase != "idle"]
+        at_work = [(lane, lane.env.steps) for lane in going if lane.note.stage == "item"]
+        before = self.host.cpu_seconds()
+        runner.tick()
+        if at_work:
+            self._seconds += max(0.0, self.host.cpu_seconds() - before)
+            self._item_steps += sum(max(0, lane.env.steps - steps) for lane, steps in at_work)
+
+    # ---- listener ------------------------------------------------------------------------------------
+    def on_start(self, lane: Lane) -> bool:
+        if not self._queue:
+            return False
+        seed = self._queue.pop(0)
+        lane.seed, lane.episode, lane.horizon = seed, seed, self.task.horizon
+        lane.rng = np.random.default_rng((seed, 3))
+        lane.note = _TrialProgress(seed, "prefix")
+        lane.env.reset(seed)
+        return True
+
+    def on_decision(self, lane: Lane) -> None:
+        pass
+
+    def on_end(self, lane: Lane, result: EpisodeResult) -> None:
+        if lane.note.stage == "prefix":
+            self._close(lane, TRUNCATED if result.end == TRUNCATED else "prefix", False)
+        elif lane.note.stage == "item":
+            won = result.success and self.task.kind == "goal"  # the episode ends with the task: nothing is left to do
+            done = won or bool(lane.truths >> self._bit & 1)
+            limit = result.env_steps - lane.note.item_from >= self.max_steps or result.end == "time"
+            cut = TRUNCATED if result.end == TRUNCATED else "episode"
+            self._close(lane, "done" if done else "time" if limit else cut, done)
+
+    # ---- chooser ---------------------------------------------------------------------------------
+    def choose(self, lanes: Sequence[Lane]) -> list[tuple[int, ...] | None]:
+        return [self._next(lane) for lane in lanes]
+
+    def _next(self, lane: Lane) -> tuple[int, ...] | None:
+        note: _TrialProgress = lane.note
+        if note.stage == "prefix":
+            for index, item in enumerate(self.prefix):
+                if not lane.truths >> index & 1:
+                    lane.until = index
+                    return self._call(index) if item.action is not None else self._ask_incumbent(lane)
+            self._arrive(lane)
+        if lane.truths >> self._bit & 1:
+            already = lane.env.steps == note.item_from
+            self._close(lane, "already done" if already else "done", not already)
+            return None
+        if lane.env.steps > note.item_from:
+            if lane.end in FAULTS:
+                self._close(lane, lane.end, False)
+                return None
+            note.idle = note.idle + 1 if lane.end == "return" and lane.idle else 0
+            if note.idle >= IDLE_CALLS:
+                self._close(lane, "idle", False)
+                return None
+        lane.until = self._bit
+        return self._call(len(self.prefix))
+
+    def _call(self, index: int) -> tuple[int, ...]:
+        return (self.space.action_nvec[0] + self._own_slots + index, *[0] * (len(self.space.action_nvec) - 1))
+
+    def _ask_incumbent(self, lane: Lane) -> tuple[int, ...] | None:
+        assert self._chooser is not None and lane.mask is not None
+        whole = lane.mask
+        edge = self.space.action_nvec[0] + self._own_slots
+        lane.mask = np.concatenate([whole[:edge], whole[self.space.first :]])
+        (chosen,) = self._chooser.choose([lane])
+        lane.mask = whole
+        return None if chosen is None else tuple(chosen)
+
+    def _arrive(self, lane: Lane) -> None:
+        note: _TrialProgress = lane.note
+        note.stage, note.arrived, note.item_from = "item", True, lane.env.steps
+        note.before = lane.env.view(True)
+        note.yielded_from = len(lane.commands or ())
+        lane.end = ""
+        lane.horizon = min(self.task.horizon, lane.env.steps + self.max_steps)
+
+    def _close(self, lane: Lane, end: str, done: bool) -> None:
+        note: _TrialProgress = lane.note
+        note.stage = "over"
+        self.env_steps += lane.env.steps
+        steps = lane.env.steps - note.item_from if note.arrived else 0
+        message = lane.message if end in FAULTS or end == "prefix" else ""
+        attempt = TrialEpisode(note.seed, note.arrived, end == "already done", done, steps, end, message)
+        commands = (lane.commands or [])[note.yielded_from :]
+        names = [self._names.get(command, str(command)) for command in commands]
+        self._done.append(_Evidence(attempt, note.before, lane.env.view(True), names))
+
+    # ---- the result ------------------------------------------------------------------------------
+    def _result(self, stopped: bool) -> TrialResult:
+        attempts = [e.attempt for e in self._done]
+        arrived = sum(a.arrived and a.end != TRUNCATED for a in attempts)
+        needed = [a for a in attempts if _needed(a)]
+        wins = sum(_won(a) for a in needed)
+        outcome: TrialOutcome = "accepted" if needed and wins >= ACCEPT_RATE * len(needed) else "failed"
+        error = next((a.message for a in needed if a.message), "")
+        if stopped:
+            outcome, error = "stopped", "the trial was stopped"
+        elif len(needed) < min(MIN_TRIALS, len(attempts)) and 2 * len(needed) < arrived:
+            outcome = "vacuous"
+            error = f"done_when was already true in {arrived - len(needed)} of {arrived} start states"
+        elif len(needed) < min(MIN_TRIALS, len(attempts)) or not attempts:
+            outcome = "unreached"
+            error = f"only {len(needed)} of {len(attempts)} trials reached a state in which the plan needs it"
+            if cut := sum(a.end == TRUNCATED for a in attempts):
+                error += f"; the world broke {cut} of them off"
+        elif self._item_steps and self._seconds * 1000 > self.step_ms * self._item_steps:
+            taken = self._seconds * 1000 / self._item_steps
+            outcome = "failed"
+            error = (
+                f"it takes about {_rounded(taken):g} ms of computing per env step; at most {self.step_ms:g} ms. "
+                "Work on less data at once: no long lists, texts or numbers"
+            )
+        return TrialResult(
+            outcome, len(needed), wins, len(attempts), self.env_steps, error,
+            [vars(a) | {} for a in attempts], self._evidence(), [e.before for e in self._done if e.before],
+        )  # fmt: skip
+
+    def _evidence(self) -> dict[str, Any]:
+        describe = Describer(self.world)
+        measured = [e for e in self._done if _needed(e.attempt)]
+        good = next((e for e in measured if _won(e.attempt)), None)
+        bad = next((e for e in measured if not _won(e.attempt)), None)
+        return {"good": _shown(good, describe), "bad": _shown(bad, describe)}
+
+
+def _rounded(number: float) -> float:
+    """To one digit: more would differ from run to run."""
+    return round(number, -math.floor(math.log10(number)))
+
+
+def _needed(attempt: TrialEpisode) -> bool:
+    return attempt.arrived and not attempt.start_true and attempt.end != TRUNCATED
+
+
+def _won(attempt: TrialEpisode) -> bool:
+    return _needed(attempt) and attempt.end_true
+
+
+def _shown(evidence: _Evidence | None, describe: Describer) -> dict[str, Any] | None:
+    if evidence is None:
+        return None
+    before, after = describe(evidence.before), describe(evidence.after)
+    return {
+        "before": before,
+        "after": after,
+        "difference": difference(before, after),
+        "yields": run_lengths(evidence.yields),
+        "end": evidence.attempt.end,
+        "message": evidence.attempt.message,
+    }
+
+
+def run_lengths(names: Sequence[str], limit: int = 60) -> list[str]:
+    """`["left", "left", "do"]` -> `["left x2", "do"]`; the middle of a long list is left out."""
+    runs: list[list[Any]] = []
+    for name in names:
+        if runs and runs[-1][0] == name:
+            runs[-1][1] += 1
+        else:
+            runs.append([name, 1])
+    texts = [name if count == 1 else f"{name} x{count}" for name, count in runs]
+    if len(texts) <= limit:
+        return texts
+    half = limit // 2
+    return [*texts[:half], f"... {len(texts) - 2 * half} more ...", *texts[-half:]]

@@ -1,0 +1,4 @@
+"""One running session: its runtime, command inbox, recorded LLM calls, replayed commands and budgets.
+
+What a step does with them is in `steps/`.
+"""

@@ -1,0 +1,96 @@
+"""The operator's commands of a recorded session, given again at the places where they were taken (`--llm replay:ID`).
+
+A place is told by what the session has done so far, not by the time of day: how much it has decided and measured,
+the step that it is at, and within PPO the training's own clock. An override `apply: next` is given where it was
+first seen, so that it waits as it did.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from rlgpt.store.commands import Command, parse_command
+from rlgpt.store.folder import SessionFolder
+from rlgpt.store.history import CommandState, History, fold
+from rlgpt.store.inbox import send
+from rlgpt.store.reader import Reader
+from rlgpt.store.states import MODEL
+from rlgpt.training.options.observer import NEVER
+
+WORK = (
+    "task_plan", "iteration", "plan", "code_version", "trial", "rl_config", "training_run", "evaluation", "verdict",
+)  # fmt: skip
+"""Tables whose rows say how far a session has come."""
+
+
+@dataclass(frozen=True)
+class Taken:
+    """A command and the place where it was taken."""
+
+    state: CommandState
+    command: Command
+    phase: Mapping[str, Any]
+    work: int
+    clock: int | None = None
+    """Observer.clock where PPO was running, else None."""
+
+
+@dataclass
+class CommandReplay:
+    """What is still to be given, in order; empty in a session that replays nothing."""
+
+    left: deque[Taken] = field(default_factory=deque)
+
+    @classmethod
+    def of(cls, source: Reader, given: Collection[str]) -> CommandReplay:
+        """The commands of `source` that were decided, but for those with an id in `given`. Raises BadCommand for one
+        that this version does not understand."""
+        history, left = History(), deque[Taken]()
+        for table, row in source.folded_since(0, None):
+            fold(history, table, row)
+            told = row["payload"] if table == "event" and row["kind"] == "command" else None
+            if not told or told["id"] in given or "place" not in told:
+                continue
+            if told["kind"] == "resume" and history.waiting_for == MODEL:
+                continue  # it shortened a wait for a server; a replay does not wait
+            waits = told["payload"].get("apply") == "next"
+            if (told["state"] == "seen") == waits:
+                command = history.commands[told["id"]]
+                parsed = parse_command(command.kind, command.payload)
+                left.append(Taken(command, parsed, dict(history.phase), **told["place"]))
+        return cls(left)
+
+    def due(self, history: History, clock: int | None) -> bool:
+        """Whether the next one's place is reached; `clock` while PPO asks."""
+        if not self.left:
+            return False
+        following, work = self.left[0], _work(history)
+        if work != following.work:
+            return work > following.work
+        if following.clock is not None:
+            return clock is not None and clock >= following.clock
+        return bool(history.phase == following.phase)
+
+    def wake(self, history: History) -> int:
+        """The clock at which the training that runs must look here again."""
+        following = self.left[0] if self.left else None
+        if following is None or following.clock is None or following.work != _work(history):
+            return NEVER
+        return following.clock
+
+    def give(self, folder: SessionFolder) -> None:
+        """Put the next one into the session's inbox, as its author did."""
+        taken = self.left.popleft()
+        send(folder, taken.command, taken.state.revision, taken.state.author, name=taken.state.id)
+
+
+def place(history: History, clock: int | None = None) -> dict[str, int]:
+    """Where a session stands, as the event of a command tells it; `clock` where PPO asks."""
+    return {"work": _work(history)} | ({} if clock is None else {"clock": clock})
+
+
+def _work(history: History) -> int:
+    return sum(history.counts.get(table, 0) for table in WORK)

@@ -1,0 +1,128 @@
+"""The agents' journal in the store: every exchange before and after, budgets reserved first, nothing paid twice."""
+
+from __future__ import annotations
+
+import datetime
+import time
+
+from rlgpt.agents.backends import Outcome
+from rlgpt.agents.errors import BudgetReached
+from rlgpt.agents.journal import Answer, Call
+from rlgpt.store import tables
+from rlgpt.store.catalog import headings
+from rlgpt.store.reader import Reader
+from rlgpt.store.settings import Settings
+from rlgpt.store.states import MODEL
+from rlgpt.store.writer import Writer
+from rlgpt.training.session.budgets import limit
+
+KEPT_ERROR = 2000
+"""Characters of an error that a row keeps."""
+
+
+class StoreJournal:
+    """Implements `rlgpt.agents.journal.Journal`. Called from the thread that makes the call."""
+
+    def __init__(self, writer: Writer, reader: Reader, settings: Settings) -> None:
+        self._writer, self._reader, self._settings = writer, reader, settings
+
+    def recorded(self, step: str, request_hash: str) -> str | None:
+        wanted = {"step": step, "request_hash": request_hash, "state": "answered"}
+        rows = self._reader.rows("llm_call", wanted)
+        return self._reader.text(rows[-1]["reply_hash"]) if rows else None
+
+    def learnt(self) -> list[tuple[str, str, str, str]]:
+        rows = [row for row in self._reader.rows("llm_call") if row["state"] in ("answered", "failed")]
+        return [(row["role"], row["step"], row["error"], self._reader.text(row["request_hash"])) for row in rows]
+
+    @staticmethod
+    def outcomes(source: Reader, step: str, request_hash: str) -> list[Outcome]:
+        """How every exchange of that request ended in another session, in order."""
+        rows = source.rows("llm_call", {"step": step, "request_hash": request_hash})
+        return [
+            Outcome(reply=source.text(row["reply_hash"])) if row["state"] == "answered" else Outcome(error=row["error"])
+            for row in rows
+            if row["state"] != "sent"
+        ]
+
+    def reserve(self, call: Call) -> None:
+        history, budget = self._writer.history, self._settings.budget
+        tokens = limit(history, budget, "tokens")
+        if tokens is not None and history.spent.tokens + call.reserved_tokens > tokens:
+            left = tokens - history.spent.tokens
+            raise BudgetReached(
+                f"the budget of {tokens:g} tokens is used up: {left:g} are left and the next call may take "
+                f"{call.reserved_tokens}"
+            )
+        if call.reserved is None:
+            return
+        cost = limit(history, budget, "cost")
+        if cost is not None and history.spent.cost + call.reserved > cost:
+            raise BudgetReached(
+                f"the budget of {cost:g} USD is used up: {history.spent.cost:.4f} are spent and the next call "
+                f"may cost {call.reserved:.4f}"
+            )
+        if budget.daily_cost is not None and call.reserved > 0:
+            today = spent_today()
+            if today + call.reserved > budget.daily_cost:
+                raise BudgetReached(
+                    f"today's cap of {budget.daily_cost:g} USD over all sessions is reached: {today:.4f} are spent"
+                )
+
+    def sent(self, call: Call) -> None:
+        with self._writer.transaction(durable=True) as tx:
+            tx.add(self._row(call, "sent"))
+
+    def answered(self, call: Call, answer: Answer) -> None:
+        row = self._row(call, "answered")
+        row.reply_hash = self._writer.text(answer.reply)
+        row.error = answer.fault[:KEPT_ERROR]
+        row.tokens_in, row.tokens_out, row.cost = answer.tokens_in, answer.tokens_out, answer.cost
+        row.seconds = answer.seconds
+        self._writer.add(row, durable=True)
+
+    def failed(
+        self, call: Call, error: str, seconds: float, charged: tuple[int, int, float | None] = (0, 0, 0.0)
+    ) -> None:
+        row = self._row(call, "failed")
+        row.error, row.seconds = error[:KEPT_ERROR], seconds
+        row.tokens_in, row.tokens_out, row.cost = charged
+        self._writer.add(row, durable=True)
+
+    # ---- a server that is away ----------------------------------------------------------------------
+    def waiting(self, role: str, why: str) -> None:
+        history = self._writer.history
+        if history.waiting_for == MODEL or history.pause_requested or history.stop_requested:
+            return
+        with self._writer.transaction(durable=True) as tx:
+            tx.event("waiting", **{"for": MODEL, "role": role, "why": why})
+            tx.add(tables.Log(level="warning", event=f"waiting for {MODEL}", fields={"role": role, "why": why}))
+
+    def back(self) -> None:
+        if self._writer.history.waiting_for == MODEL:
+            with self._writer.transaction(durable=True) as tx:
+                tx.add(tables.Log(level="info", event=f"{MODEL} is back", fields={}))
+                tx.event("phase", **self._writer.history.phase)
+
+    def given_up(self, role: str, why: str) -> None:
+        self._writer.add(tables.Log(level="warning", event="no answer", fields={"role": role, "why": why}))
+        if self._writer.history.waiting_for == MODEL:
+            self._writer.event("phase", **self._writer.history.phase)
+
+    def _row(self, call: Call, state: str) -> tables.LlmCall:
+        return tables.LlmCall(
+            call=call.id,
+            step=call.step,
+            role=call.role,
+            model=call.model,
+            state=state,
+            request_hash=self._writer.text(call.request),
+            try_number=call.try_number,
+            reserved=call.reserved,
+        )
+
+
+def spent_today() -> float:
+    """USD over all sessions of this store since midnight UTC."""
+    today = datetime.datetime.fromtimestamp(time.time(), datetime.UTC).date().isoformat()
+    return sum(cost for h in headings().values() for day, cost in h.costs.items() if day >= today)

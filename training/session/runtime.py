@@ -1,0 +1,205 @@
+"""What one running session consists of: the store, the world, the host, the agents' client, the inbox.
+
+Every step of the loop gets this and nothing else. Opened once per trainer, closed once.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, TypeVar
+
+from rlgpt.agents.client import Client
+from rlgpt.agents.context import Context
+from rlgpt.agents.loop import Limits
+from rlgpt.store import tables
+from rlgpt.store.errors import DiskFull
+from rlgpt.store.folder import SessionFolder
+from rlgpt.store.history import History, Item
+from rlgpt.store.progress import Progress
+from rlgpt.store.reader import Reader
+from rlgpt.store.settings import Settings
+from rlgpt.store.writer import Transaction, Writer
+from rlgpt.training.host.api import Admission, Host
+from rlgpt.training.options.observer import FrameSnapshot
+from rlgpt.training.session.command_replay import CommandReplay
+from rlgpt.training.session.inbox import Inbox
+from rlgpt.training.worlds.protocol import World
+
+T = TypeVar("T")
+
+
+class Interrupted(Exception):
+    """A step was left because the operator stopped the session; nothing of it is kept."""
+
+
+@dataclass
+class SessionRuntime:
+    folder: SessionFolder
+    settings: Settings
+    writer: Writer
+    reader: Reader
+    world: World
+    host: Host
+    client: Client
+    limits: Limits
+    progress: Progress
+    inbox: Inbox
+    apply: Callable[[SessionRuntime, bool], None]
+    """Applies what is in the inbox (`commands.apply_pending`); the flag says PPO is running."""
+    command_replay: CommandReplay = field(default_factory=CommandReplay)
+    """The operator's commands of the session that is replayed."""
+    skills: list[Mapping[str, Any]] = field(default_factory=list)
+    admissions: dict[tuple[str, str], Admission] = field(default_factory=dict)
+    """(kind, source) -> admission in this trainer's host."""
+    dry: dict[str, list[list[bytes]]] = field(default_factory=dict)
+    """Task -> recorded views for dry runs."""
+    sheets: dict[str, dict[str, Any]] = field(default_factory=dict)
+    stop_signal: bool = False
+    """Set by SIGTERM: leave at the next poll; the session can be resumed."""
+    clock: int | None = None
+    """Where PPO stands (Observer.clock) while it asks for commands."""
+    _texts: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def history(self) -> History:
+        return self.writer.history
+
+    @property
+    def seed(self) -> int:
+        return self.settings.seed
+
+    @cached_property
+    def session_task(self) -> str:
+        return self.settings.task
+
+    def task_of(self, sub_task: int) -> str:
+        """The world's task of a sub-task: the planner's where there is one, else the session's."""
+        plans = self.history.task_plans
+        return str(plans[-1]["sub_tasks"][sub_task]["task"]) if plans else self.session_task
+
+    @property
+    def task(self) -> str:
+        return self.task_of(self.history.sub_task)
+
+    def context(self) -> Context:
+        """What the agents may see now."""
+        if self.task not in self.sheets:
+            self.sheets[self.task] = self.world.sheet(self.task) | {
+                "features": {f.name: f.doc for f in self.world.features.values()},
+                "default_features": list(self.world.default_features),
+                "targets": list(self.world.targets),
+            }
+        return Context(
+            history=self.history,
+            sheet=self.sheets[self.task],
+            task=self.world.tasks[self.task],
+            limits=self.limits,
+            skills=self.skills,
+            text=self.source,
+            env_steps_left=self.env_steps_left(),
+        )
+
+    def env_steps_left(self) -> int:
+        most = self.history.budgets.get("env_steps", self.settings.budget.env_steps)
+        return max(0, most - self.history.spent.env_steps) if most else 100_000_000
+
+    def source(self, source_hash: str) -> str:
+        """A stored text, such as a coded action's source, by its hash."""
+        if source_hash not in self._texts:
+            self._texts[source_hash] = self.reader.text(source_hash)
+        return self._texts[source_hash]
+
+    def item(self, name: str) -> Item:
+        plan = self.history.plan
+        item = plan.item(name) if plan else None
+        if item is None:
+            raise KeyError(f"the plan in force has no sub-action {name!r}")
+        return item
+
+    # ---- patience ---------------------------------------------------------------------------------
+    def poll(self, training: bool = False) -> None:
+        """Called at least ten times a second by everything that takes long: takes commands, sits out a pause.
+
+        Raises Interrupted once a stop was requested, DiskFull.
+        """
+        self.need_room()
+        self.apply(self, training)
+        if self.history.pause_requested and not self.history.stop_requested:
+            self._sit_out_pause(training)
+        if self.history.stop_requested:
+            raise Interrupted
+
+    def need_room(self) -> None:
+        """Raises DiskFull where the storage law lets no session go on; what is begun is done again on a resume."""
+        if self.writer.room() == "none":
+            raise DiskFull(
+                f"the disk of {self.folder.path} is nearly full: make room (`rlgpt store prune`), then `rlgpt resume` "
+                "the session"
+            )
+
+    def _sit_out_pause(self, training: bool) -> None:
+        phase = dict(self.history.phase)
+        self.say_waiting("paused")
+        while self.history.pause_requested and not self.history.stop_requested:
+            time.sleep(0.1)
+            self.apply(self, training)
+        self.writer.event("phase", durable=False, **phase)
+
+    def ask(self, call: Callable[[], T]) -> T:
+        """Run one LLM call beside the loop so that commands are taken meanwhile; a stop abandons it."""
+        result: list[T] = []
+        failure: list[BaseException] = []
+
+        def run() -> None:
+            try:
+                result.append(call())
+            except BaseException as error:  # handed to the caller below
+                failure.append(error)
+
+        thread = threading.Thread(target=run, name="llm-call", daemon=True)
+        thread.start()
+        self.poll()
+        while thread.is_alive():
+            thread.join(0.02)
+            self.poll()
+        if failure:
+            raise failure[0]
+        return result[0]
+
+    # ---- rows that several steps write ---------------------------------------------------------------
+    def write_moments(self, tx: Transaction, source: str, owner: int, moments: Sequence[FrameSnapshot]) -> None:
+        """Nothing below 1 GB of free space."""
+        for moment in moments if self.writer.room() == "ok" else ():
+            tx.add(
+                tables.Frame(
+                    source=source,
+                    owner=owner,
+                    episode=moment.episode,
+                    step=moment.step,
+                    format=self.world.frame_format,
+                    decision=moment.decision,
+                    body=moment.frame,
+                )
+            )
+
+    def write_deaths(self, tx: Transaction) -> None:
+        """What died in the action host since the last look."""
+        for death in self.host.take_deaths():
+            tx.event("host_death", **death._asdict())
+            tx.event("nondeterministic", cause=f"the action host died: {death.cause}")
+
+    def say_waiting(self, what: str) -> None:
+        self.writer.add(tables.Event(kind="waiting", payload={"for": what}), durable=True)
+
+    def log(self, level: str, event: str, **fields: Any) -> None:
+        self.writer.add(tables.Log(level=level, event=event, fields=fields))
+
+    def close(self) -> None:
+        self.inbox.close()
+        self.host.close()
+        self.writer.close()
+        self.progress.close()

@@ -1,0 +1,79 @@
+"""Asking the action host whether a source may run, and what its row says."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rlgpt.store import tables
+from rlgpt.store.history import Item
+from rlgpt.training.host.api import Admission, Kind
+from rlgpt.training.rollouts.dry_views import dry_views
+from rlgpt.training.session.runtime import SessionRuntime
+
+
+def admit(runtime: SessionRuntime, kind: Kind, source: str) -> Admission:
+    """The admission of a source in this session's world; asked once per source, but for one that ended the host: that
+    may have been a matter of the machine, and the host knows how often it was so."""
+    key = (kind, source)
+    known = runtime.admissions.get(key)
+    if known is not None and known.rule != "killed":
+        return known
+    if runtime.task not in runtime.dry:
+        runtime.dry[runtime.task] = dry_views(runtime.world, runtime.task, runtime.seed)
+    runtime.admissions[key] = runtime.host.admit(kind, source, runtime.dry[runtime.task])
+    return runtime.admissions[key]
+
+
+def admit_again(runtime: SessionRuntime, kind: Kind, source: str) -> Admission:
+    """Tell a host that may have been started since of a source that was admitted before. One that is refused today is
+    loaded and not run, and the log says why."""
+    asked = (kind, source) in runtime.admissions
+    admission = admit(runtime, kind, source)
+    if not admission.admitted and not asked:
+        runtime.log(
+            "warning", f"{kind} refused today", source=admission.source_hash, rule=admission.rule,
+            line=admission.line, sentence=admission.message,
+        )  # fmt: skip
+    return admission
+
+
+def plain(admission: Admission) -> dict[str, Any]:
+    return {
+        "name": admission.name,
+        "rule": admission.rule,
+        "line": admission.line,
+        "message": admission.message,
+        "arguments": {name: list(values) for name, values in admission.arguments.items()},
+        "has_available": admission.has_available,
+        "ignore_alarm": admission.ignore_alarm,
+        "tree_hash": admission.tree_hash,
+    }
+
+
+def admit_version(
+    runtime: SessionRuntime, item: Item, source: str, *, author: str, attempt: int, note: str
+) -> tables.CodeVersion:
+    """The row of a new version of an item's code, admitted or not. The text is stored, the row is not."""
+    admission = admit(runtime, "action", source)
+    history = runtime.history
+    told = plain(admission)
+    admitted = admission.admitted
+    if admitted and admission.name != item.name:
+        admitted = False
+        told |= {
+            "rule": "name",
+            "line": 1,
+            "message": f"the generator function must be called {item.name}, not {admission.name}",
+        }
+    return tables.CodeVersion(
+        sub_task=history.sub_task,
+        iteration=history.iteration.number if history.iteration else 0,
+        sub_action=item.name,
+        version=max((a.version for a in history.attempts_of(item.name)), default=0) + 1,
+        attempt=attempt,
+        author=author,
+        source_hash=runtime.writer.text(source),
+        note=note,
+        admitted=admitted,
+        admission=told,
+    )

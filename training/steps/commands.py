@@ -1,0 +1,235 @@
+"""What each command of the operator does, at a safe point of the loop.
+
+Every command ends as an event `command` with state applied or refused and the reason; what it changes is
+written in the same transaction. Edits of the plan are refused if their author saw an older revision.
+"""
+
+from __future__ import annotations
+
+from rlgpt.store import commands, tables
+from rlgpt.store.errors import BadCommand
+from rlgpt.store.history import PlanState
+from rlgpt.store.plan_edits import BadEdit, apply_edits
+from rlgpt.store.states import MODEL
+from rlgpt.store.writer import Queued, Transaction
+from rlgpt.training.session.command_replay import place
+from rlgpt.training.session.inbox import fate
+from rlgpt.training.session.runtime import SessionRuntime
+from rlgpt.training.steps.admission import admit, admit_version
+from rlgpt.training.steps.comparison import measure
+from rlgpt.training.steps.config_rows import config_row
+from rlgpt.training.steps.decision_rows import write_decisions
+from rlgpt.training.steps.plan_rows import write_plan
+
+
+class CommandRefused(ValueError):
+    """The argument is the sentence for the operator."""
+
+
+LATER = ("override", "edit_code", "edit_reward")
+"""Kinds that may wait for the next iteration (`apply: next`)."""
+
+
+def apply_pending(runtime: SessionRuntime, training: bool) -> None:
+    """Decide every command that can be decided now; a signal to end is a stop like any other."""
+    _decide_pending(runtime, training)
+    while runtime.command_replay.due(runtime.history, runtime.clock):
+        runtime.command_replay.give(runtime.folder)
+        runtime.inbox.look()
+        _decide_pending(runtime, training)
+
+
+def _decide_pending(runtime: SessionRuntime, training: bool) -> None:
+    if runtime.stop_signal and not runtime.history.stop_requested:
+        runtime.writer.event("stop_requested", author="signal", now=False)
+    for command in runtime.inbox.pending():
+        if command.kind in LATER and command.payload.get("apply") == "next" and not _next_has_come(runtime, command):
+            continue
+        decide(runtime, command, training)
+        runtime.inbox.decided(command)
+        write_decisions(runtime.writer)
+
+
+def _next_has_come(runtime: SessionRuntime, command: Queued) -> bool:
+    """Whether the slow agent has planned a later iteration than the one the author looked at."""
+    seen = runtime.history.plans.get(command.revision or 0)
+    plan = runtime.history.pending_plan or runtime.history.plan
+    if seen is None or plan is None:
+        return True
+    return (plan.sub_task, plan.iteration) > (seen.sub_task, seen.iteration)
+
+
+def expire(runtime: SessionRuntime) -> None:
+    """What nobody decided before the end."""
+    for command in runtime.inbox.pending():
+        runtime.writer.event("command", **fate(command, "expired", "the session ended first"))
+        runtime.inbox.decided(command)
+
+
+def decide(runtime: SessionRuntime, queued: Queued, training: bool) -> None:
+    here = place(runtime.history, runtime.clock)
+    with runtime.writer.transaction(durable=True) as tx:
+        try:
+            if runtime.history.status == "ended":
+                raise CommandRefused("the session has ended")
+            _act(runtime, tx, commands.parse_command(queued.kind, queued.payload), queued.revision, queued.author)
+        except (CommandRefused, BadEdit, BadCommand) as error:
+            tx.event("command", **fate(queued, "refused", str(error), here))
+        else:
+            tx.event("command", **fate(queued, "applied", "", here))
+
+
+def _act(
+    runtime: SessionRuntime, tx: Transaction, command: commands.Command, revision: int | None, author: str
+) -> None:
+    """What a command does; `revision`: the plan its author saw.
+
+    Raises CommandRefused or BadEdit before anything is added.
+    """
+    match command:
+        case commands.Pause():
+            if runtime.history.pause_requested:
+                raise CommandRefused("the session is paused already")
+            tx.event("pause_requested", author=author)
+        case commands.Resume():
+            if not runtime.history.pause_requested and runtime.history.waiting_for != MODEL:
+                raise CommandRefused("the session is not paused")
+            runtime.client.try_now()
+            if runtime.history.pause_requested:
+                tx.event("resume_requested", author=author)
+        case commands.Stop():
+            tx.event("stop_requested", author=author, now=command.now)
+        case commands.SetBudget():
+            if command.name == "cost" and command.value is not None and not runtime.client.priced:
+                unknown = "the price of the model is unknown; set the budget of tokens"
+                raise CommandRefused(f"a budget in USD cannot hold: {unknown}")
+            tx.event("budget", name=command.name, value=command.value, author=author)
+        case commands.Advise():
+            if not command.text.strip():
+                raise CommandRefused("the advice is empty")
+            tx.event("advice", agent=command.agent, text=command.text.strip(), author=author)
+        case commands.StopTraining():
+            if not any(run.state == "running" for run in runtime.history.runs.values()):
+                raise CommandRefused("no training is running")
+            tx.event("training_stop_requested", author=author)
+        case commands.Approve():
+            plan = _waiting_plan(runtime, revision)
+            tx.event("plan_approved", revision=plan.revision, author=author)
+            tx.event("plan_in_force", revision=plan.revision)
+        case commands.Reject():
+            plan, text = _waiting_plan(runtime, revision), command.text.strip()
+            tx.event("plan_rejected", revision=plan.revision, author=author, text=text)
+            if text:
+                tx.event("advice", agent="slow", text=text, author=author)
+        case commands.Override():
+            _override(runtime, tx, command, revision)
+        case commands.EditCode():
+            _edit_code(runtime, tx, command)
+        case commands.EditReward():
+            _edit_reward(runtime, tx, command)
+        case commands.Verdict():
+            _verdict(runtime, tx, command)
+
+
+def _waiting_plan(runtime: SessionRuntime, revision: int | None) -> PlanState:
+    plan = runtime.history.pending_plan
+    if plan is None:
+        raise CommandRefused("no plan waits for approval")
+    if revision is not None and revision != plan.revision:
+        raise CommandRefused(f"you saw revision {revision}, the plan that waits is revision {plan.revision}")
+    return plan
+
+
+def _override(runtime: SessionRuntime, tx: Transaction, command: commands.Override, revision: int | None) -> None:
+    plan = runtime.history.pending_plan or runtime.history.plan
+    if plan is None:
+        raise CommandRefused("there is no plan yet")
+    if command.apply == "now" and revision is not None and revision != plan.revision:
+        raise CommandRefused(
+            f"you saw revision {revision}, by now it is revision {plan.revision}: look at it and edit again"
+        )
+    executor, items = apply_edits(plan, command.edits)
+    if (executor, items) == (plan.executor, plan.items):
+        raise CommandRefused("the edit changes nothing")
+    write_plan(
+        runtime, tx, plan.iteration, plan.sub_task, "operator", executor, plan.rationale, items, depth=plan.depth
+    )
+
+
+def _edit_code(runtime: SessionRuntime, tx: Transaction, command: commands.EditCode) -> None:
+    plan = runtime.history.plan
+    item = plan.item(command.sub_action) if plan else None
+    if plan is None or item is None:
+        raise CommandRefused(f"the plan in force has no sub-action {command.sub_action!r}")
+    if item.mode != "code":
+        raise CommandRefused(f"{item.name} is left to RL; set its mode to code first")
+    version = admit_version(runtime, item, command.source, author="operator", attempt=0, note="edited by the operator")
+    if not version.admitted:
+        admission = version.admission
+        raise CommandRefused(f"line {admission['line']}: {admission['message']} ({admission['rule']})")
+    tx.add(version)
+
+
+def _edit_reward(runtime: SessionRuntime, tx: Transaction, command: commands.EditReward) -> None:
+    """A reward function of the operator's in the configuration in force: a new revision, trained anew."""
+    history = runtime.history
+    plan, iteration = history.plan, history.iteration
+    if plan is None or iteration is None or iteration.config is None:
+        raise CommandRefused("there is no RL configuration yet")
+    admission = admit(runtime, "reward", command.source)
+    if not admission.admitted:
+        raise CommandRefused(f"line {admission.line}: {admission.message} ({admission.rule})")
+    term = {"term": "generated", "argument": runtime.writer.text(command.source), "weight": command.weight}
+    config = dict(iteration.config.config)
+    config["reward"] = [t for t in config["reward"] if t["term"] != "generated"] + [term]
+    revision = write_plan(
+        runtime,
+        tx,
+        plan.iteration,
+        plan.sub_task,
+        "operator",
+        plan.executor,
+        plan.rationale,
+        plan.items,
+        depth=plan.depth,
+    )
+    tx.add(config_row(iteration, revision, "operator", config, "reward edited by the operator"))
+
+
+def _verdict(runtime: SessionRuntime, tx: Transaction, command: commands.Verdict) -> None:
+    history = runtime.history
+    name = command.sub_action
+    iteration, plan = history.iteration, history.plan
+    if iteration is None or plan is None:
+        raise CommandRefused("there is nothing to judge yet")
+    version = None
+    if name is not None:
+        attempts = history.attempts_of(name)
+        if not attempts or attempts[-1].trial is None:
+            raise CommandRefused(f"no trial of {name!r} waits for a verdict")
+        version = attempts[-1].version
+        measured: bool | None = attempts[-1].trial.outcome == "accepted"
+        better = ""
+    else:
+        if runtime.limits.critic != "human" or not any(
+            e.split == "dev" and e.revision == plan.revision for e in iteration.evaluations
+        ):
+            raise CommandRefused("the iteration does not wait for an operator's verdict")
+        measured, better, _ = measure(runtime)
+    tx.add(
+        tables.Verdict(
+            sub_task=iteration.sub_task,
+            iteration=iteration.number,
+            revision=plan.revision,
+            sub_action=name,
+            version=version,
+            author="operator",
+            success=command.success,
+            confidence=command.confidence,
+            cause=command.cause,
+            advice_slow=command.advice_slow,
+            advice_fast=command.advice_fast,
+            measured=measured,
+            better=better,
+        )
+    )
