@@ -11,7 +11,7 @@ from typing import Any
 from urllib.parse import quote
 
 FOLDER = "answers"
-TASKS = ("training.tool", "tasks", "--world")
+TASKS = ("training.service.tool", "tasks", "--world")
 """The question for the tasks of a world, whose name follows."""
 
 

@@ -19,7 +19,7 @@ class Checker:
         self._lock = threading.Lock()
         self._words = tempfile.TemporaryFile()  # noqa: SIM115  (closed with the child)
         self._child = subprocess.Popen(
-            children.command("training.questions", "admit", "--world", world),
+            children.command("training.service.questions", "admit", "--world", world),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._words,

@@ -146,7 +146,7 @@ def _action_host() -> Iterator[Finding]:
     output.note("  trying every attack of the table on a locked host; this takes some seconds …")
     area, cure = "action host", "use --host-mode process only for code that you trust"
     try:
-        answer = children.ask("training.host.doctor", "--json")
+        answer = children.ask("training.host.client.doctor", "--json")
     except Failure as error:
         yield Finding(area, "attacks", False, f"the check itself failed: {error}")
         return

@@ -99,7 +99,7 @@ class SkillsScreen(Screen[None]):
         given = {"source": skill.source, "done_when": skill.done_when, "task": skill.task, "name": skill.name}
         launch.run(
             shell_of(self),
-            "training.questions",
+            "training.service.questions",
             "try",
             "--world",
             skill.world,

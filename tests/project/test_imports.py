@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import importlib.util
 import pkgutil
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -114,3 +115,14 @@ def test_a_circle_is_found() -> None:
 @pytest.mark.parametrize("folder", ["agents", "console", "prompts", "store", "training"])
 def test_no_folder_imports_in_a_circle(folder: str) -> None:
     assert circles(imports_inside(folder)) == []
+
+
+def test_every_module_that_the_console_starts_as_a_child_exists() -> None:
+    """The console names them as texts, because it must not import them."""
+    sources = [path.read_text() for path in (ROOT / "console").rglob("*.py")]
+    named = {name for source in sources for name in re.findall(r'"(training(?:\.[a-z_]+)+)"', source)}
+    assert len(named) > 5
+    missing = [
+        n for n in named if not any((ROOT / f"{n.replace('.', '/')}{end}").is_file() for end in (".py", "/__main__.py"))
+    ]
+    assert missing == []
