@@ -108,8 +108,14 @@ class Client:
         endpoint = self._roles[role]
         self._remember(step)
 
+        nearest: list[R] = []
+
+        def of_use(reply: R) -> str:
+            nearest[:] = [reply]
+            return useless(reply)
+
         def read(completion: Completion) -> tuple[R | None, str]:
-            return read_completion(completion, contract, useless)
+            return read_completion(completion, contract, of_use)
 
         def put(messages: Sequence[Message], temperature: float) -> tuple[Completion, R | None, str]:
             completion = self._complete(role, step, endpoint, messages, temperature, contract, read)
@@ -125,7 +131,8 @@ class Client:
                 completion, reply, fault = put([*messages, *again, *mend], temperature)
             if reply is not None:
                 return reply
-        raise UselessReply(f"The {role} agent's model {endpoint.model} gave no usable answer: {fault}.")
+        sentence = f"The {role} agent's model {endpoint.model} gave no usable answer: {fault}."
+        raise UselessReply(sentence, nearest[0] if nearest else None)
 
     # ---- one request, in the server's dialect, with retries ---------------------------------------
     def _complete(

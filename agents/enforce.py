@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import keyword
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -29,16 +29,18 @@ def enforce(
     failed: Sequence[str] = (),
     last_depth: bool = False,
     author: str = "slow",
+    impossible: Collection[str] = (),
 ) -> Enforced:
     """The items of the next revision.
 
-    A pinned item keeps its fields and cannot be left out. After the last refinement (`last_depth`) a sub-action
-    that `failed` is left to RL unless it is pinned to code.
+    `impossible`: names that no code should have; the loop gives others. A pinned item keeps its fields and cannot be
+    left out. After the last refinement (`last_depth`) a sub-action that `failed` is left to RL unless it is pinned to
+    code.
     """
     before = {item.name: item for item in previous.items} if previous else {}
     out = Enforced([])
     for asked in reply.sub_actions:
-        name = _unique(asked.name, [item.name for item in out.items])
+        name = _unique(asked.name, [item.name for item in out.items], impossible)
         if name != asked.name:
             out.attempted.setdefault(name, {})["name"] = asked.name
         item = _item(asked, name, before.get(name), author)
@@ -83,9 +85,9 @@ def _restore_pins(out: Enforced, previous: PlanState | None) -> None:
             behind = old.name
 
 
-def _unique(name: str, taken: Sequence[str]) -> str:
+def _unique(name: str, taken: Sequence[str], impossible: Collection[str]) -> str:
     """`name`, never a Python keyword (the code is a function of that name), with a number if it is taken."""
-    if keyword.iskeyword(name):
+    if keyword.iskeyword(name) or name in impossible:
         name = f"{name[:37]}_it"
     number, unique = 2, name
     while unique in taken:

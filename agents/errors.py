@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pydantic import BaseModel
+
 
 class AgentError(Exception):
     """An agent cannot answer; the argument is the sentence."""
@@ -25,6 +27,11 @@ class ModelUnavailable(AgentError):
 
 class UselessReply(AgentError):
     """The model answered, but not even after a repair turn with anything that can be used."""
+
+    def __init__(self, sentence: str, nearest: BaseModel | None = None) -> None:
+        """`nearest`: the last answer that fitted its contract and was of no use all the same."""
+        super().__init__(sentence)
+        self.nearest = nearest
 
 
 class NotRecorded(AgentError):

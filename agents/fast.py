@@ -7,6 +7,8 @@ from rlgpt.agents.asking import entries, messages
 from rlgpt.agents.client import Client
 from rlgpt.agents.context import Context
 from rlgpt.agents.contracts import CodeReply, RlConfigAsked
+from rlgpt.agents.errors import UselessReply
+from rlgpt.agents.rules import coding, question
 from rlgpt.store.history import Item
 
 FOLLOW_PLAN = "follow_plan"
@@ -82,7 +84,12 @@ def configure(client: Client, context: Context, refused: str = "") -> RlConfigAs
         refused=refused,
     )
     step = f"configure/{history.sub_task}/{history.revision}" + ("/again" if refused else "")
-    return client.ask("fast", step, asked, RlConfigAsked, known.mistake)
+    try:
+        return client.ask("fast", step, asked, RlConfigAsked, known.mistake)
+    except UselessReply as error:
+        usual = coding.configure(question.read({"messages": asked}))
+        note = f"{error} The rule-based model's configuration stands in."
+        return RlConfigAsked(**usual.model_dump() | {"note": note})
 
 
 def _last_config(context: Context) -> memory.Plain | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from rlgpt.agents import memory
 from rlgpt.agents.asking import contents, messages
@@ -11,9 +11,11 @@ from rlgpt.agents.context import Context
 from rlgpt.agents.contracts import PlanReply
 from rlgpt.store.history import Item
 
+Check = Callable[[PlanReply], str]
 
-def plan(client: Client, context: Context) -> PlanReply:
-    """A plan for the iteration that has just been opened."""
+
+def plan(client: Client, context: Context, check: Check = lambda reply: "") -> PlanReply:
+    """A plan for the iteration that has just been opened. `check` says what of it cannot be, empty if all can."""
     history = context.history
     iteration = history.iteration
     number = iteration.number if iteration else 0
@@ -35,10 +37,12 @@ def plan(client: Client, context: Context) -> PlanReply:
         critique=memory.critique(last.verdict, "advice_slow") if last else None,
         earlier=memory.earlier_iterations(history),
     )
-    return client.ask("slow", _step(context, "plan"), asked, PlanReply, _useless)
+    return client.ask("slow", _step(context, "plan"), asked, PlanReply, lambda reply: _twice(reply) or check(reply))
 
 
-def refine(client: Client, context: Context, failed: Sequence[str], last_depth: bool) -> PlanReply:
+def refine(
+    client: Client, context: Context, failed: Sequence[str], last_depth: bool, check: Check = lambda reply: ""
+) -> PlanReply:
     """The plan in force without the sub-actions that failed as code: split, re-worded, left to RL or dropped."""
     asked = messages(
         "slow",
@@ -52,10 +56,10 @@ def refine(client: Client, context: Context, failed: Sequence[str], last_depth: 
         plan=memory.plan_now(context),
         earlier=memory.earlier_iterations(context.history),
     )
-    return client.ask("slow", _step(context, "refine"), asked, PlanReply, _useless)
+    return client.ask("slow", _step(context, "refine"), asked, PlanReply, lambda reply: _twice(reply) or check(reply))
 
 
-def _useless(reply: PlanReply) -> str:
+def _twice(reply: PlanReply) -> str:
     names = [item.name for item in reply.sub_actions]
     twice = next((name for name in names if names.count(name) > 1), None)
     return f"the name {twice!r} is given twice" if twice else ""

@@ -55,6 +55,8 @@ class SessionRuntime:
     skills: list[Mapping[str, Any]] = field(default_factory=list)
     admissions: dict[tuple[str, str], Admission] = field(default_factory=dict)
     """(kind, source) -> admission in this trainer's host."""
+    admitting: threading.Lock = field(default_factory=threading.Lock)
+    """Held while the host admits a source: from the thread of a call to a model, or from that of the loop."""
     dry: dict[str, list[list[bytes]]] = field(default_factory=dict)
     """Task -> recorded views for dry runs."""
     sheets: dict[str, dict[str, Any]] = field(default_factory=dict)

@@ -15,13 +15,14 @@ def admit(runtime: SessionRuntime, kind: Kind, source: str) -> Admission:
     """The admission of a source in this session's world; asked once per source, but for one that ended the host: that
     may have been a matter of the machine, and the host knows how often it was so."""
     key = (kind, source)
-    known = runtime.admissions.get(key)
-    if known is not None and known.rule != "killed":
-        return known
-    if runtime.task not in runtime.dry:
-        runtime.dry[runtime.task] = dry_views(runtime.world, runtime.task, runtime.seed)
-    runtime.admissions[key] = runtime.host.admit(kind, source, runtime.dry[runtime.task])
-    return runtime.admissions[key]
+    with runtime.admitting:  # a plan is checked while its model is asked, beside the operator's commands
+        known = runtime.admissions.get(key)
+        if known is not None and known.rule != "killed":
+            return known
+        if runtime.task not in runtime.dry:
+            runtime.dry[runtime.task] = dry_views(runtime.world, runtime.task, runtime.seed)
+        runtime.admissions[key] = runtime.host.admit(kind, source, runtime.dry[runtime.task])
+        return runtime.admissions[key]
 
 
 def admit_again(runtime: SessionRuntime, kind: Kind, source: str) -> Admission:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from rlgpt.agents import critic, fast, loop
 from rlgpt.agents.choice import warm_start_source
 from rlgpt.agents.contracts import CodeReply, CritiqueReply
-from rlgpt.agents.errors import UselessReply
+from rlgpt.agents.errors import ModelUnavailable, UselessReply
 from rlgpt.store import tables
 from rlgpt.store.history import Attempt, Item
 from rlgpt.training.ppo.trained import TrainedPolicy, load_policy
@@ -113,7 +113,7 @@ def judge_item(runtime: SessionRuntime, step: loop.JudgeItem) -> None:
     evidence = attempt.trial.evidence
     try:
         reply = runtime.ask(lambda: critic.judge_item(runtime.client, context, item, evidence))
-    except UselessReply as error:
+    except (UselessReply, ModelUnavailable) as error:
         reply = CritiqueReply(success=False, confidence=0.0, cause=str(error), advice_slow="", advice_fast="")
     plan = runtime.history.plan
     assert plan is not None

@@ -6,7 +6,7 @@ import zstandard
 
 from rlgpt.agents import critic, loop
 from rlgpt.agents.contracts import CritiqueReply, RlConfigReply
-from rlgpt.agents.errors import BudgetReached, UselessReply
+from rlgpt.agents.errors import BudgetReached, ModelUnavailable, UselessReply
 from rlgpt.store import tables
 from rlgpt.store.history import Measured
 from rlgpt.training.host.api import Action, PlanItem
@@ -197,7 +197,7 @@ def _critique(runtime: SessionRuntime, step: loop.JudgeIteration, found: Compari
             return runtime.ask(
                 lambda: critic.judge_iteration(runtime.client, context, step.iteration, found.difference)
             )
-        except (UselessReply, BudgetReached) as error:
+        except (UselessReply, ModelUnavailable, BudgetReached) as error:
             why = str(error)
     return CritiqueReply(success=found.reached, confidence=0.0, cause=why, advice_slow="", advice_fast="")
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 
 from rlgpt.agents import loop, planner, slow
 from rlgpt.agents.arms import confined
@@ -14,6 +15,7 @@ from rlgpt.agents.errors import UselessReply
 from rlgpt.store import tables
 from rlgpt.store.history import PlanState
 from rlgpt.training.session.runtime import SessionRuntime
+from rlgpt.training.steps.plan_check import wrong_name, wrong_with
 from rlgpt.training.steps.plan_rows import write_plan
 
 
@@ -25,9 +27,8 @@ def plan_tasks(runtime: SessionRuntime, step: loop.PlanTasks) -> None:
         reply = runtime.ask(lambda: planner.order(runtime.client, _whole(runtime)))
         left, reason = [s.model_dump() for s in reply.sub_tasks if s.task in runtime.world.tasks], reply.reason
     except UselessReply as error:
-        if not before:
-            raise
-        left, reason = before[-1]["sub_tasks"][len(over) :], f"the previous task plan is kept: {error}"
+        kept = before[-1]["sub_tasks"][len(over) :] if before else []
+        left, reason = kept, f"{'the previous task plan is kept' if before else 'the task alone'}: {error}"
     worked_on = {s["task"] for s in over}
     ordered = [*over, *(s for s in left if s["task"] not in worked_on)]
     if not ordered or ordered[-1]["task"] != runtime.session_task:
@@ -77,17 +78,21 @@ def plan(runtime: SessionRuntime, step: loop.Plan) -> None:
     previous = runtime.history.plan
     if previous and previous.sub_task != step.sub_task:
         previous = None  # another sub-task's pins and items are not this one's
+    check = partial(wrong_with, runtime)
     try:
         if runtime.limits.fixed_plan and previous is not None:
             reply = _kept(previous, (), "an ablation without a second plan")
         elif step.failed:
-            reply = runtime.ask(lambda: slow.refine(runtime.client, context, step.failed, step.last_depth))
+            reply = runtime.ask(lambda: slow.refine(runtime.client, context, step.failed, step.last_depth, check))
         else:
-            reply = runtime.ask(lambda: slow.plan(runtime.client, context))
+            reply = runtime.ask(lambda: slow.plan(runtime.client, context, check))
     except UselessReply as error:
-        if previous is None:
+        if isinstance(error.nearest, PlanReply):  # its names are made unique below, its predicates judged in trials
+            reply = error.nearest
+        elif previous is not None:
+            reply = _kept(previous, step.failed, str(error))
+        else:
             raise
-        reply = _kept(previous, step.failed, str(error))
     depth = previous.depth + 1 if step.failed and previous else 0
     author = "refine" if step.failed else "slow"
     enforced = enforce(
@@ -96,6 +101,7 @@ def plan(runtime: SessionRuntime, step: loop.Plan) -> None:
         failed=step.failed,
         last_depth=step.last_depth,
         author=author,
+        impossible=[item.name for item in reply.sub_actions if wrong_name(runtime, item)],
     )
     wanted: Executor = "policy" if runtime.limits.fixed_plan else reply.executor  # that ablation is not one of RL
     executor, enforced = confined(runtime.limits.arm, wanted, enforced)

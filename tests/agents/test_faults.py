@@ -1,0 +1,243 @@
+"""What servers do wrong: each is a row and a sentence, nothing is asked twice that need not be, nothing crashes."""
+
+from __future__ import annotations
+
+import json
+import threading
+from typing import Any
+
+import pytest
+
+from rlgpt.agents import fast
+from rlgpt.agents.client import MOST_WAIT, TRIES, make_client, tries_in
+from rlgpt.agents.context import Context
+from rlgpt.agents.contracts import CodeReply
+from rlgpt.agents.errors import ModelUnavailable, UselessReply
+from tests.agents.chat_server import (
+    DONE,
+    ChatServer,
+    Reply,
+    chunks,
+    completion,
+    event,
+    json_reply,
+    rate_limited,
+    server_error,
+)
+from tests.agents.histories import Told, context
+from tests.agents.test_client import ASKED, CODE, Asker, settings
+from tests.agents.toys import BREAD, Ledger, bakery
+
+ANSWER = json.loads(completion(CODE).body)
+WHOLE = [event(chunk) for chunk in chunks(ANSWER)]
+LIST = json.loads(completion(None).body)
+LIST["choices"][0]["message"]["content"] = [{"type": "text", "text": CODE}]
+CALLED = json.loads(completion(None, "tool_calls").body)
+CALLED["choices"][0]["message"]["tool_calls"] = [{"id": "1", "function": {"name": "f", "arguments": CODE}}]
+THOUGHT = json.loads(completion(None).body)
+THOUGHT["choices"][0]["message"]["reasoning_content"] = CODE
+
+
+@pytest.mark.parametrize(
+    ("first", "ends"),
+    [
+        (json_reply(200, LIST), [""]),
+        (json_reply(200, CALLED), [""]),
+        (json_reply(200, THOUGHT), [""]),
+        (json_reply(200, ANSWER), [""]),
+        (Reply(200, json.dumps(ANSWER).encode(), {"Content-Type": "text/plain"}), [""]),
+        (Reply(pieces=WHOLE), [""]),
+        (Reply(pieces=[b"data:" + json.dumps(ANSWER).encode() + b"\n\n", DONE]), [""]),
+        (Reply(pieces=[b": waking up\n\n", b"event: ping\ndata: {}\n\n", *WHOLE, DONE]), [""]),
+        (Reply(pieces=[piece.replace(b"\n", b"\r\n") for piece in WHOLE]), [""]),
+        (json_reply(200, {"error": {"message": "overloaded", "code": 529}}), ["529", ""]),
+        (json_reply(200, {"error": "out of memory"}), ["malformed", ""]),
+        (json_reply(200, {"detail": "nothing here"}), ["malformed", ""]),
+        (json_reply(200, []), ["malformed", ""]),
+        (json_reply(200, {"choices": None}), ["malformed", ""]),
+        (json_reply(200, {"choices": [{"message": "text"}]}), ["malformed", ""]),
+        (json_reply(200, ANSWER | {"usage": {"prompt_tokens": "many", "completion_tokens": -3}}), [""]),
+        (json_reply(200, ANSWER | {"usage": "free"}), [""]),
+        (Reply(pieces=WHOLE[:3], cut=True), ["connection", ""]),
+        (Reply(pieces=[*WHOLE[:3], event({"error": {"message": "provider gone", "code": 502}})]), ["502", ""]),
+        (Reply(pieces=[*WHOLE[:3], b"data: {broken\n\n"]), ["malformed", ""]),
+        (Reply(pieces=[*WHOLE[:3], b"data: 7\n\n"]), ["malformed", ""]),
+        (Reply(pieces=WHOLE[:3]), ["malformed JSON", ""]),
+        (Reply(pieces=[b": only comments\n\n"]), ["rejected stream", ""]),
+        (Reply(200, b"", {"Content-Type": "text/event-stream"}), ["rejected stream", ""]),
+        (Reply(200, b"<html>sign in</html>", {"Content-Type": "text/html"}), ["malformed", ""]),
+        (Reply(pieces=WHOLE, pace=0.3), [""]),
+        (Reply(pieces=WHOLE, delay=1.5), ["timeout", ""]),
+        (Reply(500, b"[[[[", {"Content-Type": "application/json"}), ["500", ""]),
+        (Reply(400, b"", {}), ["suspected response_format", ""]),
+    ],
+)  # fmt: skip
+def test_one_fault_of_a_server_is_survived(first: Reply, ends: list[str]) -> None:
+    asker = Asker(first, timeout=0.6)
+    assert asker.ask().note == "n"
+    assert [end.partition(":")[0] for end in asker.ledger.ends] == ends
+
+
+def test_a_slow_reply_is_waited_for_as_long_as_it_comes() -> None:
+    asker = Asker(Reply(pieces=WHOLE, pace=0.4), timeout=0.9)
+    assert asker.ask().note == "n" and asker.ledger.ends == [""]
+
+
+def test_a_server_that_was_asked_again_too_early_gets_more_time() -> None:
+    asker = Asker(*[Reply(pieces=WHOLE, delay=1.2)] * 2, timeout=0.8)
+    assert asker.ask().note == "n"
+    assert [end.partition(":")[0] for end in asker.ledger.ends] == ["timeout", ""]
+
+
+def test_a_reply_that_breaks_off_is_charged_at_its_upper_bound() -> None:
+    asker = Asker(Reply(pieces=WHOLE[:3], cut=True), price_in=1.0, price_out=1.0)
+    asker.ask()
+    ((tokens_in, tokens_out, cost),) = asker.ledger.charged
+    assert tokens_in > 100 and tokens_out > 0 and cost == pytest.approx((tokens_in + tokens_out) / 1e6)
+
+
+def test_a_refusal_without_a_reason_is_answered_by_leaving_things_out_one_at_a_time() -> None:
+    def picky(request: dict[str, Any]) -> Any:
+        return ANSWER if "stream_options" not in request else json_reply(422, {"detail": "no"})
+
+    ledger = Ledger()
+    with ChatServer(picky) as server:
+        client = make_client(settings(server.url), ledger, {}, sleep=lambda s: None)
+        assert client.ask("fast", "one", ASKED, CodeReply).note == "n"
+        asked = len(server.requests)
+        assert client.ask("fast", "two", ASKED, CodeReply).note == "n"
+    names = ["response_format", "response_format", "stream_options"]
+    assert [end.partition(":")[0] for end in ledger.ends] == [*(f"suspected {name}" for name in names), "", ""]
+    assert len(server.requests) == asked + 1
+
+
+def test_a_server_that_refuses_everything_is_never_sent_the_same_twice_and_keeps_its_formats() -> None:
+    ledger = Ledger()
+    with ChatServer(lambda request: json_reply(400, {"detail": "no"})) as server:
+        client = make_client(settings(server.url), ledger, {}, sleep=lambda s: None)
+        with pytest.raises(ModelUnavailable, match="answered with 400"):
+            client.ask("fast", "one", ASKED, CodeReply)
+        sent = [json.dumps(request, sort_keys=True) for request in server.requests]
+        with pytest.raises(ModelUnavailable):
+            client.ask("fast", "two", ASKED, CodeReply)
+    assert len(sent) == len(set(sent)) <= 7
+    assert server.requests[len(sent)]["response_format"]["type"] == "json_schema"
+
+
+def test_an_unnamed_error_500_that_is_about_the_format_is_found_out() -> None:
+    def picky(request: dict[str, Any]) -> Any:
+        return server_error(500) if "response_format" in request else ANSWER
+
+    ledger = Ledger()
+    with ChatServer(picky) as server:
+        client = make_client(settings(server.url), ledger, {}, sleep=lambda s: None)
+        assert client.ask("fast", "one", ASKED, CodeReply).note == "n"
+    codes = [end.partition(":")[0] for end in ledger.ends]
+    assert codes == ["500", "suspected response_format", "500", "suspected response_format", ""]
+
+
+def test_a_prompt_that_does_not_fit_is_said_and_not_tried_again() -> None:
+    too_long = "This model's maximum context length is 512 tokens. However, you requested 16900 tokens (900 in the messages, 16000 in the completion)."  # noqa: E501
+    asker = Asker(*[json_reply(400, {"error": {"message": too_long}})] * 9)
+    with pytest.raises(ModelUnavailable, match="Serve the model with a longer context"):
+        asker.ask()
+    assert len(asker.server.requests) == 1
+
+
+def test_a_cap_that_nobody_explains_is_halved_until_it_fits() -> None:
+    def small(request: dict[str, Any]) -> Any:
+        return ANSWER if request["max_tokens"] <= 3000 else json_reply(400, {"error": "too many tokens"})
+
+    ledger = Ledger()
+    with ChatServer(small) as server:
+        client = make_client(settings(server.url), ledger, {}, sleep=lambda s: None)
+        assert client.ask("fast", "one", ASKED, CodeReply).note == "n"
+    assert [request["max_tokens"] for request in server.requests] == [16000, 8000, 4000, 2000]
+
+
+def test_a_content_filter_is_a_refusal_of_the_model() -> None:
+    error = {"message": "The response was filtered by the content management policy.", "code": "content_filter"}
+    asker = Asker(*[json_reply(400, {"error": error})] * 4)
+    with pytest.raises(UselessReply, match="content filter"):
+        asker.ask()
+
+
+# ---- a server that is away -------------------------------------------------------------------------
+def test_an_outage_is_waited_for_and_told_once() -> None:
+    asker = Asker(*[server_error(503)] * 15, patience=1.0)
+    assert asker.ask().note == "n"
+    assert len(asker.ledger.ends) == 16 and asker.ledger.ends[-1] == ""
+    assert [words.partition(" ")[0] for words in asker.ledger.waits] == [asker.server.url, "back"]
+    assert asker.waits[-1] >= MOST_WAIT - 1 and asker.waits == sorted(asker.waits)
+
+
+def test_patience_ends_with_a_sentence() -> None:
+    asker = Asker(*[server_error(503)] * 30, patience=0.25)
+    with pytest.raises(ModelUnavailable, match=f"no answer after {tries_in(900)} tries"):
+        asker.ask()
+    assert asker.ledger.waits[-1].startswith("gave up: ")
+
+
+def test_a_quota_that_is_used_up_is_waited_for() -> None:
+    quota = json_reply(429, {"error": {"message": "You exceeded your current quota", "code": "insufficient_quota"}})
+    asker = Asker(quota, quota, patience=1.0)
+    assert asker.ask().note == "n" and "quota is used up" in asker.ledger.waits[0]
+
+
+def test_the_critic_is_not_waited_for() -> None:
+    asker = Asker(*[server_error(503)] * 20, patience=12.0)
+    with asker.server, pytest.raises(ModelUnavailable):
+        asker.client.ask("critic", "judge", ASKED, CodeReply)
+    assert len(asker.ledger.ends) == TRIES
+
+
+def test_the_operator_ends_a_wait() -> None:
+    ledger = Ledger()
+    with ChatServer(lambda request: ANSWER, [rate_limited(300)]) as server:
+        client = make_client(settings(server.url), ledger, {})
+        answers: list[CodeReply] = []
+        asking = threading.Thread(target=lambda: answers.append(client.ask("fast", "one", ASKED, CodeReply)))
+        asking.start()
+        while not ledger.ends:
+            asking.join(0.01)
+        client.try_now()
+        asking.join(20)
+    assert answers and [end.partition(":")[0] for end in ledger.ends] == ["429", ""]
+
+
+# ---- what stands in for an answer --------------------------------------------------------------------
+def told_with_code() -> Context:
+    told = Told().iteration()
+    told.plan("policy", get_flour="code", make_bread="rl")
+    told.code("get_flour").trial("get_flour", 1)
+    return context(told, bakery(), BREAD)
+
+
+def test_an_rl_configuration_that_cannot_be_used_falls_back_to_the_rule_based_models() -> None:
+    with ChatServer(lambda request: json.loads(completion('{"target": "moon"}').body)) as server:
+        client = make_client(settings(server.url), Ledger(), {}, sleep=lambda s: None)
+        config = fast.configure(client, told_with_code())
+    usual = fast.configure(make_client({"kind": "rules"}, Ledger(), {}), told_with_code())
+    assert "gave no usable answer" in config.note and "stands in" in config.note
+    assert config.model_dump(exclude={"note"}) == usual.model_dump(exclude={"note"})
+
+
+def test_a_useless_reply_keeps_the_nearest_that_fits_its_contract() -> None:
+    asker = Asker()
+    with pytest.raises(UselessReply) as caught:
+        asker.ask(useless=lambda reply: "no")
+    assert isinstance(caught.value.nearest, CodeReply)
+
+
+def test_the_server_without_formats_gets_the_schema_in_words_and_keeps_it() -> None:
+    ledger = Ledger()
+
+    def ignorant(request: dict[str, Any]) -> Any:
+        told = '"additionalProperties": false' in request["messages"][0]["content"]
+        return ANSWER if told else json.loads(completion("Which format?").body)
+
+    with ChatServer(ignorant) as server:
+        client = make_client(settings(server.url), ledger, {}, sleep=lambda s: None)
+        for step in ("one", "two"):
+            assert client.ask("fast", step, ASKED, CodeReply).note == "n"
+    assert [end.partition(":")[0] for end in ledger.ends] == ["malformed JSON", "", ""]

@@ -1,0 +1,61 @@
+"""A plan that cannot be is told so in its repair turn, before anything is coded; what is left is renamed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rlgpt.agents.contracts import PlanReply, SubActionReply
+from rlgpt.agents.enforce import enforce
+from rlgpt.training import opening
+from rlgpt.training.service import tool
+from rlgpt.training.session.runtime import SessionRuntime
+from rlgpt.training.steps.plan_check import wrong_name, wrong_with
+
+
+@pytest.fixture(scope="module")
+def live(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("RLGPT_HOME", str(tmp_path_factory.mktemp("home")))
+        opened = opening.open_session(Path(tool.make({"task": "make_wood_pickaxe", "skills": "none"})["folder"]))
+        yield opened
+        opened.close()
+
+
+def item(name: str, done_when: str = 'view.inventory["wood"] >= 1') -> SubActionReply:
+    return SubActionReply(name=name, mode="code", goal="g", reason="r", done_when=done_when, max_steps=100)
+
+
+def plan(*items: SubActionReply) -> PlanReply:
+    return PlanReply(executor="sequence", sub_actions=list(items), rationale="r")
+
+
+@pytest.mark.parametrize("name", ["shelter", "fight", "explore", "go", "available", "follow_plan", "min", "while"])
+def test_a_name_that_code_calls_itself_is_told_and_replaced(live: SessionRuntime, name: str) -> None:
+    said = wrong_with(live, plan(item(name)))
+    assert repr(name) in said and "call the sub-action otherwise" in said
+    enforced = enforce(plan(item(name)), None, impossible=[name])
+    assert [i.name for i in enforced.items] == [f"{name}_it"]
+    assert wrong_name(live, item(f"{name}_it")) == ""
+
+
+def test_every_predicate_is_checked_at_once(live: SessionRuntime) -> None:
+    said = wrong_with(
+        live,
+        plan(
+            item("chop", "view.inventory['wood'] >"), item("dig", "view.no_such_thing > 1"), item("walk", "open('x')")
+        ),
+    )
+    assert all(f"done_when of {name}" in said for name in ("chop", "dig", "walk"))
+
+
+def test_a_plan_that_can_be_is_left_alone(live: SessionRuntime) -> None:
+    assert wrong_with(live, plan(item("collect_wood"), item("place_table"), item("noop"))) == ""
+
+
+def test_every_name_and_predicate_of_the_script_book_can_be(live: SessionRuntime) -> None:
+    book = live.world.sheet("collect_diamond")
+    assert book["scripts"]
+    assert wrong_with(live, plan(*(item(s["name"], s["done_when"]) for s in book["scripts"]))) == ""

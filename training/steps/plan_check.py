@@ -1,0 +1,36 @@
+"""What of a proposed plan cannot be, found in the host before anything is coded or tried: names and predicates."""
+
+from __future__ import annotations
+
+from rlgpt.agents.contracts import PlanReply, SubActionReply
+from rlgpt.agents.fast import FOLLOW_PLAN
+from rlgpt.training.session.runtime import SessionRuntime
+from rlgpt.training.steps.admission import admit
+
+MOST = 6
+"""Mistakes told at once."""
+
+
+def wrong_with(runtime: SessionRuntime, reply: PlanReply) -> str:
+    """Every mistake, a clause each, for the plan's repair turn; empty if there is none."""
+    clauses = [sentence for item in reply.sub_actions if (sentence := wrong_name(runtime, item))]
+    for item in reply.sub_actions:
+        told = admit(runtime, "done_when", item.done_when)
+        if not told.admitted:
+            why = f"rule {told.rule}: {told.message}"
+            clauses.append(f"done_when of {item.name} ({item.done_when!r}) is refused, {why}")
+    more = f"; and {len(clauses) - MOST} more" if len(clauses) > MOST else ""
+    return "; ".join(clauses[:MOST]) + more
+
+
+def wrong_name(runtime: SessionRuntime, item: SubActionReply) -> str:
+    """Why no code can have this name: it is that of something that code calls. A primitive is yielded as a text, so
+    its name is free."""
+    if item.name in (FOLLOW_PLAN, "available"):
+        return f"the name {item.name!r} is taken by the system; call the sub-action otherwise, a verb and its object"
+    if admit(runtime, "done_when", f"{item.name} == 0").rule == "name":  # the host knows nothing of that name: it is free
+        return ""
+    return (
+        f"the name {item.name!r} is taken by the library or the language, so that no code could be called so; call the "
+        "sub-action otherwise, a verb and its object"
+    )
