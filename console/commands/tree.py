@@ -7,11 +7,23 @@ from collections.abc import Sequence
 import typer
 from typer.exceptions import TyperException
 
-from rlgpt.console.commands import carry, compare, doctor, experiment, fork, keep, sessions, skills, steer, worlds
+from rlgpt.console.commands import (
+    calls,
+    carry,
+    compare,
+    doctor,
+    experiment,
+    fork,
+    keep,
+    sessions,
+    skills,
+    steer,
+    worlds,
+)
 from rlgpt.console.commands import run as run_family
 from rlgpt.console.commands.failure import Exit, Failure
 
-FAMILIES = (run_family, sessions, steer, fork, compare, experiment, carry, skills, worlds, keep, doctor)
+FAMILIES = (run_family, sessions, calls, steer, fork, compare, experiment, carry, skills, worlds, keep, doctor)
 
 
 def build() -> typer.Typer:

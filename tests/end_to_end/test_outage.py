@@ -1,4 +1,4 @@
-"""A model that is away: the session waits, says so, can be paused and stopped meanwhile, and goes on as if nothing was."""
+"""A model that is away: the session waits, says so, can be paused and stopped meanwhile, and goes on afterwards."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from rlgpt.agents.rules.model import respond
+from rlgpt.store import commands
 from rlgpt.store.inbox import send
 from rlgpt.store.states import MODEL
 from tests.agents.chat_server import ChatServer, server_error
@@ -36,13 +37,13 @@ def test_a_session_waits_for_the_model_and_takes_commands_meanwhile(make: Make) 
         session = session_at(make, server)
         session.until(lambda h: h.waiting_for == MODEL, 200)
         assert session.history().status == "waiting"
-        send(session.folder, "pause", {}, None)
+        send(session.folder, commands.Pause())
         session.until(lambda h: h.status == "paused", 60)
-        send(session.folder, "resume", {}, None)
+        send(session.folder, commands.Resume())
         session.until(lambda h: not h.pause_requested, 60)
         away.there = True
         session.until(lambda h: h.waiting_for == MODEL or h.plans, 100)
-        send(session.folder, "resume", {}, None)  # tries now
+        send(session.folder, commands.Resume())  # tries now
         history = session.finish(200)
     assert history.result in ("finished", "succeeded"), history.reason
     events = [row["payload"] for row in session.rows("event") if row["kind"] == "waiting"]
@@ -57,6 +58,6 @@ def test_a_session_that_waits_for_the_model_stops_at_once(make: Make) -> None:
     with ChatServer(Away()) as server:
         session = session_at(make, server)
         session.until(lambda h: h.waiting_for == MODEL, 200)
-        send(session.folder, "stop", {}, None)
+        send(session.folder, commands.Stop())
         history = session.finish(60)
     assert (history.result, history.reason) == ("stopped", "stopped by the operator")

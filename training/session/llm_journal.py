@@ -25,6 +25,7 @@ class StoreJournal:
 
     def __init__(self, writer: Writer, reader: Reader, settings: Settings) -> None:
         self._writer, self._reader, self._settings = writer, reader, settings
+        self._waited = False
 
     def recorded(self, step: str, request_hash: str) -> str | None:
         wanted = {"step": step, "request_hash": request_hash, "state": "answered"}
@@ -97,17 +98,21 @@ class StoreJournal:
         with self._writer.transaction(durable=True) as tx:
             tx.event("waiting", **{"for": MODEL, "role": role, "why": why})
             tx.add(tables.Log(level="warning", event=f"waiting for {MODEL}", fields={"role": role, "why": why}))
+        self._waited = True
 
     def back(self) -> None:
-        if self._writer.history.waiting_for == MODEL:
-            with self._writer.transaction(durable=True) as tx:
-                tx.add(tables.Log(level="info", event=f"{MODEL} is back", fields={}))
-                tx.event("phase", **self._writer.history.phase)
+        self._over("info", f"{MODEL} is back", {})
 
     def given_up(self, role: str, why: str) -> None:
-        self._writer.add(tables.Log(level="warning", event="no answer", fields={"role": role, "why": why}))
+        self._over("warning", f"{MODEL} is not waited for any longer", {"role": role, "why": why})
+
+    def _over(self, level: str, event: str, fields: dict[str, str]) -> None:
+        """After a wait, if there was one: a pause may have come between."""
+        if self._waited:
+            self._writer.add(tables.Log(level=level, event=event, fields=fields))
         if self._writer.history.waiting_for == MODEL:
             self._writer.event("phase", **self._writer.history.phase)
+        self._waited = False
 
     def _row(self, call: Call, state: str) -> tables.LlmCall:
         return tables.LlmCall(

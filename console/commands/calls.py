@@ -1,0 +1,149 @@
+"""`calls`: every exchange with a language model, its prompt, reply, tries, tokens, cost and latency."""
+
+from __future__ import annotations
+
+import json as js
+from collections.abc import Mapping
+from typing import Annotated, Any
+
+import typer
+
+from rlgpt.console.commands import output
+from rlgpt.console.commands.failure import Exit, Failure
+from rlgpt.console.commands.sessions import looked_at
+from rlgpt.console.commands.words import Json, Session
+from rlgpt.console.view.logs import readable
+from rlgpt.console.view.numbers import count, money, time_of_day
+from rlgpt.console.view.words import ROLES, asked_for
+from rlgpt.store.errors import StoreError
+from rlgpt.store.reader import Reader
+
+TITLES = ("no", "at", "role", "asked to", "try", "ended", "in", "cached", "out", "thought", "cost", "seconds")
+WORDS = {"sent": "no answer yet", "answered": "answered", "failed": "failed"}
+Tree = dict[str, Any]
+
+
+def register(app: typer.Typer) -> None:
+    app.command()(calls)
+
+
+def calls(
+    session: Session,
+    number: Annotated[
+        int | None, typer.Argument(metavar="[NO]", min=1, help="One exchange with its prompt and its reply.")
+    ] = None,
+    json: Json = False,
+) -> None:
+    """List the exchanges with language models; NO shows one of them whole."""
+    with looked_at(session) as folder, Reader(folder) as reader:
+        found = _exchanges(reader.rows("llm_call"))
+        if number is not None:
+            if number > len(found):
+                raise Failure(f"{folder.id} has {len(found)} exchanges with language models.", Exit.NOT_FOUND)
+            found = [found[number - 1]]
+        told = [_told(reader, row, texts=json or number is not None) for row in found]
+    if json:
+        output.document({"calls": told})
+    elif number is not None:
+        _say_whole(told[0])
+    elif told:
+        output.table(TITLES, map(_row, told))
+        for call in told:
+            if call["error"]:
+                output.say(f"{call['number']}: {call['error']}")
+    else:
+        output.say("no language model was asked yet")
+
+
+def _exchanges(rows: list[Tree]) -> list[Tree]:
+    """The row that ended each exchange, or that of one which has not ended, numbered in the order of sending. A call
+    that a restart cut off may have been sent again under the same id."""
+    open_at: dict[str, int] = {}
+    found: list[Tree] = []
+    for row in rows:
+        if row["state"] == "sent":
+            open_at[row["call"]] = len(found)
+            found.append(row | {"number": len(found) + 1})
+        elif row["call"] in open_at:
+            at = open_at.pop(row["call"])
+            found[at] = row | {"number": at + 1, "sent_at": found[at]["at"]}
+    return found
+
+
+def _told(reader: Reader, row: Mapping[str, Any], texts: bool) -> Tree:
+    reply = _text(reader, row["reply_hash"])
+    parts = _object(reply)
+    usage = parts.get("usage") or {}
+    told = {
+        "number": row["number"],
+        "at": row.get("sent_at", row["at"]),
+        "seq": row["seq"],
+        "role": row["role"],
+        "model": row["model"],
+        "step": row["step"],
+        "try": row["try_number"],
+        "state": row["state"],
+        "error": row["error"],
+        "tokens_in": row["tokens_in"],
+        "tokens_out": row["tokens_out"],
+        "tokens_cached": int(usage.get("cached") or 0),
+        "tokens_thought": int(usage.get("reasoning") or 0),
+        "usd": row["cost"],
+        "seconds": row["seconds"],
+    }
+    if texts:
+        told["prompt"] = _object(_text(reader, row["request_hash"])) or None
+        told["reply"] = {k: v for k, v in parts.items() if k != "usage"} or None
+    return told
+
+
+def _text(reader: Reader, name: str | None) -> str:
+    try:
+        return reader.text(name)
+    except StoreError:  # left out of a bundle without prompts
+        return ""
+
+
+def _object(text: str) -> Tree:
+    try:
+        value = js.loads(text)
+    except ValueError:
+        return {}
+    return value if isinstance(value, dict) else {}
+
+
+def _row(call: Tree) -> tuple[object, ...]:
+    what, item = asked_for(str(call["step"]))
+    answered = call["state"] != "sent"
+    ended = (
+        f"{WORDS[call['state']]}, of no use" if call["state"] == "answered" and call["error"] else WORDS[call["state"]]
+    )
+    cost = "unknown" if call["usd"] is None else money(call["usd"])
+    return (
+        call["number"],
+        time_of_day(call["at"]),
+        ROLES.get(str(call["role"]), str(call["role"])),
+        f"{what}{item}",
+        call["try"],
+        ended,
+        count(call["tokens_in"]) if answered else "",
+        count(call["tokens_cached"]) if answered else "",
+        count(call["tokens_out"]) if answered else "",
+        count(call["tokens_thought"]) if answered else "",
+        cost if answered else "",
+        f"{call['seconds']:.1f}" if answered else "",
+    )
+
+
+def _say_whole(call: Tree) -> None:
+    row = dict(zip(TITLES, _row(call), strict=True))
+    output.say(", ".join(f"{title} {value}" for title, value in row.items() if value != ""))
+    output.say(f"model {call['model']}")
+    if call["error"]:
+        output.say(f"error: {call['error']}")
+    for name in ("prompt", "reply"):
+        output.say()
+        output.say(f"---- {name} ----")
+        text = readable(js.dumps(call[name])) if call[name] else "not kept"
+        for line in text.split("\n"):
+            output.say(line)
