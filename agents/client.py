@@ -61,6 +61,8 @@ class Client:
         self._most_tries = tries_in(patience * 3600)
         self._dialects: dict[tuple[str, str], Dialect] = {}
         self._remembers = False
+        self.away: dict[str, str] = {}
+        """Why a role's model is waited for, while it is."""
 
     def _remember(self, step: str) -> None:
         """Learn what the record tells, before the first question. How the answers to `step` were faulty is learnt
@@ -167,9 +169,11 @@ class Client:
                     continue
                 if failure.code == "filtered":
                     return Completion("", "content_filter", failure.sentence, endpoint.model, 0, 0)
+                self.away.pop(role, None)
                 self._journal.given_up(role, failure.sentence)
                 raise ModelUnavailable(_sentence(role, failure, len(before))) from failure
             dialect.learn(read(completion)[1], tree)
+            self.away.pop(role, None)
             self._journal.back()
             return completion
 
@@ -177,6 +181,7 @@ class Client:
         def tell(state: tenacity.RetryCallState) -> None:
             failure = state.outcome.exception() if state.outcome else None
             if isinstance(failure, Failure) and (state.attempt_number >= SOON or failure.code in ("timeout", "quota")):
+                self.away[role] = failure.sentence
                 self._journal.waiting(role, failure.sentence)
 
         most = min(TRIES, self._most_tries) if role in OPTIONAL else self._most_tries

@@ -56,7 +56,7 @@ def run(
     ] = None,
     provider: Annotated[
         list[str] | None,
-        typer.Option(help=f"A preset of URL and key: {PROVIDERS}; or ROLE=PROVIDER."),
+        typer.Option(help=f"A preset of URL and key: {PROVIDERS}; or ROLE=PROVIDER.", show_default="none"),
     ] = None,
     model: Annotated[
         list[str] | None,
@@ -71,7 +71,8 @@ def run(
         typer.Option(help="The variable that holds the key, or ROLE=VARIABLE.", show_default="the one of the provider"),
     ] = None,
     effort: Annotated[
-        list[str] | None, typer.Option(help="Reasoning effort (low, medium, high ...), or ROLE=EFFORT.")
+        list[str] | None,
+        typer.Option(help="Reasoning effort (low, medium, high ...), or ROLE=EFFORT.", show_default="the model's own"),
     ] = None,
     silence: Annotated[
         list[str] | None,
@@ -82,9 +83,15 @@ def run(
         typer.Option("--max-tokens-per-call", help="Cap on one reply, or ROLE=TOKENS.", show_default="16000"),
     ] = None,
     price_in: Annotated[
-        list[str] | None, typer.Option(help="USD per million prompt tokens, or ROLE=PRICE; 0 for a server of your own.")
+        list[str] | None,
+        typer.Option(
+            help="USD per million prompt tokens, or ROLE=PRICE; 0 for a server of your own.", show_default="as listed"
+        ),
     ] = None,
-    price_out: Annotated[list[str] | None, typer.Option(help="USD per million reply tokens, or ROLE=PRICE.")] = None,
+    price_out: Annotated[
+        list[str] | None,
+        typer.Option(help="USD per million reply tokens, or ROLE=PRICE.", show_default="as listed"),
+    ] = None,
     iterations: Annotated[int | None, typer.Option(help="Refinements after iteration 0.", show_default="3")] = None,
     env_steps: Annotated[
         int | None, typer.Option(help="Budget of env steps (trials and training).", show_default="1000000")

@@ -39,6 +39,7 @@ WORDS: dict[str, Sequence[str]] = {
     "serve": ["no-such-session"],
     "wait": ["last"],
     "logs": ["last"],
+    "calls": ["last"],
     "pause": ["last"],
     "resume": ["last"],
     "stop": ["last"],

@@ -22,6 +22,7 @@ from rlgpt.store.history import History, Item
 from rlgpt.store.progress import Progress
 from rlgpt.store.reader import Reader
 from rlgpt.store.settings import Settings
+from rlgpt.store.states import MODEL
 from rlgpt.store.writer import Transaction, Writer
 from rlgpt.training.host.api import Admission, Host
 from rlgpt.training.options.observer import FrameSnapshot
@@ -150,6 +151,8 @@ class SessionRuntime:
             time.sleep(0.1)
             self.apply(self, training)
         self.writer.event("phase", durable=False, **phase)
+        for role, why in self.client.away.copy().items():
+            self.say_waiting(MODEL, role=role, why=why)
 
     def ask(self, call: Callable[[], T]) -> T:
         """Run one LLM call beside the loop so that commands are taken meanwhile; a stop abandons it."""
@@ -194,8 +197,8 @@ class SessionRuntime:
             tx.event("host_death", **death._asdict())
             tx.event("nondeterministic", cause=f"the action host died: {death.cause}")
 
-    def say_waiting(self, what: str) -> None:
-        self.writer.add(tables.Event(kind="waiting", payload={"for": what}), durable=True)
+    def say_waiting(self, what: str, **more: str) -> None:
+        self.writer.add(tables.Event(kind="waiting", payload={"for": what, **more}), durable=True)
 
     def log(self, level: str, event: str, **fields: Any) -> None:
         self.writer.add(tables.Log(level=level, event=event, fields=fields))
