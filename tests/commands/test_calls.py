@@ -15,7 +15,7 @@ from rlgpt.store.folder import SessionFolder
 from rlgpt.store.reader import Reader
 from rlgpt.store.settings import Settings
 from rlgpt.store.writer import Writer
-from rlgpt.training.journal import StoreJournal
+from rlgpt.training.session.llm_journal import StoreJournal
 from tests.agents.chat_server import ChatServer, completion, rate_limited
 from tests.agents.test_client import ASKED, CODE, settings
 

@@ -28,8 +28,8 @@ def wrong_name(runtime: SessionRuntime, item: SubActionReply) -> str:
     its name is free."""
     if item.name in (FOLLOW_PLAN, "available"):
         return f"the name {item.name!r} is taken by the system; call the sub-action otherwise, a verb and its object"
-    if admit(runtime, "done_when", f"{item.name} == 0").rule == "name":  # the host knows nothing of that name: it is free
-        return ""
+    if admit(runtime, "done_when", f"{item.name} == 0").rule == "name":
+        return ""  # the host knows nothing of that name: it is free
     return (
         f"the name {item.name!r} is taken by the library or the language, so that no code could be called so; call the "
         "sub-action otherwise, a verb and its object"
