@@ -8,9 +8,12 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import NamedTuple
 
-_LEAF = 0x0D
+LEAF = 0x0D
+_OTHERS = (0, 2, 5, 10)
+"""First bytes of overflow pages and of the b-tree pages beside leaves of tables."""
 _INTEGERS = {1: 1, 2: 2, 3: 3, 4: 4, 5: 6, 6: 8}
 """Serial type -> bytes."""
 Value = int | float | str | bytes | None
@@ -26,34 +29,78 @@ class Stored(NamedTuple):
     """Where it lies, from 0."""
 
 
+class Leaf(NamedTuple):
+    page: int
+    cells: tuple[Stored | None, ...]
+    """In order; None where nothing can be decoded."""
+    is_full: bool
+    """Its cells fill it as its header says, so none is missing at its end."""
+
+
 def stored_rows(file: bytes) -> list[Stored]:
-    """All rows of all tables. The size of a page stands in the header, which may be what was damaged."""
+    """All rows of all tables."""
+    return [cell for leaf in leaves(file) for cell in leaf.cells if cell is not None]
+
+
+def leaves(file: bytes) -> list[Leaf]:
+    """The leaves of all tables. The size of a page stands in the header, which may be what was damaged."""
+    return list(_leaves(file, page_size(file)))
+
+
+@lru_cache(maxsize=1)
+def page_size(file: bytes) -> int:
+    """That of which there are the most rows."""
     told = int.from_bytes(file[16:18], "big")
     sizes = {4096, 65536 if told == 1 else told}
-    found = [list(_rows(file, size)) for size in sorted(sizes) if size >= 512 and size & (size - 1) == 0]
-    return max(found, key=len)
+    return max(
+        (size for size in sorted(sizes) if size >= 512 and size & (size - 1) == 0),
+        key=lambda size: sum(cell is not None for leaf in _leaves(file, size) for cell in leaf.cells),
+    )
 
 
-def _rows(file: bytes, size: int) -> Iterator[Stored]:
+def _leaves(file: bytes, size: int) -> Iterator[Leaf]:
     for number in range(len(file) // size):
-        head = number * size + (100 if number == 0 else 0)
-        if file[head] != _LEAF:
-            continue
-        count = int.from_bytes(file[head + 3 : head + 5], "big")
-        places = [int.from_bytes(file[at : at + 2], "big") for at in range(head + 8, head + 8 + 2 * count, 2)]
-        cells = [cell for place in places if 8 <= place < size and (cell := _cell(file, size, number, place))]
-        rowids = [-(2**63), *(cell[0] for cell in cells), 2**63]
-        for before, (rowid, values, pages), after in zip(rowids, cells, rowids[2:], strict=False):
-            yield Stored(rowid, values, before < rowid < after, pages)
+        kind = file[header(number, size)]
+        if kind == LEAF:
+            yield leaf(file, size, number)
+        elif kind not in _OTHERS:  # its first byte is damaged: a leaf, if the rest of it is one
+            read = leaf(file, size, number)
+            if read.cells and read.is_full and None not in read.cells:
+                yield read
 
 
-def _cell(file: bytes, size: int, number: int, place: int) -> tuple[int, tuple[Value, ...], tuple[int, ...]] | None:
+def header(number: int, size: int) -> int:
+    """Where the header of a page begins."""
+    return number * size + (100 if number == 0 else 0)
+
+
+def places(file: bytes, size: int, number: int, width: int) -> list[int]:
+    """Where the cells of a page are, within it; its header has `width` bytes."""
+    head = header(number, size)
+    count = int.from_bytes(file[head + 3 : head + 5], "big")
+    first = head + width
+    return [int.from_bytes(file[at : at + 2], "big") for at in range(first, min(first + 2 * count, len(file)), 2)]
+
+
+def leaf(file: bytes, size: int, number: int) -> Leaf:
+    """The page read as a leaf, whatever its first byte says."""
+    head = header(number, size)
+    starts = places(file, size, number, 8)
+    cells = [_cell(file, size, number, place) if 8 <= place < size else None for place in starts]
+    rowids = [-(2**63), *(cell.rowid for cell in cells if cell), 2**63]
+    orders = iter(before < rowid < after for before, rowid, after in zip(rowids, rowids[1:], rowids[2:], strict=False))
+    read = tuple(cell and cell._replace(orderly=next(orders)) for cell in cells)
+    lowest = int.from_bytes(file[head + 5 : head + 7], "big") or 65536
+    return Leaf(number, read, lowest == min(starts, default=size))
+
+
+def _cell(file: bytes, size: int, number: int, place: int) -> Stored | None:
     start = number * size
     try:
-        length, at = _varint(file, start + place)
-        rowid, at = _varint(file, at)
+        length, at = varint(file, start + place)
+        rowid, at = varint(file, at)
         body, pages = _payload(file, size, number, at, length)
-        return rowid - (1 << 64 if rowid >> 63 else 0), _record(body), (number, *pages)
+        return Stored(rowid - (1 << 64 if rowid >> 63 else 0), _record(body), True, (number, *pages))
     except (ValueError, IndexError, struct.error):
         return None
 
@@ -82,10 +129,10 @@ def _payload(file: bytes, size: int, number: int, at: int, length: int) -> tuple
 
 
 def _record(body: bytes) -> tuple[Value, ...]:
-    length, at = _varint(body, 0)
+    length, at = varint(body, 0)
     kinds = []
     while at < length:
-        kind, at = _varint(body, at)
+        kind, at = varint(body, at)
         kinds.append(kind)
     values: list[Value] = []
     for kind in kinds:
@@ -108,7 +155,7 @@ def _record(body: bytes) -> tuple[Value, ...]:
     return tuple(values)
 
 
-def _varint(body: bytes, at: int) -> tuple[int, int]:
+def varint(body: bytes, at: int) -> tuple[int, int]:
     value = 0
     for step in range(8):
         byte = body[at + step]

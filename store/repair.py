@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 
 from sqlmodel import SQLModel
 
-from rlgpt.store import artifacts, pages, query, schema
+from rlgpt.store import artifacts, gaps, pages, query, schema
 from rlgpt.store.database import check_file, connect
 from rlgpt.store.errors import Damaged, LeaseTaken, StoreError
 from rlgpt.store.folder import DATABASE, Place, SessionFolder, path_of, prepare
@@ -30,6 +30,7 @@ from rlgpt.store.fork import forked_event, link_file
 from rlgpt.store.history import History, fold
 from rlgpt.store.lease import owner
 from rlgpt.store.plain import is_plain
+from rlgpt.store.revision import REVISION, REVISIONS
 from rlgpt.store.rows import Encoded, encode
 from rlgpt.store.settings import stored
 from rlgpt.store.soundness import LATEST, TYPES, check_database, json_kind
@@ -66,19 +67,22 @@ class _Found:
 
     rows: dict[int, _Row]
     texts: dict[str, bytes]
+    revision: str
+    """Of its schema."""
+    sure_upto: int
+    """No row up to this number is lost unseen."""
 
     @cached_property
-    def thinned(self) -> bool:
-        """Frames were pruned, with others in a small bundle: then there are gaps, and texts that are not kept."""
-        return not any(row.table == "frame" for row in self.rows.values())
+    def last_frame(self) -> int:
+        """Frames are pruned from some number on, and with them other rows from a small bundle: before the last frame
+        a missing number is a lost row."""
+        return max((row.seq for row in self.rows.values() if row.table == "frame"), default=0)
 
 
 class _Expected(NamedTuple):
     """What SQLite says the tables hold, as far as it can walk through them."""
 
     seqs: set[int]
-    whole_upto: int
-    """Up to this seq SQLite walked through every table."""
     texts: set[str]
     """Hashes of the texts."""
     all_texts: bool
@@ -130,12 +134,13 @@ def _settled(folder: SessionFolder, scratch: Path) -> Path:
 
 
 def _found(file: bytes) -> _Found:
-    shapes = _shapes().values()
     several: dict[int, list[tuple[bool, _Row]]] = {}
+    revisions = set()
     texts: dict[str, bytes] = {}
     for read in pages.stored_rows(file):
-        table = next((t for t in shapes if _fits(t, read.values)), None)
+        table = _table_of(read)
         if table is None:
+            revisions |= {value for value in read.values if len(read.values) == 1 and value in REVISIONS}
             continue
         values = dict(zip(table.columns, read.values, strict=False))
         if table.name == "text":
@@ -151,7 +156,18 @@ def _found(file: bytes) -> _Found:
         orderly = [row for fits, row in candidates if fits] if len(candidates) > 1 else [row for _, row in candidates]
         if len(orderly) == 1:
             rows[seq] = orderly[0]
-    return _Found(rows, texts)
+    sequenced = [name for name, table in _shapes().items() if "seq" in table.columns]
+    revision = str(revisions.pop()) if len(revisions) == 1 else REVISION
+    return _Found(rows, texts, revision, gaps.sure_upto(file, _name_of, sequenced))
+
+
+def _table_of(read: pages.Stored) -> query.Table | None:
+    return next((table for table in _shapes().values() if _fits(table, read.values)), None)
+
+
+def _name_of(read: pages.Stored) -> str | None:
+    table = _table_of(read)
+    return table.name if table else None
 
 
 @cache
@@ -192,37 +208,32 @@ def _decompressed(body: bytes) -> bytes:
 def _expected(copy: Path) -> _Expected:
     seqs: set[int] = set()
     texts: set[str] = set()
-    whole_upto, all_texts = _NEVER, False
-    try:
-        with contextlib.closing(connect(copy)) as base:
-            for table in _shapes().values():
-                if "seq" not in table.columns:
-                    continue
-                last = 0
-                try:
-                    for (seq,) in base.execute(f"SELECT seq FROM {query.quoted(table.name)} ORDER BY seq"):
-                        if not isinstance(seq, int) or seq <= last:
-                            raise sqlite3.DatabaseError("out of order")
-                        seqs.add(seq)
-                        last = seq
-                except _UNREADABLE:
-                    whole_upto = min(whole_upto, last)
+    all_texts = False
+    with contextlib.suppress(*_UNREADABLE), contextlib.closing(connect(copy)) as base:
+        for table in _shapes().values():
+            if "seq" not in table.columns:
+                continue
+            last = 0
             with contextlib.suppress(*_UNREADABLE):
-                texts.update(str(row[0]) for row in base.execute("SELECT hash FROM text NOT INDEXED"))
-                all_texts = True
-    except _UNREADABLE:
-        whole_upto = 0
-    return _Expected(seqs, whole_upto, texts, all_texts)
+                for (seq,) in base.execute(f"SELECT seq FROM {query.quoted(table.name)} ORDER BY seq"):
+                    if not isinstance(seq, int) or seq <= last:
+                        raise sqlite3.DatabaseError("out of order")
+                    seqs.add(seq)
+                    last = seq
+        with contextlib.suppress(*_UNREADABLE):
+            texts.update(str(row[0]) for row in base.execute("SELECT hash FROM text NOT INDEXED"))
+            all_texts = True
+    return _Expected(seqs, texts, all_texts)
 
 
 # ---- where it ends --------------------------------------------------------------------------------
 def _first_gap(found: _Found, expected: _Expected) -> tuple[int, str]:
     """The first seq that is lost. Numbers are consecutive but where frames were pruned: there a missing one counts
-    only if SQLite knows it, or cannot walk that far."""
-    from_seq = expected.whole_upto if found.thinned else 0
-    gaps = (seq for seq in range(from_seq + 1, max(found.rows) + 1) if seq not in found.rows)
+    only if SQLite knows it, or a page that may have held it cannot be read."""
+    missing = (seq for seq in range(1, max(found.rows) + 1) if seq not in found.rows)
+    gap = next((seq for seq in missing if seq < found.last_frame or seq > found.sure_upto), _NEVER)
     lost = [seq for seq in expected.seqs if seq not in found.rows]
-    end = min([*lost, next(gaps, _NEVER)], default=_NEVER)
+    end = min([*lost, gap])
     return end, f"row {end} is damaged" if end < _NEVER else ""
 
 
@@ -304,9 +315,10 @@ def _write(folder: SessionFolder, rows: Sequence[_Row], found: _Found, damaged: 
     made = prepare()
     try:
         with contextlib.closing(sqlite3.connect(made.staging / DATABASE)) as base:
-            schema.create(base)
+            schema.create(base, found.revision)
+            columns = {name: table.columns for name, table in query.every(base).items()}
             for row in rows:
-                values = {column: row.values.get(column) for column in _shapes()[row.table].columns}
+                values = {column: row.values.get(column) for column in columns[row.table]}
                 values["session_id"] = made.id
                 if row.table == "session":
                     values |= {

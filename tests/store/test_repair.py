@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import shutil
 import sqlite3
+import struct
 from contextlib import closing, suppress
 from pathlib import Path
 
@@ -46,6 +47,7 @@ def sound(request: pytest.FixtureRequest, finished: SessionFolder) -> SessionFol
         settle_journal(finished.database)
         return finished
     made = bundle.import_bundle(KEPT / "0001-resumed.rlgpt")
+    Writer(made).close()  # brings it to the schema of today
     upkeep.prune(made, frames=True)
     settle_journal(made.database)
     return made
@@ -70,16 +72,64 @@ def flip(database: Path, rng: random.Random, count: int) -> set[int]:
     return places
 
 
-def first_touched(body: bytes, places: set[int], rows: dict[int, tuple[str, dict[str, object]]]) -> int:
-    """The first row of which a byte lies in a page that was hit, as the undamaged file has them; a text counts for the
-    first row that names it."""
-    hit = {place // 4096 for place in places}
-    found = pages.stored_rows(body)
-    touched = [stored for stored in found if hit & set(stored.pages)]
-    seqs = [stored.rowid for stored in touched if len(stored.values) >= 7 and stored.values[0] is None]
-    names = {str(stored.values[0]) for stored in touched if len(stored.values) == 2}
-    naming = [seq for seq, (_, row) in rows.items() if names & {str(value) for value in row.values()}]
-    return min([*seqs, *naming], default=2**62)
+class Undamaged:
+    """What lay where before the damage."""
+
+    def __init__(self, place: SessionFolder) -> None:
+        self.rows = rows_of(place)
+        self.stored = pages.stored_rows(place.database.read_bytes())
+        self.files = {path.name: path.read_bytes() for path in place.artifacts.iterdir()}
+        frames = [seq for seq, (table, _) in self.rows.items() if table == "frame"]
+        self.pruned = [seq for seq in range(max(frames, default=1), max(self.rows)) if seq not in self.rows]
+        self.above: dict[int, int] = {}
+        """Page -> the one that names it: its parent, or for a root the one with its row of the schema."""
+        with closing(sqlite3.connect(place.database)) as base:
+            for name, root in base.execute("SELECT name, rootpage FROM sqlite_master WHERE rootpage > 0"):
+                row = next(s for s in self.stored if len(s.values) == 5 and s.values[1] == name)
+                self.above[root - 1] = row.pages[0]
+        body = place.database.read_bytes()
+        for page in range(len(body) // 4096):
+            head = page * 4096 + (100 if page == 0 else 0)
+            if body[head] in (2, 5):
+                starts = [*struct.unpack_from(f">{int.from_bytes(body[head + 3 : head + 5], 'big')}H", body, head + 12)]
+                pointers = [page * 4096 + start for start in starts] + [head + 8]
+                for at in pointers:
+                    self.above[int.from_bytes(body[at : at + 4], "big") - 1] = page
+
+    def first_touched(self, hit: set[int]) -> int:
+        """The first row of which a byte lies in a page that was hit; a text counts for the first row that names it."""
+        touched = [stored for stored in self.stored if hit & set(stored.pages)]
+        seqs = [stored.rowid for stored in touched if stored.rowid in self.rows and _is_numbered(stored)]
+        names = {str(stored.values[0]) for stored in touched if len(stored.values) == 2}
+        naming = [seq for seq, (_, row) in self.rows.items() if names & {str(value) for value in row.values()}]
+        return min([*seqs, *naming], default=2**62)
+
+    def first_doubtful(self, hit: set[int]) -> int:
+        """The first row that may be lost: the first one touched, or a missing number before it that may be a pruned
+        frame's or a lost row's. A lost row follows the one before it in its table; where the pages that tell its
+        place are hit too, or there are none, it may have had any number."""
+        first = self.first_touched(hit)
+        if any(hit & set(self._telling(page)) for page in hit):
+            return min([first, *self.pruned])
+        for stored in self.stored:
+            if not (hit & set(stored.pages) and stored.rowid in self.rows and _is_numbered(stored)):
+                continue
+            table, page = self.rows[stored.rowid][0], stored.pages[0]
+            beside = [s.rowid for s in self.stored if s.pages[0] == page] if page in hit else [stored.rowid]
+            before = max((seq for seq, (of, _) in self.rows.items() if of == table and seq < min(beside)), default=0)
+            first = min([first, *(seq for seq in self.pruned if seq > before)])
+        return first
+
+    def _telling(self, page: int) -> list[int]:
+        found = []
+        while page in self.above and self.above[page] not in found:
+            page = self.above[page]
+            found.append(page)
+        return found
+
+
+def _is_numbered(stored: pages.Stored) -> bool:
+    return len(stored.values) >= 7 and stored.values[0] is None
 
 
 def test_the_rows_of_the_pages_are_those_that_sqlite_reads(sound: SessionFolder) -> None:
@@ -92,6 +142,7 @@ def test_the_rows_of_the_pages_are_those_that_sqlite_reads(sound: SessionFolder)
         masters = base.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
     found = pages.stored_rows(sound.database.read_bytes())
     assert len(found) == len(wanted) + masters and all(stored.orderly for stored in found)
+    assert all(leaf.is_full or not leaf.cells for leaf in pages.leaves(sound.database.read_bytes()))
     told = {
         (s.rowid, *(v for i, v in enumerate(s.values) if i or len(s.values) < 7 or s.values[0] is not None))
         for s in found
@@ -110,52 +161,63 @@ def test_a_sound_session_is_repaired_to_itself(sound: SessionFolder) -> None:
         assert new.texts() == old.texts()
 
 
+def test_a_gap_of_pruned_frames_is_no_damage(sound: SessionFolder) -> None:
+    """Whatever page beside those with rows is hit, every row is kept."""
+    before, whole = Undamaged(sound), sound.database.read_bytes()
+    with_rows = {page for stored in before.stored if len(stored.values) != 5 for page in stored.pages}
+    for page in sorted(set(range(1, len(whole) // 4096)) - with_rows):
+        for at in (0, 3, 12, 2000):
+            body = bytearray(whole)
+            body[page * 4096 + at] ^= 0xFF
+            sound.database.write_bytes(body)
+            saved = repair(sound)
+            assert (saved.rows, saved.lost) == (len(before.rows), 0), (page, at, saved)
+            shutil.rmtree(sound.path.parent / saved.id)
+
+
+def test_a_session_of_an_older_schema_stays_one(home: Path) -> None:
+    place = bundle.import_bundle(KEPT / "0001-resumed.rlgpt")
+    whole, rows = place.database.read_bytes(), rows_of(place)
+    assert b"0001" in whole
+    body = bytearray(whole)
+    body[4096 * 2] ^= 0xFF  # the root of the events
+    place.database.write_bytes(body)
+    saved = repair(place)
+    made = SessionFolder(place.path.parent / saved.id)
+    assert [shared(row) for row in rows_of(made).values()][: len(rows)] == [shared(row) for row in rows.values()]
+    with Reader(made) as reader:
+        assert "older schema 0001" in reader.notice
+    Writer(made).close()
+    assert explained(made.database) is None
+
+
 @pytest.mark.parametrize("seed", [*range(12), *(pytest.param(s, marks=pytest.mark.slow) for s in range(12, 200))])
 def test_no_flip_loses_a_row_before_the_damage(seed: int, sound: SessionFolder) -> None:
     rng = random.Random(seed)
-    with suppress(FileNotFoundError):
-        settle_journal(sound.database)
-    whole, rows = sound.database.read_bytes(), rows_of(sound)
-    places = flip(sound.database, rng, rng.choice([1, 1, 8, 64]))
+    before = Undamaged(sound)
+    hit = {place // 4096 for place in flip(sound.database, rng, rng.choice([1, 1, 8, 64]))}
     damaged = sound.database.read_bytes()
-    files = {path.name: path.read_bytes() for path in sound.artifacts.iterdir()}
-    touched = first_touched(whole, places, rows)
     try:
         saved = repair(sound)
     except Damaged as error:
-        assert touched == 1 and "its first row" in str(error)
+        assert before.first_touched(hit) == 1 and "its first row" in str(error)
         return
     finally:
         assert sound.database.read_bytes() == damaged
-        assert {path.name: path.read_bytes() for path in sound.artifacts.iterdir()} == files
+        assert {path.name: path.read_bytes() for path in sound.artifacts.iterdir()} == before.files
     made = SessionFolder(sound.path.parent / saved.id)
     kept = rows_of(made)
-    before = {seq: row for seq, row in rows.items() if seq < touched}
-    lost = set(before) - set(kept)
-    walked = _walked(sound) if len(rows) < max(rows) else 2**62  # with gaps nothing else tells that no row is lost
-    assert not lost or min(_begun(rows, touched), walked + 1) <= min(lost), f"{lost} before row {touched} are lost"
-    assert all(shared(kept[seq]) == shared(row) for seq, row in before.items() if seq in kept)
+    begun = _begun(before.rows, before.first_doubtful(hit))
+    assert not (lost := {seq for seq in before.rows if seq < begun} - set(kept)), f"{lost} before row {begun} are lost"
+    assert not (lost := {seq for seq in before.rows if seq < saved.seq} - set(kept)), f"{lost} are left out"
+    touched = before.first_touched(hit)
+    assert all(shared(kept[seq]) == shared(row) for seq, row in before.rows.items() if seq < touched and seq in kept)
     assert explained(made.database) is None
     assert catalog.summary(made).fault == ""
     with suppress(BadFork):
         assert explained(fork(made).database) is None
     with Writer(made) as writer:
         writer.event("resumed", from_seq=writer.history.seq)
-
-
-def _walked(place: SessionFolder) -> int:
-    """Up to which row SQLite can walk through every table of the damaged session."""
-    reached = []
-    with closing(sqlite3.connect(place.database)) as base:
-        for model in tables.CONTENT:
-            name = str(model.__tablename__)
-            seq = 0
-            try:
-                for row in base.execute(f"SELECT seq FROM {name} ORDER BY seq"):
-                    seq = row[0]
-            except (sqlite3.Error, UnicodeDecodeError):
-                reached.append(seq)
-    return min(reached, default=2**62)
 
 
 def _begun(rows: dict[int, tuple[str, dict[str, object]]], touched: int) -> int:
