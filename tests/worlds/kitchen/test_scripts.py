@@ -64,3 +64,14 @@ def test_what_a_critic_reads_of_a_won_episode_says_that_its_sub_actions_did_thei
             spoken = f"{script.name} {script.goal}"
             assert compare(spoken, {"before": before, "after": after}).success
             assert not compare(spoken, {"before": before, "after": before}).success
+
+
+def test_the_first_try_world_has_one_version_of_each_script_and_is_else_the_same():
+    first = registry.get("rlgpt.training.worlds.kitchen.world:make_first_try")
+    for task in WORLD.tasks:
+        for one, every in zip(first.scripts(task), WORLD.scripts(task), strict=True):
+            assert one.sources == every.sources[:1]
+            assert (one.name, one.done_when, one.needs) == (every.name, every.done_when, every.needs)
+        sheet = first.sheet(task)
+        assert [len(script["sources"]) for script in sheet["scripts"]] == [1] * len(sheet["scripts"])
+        assert sheet | {"scripts": 0} == WORLD.sheet(task) | {"scripts": 0}

@@ -6,6 +6,7 @@ import os
 import sys
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict, replace
 from functools import cached_property
 from typing import Any
 
@@ -75,3 +76,19 @@ def make_world() -> KitchenWorld:
     """Checks first that the extra is there in the versions it was measured with. Raises ImportError (a sentence)."""
     check_versions()
     return KitchenWorld()
+
+
+class FirstTryWorld(KitchenWorld):
+    """The same kitchen with the first version of each script and no repairs: code as it is before anything failed."""
+
+    def scripts(self, task: str) -> tuple[Script, ...]:
+        return tuple(replace(script, sources=script.sources[:1]) for script in super().scripts(task))
+
+    def sheet(self, task: str) -> dict[str, Any]:
+        return {**super().sheet(task), "scripts": [asdict(script) for script in self.scripts(task)]}
+
+
+def make_first_try() -> FirstTryWorld:
+    """For `--world rlgpt.training.worlds.kitchen.world:make_first_try`. Raises ImportError (a sentence)."""
+    check_versions()
+    return FirstTryWorld()
