@@ -168,7 +168,7 @@ class ConsoleApp(App[int]):
         except StoreError as error:
             self.tell(str(error), "error")
             return
-        self.push_screen(SessionScreen(found.path, replay=replay, cursor=cursor, read_only=self.read_only))
+        self.push_screen(SessionScreen(self, found.path, replay=replay, cursor=cursor, read_only=self.read_only))
 
     def tell(self, sentence: str, severity: str = "information", *, bell: bool = False) -> None:
         """A notification of untrusted or own text, never read as markup; with a bell it also reaches a person

@@ -80,17 +80,31 @@ KEYS: tuple[Key, ...] = (
     Key("sessions.doctor", "D", "doctor", "doctor", "What works on this machine, and how to mend what does not", 12),
     # the session screen
     Key("session.detach", "q", "detach", "detach", "Leave; the session goes on without the console", 80),
-    Key("session.approve", "A", "approve", "approve", "Put the waiting plan in force", 2),
-    Key("session.reject", "X", "reject", "reject", "Reject the waiting plan, with a reason for the slow agent", 3),
-    Key("session.verdict", "v", "verdict", "verdict", "Give a verdict as the critic", 4),
-    Key("session.override", "o", "override", "override", "Edit the plan: modes, goals, order, pins", 5),
-    Key("session.edit_code", "e", "edit_code", "edit code", "Edit the shown coded action", 0),
-    Key("session.advise", "a", "advise", "advise", "Write advice to an agent", 0),
-    Key("session.pause", "p", "pause", "pause", "Pause the session at the next step, or let it go on", 6),
-    Key("session.stop_training", "T", "stop_training", "end PPO", "End this PPO run early and keep what it learnt", 7),
-    Key("session.stop", "Q", "stop", "stop", "Stop the session, after a question", 0),
-    Key("session.resume", "R", "resume_worker", "resume", "Start a worker again for this session", 1),
-    Key("session.budget", "b", "budget", "budget", "Change a budget"),
+    Key("session.approve", "A", "command('approve')", "approve", "Put the waiting plan in force", 2),
+    Key(
+        "session.reject",
+        "X",
+        "command('reject')",
+        "reject",
+        "Reject the waiting plan, with a reason for the slow agent",
+        3,
+    ),
+    Key("session.verdict", "v", "command('verdict')", "verdict", "Give a verdict as the critic", 4),
+    Key("session.override", "o", "command('override')", "override", "Edit the plan: modes, goals, order, pins", 5),
+    Key("session.edit_code", "e", "command('edit_code')", "edit code", "Edit the shown coded action", 0),
+    Key("session.advise", "a", "command('advise')", "advise", "Write advice to an agent", 0),
+    Key("session.pause", "p", "command('pause')", "pause", "Pause the session at the next step, or let it go on", 6),
+    Key(
+        "session.stop_training",
+        "T",
+        "command('stop_training')",
+        "end PPO",
+        "End this PPO run early and keep what it learnt",
+        7,
+    ),
+    Key("session.stop", "Q", "command('stop')", "stop", "Stop the session, after a question", 0),
+    Key("session.resume", "R", "command('resume')", "resume", "Start a worker again for this session", 1),
+    Key("session.budget", "b", "command('budget')", "budget", "Change a budget"),
     Key("session.fork", "f", "fork", "fork", "New session from the last complete phase before the cursor", 13),
     Key(
         "session.filter", "slash", "filter", "filter", "Show only entries with these words in the focused pane", 14, "/"
@@ -221,6 +235,11 @@ def bindings(*scopes: str) -> list[Any]:
         for scope in scopes
         for key in of(scope)
     ]
+
+
+def argument(key: Key, action: str) -> str:
+    """The one text that a key hands to an action; "" for the key of another action."""
+    return key.action[len(action) + 2 : -2] if key.action.startswith(f"{action}('") else ""
 
 
 def written(key: Key, overrides: Mapping[str, str] | None = None) -> str:

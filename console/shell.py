@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Protocol, cast
+from typing import Any, Protocol, TypeVar, cast
 
 from textual.dom import DOMNode
+from textual.screen import Screen
 
 from rlgpt.console.palette import Palette
 from rlgpt.console.preferences import Preferences
+
+Answer = TypeVar("Answer")
 
 
 class Shell(Protocol):
@@ -42,6 +45,10 @@ class Shell(Protocol):
 
     def action_yank(self) -> None:
         """Copy what the focused widget offers."""
+
+    def push_screen(
+        self, screen: Screen[Answer], callback: Callable[[Answer | None], None] | None = None
+    ) -> object: ...
 
     def call_from_thread(self, callback: Callable[..., Any], *args: Any, **kwargs: Any) -> Any: ...
 

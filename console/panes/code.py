@@ -8,7 +8,7 @@ from textual.binding import BindingType
 
 from rlgpt.console.keymap import bindings
 from rlgpt.console.panes.lines import Lines
-from rlgpt.console.panes.session_panes import ListPane
+from rlgpt.console.panes.list_pane import ListPane
 from rlgpt.console.view import code
 from rlgpt.console.view.code import Choice
 from rlgpt.console.view.moment import Moment

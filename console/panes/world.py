@@ -9,7 +9,7 @@ from textual.timer import Timer
 
 from rlgpt.console.keymap import bindings
 from rlgpt.console.panes.lines import Lines
-from rlgpt.console.panes.session_panes import ListPane
+from rlgpt.console.panes.list_pane import ListPane
 from rlgpt.console.view import world
 from rlgpt.console.view.moment import Moment
 from rlgpt.console.view.text import Entry

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from concurrent.futures import Future
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 from textual.app import ComposeResult, SuspendNotSupported
 from textual.binding import Binding, BindingType
@@ -16,13 +16,11 @@ from rlgpt.console import editor
 from rlgpt.console.checker import Checker
 from rlgpt.console.commands.failure import Exit, Failure
 from rlgpt.console.content import safe_content
-from rlgpt.console.panes.code import CodePane
 from rlgpt.console.panes.code_area import CodeArea
 from rlgpt.console.sanitise import clean_lines
+from rlgpt.console.screens.operator import Operator
 from rlgpt.console.shell import shell_of
-
-if TYPE_CHECKING:
-    from rlgpt.console.screens.session import SessionScreen
+from rlgpt.store.history import Attempt
 
 UNCHECKED = "f7 asks the action host whether this may run."
 REWARD = 'def reward(before, view):\n    """Added at every env step, clipped to [-1, 1]."""\n    return 0.0\n'
@@ -39,13 +37,11 @@ class EditCodeScreen(ModalScreen[None]):
     ]
     """Those with priority would otherwise be the text area's: esc the next field, f7 select all."""
 
-    def __init__(self, session: SessionScreen) -> None:
+    def __init__(self, operator: Operator, shown: Attempt | None) -> None:
         super().__init__()
-        self._session = session
-        pane = session.query_one(CodePane)
-        shown = pane.shown
+        self._operator = operator
         self._sub_action = shown.sub_action if shown else ""
-        moment = session.moment
+        moment = operator.moment
         source = moment.text(shown.source_hash) if moment and shown else ""
         self._checker: Future[Checker] = Future()
         self._asked = ("", "")
@@ -79,7 +75,7 @@ class EditCodeScreen(ModalScreen[None]):
     def _make_ready(self) -> None:
         """No later check shall wait for imports: they happen while the text is read and changed."""
         try:
-            self._checker.set_result(Checker(str(self._session_row["world"])))
+            self._checker.set_result(Checker(str(self._operator.session["world"])))
         except OSError as error:
             self._checker.set_exception(Failure(str(error), Exit.ERROR))
         else:
@@ -141,13 +137,8 @@ class EditCodeScreen(ModalScreen[None]):
 
         self._in_thread(ask)
 
-    @property
-    def _session_row(self) -> Mapping[str, Any]:
-        assert self._session.moment is not None, "what is edited comes from a moment"
-        return self._session.moment.history.session
-
     def _question(self, kind: str, source: str) -> tuple[str, str, str, int]:
-        session = self._session_row
+        session = self._operator.session
         return kind, source, str(session["task"]), int(session["settings"].get("seed", 0))
 
     def _in_thread(self, work: Callable[[], object]) -> None:
@@ -171,9 +162,9 @@ class EditCodeScreen(ModalScreen[None]):
 
     def _send(self, source: str, when: str) -> None:
         if self._what == "code":
-            done = self._session.send("edit_code", {"sub_action": self._sub_action, "source": source, "apply": when})
+            done = self._operator.send("edit_code", {"sub_action": self._sub_action, "source": source, "apply": when})
         else:
-            done = self._session.send("edit_reward", {"source": source, "apply": when})
+            done = self._operator.send("edit_reward", {"source": source, "apply": when})
         if done:
             self.dismiss(None)
 

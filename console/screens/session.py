@@ -17,39 +17,41 @@ from textual.widgets import Input
 from rlgpt.console import keymap
 from rlgpt.console.panes.bars import Bar, Footer, TimelineBar
 from rlgpt.console.panes.board import Board
+from rlgpt.console.panes.calls import CallsPane
 from rlgpt.console.panes.code import CodePane
+from rlgpt.console.panes.list_pane import ListPane
+from rlgpt.console.panes.log import LogPane
 from rlgpt.console.panes.pane import Pane
-from rlgpt.console.panes.session_panes import CallsPane, ListPane, LogPane, PlanPane, SystemPane, VerdictsPane
+from rlgpt.console.panes.plan import PlanPane
+from rlgpt.console.panes.system import SystemPane
+from rlgpt.console.panes.verdicts import VerdictsPane
 from rlgpt.console.panes.world import WorldPane
-from rlgpt.console.screens.commands import Commands
-from rlgpt.console.screens.cursor import FRAME, Cursor
+from rlgpt.console.screens.controller import FRAME, MEASURE, POLL, Controller
 from rlgpt.console.screens.dialogs import FilterInput
-from rlgpt.console.shell import shell_of
+from rlgpt.console.screens.operator import Operator
+from rlgpt.console.shell import Shell
 from rlgpt.console.view import banner, status, timeline
 from rlgpt.console.view.layout import Choices
 from rlgpt.console.view.moment import Moment
-from rlgpt.console.view.timeline import Playback
+from rlgpt.store.history import Attempt
 
 
-class SessionScreen(Commands, Cursor, Screen[None]):
-    """Owns the feed and the cursor; panes only draw what they are handed."""
+class SessionScreen(Screen[None]):
+    """The `controller` follows the session, the `operator` commands it; panes only draw what they are handed."""
 
     BINDINGS: ClassVar[list[BindingType]] = keymap.bindings("session", "time")
     focused: Reactive[Widget | None] = Reactive(None, repaint=False)
     """Another pane has the focus: the two panes paint themselves, the rest of the screen stays as it is."""
 
     def __init__(
-        self, folder: Path, *, replay: bool = False, cursor: int | None = None, read_only: bool = False
+        self, shell: Shell, folder: Path, *, replay: bool = False, cursor: int | None = None, read_only: bool = False
     ) -> None:
         super().__init__()
-        self.folder = folder
-        self.read_only = read_only
-        self.sent: dict[str, str] = {}
-        self.moment: Moment | None = None
-        self.playback = Playback()
-        self.marks: list[timeline.Mark] = []
-        self._start_at = 1 if replay and cursor is None else cursor
-        self._plays_at_once = replay and cursor is None
+        self._shell = shell
+        from_start = replay and cursor is None
+        self.controller = Controller(folder, shell, self, 1 if from_start else cursor, from_start)
+        self.operator = Operator(self.controller, shell, self, read_only)
+        self._drawn = False
         self._resized = False
         self._hinted: tuple[object, ...] = ()
         self._track: timeline.Track | None = None
@@ -62,7 +64,7 @@ class SessionScreen(Commands, Cursor, Screen[None]):
         yield Bar(id="banner")
         yield Board(
             PlanPane("plan"), CodePane("code"), CurvesPane("curves"), VerdictsPane("verdicts"), WorldPane("world"),
-            LogPane("log"), CallsPane("calls"), SystemPane("system"), choices=shell_of(self).preferences.choices,
+            LogPane("log"), CallsPane("calls"), SystemPane("system"), choices=self._shell.preferences.choices,
         )  # fmt: skip
         yield FilterInput()
         yield TimelineBar(id="timeline")
@@ -76,25 +78,26 @@ class SessionScreen(Commands, Cursor, Screen[None]):
         self.board.arrange_panes()
         self._title_panes()
         self.query_one("#plan").focus()
-        self.follow()
-        self.set_interval(FRAME, self._tick)
+        self.controller.follow()
+        self.set_interval(POLL, self.controller.poll)
+        self.set_interval(MEASURE, self.controller.measure)
+        self.set_interval(FRAME, self.controller.tick)
 
     def on_unmount(self) -> None:
-        self.unfollow()
+        self.controller.close()
 
     # ---- drawing --------------------------------------------------------------------------------
     def show(self, moment: Moment) -> None:
-        fresh = self.moment is None
-        self.moment = moment
-        self.starting = self.starting and not moment.worker.alive
-        if fresh:
-            shell_of(self).set_terminal_title(f"rlgpt {moment.history.session.get('name', '')}")
+        self.operator.starting = self.operator.starting and not moment.worker.alive
+        if not self._drawn:
+            self._drawn = True
+            self._shell.set_terminal_title(f"rlgpt {moment.history.session.get('name', '')}")
         if not self._draws:
             return
         for name in self.board.visible_panes:
             self._pane(name).show(moment)
         self.show_status()
-        self._show_timeline()
+        self.show_timeline()
         h = moment.history
         training = any(run.state == "running" for run in h.runs.values())
         state: tuple[object, ...] = (
@@ -108,24 +111,31 @@ class SessionScreen(Commands, Cursor, Screen[None]):
         state += (moment.live, moment.worker.alive)
         if state != self._hinted:
             self._hinted = state
-            shell_of(self).hints()
+            self._shell.hints()
 
     def on_screen_resume(self) -> None:
-        self._redraw()
+        self.controller.redraw()
 
-    def _redraw(self) -> None:
-        if self.moment is not None:
-            self.show(self.moment)
+    @property
+    def _moment(self) -> Moment | None:
+        return self.controller.moment
+
+    @property
+    def shown_attempt(self) -> Attempt | None:
+        return self.query_one(CodePane).shown
+
+    def measures(self) -> bool:
+        return "system" in self.board.visible_panes
 
     def show_status(self) -> None:
-        if self.moment is None or not self._draws:
+        if self._moment is None or not self._draws:
             return
-        m = self.moment
+        m = self._moment
         bar = self.query_one("#status", Bar)
         width = bar.content_size.width
-        bar.set_lines([status.title(m, width, self.read_only), status.budgets(m, width)])
+        bar.set_lines([status.title(m, width, self.operator.read_only), status.budgets(m, width)])
         notice = self.query_one("#banner", Bar)
-        lines = banner.lines(m, width, self.starting)
+        lines = banner.lines(m, width, self.operator.starting)
         if notice.display != bool(lines) or (
             lines and notice.styles.height is not None and notice.styles.height.value != len(lines)
         ):
@@ -133,17 +143,16 @@ class SessionScreen(Commands, Cursor, Screen[None]):
             notice.styles.height = max(len(lines), 1)
         notice.set_lines(lines)
 
-    def _show_timeline(self) -> None:
+    def show_timeline(self) -> None:
         if not self._draws:
             return
         bar = self.query_one(TimelineBar)
-        running = self.moment is not None and self.moment.worker.alive
-        times, width = self.feed.times, max(bar.content_size.width, 10)
-        if self._track is None or self._track.width != width or self._tracked != (id(self.marks), times.end_seq):
-            self._track, self._tracked = timeline.Track(self.marks, times, width), (id(self.marks), times.end_seq)
-        bar.set_lines(
-            [self._track.line(times, self.playback), timeline.legend(self.marks, times, self.playback, running, width)]
-        )
+        running = self._moment is not None and self._moment.worker.alive
+        marks, playback = self.controller.marks, self.controller.playback
+        times, width = self.controller.feed.times, max(bar.content_size.width, 10)
+        if self._track is None or self._track.width != width or self._tracked != (id(marks), times.end_seq):
+            self._track, self._tracked = timeline.Track(marks, times, width), (id(marks), times.end_seq)
+        bar.set_lines([self._track.line(times, playback), timeline.legend(marks, times, playback, running, width)])
 
     def _pane(self, name: str) -> Pane:
         found = self.query_one(f"#{name}")
@@ -157,9 +166,9 @@ class SessionScreen(Commands, Cursor, Screen[None]):
     def on_board_changed(self, message: Board.Changed) -> None:
         self._title_panes()
         visible = self.board.visible_panes
-        if self.moment is not None:
+        if self._moment is not None:
             for name in visible:
-                self._pane(name).show(self.moment)
+                self._pane(name).show(self._moment)
         focused = self.focused
         if focused is not None and focused.parent is self.board and focused.id not in visible:
             self._pane(next(iter(visible))).focus()
@@ -172,14 +181,14 @@ class SessionScreen(Commands, Cursor, Screen[None]):
 
     def _fit(self) -> None:
         self._resized = True
-        self._redraw()
+        self.controller.redraw()
         self._resized = False
 
     def on_resize(self, event: events.Resize) -> None:
         self.call_after_refresh(self._fit)
 
     def on_descendant_focus(self) -> None:
-        self.call_after_refresh(shell_of(self).hints)
+        self.call_after_refresh(self._shell.hints)
 
     # ---- panes ----------------------------------------------------------------------------------
     def action_pane(self, name: str) -> None:
@@ -191,7 +200,7 @@ class SessionScreen(Commands, Cursor, Screen[None]):
         self.action_pane(message.name)
 
     def action_detach(self) -> None:
-        shell_of(self).action_leave()
+        self._shell.action_leave()
 
     def action_zoom(self) -> None:
         focused = self.focused
@@ -224,11 +233,11 @@ class SessionScreen(Commands, Cursor, Screen[None]):
 
     def _save(self) -> None:
         self._remember()
-        shell_of(self).preferences.save(shell_of(self).home)
+        self._shell.preferences.save(self._shell.home)
 
     def _remember(self) -> None:
         """For the next session that is opened; the zoom is of this one only."""
-        shell_of(self).preferences.choices = replace(self.board.choices, zoomed="")
+        self._shell.preferences.choices = replace(self.board.choices, zoomed="")
 
     def step_back(self) -> bool:
         """Undo the zoom, else the filter; False when there is neither."""
@@ -267,8 +276,47 @@ class SessionScreen(Commands, Cursor, Screen[None]):
             return False
         if action == "filter":
             return isinstance(self.focused, ListPane)
-        allowed = self.allowed(action)
-        return super().check_action(action, parameters) if allowed is None else allowed
+        if action == "command":
+            return not self.operator.why_not(str(parameters[0]))
+        return super().check_action(action, parameters)
+
+    # ---- the operator's commands and the timeline's cursor --------------------------------------
+    def on_key(self, event: events.Key) -> None:
+        if not isinstance(self.focused, Input):
+            self.operator.explain(event.key)
+
+    def action_command(self, name: str) -> None:
+        self.operator.give(name)
+
+    def action_fork(self) -> None:
+        self.operator.fork()
+
+    def action_play(self) -> None:
+        self.controller.play()
+
+    def action_live(self) -> None:
+        self.controller.go_to(None)
+
+    def action_start(self) -> None:
+        self.controller.go_to(1)
+
+    def action_seek(self, by: int) -> None:
+        self.controller.seek(by)
+
+    def action_leap(self, by: int) -> None:
+        self.controller.leap(by)
+
+    def action_speed(self, by: int) -> None:
+        self.controller.speed(by)
+
+    def action_jump(self, kind: str, forward: bool) -> None:
+        self.controller.jump(kind, forward)
+
+    def on_timeline_bar_sought(self, message: TimelineBar.Sought) -> None:
+        self.controller.go_to_share(message.share)
+
+    def on_list_pane_jump(self, message: ListPane.Jump) -> None:
+        self.controller.go_to(message.seq)
 
     def action_yank(self) -> None:
-        shell_of(self).action_yank()
+        self._shell.action_yank()

@@ -45,7 +45,7 @@ async def console(
         if session is None:
             await until(pilot, lambda: "reading …" not in screen_text(app))
         else:
-            await until(pilot, lambda: isinstance(app.screen, SessionScreen) and app.screen._opened_whole)
+            await until(pilot, lambda: isinstance(app.screen, SessionScreen) and app.screen.controller.opened)
             await until(pilot, lambda: "reading…" not in screen_text(app))
         yield app, pilot
 

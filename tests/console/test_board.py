@@ -64,7 +64,7 @@ async def test_a_dragged_border_is_where_it_was_dragged_to_and_keys_move_it_on(p
 async def test_what_was_dragged_is_remembered_and_the_zoom_is_not(place: Path) -> None:
     async with console(place, None, (120, 40)) as (app, pilot):
         await pilot.press("enter")
-        await until(pilot, lambda: isinstance(app.screen, SessionScreen) and app.screen._opened_whole)
+        await until(pilot, lambda: isinstance(app.screen, SessionScreen) and app.screen.controller.opened)
         before = width_of(app, "plan")
         await drag(app, pilot, before - 1, before + 14)
         await pilot.press("z")
@@ -72,7 +72,7 @@ async def test_what_was_dragged_is_remembered_and_the_zoom_is_not(place: Path) -
         await pilot.press("q")
         await until(pilot, lambda: not isinstance(app.screen, SessionScreen))
         await pilot.press("enter")
-        await until(pilot, lambda: isinstance(app.screen, SessionScreen) and app.screen._opened_whole)
+        await until(pilot, lambda: isinstance(app.screen, SessionScreen) and app.screen.controller.opened)
         await until(pilot, lambda: before < width_of(app, "plan") < 120)
     assert Preferences.load(place).choices.widths and not Preferences.load(place).choices.zoomed
 
@@ -80,7 +80,7 @@ async def test_what_was_dragged_is_remembered_and_the_zoom_is_not(place: Path) -
 async def test_escape_undoes_the_zoom_then_the_filter_then_leaves(place: Path) -> None:
     async with console(place, None, (120, 40)) as (app, pilot):
         await pilot.press("enter")
-        await until(pilot, lambda: isinstance(app.screen, SessionScreen) and app.screen._opened_whole)
+        await until(pilot, lambda: isinstance(app.screen, SessionScreen) and app.screen.controller.opened)
         await pilot.press("6", "z", "slash", *"wood", "enter")
         await until(pilot, lambda: "/wood" in screen_text(app) and width_of(app, "log") == 120)
         await pilot.press("escape")

@@ -33,7 +33,7 @@ async def test_the_override_editor_asks_before_it_drops_edits(live: Path, key: s
         async with console(live, opened_on) as (app, pilot):
             if opened_on is None:
                 await pilot.press("enter")
-                await until(pilot, lambda: isinstance(app.screen, SessionScreen) and app.screen._opened_whole)
+                await until(pilot, lambda: isinstance(app.screen, SessionScreen) and app.screen.controller.opened)
             await pilot.press("o")
             await until(pilot, lambda: isinstance(app.screen, OverrideScreen))
             await pilot.press("m", key)

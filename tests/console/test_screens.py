@@ -326,7 +326,7 @@ async def test_the_console_is_there_while_a_session_is_made(place: Path) -> None
     async with console(place, None, (120, 40), begin=begin) as (app, pilot):
         assert "make_stone_pickaxe-1" in screen_text(app)
         ready.set()
-        await until(pilot, lambda: isinstance(app.screen, SessionScreen) and app.screen._opened_whole)
+        await until(pilot, lambda: isinstance(app.screen, SessionScreen) and app.screen.controller.opened)
 
 
 async def test_a_session_that_cannot_be_made_is_told_in_the_open_console(

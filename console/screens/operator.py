@@ -1,67 +1,67 @@
-"""What the operator tells a session: every command as an action of the session screen, sent through the inbox."""
+"""What the operator tells a session: every command, sent through the inbox."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
-
-from textual import events
-from textual.screen import Screen
-from textual.widgets import Input
+from collections.abc import Callable, Mapping
+from typing import Any, Protocol
 
 from rlgpt.console import keymap, launch
-from rlgpt.console.shell import shell_of
+from rlgpt.console.screens.controller import Controller
+from rlgpt.console.shell import Shell
 from rlgpt.console.view.moment import Moment
 from rlgpt.console.view.words import wanted
 from rlgpt.store.errors import StoreError
-
-if TYPE_CHECKING:
-    from rlgpt.console.screens.session import SessionScreen
-
-    _Base = Screen[None]
-else:
-    _Base = object
-
-COMMANDS = (
-    "approve",
-    "reject",
-    "verdict",
-    "override",
-    "edit_code",
-    "advise",
-    "pause",
-    "stop_training",
-    "stop",
-    "budget",
-    "resume_worker",
-)
-
+from rlgpt.store.history import Attempt
 
 AT_ONCE = ("pause", "stop_training", "stop")
 """Commands to the worker that runs now; the others may wait in the inbox for the next one."""
 
 
-class Commands(_Base):
-    """A mixin of the session screen."""
+class Stage(Protocol):
+    """What the operator's commands need of the session screen."""
 
-    moment: Moment | None
-    folder: Path
-    read_only: bool
-    sent: dict[str, str]
-    """Id -> words of the commands sent from this console."""
-    starting = False
-    """A worker was asked for and none is there yet."""
+    def show_status(self) -> None: ...
 
     @property
-    def _session(self) -> SessionScreen:
-        return self  # type: ignore[return-value]
+    def shown_attempt(self) -> Attempt | None:
+        """The code version that is looked at."""
 
-    def allowed(self, action: str) -> bool | None:
-        """Whether a command makes sense at this moment; None for what is no command."""
-        return None if action not in COMMANDS else not self._why_not(action)
 
-    def _why_not(self, action: str) -> str:
+class Operator:
+    """Knows which command makes sense now, asks for what it lacks, and sends it."""
+
+    def __init__(self, controller: Controller, shell: Shell, stage: Stage, read_only: bool) -> None:
+        self.read_only = read_only
+        self.starting = False
+        """A worker was asked for and none is there yet."""
+        self._controller, self._shell, self._stage = controller, shell, stage
+        self._commands: dict[str, Callable[[], None]] = {
+            "approve": self.approve,
+            "reject": self.reject,
+            "verdict": self.verdict,
+            "override": self.override,
+            "edit_code": self.edit_code,
+            "advise": self.advise,
+            "pause": self.pause,
+            "stop_training": self.stop_training,
+            "stop": self.stop,
+            "budget": self.budget,
+            "resume": self.resume,
+        }
+
+    @property
+    def moment(self) -> Moment | None:
+        return self._controller.moment
+
+    @property
+    def session(self) -> Mapping[str, Any]:
+        """The session's row; {} before it was read."""
+        return self.moment.history.session if self.moment else {}
+
+    def give(self, command: str) -> None:
+        self._commands[command]()
+
+    def why_not(self, command: str) -> str:
         """Why a command makes no sense at this moment; "" when it does."""
         m = self.moment
         if self.read_only:
@@ -71,14 +71,14 @@ class Commands(_Base):
         h = m.history
         if not m.live:
             return "the cursor is in the past; l brings it back to the end"
-        if action == "resume_worker":
+        if command == "resume":
             over = h.result in ("succeeded", "finished")
             if self.starting:
                 return "a worker is being started"
             return "a worker runs this session" if m.worker.alive else f"the session has {h.result}" if over else ""
         if h.status == "ended":
             return "the session has ended"
-        if action in AT_ONCE and not m.worker.alive:
+        if command in AT_ONCE and not m.worker.alive:
             return "no worker runs this session; R starts one"
         pending = h.pending_plan
         tried = any(attempt.trial for attempt in h.attempts)
@@ -91,34 +91,32 @@ class Commands(_Base):
             "edit_code": "" if h.attempts else "there is no code yet",
             "stop_training": "" if any(r.state == "running" for r in h.runs.values()) else "no PPO run is under way",
         }
-        return lacking.get(action, "")
+        return lacking.get(command, "")
 
-    def on_key(self, event: events.Key) -> None:
+    def explain(self, pressed: str) -> None:
         """The key of a command that is not possible now says why, instead of nothing."""
-        if isinstance(self.focused, Input):
-            return
-        own = shell_of(self).user_keys
         for key in keymap.of("session"):
-            pressed = event.key in (word.strip() for word in own.get(key.id, key.keys).split(","))
-            if pressed and key.action in COMMANDS and (why := self._why_not(key.action)):
-                shell_of(self).tell(f"{key.label}: {why}", "warning")
+            command = keymap.argument(key, "command")
+            keys = (word.strip() for word in self._shell.user_keys.get(key.id, key.keys).split(","))
+            if command and pressed in keys and (why := self.why_not(command)):
+                self._shell.tell(f"{key.label}: {why}", "warning")
 
     def send(self, kind: str, payload: dict[str, Any] | None = None, revision: int | None = None) -> bool:
         """Queue a command; says what happened."""
         if self.read_only:
-            shell_of(self).tell("this console is read-only", "warning")
+            self._shell.tell("this console is read-only", "warning")
             return False
         from rlgpt.store import inbox  # pydantic comes with it, which the first frame should not wait for
         from rlgpt.store.commands import parse_command
 
         try:
-            ident = inbox.send(self.folder, parse_command(kind, payload), revision)
+            ident = inbox.send(self._controller.folder, parse_command(kind, payload), revision)
         except (StoreError, OSError) as error:
-            shell_of(self).tell(str(error), "error")
+            self._shell.tell(str(error), "error")
             return False
         alive = self.moment is not None and self.moment.worker.alive
-        words = self.sent[ident] = kind.replace("_", " ")
-        shell_of(self).tell(
+        words = self._controller.sent[ident] = kind.replace("_", " ")
+        self._shell.tell(
             f"{words}: sent" if alive else f"{words}: waits in the inbox until a worker runs (R starts one)"
         )
         return True
@@ -130,13 +128,13 @@ class Commands(_Base):
 
         return answered
 
-    # ---- one action a command -------------------------------------------------------------------
-    def action_approve(self) -> None:
+    # ---- one method a command -------------------------------------------------------------------
+    def approve(self) -> None:
         pending = self.moment.history.pending_plan if self.moment else None
         if pending:
             self.send("approve", {}, pending.revision)
 
-    def action_reject(self) -> None:
+    def reject(self) -> None:
         from rlgpt.console.screens.dialogs import Ask
 
         pending = self.moment.history.pending_plan if self.moment else None
@@ -148,38 +146,38 @@ class Commands(_Base):
             if text is not None:
                 self.send("reject", {"text": text}, revision)
 
-        self.app.push_screen(
+        self._shell.push_screen(
             Ask(f"Reject plan r{revision}", "Why? The slow agent reads this word for word.", long=True), answered
         )
 
-    def action_advise(self) -> None:
+    def advise(self) -> None:
         from rlgpt.console.screens.dialogs import Advise
 
         def answered(found: tuple[str, str] | None) -> None:
             if found:
                 self.send("advise", {"agent": found[0], "text": found[1]})
 
-        self.app.push_screen(Advise(), answered)
+        self._shell.push_screen(Advise(), answered)
 
-    def action_pause(self) -> None:
+    def pause(self) -> None:
         paused = self.moment is not None and (
             self.moment.history.pause_requested or self.moment.history.status == "paused"
         )
         self.send("resume" if paused else "pause")
 
-    def action_stop_training(self) -> None:
+    def stop_training(self) -> None:
         from rlgpt.console.screens.dialogs import Confirm
 
         question = "The PPO run ends at the next decision; what it learnt is kept and evaluated."
-        self.app.push_screen(Confirm("End this PPO run", question, "End it"), self._if_yes("stop_training"))
+        self._shell.push_screen(Confirm("End this PPO run", question, "End it"), self._if_yes("stop_training"))
 
-    def action_stop(self) -> None:
+    def stop(self) -> None:
         from rlgpt.console.screens.dialogs import Confirm
 
         question = "The session ends cleanly within 10 seconds. It can be resumed later; the console stays open."
-        self.app.push_screen(Confirm("Stop the session", question, "Stop it"), self._if_yes("stop"))
+        self._shell.push_screen(Confirm("Stop the session", question, "Stop it"), self._if_yes("stop"))
 
-    def action_budget(self) -> None:
+    def budget(self) -> None:
         from rlgpt.console.screens.budget import BudgetDialog
         from rlgpt.console.view.status import limits_of
 
@@ -190,9 +188,9 @@ class Commands(_Base):
             if found:
                 self.send("budget", {"name": found[0], "value": found[1]})
 
-        self.app.push_screen(BudgetDialog(limits_of(self.moment)), answered)
+        self._shell.push_screen(BudgetDialog(limits_of(self.moment)), answered)
 
-    def action_verdict(self) -> None:
+    def verdict(self) -> None:
         from rlgpt.console.screens.verdict import VerdictDialog
 
         if self.moment is None:
@@ -202,32 +200,32 @@ class Commands(_Base):
             if found:
                 self.send("verdict", found)
 
-        self.app.push_screen(VerdictDialog(self.moment), answered)
+        self._shell.push_screen(VerdictDialog(self.moment), answered)
 
-    def action_override(self) -> None:
+    def override(self) -> None:
         from rlgpt.console.screens.override import OverrideScreen
 
         if self.moment is not None:
-            self.app.push_screen(OverrideScreen(self._session))
+            self._shell.push_screen(OverrideScreen(self))
 
-    def action_edit_code(self) -> None:
+    def edit_code(self) -> None:
         from rlgpt.console.screens.edit_code import EditCodeScreen
 
         if self.moment is not None:
-            self.app.push_screen(EditCodeScreen(self._session))
+            self._shell.push_screen(EditCodeScreen(self, self._stage.shown_attempt))
 
-    def action_resume_worker(self) -> None:
+    def resume(self) -> None:
         self._start(True)
-        launch.resume(shell_of(self), self.folder.name, lambda: self._start(False))
+        launch.resume(self._shell, self._controller.folder.name, lambda: self._start(False))
 
     def _start(self, starting: bool) -> None:
         self.starting = starting
-        self._session.show_status()
-        shell_of(self).hints()
+        self._stage.show_status()
+        self._shell.hints()
 
-    def action_fork(self) -> None:
+    def fork(self) -> None:
         from rlgpt.console.screens.fork import ForkDialog
 
         if self.moment is not None:
             seq = self.moment.history.seq
-            self.app.push_screen(ForkDialog(self.folder.name, seq))
+            self._shell.push_screen(ForkDialog(self._controller.folder.name, seq))

@@ -1,0 +1,29 @@
+"""The plan pane: sub-actions with their state; unfolds one."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from textual.binding import BindingType
+
+from rlgpt.console.keymap import bindings
+from rlgpt.console.panes.list_pane import ListPane
+from rlgpt.console.view import plan
+from rlgpt.console.view.moment import Moment
+from rlgpt.console.view.text import Entry
+
+
+class PlanPane(ListPane):
+    BINDINGS: ClassVar[list[BindingType]] = bindings("plan")
+
+    def entries_of(self, moment: Moment) -> list[Entry]:
+        return plan.entries(moment, self.width, self.expanded)
+
+    def summary(self) -> str:
+        waiting = self.moment.history.pending_plan if self.moment else None
+        return f"r{waiting.revision} waits: A approve, X reject" if waiting and waiting.status == "waiting" else ""
+
+    @property
+    def item(self) -> str:
+        """Name of the sub-action under the cursor, or ""."""
+        return str(self.current.fields.get("item", "")) if self.current else ""
