@@ -10,9 +10,10 @@ from typing import Annotated, Any
 
 import typer
 
-from rlgpt.console.commands import output, record, tell
+from rlgpt.console.commands import output, record
 from rlgpt.console.commands.follow import EVERY, START_PATIENCE, follow
 from rlgpt.console.commands.open import open_console
+from rlgpt.console.commands.show import lines
 from rlgpt.console.commands.words import Json, Session, complete_session
 from rlgpt.console.view.happenings import logged
 from rlgpt.console.view.logs import LEVEL, LEVELS, at_level, log_line
@@ -57,7 +58,7 @@ def show(session: Session, json: Json = False) -> None:
     if json:
         output.document(whole)
         return
-    for line in tell.lines(whole):
+    for line in lines(whole):
         output.say(line)
 
 

@@ -9,21 +9,34 @@ from typer.exceptions import TyperException
 
 from rlgpt.console.commands import (
     calls,
-    carry,
     compare,
     doctor,
     experiment,
+    export_import,
     fork,
-    keep,
+    operate,
     sessions,
     skills,
-    steer,
+    store,
     worlds,
 )
 from rlgpt.console.commands import run as run_family
 from rlgpt.console.commands.failure import Exit, Failure
 
-FAMILIES = (run_family, sessions, calls, steer, fork, compare, experiment, carry, skills, worlds, keep, doctor)
+FAMILIES = (
+    run_family,
+    sessions,
+    calls,
+    operate,
+    fork,
+    compare,
+    experiment,
+    export_import,
+    skills,
+    worlds,
+    store,
+    doctor,
+)
 
 
 def build() -> typer.Typer:

@@ -17,7 +17,7 @@ import pytest
 import typer
 
 from rlgpt.console import cli
-from rlgpt.console.commands import steer
+from rlgpt.console.commands import operate
 from rlgpt.console.commands.failure import Exit
 from rlgpt.console.commands.tree import build
 from rlgpt.store import bundle
@@ -126,7 +126,7 @@ def kept(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def state(
     request: pytest.FixtureRequest, home: Path, kept: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[str]:
-    monkeypatch.setattr(steer, "PATIENCE", 0.2)  # the worker of these sessions answers nothing
+    monkeypatch.setattr(operate, "PATIENCE", 0.2)  # the worker of these sessions answers nothing
     shutil.copyfile(KEPT, tmp_path / "kept.rlgpt")
     (tmp_path / "action.py").write_text("def chop_tree(view):\n    while not view.has('wood'):\n        yield 'do'\n")
     if request.param == "empty":

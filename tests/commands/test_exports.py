@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from rlgpt.console.commands.carry import FORMATS
+from rlgpt.console.commands.export_import import FORMATS
 from rlgpt.store import export
 from rlgpt.store.folder import SessionFolder
 
