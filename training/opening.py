@@ -28,6 +28,7 @@ from rlgpt.training.session.llm_journal import StoreJournal
 from rlgpt.training.session.runtime import SessionRuntime
 from rlgpt.training.steps.commands import apply_pending
 from rlgpt.training.worlds import registry
+from rlgpt.training.worlds.protocol import report_to
 
 REPLAY = "replay:"
 LANES = 64
@@ -72,13 +73,15 @@ def open_session(place: Path) -> SessionRuntime:
             skills=[skill.told() for skill in snapshot],
         )
         undo.pop_all()
-    if hasattr(world, "report"):  # worlds with processes of their own tell what becomes of them
-        world.report = lambda event: runtime.log(
+    report_to(
+        world,
+        lambda event: runtime.log(
             "warning" if event.kind in ("fault", "restart") else "info",
             event.kind,
             sentence=event.sentence,
             **event.detail,
-        )
+        ),
+    )
     runtime.inbox.start()
     return runtime
 

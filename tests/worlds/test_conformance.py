@@ -1,9 +1,16 @@
 """Every world here passes the conformance check, and the check sees what is broken."""
 
+import sys
+from types import MappingProxyType, ModuleType
+
 import pytest
 
-from rlgpt.training.worlds import registry
+from rlgpt.training.ordered_sets import FrozenSet
+from rlgpt.training.worlds import protocol, registry
 from rlgpt.training.worlds.conformance import check
+from rlgpt.training.worlds.protocol import WorldEvent, WorldFailed
+from rlgpt.training.worlds.unchanging import flaw
+from tests.worlds import corridor_host
 from tests.worlds.corridor import CorridorEnv, CorridorWorld
 
 WORLDS = ("crafter", "tests.worlds.corridor:make_world", "tests.worlds.corridor:make_two_heads")
@@ -55,3 +62,127 @@ def test_it_names_the_broken_promise(env, promise):
             return env(self, made.task, features or self.default_features)
 
     assert promise in {finding.what for finding in check(Broken()) if not finding.ok}
+
+
+class Slotted:
+    __slots__ = ("inner",)
+
+    def __init__(self, inner):
+        self.inner = inner
+
+
+class Sealed(Slotted):
+    __slots__ = ()
+
+    def __setattr__(self, name, value):
+        if hasattr(self, name):
+            raise AttributeError("sealed")
+        object.__setattr__(self, name, value)
+
+
+class Filled:
+    pass
+
+
+@pytest.mark.parametrize(
+    ("value", "place"),
+    [
+        ([1], "view.x is a list"),
+        ({"wood": 1}, "view.x is a dict"),
+        (frozenset("a"), "view.x is a frozenset"),
+        ((1, (2, {3})), "view.x[1][1] is a set"),
+        (MappingProxyType({"wood": [1]}), "view.x['wood'] is a list"),
+        (MappingProxyType({(1, frozenset("a")): 1}), "the key (1, frozenset({'a'})) of view.x[1] is a frozenset"),
+        (FrozenSet([(1, frozenset("a"))]), "view.x[0][1] is a frozenset"),
+        (Sealed((bytearray(1),)), "view.x.inner[0] is a bytearray"),
+        (Slotted(1), "view.x.inner can be changed"),
+        (Filled(), "view.x is a Filled with a __dict__"),
+        (MappingProxyType({"wood": (1, "a", None, b"b", 2.0, range(3)), "more": FrozenSet("ab")}), ""),
+        (Sealed(Sealed(True)), ""),
+    ],
+)
+def test_what_a_view_must_not_hold_is_found_with_its_place(value, place):
+    sentence = flaw(value, "view.x")
+    assert sentence.startswith(place) and bool(sentence) == bool(place)
+
+
+def corridor_whose_host_module_has(monkeypatch, **members):
+    module = ModuleType("a_host_module")
+    vars(module).update({**vars(corridor_host), **members})
+    monkeypatch.setitem(sys.modules, "a_host_module", module)
+    world = CorridorWorld()
+    world.host_module = "a_host_module"
+    return world
+
+
+class Listing(corridor_host.View):
+    __slots__ = ()
+    seen = property(lambda self: ([1],))
+
+
+class ListingDecoder:
+    def view(self, packed):
+        return Listing(packed)
+
+
+@pytest.mark.parametrize(
+    ("members", "why"),
+    [
+        ({"decoder": ListingDecoder}, "view.seen[0] is a list"),
+        ({"LIBRARY": {"WALLS": {1, 2}}}, "WALLS is a set"),
+        ({"COSTS": {"far": 3}}, "'far'"),
+        ({"COSTS": {"ahead": 0}}, "COSTS['ahead'] is 0"),
+        ({"ATTRIBUTES": ("position", "key", "opened", "coin", "cell", "length")}, "lacks steps_left"),
+        ({"ATTRIBUTES": "position"}, "must be a sequence"),
+        ({"describe": lambda view: {"at": (view.position,)}}, "describe()"),
+    ],
+)
+def test_it_says_what_is_wrong_in_a_host_module(monkeypatch, members, why):
+    broken = [finding for finding in check(corridor_whose_host_module_has(monkeypatch, **members)) if not finding.ok]
+    assert any(why in finding.why for finding in broken), broken
+
+
+def needs_a_game():
+    raise WorldFailed("there is no game here: install it")
+
+
+def fails_in_silence():
+    raise WorldFailed("")
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "why"),
+    [
+        ("max_envs", 0, "max_envs is 0"),
+        ("slow", "no", "slow is 'no'"),
+        ("report", None, "report is no function"),
+        ("ready", fails_in_silence, "without a sentence"),
+        ("max_envs", 2, ""),
+        ("slow", True, ""),
+        ("report", print, ""),
+        ("ready", needs_a_game, ""),
+    ],
+)
+def test_it_says_what_is_wrong_in_an_optional_part_of_a_world(name, value, why):
+    world = CorridorWorld()
+    setattr(world, name, value)
+    (finding,) = [finding for finding in check(world) if finding.what == "optional parts are well formed"]
+    assert (why in finding.why and finding.ok is not bool(why)) and (bool(why) or name in finding.why)
+
+
+def test_a_world_without_optional_parts_is_asked_for_none():
+    world = CorridorWorld()
+    protocol.check_machine(world)
+    protocol.report_to(world, print)
+    assert protocol.side_by_side(world, 7) == 7 and not protocol.is_slow(world)
+    assert not hasattr(world, "report") and protocol.describe_view(corridor_host, None) is None
+
+
+def test_a_world_is_asked_for_the_optional_parts_that_it_has():
+    world, told = CorridorWorld(), []
+    world.max_envs, world.slow, world.report, world.ready = 3, True, None, needs_a_game
+    protocol.report_to(world, told.append)
+    world.report(WorldEvent("fault", "The game ended."))
+    assert protocol.side_by_side(world, 7) == 3 and protocol.is_slow(world) and told[0].sentence == "The game ended."
+    with pytest.raises(WorldFailed, match="install it"):
+        protocol.check_machine(world)

@@ -7,7 +7,7 @@ from importlib import import_module
 from typing import Any
 
 from rlgpt.training.ordered_sets import FrozenSet
-from rlgpt.training.worlds.protocol import World
+from rlgpt.training.worlds.protocol import World, describe_view
 
 DEPTH = 4
 ENTRIES = 40
@@ -16,8 +16,8 @@ ENTRIES = 40
 class Describer:
     """Decodes packed whole views of one world.
 
-    A host module may offer `describe(view) -> dict` with JSON values; otherwise the view's public attributes
-    that are plain data are taken.
+    In the world's own words where it has some (`protocol.DescribesViews`), else the view's public attributes that
+    are plain data.
     """
 
     def __init__(self, world: World) -> None:
@@ -25,9 +25,9 @@ class Describer:
 
     def __call__(self, packed: bytes) -> dict[str, Any]:
         view = self._module.decoder().view(packed)
-        own = getattr(self._module, "describe", None)
+        own = describe_view(self._module, view)
         if own is not None:
-            return dict(own(view))
+            return own
         names = [name for name in dir(view) if not name.startswith("_")]
         values = {name: getattr(view, name) for name in names}
         return {name: _plain(value, DEPTH) for name, value in values.items() if not callable(value)}

@@ -17,7 +17,7 @@ from typing import Any
 
 from rlgpt.store.settings import Settings
 from rlgpt.training.worlds import registry
-from rlgpt.training.worlds.protocol import UnknownTask, World, WorldFailed
+from rlgpt.training.worlds.protocol import UnknownTask, World, WorldFailed, check_machine
 
 PACKAGES = (
     "rlgpt", "torch", "stable-baselines3", "numpy", "opensimplex", "numba", "crafter", "gymnasium", "openai",
@@ -115,8 +115,7 @@ def make(flags: Mapping[str, Any]) -> dict[str, Any]:
     _check_models(settings)
     world = _world(settings.world)
     info = task_info(world, settings.task)
-    if hasattr(world, "ready"):
-        world.ready()
+    check_machine(world)
     try:
         snapshot = skills.snapshot(settings.skills, world.name)
         told = versions() | {"skills": artifacts.digest(snapshot)}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import json
 import random
 import subprocess
 import sys
@@ -12,7 +13,24 @@ from typing import Any, NamedTuple, cast
 
 import numpy as np
 
-from rlgpt.training.worlds.protocol import Env, HostSide, NativeAction, Scores, UnknownTask, World
+from rlgpt.training.worlds.protocol import (
+    ChargesCalls,
+    ChecksMachine,
+    Env,
+    HostSide,
+    LimitsEnvs,
+    NamesAttributes,
+    NativeAction,
+    ReportsEvents,
+    Scores,
+    StepsSlowly,
+    UnknownTask,
+    World,
+    WorldFailed,
+    describe_view,
+    report_to,
+)
+from rlgpt.training.worlds.unchanging import flaw, public_data
 
 STEPS = 120
 SETTLING = 8
@@ -261,28 +279,71 @@ def _host_side(world: World) -> str:
     for _ in _walk(world, env, 9):
         change, whole = env.view(False), env.view(True)
         _expect(type(change) is bytes and len(change) <= len(whole), "view(False) is larger than view(True)")
+        _unchanging(host.decoder().view(whole), "view")
     view = running.view(env.view(True))
     fresh = host.decoder().view(env.view(True))
-    for name in _public(view):
-        if not callable(getattr(view, name)):
-            _expect(getattr(view, name) == getattr(fresh, name), f"view.{name} depends on the decoder")
-            _refuses_change(view, name)
-    _expect(not hasattr(view, "__dict__"), "a view has a __dict__ that code could fill")
+    data = public_data(view)
+    for name, value in data.items():
+        _expect(value == getattr(fresh, name), f"view.{name} depends on the decoder")
+    for name, value in host.LIBRARY.items():
+        if not callable(value):
+            _unchanging(value, name)
     _encode(world, host)
     env.close()
-    return f"{len(_public(view))} attributes, {len(host.LIBRARY)} library names"
+    return f"{len(data)} attributes, {len(host.LIBRARY)} library names"
 
 
-def _public(view: object) -> list[str]:
-    return [name for name in dir(view) if not name.startswith("_")]
+def _unchanging(value: object, name: str) -> None:
+    sentence = flaw(value, name)
+    _expect(not sentence, sentence)
 
 
-def _refuses_change(view: object, name: str) -> None:
-    try:
-        setattr(view, name, 0)
-    except (AttributeError, TypeError):
-        return
-    raise _Broken(f"view.{name} can be changed")
+def _optional_parts(world: World) -> str:
+    """Those that a world has; the others have their own promises or nothing to check from outside."""
+    has = []
+    if isinstance(world, LimitsEnvs):
+        has.append("max_envs")
+        _expect(type(world.max_envs) is int and world.max_envs >= 1, f"max_envs is {world.max_envs!r}")
+    if isinstance(world, StepsSlowly):
+        has.append("slow")
+        _expect(type(world.slow) is bool, f"slow is {world.slow!r}")
+    if isinstance(world, ReportsEvents):
+        has.append("report")
+        before = world.report
+        report_to(world, before)
+        _expect(callable(before), "report is no function")
+    if isinstance(world, ChecksMachine):
+        has.append("ready")
+        try:
+            world.ready()
+        except WorldFailed as error:
+            _expect(bool(str(error)), "ready() fails without a sentence for the operator")
+    return ", ".join([*has, *_optional_host_parts(world)]) or "none"
+
+
+def _optional_host_parts(world: World) -> list[str]:
+    host, has = import_module(world.host_module), []
+    env = world.make(_task(world))
+    env.reset(1)
+    view = host.decoder().view(env.view(True))
+    env.close()
+    if isinstance(host, ChargesCalls):
+        has.append("COSTS")
+        for name, ticks in host.COSTS.items():
+            _expect(name in host.LIBRARY, f"COSTS names {name!r}, which is not in LIBRARY")
+            _expect(type(ticks) is int and ticks > 0, f"COSTS[{name!r}] is {ticks!r}")
+    if isinstance(host, NamesAttributes):
+        has.append("ATTRIBUTES")
+        _expect(not isinstance(host.ATTRIBUTES, str), "ATTRIBUTES must be a sequence of names")
+        for name in host.ATTRIBUTES:
+            _expect(name.isidentifier() and not name.startswith("_"), f"ATTRIBUTES holds {name!r}")
+        lost = set(public_data(view)) - set(host.ATTRIBUTES)
+        _expect(not lost, f"ATTRIBUTES lacks {', '.join(sorted(lost))} of the view")
+    described = describe_view(host, view)
+    if described is not None:
+        has.append("describe")
+        _expect(json.loads(json.dumps(described)) == described, "describe() gives other values than JSON's")
+    return has
 
 
 def _encode(world: World, host: HostSide) -> None:
@@ -350,6 +411,7 @@ _PROMISES: dict[str, Callable[[World], str]] = {
     "save and restore are exact": _saves,
     "time limits terminate": _horizon,
     "views decode and cannot be changed": _host_side,
+    "optional parts are well formed": _optional_parts,
     "the host module is light": _light,
     "the world sheet is complete": _sheet,
     "the script book is sound": _scripts,

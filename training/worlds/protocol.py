@@ -7,7 +7,7 @@ running copy of it on one task. Third parties register a world under the entry p
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
@@ -215,6 +215,45 @@ class Scores(Protocol):
         """The score, in [0, 1], of episodes of which these shares reached each of the task's milestones (last axis)."""
 
 
+@runtime_checkable
+class LimitsEnvs(Protocol):
+    """Optional part of a World of which only so many envs fit a machine (each Minecraft is a process of 3 GB)."""
+
+    max_envs: int
+
+
+@runtime_checkable
+class StepsSlowly(Protocol):
+    """Optional part of a World; see `is_slow`."""
+
+    slow: bool
+
+
+@runtime_checkable
+class ChecksMachine(Protocol):
+    """Optional part of a World that needs something which a machine may lack."""
+
+    def ready(self) -> None:
+        """Called before a session is made. Raises `WorldFailed` where none can start."""
+
+
+@dataclass(frozen=True)
+class WorldEvent:
+    """Something that a session keeps a line of in its log. `fault` and `restart` are shown as warnings."""
+
+    kind: str
+    sentence: str
+    detail: Mapping[str, Any] = field(default_factory=dict)
+
+
+@runtime_checkable
+class ReportsEvents(Protocol):
+    """Optional part of a World that has processes of its own, which start, fail and are started again."""
+
+    report: Callable[[WorldEvent], None]
+    """Set by the session; before that, whatever the world does with its events."""
+
+
 class HostSide(Protocol):
     """The module named by `World.host_module`. Imported in the action host: stdlib only, no I/O."""
 
@@ -228,6 +267,31 @@ class HostSide(Protocol):
         """Exact-type and range check of a yield; raises ValueError with the sentence for the agent."""
 
 
+@runtime_checkable
+class ChargesCalls(Protocol):
+    """Optional part of a HostSide, read in the sandbox."""
+
+    COSTS: Mapping[str, int]
+    """Function of `LIBRARY` -> what a call takes from the budget of the code; 20 where it is not named."""
+
+
+@runtime_checkable
+class NamesAttributes(Protocol):
+    """Optional part of a HostSide, read in the sandbox."""
+
+    ATTRIBUTES: Sequence[str]
+    """What code may write behind a dot, besides the methods of plain values. Without it: every public attribute of
+    the classes in the module."""
+
+
+@runtime_checkable
+class DescribesViews(Protocol):
+    """Optional part of a HostSide; without it, `rollouts.evidence` takes the view's public attributes."""
+
+    def describe(self, view: Any) -> Mapping[str, Any]:
+        """The view as JSON values, in the few words that tell a person or a critic what is going on."""
+
+
 class Decoder(Protocol):
     """Keeps the map memory of one env between the packed views of one option call."""
 
@@ -236,9 +300,25 @@ class Decoder(Protocol):
 
 
 def side_by_side(world: World, wanted: int) -> int:
-    """How many envs of a world to run at once: `wanted`, or fewer where the world has an attribute `max_envs`
-    (each Minecraft is a process of 3 GB)."""
-    return max(1, min(wanted, int(getattr(world, "max_envs", wanted))))
+    """How many envs of a world to run at once: `wanted`, or fewer where the world limits them."""
+    return max(1, min(wanted, world.max_envs if isinstance(world, LimitsEnvs) else wanted))
+
+
+def check_machine(world: World) -> None:
+    """Raises `WorldFailed` where the machine lacks what the world needs."""
+    if isinstance(world, ChecksMachine):
+        world.ready()
+
+
+def report_to(world: World, listener: Callable[[WorldEvent], None]) -> None:
+    """From now on the world's events go to `listener`; most worlds have none."""
+    if isinstance(world, ReportsEvents):
+        world.report = listener
+
+
+def describe_view(host_side: object, view: object) -> dict[str, Any] | None:
+    """The module's own description of a view, None where it offers none."""
+    return dict(host_side.describe(view)) if isinstance(host_side, DescribesViews) else None
 
 
 def expect(world: World, seeds: Sequence[int]) -> None:
@@ -249,12 +329,12 @@ def expect(world: World, seeds: Sequence[int]) -> None:
 
 def is_slow(world: World) -> bool:
     """Whether a world's env steps take so long (Minecraft: 30 ms) that all lanes are stepped at once, and not in two
-    halves while the action host works for the other: its attribute `slow`, False where it has none.
+    halves while the action host works for the other: `StepsSlowly.slow`, False where it has none.
 
     The order in which lanes decide depends on it, and with that what a training learns. So it is a property of the
     world: an env may compute here or elsewhere (`StepsElsewhere`), and nothing but time changes.
     """
-    return bool(getattr(world, "slow", False))
+    return isinstance(world, StepsSlowly) and world.slow
 
 
 def score_of(world: World, task: Task, reached: Mapping[str, int], episodes: int) -> float | None:

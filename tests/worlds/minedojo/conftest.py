@@ -18,9 +18,10 @@ import platformdirs
 import pytest
 
 from rlgpt.training.worlds.minedojo import install
-from rlgpt.training.worlds.minedojo.env import Event, MineDojoEnv
+from rlgpt.training.worlds.minedojo.env import MineDojoEnv
 from rlgpt.training.worlds.minedojo.settings import Settings
 from rlgpt.training.worlds.minedojo.world import MineDojoWorld
+from rlgpt.training.worlds.protocol import WorldEvent
 
 HERE = Path(__file__).parent
 DOUBLE = HERE / "double.py"
@@ -119,7 +120,7 @@ class Played:
     """A world whose events are kept."""
 
     world: MineDojoWorld
-    events: list[Event]
+    events: list[WorldEvent]
 
     def kinds(self) -> list[str]:
         return [event.kind for event in self.events]
@@ -134,7 +135,7 @@ def double_world(client_python: Path, start_double: Callable[..., Double]) -> It
     def make(doubles: int = 1, options: tuple[str, ...] = (), **changes: object) -> Played:
         ports = ",".join(str(start_double(*options).port) for _ in range(doubles))
         settings = Settings(python=str(client_python), ports=ports, **changes)  # type: ignore[arg-type]
-        events: list[Event] = []
+        events: list[WorldEvent] = []
         made.append(MineDojoWorld(settings, events.append))
         return Played(made[-1], events)
 
@@ -157,7 +158,7 @@ def launching_world(client_python: Path, tmp_path: Path) -> Iterator[Callable[..
         start.write_text(f"#!/bin/bash\n{body}\n")
         start.chmod(0o755)
         settings = Settings(python=str(client_python), malmo=str(malmo), **changes)  # type: ignore[arg-type]
-        events: list[Event] = []
+        events: list[WorldEvent] = []
         made.append(MineDojoWorld(settings, events.append))
         return Played(made[-1], events)
 

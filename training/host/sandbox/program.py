@@ -19,7 +19,7 @@ class Language:
     """One world's vocabulary and library, charged to one meter."""
 
     def __init__(self, world: ModuleType, meter: Meter) -> None:
-        costs: Mapping[str, int] = getattr(world, "COSTS", {})
+        costs: Mapping[str, int] = getattr(world, "COSTS", {})  # by name: the sandbox does not import the protocol
         self.meter = meter
         self.library = {
             name: meter.charged(value, costs.get(name, LIBRARY_TICKS)) if callable(value) else value

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from rlgpt.training.ordered_sets import FrozenSet
 from rlgpt.training.worlds.kitchen.names import INDEX, MILESTONES, NAMES, VIEW
 
 Place = tuple[int, int, int]
@@ -76,11 +77,11 @@ class View:
         return bool(self._fields[11])
 
     @property
-    def reached(self) -> frozenset[str]:
+    def reached(self) -> FrozenSet:
         """Milestones reached in this episode, such as "kettle_reached", "kettle_grasped", "kettle_ajar" (a fifth of
         the way) and "kettle" (it was within the task's threshold)."""
         bits = self._fields[12]
-        return frozenset(name for bit, name in enumerate(MILESTONES) if bits >> bit & 1)
+        return FrozenSet(name for bit, name in enumerate(MILESTONES) if bits >> bit & 1)
 
     def opened(self, name: str) -> float:
         """How far an object has come to its goal: 0.0 as at the start, 1.0 within the task's threshold."""

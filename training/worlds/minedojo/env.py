@@ -7,7 +7,6 @@ import math
 import zlib
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +27,7 @@ from rlgpt.training.worlds.minedojo.reply import check
 from rlgpt.training.worlds.minedojo.sense import Seen, bearing, block_name, lidar, sights
 from rlgpt.training.worlds.minedojo.settings import Settings
 from rlgpt.training.worlds.minedojo.tasks import ClientTask, counted
-from rlgpt.training.worlds.protocol import NativeAction, StepResult
+from rlgpt.training.worlds.protocol import NativeAction, StepResult, WorldEvent
 
 HOSTILE = frozenset({
     "zombie", "skeleton", "spider", "creeper", "witch", "enderman", "husk", "slime", "silverfish", "pigzombie", "blaze",
@@ -41,15 +40,6 @@ LOST = frozenset({"game", "stalled", "died", "memory", "client"})
 """Faults after which a fresh child is worth a try."""
 
 
-@dataclass(frozen=True)
-class Event:
-    """Something a session should keep a row of. `kind`: process, fault, restart or remake."""
-
-    kind: str
-    sentence: str
-    detail: dict[str, Any] = field(default_factory=dict)
-
-
 def _legal(command: NativeAction) -> list[int]:
     return [max(0, min(size - 1, int(value))) for value, size in zip(command, NVEC, strict=True)]
 
@@ -59,7 +49,7 @@ class MineDojoEnv:
 
     def __init__(
         self, made: ClientTask, settings: Settings, features: Sequence[str], pixels: bool,
-        pool: GamePool, report: Callable[[Event], None], embedding: Embedding | None = None,
+        pool: GamePool, report: Callable[[WorldEvent], None], embedding: Embedding | None = None,
     ) -> None:  # fmt: skip
         self.task = made.task
         self.steps = 0
@@ -90,7 +80,7 @@ class MineDojoEnv:
         walks are the game's own, so an episode cannot be repeated."""
         remake = self._settings.remake_every and self._episodes and self._episodes % self._settings.remake_every == 0
         if remake and self._bridge is not None:
-            self._report(Event("remake", f"The world is generated anew after {self._episodes} episodes."))
+            self._report(WorldEvent("remake", f"The world is generated anew after {self._episodes} episodes."))
             self._drop(orderly=True)
         while True:
             try:
@@ -135,11 +125,11 @@ class MineDojoEnv:
         return check(reply, height * width * 3 if self._pixels else 0)
 
     def _started(self, record: ProcessRecord) -> None:
-        self._report(Event("process", f"MineDojo runs as process {record.pid}.", vars(record)))
+        self._report(WorldEvent("process", f"MineDojo runs as process {record.pid}.", vars(record)))
 
     def _fault(self, error: MineDojoError) -> None:
         """Report, drop the child, and raise unless another try is allowed."""
-        self._report(Event("fault", str(error), {"kind": error.kind, "last_words": error.last_words}))
+        self._report(WorldEvent("fault", str(error), {"kind": error.kind, "last_words": error.last_words}))
         self._drop(orderly=False)
         if error.kind not in LOST:
             raise error
@@ -151,7 +141,8 @@ class MineDojoEnv:
                 + self._lacking(),
                 error.last_words,
             ) from error
-        self._report(Event("restart", f"MineDojo is started again ({self._failures} of {self._settings.restarts})."))
+        again = f"MineDojo is started again ({self._failures} of {self._settings.restarts})."
+        self._report(WorldEvent("restart", again))
 
     def _lacking(self) -> str:
         """What this machine lacks for a game that never played an episode; the game's own last words rarely say."""

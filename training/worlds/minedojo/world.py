@@ -11,12 +11,12 @@ from typing import Any
 
 from rlgpt.training.worlds.minedojo import catalogue, features, mineclip, scripts, sheet
 from rlgpt.training.worlds.minedojo.bridge import need_interpreter
-from rlgpt.training.worlds.minedojo.env import Event, MineDojoEnv
+from rlgpt.training.worlds.minedojo.env import MineDojoEnv
 from rlgpt.training.worlds.minedojo.launching import GamePool
 from rlgpt.training.worlds.minedojo.processes import sweep_folder
 from rlgpt.training.worlds.minedojo.settings import Settings, folder, from_environment
 from rlgpt.training.worlds.minedojo.tasks import TaskList
-from rlgpt.training.worlds.protocol import Feature, NativeAction, Primitive, Script, Task
+from rlgpt.training.worlds.protocol import Feature, NativeAction, Primitive, Script, Task, WorldEvent
 
 log = logging.getLogger(__name__)
 PRIMITIVES = (
@@ -37,14 +37,14 @@ FUNCTION_OF_HEAD = (0, 1, 3)
 """Head 1: nothing, use, attack, as the native function."""
 
 
-def log_event(event: Event) -> None:
+def log_event(event: WorldEvent) -> None:
     """Where no session listens: to the worker's log."""
     level = logging.WARNING if event.kind in ("fault", "restart") else logging.INFO
     log.log(level, "%s: %s", event.kind, event.sentence)
 
 
 class MineDojoWorld:
-    """See `protocol.World`. `report` receives an `Event` for each process, fault, restart and remake."""
+    """See `protocol.World`. `report` receives a `WorldEvent` for each process, fault, restart and remake."""
 
     name = "minedojo"
     version = f"minedojo-{catalogue.CLIENT}+1"
@@ -57,7 +57,7 @@ class MineDojoWorld:
     restorable = False
     slow = True
 
-    def __init__(self, settings: Settings | None = None, report: Callable[[Event], None] = log_event) -> None:
+    def __init__(self, settings: Settings | None = None, report: Callable[[WorldEvent], None] = log_event) -> None:
         self.settings = settings or from_environment()
         self.report = report
         self.max_envs = len(self.settings.port_list) or self.settings.games
@@ -93,7 +93,7 @@ class MineDojoWorld:
         if not self._swept:
             self._swept = True
             for record in sweep_folder(folder() / "runs"):
-                self.report(Event("process", f"Ended what an earlier session had left of process {record.pid}."))
+                self.report(WorldEvent("process", f"Ended what an earlier session had left of process {record.pid}."))
         chosen = self.default_features if features is None else tuple(features)
         unknown = [name for name in chosen if name not in self.features]
         if unknown:
