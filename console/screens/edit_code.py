@@ -18,7 +18,7 @@ from rlgpt.console.commands.failure import Exit, Failure
 from rlgpt.console.content import safe_content
 from rlgpt.console.panes.code_area import CodeArea
 from rlgpt.console.sanitise import clean_lines
-from rlgpt.console.screens.operator import Operator
+from rlgpt.console.screens.sender import Sender
 from rlgpt.console.shell import shell_of
 from rlgpt.store.history import Attempt
 
@@ -37,11 +37,11 @@ class EditCodeScreen(ModalScreen[None]):
     ]
     """Those with priority would otherwise be the text area's: esc the next field, f7 select all."""
 
-    def __init__(self, operator: Operator, shown: Attempt | None) -> None:
+    def __init__(self, session: Sender, shown: Attempt | None) -> None:
         super().__init__()
-        self._operator = operator
+        self._session = session
         self._sub_action = shown.sub_action if shown else ""
-        moment = operator.moment
+        moment = session.moment
         source = moment.text(shown.source_hash) if moment and shown else ""
         self._checker: Future[Checker] = Future()
         self._asked = ("", "")
@@ -75,7 +75,7 @@ class EditCodeScreen(ModalScreen[None]):
     def _make_ready(self) -> None:
         """No later check shall wait for imports: they happen while the text is read and changed."""
         try:
-            self._checker.set_result(Checker(str(self._operator.session["world"])))
+            self._checker.set_result(Checker(str(self._session.session["world"])))
         except OSError as error:
             self._checker.set_exception(Failure(str(error), Exit.ERROR))
         else:
@@ -138,7 +138,7 @@ class EditCodeScreen(ModalScreen[None]):
         self._in_thread(ask)
 
     def _question(self, kind: str, source: str) -> tuple[str, str, str, int]:
-        session = self._operator.session
+        session = self._session.session
         return kind, source, str(session["task"]), int(session["settings"].get("seed", 0))
 
     def _in_thread(self, work: Callable[[], object]) -> None:
@@ -162,9 +162,9 @@ class EditCodeScreen(ModalScreen[None]):
 
     def _send(self, source: str, when: str) -> None:
         if self._what == "code":
-            done = self._operator.send("edit_code", {"sub_action": self._sub_action, "source": source, "apply": when})
+            done = self._session.send("edit_code", {"sub_action": self._sub_action, "source": source, "apply": when})
         else:
-            done = self._operator.send("edit_reward", {"source": source, "apply": when})
+            done = self._session.send("edit_reward", {"source": source, "apply": when})
         if done:
             self.dismiss(None)
 

@@ -12,7 +12,7 @@ from textual.screen import Screen
 from rlgpt.console import keymap
 from rlgpt.console.panes.bars import Bar, Footer
 from rlgpt.console.panes.lines import Lines
-from rlgpt.console.screens.operator import Operator
+from rlgpt.console.screens.sender import Sender
 from rlgpt.console.shell import shell_of
 from rlgpt.console.view import override as view
 from rlgpt.console.view.draft import Draft
@@ -25,10 +25,10 @@ class OverrideScreen(Screen[None]):
 
     BINDINGS: ClassVar[list[BindingType]] = keymap.bindings("override")
 
-    def __init__(self, operator: Operator) -> None:
+    def __init__(self, session: Sender) -> None:
         super().__init__()
-        self._operator = operator
-        moment = operator.moment
+        self._session = session
+        moment = session.moment
         assert moment is not None
         newest = moment.history.pending_plan or moment.history.plan
         assert newest is not None
@@ -50,7 +50,7 @@ class OverrideScreen(Screen[None]):
         self.call_after_refresh(self._draw)
 
     def _draw(self) -> None:
-        moment = self._operator.moment
+        moment = self._session.moment
         if moment is None:
             return
         h = moment.history
@@ -146,7 +146,7 @@ class OverrideScreen(Screen[None]):
         self._draw()
 
     def action_rebase(self) -> None:
-        moment = self._operator.moment
+        moment = self._session.moment
         newer = view.stale(moment.history, self.draft) if moment else None
         if newer is None:
             return
@@ -156,14 +156,14 @@ class OverrideScreen(Screen[None]):
             shell_of(self).tell(f"lost: {sentence}", "warning")
 
     def action_apply(self, when: str) -> None:
-        moment = self._operator.moment
+        moment = self._session.moment
         if moment is None or not self.draft.changed:
             shell_of(self).tell("there is nothing to send", "warning")
             return
         if view.stale(moment.history, self.draft) is not None:
             shell_of(self).tell("the plan has moved on; R takes your edits over to the newest revision", "warning")
             return
-        if self._operator.send("override", {"edits": list(self.draft.edits), "apply": when}, self.draft.base.revision):
+        if self._session.send("override", {"edits": list(self.draft.edits), "apply": when}, self.draft.base.revision):
             self.app.pop_screen()
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
@@ -175,6 +175,6 @@ class OverrideScreen(Screen[None]):
         if action == "apply":
             return draft.changed
         if action == "rebase":
-            moment = self._operator.moment
+            moment = self._session.moment
             return moment is not None and view.stale(moment.history, draft) is not None
         return super().check_action(action, parameters)
