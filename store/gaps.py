@@ -42,7 +42,6 @@ class _Pages:
         self.table_of, self.sequenced = table_of, sequenced
         self.leaves = {leaf.page: leaf for leaf in pages.leaves(file)}
         self.above: dict[int, _Above] = {}
-        self.interior: set[int] = set()
         self.suspects: list[int] = []
         for page in range(len(file) // self.size):
             if page not in self.leaves and not self._is_accounted_for(page):
@@ -92,7 +91,6 @@ class _Pages:
             if kind == _TABLE and whole and any(not (after or -NEVER) < rowid <= upto for rowid in rows):
                 return False
         self.above |= {child: _Above(page, key) for child, key in zip(children, [None, *keys], strict=True)}
-        self.interior.add(page)
         return True
 
     # ---- where its rows belong ------------------------------------------------------------------------

@@ -166,7 +166,7 @@ def test_a_gap_of_pruned_frames_is_no_damage(sound: SessionFolder) -> None:
     before, whole = Undamaged(sound), sound.database.read_bytes()
     with_rows = {page for stored in before.stored if len(stored.values) != 5 for page in stored.pages}
     for page in sorted(set(range(1, len(whole) // 4096)) - with_rows):
-        for at in (0, 3, 12, 2000):
+        for at in (0, 3):
             body = bytearray(whole)
             body[page * 4096 + at] ^= 0xFF
             sound.database.write_bytes(body)

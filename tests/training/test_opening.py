@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
+from typing import cast
 
 import pytest
 
@@ -13,6 +15,8 @@ from rlgpt.store.reader import Reader
 from rlgpt.store.settings import Settings
 from rlgpt.store.writer import Writer
 from rlgpt.training.opening import begin
+from rlgpt.training.session.runtime import SessionRuntime
+from rlgpt.training.steps.learning import warm_start
 
 
 @pytest.fixture
@@ -71,3 +75,25 @@ def test_a_resume_goes_back_to_the_last_sound_checkpoint(
         with Reader(folder) as reader:
             assert reader.rows("event")[-1]["payload"].get("cause") == wanted
             assert reader.history_at(None).runs[1].checkpoint == run.checkpoint
+
+
+@pytest.mark.parametrize("lost", [False, True])
+def test_a_run_without_the_checkpoint_it_started_from_starts_with_a_fresh_policy(
+    lost: bool, trained: tuple[SessionFolder, list[str]]
+) -> None:
+    folder, files = trained
+    with Writer(folder) as writer:
+        run = tables.TrainingRun(sub_task=0, iteration=0, revision=1, run=2, config_hash="", env_steps_planned=9)
+        run.warm_from = 1
+        writer.add(run)
+        history = writer.history
+    if lost:
+        (folder.artifacts / files[1]).unlink()
+    said: list[str] = []
+    with Reader(folder) as reader:
+        runtime = SimpleNamespace(
+            history=history, reader=reader, log=lambda level, event, sentence: said.append(sentence)
+        )
+        found = warm_start(cast(SessionRuntime, runtime), history.iterations[0], history.runs[2])
+    assert found == ((None, None) if lost else (history.runs[1], b"weights" * 2))
+    assert [sentence.split("; ")[1] for sentence in said] == ["PPO starts with a fresh policy"] * lost

@@ -72,7 +72,7 @@ def train(runtime: SessionRuntime, step: loop.Train) -> None:
     resumed = _checkpoint(runtime, run) if run and run.checkpoint else None
     warm_run, warm = None, None
     if resumed is None and not (run and run.warm_from is None):
-        warm_run, warm = _warm_start(runtime, iteration, run)
+        warm_run, warm = warm_start(runtime, iteration, run)
     observer = TrainingObserver(runtime, plan, iteration, planned, run, warm_run)
     try:
         result = run_ppo(
@@ -126,7 +126,7 @@ def _give_up(runtime: SessionRuntime, observer: TrainingObserver, sentence: str)
         )
 
 
-def _warm_start(runtime: SessionRuntime, iteration: IterationState, run: Run | None) -> tuple[Run | None, bytes | None]:
+def warm_start(runtime: SessionRuntime, iteration: IterationState, run: Run | None) -> tuple[Run | None, bytes | None]:
     """The run to start from and its checkpoint. Without the file PPO starts with a fresh policy: slower, not wrong."""
     try:
         warm_run = _origin(runtime, iteration, run)
