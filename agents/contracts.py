@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 Name = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]{0,39}$")]
 Mode = Literal["code", "rl"]
@@ -64,6 +64,10 @@ class RewardTerm(Reply):
     weight: float = Field(ge=-100.0, le=100.0)
 
 
+EARLIER_NAMES = {"epochs": "n_epochs", "entropy": "ent_coef", "value_coefficient": "vf_coef"}
+"""Hyperparameters as sessions recorded them before they had stable-baselines3's names."""
+
+
 class Hyperparameters(Reply):
     """Of PPO, by stable-baselines3's names."""
 
@@ -91,6 +95,18 @@ class Hyperparameters(Reply):
     """An update ends early where the KL divergence exceeds 1.5 times this; null for never."""
     max_grad_norm: float = Field(default=0.5, gt=0.0, le=100.0)
     """The gradient is scaled down to this norm."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _translate_earlier_names(cls, values: Any) -> Any:
+        if not isinstance(values, dict):
+            return values
+        values = {EARLIER_NAMES.get(name, name): value for name, value in values.items()}
+        rollout = values.pop("rollout_env_steps", None)  # counted over all environments
+        if isinstance(rollout, int) and "n_steps" not in values:
+            n_envs = values.get("n_envs", cls.model_fields["n_envs"].default)
+            values["n_steps"] = max(8, rollout // max(1, n_envs)) if isinstance(n_envs, int) else rollout
+        return values
 
 
 class SelfImitation(Reply):

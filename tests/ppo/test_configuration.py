@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from rlgpt.agents.contracts import Hyperparameters
 from rlgpt.training.host.api import Action, PlanItem, source_hash
 from rlgpt.training.options.observer import Observer
 from rlgpt.training.ppo.checkpoints import unpack
@@ -144,3 +145,9 @@ def test_an_unknown_target_or_source_is_a_sentence() -> None:
         _run(target="fly")
     with pytest.raises(ConfigError, match="source abc is named by the configuration but was not given"):
         _run(reward=[term("generated", argument="abc")])
+
+
+def test_hyperparameters_recorded_by_their_earlier_names_are_read() -> None:
+    recorded = {"epochs": 8, "entropy": 0.02, "value_coefficient": 0.4, "rollout_env_steps": 4096, "n_envs": 16}
+    expected = Hyperparameters(n_epochs=8, ent_coef=0.02, vf_coef=0.4, n_steps=256, n_envs=16)
+    assert Hyperparameters.model_validate(recorded) == expected

@@ -364,7 +364,7 @@ class Run:
 
     def _resume(self, saved: Checkpoint) -> None:
         fields = saved.fields
-        if fields["config"] != self.config.model_dump(mode="json"):
+        if RlConfigReply.model_validate(fields["config"]) != self.config:
             raise ConfigError("The checkpoint to resume from was made with another configuration.")
         counters = fields["counters"]
         self.updates, self.env_steps, self.decisions, self.episodes, self.successes, self.next_episode = counters
