@@ -17,7 +17,17 @@ from rlgpt.agents.endpoint import RULES_MODEL, endpoints, redacted, redacted_url
 from rlgpt.agents.errors import BudgetReached, MissingKey, ModelUnavailable, NotRecorded, UselessReply
 from rlgpt.agents.journal import Call
 from rlgpt.agents.prices import listed
-from tests.agents.chat_server import ChatServer, Reply, completion, rate_limited, rejects, server_error
+from tests.agents.chat_server import (
+    ChatServer,
+    Reply,
+    chunks,
+    completion,
+    event,
+    json_reply,
+    rate_limited,
+    rejects,
+    server_error,
+)
 from tests.agents.histories import Told, context
 from tests.agents.toys import BREAD, Ledger, bakery
 
@@ -385,3 +395,92 @@ def test_a_language_model_is_never_shown_the_script_book() -> None:
         slow.plan(client, context(Told().iteration(), bakery(), BREAD))
         assert "script book" not in server.requests[0]["messages"][0]["content"]
         assert "def get_flour" not in json.dumps(server.requests)
+
+
+# ---- providers, prices and keys -----------------------------------------------------------------------
+def test_a_default_key_goes_only_to_the_host_it_belongs_to() -> None:
+    keys = {
+        "OPENAI_API_KEY": "sk-openai", "MISTRAL_API_KEY": "k-mistral", "AZURE_OPENAI_API_KEY": "k-azure",
+        "OPENROUTER_API_KEY": "k-router", "OPENAI_BASE_URL": "https://proxy.example/v1", "MINE": "k-mine",
+    }  # fmt: skip
+
+    def key(url: str | None, **llm: Any) -> str:
+        return endpoints({"kind": "openai", "model": "m", "base_url": url} | llm, keys)["fast"].key
+
+    assert key("https://api.openai.com/v1") == "sk-openai"
+    assert key("https://proxy.example/v1") == key(None) == "sk-openai"
+    assert key("https://api.mistral.ai/v1") == "k-mistral"
+    assert key("https://x.openai.azure.com") == "k-azure"
+    assert key("https://stranger.example/v1") == "none"
+    assert key("https://api.openai.com.stranger.example/v1") == "none"
+    assert key("http://api.openai.com/v1") == "none"
+    assert key("https://stranger.example/v1", provider="mistral") == "none"
+    assert key("https://stranger.example/v1", api_key_env="MINE") == "k-mine"
+
+
+def test_a_role_has_its_own_provider_key_and_price() -> None:
+    llm = {
+        "kind": "openai", "provider": "openrouter", "model": "a/b", "price_in": 1.0, "price_out": 2.0,
+        "roles": {
+            "fast": {"provider": "mistral", "model": "codestral", "price_in": 3.0, "price_out": 4.0},
+            "critic": {"provider": "ollama", "model": "qwen3"},
+            "planner": {"api_key_env": "MINE"},
+        },
+    }  # fmt: skip
+    keys = {"OPENROUTER_API_KEY": "k-router", "MISTRAL_API_KEY": "k-mistral", "MINE": "k-mine"}
+    roles = endpoints(llm, keys)
+    found = {role: (e.base_url, e.key, e.price and tuple(e.price)[:2]) for role, e in roles.items()}
+    assert found == {
+        "planner": ("https://openrouter.ai/api/v1", "k-mine", (1.0, 2.0)),
+        "slow": ("https://openrouter.ai/api/v1", "k-router", (1.0, 2.0)),
+        "fast": ("https://api.mistral.ai/v1", "k-mistral", (3.0, 4.0)),
+        "critic": ("http://127.0.0.1:11434/v1", "none", (0.0, 0.0)),
+    }
+
+
+def test_what_a_server_says_a_call_cost_is_what_it_cost() -> None:
+    body = json.loads(completion(CODE).body)
+    body["usage"]["cost"] = 0.0123
+    asker = Asker(json_reply(200, body), provider="openrouter", environ={"OPENROUTER_API_KEY": "k"})
+    asker.ask()
+    assert asker.ledger.rows[-1][2].cost == 0.0123 and asker.client.priced
+
+
+def test_cached_tokens_are_cheaper() -> None:
+    body = json.loads(completion(CODE).body)
+    body["usage"] |= {"prompt_tokens": 1000, "prompt_tokens_details": {"cached_tokens": 900}}
+    asker = Asker(json_reply(200, body), price_in=1.0, price_cached=0.1, price_out=0.0)
+    asker.ask()
+    assert asker.ledger.rows[-1][2].cost == pytest.approx((100 + 90) / 1e6)
+
+
+def test_extra_parameters_and_effort_travel_and_are_left_out_once_refused() -> None:
+    asker = Asker(rejects("service_tier"), extra={"service_tier": "flex"}, reasoning_effort="low", max_tokens=500)
+    asker.ask()
+    first, second = asker.server.requests
+    assert (first["service_tier"], first["reasoning_effort"], first["max_tokens"]) == ("flex", "low", 500)
+    assert "service_tier" not in second and second["reasoning_effort"] == "low"
+
+
+def test_a_preset_spares_what_its_server_is_known_to_refuse() -> None:
+    for provider, sent in (("mistral", "stream_options"), ("deepseek", "json_schema")):
+        key = {"MISTRAL_API_KEY": "k", "DEEPSEEK_API_KEY": "k"}
+        asker = Asker(provider=provider, environ=key)
+        asker.ask()
+        assert sent not in json.dumps(asker.server.requests[0])
+
+
+def test_a_replay_repeats_an_outage_a_broken_stream_and_what_was_learnt() -> None:
+    answer = json.loads(completion(CODE).body)
+    pieces = [event(chunk) for chunk in chunks(answer)]
+    cut = Reply(pieces=pieces[:3], cut=True)
+    faults = [server_error(503)] * 4 + [cut, json_reply(400, {"detail": "no"}), "malformed", rejects("temperature")]
+    asker = Asker(*faults, patience=1.0)
+    first = asker.ask()
+    llm = settings(asker.server.url) | {"kind": "replay:s1", "replayed": "openai", "patience": 1.0}
+    ledger = Ledger()
+    client = make_client(llm, ledger, {}, recorded=outcomes_of(asker.ledger), sleep=lambda s: None)
+    assert client.ask("fast", "write/dig", ASKED, CodeReply) == first
+    assert ledger.ends == asker.ledger.ends and len(ledger.ends) == 9
+    assert ledger.waits == asker.ledger.waits
+    assert [c.request_hash for _, c, _ in ledger.rows] == [c.request_hash for _, c, _ in asker.ledger.rows]

@@ -16,6 +16,7 @@ from tests.end_to_end.typed import rlgpt
 pytestmark = pytest.mark.timeout(300)
 USAGE, REFUSED, UNAVAILABLE, BUDGET = 2, 4, 5, 8
 RUN = ("run", "make_wood_pickaxe", "--llm", "rules", "--headless")
+LOCAL = ("run", "make_wood_pickaxe", "--base-url", "http://127.0.0.1:9/v1", "--model", "m")
 MOUNTS_DOUBLE = """
 import psutil
 
@@ -31,6 +32,11 @@ psutil.disk_partitions = lambda all=False: [psutil._ntp.sdiskpart("server:/share
         (("run", "dance"), USAGE, "the world crafter has no task 'dance'; `rlgpt tasks --world crafter` lists them"),
         (("run", "dance", "--world", "minecraft2"), USAGE, "minecraft2"),
         (("run", "make_wood_pickaxe", "--llm", "openai"), UNAVAILABLE, "needs an API key: set OPENAI_API_KEY"),
+        (("run", "make_wood_pickaxe", "--provider", "mistral"), UNAVAILABLE, "needs an API key: set MISTRAL_API_KEY"),
+        (("run", "make_wood_pickaxe", "--provider", "azure"), USAGE, "give the one of your resource with --base-url"),
+        (("run", "make_wood_pickaxe", "--provider", "acme"), USAGE, "llm.provider"),
+        (("run", "make_wood_pickaxe", "--provider", "ollama", "--price-in", "cheap"), USAGE, "llm.price_in"),
+        ((*LOCAL, "--max-cost", "1"), USAGE, "a budget of 1 USD cannot hold, because no price of m at http://127.0.0.1:9"),
         (("run", "make_wood_pickaxe", "--llm", "replay:nobody"), 3, "there is no session 'nobody'"),
         (("run", "make_wood_pickaxe", "--device", "tpu"), USAGE, "device"),
     ],

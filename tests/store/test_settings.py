@@ -112,3 +112,17 @@ def test_a_key_comes_from_the_environment_and_stays_out_of_what_is_stored(monkey
         }
     )
     assert made.llm.api_key_env == "MY_KEY" and "hunter2" not in made.model_dump_json()
+
+
+def test_extra_parameters_replace_nothing_of_ours_and_hold_no_key() -> None:
+    for extra, said in (({"messages": []}, "may not set messages"), ({"api_key": "k"}, "must hold no key")):
+        with pytest.raises(Refused, match=said):
+            settle({"task": "x", "llm": {"extra": extra}})
+        with pytest.raises(Refused, match=said):
+            settle({"task": "x", "llm": {"roles": {"slow": {"extra": extra}}}})
+
+
+def test_a_provider_means_a_language_model() -> None:
+    assert settle({"task": "x", "llm": {"provider": "ollama"}}).llm.kind == "openai"
+    assert settle({"task": "x", "llm": {"provider": "ollama", "kind": "rules"}}).llm.kind == "rules"
+    assert settle({"task": "x"}).llm.kind == "rules"
