@@ -26,7 +26,7 @@ from rlgpt.agents.endpoint import Endpoint, endpoints
 from rlgpt.agents.errors import ModelUnavailable, NotRecorded, UselessReply
 from rlgpt.agents.journal import Answer, Call, Journal, canonical, text_hash
 from rlgpt.agents.parsing import parse
-from rlgpt.agents.refusals import Failure
+from rlgpt.agents.refusals import Failure, sent_cap
 from rlgpt.agents.rules.transport import RulesTransport
 
 R = TypeVar("R", bound=BaseModel)
@@ -263,7 +263,7 @@ def _user(template: str, fault: str) -> Message:
 def _call(role: str, step: str, endpoint: Endpoint, request: str, name: str, number: int) -> Call:
     """A token is at least one byte, so the bytes of the request bound its tokens from above."""
     most_in = 0 if endpoint.rule_based else len(request.encode())
-    most_out = 0 if endpoint.rule_based else endpoint.max_tokens
+    most_out = 0 if endpoint.rule_based else sent_cap(json.loads(request)) or endpoint.max_tokens
     return Call(
         id=text_hash(f"{step}/{name}/{number}"),
         step=step,

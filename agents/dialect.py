@@ -27,6 +27,8 @@ SPARE = 32
 """Tokens left free between prompt and reply: a chat template adds some."""
 BYTES_PER_TOKEN = 3.0
 """Of a prompt, until a server says how many tokens one had. English prose has about 4, code and JSON 3."""
+UNREADABLE = ("malformed JSON", "wrong schema", "the reply is empty")
+"""How faults of a reply begin that a server without formats would show."""
 SUSPECTS = ("response_format", "reasoning_effort", "stream_options", "stream", "temperature", "system")
 """In this order a parameter is left out when a server refuses a request and names none."""
 
@@ -66,11 +68,11 @@ class Dialect:
         """From how an exchange ended (empty: with an answer of use); True if the request now has another form."""
         word, _, rest = error.partition(":")[0].partition(" ")
         request = in_chat(request)
-        if not error:
+        answered = f"{word} {rest}" in UNREADABLE or word in ("", "truncated", "refusal", "useless")
+        if answered:
             self.answers, self.hopeless = True, False
+            self.spelled = self.spelled or f"{word} {rest}" in UNREADABLE
             self.suspended.clear()
-        elif word in ("malformed", "wrong") and rest in ("JSON", "schema"):
-            self.spelled, self.answers = True, True
         elif word == "tokens":
             return self._fit(token_limits(f"{word} {rest}"), request)
         elif word == "rejected":

@@ -111,6 +111,22 @@ def test_a_refusal_without_a_reason_is_answered_by_leaving_things_out_one_at_a_t
     assert len(server.requests) == asked + 1
 
 
+def test_an_answer_that_is_of_no_use_is_an_answer_all_the_same() -> None:
+    def picky(request: dict[str, Any]) -> Any:
+        bare = not {"response_format", "stream_options", "stream", "temperature"} & set(request)
+        calm = bare and request["messages"][0]["role"] == "user"
+        return json.loads(completion("", "length").body) if calm else json_reply(422, {"detail": "no"})
+
+    ledger = Ledger()
+    with ChatServer(picky) as server:
+        client = make_client(settings(server.url), ledger, {}, sleep=lambda s: None)
+        for step in ("one", "two"):
+            with pytest.raises(UselessReply, match="truncated"):
+                client.ask("fast", step, ASKED, CodeReply)
+    refused = [end for end in ledger.ends if end.startswith("suspected")]
+    assert len(refused) == 6 and all(end.startswith("truncated") for end in ledger.ends[6:])
+
+
 def test_a_server_that_refuses_everything_is_never_sent_the_same_twice_and_keeps_its_formats() -> None:
     ledger = Ledger()
     with ChatServer(lambda request: json_reply(400, {"detail": "no"})) as server:
