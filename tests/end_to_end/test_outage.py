@@ -49,8 +49,7 @@ def test_a_session_waits_for_the_model_and_takes_commands_meanwhile(make: Make) 
     events = [row["payload"] for row in session.rows("event") if row["kind"] == "waiting"]
     told = [payload for payload in events if payload["for"] == MODEL]
     assert told and "answered with 503" in told[0]["why"] and told[0]["role"] == "slow"
-    logged = [row["event"] for row in session.rows("log")]
-    assert "waiting for the model" in logged and "the model is back" in logged
+    assert "the model is back" in [row["event"] for row in session.rows("log")]
 
 
 @pytest.mark.timeout(300)

@@ -95,9 +95,7 @@ class StoreJournal:
         history = self._writer.history
         if history.waiting_for == MODEL or history.pause_requested or history.stop_requested:
             return
-        with self._writer.transaction(durable=True) as tx:
-            tx.event("waiting", **{"for": MODEL, "role": role, "why": why})
-            tx.add(tables.Log(level="warning", event=f"waiting for {MODEL}", fields={"role": role, "why": why}))
+        self._writer.event("waiting", **{"for": MODEL, "role": role, "why": why})
         self._waited = True
 
     def back(self) -> None:
