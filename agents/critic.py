@@ -19,6 +19,8 @@ from rlgpt.agents.journal import canonical, text_hash
 from rlgpt.store.history import Item
 
 SEEN = ("before", "after", "difference", "yields", "end", "message")
+ENDS = ("return", "error", "bad_yield", "budget", "killed", "quarantined")
+"""How code ends by itself. Every other end of a trial (`done`, `idle`, `time` ...) says what `done_when` said."""
 
 
 def judge_item(client: Client, context: Context, item: Item, evidence: Mapping[str, Any]) -> CritiqueReply:
@@ -41,7 +43,7 @@ def judge_item(client: Client, context: Context, item: Item, evidence: Mapping[s
 def blind_trials(evidence: Mapping[str, Any]) -> list[memory.Plain]:
     """The trials in an order that says nothing about which one was measured a success."""
     trials = [
-        {k: trial[k] for k in SEEN if k in trial}
+        {k: trial[k] for k in SEEN if k in trial and (k != "end" or trial[k] in ENDS)}
         for name in ("good", "bad")
         if isinstance(trial := evidence.get(name), Mapping)
     ]

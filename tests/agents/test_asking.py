@@ -112,6 +112,13 @@ def test_the_critic_of_a_sub_action_is_blind_to_predicate_counts_reward_and_code
     assert "Do get_flour." in text
 
 
+@pytest.mark.parametrize("end", ["done", "already done", "idle", "time", "episode", "error"])
+def test_how_a_trial_ended_is_shown_only_where_the_code_ended_it(end: str) -> None:
+    told = Told().iteration().plan(**FIRST).code("get_flour")
+    text = judging(told, good=TRIAL | {"end": end}, bad=None)
+    assert ('"end"' in text) == (end == "error")
+
+
 def test_the_order_of_the_critics_trials_says_nothing_about_the_measurement() -> None:
     told = Told().iteration().plan(**FIRST).code("get_flour")
     one, other = TRIAL, TRIAL | {"after": {"bag": 0}}

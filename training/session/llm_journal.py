@@ -95,7 +95,8 @@ class StoreJournal:
         history = self._writer.history
         if history.waiting_for == MODEL or history.pause_requested or history.stop_requested:
             return
-        self._writer.event("waiting", **{"for": MODEL, "role": role, "why": why})
+        told = {"for": MODEL, "role": role, "why": why}
+        self._writer.add(tables.Event(kind="waiting", payload=told), durable=True)
         self._waited = True
 
     def back(self) -> None:

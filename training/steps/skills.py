@@ -18,24 +18,31 @@ def keep_skills(runtime: SessionRuntime) -> None:
         return
     plan = history.plans[best.plans[-1]]
     for attempt in accepted_of(runtime, plan):
-        if attempt.author == "skill":
+        skill = _skill(runtime, attempt) if attempt.author != "skill" else None
+        if skill is None:
             continue
-        name = skills.keep(_skill(runtime, attempt))
+        name = skills.keep(skill)
         runtime.writer.event("skill_kept", name=attempt.sub_action, hash=name)
 
 
-def _skill(runtime: SessionRuntime, attempt: Attempt) -> skills.Skill:
-    assert attempt.trial is not None
-    goals = [i.goal for plan in runtime.history.plans.values() for i in plan.items if i.name == attempt.sub_action]
+def _skill(runtime: SessionRuntime, attempt: Attempt) -> skills.Skill | None:
+    """Goal, predicate and measurement of the last trial that accepted the code: a later plan may want more of the same
+    name, and have measured that this code does not do it. None for code that no trial accepted."""
+    accepted = [(done_when, trial) for done_when, trial in attempt.trials if trial.outcome == "accepted"]
+    if not accepted:
+        return None
+    done_when, trial = accepted[-1]
+    items = [i for plan in runtime.history.plans.values() for i in plan.items if i.name == attempt.sub_action]
+    goals = [i.goal for i in items if i.done_when == done_when]
     return skills.Skill(
         name=attempt.sub_action,
         world=runtime.world.name,
         task=runtime.session_task,
         description=goals[-1] if goals else "",
         source=runtime.source(attempt.source_hash),
-        done_when=attempt.done_when,
-        episodes=attempt.trial.episodes,
-        successes=attempt.trial.successes,
+        done_when=done_when,
+        episodes=trial.episodes,
+        successes=trial.successes,
         session_id=runtime.folder.id,
         kept_at=time.time(),
     )
