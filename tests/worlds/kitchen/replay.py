@@ -21,7 +21,7 @@ from rlgpt.training.worlds import registry
 from rlgpt.training.worlds.kitchen.arm import Servo
 from rlgpt.training.worlds.kitchen.env import KitchenEnv
 from rlgpt.training.worlds.kitchen.model import SUBSTEPS, TIMESTEP, assets
-from rlgpt.training.worlds.kitchen.names import COMMAND_SIZE
+from rlgpt.training.worlds.kitchen.names import NATIVE_ACTION_SIZE
 
 STOCK_TIMESTEP = 0.002
 
@@ -68,7 +68,7 @@ def main() -> None:
         count = counts.setdefault(variant, [0, 0, 0, 0])
         if count[0] < chosen.episodes:
             packed = zstandard.ZstdDecompressor().decompress(actions)
-            commands = np.frombuffer(packed, "<i2").reshape(-1, COMMAND_SIZE).tolist()
+            commands = np.frombuffer(packed, "<i2").reshape(-1, NATIVE_ACTION_SIZE).tolist()
             again = [replay(env, seed, commands, timestep) for timestep in (TIMESTEP, STOCK_TIMESTEP)]
             for at, value in enumerate((1, success, again[0] == bool(success), again[1] == bool(success))):
                 count[at] += int(value)
