@@ -9,7 +9,7 @@ TESTS ?=
 JOBS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test test-slow lint bench screenshots constraints clean
+.PHONY: help setup run test test-slow lint bench screenshots docs constraints clean
 
 help:
 	@echo "make run          install what is missing, then open the console on a live session (or attach to it)"
@@ -19,6 +19,7 @@ help:
 	@echo "make test-slow    the long proofs (minutes to hours)"
 	@echo "make bench        the benchmarks"
 	@echo "make screenshots  draw the pictures of the README again"
+	@echo "make docs         write the list of events in docs/json.md from store/events.py"
 
 $(PY):
 	@found=""; unusable=""; \
@@ -73,6 +74,9 @@ bench: setup
 
 screenshots: setup
 	@$(PY) docs/screenshots.py
+
+docs: setup
+	@$(PY) docs/events.py
 
 # The exact versions of a working environment; run it after a change of the ranges in pyproject.toml.
 constraints:

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from math import sqrt
 from typing import NamedTuple
 
-from rlgpt.store.decisions import Decision, Incumbent, IterationResult, VersionChosen
+from rlgpt.store.events import Decision, Incumbent, IterationResult, VersionChosen
 from rlgpt.store.history import Attempt, History, Item, IterationState, PlanState
 
 MIN_PARTIAL_RATE = 0.2

@@ -49,7 +49,7 @@ class Context:
 
     def advice(self, agent: str) -> list[str]:
         """What the operator told this agent, oldest first, word for word."""
-        return [str(a["text"]) for a in self.history.advice if a["agent"] == agent]
+        return [advice.text for advice in self.history.advice if advice.agent == agent]
 
     @property
     def iterations_left(self) -> int:

@@ -18,7 +18,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from rlgpt.store import catalog
+from rlgpt.store import catalog, events
 from rlgpt.store import tables as t
 from rlgpt.store.catalog import find
 from rlgpt.store.creation import create
@@ -47,7 +47,7 @@ def metric(rng: random.Random, run: int, update: int) -> t.Metric:
 def fill(folder: SessionFolder, updates: int, events: int) -> None:
     rng = random.Random(0)
     with Writer(folder) as writer:
-        writer.event("started")
+        writer.event(events.Started())
         writer.add(t.Iteration(sub_task=0, number=0))
         each = updates // RUNS
         for run in range(1, RUNS + 1):
@@ -57,7 +57,7 @@ def fill(folder: SessionFolder, updates: int, events: int) -> None:
                     for update in range(start, min(start + 500, each + 1)):
                         tx.add(metric(rng, run, update))
                         if update % max(1, updates // events) == 0:
-                            tx.event("phase", name="Train", revision=1)
+                            tx.event(events.Phase(name="Train", revision=1))
 
 
 def timed(call: Callable[[], object], times: int = 1) -> float:
@@ -133,7 +133,7 @@ def single(folder: SessionFolder) -> None:
         print(f"write, a metric a transaction    {span * 1e3:10.3f} ms each")
         share = span / 1000 / (2048 / 3000)
         print(f"  of training at 3,000 steps/s   {share:10.3%} (a row every 2,048 env steps)")
-        span = timed(lambda: [writer.event("phase", name="x") for _ in range(50)])
+        span = timed(lambda: [writer.event(events.Phase(name="x")) for _ in range(50)])
         print(f"write, a durable event           {span / 50 * 1e3:10.3f} ms each")
 
 

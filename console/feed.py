@@ -22,6 +22,7 @@ from rlgpt.console.view.words import bound
 from rlgpt.console.watch import Watch
 from rlgpt.store import progress
 from rlgpt.store.errors import StoreError
+from rlgpt.store.events import TrainerDied, read_event
 from rlgpt.store.history import History, fold, fold_all
 from rlgpt.store.lease import owner
 from rlgpt.store.query import Change
@@ -62,7 +63,7 @@ class Feed:
         self._calls: list[dict[str, Any]] = []
         self._frames: list[tuple[int, str, int, int, int]] = []
         self._inbox: list[dict[str, Any]] = []
-        self._deaths: list[dict[str, Any]] = []
+        self._deaths: list[tuple[int, TrainerDied]] = []
         self._head = History()
         self._version = -1
         self._worker = Worker()
@@ -136,7 +137,9 @@ class Feed:
         failed = [said for row in self._calls if (said := happenings.logged("llm_call", row))]
         found = [*self._logs, *reader.rows("log", upto_seq=seq), *failed]
         self._logs = sorted(found, key=lambda row: int(row["seq"]))
-        self._deaths = reader.rows("event", {"kind": "trainer_died"}, upto_seq=seq)
+        self._deaths = []
+        for row in reader.rows("event", {"kind": "trainer_died"}, upto_seq=seq):
+            self._take_death(row)
         columns = ("seq", "source", "owner", "episode", "step")
         self._frames = [(int(r[0]), *r[1:]) for r in reader.matrix("frame", columns, upto_seq=seq)]
         self._inbox = reader.commands()
@@ -191,14 +194,20 @@ class Feed:
                 metrics.append(row)
             elif table == "llm_call":
                 self._calls.append(row)
-            elif table == "event" and row["kind"] == "trainer_died":
-                self._deaths.append(row)
+            elif table == "event":
+                self._take_death(row)
             elif table == "frame":
                 self._frames.append((row["seq"], row["source"], row["owner"], row["episode"], row["step"]))
         if metrics:
             while self._mappings_from is not None and self.read_mappings():
                 pass
             self.metrics.extend(metrics)
+
+    def _take_death(self, row: Mapping[str, Any]) -> None:
+        if row["kind"] == "trainer_died":
+            death = read_event(row["kind"], row["payload"])
+            assert isinstance(death, TrainerDied)
+            self._deaths.append((row["seq"], death))
 
     def _look(self) -> bool:
         """What is known of the worker from outside; whether that changed."""
@@ -207,7 +216,7 @@ class Feed:
         beat = progress.read(self.folder)
         silent = self._watch.silent(beat, self._clock())
         settings = self._head.session.get("settings", {})
-        allowed = bound(str(self._head.phase.get("name", "")), settings)
+        allowed = bound(self._head.phase.name, settings)
         late = silent is not None and self._head.status == "running" and silent > allowed
         self._worker = Worker(
             alive=lock is not None,
@@ -250,7 +259,7 @@ class Feed:
             self._worker,
             self.details.text,
             self.details.frame,
-            [d["payload"] for d in self._deaths[: _upto(self._deaths, upto)]],
+            [death for at, death in self._deaths if at <= upto],
             self._head.seq,
         )
 

@@ -169,7 +169,7 @@ def summary(session: SessionFolder) -> Summary:
             reason=h.reason,
             iteration=h.iteration.number if h.iteration else None,
             revision=h.revision,
-            phase=str(h.phase.get("name", "")),
+            phase=h.phase.name,
             waiting_for=h.waiting_for,
             dev_successes=dev.successes,
             dev_episodes=dev.episodes,

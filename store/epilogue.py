@@ -9,16 +9,16 @@ from __future__ import annotations
 import json
 import sqlite3
 import time
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 from rlgpt.store.database import connect
+from rlgpt.store.events import Event, kind_of, payload_of
 from rlgpt.store.plain import plain
 
 
-def append_event(folder: Path, kind: str, payload: Mapping[str, Any]) -> int:
+def append_event(folder: Path, event: Event) -> int:
     """Append the event behind everything written so far; returns its seq. Raises sqlite3.Error."""
+    kind, payload = kind_of(event), json.dumps(plain(payload_of(event)))
     base = connect(folder / "session.db", "rw")
     try:
         base.execute("PRAGMA synchronous=FULL")
@@ -26,7 +26,7 @@ def append_event(folder: Path, kind: str, payload: Mapping[str, Any]) -> int:
         last = _last_row(base)
         base.execute(
             "INSERT INTO event (seq, session_id, incarnation, at, active, kind, payload) VALUES (?,?,?,?,?,?,?)",
-            (last[0] + 1, last[1], last[2], time.time(), last[3], kind, json.dumps(plain(payload))),
+            (last[0] + 1, last[1], last[2], time.time(), last[3], kind, payload),
         )
         base.execute("COMMIT")
         return int(last[0]) + 1

@@ -19,8 +19,8 @@ from typing import Any
 
 from rlgpt.store import query, schema, tables
 from rlgpt.store.database import address
-from rlgpt.store.decisions import DECISIONS
 from rlgpt.store.errors import StoreError
+from rlgpt.store.events import DECISIONS, Forked, kind_of, payload_of
 from rlgpt.store.folder import DATABASE, Place, SessionFolder, path_of, prepare
 from rlgpt.store.reader import Reader
 from rlgpt.store.rows import encode
@@ -74,7 +74,7 @@ def fork(
             schema.create(base)
             schema.insert(base, encode(row))
             _copy_rows(base, parent, made.id, cut)
-            mark = {"parent": parent.id, "seq": cut, "changed": sorted(changes or {})}
+            mark = Forked(parent.id, cut, sorted(changes or {}))
             schema.insert(base, encode(forked_event(base, made.id, mark)))
             base.commit()
         for artifact in kept:
@@ -142,7 +142,7 @@ def _copy_rows(base: sqlite3.Connection, parent: SessionFolder, session_id: str,
     base.execute("DETACH parent")
 
 
-def forked_event(base: sqlite3.Connection, session_id: str, payload: Mapping[str, Any]) -> tables.Event:
+def forked_event(base: sqlite3.Connection, session_id: str, event: Forked) -> tables.Event:
     names = list(query.sequenced(base))
     seq = query.last_seq(base, names)
     spans = [
@@ -152,7 +152,7 @@ def forked_event(base: sqlite3.Connection, session_id: str, payload: Mapping[str
     incarnation, active = next(span for span in spans if span)
     return tables.Event(
         seq=seq + 1, session_id=session_id, incarnation=incarnation, at=time.time(), active=active,
-        kind="forked", payload=dict(payload),
+        kind=kind_of(event), payload=payload_of(event),
     )  # fmt: skip
 
 

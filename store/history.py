@@ -5,31 +5,15 @@ the console draws it, replay is the same fold up to a cursor. Pure: no SQL, no c
 
 Heavy rows (metric, frame, episode, log, llm_call texts) leave only sums here; panes read them as rows with
 seq <= cursor, minus `Run.hidden`.
-
-Event kinds and payloads
-  started {}                                   resumed {from_seq, run?, update?, env_steps?, cause}
-  phase {name, iteration?, sub_action?, detail?}        what the worker is doing now
-  plan_in_force {revision}                     plan_waiting {revision}   review mode
-  plan_approved {revision, author}             plan_rejected {revision, author, text}
-  training_ended {run, state, reason, env_steps, decisions, updates}   state: finished | superseded | stopped
-  advice {agent, text, author}                 budget {name, value, author}
-  pause_requested {author}, resume_requested {author}, stop_requested {author, now}
-  training_stop_requested {author}
-  command {id, kind, state, reason, author, revision, payload, place?}  state: seen | applied | refused | expired;
-                                               place {work, clock?}: where in the session (command_replay.py)
-  version_chosen, iteration_result, incumbent  what the worker decided, and why (decisions.py)
-  nondeterministic {cause}
-  forked {parent, seq, changed}                in a fork, behind the last row copied
-  skill_kept {name, hash}                      host_death {signal, source_hash, sub_action}
-  waiting {for}                                ended {status: succeeded|finished|stopped|failed, reason}
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
-from rlgpt.store.decisions import Incumbent, IterationResult, VersionChosen
+from rlgpt.store import events
 from rlgpt.store.states import (
+    AdviceState,
     Attempt,
     CommandState,
     ConfigState,
@@ -211,129 +195,98 @@ def _llm_call(h: History, row: Fields) -> None:
 
 # ---- events ------------------------------------------------------------------------------------
 def _event(h: History, row: Fields) -> None:
-    step = _EVENTS.get(row["kind"])
-    if step:
-        step(h, row["payload"], row["seq"])
+    seq = row["seq"]
+    match events.read_event(row["kind"], row["payload"]):
+        case events.Phase() as phase:
+            h.phase, h.phase_seq = phase, seq
+            h.status, h.waiting_for = "running", ""
+        case events.Command() as fate:
+            h.commands[fate.id] = CommandState(
+                fate.id, fate.kind, fate.payload, fate.author, fate.revision, fate.state, fate.reason, seq
+            )
+        case events.VersionChosen() as chosen:
+            h.plans[chosen.revision].chosen[chosen.item] = chosen
+        case events.IterationResult() as result:
+            for iteration in h.iterations:
+                if (iteration.sub_task, iteration.number) == (result.sub_task, result.iteration):
+                    iteration.result = result
+        case events.Incumbent() as incumbent:
+            h.incumbents[incumbent.sub_task] = incumbent
+        case events.Started():
+            h.status = "running"
+        case events.Resumed() as resumed:
+            _resumed(h, resumed, seq)
+        case events.Waiting(for_=what):
+            h.waiting_for = what
+            h.status = "paused" if what == "paused" else "waiting"
+        case events.Ended() as ended:
+            h.status, h.result, h.reason, h.waiting_for = "ended", ended.status, ended.reason, ""
+        case events.Forked():
+            h.status, h.result, h.reason, h.waiting_for = "created", "", "", ""
+            h.stop_requested, h.pause_requested = "", False
+        case events.PlanInForce(revision=revision):
+            _plan_in_force(h, revision)
+        case events.PlanWaiting(revision=revision):
+            for plan in h.plans.values():
+                if plan.status == "waiting" and plan.revision != revision:
+                    plan.status = "superseded"
+            h.plans[revision].status = "waiting"
+        case events.PlanRejected() as rejected:
+            plan = h.plans[rejected.revision]
+            plan.status, plan.rejection = "rejected", rejected.text
+        case events.TrainingEnded() as ended_run:
+            _training_ended(h, ended_run)
+        case events.TrainingStopRequested():
+            h.training_stop_requested = True
+        case events.Advice() as advice:
+            h.advice.append(AdviceState(advice.agent, advice.text, advice.author, seq))
+        case events.Budget(name=name, value=value):
+            h.budgets[name] = value
+        case events.PauseRequested():
+            h.pause_requested = True
+        case events.ResumeRequested():
+            h.pause_requested = False
+        case events.StopRequested(now=now):
+            h.stop_requested = "now" if now else "stop"
+        case events.HostDeath(source_hash=source):
+            h.host_deaths[source] = h.host_deaths.get(source, 0) + 1
+        case events.Nondeterministic(cause=cause):
+            h.nondeterministic.append(cause)
+        case events.SkillKept() as skill:
+            h.skills_kept.append(skill)
+        case events.PlanApproved() | events.TrainerDied() | None:
+            pass
 
 
-def _started(h: History, p: Fields, seq: int) -> None:
-    h.status = "running"
-
-
-def _resumed(h: History, p: Fields, seq: int) -> None:
+def _resumed(h: History, resumed: events.Resumed, seq: int) -> None:
     h.status, h.result, h.reason, h.waiting_for = "running", "", "", ""
     h.stop_requested = ""
-    if p.get("run") is not None:
-        run = h.runs[p["run"]]
-        run.hidden.append((p["from_seq"], seq))
-        h.spent.env_steps -= run.env_steps - p["env_steps"]
-        run.tally = [t for t in run.tally if t[0] <= p["update"]]
-        run.checkpoints = [c for c in run.checkpoints if c["seq"] <= p["from_seq"]]
-        run.env_steps, run.updates = p["env_steps"], p["update"]
-        run.decisions, run.episodes, run.successes = run.tally[-1][1:] if run.tally else (0, 0, 0)
+    if resumed.run is None:
+        return
+    run, update, env_steps = h.runs[resumed.run], resumed.update or 0, resumed.env_steps or 0
+    run.hidden.append((resumed.from_seq, seq))
+    h.spent.env_steps -= run.env_steps - env_steps
+    run.tally = [t for t in run.tally if t[0] <= update]
+    run.checkpoints = [c for c in run.checkpoints if c["seq"] <= resumed.from_seq]
+    run.env_steps, run.updates = env_steps, update
+    run.decisions, run.episodes, run.successes = run.tally[-1][1:] if run.tally else (0, 0, 0)
 
 
-def _phase(h: History, p: Fields, seq: int) -> None:
-    h.phase, h.phase_seq = dict(p), seq
-    h.status, h.waiting_for = "running", ""
-
-
-def _waiting(h: History, p: Fields, seq: int) -> None:
-    h.waiting_for = p["for"]
-    h.status = "paused" if p["for"] == "paused" else "waiting"
-
-
-def _plan_in_force(h: History, p: Fields, seq: int) -> None:
-    if h.revision and h.revision != p["revision"]:
+def _plan_in_force(h: History, revision: int) -> None:
+    if h.revision and h.revision != revision:
         h.plans[h.revision].status = "superseded"
-    h.revision = p["revision"]
-    h.plans[h.revision].status = "in_force"
+    h.revision = revision
+    h.plans[revision].status = "in_force"
     if h.iteration and h.iteration.verdict is not None:
         h.iteration.reopened = True
 
 
-def _plan_waiting(h: History, p: Fields, seq: int) -> None:
-    for plan in h.plans.values():
-        if plan.status == "waiting" and plan.revision != p["revision"]:
-            plan.status = "superseded"
-    h.plans[p["revision"]].status = "waiting"
-
-
-def _plan_rejected(h: History, p: Fields, seq: int) -> None:
-    plan = h.plans[p["revision"]]
-    plan.status, plan.rejection = "rejected", p.get("text", "")
-
-
-def _training_stop_requested(h: History, p: Fields, seq: int) -> None:
-    h.training_stop_requested = True
-
-
-def _training_ended(h: History, p: Fields, seq: int) -> None:
+def _training_ended(h: History, ended: events.TrainingEnded) -> None:
     h.training_stop_requested = False
-    run = h.runs[p["run"]]
-    run.state, run.reason = p["state"], p.get("reason", "")
-    h.spent.env_steps += p["env_steps"] - run.env_steps
-    run.env_steps, run.decisions, run.updates = p["env_steps"], p["decisions"], p["updates"]
-
-
-def _command(h: History, p: Fields, seq: int) -> None:
-    keys = ("id", "kind", "payload", "author", "revision", "state", "reason")
-    h.commands[p["id"]] = CommandState(**{k: p.get(k) for k in keys}, seq=seq)  # type: ignore[arg-type]
-
-
-def _ended(h: History, p: Fields, seq: int) -> None:
-    h.status, h.result, h.reason, h.waiting_for = "ended", p["status"], p["reason"], ""
-
-
-def _advice(h: History, p: Fields, seq: int) -> None:
-    h.advice.append(dict(p) | {"seq": seq})
-
-
-def _budget(h: History, p: Fields, seq: int) -> None:
-    h.budgets[p["name"]] = p["value"]
-
-
-def _pause_requested(h: History, p: Fields, seq: int) -> None:
-    h.pause_requested = True
-
-
-def _resume_requested(h: History, p: Fields, seq: int) -> None:
-    h.pause_requested = False
-
-
-def _stop_requested(h: History, p: Fields, seq: int) -> None:
-    h.stop_requested = "now" if p.get("now") else "stop"
-
-
-def _nondeterministic(h: History, p: Fields, seq: int) -> None:
-    h.nondeterministic.append(p["cause"])
-
-
-def _host_death(h: History, p: Fields, seq: int) -> None:
-    h.host_deaths[p["source_hash"]] = h.host_deaths.get(p["source_hash"], 0) + 1
-
-
-def _forked(h: History, p: Fields, seq: int) -> None:
-    h.status, h.result, h.reason, h.waiting_for = "created", "", "", ""
-    h.stop_requested, h.pause_requested = "", False
-
-
-def _version_chosen(h: History, p: Fields, seq: int) -> None:
-    h.plans[p["revision"]].chosen[p["item"]] = VersionChosen(**p)
-
-
-def _iteration_result(h: History, p: Fields, seq: int) -> None:
-    for iteration in h.iterations:
-        if (iteration.sub_task, iteration.number) == (p["sub_task"], p["iteration"]):
-            iteration.result = IterationResult(**p)
-
-
-def _incumbent(h: History, p: Fields, seq: int) -> None:
-    h.incumbents[p["sub_task"]] = Incumbent(**p)
-
-
-def _skill_kept(h: History, p: Fields, seq: int) -> None:
-    h.skills_kept.append(dict(p))
+    run = h.runs[ended.run]
+    run.state, run.reason = ended.state, ended.reason
+    h.spent.env_steps += ended.env_steps - run.env_steps
+    run.env_steps, run.decisions, run.updates = ended.env_steps, ended.decisions, ended.updates
 
 
 _TABLES = {
@@ -341,14 +294,4 @@ _TABLES = {
     "sub_action": _sub_action, "code_version": _code_version, "trial": _trial, "rl_config": _rl_config,
     "training_run": _training_run, "metric": _metric, "checkpoint": _checkpoint, "evaluation": _evaluation,
     "verdict": _verdict, "llm_call": _llm_call,
-}  # fmt: skip
-_EVENTS = {
-    "started": _started, "resumed": _resumed, "phase": _phase, "waiting": _waiting,
-    "plan_in_force": _plan_in_force, "plan_waiting": _plan_waiting, "plan_rejected": _plan_rejected,
-    "training_ended": _training_ended, "training_stop_requested": _training_stop_requested,
-    "command": _command, "ended": _ended, "advice": _advice,
-    "budget": _budget, "pause_requested": _pause_requested, "resume_requested": _resume_requested,
-    "stop_requested": _stop_requested, "nondeterministic": _nondeterministic, "host_death": _host_death,
-    "skill_kept": _skill_kept, "forked": _forked, "version_chosen": _version_chosen,
-    "iteration_result": _iteration_result, "incumbent": _incumbent,
 }  # fmt: skip

@@ -25,6 +25,7 @@ from sqlmodel import SQLModel
 from rlgpt.store import artifacts, gaps, pages, query, schema
 from rlgpt.store.database import check_file, connect
 from rlgpt.store.errors import Damaged, LeaseTaken, StoreError
+from rlgpt.store.events import Forked
 from rlgpt.store.folder import DATABASE, Place, SessionFolder, path_of, prepare
 from rlgpt.store.fork import forked_event, link_file
 from rlgpt.store.history import History, fold
@@ -330,8 +331,7 @@ def _write(folder: SessionFolder, rows: Sequence[_Row], found: _Found, damaged: 
             base.executemany("INSERT INTO text (hash, body) VALUES (?, ?)", found.texts.items())
             last = rows[-1]
             if not (last.table == "event" and last.values["kind"] == "ended"):
-                mark = {"parent": folder.id, "seq": last.seq, "changed": []}
-                schema.insert(base, encode(forked_event(base, made.id, mark)))
+                schema.insert(base, encode(forked_event(base, made.id, Forked(folder.id, last.seq, []))))
             base.commit()
         check_database(made.staging / DATABASE, made.id)
         for path in folder.artifacts.iterdir() if folder.artifacts.is_dir() else ():

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from rlgpt.store.decisions import Incumbent, IterationResult, VersionChosen
+from rlgpt.store.events import Incumbent, IterationResult, Phase, SkillKept, VersionChosen
 from rlgpt.store.intervals import wilson
 
 Fields = Mapping[str, Any]
@@ -280,6 +280,14 @@ class CommandState:
 
 
 @dataclass
+class AdviceState:
+    agent: str
+    text: str
+    author: str
+    seq: int
+
+
+@dataclass
 class Spent:
     env_steps: int = 0
     """Trials, prefixes and training; evaluation is free."""
@@ -302,7 +310,8 @@ class History:
     result: str = ""
     """When ended: succeeded | finished | stopped | failed."""
     reason: str = ""
-    phase: dict[str, Any] = field(default_factory=dict)
+    phase: Phase = field(default_factory=Phase)
+    """The step in progress; its name is empty before the first."""
     phase_seq: int = 0
     waiting_for: str = ""
     task_plans: list[dict[str, Any]] = field(default_factory=list)
@@ -315,8 +324,8 @@ class History:
     attempts: list[Attempt] = field(default_factory=list)
     runs: dict[int, Run] = field(default_factory=dict)
     commands: dict[str, CommandState] = field(default_factory=dict)
-    advice: list[dict[str, Any]] = field(default_factory=list)
-    budgets: dict[str, Any] = field(default_factory=dict)
+    advice: list[AdviceState] = field(default_factory=list)
+    budgets: dict[str, float | None] = field(default_factory=dict)
     """Changed budgets: name -> value."""
     spent: Spent = field(default_factory=Spent)
     pause_requested: bool = False
@@ -326,7 +335,7 @@ class History:
     nondeterministic: list[str] = field(default_factory=list)
     host_deaths: dict[str, int] = field(default_factory=dict)
     """source hash -> deaths."""
-    skills_kept: list[dict[str, Any]] = field(default_factory=list)
+    skills_kept: list[SkillKept] = field(default_factory=list)
     counts: dict[str, int] = field(default_factory=dict)
     """Rows per table."""
 
@@ -416,7 +425,7 @@ _ATOMS = frozenset({int, float, str, bool, type(None), tuple})
 _REPLACED = frozenset(
     {
         CommandState, EvaluationState, VerdictState, ConfigState, TrialState, Item,
-        VersionChosen, IterationResult, Incumbent,
+        VersionChosen, IterationResult, Incumbent, Phase, SkillKept, AdviceState,
     }
 )  # fmt: skip
 """States that the fold puts in place of one another and never changes: copies share them."""

@@ -69,7 +69,7 @@ class Session(Row, table=True):
 
 
 class Event(Row, table=True):
-    """Every change of state; kinds and payloads are listed in history.py."""
+    """Every change of state; kinds and payloads are in events.py."""
 
     kind: str
     payload: dict[str, Any] = json_column()

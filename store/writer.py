@@ -25,6 +25,7 @@ from rlgpt.store import artifacts, query, tables
 from rlgpt.store.clock import ActiveClock
 from rlgpt.store.database import connect
 from rlgpt.store.errors import BadRow, BadSchema, DiskFull, StoreError, WriteFailed
+from rlgpt.store.events import Event, kind_of, payload_of
 from rlgpt.store.folder import DATABASE, Place, SessionFolder, path_of, space
 from rlgpt.store.history import History, fold, fold_all
 from rlgpt.store.lease import WRITER, Lease
@@ -65,8 +66,8 @@ class Transaction:
         self.rows.append(encoded)
         return int(encoded.values["seq"])
 
-    def event(self, kind: str, /, **payload: Any) -> int:
-        return self.add(tables.Event(kind=kind, payload=payload))
+    def event(self, event: Event) -> int:
+        return self.add(tables.Event(kind=kind_of(event), payload=payload_of(event)))
 
     def log(self, level: str, event: str, /, **fields: Any) -> int:
         return self.add(tables.Log(level=level, event=event, fields=fields))
@@ -134,8 +135,8 @@ class Writer:
             with self.transaction(durable) as tx:
                 return tx.add(row)
 
-    def event(self, kind: str, /, durable: bool = True, **payload: Any) -> int:
-        return self.add(tables.Event(kind=kind, payload=payload), durable)
+    def event(self, event: Event, durable: bool = True) -> int:
+        return self.add(tables.Event(kind=kind_of(event), payload=payload_of(event)), durable)
 
     def text(self, body: str) -> str:
         """The hash of a text that is stored at the latest with the next committed transaction."""

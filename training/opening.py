@@ -12,7 +12,7 @@ from rlgpt.agents.backends import Outcome
 from rlgpt.agents.client import Client, make_client
 from rlgpt.agents.journal import Call
 from rlgpt.agents.loop import Limits
-from rlgpt.store import artifacts, catalog, skills
+from rlgpt.store import artifacts, catalog, events, skills
 from rlgpt.store.errors import StoreError
 from rlgpt.store.folder import SessionFolder
 from rlgpt.store.history import Fields, Run
@@ -104,28 +104,29 @@ def limits(settings: Settings) -> Limits:
     )
 
 
-def begin(folder: SessionFolder, writer: Writer, host: dict[str, Any]) -> None:
+def begin(folder: SessionFolder, writer: Writer, host: events.ActionHost) -> None:
     """`started`, or `resumed` with the training run that goes back to its last checkpoint that is sound."""
     history = writer.history
     running = [run for run in history.runs.values() if run.state == "running"]
     if not running:
         if history.status == "created" or not history.incarnation:  # a supervisor may have told of a queue before
-            writer.event("started", host=host)
+            writer.event(events.Started(host=host))
         else:
-            writer.event("resumed", from_seq=history.seq, host=host)
+            writer.event(events.Resumed(from_seq=history.seq, host=host))
         return
     run = running[-1]
     kept = next((c for c in reversed(run.checkpoints) if _is_sound(folder, c)), None)
-    lost: dict[str, Any] = {} if kept is run.checkpoint else {"cause": _what_is_lost(run, kept)}
+    cause = None if kept is run.checkpoint else _what_is_lost(run, kept)
     place = kept or {"seq": run.seq, "update": 0, "env_steps": 0}
     writer.event(
-        "resumed",
-        from_seq=place["seq"],
-        run=run.run,
-        update=place["update"],
-        env_steps=place["env_steps"],
-        host=host,
-        **lost,
+        events.Resumed(
+            from_seq=place["seq"],
+            run=run.run,
+            update=place["update"],
+            env_steps=place["env_steps"],
+            cause=cause,
+            host=host,
+        )
     )
 
 

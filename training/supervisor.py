@@ -20,6 +20,7 @@ from types import FrameType
 from typing import IO
 
 from rlgpt.store.epilogue import append_event, progress_mark
+from rlgpt.store.events import Ended, Event, TrainerDied, Waiting
 from rlgpt.store.lease import Lease, LeaseTaken, training_slot
 from rlgpt.store.processes import SESSION, session_value
 
@@ -43,7 +44,7 @@ def supervise(folder: Path) -> int:
         return TAKEN
     with (
         lease,
-        training_slot(folder, on_wait=lambda: _say(folder, "waiting", {"for": "a free training slot"})),
+        training_slot(folder, on_wait=lambda: _say(folder, Waiting("a free training slot"))),
     ):
         return _keep_running(folder)
 
@@ -63,7 +64,7 @@ def _keep_running(folder: Path) -> int:
         signal.signal(number, stop)
     while True:
         if told_to_stop:
-            _say(folder, "ended", {"status": "stopped", "reason": "stopped by a signal"})
+            _say(folder, Ended("stopped", "stopped by a signal"))
             return 0
         trainer = _Trainer(folder)
         if told_to_stop:  # between the look and the start
@@ -72,7 +73,7 @@ def _keep_running(folder: Path) -> int:
         if code == 0:
             return 0
         if code == CANNOT:
-            _say(folder, "ended", {"status": "failed", "reason": (trainer.last_lines() or ["it said nothing"])[-1]})
+            _say(folder, Ended("failed", (trainer.last_lines() or ["it said nothing"])[-1]))
             return 1
         now = progress_mark(folder)
         failures = 1 if now > mark else failures + 1
@@ -81,31 +82,30 @@ def _keep_running(folder: Path) -> int:
         words = trainer.last_lines()
         _say(
             folder,
-            "trainer_died",
-            {
-                "exit_code": code if code >= 0 else None,
-                "signal": signal.Signals(-code).name if code < 0 else None,
-                "peak_mb": peak // 1024,
-                "last_lines": words,
-                "restart": again,
-            },
+            TrainerDied(
+                exit_code=code if code >= 0 else None,
+                signal=signal.Signals(-code).name if code < 0 else None,
+                last_lines=words,
+                restart=again,
+                peak_mb=peak // 1024,
+            ),
         )
         if told_to_stop:
             continue
         if not again:
             last = words[-1] if words else "it said nothing"
             reason = f"the trainer died {failures} times without getting further; its last words: {last}"
-            _say(folder, "ended", {"status": "failed", "reason": reason})
+            _say(folder, Ended("failed", reason))
             return 1
         time.sleep(0.25 * 2 ** (failures - 1))
 
 
-def _say(folder: Path, kind: str, payload: dict[str, object]) -> None:
+def _say(folder: Path, event: Event) -> None:
     try:
-        append_event(folder, kind, payload)
+        append_event(folder, event)
     except Exception as error:  # the store may be what broke; the log still tells, unless the disk is full
         with contextlib.suppress(OSError), (folder / "worker.log").open("a") as log:
-            log.write(f"supervisor: could not write {kind} {payload}: {error}\n")
+            log.write(f"supervisor: could not write {event}: {error}\n")
 
 
 class _Trainer:

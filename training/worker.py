@@ -19,6 +19,7 @@ from typing import Any
 
 from rlgpt.agents import loop
 from rlgpt.agents.errors import AgentError, BudgetReached
+from rlgpt.store import events
 from rlgpt.store.errors import DiskFull, LeaseTaken, StoreError
 from rlgpt.training.host.client.errors import HostError
 from rlgpt.training.opening import open_session
@@ -72,7 +73,7 @@ def _announce(runtime: SessionRuntime, step: loop.Step) -> None:
     name = type(step).__name__
     runtime.progress.phase(" ".join([name, *map(str, words.values())]))
     with runtime.writer.transaction() as tx:
-        tx.event("phase", name=name, **{k: list(v) if isinstance(v, tuple) else v for k, v in words.items()})
+        tx.event(events.Phase(name, **words))
 
 
 def _die_with_parent() -> None:
@@ -88,7 +89,7 @@ def _last_words(runtime: SessionRuntime, sentence: str) -> int:
     """The end that a resume may undo: one row, also on a full disk if it still fits (the writer keeps some room)."""
     for _ in range(2):  # what fails first gives up the room that the writer keeps
         with contextlib.suppress(StoreError):
-            runtime.writer.event("ended", status="stopped", reason=sentence)
+            runtime.writer.event(events.Ended(status="stopped", reason=sentence))
             return 0
     print(sentence, file=sys.stderr)
     return CANNOT

@@ -20,6 +20,7 @@ from rlgpt.store import inbox, processes
 from rlgpt.store.catalog import find
 from rlgpt.store.commands import parse_command
 from rlgpt.store.epilogue import append_event
+from rlgpt.store.events import Ended, payload_of
 from rlgpt.store.folder import SessionFolder
 from rlgpt.store.folder import sessions as all_sessions
 from rlgpt.store.lease import Lease, owner
@@ -253,7 +254,7 @@ def _fate(reader: Reader, name: str, until_end: bool) -> tuple[str, str]:
         time.sleep(0.05)
     if until_end and state == "applied":
         phase = reader.history_at().phase
-        reason = f"it ends when this is done: {' '.join(str(v) for v in phase.values())}"
+        reason = f"it ends when this is done: {' '.join(str(v) for v in payload_of(phase).values())}"
     return state, reason
 
 
@@ -303,7 +304,7 @@ def _kill(folder: SessionFolder) -> None:
     _, left = processes.end_marked(processes.SESSION, processes.session_value(folder.path))
     reason = f"ended at once by {inbox.whoami()}"
     with Lease.acquire(folder.path):
-        append_event(folder.path, "ended", {"status": "stopped", "reason": reason})
+        append_event(folder.path, Ended("stopped", reason))
     if left:
         pids = ", ".join(map(str, left))
         raise Failure(f"session {folder.id} is stopped, but killed processes of it are still there: {pids}.")

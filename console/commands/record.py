@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from rlgpt.store.decisions import IterationResult
+from rlgpt.store.events import IterationResult, payload_of
 from rlgpt.store.history import (
     Attempt,
     EvaluationState,
@@ -38,7 +38,7 @@ def whole(h: History) -> dict[str, Any]:
             for c in h.commands.values()
         ],
         "nondeterministic": h.nondeterministic,
-        "skills_kept": h.skills_kept,
+        "skills_kept": [payload_of(skill) for skill in h.skills_kept],
     }
 
 
@@ -70,7 +70,7 @@ def summary(h: History) -> dict[str, Any]:
         else None,
         "status": h.result if h.status == "ended" else h.status,
         "reason": h.reason,
-        "phase": h.phase.get("name"),
+        "phase": h.phase.name or None,
         "waiting_for": h.waiting_for or None,
         "revision": h.revision,
         "iteration": last.number if last else None,

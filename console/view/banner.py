@@ -80,8 +80,6 @@ def _last_words(m: Moment, width: int) -> list[Line]:
     if not m.deaths:
         return []
     death = m.deaths[-1]
-    how = death.get("signal") or f"exit code {death.get('exit_code')}"
-    said = [str(text) for text in death.get("last_lines", []) if str(text).strip()]
-    peak = f", peak memory {death.get('peak_mb')} MB" if death.get("peak_mb") else ""
-    words = f"last words ({how}{peak}): {said[-1] if said else 'none'}"
+    peak = f", peak memory {death.peak_mb} MB" if death.peak_mb else ""
+    words = f"last words ({death.how}{peak}): {death.last_words or 'none'}"
     return wrap(words, width, "dim", most=2)

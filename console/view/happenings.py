@@ -7,6 +7,7 @@ from typing import Any
 
 from rlgpt.console.view.numbers import count, many, measured
 from rlgpt.console.view.words import ACTS, PHASES, ROLES
+from rlgpt.store import events
 from rlgpt.store.history import Measured
 
 Row = Mapping[str, Any]
@@ -15,7 +16,7 @@ Row = Mapping[str, Any]
 def sentence(table: str, row: Row) -> str:
     """The line for a row; empty for rows nobody waits for. Metrics are curves, not lines."""
     if table == "event":
-        return _event(row["kind"], row["payload"])
+        return _event(events.read_event(row["kind"], row["payload"]))
     tell = _TABLES.get(table)
     return tell(row) if tell else ""
 
@@ -24,76 +25,80 @@ def logged(table: str, row: Row) -> dict[str, Any] | None:
     """The row as one of the log, None if it says nothing; phases are for debugging."""
     if table == "log":
         return {key: row[key] for key in LOGGED}
-    text, level = sentence(table, row).strip(), "info"
-    if table == "event" and row["kind"] == "phase":
-        text, level = _phase(row["payload"]), "debug"
-    elif _warns(table, row):
-        level = "warning"
-    elif table == "event" and row["kind"] == "ended":
-        text = f"{row['payload']['status']}: {row['payload']['reason']}"
-    elif table == "sub_action":
+    if table == "sub_action":
         return None  # the plan pane shows them
-    if not text:
+    if table == "event":
+        text, level = _logged_event(events.read_event(row["kind"], row["payload"]))
+    else:
+        text, level = sentence(table, row), "warning" if table == "llm_call" else "info"
+    if not text.strip():
         return None
     said = {"level": level, "event": " ".join(text.split()), "fields": {}}
     return {key: row[key] for key in ("seq", "at", "active")} | said
 
 
+def _logged_event(event: events.Event | None) -> tuple[str, str]:
+    match event:
+        case events.Phase():
+            return _phase(event), "debug"
+        case events.Ended():
+            return f"{event.status}: {event.reason}", "info"
+        case events.TrainerDied() | events.HostDeath() | events.Nondeterministic():
+            return _event(event), "warning"
+        case events.Command(state="refused" | "expired"):
+            return _event(event), "warning"
+        case _:
+            return _event(event), "info"
+
+
 LOGGED = ("seq", "at", "active", "level", "event", "fields")
 """Keys of a row of the log, as `rlgpt logs --json` prints them."""
-WARNINGS = ("trainer_died", "host_death", "nondeterministic")
 
 
-def _warns(table: str, row: Row) -> bool:
-    if table == "event":
-        return row["kind"] in WARNINGS or row["payload"].get("state") in ("refused", "expired")
-    return table == "llm_call"
+def _phase(phase: events.Phase) -> str:
+    about = [text for text in (phase.item, phase.split, phase.variant) if text]
+    number = f" {phase.number}" if phase.number is not None else ""
+    return " ".join([PHASES.get(phase.name, phase.name) + number, *about])
 
 
-def _phase(p: Row) -> str:
-    about = [str(p[key]) for key in ("item", "split", "variant") if p.get(key)]
-    number = f" {p['number']}" if "number" in p else ""
-    return " ".join([PHASES.get(str(p.get("name", "")), str(p.get("name", ""))) + number, *about])
-
-
-def _event(kind: str, p: Row) -> str:
-    match kind:
-        case "started":
+def _event(event: events.Event | None) -> str:
+    match event:
+        case events.Started():
             return "started"
-        case "resumed":
-            return f"resumed after row {p['from_seq']}: {p.get('cause', 'the worker had ended')}"
-        case "plan_in_force":
-            return f"plan revision {p['revision']} is in force"
-        case "plan_waiting":
-            return f"plan revision {p['revision']} waits for approval"
-        case "plan_rejected":
-            return f"plan revision {p['revision']} was rejected by {p['author']}"
-        case "training_ended":
-            why = f": {p['reason']}" if p.get("reason") else ""
-            return f"PPO run {p['run']} {p['state']} after {count(p['env_steps'])} env steps{why}"
-        case "command":
-            reason = f": {p['reason']}" if p.get("reason") else ""
-            return f"{p['kind']} by {p['author']} {p['state']}{reason}" if p["state"] != "seen" else ""
-        case "waiting":
-            return f"waiting for {p['for']}"
-        case "trainer_died":
-            how = p.get("signal") or f"exit code {p.get('exit_code')}"
-            words = [str(line) for line in p.get("last_lines", ()) if str(line).strip()]
-            told = f": {words[-1]}" if words else ""
-            return f"the trainer died ({how}{told}); " + ("it is started again" if p.get("restart") else "given up")
-        case "host_death":
-            return f"the action host died ({p.get('signal')}) in {p.get('sub_action')}"
-        case "nondeterministic":
-            return f"no longer exactly repeatable: {p['cause']}"
-        case "version_chosen":
-            acts = f"v{p['version']} acts" if p["version"] else "no code acts"
-            return f"{p['item']}: {acts}: {p['why']}"
-        case "iteration_result":
-            return f"iteration {p['iteration']} closed with {p['score']:.2f}{ACTS[p['variant']]}: {p['why']}"
-        case "incumbent":
-            return f"iteration {p['iteration']} is the incumbent: {p['why']}"
-        case "skill_kept":
-            return f"skill kept: {p['name']}"
+        case events.Resumed():
+            return f"resumed after row {event.from_seq}: {event.cause or 'the worker had ended'}"
+        case events.PlanInForce(revision=revision):
+            return f"plan revision {revision} is in force"
+        case events.PlanWaiting(revision=revision):
+            return f"plan revision {revision} waits for approval"
+        case events.PlanRejected():
+            return f"plan revision {event.revision} was rejected by {event.author}"
+        case events.TrainingEnded():
+            why = f": {event.reason}" if event.reason else ""
+            return f"PPO run {event.run} {event.state} after {count(event.env_steps)} env steps{why}"
+        case events.Command():
+            reason = f": {event.reason}" if event.reason else ""
+            return f"{event.kind} by {event.author} {event.state}{reason}" if event.state != "seen" else ""
+        case events.Waiting(for_=what):
+            return f"waiting for {what}"
+        case events.TrainerDied():
+            words = f": {event.last_words}" if event.last_words else ""
+            return f"the trainer died ({event.how}{words}); {'it is started again' if event.restart else 'given up'}"
+        case events.HostDeath():
+            fate = "; that source is not run again" if event.quarantined else ""
+            return f"the action host died: {event.cause}{fate}"
+        case events.Nondeterministic(cause=cause):
+            return f"no longer exactly repeatable: {cause}"
+        case events.VersionChosen():
+            acts = f"v{event.version} acts" if event.version else "no code acts"
+            return f"{event.item}: {acts}: {event.why}"
+        case events.IterationResult():
+            acts = ACTS.get(event.variant, "")
+            return f"iteration {event.iteration} closed with {event.score:.2f}{acts}: {event.why}"
+        case events.Incumbent():
+            return f"iteration {event.iteration} is the incumbent: {event.why}"
+        case events.SkillKept(name=name):
+            return f"skill kept: {name}"
         case _:
             return ""
 

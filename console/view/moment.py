@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from rlgpt.console.view.metrics import MetricTable
+from rlgpt.store.events import TrainerDied
 from rlgpt.store.history import History
 
 Fields = Mapping[str, Any]
@@ -54,8 +55,7 @@ class Moment:
     """A stored text by hash; None while it is being read."""
     frame: Callable[[int], Fields | None] = lambda _seq: None
     """A stored frame's row by its seq."""
-    deaths: Sequence[Fields] = ()
-    """Last words of trainers that died: payloads of `trainer_died`."""
+    deaths: Sequence[TrainerDied] = ()
     end_seq: int = 0
     """The timeline's right end."""
 
@@ -66,4 +66,4 @@ class Moment:
 
     @property
     def phase(self) -> str:
-        return str(self.history.phase.get("name", ""))
+        return self.history.phase.name

@@ -50,9 +50,8 @@ def since(before: Known, now: Known, m: Moment, sent: Mapping[str, str]) -> list
         found.append(Notice(f"{name} is {now.state}; {more}", "error", True))
     elif now.needs and now.needs != before.needs:
         found.append(Notice(f"{name} waits for {now.needs}", "warning", True))
-    if now.deaths > before.deaths and m.deaths[-1].get("restart"):
-        how = m.deaths[-1].get("signal") or f"exit code {m.deaths[-1].get('exit_code')}"
-        found.append(Notice(f"{name}: the trainer died ({how}) and is started again", "warning", True))
+    if now.deaths > before.deaths and m.deaths[-1].restart:
+        found.append(Notice(f"{name}: the trainer died ({m.deaths[-1].how}) and is started again", "warning", True))
     for ident, state in now.fates.items():
         if state in FINAL and before.fates.get(ident) != state:
             reason = h.commands[ident].reason

@@ -50,7 +50,7 @@ def previous(h: History, plan: PlanState) -> PlanState | None:
 def state_of_item(m: Moment, plan: PlanState, item: Item) -> tuple[str, str, str]:
     """(glyph, style, words) of what became of an item so far."""
     h = m.history
-    busy = h.status == "running" and h.phase.get("item") == item.name and plan.revision == h.revision
+    busy = h.status == "running" and h.phase.item == item.name and plan.revision == h.revision
     if item.mode == "rl":
         runs = [r for r in h.runs.values() if r.revision == plan.revision]
         if runs and runs[-1].state == "running":

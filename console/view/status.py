@@ -41,12 +41,11 @@ def _what(m: Moment) -> str:
     if h.status != "running":
         return ""
     p = h.phase
-    if p.get("item"):
-        return f" {p['item']}" + (f" v{p['version']}" if p.get("version") else "")
-    if p.get("split"):
-        return f" {p['split']} {p.get('variant', '')}"
-    failed = p.get("failed")
-    return f" again: {', '.join(map(str, failed))}" if failed else ""
+    if p.item:
+        return f" {p.item}" + (f" v{p.version}" if p.version else "")
+    if p.split:
+        return f" {p.split} {p.variant or ''}"
+    return f" again: {', '.join(p.failed)}" if p.failed else ""
 
 
 def budgets(m: Moment, width: int) -> Line:

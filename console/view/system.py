@@ -65,9 +65,8 @@ def entries(m: Moment, width: int) -> list[Entry]:
                 )
             )
     for death in m.deaths[-2:]:
-        said = [str(text) for text in death.get("last_lines", []) if str(text).strip()]
-        how = death.get("signal") or f"exit code {death.get('exit_code')}"
-        lines += wrap(f"the trainer died ({how}): {said[-1] if said else 'it said nothing'}", width, "warn", most=3)
+        said = death.last_words or "it said nothing"
+        lines += wrap(f"the trainer died ({death.how}): {said}", width, "warn", most=3)
     rows = sum(h.counts.values())
     lines.append(
         line(("rows      ", "dim"), (f"{rows:,}", "bold"), (f"  seq {h.seq:,}  incarnation {h.incarnation}", "dim"))

@@ -53,7 +53,7 @@ def marks(h: History) -> list[Mark]:
         if i.verdict:
             found.append(Mark(i.verdict.seq, "verdict", f"verdict on iteration {i.number}"))
     found += [Mark(c.seq, "override", f"{c.kind.replace('_', ' ')} {c.state}") for c in h.commands.values()]
-    found += [Mark(int(a["seq"]), "override", f"advice to the {a.get('agent', 'agent')}") for a in h.advice]
+    found += [Mark(a.seq, "override", f"advice to the {a.agent}") for a in h.advice]
     return sorted(set(found))
 
 

@@ -59,7 +59,7 @@ def state_of(moment: Moment) -> tuple[str, str]:
         return "paused", "warn"
     if h.status == "waiting":
         return waiting_word(h.waiting_for), "warn"
-    phase = str(h.phase.get("name", ""))
+    phase = h.phase.name
     return PHASES.get(phase, phase or ("starting" if h.status == "created" else h.status)), "accent"
 
 

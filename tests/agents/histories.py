@@ -7,8 +7,12 @@ from typing import Any
 from rlgpt.agents.choice import undecided
 from rlgpt.agents.context import Context
 from rlgpt.agents.loop import Limits
-from rlgpt.store.decisions import payload
+from rlgpt.store import events
 from rlgpt.store.history import History, fold
+
+
+def event_fields(event: events.Event) -> dict[str, Any]:
+    return {"kind": events.kind_of(event), "payload": events.payload_of(event)}
 
 
 class Told:
@@ -23,15 +27,15 @@ class Told:
         self._fold(table, fields)
         if table != "sub_action":  # its plan_in_force or plan_waiting follows in the same transaction
             for decision in undecided(self.history):
-                self._fold("event", {"kind": decision.kind, "payload": payload(decision)})
+                self._fold("event", event_fields(decision))
         return self
 
     def _fold(self, table: str, fields: dict[str, Any]) -> None:
         seq = self.history.seq + 1
         fold(self.history, table, {"seq": seq, "incarnation": 1, "at": 0.0, "active": 0.0} | fields)
 
-    def event(self, kind: str, **fields: Any) -> Told:
-        return self._row("event", kind=kind, payload=fields)
+    def event(self, event: events.Event) -> Told:
+        return self._row("event", **event_fields(event))
 
     def tasks(self, *names: str) -> Told:
         ordered = [{"task": name, "goal": name, "reason": ""} for name in names]
@@ -60,7 +64,7 @@ class Told:
                 goal=f"Do {name}.", reason="", done_when=done.format(name), max_steps=50,
                 pinned=name in pinned, author="slow",
             )  # fmt: skip
-        return self.event("plan_in_force" if force else "plan_waiting", revision=revision)
+        return self.event(events.PlanInForce(revision) if force else events.PlanWaiting(revision))
 
     def code(
         self, name: str, source_hash: str = "", author: str = "fast", admitted: bool = True, rule: str = "top level"
@@ -106,7 +110,7 @@ class Told:
             env_steps_planned=2048, warm_from=None, slots=[], device="cpu", explanation="",
         )  # fmt: skip
         if ended:
-            self.event("training_ended", run=run, state=ended, reason="", env_steps=2048, decisions=500, updates=1)
+            self.event(events.TrainingEnded(run=run, state=ended, reason="", env_steps=2048, decisions=500, updates=1))
         return self
 
     def evaluate(

@@ -18,6 +18,7 @@ from rlgpt.agents.contracts import CodeReply, RlConfigAsked
 from rlgpt.agents.parsing import parse
 from rlgpt.agents.rules.question import fenced
 from rlgpt.agents.schema import strict_schema
+from rlgpt.store import events
 from tests.agents.histories import Told, context
 from tests.agents.toys import BREAD, Ledger, Task, bakery
 
@@ -40,8 +41,8 @@ def second_iteration(**plan: Any) -> Told:
 
 def test_pins_and_advice_stand_word_for_word_in_every_slow_prompt() -> None:
     told = second_iteration(pinned=("make_bread",), done='view.bag["{}"] > "\'"')
-    told.event("advice", agent="slow", text=ADVICE, author="o")
-    told.event("advice", agent="fast", text="only for fast", author="o")
+    told.event(events.Advice(agent="slow", text=ADVICE, author="o"))
+    told.event(events.Advice(agent="fast", text="only for fast", author="o"))
     for text in (asked(slow.plan, told), asked(lambda c, x: slow.refine(c, x, ["get_flour"], False), told)):
         assert ADVICE in text and "only for fast" not in text
         (pins,) = [json.loads(body) for _, name, body in fenced(text) if name == "pins"]
@@ -74,7 +75,10 @@ def test_evaluations_of_a_superseded_revision_are_not_mixed_in() -> None:
 
 def test_a_rejected_plan_is_shown_with_the_operators_reason() -> None:
     told = (
-        Told().iteration().plan(force=False, **FIRST).event("plan_rejected", revision=1, author="o", text="too short")
+        Told()
+        .iteration()
+        .plan(force=False, **FIRST)
+        .event(events.PlanRejected(revision=1, author="o", text="too short"))
     )
     assert "too short" in asked(slow.plan, told)
 

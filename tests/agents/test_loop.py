@@ -26,6 +26,7 @@ from rlgpt.agents.loop import (
     Wait,
     next_step,
 )
+from rlgpt.store import events
 from rlgpt.store.history import Measured
 from tests.agents.histories import Told
 
@@ -182,7 +183,7 @@ def test_a_policy_is_configured_trained_and_evaluated_beside_the_code_alone(reas
     assert step(told) == Configure(1)
     assert step(told.config(rate=1)) == Train(1, None)
     assert step(told.train(ended="")) == Train(1, 1)
-    told.event("training_ended", run=1, state="finished", reason="", env_steps=9, decisions=5, updates=1)
+    told.event(events.TrainingEnded(run=1, state="finished", reason="", env_steps=9, decisions=5, updates=1))
     assert step(told) == Evaluate(0, "dev", "full", 0, 20)
     assert step(told.evaluate(3, run=1)) == Evaluate(0, "dev", "plan", 0, 20)
     assert step(told.evaluate(2, run=1, variant="plan")) == Evaluate(0, "dev", "greedy", 0, 20)
@@ -254,18 +255,18 @@ def test_an_unreached_sub_action_waits_for_another_plan_and_is_no_failure() -> N
 def test_a_plan_under_review_waits_and_a_rejected_one_is_planned_again() -> None:
     told = Told().iteration().plan(force=False, dig="code")
     assert step(told, review=True) == Wait("approval", revision=1)
-    assert step(told.event("plan_rejected", revision=1, author="o", text="no"), review=True) == Plan(0, 0)
+    assert step(told.event(events.PlanRejected(revision=1, author="o", text="no")), review=True) == Plan(0, 0)
 
 
 def test_an_approved_plan_goes_on() -> None:
     told = Told().iteration().plan(force=False, dig="code")
-    assert step(told.event("plan_in_force", revision=1), review=True) == Code("dig", 1)
+    assert step(told.event(events.PlanInForce(1)), review=True) == Code("dig", 1)
 
 
 def test_a_rejected_refinement_is_asked_for_again() -> None:
     told = failed_as_code(Told().iteration().plan(dig="code")).plan(depth=1, force=False, dig="rl")
     assert step(told) == Wait("approval", revision=2)
-    told.event("plan_rejected", revision=2, author="o", text="split it")
+    told.event(events.PlanRejected(revision=2, author="o", text="split it"))
     assert step(told) == Plan(0, 0, ("dig",), last_depth=False)
 
 
@@ -283,7 +284,7 @@ def test_operators_edits_do_not_use_up_attempts() -> None:
 def test_an_override_during_training_closes_the_run_and_trains_on_the_new_revision() -> None:
     told = coded(dodge="rl").config().train(ended="")
     told.plan("policy", dig="rl", dodge="rl")
-    told.event("training_ended", run=1, state="superseded", reason="", env_steps=1, decisions=1, updates=0)
+    told.event(events.TrainingEnded(run=1, state="superseded", reason="", env_steps=1, decisions=1, updates=0))
     assert step(told) == Configure(2)
     assert step(told.config()) == Train(2, None)
 
@@ -297,10 +298,10 @@ def test_an_override_after_the_verdict_reopens_the_iteration() -> None:
 
 
 def test_pause_and_stop_come_before_everything() -> None:
-    told = coded().event("pause_requested", author="o")
+    told = coded().event(events.PauseRequested(author="o"))
     assert step(told) == Wait("paused")
-    assert step(told.event("resume_requested", author="o")) == Evaluate(0, "dev", "full", 0, 20)
-    assert step(told.event("stop_requested", author="o", now=False)) == Done("stopped", "stopped by the operator")
+    assert step(told.event(events.ResumeRequested(author="o"))) == Evaluate(0, "dev", "full", 0, 20)
+    assert step(told.event(events.StopRequested(author="o", now=False))) == Done("stopped", "stopped by the operator")
 
 
 # ---- how it ends ----------------------------------------------------------------------------------
@@ -440,7 +441,7 @@ def test_nothing_is_decided_after_the_first_test_episode() -> None:
 
 
 def test_an_ended_session_stays_ended() -> None:
-    told = judged(5).event("ended", status="failed", reason="the disk is full")
+    told = judged(5).event(events.Ended(status="failed", reason="the disk is full"))
     assert step(told) == Done("failed", "the disk is full")
 
 

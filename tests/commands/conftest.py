@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from rlgpt.console import cli
-from rlgpt.store import creation, tables
+from rlgpt.store import creation, events, tables
 from rlgpt.store.folder import SessionFolder
 from rlgpt.store.settings import Settings
 from rlgpt.store.writer import Writer
@@ -72,14 +72,14 @@ def finished() -> SessionFolder:
     with Writer(session) as writer:
         write_plan(writer)
         write_iteration(writer)
-        writer.event("ended", status="finished", reason="all 1 iterations are done")
+        writer.event(events.Ended(status="finished", reason="all 1 iterations are done"))
     return session
 
 
 def write_plan(writer: Writer, revision: int = 1) -> None:
     with writer.transaction() as tx:
         if revision == 1:
-            tx.event("started")
+            tx.event(events.Started())
             tx.add(tables.Iteration(sub_task=0, number=0))
         tx.add(
             tables.Plan(
@@ -98,7 +98,7 @@ def write_plan(writer: Writer, revision: int = 1) -> None:
                     reason=f"{name} reason", done_when="view.facing == 'tree'", max_steps=50, author="slow",
                 )
             )  # fmt: skip
-        tx.event("plan_in_force", revision=revision)
+        tx.event(events.PlanInForce(revision))
 
 
 def write_iteration(writer: Writer) -> None:
@@ -124,7 +124,7 @@ def write_iteration(writer: Writer) -> None:
             )
         )  # fmt: skip
         tx.add(tables.Metric(run=1, update=1, env_steps=2048, decisions=1500, episodes=9, successes=3))
-        tx.event("training_ended", run=1, state="finished", reason="", env_steps=2048, decisions=1500, updates=1)
+        tx.event(events.TrainingEnded(run=1, state="finished", reason="", env_steps=2048, decisions=1500, updates=1))
         for split, variant, episodes, successes in (
             ("dev", "full", 20, 19), ("dev", "full", 30, 29), ("test", "full", 100, 90),
             ("test", "options_off", 100, 10), ("test", "primitives_off", 100, 40),
@@ -144,10 +144,14 @@ def write_iteration(writer: Writer) -> None:
             )
         )  # fmt: skip
         tx.event(
-            "version_chosen", revision=1, item="find_tree", version=1, accepted=True, why="accepted in 4 of 5 trials"
+            events.VersionChosen(
+                revision=1, item="find_tree", version=1, accepted=True, why="accepted in 4 of 5 trials"
+            )
         )
         tx.event(
-            "iteration_result", sub_task=0, iteration=0, variant="full", score=0.96, low=0.86, high=0.99,
-            why="there is no code to compare the policy with",
+            events.IterationResult(
+                sub_task=0, iteration=0, variant="full", score=0.96, low=0.86, high=0.99,
+                why="there is no code to compare the policy with",
+            )
         )  # fmt: skip
-        tx.event("incumbent", sub_task=0, iteration=0, why="the only iteration so far")
+        tx.event(events.Incumbent(sub_task=0, iteration=0, why="the only iteration so far"))

@@ -10,7 +10,7 @@ import pytest
 
 from rlgpt.console.commands.compare import Run, analysed, arm_of, differing
 from rlgpt.console.commands.failure import Failure
-from rlgpt.store import creation, export, tables
+from rlgpt.store import creation, events, export, tables
 from rlgpt.store.folder import SessionFolder
 from rlgpt.store.settings import Settings
 from rlgpt.store.writer import Writer
@@ -33,7 +33,7 @@ def session(seed: int, successes: int, **settings: Any) -> SessionFolder:
                         run=1, update=update, env_steps=300 * update, decisions=9, episodes=20, successes=5 * update
                     )
                 )
-            tx.event("training_ended", run=1, state="finished", reason="", env_steps=900, decisions=27, updates=3)
+            tx.event(events.TrainingEnded(run=1, state="finished", reason="", env_steps=900, decisions=27, updates=3))
             for split in ("dev", "test"):
                 tx.add(
                     tables.Evaluation(
@@ -48,8 +48,8 @@ def session(seed: int, successes: int, **settings: Any) -> SessionFolder:
                     success=False, confidence=1.0, cause="",
                 )
             )  # fmt: skip
-            tx.event("incumbent", sub_task=0, iteration=0, why="the only iteration so far")
-        writer.event("ended", status="finished", reason="")
+            tx.event(events.Incumbent(sub_task=0, iteration=0, why="the only iteration so far"))
+        writer.event(events.Ended(status="finished", reason=""))
     return made
 
 
@@ -169,7 +169,9 @@ def test_a_score_is_compared_in_percent_and_training_and_test_are_kept_apart(rlg
                         milestones={"a": 10, "b": 10 * (update - 1)}, score=0.09 * update,
                     )
                 )  # fmt: skip
-            tx.event("training_ended", run=1, state="finished", reason="", env_steps=1_100_000, decisions=9, updates=2)
+            tx.event(
+                events.TrainingEnded(run=1, state="finished", reason="", env_steps=1_100_000, decisions=9, updates=2)
+            )
             for split in ("dev", "test"):
                 tx.add(
                     tables.Evaluation(
@@ -185,7 +187,7 @@ def test_a_score_is_compared_in_percent_and_training_and_test_are_kept_apart(rlg
                     success=False, confidence=1.0, cause="",
                 )
             )  # fmt: skip
-            tx.event("incumbent", sub_task=0, iteration=0, why="the only iteration so far")
+            tx.event(events.Incumbent(sub_task=0, iteration=0, why="the only iteration so far"))
     ((arm,),) = [task["arms"] for task in rlgpt("compare", made.id, "--json").document["tasks"]]
     assert arm["score_test"] == pytest.approx(75.0)
     assert arm["score_train"] == pytest.approx(9.0), "after the first million env steps it no longer counts"

@@ -20,7 +20,7 @@ from rlgpt.console import cli
 from rlgpt.console.commands import operate
 from rlgpt.console.commands.failure import Exit
 from rlgpt.console.commands.tree import build
-from rlgpt.store import bundle
+from rlgpt.store import bundle, events
 from rlgpt.store.catalog import find
 from rlgpt.store.folder import SessionFolder, sessions
 from rlgpt.store.lease import Lease
@@ -136,7 +136,7 @@ def state(
     (session,) = sessions()
     if request.param == "running":
         with Lease.acquire(session.path), Writer(session) as writer:
-            writer.event("resumed", from_seq=writer.history.seq)
+            writer.event(events.Resumed(from_seq=writer.history.seq))
             yield request.param
         return
     if request.param == "damaged":

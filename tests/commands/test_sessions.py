@@ -13,6 +13,7 @@ from rlgpt.console.feed import Feed
 from rlgpt.console.sanitise import clean
 from rlgpt.console.view.logs import log_entries, log_line
 from rlgpt.console.view.text import plain
+from rlgpt.store import events
 from rlgpt.store.folder import SessionFolder
 from rlgpt.store.lease import Lease
 from rlgpt.store.settings import Settings
@@ -86,8 +87,8 @@ def test_wait_tells_the_end_by_its_exit_code(rlgpt: Cli) -> None:
     ):
         session = make(f"s{code}{status}")
         with Writer(session) as writer:
-            writer.event("started")
-            writer.event("ended", status=status, reason=reason)
+            writer.event(events.Started())
+            writer.event(events.Ended(status=status, reason=reason))
         answer = rlgpt("wait", session.id, "--json")
         assert answer.code == code
         assert answer.out.splitlines()[-1].startswith(f'{{"id":"{session.id}","status":"{status}"')

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from rlgpt.store import events
 from rlgpt.store.folder import SessionFolder
 from rlgpt.store.writer import Queued, Writer
 
@@ -29,7 +30,7 @@ def worker(writer: Writer, decide: Callable[[Queued], tuple[str, str]]) -> Itera
                 state, reason = decide(command)
                 for now, why in (("seen", ""), (state, reason)):
                     fields = {k: getattr(command, k) for k in ("id", "kind", "author", "revision", "payload")}
-                    writer.event("command", **fields, state=now, reason=why)
+                    writer.event(events.Command(**fields, state=now, reason=why))
 
     thread = threading.Thread(target=work)
     thread.start()
@@ -147,7 +148,7 @@ def test_an_ended_session_takes_no_command(rlgpt: Cli, finished: SessionFolder) 
 def test_a_resume_right_after_a_resume_says_the_same(rlgpt: Cli, running: Running) -> None:
     """The worker that was started for it holds the session and has not written a row yet."""
     session, writer = running
-    writer.event("ended", status="stopped", reason="ended at once by somebody")
+    writer.event(events.Ended(status="stopped", reason="ended at once by somebody"))
     answer = rlgpt("resume", session.id)
     assert answer.code == 0, answer.err
     assert answer.out == f"resumed {session.id}\n"

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from rlgpt.agents.choice import undecided
-from rlgpt.store.decisions import payload
+from rlgpt.store import events
 from rlgpt.store.history import History, fold
 
 STARTED = 1_760_000_000.0
@@ -123,8 +123,8 @@ class Story:
         fold(self.history, table, row)
         return row
 
-    def event(self, kind: str, wait: float = 0.1, /, **payload: Any) -> None:
-        self.add("event", wait, kind=kind, payload=payload)
+    def event(self, event: events.Event, wait: float = 0.1) -> None:
+        self.add("event", wait, kind=events.kind_of(event), payload=events.payload_of(event))
 
     def text(self, body: str) -> str:
         from hashlib import blake2b
@@ -191,7 +191,7 @@ class Story:
             parent_id=None,
             parent_seq=None,
         )
-        self.event("started")
+        self.event(events.Started())
         self.log("info", "worker_started", pid=4242, device="cpu")
 
     def log(self, level: str, event: str, **fields: Any) -> None:
@@ -200,11 +200,11 @@ class Story:
     def phase(self, name: str, **more: Any) -> None:
         """A new step; the worker has written first what the one before led to."""
         self.decide()
-        self.event("phase", name=name, **more)
+        self.event(events.Phase(name=name, **more))
 
     def decide(self) -> None:
         for decision in undecided(self.history):
-            self.event(decision.kind, 0.0, **payload(decision))
+            self.event(decision, 0.0)
 
     def call(self, role: str, step: str, prompt: str, reply: str, seconds: float = 2.0, error: str = "") -> None:
         self.calls += 1
@@ -295,7 +295,7 @@ class Story:
                 author=author if changed or author == "slow" else "slow",
             )
             position += 1
-        self.event("plan_waiting" if waiting else "plan_in_force", revision=revision)
+        self.event(events.PlanWaiting(revision) if waiting else events.PlanInForce(revision))
 
     def attempt(
         self,
@@ -515,13 +515,14 @@ class Story:
         if end:
             last = start + updates
             self.event(
-                "training_ended",
-                run=run,
-                state=end,
-                reason="the planned env steps are done" if end == "finished" else "plan revision changed",
-                env_steps=last * rollout,
-                decisions=last * rollout // 5,
-                updates=last,
+                events.TrainingEnded(
+                    run=run,
+                    state=end,
+                    reason="the planned env steps are done" if end == "finished" else "plan revision changed",
+                    env_steps=last * rollout,
+                    decisions=last * rollout // 5,
+                    updates=last,
+                )
             )
 
     def metric(self, run: int, update: int, rollout: int, success: float, seconds: float = 1.5) -> None:
@@ -647,24 +648,14 @@ class Story:
         reason: str = "",
     ) -> None:
         self.event(
-            "command",
-            id=ident,
-            kind=kind,
-            state="seen",
-            reason="",
-            author="ada@lab",
-            revision=revision,
-            payload=payload,
+            events.Command(
+                id=ident, kind=kind, state="seen", reason="", author="ada@lab", revision=revision, payload=payload
+            )
         )
         self.event(
-            "command",
-            id=ident,
-            kind=kind,
-            state=state,
-            reason=reason,
-            author="ada@lab",
-            revision=revision,
-            payload=payload,
+            events.Command(
+                id=ident, kind=kind, state=state, reason=reason, author="ada@lab", revision=revision, payload=payload
+            )
         )
 
 
@@ -728,7 +719,7 @@ def whole(session_id: str = "s-demo", llm: str = "rules", ended: bool = True, **
     s.configure(0, 2)
     s.train(0, 2, 1, updates=14, end="")
     s.incarnation = 2
-    s.event("resumed", from_seq=s.rows[-3][1]["seq"], run=1, update=12, env_steps=12 * 2048, cause="SIGKILL")
+    s.event(events.Resumed(from_seq=s.rows[-3][1]["seq"], run=1, update=12, env_steps=12 * 2048, cause="SIGKILL"))
     s.log("warning", "resumed", cause="SIGKILL", lost_env_steps=4096)
     s.train(0, 2, 1, updates=18, start=12, opened=False)
     s.evaluate(0, 2, 1, 21, run=1)
@@ -744,7 +735,7 @@ def whole(session_id: str = "s-demo", llm: str = "rules", ended: bool = True, **
     s.configure(1, 3)
     s.train(1, 3, 2, updates=10, level=0.4, end="superseded")
     s.command("k1", "edit_plan", {"edits": [{"op": "set", "name": "collect_stone", "mode": "rl"}], "apply": "now"}, 3)
-    s.event("advice", agent="fast", text="Use the tunnel: zombies stay on grass.", author="ada@lab")
+    s.event(events.Advice(agent="fast", text="Use the tunnel: zombies stay on grass.", author="ada@lab"))
     s.plan(1, 4, author="operator", modes={"collect_stone": "rl"}, pinned=("survive_zombies", "collect_stone"))
     s.command(
         "k2",
@@ -761,8 +752,8 @@ def whole(session_id: str = "s-demo", llm: str = "rules", ended: bool = True, **
         s.evaluate(1, 4, 4, 22, variant="plan", run=None)
         s.judge(1, 4, True, "policy", "The policy takes over at dusk; 38 of 50 against 22 of 50 for the code alone.")
         s.evaluate(1, 4, 5, 74, episodes=100, split="test", run=3)
-        s.event("skill_kept", name="collect_wood", hash=s.text(CHOP_2))
-        s.event("ended", status="finished", reason="all 4 iterations are done")
+        s.event(events.SkillKept(name="collect_wood", hash=s.text(CHOP_2)))
+        s.event(events.Ended(status="finished", reason="all 4 iterations are done"))
         s.log("info", "session_ended", status="finished")
     return s
 
@@ -781,14 +772,9 @@ def long(updates: int = 25_000, events: int = 10_000) -> Iterator[tuple[str, dic
         s.metric(1, update, 2048, 0.8 * (1 - math.exp(-update / 8000)))
         if update % every == 0:
             s.event(
-                "command",
-                id=f"k{update}",
-                kind="advice",
-                state="applied",
-                reason="",
-                author="ada@lab",
-                revision=1,
-                payload={},
+                events.Command(
+                    id=f"k{update}", kind="advice", state="applied", reason="", author="ada@lab", revision=1, payload={}
+                )
             )
         yield from s.rows
         s.rows.clear()

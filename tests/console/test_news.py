@@ -6,6 +6,7 @@ from moments import moment
 from story import Story, whole
 
 from rlgpt.console.view import news
+from rlgpt.store import events
 
 
 def told(story: Story, first: int, sent: dict[str, str] | None = None, **worker: object) -> list[news.Notice]:
@@ -18,33 +19,33 @@ def told(story: Story, first: int, sent: dict[str, str] | None = None, **worker:
 def test_every_wanted_verdict_and_every_waiting_plan_rings() -> None:
     s = whole(ended=False)
     before = s.seq
-    s.event("waiting", **{"for": "your verdict on collect_wood"})
+    s.event(events.Waiting("your verdict on collect_wood"))
     (first,) = told(s, before)
     assert first.bell and first.sentence.endswith("waits for your verdict on collect_wood")
     before = s.seq
-    s.event("waiting", **{"for": "your verdict on place_table"})
+    s.event(events.Waiting("your verdict on place_table"))
     (second,) = told(s, before)
     assert second.bell and "place_table" in second.sentence
     before = s.seq
-    s.event("waiting", **{"for": "approval of plan revision 5"})
+    s.event(events.Waiting("approval of plan revision 5"))
     assert [n.bell for n in told(s, before)] == [True]
 
 
 def test_what_was_told_is_not_told_again_and_a_pause_is_no_news() -> None:
     s = whole(ended=False)
-    s.event("waiting", **{"for": "approval of plan revision 5"})
+    s.event(events.Waiting("approval of plan revision 5"))
     before = s.seq
-    s.event("log", level="info")
+    s.log("info", "nothing new")
     assert told(s, before) == []
     before = s.seq
-    s.event("waiting", **{"for": "paused"})
+    s.event(events.Waiting("paused"))
     assert told(s, before) == []
 
 
 def test_the_end_of_a_session_is_told_with_its_reason() -> None:
     s = whole(ended=False)
     before = s.seq
-    s.event("ended", status="finished", reason="all 4 iterations are done")
+    s.event(events.Ended(status="finished", reason="all 4 iterations are done"))
     (notice,) = told(s, before)
     assert notice.bell and "finished: all 4 iterations are done" in notice.sentence
 
@@ -53,7 +54,7 @@ def test_what_became_of_a_command_is_told_to_the_console_that_sent_it() -> None:
     s = whole(ended=False)
     before = s.seq
     fields = {"kind": "override", "author": "ada@lab", "revision": 3, "payload": {"edits": []}}
-    s.event("command", id="mine", **fields, state="refused", reason="the plan is at revision 4")
-    s.event("command", id="theirs", **fields, state="applied", reason="")
+    s.event(events.Command(id="mine", **fields, state="refused", reason="the plan is at revision 4"))
+    s.event(events.Command(id="theirs", **fields, state="applied", reason=""))
     (notice,) = told(s, before, {"mine": "override"})
     assert notice == news.Notice("override: refused: the plan is at revision 4", "error", False)

@@ -33,6 +33,7 @@ from rlgpt.console.view.moment import Moment, Worker
 from rlgpt.console.view.numbers import count, decimal, duration, rate, size
 from rlgpt.console.view.text import Entry, Line, plain
 from rlgpt.console.view.words import state_of
+from rlgpt.store import events
 from rlgpt.store.intervals import wilson
 from rlgpt.store.settings import LoopSettings
 
@@ -62,7 +63,7 @@ def test_commands_stand_with_their_state_and_reason() -> None:
 def test_a_waiting_plan_stands_below_the_one_in_force() -> None:
     s = whole(ended=False)
     s.plan(1, 5, waiting=True, drop=("place_table",))
-    s.event("waiting", **{"for": "approval of plan revision 5"})
+    s.event(events.Waiting("approval of plan revision 5"))
     text = said(plan.entries(moment(s), 90))
     assert text.index("r4 policy") < text.index("r5 policy")
     assert "waits for approval" in text and "place_table  removed" in text
@@ -185,7 +186,7 @@ def test_dead_hung_and_ended_are_told_apart() -> None:
     assert state_of(moment(s, worker=Worker(alive=True, overdue=12.0)))[0] == "hung"
     assert state_of(moment(s, worker=Worker(alive=True)))[0] == "training"
     assert state_of(moment(whole()))[0] == "finished"
-    death = {"signal": "SIGKILL", "last_lines": ["", "MemoryError: no memory"], "peak_mb": 512}
+    death = events.TrainerDied(None, "SIGKILL", ["", "MemoryError: no memory"], peak_mb=512)
     text = text_of(banner.lines(moment(s, worker=Worker(alive=False), deaths=[death]), 90))
     assert "worker is dead" in text and "last words (SIGKILL, peak memory 512 MB): MemoryError: no memory" in text
 
@@ -380,8 +381,9 @@ def test_a_restart_is_told_whole_and_announced() -> None:
     s = whole(ended=False)
     before = news.known(moment(s), {})
     words = "torch.OutOfMemoryError: tried to allocate 2.00 GiB of 1.50 GiB that were free on this machine"
-    s.event("trainer_died", signal="SIGKILL", exit_code=None, last_lines=["", words], restart=True)
-    m = moment(s, deaths=[{"signal": "SIGKILL", "last_lines": [words], "restart": True}])
+    death = events.TrainerDied(exit_code=None, signal="SIGKILL", last_lines=["", words], restart=True)
+    s.event(death)
+    m = moment(s, deaths=[death])
     lines = [plain(line) for entry in logs.log_entries(m, 60) for line in entry.lines]
     assert max(map(len, lines)) <= 60
     assert words.replace(" ", "") in "".join(lines).replace(" ", "")

@@ -30,6 +30,7 @@ from rlgpt.console.view import sessions as sessions_view
 from rlgpt.console.view.draft import Draft
 from rlgpt.console.view.moment import Moment
 from rlgpt.console.view.text import Entry, Line
+from rlgpt.store import events
 from rlgpt.store.catalog import Summary
 
 WIDTH = 61
@@ -70,8 +71,8 @@ def poisoned(text: str) -> Story:
                 pinned=True,
                 author=text,
             )
-        s.event("plan_in_force" if revision == 1 else "plan_waiting", revision=revision)
-    s.phase(text, item=text, detail=text, failed=[text])
+        s.event(events.PlanInForce(revision) if revision == 1 else events.PlanWaiting(revision))
+    s.phase(text, item=text, variant=text, failed=[text])
     for version in (1, 2):
         s.add(
             "code_version",
@@ -143,8 +144,8 @@ def poisoned(text: str) -> Story:
         body=text.encode("utf-8", "replace"),
     )
     s.command("k", text, {"edits": [{"op": text, "name": text}], text[:10]: text}, 1, "refused", text)
-    s.event("advice", agent=text, text=text, author=text)
-    s.event("waiting", **{"for": text})
+    s.event(events.Advice(agent=text, text=text, author=text))
+    s.event(events.Waiting(text))
     return s
 
 

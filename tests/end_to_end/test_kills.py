@@ -52,7 +52,7 @@ def test_a_kill_in_training_changes_nothing_but_the_time(make: Make) -> None:
 def test_a_kill_at_a_phase_boundary_changes_nothing_but_the_time(make: Make, phase: str) -> None:
     unbroken(make)
     session = make(TASK, **STORY)
-    session.until(lambda h: h.phase.get("name") == phase, 300)
+    session.until(lambda h: h.phase.name == phase, 300)
     kill_trainer(session)
     session.finish(300)
     same_as_unbroken(make, session)

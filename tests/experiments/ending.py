@@ -10,10 +10,11 @@ import time
 from pathlib import Path
 
 from rlgpt.store.epilogue import append_event
+from rlgpt.store.events import Ended
 from rlgpt.store.lease import Lease
 
 folder, status, seconds = Path(sys.argv[1]), sys.argv[2], float(sys.argv[3])
 with Lease.acquire(folder):
     time.sleep(seconds)
     if status != "dies":
-        append_event(folder, "ended", {"status": status, "reason": "as told"})
+        append_event(folder, Ended(status, "as told"))

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from rlgpt.agents import choice
-from rlgpt.store.decisions import DECISIONS, IterationResult
+from rlgpt.store.events import DECISIONS, IterationResult
 from rlgpt.store.history import History, IterationState
 from rlgpt.store.reader import Reader
 from rlgpt.training import worker

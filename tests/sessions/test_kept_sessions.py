@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from rlgpt.store import events
 from rlgpt.store.bundle import import_bundle, viewed
 from rlgpt.store.export.html import page
 from rlgpt.store.history import fold_all
@@ -61,4 +62,4 @@ def test_a_kept_session_can_be_imported_and_continued(
         before = reader.history_at()
     with Writer(made) as writer:
         assert writer.history == before
-        assert writer.event("phase", name="Plan") == before.seq + 1
+        assert writer.event(events.Phase(name="Plan")) == before.seq + 1

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from rlgpt.store import events
 from rlgpt.store import tables as t
 from rlgpt.store.creation import create
 from rlgpt.store.folder import SessionFolder
@@ -96,14 +97,14 @@ class _Teller:
             choices += [self.metric] * 8 + [self.end_run, self.resumed]
         return self.rng.choice(choices)()
 
-    def event(self, kind: str, **payload: object) -> t.Row:
-        return t.Event(kind=kind, payload=payload)
+    def event(self, event: events.Event) -> t.Row:
+        return t.Event(kind=events.kind_of(event), payload=events.payload_of(event))
 
     def phase(self) -> list[t.Row]:
         name = self.rng.choice(["Plan", "Code", "Train"])
         return [
-            self.event("phase", name=name),
-            *([self.event("waiting", **{"for": "approval"})] * (name == "Plan")),
+            self.event(events.Phase(name=name)),
+            *([self.event(events.Waiting("approval"))] * (name == "Plan")),
         ]
 
     def open_iteration(self) -> list[t.Row]:
@@ -114,7 +115,7 @@ class _Teller:
         self.revision += 1
         self.items = self.rng.sample(["wood", "table", "pickaxe", "stone"], self.rng.randint(1, 4))
         kept = self.rng.random() < 0.8
-        outcome = "plan_in_force" if kept else "plan_waiting"
+        outcome = (events.PlanInForce if kept else events.PlanWaiting)(self.revision)
         return [
             t.Plan(
                 sub_task=0, iteration=self.iteration, revision=self.revision, author="slow",
@@ -128,7 +129,7 @@ class _Teller:
                 )
                 for i, name in enumerate(self.items)
             ),
-            self.event(outcome, revision=self.revision),
+            self.event(outcome),
         ]  # fmt: skip
 
     def code(self) -> list[t.Row]:
@@ -187,12 +188,7 @@ class _Teller:
         self.env_steps = self.env_steps // 2
         return [
             self.event(
-                "resumed",
-                from_seq=1,
-                run=self.run,
-                update=self.update,
-                env_steps=self.env_steps,
-                cause="test",
+                events.Resumed(from_seq=1, run=self.run, update=self.update, env_steps=self.env_steps, cause="test")
             )
         ]
 
@@ -201,7 +197,7 @@ class _Teller:
         decisions = self.env_steps // 2
         state = self.rng.choice(["finished", "superseded", "stopped"])
         numbers = {"env_steps": self.env_steps, "decisions": decisions, "updates": self.update}
-        return [self.event("training_ended", run=self.run, state=state, reason="", **numbers)]
+        return [self.event(events.TrainingEnded(run=self.run, state=state, reason="", **numbers))]
 
     def evaluation(self) -> list[t.Row]:
         self.evaluations += 1
@@ -248,7 +244,7 @@ class _Teller:
         kind, payload = self.rng.choice([("pause", {}), ("budget", {"name": "cost", "value": 3.5})])
         name = f"{self.rng.getrandbits(32):x}"
         fate = {"id": name, "kind": kind, "payload": payload, "author": "me", "revision": None, "reason": ""}
-        done = self.event("budget", **payload) if payload else self.event("pause_requested", author="me")
+        done = self.event(events.Budget(**payload)) if payload else self.event(events.PauseRequested(author="me"))
         return [t.Event(kind="command", payload=fate | {"state": "seen"}),
                 t.Event(kind="command", payload=fate | {"state": "applied"}), done]  # fmt: skip
 

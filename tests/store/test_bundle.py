@@ -16,7 +16,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from rlgpt.store import query
+from rlgpt.store import events, query
 from rlgpt.store import tables as t
 from rlgpt.store.bundle import export_bundle, import_bundle, is_bundle, viewed
 from rlgpt.store.commands import parse_command
@@ -60,7 +60,7 @@ def test_an_imported_session_equals_the_exported_one(
         rows_, history, commands, _, files = everything(back)
         assert (rows_, history, commands, files) == (before[0], before[1], before[2], before[4])
         with Writer(back) as writer:
-            writer.event("resumed", from_seq=1, cause="imported")
+            writer.event(events.Resumed(from_seq=1, cause="imported"))
 
     law()
 

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from rlgpt.store import events
 from rlgpt.store.commands import KINDS, check_revision, parse_command
 from rlgpt.store.errors import BadCommand
 from rlgpt.store.folder import SessionFolder
@@ -105,11 +106,11 @@ def test_a_command_goes_from_queued_over_seen_to_its_fate(session: SessionFolder
         with Writer(session) as writer:
             (queued,) = writer.commands_after(0)
             fate = {"id": name, "kind": queued.kind, "payload": queued.payload, "author": queued.author}
-            writer.event("command", **fate, revision=None, state="seen", reason="")
+            writer.event(events.Command(**fate, revision=None, state="seen", reason=""))
             assert reader.history_at().commands[name].state == "seen"
             with writer.transaction(durable=True) as tx:
-                tx.event("budget", author=queued.author, **queued.payload)
-                tx.event("command", **fate, revision=None, state="applied", reason="")
+                tx.event(events.Budget(author=queued.author, **queued.payload))
+                tx.event(events.Command(**fate, revision=None, state="applied", reason=""))
         after = reader.history_at()
         assert after.commands[name].state == "applied" and after.commands[name].author == "ann@box"
         assert after.budgets == {"cost": 2.0}
@@ -117,7 +118,7 @@ def test_a_command_goes_from_queued_over_seen_to_its_fate(session: SessionFolder
 
 def test_a_command_sent_to_a_dead_session_waits_for_its_next_worker(session: SessionFolder) -> None:
     with Writer(session) as writer:
-        writer.event("started")
+        writer.event(events.Started())
     name = send(session, parse_command("pause"))
     with Writer(session) as writer:
         assert [c.id for c in writer.commands_after(0)] == [name]

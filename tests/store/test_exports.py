@@ -19,6 +19,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tensorboardX.proto import event_pb2
 
+from rlgpt.store import events
 from rlgpt.store import tables as t
 from rlgpt.store.commands import parse_command
 from rlgpt.store.errors import BadBundle, BadPlace, MissingExtra, StoreError
@@ -69,7 +70,7 @@ def hostile(session: SessionFolder) -> SessionFolder:
                         done_when=words, max_steps=3,
                     )
                 )  # fmt: skip
-                tx.event("plan_in_force", revision=revision)
+                tx.event(events.PlanInForce(revision))
                 tx.add(
                     t.CodeVersion(
                         sub_task=0, iteration=0, sub_action=words[:40], version=1, attempt=1, author="fast",

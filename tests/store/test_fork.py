@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from rlgpt.store import events
 from rlgpt.store import tables as t
 from rlgpt.store.commands import parse_command
 from rlgpt.store.folder import SessionFolder, sessions
@@ -24,29 +25,29 @@ def parent(session: SessionFolder) -> SessionFolder:
     with Writer(session) as writer:
         first = writer.artifact(b"early")
         source = writer.text("def wood(view): ...")
-        writer.event("started")  # 2
-        writer.event("phase", name="OpenIteration", number=0)
+        writer.event(events.Started())  # 2
+        writer.event(events.Phase(name="OpenIteration", number=0))
         writer.add(t.Iteration(sub_task=0, number=0))
-        writer.event("phase", name="Plan", number=0)  # 5
+        writer.event(events.Phase(name="Plan", number=0))  # 5
         with writer.transaction() as tx:
             tx.add(t.Plan(sub_task=0, iteration=0, revision=1, author="slow", executor="policy"))
-            tx.event("plan_in_force", revision=1)
+            tx.event(events.PlanInForce(1))
             tx.add(t.TrainingRun(sub_task=0, iteration=0, revision=1, run=1, config_hash="", env_steps_planned=9))
-        writer.event("phase", name="Train", run=1)  # 9
+        writer.event(events.Phase(name="Train", run=1))  # 9
         metric: dict[str, Any] = {"run": 1, "decisions": 1, "episodes": 1, "successes": 0}
         writer.add(t.Metric(update=1, env_steps=5, **metric))
         writer.add(t.Checkpoint(run=1, update=1, env_steps=5, kind="rollout", artifact=first, size=5))
-        writer.event("waiting", **{"for": "paused"})
-        writer.event("phase", name="Train", run=1)  # 13, the same step
+        writer.event(events.Waiting("paused"))
+        writer.event(events.Phase(name="Train", run=1))  # 13, the same step
         late = writer.artifact(b"late")
         with writer.transaction() as tx:
             tx.add(t.Checkpoint(run=1, update=2, env_steps=9, kind="boundary", artifact=late, size=4))
-            tx.event("training_ended", run=1, state="finished", env_steps=9, decisions=2, updates=2)
-        writer.event("phase", name="Evaluate", split="dev")  # 16
+            tx.event(events.TrainingEnded(run=1, state="finished", env_steps=9, decisions=2, updates=2))
+        writer.event(events.Phase(name="Evaluate", split="dev"))  # 16
         writer.add(evaluation("dev", 1))
-        writer.event("phase", name="Evaluate", split="test")  # 18
+        writer.event(events.Phase(name="Evaluate", split="test"))  # 18
         writer.add(evaluation("test", 2))
-        writer.event("ended", status="finished", reason=source)  # 20
+        writer.event(events.Ended(status="finished", reason=source))  # 20
         send(session, parse_command("pause"))
     return session
 
@@ -72,14 +73,16 @@ def test_a_fork_begins_behind_the_last_complete_step_and_before_any_test(
 
 def test_what_a_step_led_to_is_copied_with_it(session: SessionFolder) -> None:
     with Writer(session) as writer:
-        writer.event("started")  # 2
-        writer.event("phase", name="OpenIteration", number=0)
+        writer.event(events.Started())  # 2
+        writer.event(events.Phase(name="OpenIteration", number=0))
         writer.add(t.Iteration(sub_task=0, number=0))
-        writer.event("phase", name="JudgeIteration", iteration=0)  # 5
+        writer.event(events.Phase(name="JudgeIteration", iteration=0))  # 5
         writer.add(evaluation("dev", 1))
-        writer.event("iteration_result", **ITERATION, variant="full", score=0.45, low=0.2, high=0.8, why="all there is")
-        writer.event("incumbent", **ITERATION, why="the only one so far")
-        writer.event("phase", name="OpenIteration", number=1)  # 9
+        writer.event(
+            events.IterationResult(**ITERATION, variant="full", score=0.45, low=0.2, high=0.8, why="all there is")
+        )
+        writer.event(events.Incumbent(**ITERATION, why="the only one so far"))
+        writer.event(events.Phase(name="OpenIteration", number=1))  # 9
     with Reader(session) as reader:
         assert boundary(reader, 6) == boundary(reader, 7) == boundary(reader, 8) == 8
     with Reader(fork(session, 6)) as reader:
@@ -136,7 +139,7 @@ def test_a_fork_continues_as_its_own_session(parent: SessionFolder) -> None:
     made = fork(parent, 15)
     with Writer(made) as writer:
         assert writer.session_id == made.id and writer.incarnation == 2
-        assert writer.event("resumed", from_seq=15, cause="fork") == 17
+        assert writer.event(events.Resumed(from_seq=15, cause="fork")) == 17
     with Reader(parent) as reader:
         assert reader.last_seq() == 20
 

@@ -10,7 +10,7 @@ import time
 
 import pytest
 
-from rlgpt.store import lease
+from rlgpt.store import events, lease
 from rlgpt.store.folder import SessionFolder
 from rlgpt.store.history import fold_all
 from rlgpt.store.reader import Reader
@@ -20,11 +20,11 @@ from rlgpt.store.writer import Writer
 WRITING = """
 import sys
 from pathlib import Path
-from rlgpt.store import tables as t
+from rlgpt.store import events, tables as t
 from rlgpt.store.writer import Writer
 writer = Writer(Path(sys.argv[1]))
 with writer.transaction() as tx:
-    tx.event("started")
+    tx.event(events.Started())
     tx.add(t.Iteration(sub_task=0, number=0))
     tx.add(t.TrainingRun(sub_task=0, iteration=0, revision=1, run=1, config_hash="", env_steps_planned=1))
 print(writer.history.seq, flush=True)
@@ -35,7 +35,7 @@ while True:
     with writer.transaction(durable=number % 7 == 0) as tx:
         tx.add(t.Metric(run=1, update=number, env_steps=number * 10, decisions=number, episodes=1, successes=1))
         tx.add(t.Checkpoint(run=1, update=number, env_steps=number * 10, kind="boundary", artifact=name, size=5000))
-        tx.event("phase", name="Train", text=writer.text(str(number) * 2000))
+        tx.event(events.SkillKept("x", writer.text(str(number) * 2000)))
     print(writer.history.seq, flush=True)
 """
 
@@ -59,12 +59,12 @@ def test_a_killed_writer_leaves_a_store_that_folds_to_all_it_had_committed(
         for table, row in rows:
             if table == "checkpoint":
                 assert reader.artifact(row["artifact"])
-            if table == "event" and row["kind"] == "phase":
-                assert reader.text(row["payload"]["text"])
+            if table == "event" and row["kind"] == "skill_kept":
+                assert reader.text(row["payload"]["hash"])
     assert check(session) == []
     with Writer(session) as writer:
         assert writer.history == fold_all(rows)
-        assert writer.event("resumed", from_seq=writer.history.seq, cause="killed") == len(rows) + 1
+        assert writer.event(events.Resumed(from_seq=writer.history.seq, cause="killed")) == len(rows) + 1
 
 
 def test_a_killed_owner_frees_its_lease_at_once_even_while_its_children_live(session: SessionFolder) -> None:

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from rlgpt.store import events
 from rlgpt.store import tables as t
 from rlgpt.store.folder import SessionFolder
 from rlgpt.store.history import History, fold, fold_all
@@ -108,7 +109,7 @@ def test_a_reopened_session_continues_its_sequence_and_its_history(session: Sess
     with Writer(session) as writer, Reader(session) as reader:
         assert writer.history == before
         assert writer.incarnation == 2
-        seq = writer.event("resumed", from_seq=before.seq, cause="test")
+        seq = writer.event(events.Resumed(from_seq=before.seq, cause="test"))
         assert seq == before.seq + 1
         assert reader.changes_since(before.seq)[0][1]["incarnation"] == 2
 

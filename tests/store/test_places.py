@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from rlgpt.store import bundle, catalog, upkeep
+from rlgpt.store import bundle, catalog, events, upkeep
 from rlgpt.store.catalog import find
 from rlgpt.store.commands import parse_command
 from rlgpt.store.creation import create
@@ -37,12 +37,12 @@ def test_a_home_of_any_name_holds_sessions(name: str, tmp_path: Path, monkeypatc
     monkeypatch.setenv("RLGPT_HOME", str(home))
     made = create(Settings(task="collect_wood"), task_info={}, world_version="1", versions={})
     with training_slot(made.path, on_wait=lambda: None), Writer(made) as writer:
-        writer.event("started")
-        writer.event("phase", name="Plan")
-        writer.event("phase", name="Code")
+        writer.event(events.Started())
+        writer.event(events.Phase(name="Plan"))
+        writer.event(events.Phase(name="Code"))
         writer.artifact(b"weights")
     send(made, parse_command("pause"))
-    append_event(made.path, "ended", {"status": "stopped", "reason": "a signal"})
+    append_event(made.path, events.Ended("stopped", "a signal"))
     assert progress_mark(made.path) == 0
     assert find("collect-wood-0") == made and [s.status for s in catalog.summaries()] == ["ended"]
     child = fork(made)
@@ -99,7 +99,7 @@ def test_what_lies_in_place_of_a_database_is_told_and_never_opened(
         lambda: bundle.export_bundle(finished, tmp_path / "x.rlgpt"),
         lambda: upkeep.backup(finished, tmp_path / "copies"),
         lambda: upkeep.size(finished),
-        lambda: append_event(finished.path, "ended", {}),
+        lambda: append_event(finished.path, events.Ended("stopped", "a signal")),
     ):
         with pytest.raises((StoreError, sqlite3.Error), match=sentence):
             attempt()

@@ -16,6 +16,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from rlgpt.store import events
 from rlgpt.store import tables as t
 from rlgpt.store.commands import parse_command
 from rlgpt.store.errors import BadPlace, BadSchema, Damaged, ReadOnly, StoreError
@@ -57,7 +58,7 @@ def test_two_readers_see_only_whole_transactions_while_a_writer_writes(session: 
             thread.start()
         for number in range(200):
             with writer.transaction() as tx:
-                tx.event("phase", name=str(number))
+                tx.event(events.Phase(name=str(number)))
                 tx.log("info", "between")
                 tx.add(t.Iteration(sub_task=0, number=number))
         stop.set()
@@ -70,7 +71,7 @@ def test_data_version_changes_with_every_commit_and_only_then(writer: Writer) ->
     with Reader(writer.folder) as reader:
         before = reader.data_version()
         assert reader.data_version() == before
-        writer.event("started")
+        writer.event(events.Started())
         assert reader.data_version() != before
 
 
@@ -146,7 +147,7 @@ def curve(session: SessionFolder) -> Iterator[Reader]:
             writer.add(t.TrainingRun(sub_task=0, iteration=0, revision=1, run=run, config_hash="", env_steps_planned=1))
         for update in range(1, 6):
             metric(1, update, update)
-        writer.event("resumed", from_seq=writer.history.seq - 2, run=1, update=3, env_steps=300, cause="killed")
+        writer.event(events.Resumed(from_seq=writer.history.seq - 2, run=1, update=3, env_steps=300, cause="killed"))
         for update in range(4, 7):
             metric(1, update, -update)
         for update in range(1, 4):

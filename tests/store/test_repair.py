@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from rlgpt.store import bundle, catalog, pages, query, schema, tables, upkeep
+from rlgpt.store import bundle, catalog, events, pages, query, schema, tables, upkeep
 from rlgpt.store.commands import parse_command
 from rlgpt.store.errors import Damaged, LeaseTaken, StoreError
 from rlgpt.store.export import FORMATS, export
@@ -217,7 +217,7 @@ def test_no_flip_loses_a_row_before_the_damage(seed: int, sound: SessionFolder) 
     with suppress(BadFork):
         assert explained(fork(made).database) is None
     with Writer(made) as writer:
-        writer.event("resumed", from_seq=writer.history.seq)
+        writer.event(events.Resumed(from_seq=writer.history.seq))
 
 
 def _begun(rows: dict[int, tuple[str, dict[str, object]]], touched: int) -> int:
@@ -309,13 +309,13 @@ def test_a_plan_without_all_its_sub_actions_is_not_kept(finished: SessionFolder)
 
 def test_a_damaged_boundary_checkpoint_ends_the_prefix(session: SessionFolder) -> None:
     with Writer(session) as writer:
-        writer.event("started")
+        writer.event(events.Started())
         writer.add(tables.Iteration(sub_task=0, number=0))
         writer.add(tables.TrainingRun(sub_task=0, iteration=0, revision=1, run=1, config_hash="", env_steps_planned=9))
         name = writer.artifact(b"weights" * 100)
         row = {"run": 1, "update": 1, "env_steps": 9}
         seq = writer.add(tables.Checkpoint(**row, kind="boundary", artifact=name, size=700))
-        writer.event("phase", name="Evaluate")
+        writer.event(events.Phase(name="Evaluate"))
     (session.artifacts / name).write_bytes(b"wrong")
     saved = repair(session)
     assert saved.seq == seq - 1 and saved.lost == 2 and "the checkpoint of row" in saved.reason
@@ -330,7 +330,7 @@ def test_a_running_session_is_not_repaired(finished: SessionFolder) -> None:
 def test_rows_that_lie_in_the_log_alone_are_saved(session: SessionFolder, tmp_path: Path) -> None:
     with Writer(session) as writer:
         for number in range(300):
-            writer.event("phase", name="x" * 100, number=number)
+            writer.event(events.Phase(name="x" * 100, number=number))
         copy = tmp_path / session.id
         shutil.copytree(session.path, copy)
     assert (copy / "session.db-wal").stat().st_size > 100_000

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from rlgpt.store import catalog, upkeep
+from rlgpt.store import catalog, events, upkeep
 from rlgpt.store import tables as t
 from rlgpt.store.catalog import find
 from rlgpt.store.errors import BadPlace, LeaseTaken, StoreError
@@ -27,7 +27,7 @@ NewSession = Callable[..., SessionFolder]
 def trained(session: SessionFolder) -> SessionFolder:
     rng = random.Random(0)
     with Writer(session) as writer:
-        writer.event("started")
+        writer.event(events.Started())
         writer.add(t.Iteration(sub_task=0, number=0))
         writer.add(t.TrainingRun(sub_task=0, iteration=0, revision=1, run=1, config_hash="", env_steps_planned=9))
         for update in range(1, 6):
@@ -54,7 +54,7 @@ def test_size_tells_where_the_bytes_are_and_what_the_law_allows(trained: Session
 def test_a_sound_session_has_no_faults_also_while_it_is_written(trained: SessionFolder) -> None:
     assert upkeep.check(trained) == []
     with Writer(trained) as writer:
-        writer.event("resumed", from_seq=1, cause="test")
+        writer.event(events.Resumed(from_seq=1, cause="test"))
         assert upkeep.check(trained) == []
 
 
@@ -93,7 +93,7 @@ def test_prune_of_frames_takes_frames_only_and_leaves_the_guards(trained: Sessio
     with closing(sqlite3.connect(trained.database)) as base, pytest.raises(sqlite3.IntegrityError):
         base.execute("DELETE FROM metric")
     with Writer(trained) as writer:
-        writer.event("resumed", from_seq=1, cause="test")
+        writer.event(events.Resumed(from_seq=1, cause="test"))
 
 
 def test_a_running_session_is_neither_pruned_nor_deleted(trained: SessionFolder) -> None:
@@ -107,7 +107,7 @@ def test_a_running_session_is_neither_pruned_nor_deleted(trained: SessionFolder)
 
 def test_a_backup_of_a_running_session_is_sound_and_equal(trained: SessionFolder, tmp_path: Path) -> None:
     with Writer(trained) as writer:
-        writer.event("resumed", from_seq=1, cause="test")
+        writer.event(events.Resumed(from_seq=1, cause="test"))
         copy = upkeep.backup(trained, tmp_path / "backup")
     assert upkeep.check(SessionFolder(copy)) == []
     with Reader(copy) as there, Reader(trained) as here:
@@ -146,7 +146,7 @@ def test_a_summary_follows_its_session_and_is_else_not_read_again(
     first = catalog.summaries()
     assert catalog.summaries() == first and asked == [trained.id]
     with Writer(trained) as writer:
-        writer.event("ended", status="stopped", reason="enough")
+        writer.event(events.Ended(status="stopped", reason="enough"))
         assert catalog.summaries()[0].reason == "enough"
     assert catalog.summaries()[0].result == "stopped"
 

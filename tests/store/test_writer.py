@@ -16,7 +16,7 @@ import pytest
 from sqlalchemy.dialects import sqlite
 from sqlmodel import SQLModel
 
-from rlgpt.store import folder, schema
+from rlgpt.store import events, folder, schema
 from rlgpt.store import tables as t
 from rlgpt.store.clock import ActiveClock
 from rlgpt.store.commands import parse_command
@@ -32,16 +32,16 @@ from rlgpt.store.writer import Writer
 
 def test_rows_get_consecutive_numbers_over_all_tables(writer: Writer) -> None:
     with writer.transaction() as tx:
-        numbers = [tx.event("started"), tx.add(t.Iteration(sub_task=0, number=0)), tx.log("info", "hello", n=1)]
+        numbers = [tx.event(events.Started()), tx.add(t.Iteration(sub_task=0, number=0)), tx.log("info", "hello", n=1)]
     assert numbers == [2, 3, 4]
-    assert writer.event("phase", name="Plan") == 5
+    assert writer.event(events.Phase(name="Plan")) == 5
 
 
 def test_rows_carry_session_incarnation_time_and_active_seconds(session: SessionFolder) -> None:
     with Writer(session) as writer, Reader(session) as reader:
-        writer.event("started")
+        writer.event(events.Started())
         time.sleep(0.02)
-        writer.event("phase", name="Plan")
+        writer.event(events.Phase(name="Plan"))
         first, second = (row for _, row in reader.changes_since(1))
     assert first["session_id"] == session.id and first["incarnation"] == 1
     assert abs(first["at"] - time.time()) < 60
@@ -50,12 +50,12 @@ def test_rows_carry_session_incarnation_time_and_active_seconds(session: Session
 
 def test_active_seconds_stand_still_while_the_session_waits(session: SessionFolder) -> None:
     with Writer(session) as writer:
-        writer.event("phase", name="Plan")
-        writer.event("waiting", **{"for": "approval"})
+        writer.event(events.Phase(name="Plan"))
+        writer.event(events.Waiting("approval"))
         before = writer.clock.read()
         time.sleep(0.02)
         assert writer.clock.read() == before
-        writer.event("phase", name="Train")
+        writer.event(events.Phase(name="Train"))
         time.sleep(0.01)
         assert writer.clock.read() > before
         total = writer.clock.read()
@@ -86,22 +86,22 @@ def test_a_text_is_stored_once_and_with_the_row_that_names_it(session: SessionFo
         assert writer.text_of(name) == body
         with pytest.raises(StoreError):
             reader.text(name)
-        writer.event("started")
+        writer.event(events.Started())
         assert reader.text(name) == body
         assert writer.text_of(name) == body
         stored = sqlite3.connect(session.database).execute("SELECT count(*), sum(length(body)) FROM text").fetchone()
     assert stored[0] == 1 and stored[1] < len(body) / 10
     with Writer(session) as writer:
         assert writer.text(body) == name
-        writer.event("resumed", from_seq=1, cause="test")
+        writer.event(events.Resumed(from_seq=1, cause="test"))
 
 
 def test_a_text_survives_the_rollback_of_the_transaction_it_was_given_in(session: SessionFolder) -> None:
     with Writer(session) as writer:
         with pytest.raises(ZeroDivisionError), writer.transaction() as tx:
             name = writer.text("kept")
-            tx.event("phase", name=str(1 // 0))
-        writer.event("started")
+            tx.event(events.Phase(name=str(1 // 0)))
+        writer.event(events.Started())
     with Reader(session) as reader:
         assert reader.text(name) == "kept"
 
@@ -123,17 +123,23 @@ def test_a_damaged_artifact_is_noticed(writer: Writer) -> None:
         reader.artifact(name)
 
 
+def refused(payload: dict[str, object]) -> events.Event:
+    """A command that was refused: the one event that may hold anything."""
+    return events.Command("c1", "advise", "me", None, payload, "refused")
+
+
 def test_values_come_back_as_the_history_saw_them(session: SessionFolder) -> None:
     with Writer(session) as writer, Reader(session) as reader:
         with writer.transaction() as tx:
             tx.event(
-                "phase", name="x", shape=(1, (2, 3)), count=np.int64(7), rate=np.float32(0.5), bad=math.nan, by={1: 2}
+                refused(
+                    {"shape": (1, (2, 3)), "count": np.int64(7), "rate": np.float32(0.5), "bad": math.nan, "by": {1: 2}}
+                )
             )
-            tx.event("phase", name="lone \ud800 surrogate and \x00 NUL")
+            tx.event(events.Phase(name="lone \ud800 surrogate and \x00 NUL"))
         rows = reader.changes_since(1)
         assert fold_all(reader.changes_since(0)) == writer.history
-    assert rows[0][1]["payload"] == {
-        "name": "x",
+    assert rows[0][1]["payload"]["payload"] == {
         "shape": [1, [2, 3]],
         "count": 7,
         "rate": 0.5,
@@ -156,10 +162,10 @@ def test_values_come_back_as_the_history_saw_them(session: SessionFolder) -> Non
 )
 def test_a_value_that_no_column_can_hold_is_refused_and_nothing_written(writer: Writer, row: t.Row) -> None:
     with pytest.raises(BadRow), writer.transaction() as tx:
-        tx.event("phase", name="before")
+        tx.event(events.Phase(name="before"))
         tx.add(row)
     assert writer.history.seq == 1
-    assert writer.event("started") == 2
+    assert writer.event(events.Started()) == 2
 
 
 def test_threads_queue_and_every_transaction_stays_together(session: SessionFolder) -> None:
@@ -186,8 +192,8 @@ def test_threads_queue_and_every_transaction_stays_together(session: SessionFold
 
 def test_a_row_added_inside_a_transaction_of_the_same_thread_belongs_to_it(writer: Writer) -> None:
     with pytest.raises(KeyError), writer.transaction() as tx:
-        tx.event("started")
-        writer.event("phase", name="inside")
+        tx.event(events.Started())
+        writer.event(events.Phase(name="inside"))
         raise KeyError
     assert writer.history.seq == 1
     with pytest.raises(RuntimeError), writer.transaction(), writer.transaction():
@@ -196,7 +202,7 @@ def test_a_row_added_inside_a_transaction_of_the_same_thread_belongs_to_it(write
 
 def test_a_console_can_send_while_a_transaction_is_being_filled(writer: Writer) -> None:
     with writer.transaction() as tx:
-        tx.event("started")
+        tx.event(events.Started())
         send(writer.folder, parse_command("pause"))
     assert [c.kind for c in writer.commands_after(0)] == ["pause"]
 
@@ -221,12 +227,12 @@ def test_a_second_writer_is_refused_with_a_sentence(writer: Writer) -> None:
 
 def test_a_closed_writer_leaves_one_plain_file_and_writes_no_more(session: SessionFolder) -> None:
     writer = Writer(session)
-    writer.event("started")
+    writer.event(events.Started())
     writer.close()
     writer.close()
     assert sorted(p.name for p in session.path.iterdir()) == ["artifacts", "session.db", "writer.lock"]
     with pytest.raises(WriteFailed, match="closed"):
-        writer.event("phase")
+        writer.event(events.Phase())
 
 
 def test_a_folder_that_holds_no_session_is_refused(tmp_path: Path) -> None:
@@ -240,15 +246,15 @@ def test_a_folder_that_holds_no_session_is_refused(tmp_path: Path) -> None:
 
 def test_durable_rows_are_synchronous_and_others_are_not(writer: Writer) -> None:
     level = "PRAGMA synchronous"
-    writer.event("started", durable=True)
+    writer.event(events.Started(), durable=True)
     assert writer._base.execute(level).fetchone() == (2,)
-    writer.event("phase", durable=False)
+    writer.event(events.Phase(), durable=False)
     assert writer._base.execute(level).fetchone() == (1,)
 
 
 # ---- a full disk ------------------------------------------------------------------------------------
 def test_a_full_database_is_one_sentence_and_nothing_is_half_written(writer: Writer) -> None:
-    writer.event("started")
+    writer.event(events.Started())
     pages = writer._base.execute("PRAGMA page_count").fetchone()[0]
     writer._base.execute(f"PRAGMA max_page_count={pages + 4}")
     before = writer.history.copy()
@@ -261,7 +267,7 @@ def test_a_full_database_is_one_sentence_and_nothing_is_half_written(writer: Wri
     assert "\n" not in str(caught.value)
     assert writer.history == before
     writer._base.execute(f"PRAGMA max_page_count={pages + 1000}")
-    assert writer.event("ended", status="failed", reason=str(caught.value)) == before.seq + 1
+    assert writer.event(events.Ended(status="failed", reason=str(caught.value))) == before.seq + 1
     with Reader(writer.folder) as reader:
         assert reader.history_at() == writer.history
 
@@ -311,7 +317,7 @@ def test_the_reserve_makes_room_for_last_words(writer: Writer) -> None:
 def test_a_checkpoint_that_fails_at_the_end_loses_nothing(session: SessionFolder) -> None:
     writer = Writer(session)
     for number in range(50):
-        writer.event("phase", name="x" * 1000, number=number)
+        writer.event(events.Phase(name="x" * 1000, number=number))
     writer._base.set_authorizer(lambda action, *_: sqlite3.SQLITE_DENY if action == sqlite3.SQLITE_PRAGMA else 0)
     writer.close()
     with Reader(session) as reader:
@@ -341,7 +347,7 @@ def test_no_text_and_no_json_keeps_a_nul(model: type[t.Row], session: SessionFol
 
 def test_a_command_and_last_words_keep_no_nul(session: SessionFolder) -> None:
     send(session, parse_command("advise", {"agent": "slow", "text": "go\0on"}), author="me\0")
-    append_event(session.path, "ended", {"status": "failed", "reason": "a\0b"})
+    append_event(session.path, events.Ended("failed", "a\0b"))
     with Reader(session) as reader:
         (command,), (event,) = reader.commands(), reader.rows("event")
     assert (command["author"], command["payload"]["text"]) == ("me\ufffd", "go\ufffdon")
@@ -351,8 +357,8 @@ def test_a_command_and_last_words_keep_no_nul(session: SessionFolder) -> None:
 @pytest.mark.parametrize("value", [10**5000, -(2**5000)], ids=["large", "small"])
 def test_a_number_that_json_cannot_write_is_refused_before_a_transaction_begins(writer: Writer, value: int) -> None:
     with pytest.raises(BadRow, match="more than 4096 bits"):
-        writer.event("phase", name=value)
-    writer.event("phase", name="goes on")
+        writer.event(refused({"value": value}))
+    writer.event(events.Phase(name="goes on"))
 
 
 def test_a_value_too_deep_for_json_is_refused(writer: Writer) -> None:
@@ -360,5 +366,5 @@ def test_a_value_too_deep_for_json_is_refused(writer: Writer) -> None:
     for _ in range(100_000):
         deep = [deep]
     with pytest.raises(BadRow, match="cannot hold"):
-        writer.event("phase", name=deep)
-    writer.event("phase", name="goes on")
+        writer.event(refused({"value": deep}))
+    writer.event(events.Phase(name="goes on"))

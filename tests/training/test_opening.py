@@ -8,7 +8,7 @@ from typing import cast
 
 import pytest
 
-from rlgpt.store import tables
+from rlgpt.store import events, tables
 from rlgpt.store.creation import create
 from rlgpt.store.folder import SessionFolder
 from rlgpt.store.reader import Reader
@@ -26,7 +26,7 @@ def trained(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[SessionFol
     folder = create(Settings(task="collect_wood"), task_info={}, world_version="1", versions={})
     files = []
     with Writer(folder) as writer:
-        writer.event("started")
+        writer.event(events.Started())
         writer.add(tables.Iteration(sub_task=0, number=0))
         writer.add(tables.TrainingRun(sub_task=0, iteration=0, revision=1, run=1, config_hash="", env_steps_planned=9))
         for update in (1, 2):
@@ -64,7 +64,7 @@ def test_a_resume_goes_back_to_the_last_sound_checkpoint(
             path.write_bytes(path.read_bytes()[:-1] + b"?")
     if forked:  # as `store repair` makes a session of a damaged one
         with Writer(folder) as writer:
-            writer.event("forked", parent="x", seq=writer.history.seq, changed=[])
+            writer.event(events.Forked(parent="x", seq=writer.history.seq, changed=[]))
     for wanted in (cause, None):  # a second resume finds nothing more amiss
         with Writer(folder) as writer:
             begin(folder, writer, {})

@@ -8,10 +8,10 @@ first seen, so that it waits as it did.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from dataclasses import dataclass, field
-from typing import Any
 
+from rlgpt.store import events
 from rlgpt.store.commands import Command, parse_command
 from rlgpt.store.folder import SessionFolder
 from rlgpt.store.history import CommandState, History, fold
@@ -32,7 +32,7 @@ class Taken:
 
     state: CommandState
     command: Command
-    phase: Mapping[str, Any]
+    phase: events.Phase
     work: int
     clock: int | None = None
     """Observer.clock where PPO was running, else None."""
@@ -51,16 +51,15 @@ class CommandReplay:
         history, left = History(), deque[Taken]()
         for table, row in source.folded_since(0, None):
             fold(history, table, row)
-            told = row["payload"] if table == "event" and row["kind"] == "command" else None
-            if not told or told["id"] in given or "place" not in told:
+            told = events.read_event(row["kind"], row["payload"]) if table == "event" else None
+            if not isinstance(told, events.Command) or told.place is None or told.id in given:
                 continue
-            if told["kind"] == "resume" and history.waiting_for == MODEL:
+            if told.kind == "resume" and history.waiting_for == MODEL:
                 continue  # it shortened a wait for a server; a replay does not wait
-            waits = told["payload"].get("apply") == "next"
-            if (told["state"] == "seen") == waits:
-                command = history.commands[told["id"]]
-                parsed = parse_command(command.kind, command.payload)
-                left.append(Taken(command, parsed, dict(history.phase), **told["place"]))
+            waits = told.payload.get("apply") == "next"
+            if (told.state == "seen") == waits:
+                parsed = parse_command(told.kind, told.payload)
+                left.append(Taken(history.commands[told.id], parsed, history.phase, **told.place))
         return cls(left)
 
     def due(self, history: History, clock: int | None) -> bool:
@@ -72,7 +71,7 @@ class CommandReplay:
             return work > following.work
         if following.clock is not None:
             return clock is not None and clock >= following.clock
-        return bool(history.phase == following.phase)
+        return history.phase == following.phase
 
     def wake(self, history: History) -> int:
         """The clock at which the training that runs must look here again."""
@@ -87,9 +86,10 @@ class CommandReplay:
         send(folder, taken.command, taken.state.revision, taken.state.author, name=taken.state.id)
 
 
-def place(history: History, clock: int | None = None) -> dict[str, int]:
+def place(history: History, clock: int | None = None) -> events.Place:
     """Where a session stands, as the event of a command tells it; `clock` where PPO asks."""
-    return {"work": _work(history)} | ({} if clock is None else {"clock": clock})
+    work = _work(history)
+    return {"work": work} if clock is None else {"work": work, "clock": clock}
 
 
 def _work(history: History) -> int:

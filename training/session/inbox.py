@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import threading
 from collections import deque
-from collections.abc import Mapping
-from typing import Any
+from typing import Literal
 
+from rlgpt.store import events
 from rlgpt.store.writer import Queued, Writer
 from rlgpt.training.session.command_replay import place
 
@@ -43,7 +43,7 @@ class Inbox:
             if command.id in self._known:
                 continue
             if command.id not in self._writer.history.commands:
-                self._writer.event("command", **fate(command, "seen", "", place(self._writer.history)))
+                self._writer.event(fate(command, "seen", "", place(self._writer.history)))
             self._pending.append(command)
 
     def _watch(self) -> None:
@@ -69,15 +69,20 @@ class Inbox:
             self._thread.join(timeout=2)
 
 
-def fate(command: Queued, state: str, reason: str, place: Mapping[str, Any] | None = None) -> dict[str, Any]:
-    """The payload of the event that tells what became of a command; `place`: where in the session
-    (command_replay.py)."""
-    return ({"place": dict(place)} if place else {}) | {
-        "id": command.id,
-        "kind": command.kind,
-        "author": command.author,
-        "revision": command.revision,
-        "payload": command.payload,
-        "state": state,
-        "reason": reason,
-    }
+def fate(
+    command: Queued,
+    state: Literal["seen", "applied", "refused", "expired"],
+    reason: str,
+    place: events.Place | None = None,
+) -> events.Command:
+    """The event that tells what became of a command."""
+    return events.Command(
+        id=command.id,
+        kind=command.kind,
+        author=command.author,
+        revision=command.revision,
+        payload=command.payload,
+        state=state,
+        reason=reason,
+        place=place,
+    )

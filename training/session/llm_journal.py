@@ -8,7 +8,7 @@ import time
 from rlgpt.agents.backends import Outcome
 from rlgpt.agents.errors import BudgetReached
 from rlgpt.agents.journal import Answer, Call
-from rlgpt.store import tables
+from rlgpt.store import events, tables
 from rlgpt.store.catalog import headings
 from rlgpt.store.reader import Reader
 from rlgpt.store.settings import Settings
@@ -95,8 +95,7 @@ class StoreJournal:
         history = self._writer.history
         if history.waiting_for == MODEL or history.pause_requested or history.stop_requested:
             return
-        told = {"for": MODEL, "role": role, "why": why}
-        self._writer.add(tables.Event(kind="waiting", payload=told), durable=True)
+        self._writer.event(events.Waiting(MODEL, role, why))
         self._waited = True
 
     def back(self) -> None:
@@ -110,7 +109,7 @@ class StoreJournal:
         if self._waited:
             self._writer.add(tables.Log(level=level, event=event, fields=fields))
         if self._writer.history.waiting_for == MODEL:
-            self._writer.event("phase", **self._writer.history.phase)
+            self._writer.event(self._writer.history.phase)
         self._waited = False
 
     def _row(self, call: Call, state: str) -> tables.LlmCall:

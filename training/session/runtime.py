@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 from rlgpt.agents.client import Client
 from rlgpt.agents.context import Context
 from rlgpt.agents.loop import Limits
-from rlgpt.store import tables
+from rlgpt.store import events, tables
 from rlgpt.store.errors import DiskFull
 from rlgpt.store.folder import SessionFolder
 from rlgpt.store.history import History, Item
@@ -108,7 +108,7 @@ class SessionRuntime:
 
     def env_steps_left(self) -> int:
         most = self.history.budgets.get("env_steps", self.settings.budget.env_steps)
-        return max(0, most - self.history.spent.env_steps) if most else 100_000_000
+        return max(0, int(most) - self.history.spent.env_steps) if most else 100_000_000
 
     def source(self, source_hash: str) -> str:
         """A stored text, such as a coded action's source, by its hash."""
@@ -145,12 +145,12 @@ class SessionRuntime:
             )
 
     def _sit_out_pause(self, training: bool) -> None:
-        phase = dict(self.history.phase)
+        phase = self.history.phase
         self.say_waiting("paused")
         while self.history.pause_requested and not self.history.stop_requested:
             time.sleep(0.1)
             self.apply(self, training)
-        self.writer.event("phase", durable=False, **phase)
+        self.writer.event(phase, durable=False)
         for role, why in self.client.away.copy().items():
             self.say_waiting(MODEL, role=role, why=why)
 
@@ -194,11 +194,11 @@ class SessionRuntime:
     def write_deaths(self, tx: Transaction) -> None:
         """What died in the action host since the last look."""
         for death in self.host.take_deaths():
-            tx.event("host_death", **death._asdict())
-            tx.event("nondeterministic", cause=f"the action host died: {death.cause}")
+            tx.event(events.HostDeath(**death._asdict()))
+            tx.event(events.Nondeterministic(cause=f"the action host died: {death.cause}"))
 
-    def say_waiting(self, what: str, **more: str) -> None:
-        self.writer.add(tables.Event(kind="waiting", payload={"for": what, **more}), durable=True)
+    def say_waiting(self, what: str, role: str | None = None, why: str | None = None) -> None:
+        self.writer.event(events.Waiting(what, role, why))
 
     def log(self, level: str, event: str, **fields: Any) -> None:
         self.writer.add(tables.Log(level=level, event=event, fields=fields))

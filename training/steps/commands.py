@@ -6,7 +6,7 @@ written in the same transaction. Edits of the plan are refused if their author s
 
 from __future__ import annotations
 
-from rlgpt.store import commands, tables
+from rlgpt.store import commands, events, tables
 from rlgpt.store.errors import BadCommand
 from rlgpt.store.history import PlanState
 from rlgpt.store.plan_edits import BadEdit, apply_edits
@@ -41,7 +41,7 @@ def apply_pending(runtime: SessionRuntime, training: bool) -> None:
 
 def _decide_pending(runtime: SessionRuntime, training: bool) -> None:
     if runtime.stop_signal and not runtime.history.stop_requested:
-        runtime.writer.event("stop_requested", author="signal", now=False)
+        runtime.writer.event(events.StopRequested(author="signal", now=False))
     for command in runtime.inbox.pending():
         if command.kind in LATER and command.payload.get("apply") == "next" and not _next_has_come(runtime, command):
             continue
@@ -62,7 +62,7 @@ def _next_has_come(runtime: SessionRuntime, command: Queued) -> bool:
 def expire(runtime: SessionRuntime) -> None:
     """What nobody decided before the end."""
     for command in runtime.inbox.pending():
-        runtime.writer.event("command", **fate(command, "expired", "the session ended first"))
+        runtime.writer.event(fate(command, "expired", "the session ended first"))
         runtime.inbox.decided(command)
 
 
@@ -74,9 +74,9 @@ def decide(runtime: SessionRuntime, queued: Queued, training: bool) -> None:
                 raise CommandRefused("the session has ended")
             _act(runtime, tx, commands.parse_command(queued.kind, queued.payload), queued.revision, queued.author)
         except (CommandRefused, BadEdit, BadCommand) as error:
-            tx.event("command", **fate(queued, "refused", str(error), here))
+            tx.event(fate(queued, "refused", str(error), here))
         else:
-            tx.event("command", **fate(queued, "applied", "", here))
+            tx.event(fate(queued, "applied", "", here))
 
 
 def _act(
@@ -90,37 +90,37 @@ def _act(
         case commands.Pause():
             if runtime.history.pause_requested:
                 raise CommandRefused("the session is paused already")
-            tx.event("pause_requested", author=author)
+            tx.event(events.PauseRequested(author=author))
         case commands.Resume():
             if not runtime.history.pause_requested and runtime.history.waiting_for != MODEL:
                 raise CommandRefused("the session is not paused")
             runtime.client.try_now()
             if runtime.history.pause_requested:
-                tx.event("resume_requested", author=author)
+                tx.event(events.ResumeRequested(author=author))
         case commands.Stop():
-            tx.event("stop_requested", author=author, now=command.now)
+            tx.event(events.StopRequested(author=author, now=command.now))
         case commands.SetBudget():
             if command.name == "cost" and command.value is not None and not runtime.client.priced:
                 unknown = "the price of the model is unknown; set the budget of tokens"
                 raise CommandRefused(f"a budget in USD cannot hold: {unknown}")
-            tx.event("budget", name=command.name, value=command.value, author=author)
+            tx.event(events.Budget(name=command.name, value=command.value, author=author))
         case commands.Advise():
             if not command.text.strip():
                 raise CommandRefused("the advice is empty")
-            tx.event("advice", agent=command.agent, text=command.text.strip(), author=author)
+            tx.event(events.Advice(agent=command.agent, text=command.text.strip(), author=author))
         case commands.StopTraining():
             if not any(run.state == "running" for run in runtime.history.runs.values()):
                 raise CommandRefused("no training is running")
-            tx.event("training_stop_requested", author=author)
+            tx.event(events.TrainingStopRequested(author=author))
         case commands.Approve():
             plan = _waiting_plan(runtime, revision)
-            tx.event("plan_approved", revision=plan.revision, author=author)
-            tx.event("plan_in_force", revision=plan.revision)
+            tx.event(events.PlanApproved(revision=plan.revision, author=author))
+            tx.event(events.PlanInForce(plan.revision))
         case commands.Reject():
             plan, text = _waiting_plan(runtime, revision), command.text.strip()
-            tx.event("plan_rejected", revision=plan.revision, author=author, text=text)
+            tx.event(events.PlanRejected(revision=plan.revision, author=author, text=text))
             if text:
-                tx.event("advice", agent="slow", text=text, author=author)
+                tx.event(events.Advice(agent="slow", text=text, author=author))
         case commands.Override():
             _override(runtime, tx, command, revision)
         case commands.EditCode():

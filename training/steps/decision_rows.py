@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from rlgpt.agents.choice import undecided
-from rlgpt.store.decisions import payload
 from rlgpt.store.writer import Writer
 
 
@@ -18,4 +17,4 @@ def write_decisions(writer: Writer) -> None:
         return
     with writer.transaction(durable=True) as tx:
         for decision in decisions:
-            tx.event(decision.kind, **payload(decision))
+            tx.event(decision)

@@ -7,7 +7,7 @@ import zstandard
 from rlgpt.agents import critic, loop
 from rlgpt.agents.contracts import CritiqueReply, RlConfigReply
 from rlgpt.agents.errors import BudgetReached, ModelUnavailable, UselessReply
-from rlgpt.store import tables
+from rlgpt.store import events, tables
 from rlgpt.store.history import Measured
 from rlgpt.training.host.api import Action, PlanItem
 from rlgpt.training.ppo.run import train
@@ -208,5 +208,5 @@ def end(runtime: SessionRuntime, step: loop.Done) -> None:
         return
     keep_skills(runtime)
     expire(runtime)
-    runtime.writer.event("ended", status=step.status, reason=step.reason)
+    runtime.writer.event(events.Ended(status=step.status, reason=step.reason))
     runtime.progress.phase(f"ended: {step.reason}")

@@ -8,7 +8,7 @@ from typing import Any
 from rlgpt.agents import fast, loop
 from rlgpt.agents.choice import warm_start_source
 from rlgpt.agents.contracts import RlConfigAsked, RlConfigReply
-from rlgpt.store import tables
+from rlgpt.store import events, tables
 from rlgpt.store.errors import StoreError
 from rlgpt.store.history import IterationState, PlanState, Run
 from rlgpt.training.options.observer import FrameSnapshot, Observer, Signal, Start
@@ -98,13 +98,14 @@ def train(runtime: SessionRuntime, step: loop.Train) -> None:
         raise Interrupted
     with runtime.writer.transaction(durable=True) as tx:
         tx.event(
-            "training_ended",
-            run=observer.number,
-            state=result.state,
-            reason=observer.reason,
-            env_steps=result.env_steps,
-            decisions=result.decisions,
-            updates=result.updates,
+            events.TrainingEnded(
+                run=observer.number,
+                state=result.state,
+                reason=observer.reason,
+                env_steps=result.env_steps,
+                decisions=result.decisions,
+                updates=result.updates,
+            )
         )
         runtime.write_deaths(tx)
 
@@ -116,13 +117,14 @@ def _give_up(runtime: SessionRuntime, observer: TrainingObserver, sentence: str)
     run = runtime.history.runs[observer.number]
     with runtime.writer.transaction(durable=True) as tx:
         tx.event(
-            "training_ended",
-            run=observer.number,
-            state="failed",
-            reason=sentence,
-            env_steps=run.env_steps,
-            decisions=run.decisions,
-            updates=run.updates,
+            events.TrainingEnded(
+                run=observer.number,
+                state="failed",
+                reason=sentence,
+                env_steps=run.env_steps,
+                decisions=run.decisions,
+                updates=run.updates,
+            )
         )
 
 
@@ -256,12 +258,12 @@ class TrainingObserver(Observer):
         if history.pause_requested:
             if not self._paused:
                 self._paused = True
-                self._phase = dict(history.phase)
+                self._phase = history.phase
                 runtime.say_waiting("paused")
             return "pause"
         if self._paused:
             self._paused = False
-            runtime.writer.event("phase", durable=False, **self._phase)
+            runtime.writer.event(self._phase, durable=False)
         if history.revision != self.plan.revision:
             self.reason = f"superseded by plan revision {history.revision}"
             return "supersede"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from rlgpt.store import tables
+from rlgpt.store import events, tables
 from rlgpt.store.history import Item
 from rlgpt.store.writer import Transaction
 from rlgpt.training.session.runtime import SessionRuntime
@@ -54,7 +54,7 @@ def write_plan(
             )
         )
     if runtime.limits.review and not (author == "operator" and runtime.history.pending_plan is None):
-        tx.event("plan_waiting", revision=revision)
+        tx.event(events.PlanWaiting(revision))
     else:
-        tx.event("plan_in_force", revision=revision)
+        tx.event(events.PlanInForce(revision))
     return revision

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 
-from rlgpt.store import skills
+from rlgpt.store import events, skills
 from rlgpt.store.history import Attempt
 from rlgpt.training.session.runtime import SessionRuntime
 from rlgpt.training.steps.candidates import accepted_of
@@ -21,8 +21,7 @@ def keep_skills(runtime: SessionRuntime) -> None:
         skill = _skill(runtime, attempt) if attempt.author != "skill" else None
         if skill is None:
             continue
-        name = skills.keep(skill)
-        runtime.writer.event("skill_kept", name=attempt.sub_action, hash=name)
+        runtime.writer.event(events.SkillKept(attempt.sub_action, skills.keep(skill)))
 
 
 def _skill(runtime: SessionRuntime, attempt: Attempt) -> skills.Skill | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 
 from rlgpt.agents import loop
+from rlgpt.store import events
 from rlgpt.training.session.budgets import over_budget
 from rlgpt.training.session.runtime import SessionRuntime
 
@@ -30,7 +31,7 @@ def wait(runtime: SessionRuntime, step: loop.Wait) -> None:
 def _run_out(runtime: SessionRuntime, step: loop.Wait) -> None:
     with runtime.writer.transaction(durable=True) as tx:
         if runtime.settings.review_then == "continue":
-            tx.event("plan_approved", revision=step.revision, author="time-out")
-            tx.event("plan_in_force", revision=step.revision)
+            tx.event(events.PlanApproved(revision=step.revision, author="time-out"))
+            tx.event(events.PlanInForce(step.revision))
         else:
-            tx.event("stop_requested", author="time-out", now=False)
+            tx.event(events.StopRequested(author="time-out", now=False))
