@@ -225,13 +225,14 @@ def session(env_steps: int) -> float:
         environment = os.environ | {"RLGPT_HOME": home}
         loop = {"iterations": 0, "dev_first": 1, "dev_more": 0, "test_episodes": 1}
         settings = {"task": TASK, "seed": 1, "skills": "none", "review": True, "loop": loop}
+        settings["budget"] = {"env_steps": env_steps + 20_000}
         command = [sys.executable, "-P", "-m"]
         made = subprocess.run(
-            [*command, "rlgpt.training.service.tool", "create"],
-            input=json.dumps(settings | {"budget": {"env_steps": env_steps + 20_000}}).encode(),
+            [*command, "rlgpt.training.service"],
+            input=json.dumps({"ask": "create", "settings": settings}).encode(),
             env=environment, capture_output=True, check=True,
         )  # fmt: skip
-        folder = SessionFolder(Path(json.loads(made.stdout)["folder"]))
+        folder = SessionFolder(Path(json.loads(made.stdout)["ok"]["folder"]))
         worker = subprocess.Popen([*command, "rlgpt.training.supervisor", str(folder.path)], env=environment)
         with Reader(folder) as reader:
             while (plan := reader.history_at().pending_plan) is None:

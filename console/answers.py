@@ -11,8 +11,6 @@ from typing import Any
 from urllib.parse import quote
 
 FOLDER = "answers"
-TASKS = ("training.service.tool", "tasks", "--world")
-"""The question for the tasks of a world, whose name follows."""
 
 
 def place(home: Path, question: Sequence[str]) -> Path:

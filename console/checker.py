@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import json
+import contextlib
 import subprocess
 import tempfile
 import threading
@@ -19,30 +19,38 @@ class Checker:
         self._lock = threading.Lock()
         self._words = tempfile.TemporaryFile()  # noqa: SIM115  (closed with the child)
         self._child = subprocess.Popen(
-            children.command("training.service.questions", "admit", "--world", world),
+            children.command(children.SERVICE),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._words,
             text=True,
         )
+        self._world = world
+        self._opened = False
+        self._send("open_admission", world=world)
 
     def ask(self, kind: str, source: str, task: str, seed: int) -> dict[str, Any]:
-        """{ok, name, rule, line, message} of an `action` or a `reward`. Raises Failure with its sentence."""
-        question = json.dumps({"kind": kind, "source": source, "task": task, "seed": seed})
-        assert self._child.stdin is not None and self._child.stdout is not None
+        """{ok, name, rule, line, message} of an `action`, a `done_when` or a `reward`. Raises Failure."""
         with self._lock:
-            try:
-                self._child.stdin.write(question + "\n")
-                self._child.stdin.flush()
-                line = self._child.stdout.readline()
-            except (OSError, ValueError):
-                line = ""
-            if not line:
-                raise Failure("" if self._words.closed else self._last_words(), Exit.ERROR)
-        answer: dict[str, Any] = json.loads(line)
-        if "error" in answer:
-            raise Failure(str(answer["error"]), Exit.ERROR)
+            if not self._opened:
+                self._receive()
+                self._opened = True
+            self._send("admit", world=self._world, kind=kind, source=source, task=task, seed=seed)
+            answer: dict[str, Any] = self._receive()
         return answer
+
+    def _send(self, name: str, **arguments: Any) -> None:
+        assert self._child.stdin is not None
+        with contextlib.suppress(OSError, ValueError):  # a child that is gone is noticed when its answer is read
+            self._child.stdin.write(children.question(name, arguments))
+            self._child.stdin.flush()
+
+    def _receive(self) -> Any:
+        assert self._child.stdout is not None
+        try:
+            return children.answered(self._child.stdout.readline())
+        except (OSError, ValueError):
+            raise Failure("" if self._words.closed else self._last_words(), Exit.ERROR) from None
 
     def close(self) -> None:
         """Ends the child; a question that waits for its answer fails."""
@@ -53,4 +61,4 @@ class Checker:
     def _last_words(self) -> str:
         self._child.kill()
         self._words.seek(0)
-        return children.last_words(self._words.read().decode(errors="replace"), "questions", self._child.wait())
+        return children.last_words(self._words.read().decode(errors="replace"), children.SERVICE, self._child.wait())

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from rlgpt.console import answers
@@ -13,46 +13,63 @@ from rlgpt.console.commands.failure import Failure
 if TYPE_CHECKING:
     from rlgpt.console.shell import Shell
 
-CLI = "console.cli"
-"""Module of the `rlgpt` command: whatever it does, `--json` answers."""
 FIRST_WORLD = "crafter"
-_answers: dict[str, Any] = {}
+Answered = Callable[[Any], None] | None
+Failed = Callable[[str], None] | None
+_answers: dict[tuple[str, ...], Any] = {}
 
 
-def run(
+def ask(
     app: Shell,
-    module: str,
-    *arguments: str,
-    given: Any = None,
+    question: str,
+    arguments: Mapping[str, Any] = MappingProxyType({}),
+    *,
     cached: bool = False,
     kept: bool = False,
-    then: Callable[[Any], None] | None = None,
-    failed: Callable[[str], None] | None = None,
+    then: Answered = None,
+    failed: Failed = None,
 ) -> None:
-    """Run `python -m rlgpt.<module> <arguments>`; `then` gets its answer on the UI loop, `failed` its sentence.
+    """Ask the service; `then` gets its answer on the UI loop, `failed` its sentence.
 
     `cached`: the answer cannot change while the console runs (a world's tasks).
     `kept`: it is remembered on disk; `then` gets what was remembered at once, and again what the child, which is asked
     nevertheless, answers.
     """
-    key = json.dumps([module, arguments, given])
-    if cached and key in _answers:
+    words = (question, *map(str, arguments.values()))
+    _start(app, words, lambda: children.ask(question, arguments), cached, kept, then, failed)
+
+
+def run(app: Shell, *words: str, kept: bool = False, then: Answered = None, failed: Failed = None) -> None:
+    """Run another `rlgpt` command; `then` gets its JSON document."""
+    _start(app, words, lambda: children.run(*words), False, kept, then, failed)
+
+
+def _start(
+    app: Shell,
+    words: tuple[str, ...],
+    ask: Callable[[], Any],
+    cached: bool,
+    kept: bool,
+    then: Answered,
+    failed: Failed,
+) -> None:
+    if cached and words in _answers:
         if then:
-            then(_answers[key])
+            then(_answers[words])
         return
-    file = answers.place(app.home, (module, *arguments))
+    file = answers.place(app.home, words)
     remembered = answers.remembered(file) if kept else None
     if remembered is not None and then:
         then(remembered)
 
     def work() -> None:
         try:
-            answer = children.ask(module, *arguments, given=given)
+            answer = ask()
         except (Failure, OSError) as error:
             app.call_from_thread(failed or _tell(app), str(error))
             return
         if cached:
-            _answers[key] = answer
+            _answers[words] = answer
         if kept and answer != remembered:
             answers.remember(file, answer)
         if then:
@@ -63,12 +80,12 @@ def run(
 
 def tasks(app: Shell, world: str, then: Callable[[Any], None], failed: Callable[[str], None]) -> None:
     """`then` gets {world, version, tasks}, at once if they were ever asked for on this machine."""
-    run(app, *answers.TASKS, world, cached=True, kept=True, then=then, failed=failed)
+    ask(app, "tasks", {"world": world}, cached=True, kept=True, then=then, failed=failed)
 
 
 def foresee(app: Shell) -> None:
     """Ask for what a new session starts with, if nobody ever did: it takes seconds."""
-    if not answers.place(app.home, (*answers.TASKS, FIRST_WORLD)).is_file():
+    if not answers.place(app.home, ("tasks", FIRST_WORLD)).is_file():
         tasks(app, FIRST_WORLD, lambda _: None, lambda _: None)
 
 
@@ -83,4 +100,4 @@ def resume(app: Shell, ident: str, failed: Callable[[], None] = lambda: None) ->
         app.tell(sentence, "error")
         failed()
 
-    run(app, CLI, "resume", ident, "--json", then=lambda _: app.tell(f"{ident}: a worker was started"), failed=tell)
+    run(app, "resume", ident, then=lambda _: app.tell(f"{ident}: a worker was started"), failed=tell)

@@ -6,13 +6,19 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from rlgpt.console.commands.failure import Exit, Failure
 from rlgpt.console.commands.limits import need_room
 from rlgpt.store.folder import check_place
+
+SERVICE = "training.service"
+"""Module that answers questions, one line each: see its `questions`."""
+CLI = "console.cli"
+"""Module of the `rlgpt` command."""
 
 
 def command(module: str, *arguments: str) -> list[str]:
@@ -20,24 +26,40 @@ def command(module: str, *arguments: str) -> list[str]:
     return [sys.executable, "-P", "-m", f"rlgpt.{module}", *arguments]
 
 
-def ask(module: str, *arguments: str, given: Any = None) -> Any:
-    """The JSON document that `python -m rlgpt.<module> <arguments>` prints. Raises Failure with its sentence.
+def question(name: str, arguments: Mapping[str, Any]) -> str:
+    """The line that asks the service."""
+    return json.dumps({"ask": name, **arguments}) + "\n"
 
-    `given` is its standard input as JSON. A child says what is wrong as {"error": sentence}, or on its last
-    line of standard error.
-    """
+
+def answered(line: str) -> Any:
+    """What the service's line says. Raises Failure with its sentence, ValueError for what is no answer."""
+    answer = json.loads(line)
+    if "error" in answer:
+        raise Failure(str(answer["error"]), Exit(answer["exit_code"]))
+    return answer["ok"]
+
+
+def ask(name: str, arguments: Mapping[str, Any] = MappingProxyType({})) -> Any:
+    """The answer of a service that is started for this question. Raises Failure with its sentence."""
     done = subprocess.run(
-        command(module, *arguments), input=json.dumps(given), capture_output=True, text=True, check=False
+        command(SERVICE), input=question(name, arguments), capture_output=True, text=True, check=False
     )
     try:
-        answer = json.loads(done.stdout)
+        return answered(done.stdout)
     except ValueError:
-        answer = None
-    if isinstance(answer, dict) and "error" in answer and set(answer) <= {"error", "exit_code"}:
-        raise Failure(str(answer["error"]), Exit(answer.get("exit_code", Exit.USAGE)))
-    if done.returncode != 0 and answer is None:
-        raise Failure(last_words(done.stderr, module, done.returncode), Exit.ERROR)
-    return answer
+        raise Failure(last_words(done.stderr, SERVICE, done.returncode), Exit.ERROR) from None
+
+
+def run(*words: str) -> Any:
+    """The JSON document of another `rlgpt` command. Raises Failure with its sentence."""
+    done = subprocess.run(command(CLI, *words, "--json"), capture_output=True, text=True, check=False)
+    try:
+        document = json.loads(done.stdout)
+    except ValueError:
+        raise Failure(last_words(done.stderr, CLI, done.returncode), Exit.ERROR) from None
+    if isinstance(document, dict) and set(document) == {"error", "exit_code"}:
+        raise Failure(str(document["error"]), Exit(document["exit_code"]))
+    return document
 
 
 def hand_over(module: str, *arguments: str) -> int:

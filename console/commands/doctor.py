@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import json as json_
 import os
 import platform
 import shutil
@@ -146,7 +145,7 @@ def _action_host() -> Iterator[Finding]:
     output.note("  trying every attack of the table on a locked host; this takes some seconds …")
     area, cure = "action host", "use --host-mode process only for code that you trust"
     try:
-        answer = children.ask("training.host.client.doctor", "--json")
+        answer = children.ask("protections")
     except Failure as error:
         yield Finding(area, "attacks", False, f"the check itself failed: {error}")
         return
@@ -157,14 +156,13 @@ def _action_host() -> Iterator[Finding]:
 
 def _minedojo() -> Iterator[Finding]:
     """Never needed for another world, so nothing that is missing counts as a fault."""
-    words = children.command("training.worlds.minedojo.doctor")
-    done = subprocess.run(words, capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL)
-    lines = [json_.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
-    for told in lines:
+    try:
+        needs = children.ask("minedojo_needs")
+    except Failure as error:
+        yield Finding("minedojo", "check", False, f"the check itself failed: {error}", optional=True)
+        return
+    for told in needs:
         yield Finding("minedojo", told["item"], told["ok"], told["sentence"], told["cure"], optional=True)
-    if not lines:
-        last = (done.stderr.strip().splitlines() or ["it said nothing"])[-1]
-        yield Finding("minedojo", "check", False, f"the check itself failed: {last}", optional=True)
 
 
 AREAS: Mapping[str, Callable[[], Iterator[Finding]]] = {

@@ -69,7 +69,7 @@ def experiment(
         "jobs": jobs or os.cpu_count() or 1,
         "to": str(evidence.absolute()) if evidence else "",
     }
-    bill = children.ask(MODULE, "bill", given=request)
+    bill = children.ask("experiment_bill", {"request": request})
     if json:
         output.record({"kind": "bill"} | bill)
     else:
@@ -81,7 +81,7 @@ def experiment(
         if code != Exit.OK:
             raise typer.Exit(code)
     if evidence and not dry_run:
-        kept = children.ask(MODULE, "keep", given=request)
+        kept = children.ask("experiment_bundles", {"request": request})
         if json:
             output.record({"kind": "kept"} | kept)
         else:
@@ -101,7 +101,7 @@ def _confirm(json: bool) -> None:
 
 def _follow(request: Tree, json: bool) -> int:
     """The child's records until it ends; its exit code. An interrupt reaches the child too, which stops cleanly."""
-    child = subprocess.Popen(children.command(MODULE, "run"), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    child = subprocess.Popen(children.command(MODULE), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     assert child.stdin is not None and child.stdout is not None
     child.stdin.write(json_module.dumps(request))
     child.stdin.close()

@@ -184,7 +184,7 @@ def demo(
 def start(flags: Tree) -> SessionFolder:
     """Make a session from a tree of settings (None: not given) and start its worker."""
     need_room()
-    made = children.ask("training.service.tool", "create", given=_given(flags))
+    made = children.ask("create", {"settings": _given(flags)})
     session = SessionFolder(Path(made["folder"]))
     children.start_worker(session.path)
     return session

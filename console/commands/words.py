@@ -22,11 +22,11 @@ def complete_task(ctx: typer.Context, incomplete: str) -> list[str]:
     from rlgpt.console import answers
     from rlgpt.store.home import home
 
-    question = (*answers.TASKS, str(ctx.params.get("world") or "crafter"))
-    file = answers.place(home(), question)
+    world = str(ctx.params.get("world") or "crafter")
+    file = answers.place(home(), ("tasks", world))
     found = answers.remembered(file)
     if found is None:
-        found = children.ask(*question)
+        found = children.ask("tasks", {"world": world})
         answers.remember(file, found)
     return [task["id"] for task in found["tasks"] if task["id"].startswith(incomplete)]
 

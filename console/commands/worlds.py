@@ -27,7 +27,7 @@ def tasks(
     json: Json = False,
 ) -> None:
     """List the tasks of a world."""
-    answer = children.ask("training.service.tool", "tasks", "--world", world)
+    answer = children.ask("tasks", {"world": world})
     answer["tasks"] = [t for t in answer["tasks"] if search in t["id"] or search in t["prompt"]]
     if json:
         output.document(answer)
@@ -38,7 +38,7 @@ def tasks(
 
 def worlds(json: Json = False) -> None:
     """List the worlds that are installed."""
-    answer = children.ask("training.service.tool", "worlds")
+    answer = children.ask("worlds")
     if json:
         output.document(answer)
     else:
@@ -59,11 +59,9 @@ def try_(
     json: Json = False,
 ) -> None:
     """Run your own coded action through admission and one trial, as the fast agent's would be."""
-    words = [str(file), "--world", world, "--seed", str(seed), "--steps", str(steps), "--mode", mode, "--json"]
-    for flag, value in (("--task", task), ("--action", action)):
-        words += [flag, value] if value else []
-    words += ["--allow-process"] if mode == "process" else []
-    answer = children.ask("training.service.try_action", *words)
+    arguments = {"file": str(file), "world": world, "task": task or "", "action": action or "", "seed": seed}
+    arguments |= {"steps": steps, "mode": mode, "allow_process": mode == "process"}
+    answer = children.ask("try_action", arguments)
     if json:
         output.document(answer)
     elif not answer["admitted"]:
@@ -78,7 +76,7 @@ def try_(
 
 def check(name: Annotated[str, typer.Argument(help="The world.")], json: Json = False) -> None:
     """Run the conformance check: does the world keep every promise of the protocol?"""
-    answer = children.ask("training.service.tool", "world-check", "--world", name)
+    answer = children.ask("check_world", {"world": name})
     if json:
         output.document(answer)
     else:

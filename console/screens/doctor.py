@@ -40,7 +40,7 @@ class DoctorScreen(Screen[None]):
     def action_again(self) -> None:
         """What was found last time stands there until it was looked again, which takes some seconds."""
         self._findings, self._note = [], "looking at this machine …"
-        launch.run(shell_of(self), launch.CLI, "doctor", "--json", kept=True, then=self._take, failed=self._failed)
+        launch.run(shell_of(self), "doctor", kept=True, then=self._take, failed=self._failed)
         if self._findings:
             self._note = "as it was last time; looking again …"
         self._draw()

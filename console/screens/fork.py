@@ -51,7 +51,7 @@ class ForkDialog(ModalScreen[None]):
         if self._forking:
             return
         self._forking = True
-        words = ["fork", self._ident, "--json"]
+        words = ["fork", self._ident]
         if self._seq:
             words += ["--at", str(self._seq)]
         if name := self.query_one("#name", Input).value.strip():
@@ -60,7 +60,7 @@ class ForkDialog(ModalScreen[None]):
             words += ["--set", setting]
         words.append("--detach" if self.query_one("#start", Check).value else "--no-start")
         self.query_one("#fault", Static).update("forking …")
-        launch.run(shell_of(self), launch.CLI, *words, then=self._made, failed=self._failed)
+        launch.run(shell_of(self), *words, then=self._made, failed=self._failed)
 
     def _failed(self, sentence: str) -> None:
         self._forking = False

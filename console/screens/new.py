@@ -106,16 +106,8 @@ class NewScreen(Screen[None]):
     def on_mount(self) -> None:
         self._llm_changed()
         app = shell_of(self)
-        launch.run(app, "training.service.tool", "worlds", cached=True, kept=True, then=self._take_worlds)
-        launch.run(
-            app,
-            "training.service.questions",
-            "prices",
-            cached=True,
-            kept=True,
-            then=self._take_prices,
-            failed=lambda _: None,
-        )
+        launch.ask(app, "worlds", cached=True, kept=True, then=self._take_worlds)
+        launch.ask(app, "prices", cached=True, kept=True, then=self._take_prices, failed=lambda _: None)
         self.run_worker(self._read_past, thread=True, exit_on_error=False)
         self._ask_tasks(launch.FIRST_WORLD)
 
@@ -279,7 +271,7 @@ class NewScreen(Screen[None]):
             return
         self._starting = True
         self.query_one("#fault", Static).update("starting …")
-        launch.run(shell_of(self), "training.service.tool", "create", given=flags, then=self._made, failed=self._failed)
+        launch.ask(shell_of(self), "create", {"settings": flags}, then=self._made, failed=self._failed)
 
     def _failed(self, sentence_: str) -> None:
         self._starting = False

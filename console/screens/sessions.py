@@ -310,14 +310,12 @@ class SessionsScreen(Screen[None]):
                 shell_of(self).tell("writing the bundle …")
                 launch.run(
                     shell_of(self),
-                    launch.CLI,
                     "export",
                     ident,
                     "--format",
                     "bundle",
                     "--output",
                     path,
-                    "--json",
                     then=lambda _: shell_of(self).tell(f"written to {path}"),
                 )
 
@@ -340,12 +338,10 @@ class SessionsScreen(Screen[None]):
             if yes:
                 launch.run(
                     shell_of(self),
-                    launch.CLI,
                     "store",
                     "delete",
                     ident,
                     "--yes",
-                    "--json",
                     then=lambda _: self._read(soon=True),
                 )
 

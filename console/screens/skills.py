@@ -96,14 +96,10 @@ class SkillsScreen(Screen[None]):
             return
         self._tried[skill.hash] = f"trying it in {skill.world} …"
         self._show()
-        given = {"source": skill.source, "done_when": skill.done_when, "task": skill.task, "name": skill.name}
-        launch.run(
+        launch.ask(
             shell_of(self),
-            "training.service.questions",
-            "try",
-            "--world",
-            skill.world,
-            given=given,
+            "try_skill",
+            {"world": skill.world, "source": skill.source, "done_when": skill.done_when, "task": skill.task},
             then=lambda answer: self._tested(skill, answer),
             failed=lambda sentence: self._note(skill, sentence),
         )

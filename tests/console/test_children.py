@@ -53,19 +53,19 @@ async def test_an_answer_is_remembered_shown_at_once_and_mended_when_it_is_no_lo
     monkeypatch.setattr(launch, "foresee", lambda _: None)
     told: list[Any] = []
     async with console(home) as (app, pilot):
-        launch.run(app, "training.service.tool", "worlds", kept=True, then=told.append)
+        launch.ask(app, "worlds", kept=True, then=told.append)
         await until(pilot, lambda: told)
         assert told == [{"worlds": ["crafter", "kitchen", "minedojo"]}]
-        launch.run(app, "training.service.tool", "worlds", kept=True, then=told.append)
+        launch.ask(app, "worlds", kept=True, then=told.append)
         assert told[1:] == told[:1], "what was remembered was not there at once"
         await until(pilot, lambda: len(told) == 3)
         (file,) = (home / answers.FOLDER).iterdir()
         file.write_text('{"worlds": ["gone"]}')
         told.clear()
-        launch.run(app, "training.service.tool", "worlds", kept=True, then=told.append)
+        launch.ask(app, "worlds", kept=True, then=told.append)
         assert told == [{"worlds": ["gone"]}]
         await until(pilot, lambda: len(told) == 2)
         assert told[1] == {"worlds": ["crafter", "kitchen", "minedojo"]}
         file.write_text("{")
-        launch.run(app, "training.service.tool", "worlds", kept=True, then=told.append)
+        launch.ask(app, "worlds", kept=True, then=told.append)
         await until(pilot, lambda: len(told) == 3)

@@ -108,13 +108,13 @@ def sessions_in(home: Path) -> Iterator[Make]:
     def create(task: str, loop: dict[str, Any] | None = None, start: bool = True, **settings: Any) -> Running:
         flags = {"task": task, "seed": 1, "skills": "none", "loop": SMALL | (loop or {}), **settings}
         answer = subprocess.run(
-            [sys.executable, "-P", "-m", "rlgpt.training.service.tool", "create"],
-            input=json.dumps(flags).encode(),
+            [sys.executable, "-P", "-m", "rlgpt.training.service"],
+            input=json.dumps({"ask": "create", "settings": flags}).encode(),
             env=environment,
             capture_output=True,
             check=True,
         )
-        running = Running(SessionFolder(Path(json.loads(answer.stdout)["folder"])), environment)
+        running = Running(SessionFolder(Path(json.loads(answer.stdout)["ok"]["folder"])), environment)
         made.append(running)
         return running.start() if start else running
 

@@ -11,12 +11,12 @@ from typing import Any
 import pytest
 
 from rlgpt.console import cli
-from rlgpt.console.commands import experiment
-from rlgpt.console.commands.failure import Exit, Failure
+from rlgpt.console.commands import children, experiment
 from rlgpt.store import folder
 from rlgpt.store.lease import Lease
 from rlgpt.training.experiments import bill
 from rlgpt.training.experiments.__main__ import RUNNER, main
+from rlgpt.training.service.__main__ import answer
 
 BILL: dict[str, Any] = {
     "name": "critic-wake_up", "about": "with and without", "declared": 4, "sessions": 3, "tasks": ["wake_up"],
@@ -32,16 +32,9 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
 
 
-def child(module: str, verb: str, *, given: Any) -> Any:
+def child(name: str, arguments: Any) -> Any:
     """What `children.ask` does, in this process."""
-    told = io.StringIO()
-    with pytest.MonkeyPatch.context() as patch, contextlib.redirect_stdout(told):
-        patch.setattr("sys.stdin", io.StringIO(json.dumps(given)))
-        main([verb])
-    answer = json.loads(told.getvalue())
-    if "error" in answer:
-        raise Failure(answer["error"], Exit.USAGE)
-    return answer
+    return children.answered(json.dumps(answer(children.question(name, arguments))))
 
 
 def test_the_bill_of_the_real_thing_is_a_record_and_an_unknown_task_a_sentence(
@@ -60,7 +53,7 @@ def test_the_bill_of_the_real_thing_is_a_record_and_an_unknown_task_a_sentence(
 
 
 def test_nothing_starts_without_a_yes(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(experiment.children, "ask", lambda *words, given: BILL)
+    monkeypatch.setattr(experiment.children, "ask", lambda name, arguments: BILL)
     monkeypatch.setattr(experiment, "_follow", lambda request, json: pytest.fail("it was started"))
     assert cli.run(["experiment", "critic"]) == 2
     told = capsys.readouterr()
@@ -74,19 +67,19 @@ def test_an_unknown_price_is_called_unknown(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     unpriced = BILL | {"usd": None, "unpriced": ["mine"]}
-    monkeypatch.setattr(experiment.children, "ask", lambda *words, given: unpriced)
+    monkeypatch.setattr(experiment.children, "ask", lambda name, arguments: unpriced)
     assert cli.run(["experiment", "critic", "--dry-run"]) == 0
     assert "the price of mine is unknown; the budgets allow 15.00 USD" in capsys.readouterr().out
 
 
-def test_two_processes_do_not_run_the_same_experiment(tmp_path: Path) -> None:
+def test_two_processes_do_not_run_the_same_experiment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     settings = {"world": "tests.worlds.corridor:make_world", "llm": {"kind": "rules"}, "budget": {"env_steps": 500}}
     asked = {"kind": "critic", "name": "mine", "tasks": ["take_key"], "seeds": [0], "settings": settings, "jobs": 1}
     place = tmp_path / "experiments" / "mine"
     place.mkdir(parents=True)
-    with (
-        Lease.acquire(place, RUNNER),
-        pytest.raises(Failure, match="experiment mine is being run by another process"),
-    ):
-        child("", "run", given=asked)
+    told = io.StringIO()
+    monkeypatch.setattr("sys.stdin", io.StringIO(json.dumps(asked)))
+    with Lease.acquire(place, RUNNER), contextlib.redirect_stdout(told):
+        assert main() == 2
+    assert "experiment mine is being run by another process" in json.loads(told.getvalue())["error"]
     assert not folder.sessions()

@@ -14,7 +14,7 @@ from rlgpt.store.history import History, IterationState
 from rlgpt.store.reader import Reader
 from rlgpt.training import worker
 from rlgpt.training.opening import open_session
-from rlgpt.training.service import tool
+from rlgpt.training.session import creation
 
 WORLD = "tests.worlds.corridor:make_world"
 SMALL = {"iterations": 1, "dev_first": 3, "dev_more": 0, "test_episodes": 3, "inner": 1, "depth": 1}
@@ -28,7 +28,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def finished(method: dict[str, Any], env_steps: int = 1024, **settings: Any) -> Reader:
     flags = {"task": "take_key", "world": WORLD, "skills": "none", "budget": {"env_steps": env_steps}}
-    made = tool.make(flags | {"loop": SMALL, "method": method} | settings)
+    made = creation.create(flags | {"loop": SMALL, "method": method} | settings)
     live = open_session(Path(made["folder"]))
     try:
         worker.run(live)

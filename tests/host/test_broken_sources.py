@@ -9,7 +9,7 @@ import pytest
 
 from rlgpt.training.host.api import Host
 from rlgpt.training.host.sandbox.runtime import PARTS_CAP, is_plain, said, sentence
-from rlgpt.training.service import try_action
+from rlgpt.training.service.__main__ import answer
 from tests.host.driving import WHOLE, source
 from tests.host.world import packed
 
@@ -43,14 +43,12 @@ SYNTAX = {
 
 
 @pytest.mark.parametrize("name", SYNTAX)
-def test_try_tells_pythons_own_words_and_the_line(
-    name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_try_tells_pythons_own_words_and_the_line(name: str, tmp_path: Path) -> None:
     text, line, words = SYNTAX[name]
     file = tmp_path / "action.py"
     file.write_bytes(text.encode())
-    assert try_action.main([str(file), "--json", "--world", "tests.worlds.corridor:make_world"]) == 1
-    told = json.loads(capsys.readouterr().out)
+    asked = {"ask": "try_action", "file": str(file), "world": "tests.worlds.corridor:make_world"}
+    told = answer(json.dumps(asked))["ok"]
     assert (told["rule"], told["line"], told["host_deaths"]) == ("syntax", line, 0), told
     assert words in told["message"]
 

@@ -16,7 +16,8 @@ from rlgpt.training.rollouts.dry_views import DRY_EPISODES, dry_views
 from rlgpt.training.rollouts.evaluation import REPEATS, FollowPlan, evaluate
 from rlgpt.training.rollouts.trials import PrefixItem, try_item
 from rlgpt.training.seeds import episode_seed
-from rlgpt.training.service import try_action
+from rlgpt.training.service.__main__ import answer
+from rlgpt.training.session.creation import UNAVAILABLE
 from rlgpt.training.worlds import conformance
 from rlgpt.training.worlds.protocol import NativeAction, StepResult, WorldFailed
 from tests.options.toys import BACK, GET_KEY, OPEN_DOOR, WALK, code, configuration, host_of
@@ -119,17 +120,15 @@ def test_the_conformance_check_tells_of_it_and_keeps_its_other_findings() -> Non
     assert "broken off" in always["time limits terminate"].why
 
 
-def test_try_tells_of_a_lost_game(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_try_tells_of_a_lost_game(tmp_path: Path) -> None:
     file = tmp_path / "walk.py"
     file.write_text(WALK)
-    words = [str(file), "--world", f"{__name__}:losing_third", "--task", "take_coin", "--mode", "trusted", "--json"]
-    assert try_action.main(words) == 0
-    told = json.loads(capsys.readouterr().out)
+    asked = {"ask": "try_action", "file": str(file), "task": "take_coin", "mode": "trusted"}
+    told = answer(json.dumps(asked | {"world": f"{__name__}:losing_third"}))["ok"]
     assert (told["outcome"], told["env_steps"]) == ("episode", 2)
     assert "broke the episode off" in told["message"]
-    words[2] = f"{__name__}:losing_all"
-    assert try_action.main(words) == 2
-    assert json.loads(capsys.readouterr().out) == {"error": "no game can be started"}
+    told = answer(json.dumps(asked | {"world": f"{__name__}:losing_all"}))
+    assert told == {"error": "no game can be started", "exit_code": UNAVAILABLE}
 
 
 def losing_third() -> CorridorWorld:

@@ -10,7 +10,7 @@ import pytest
 from rlgpt.agents.contracts import PlanReply, SubActionReply
 from rlgpt.agents.enforce import enforce
 from rlgpt.training import opening
-from rlgpt.training.service import tool
+from rlgpt.training.session import creation
 from rlgpt.training.session.runtime import SessionRuntime
 from rlgpt.training.steps.plan_check import wrong_name, wrong_with
 
@@ -19,7 +19,7 @@ from rlgpt.training.steps.plan_check import wrong_name, wrong_with
 def live(tmp_path_factory: pytest.TempPathFactory) -> Any:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("RLGPT_HOME", str(tmp_path_factory.mktemp("home")))
-        opened = opening.open_session(Path(tool.make({"task": "make_wood_pickaxe", "skills": "none"})["folder"]))
+        opened = opening.open_session(Path(creation.create({"task": "make_wood_pickaxe", "skills": "none"})["folder"]))
         yield opened
         opened.close()
 

@@ -1,101 +1,47 @@
-"""What the console asks about sources and prices, as commands with one JSON object in and out.
-
-`python -P -m rlgpt.training.service.questions admit|try|prices [--world NAME]`, standard input as JSON. Nothing is
-stored.
-Exit code 0, or 2 with {"error": sentence}. `admit` answers again and again, a line in and a line out, until its
-standard input ends: the world and the action host are made once, before the first question comes.
-"""
+"""The questions of the service. What a question needs is imported when it is asked: some need torch, most do not."""
 
 from __future__ import annotations
 
-import argparse
-import json
-import sys
-from typing import Any
+import atexit
+from collections.abc import Callable, Mapping
+from dataclasses import asdict
+from functools import cache
+from typing import TYPE_CHECKING, Any
 
-from rlgpt.training.service.tool import Sentence
+from rlgpt.training.worlds import registry
 
-
-class Admitting:
-    """Answers {kind: action | done_when | reward, source, task, seed} with {ok, name, rule, line, message}, as a
-    worker would. Holds a world and an action host until it is closed."""
-
-    def __init__(self, world_name: str) -> None:
-        from rlgpt.training.host.client.open_host import open_host
-        from rlgpt.training.service.tool import _world
-
-        self._world = _world(world_name)
-        self._host = open_host(self._world, lanes=1)
-        self._views: dict[tuple[str, int], list[list[bytes]]] = {}
-
-    def answer(self, given: dict[str, Any]) -> dict[str, Any]:
-        from rlgpt.training.rollouts.dry_views import dry_views
-
-        key = (str(given["task"]), int(given["seed"]))
-        if key not in self._views:
-            self._views[key] = dry_views(self._world, *key)
-        found = self._host.admit(given["kind"], given["source"], self._views[key])
-        told = {"name": found.name, "rule": found.rule, "line": found.line, "message": found.message}
-        return {"ok": found.admitted, **told}
-
-    def close(self) -> None:
-        self._host.close()
+if TYPE_CHECKING:
+    from rlgpt.training.service.sources import Admitting
 
 
-def admit(world_name: str) -> None:
-    """Answers each line of standard input until there is no more."""
-    admitting = Admitting(world_name)
-    try:
-        for given in sys.stdin:
-            try:
-                answer = admitting.answer(json.loads(given))
-            except (RuntimeError, ValueError, LookupError) as error:
-                answer = {"error": str(error)}
-            print(json.dumps(answer), flush=True)
-    finally:
-        admitting.close()
+def worlds() -> dict[str, Any]:
+    return {"worlds": list(registry.names())}
 
 
-def try_skill(world_name: str, given: dict[str, Any]) -> dict[str, Any]:
-    """{name, source, done_when, task, max_steps} -> {outcome, episodes, successes, env_steps, error}: trials."""
-    from rlgpt.training.host.api import Action, source_hash
-    from rlgpt.training.host.client.open_host import open_host
-    from rlgpt.training.rollouts.dry_views import dry_views
-    from rlgpt.training.rollouts.trials import MAX_TRIALS, try_item
-    from rlgpt.training.seeds import episode_seed
-    from rlgpt.training.service.tool import _world
+def tasks(world: str) -> dict[str, Any]:
+    found = registry.get(world)
+    fields = ("id", "prompt", "horizon", "kind", "long_horizon")
+    told = [{name: getattr(task, name) for name in fields} for task in found.tasks.values()]
+    return {"world": found.name, "version": found.version, "tasks": told}
 
-    world = _world(world_name)
-    source, done_when, task = given["source"], given["done_when"], given["task"]
-    host = open_host(world, lanes=MAX_TRIALS)
-    try:
-        views = dry_views(world, task, 0)
-        for kind, text in (("action", source), ("done_when", done_when)):
-            found = host.admit(kind, text, views)  # type: ignore[arg-type]
-            if not found.admitted:
-                why = f"line {found.line}: {found.message}"
-                return {"outcome": "refused", "episodes": 0, "successes": 0, "env_steps": 0, "error": why}
-        name = source_hash(source)
-        result = try_item(
-            world,
-            task,
-            prefix=(),
-            action=Action(name),
-            done_when=done_when,
-            sources={name: source},
-            host=host,
-            seeds=[episode_seed(0, "trial", index) for index in range(MAX_TRIALS)],
-            max_steps=int(given.get("max_steps", 300)),
-        )
-    finally:
-        host.close()
+
+def check_world(world: str) -> dict[str, Any]:
+    """Whether it keeps the promises of the protocol."""
+    from rlgpt.training.worlds.conformance import check
+
+    findings = check(registry.get(world))
     return {
-        "outcome": result.outcome,
-        "episodes": result.episodes,
-        "successes": result.successes,
-        "env_steps": result.env_steps,
-        "error": result.error,
+        "world": world,
+        "ok": all(finding.ok for finding in findings),
+        "findings": [finding._asdict() for finding in findings],
     }
+
+
+def create(settings: dict[str, Any]) -> dict[str, Any]:
+    """{id, name, folder} of a new session with a settings tree; no worker is started."""
+    from rlgpt.training.session import creation
+
+    return creation.create(settings)
 
 
 def prices() -> dict[str, Any]:
@@ -105,22 +51,80 @@ def prices() -> dict[str, Any]:
     return {model: [price.tokens_in, price.tokens_out] for model, price in LISTED.items()}
 
 
-def main(words: list[str]) -> int:
-    parser = argparse.ArgumentParser(prog="rlgpt.training.service.questions")
-    parser.add_argument("verb", choices=("admit", "try", "prices"))
-    parser.add_argument("--world", default="crafter")
-    arguments = parser.parse_args(words)
-    try:
-        if arguments.verb == "admit":
-            admit(arguments.world)
-            return 0
-        answer = prices() if arguments.verb == "prices" else try_skill(arguments.world, json.load(sys.stdin))
-    except (Sentence, RuntimeError, ValueError) as error:
-        print(json.dumps({"error": str(error)}))
-        return 2
-    print(json.dumps(answer))
-    return 0
+@cache
+def _admitting(world: str) -> Admitting:
+    from rlgpt.training.service.sources import Admitting
+
+    admitting = Admitting(registry.get(world))
+    atexit.register(admitting.close)
+    return admitting
 
 
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+def open_admission(world: str) -> None:
+    """Make the world and an action host, so that the first `admit` need not wait for them."""
+    _admitting(world)
+
+
+def admit(world: str, kind: str, source: str, task: str, seed: int) -> dict[str, Any]:
+    """{ok, name, rule, line, message} of an `action`, a `done_when` or a `reward`, as in a worker."""
+    return _admitting(world).answer(kind, source, task, seed)
+
+
+def try_action(
+    file: str,
+    world: str = "crafter",
+    task: str = "",
+    action: str = "",
+    seed: int = 0,
+    steps: int = 200,
+    mode: str = "locked",
+    allow_process: bool = False,
+) -> dict[str, Any]:
+    """One call of a coded action of a file, after admission; see `sources.try_action`."""
+    from rlgpt.training.service import sources
+
+    return sources.try_file(registry.get(world), file, task, action, seed, steps, mode, allow_process)
+
+
+def try_skill(world: str, source: str, done_when: str, task: str, max_steps: int = 300) -> dict[str, Any]:
+    """{outcome, episodes, successes, env_steps, error}: trials as a session would run them."""
+    from rlgpt.training.service import sources
+
+    return sources.try_skill(registry.get(world), source, done_when, task, max_steps)
+
+
+def protections() -> dict[str, Any]:
+    """Every attack on a locked action host of this machine, and what stopped it."""
+    from rlgpt.training.host.client.doctor import table
+
+    return {"mode": "locked", "lines": [asdict(line) for line in table()]}
+
+
+def minedojo_needs() -> list[dict[str, Any]]:
+    """What MineDojo needs on this machine: [{item, ok, sentence, cure, optional}]."""
+    from rlgpt.training.worlds.minedojo.doctor import findings
+
+    return [asdict(finding) for finding in findings()]
+
+
+def experiment_bill(request: dict[str, Any]) -> dict[str, Any]:
+    """What is left to run of an experiment, and what it will cost."""
+    from rlgpt.training.experiments import requests
+
+    return requests.bill_of(request)
+
+
+def experiment_bundles(request: dict[str, Any]) -> dict[str, Any]:
+    """{written, missing}: bundles of the sessions of an experiment that are over."""
+    from rlgpt.training.experiments import requests
+
+    return requests.write_bundles(request)
+
+
+QUESTIONS: Mapping[str, Callable[..., Any]] = {
+    question.__name__: question
+    for question in (
+        worlds, tasks, check_world, create, prices, open_admission, admit, try_action, try_skill, protections,
+        minedojo_needs, experiment_bill, experiment_bundles,
+    )
+}  # fmt: skip

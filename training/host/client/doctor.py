@@ -1,20 +1,14 @@
-"""Does this machine keep what the action host promises? Runs the attack table and says so, line by line.
-
-`python -P -m rlgpt.training.host.client.doctor [--json]`; exit status 1 if a protection is missing, with --json
-always 0.
-"""
+"""Does this machine keep what the action host promises? Runs the attack table."""
 
 from __future__ import annotations
 
-import argparse
-import json
 import os
 import socket
 import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 
 from rlgpt.training.host.client.process import HostDied, HostProcess
@@ -81,21 +75,3 @@ def table(mode: str = "locked") -> list[Line]:
         return [Line(name, attack.protection, False, why) for name, attack in ATTACKS.items()]
     with target() as aim:
         return [attacked(name, attack, aim, mode) for name, attack in ATTACKS.items()]
-
-
-def main(argv: list[str]) -> int:
-    """Print the table; returns the exit status."""
-    parser = argparse.ArgumentParser(prog="rlgpt.training.host.client.doctor", description=__doc__)
-    parser.add_argument("--json", action="store_true", help="one JSON object instead of lines")
-    arguments = parser.parse_args(argv)
-    lines = table()
-    if arguments.json:
-        print(json.dumps({"mode": "locked", "lines": [asdict(line) for line in lines]}))
-    else:
-        for line in lines:
-            print(f"{'enforced    ' if line.enforced else 'NOT ENFORCED'}  {line.protection}: {line.how}")
-    return 0 if arguments.json or all(line.enforced for line in lines) else 1
-
-
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))

@@ -1,20 +1,13 @@
-"""What MineDojo needs on this machine, one line each: `rlgpt doctor` runs this as a command of its own.
-
-    python -P -m rlgpt.training.worlds.minedojo.doctor
-
-Prints JSON lines {item, ok, sentence, cure}; exit code 0 if a session could start, 1 if not.
-"""
+"""What MineDojo needs on this machine, for `rlgpt doctor`."""
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import shutil
 import subprocess
-import sys
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 
 import psutil
@@ -143,18 +136,11 @@ def check(settings: Settings) -> Iterator[Finding]:
     yield clip()
 
 
-def main() -> int:
+def findings() -> Iterator[Finding]:
+    """With the settings of the environment."""
     try:
         settings = from_environment()
     except BadSetting as error:
-        print(json.dumps(asdict(Finding("settings", False, str(error), "unset it"))))
-        return 1
-    good = True
-    for finding in check(settings):
-        print(json.dumps(asdict(finding)), flush=True)
-        good = good and (finding.ok or finding.optional)
-    return 0 if good else 1
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+        yield Finding("settings", False, str(error), "unset it")
+        return
+    yield from check(settings)

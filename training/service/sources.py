@@ -1,27 +1,81 @@
-"""Run one coded action of a file as the fast agent's would be run: admission, then a trial.
-
-`python -P -m rlgpt.training.service.try_action FILE [--world crafter] [--task ID] [--action NAME] [--seed 0]
-[--steps 200] [--mode locked] [--allow-process] [--json]` prints one JSON object on one line; without --json the
-same over several lines. Exit status 0 if the action was admitted, 1 if it was refused, 2 with {"error": sentence}.
-"""
+"""What is asked about sources: whether a worker would admit them, and what they do in a trial."""
 
 from __future__ import annotations
 
-import argparse
-import json
-import sys
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
-from rlgpt.training.host.api import Action, Admission, Ask, Host, Programs
-from rlgpt.training.host.client.errors import HostError
+from rlgpt.training.host.api import Action, Admission, Ask, Host, Kind, Mode, Programs, source_hash
 from rlgpt.training.host.client.open_host import open_host
 from rlgpt.training.rollouts.dry_views import dry_views
 from rlgpt.training.seeds import episode_seed
-from rlgpt.training.worlds import registry
-from rlgpt.training.worlds.protocol import UnknownTask, World, WorldFailed
+from rlgpt.training.worlds.protocol import World
 
 LONGEST_FILE = 1 << 20
+
+
+class Admitting:
+    """Holds a world and an action host until it is closed."""
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+        self._host = open_host(world, lanes=1)
+        self._views: dict[tuple[str, int], list[list[bytes]]] = {}
+
+    def answer(self, kind: str, source: str, task: str, seed: int) -> dict[str, Any]:
+        """{ok, name, rule, line, message}."""
+        if (task, seed) not in self._views:
+            self._views[task, seed] = dry_views(self._world, task, seed)
+        admission = self._host.admit(cast(Kind, kind), source, self._views[task, seed])
+        told = {name: getattr(admission, name) for name in ("name", "rule", "line", "message")}
+        return {"ok": admission.admitted, **told}
+
+    def close(self) -> None:
+        self._host.close()
+
+
+def try_skill(world: World, source: str, done_when: str, task: str, max_steps: int) -> dict[str, Any]:
+    """{outcome, episodes, successes, env_steps, error} of trials that begin with fresh episodes."""
+    from rlgpt.training.rollouts.trials import MAX_TRIALS, try_item
+
+    host = open_host(world, lanes=MAX_TRIALS)
+    try:
+        views = dry_views(world, task, 0)
+        for kind, text in (("action", source), ("done_when", done_when)):
+            admission = host.admit(cast(Kind, kind), text, views)
+            if not admission.admitted:
+                why = f"line {admission.line}: {admission.message}"
+                return {"outcome": "refused", "episodes": 0, "successes": 0, "env_steps": 0, "error": why}
+        name = source_hash(source)
+        result = try_item(
+            world,
+            task,
+            prefix=(),
+            action=Action(name),
+            done_when=done_when,
+            sources={name: source},
+            host=host,
+            seeds=[episode_seed(0, "trial", index) for index in range(MAX_TRIALS)],
+            max_steps=max_steps,
+        )
+    finally:
+        host.close()
+    return {name: getattr(result, name) for name in ("outcome", "episodes", "successes", "env_steps", "error")}
+
+
+def try_file(
+    world: World, file: str, task: str, action: str, seed: int, steps: int, mode: str, allow_process: bool
+) -> dict[str, Any]:
+    """`tried` with a file, an action host of its own and, without a task, the world's first.
+
+    Raises ValueError, OSError, HostError, UnknownTask, WorldFailed.
+    """
+    source = _read(Path(file))
+    host = open_host(world, lanes=1, mode=cast(Mode, mode), seed=seed, allow_process=allow_process)
+    try:
+        return tried(world, host, source, action, task or next(iter(world.tasks)), seed, steps)
+    finally:
+        host.close()
 
 
 def tried(world: World, host: Host, source: str, name: str, task: str, seed: int, steps: int) -> dict[str, Any]:
@@ -87,35 +141,6 @@ def _trial(
     return {"outcome": outcome, "message": message, "yields": yields, "env_steps": len(yields)}
 
 
-def main(argv: list[str]) -> int:
-    """Print the report; returns the exit status."""
-    parser = argparse.ArgumentParser(prog="rlgpt.training.service.try_action")
-    parser.add_argument("file", type=Path)
-    parser.add_argument("--world", default="crafter")
-    parser.add_argument("--task", default="", help="default: the world's first")
-    parser.add_argument("--action", default="", help="the name that the action must have")
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--steps", type=int, default=200, help="env steps at most")
-    parser.add_argument("--mode", default="locked", choices=("locked", "wasm", "process", "trusted"))
-    parser.add_argument("--allow-process", action="store_true", help="needed for --mode process")
-    parser.add_argument("--json", action="store_true", help="one line")
-    words = parser.parse_args(argv)
-    try:
-        source = _read(words.file)
-        world = registry.get(words.world)
-        host = open_host(world, lanes=1, mode=words.mode, seed=words.seed, allow_process=words.allow_process)
-        try:
-            task = words.task or next(iter(world.tasks))
-            report = tried(world, host, source, words.action, task, words.seed, words.steps)
-        finally:
-            host.close()
-    except (OSError, ValueError, HostError, registry.UnknownWorld, UnknownTask, WorldFailed) as error:
-        print(json.dumps({"error": str(error.args[0] if isinstance(error, UnknownTask) else error)}))
-        return 2
-    print(json.dumps(report, indent=None if words.json else 2))
-    return 0 if report["admitted"] else 1
-
-
 def _read(file: Path) -> str:
     """The text of a file of at most a megabyte; raises ValueError for what is no text."""
     with file.open("rb") as opened:
@@ -126,7 +151,3 @@ def _read(file: Path) -> str:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError:
         raise ValueError(f"{file} is no text in UTF-8") from None
-
-
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,98 @@
+"""The service: whatever comes in on a line, one answer goes out on a line, and nothing else."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rlgpt.training.service import questions
+from rlgpt.training.service.__main__ import answer
+
+NOISY_WORLD = """
+import os, subprocess, sys
+print("the client greets you")
+os.system("echo so does its child; cat")
+left = sys.stdin.read()
+def make_world():
+    raise ImportError(f"read {left!r} from the console")
+"""
+
+UNDECLARED = {"kind": "x", "name": "", "tasks": [], "seeds": [], "settings": {}}
+
+
+def service(lines: list[str], *, folder: Path | None = None) -> list[dict[str, Any]]:
+    environment = os.environ | ({"PYTHONPATH": str(folder)} if folder else {})
+    command = [sys.executable, "-P", "-m", "rlgpt.training.service"]
+    done = subprocess.run(
+        command, input="".join(f"{line}\n" for line in lines), env=environment, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+    return [json.loads(line) for line in done.stdout.splitlines()]
+
+
+@pytest.mark.parametrize(
+    ("line", "sentence"),
+    [
+        ("", "Expecting value"),
+        ("{", "Expecting property name"),
+        ("[1, 2]", "not a question: [1, 2]"),
+        ("{}", "not a question"),
+        ('{"ask": "no such thing"}', "not a question"),
+        ('{"ask": ["tasks"]}', "not a question"),
+        ('{"ask": "tasks"}', "tasks: missing a required argument: 'world'"),
+        ('{"ask": "tasks", "world": "crafter", "wide": 1}', "unexpected keyword argument 'wide'"),
+        ('{"ask": "tasks", "world": 7}', "tasks: world cannot be 7"),
+        ('{"ask": "create", "settings": "all"}', "create: settings cannot be 'all'"),
+        ('{"ask": "tasks", "world": "nowhere"}', "no world called 'nowhere'"),
+        ('{"ask": "create", "settings": {"task": "fly"}}', "has no task 'fly'"),
+        ('{"ask": "create", "settings": {"host_mode": "paper"}}', "host_mode"),
+        (f'{{"ask": "experiment_bill", "request": {json.dumps(UNDECLARED)}}}', "no experiment 'x'"),
+    ],
+)
+def test_what_cannot_be_answered_is_one_sentence(line: str, sentence: str) -> None:
+    told = answer(line)
+    assert set(told) == {"error", "exit_code"} and told["exit_code"] == 2 and sentence in told["error"], told
+
+
+def test_an_unexpected_error_is_told_and_the_next_question_answered(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def broken() -> None:
+        raise KeyError("a defect of ours")
+
+    monkeypatch.setitem(questions.QUESTIONS, "broken", broken)  # type: ignore[arg-type]
+    assert answer('{"ask": "broken"}') == {"error": "KeyError: 'a defect of ours'", "exit_code": 1}
+    assert "Traceback" in capsys.readouterr().err
+    assert "crafter" in answer('{"ask": "worlds"}')["ok"]["worlds"]
+
+
+def test_lines_are_answered_one_by_one_in_their_order() -> None:
+    told = service(['{"ask": "worlds"}', "nonsense", '{"ask": "prices"}'])
+    assert ["error" in each for each in told] == [False, True, False]
+    assert all(len(price) == 2 for price in told[2]["ok"].values())
+
+
+def test_what_a_world_prints_or_reads_stays_out_of_the_conversation(tmp_path: Path) -> None:
+    (tmp_path / "noisy_world.py").write_text(NOISY_WORLD)
+    asked = ['{"ask": "tasks", "world": "noisy_world:make_world"}', '{"ask": "worlds"}']
+    first, second = service(asked, folder=tmp_path)
+    assert "read '' from the console" in first["error"] and "crafter" in second["ok"]["worlds"]
+
+
+def test_refusing_a_source_imports_neither_torch_nor_a_compiled_game(tmp_path: Path) -> None:
+    file = tmp_path / "action.py"
+    file.write_text("def a(view:\n    yield")
+    code = (
+        "import json, sys; from rlgpt.training.service.__main__ import answer\n"
+        f"told = answer(json.dumps({{'ask': 'try_action', 'file': {str(file)!r}}}))\n"
+        "assert told['ok']['rule'] == 'syntax', told\n"
+        "print(*sorted({'torch', 'numba', 'stable_baselines3', 'openai', 'sqlmodel'} & set(sys.modules)))"
+    )
+    done = subprocess.run([sys.executable, "-P", "-c", code], capture_output=True, text=True)
+    assert (done.returncode, done.stdout.strip()) == (0, ""), done.stderr + done.stdout

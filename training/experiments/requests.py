@@ -1,0 +1,62 @@
+"""What the console asks about an experiment, apart from running it.
+
+A request is {kind, name, tasks, seeds: [...], settings: tree, jobs, to}.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from rlgpt.store.bundle import export_bundle
+from rlgpt.training.experiments.bill import bill, measured_rate
+from rlgpt.training.experiments.manifest import FILE, Manifest, declare
+from rlgpt.training.experiments.running import folder_of, known
+from rlgpt.training.session.creation import task_info
+from rlgpt.training.worlds import registry
+
+Request = Mapping[str, Any]
+
+
+def declared(request: Request) -> Manifest:
+    """Raises Undeclared, Refused, CannotCreate, UnknownWorld."""
+    base = dict(request["settings"])
+    manifest = declare(request["kind"], request["name"], base, request["tasks"], request["seeds"])
+    world = registry.get(str(base.get("world", "crafter")))
+    for task in dict.fromkeys(p.task for p in manifest.sessions):
+        task_info(world, task)
+    return manifest
+
+
+def bill_of(request: Request) -> dict[str, Any]:
+    """What is left to run, and what it will cost."""
+    manifest = declared(request)
+    every = [known(planned) for planned in manifest.sessions]
+    left = [(k.planned, k.settings, k.env_steps) for k in every if not k.over]
+    first = manifest.sessions[0]
+    world = str(first.settings.get("world", "crafter"))
+    told: dict[str, Any] = {"name": manifest.name, "about": manifest.about, "declared": len(every)}
+    told["tasks"] = list(dict.fromkeys(p.task for p in manifest.sessions))
+    told["arms"] = list(dict.fromkeys(p.arm for p in manifest.sessions))
+    told["seeds"] = list(dict.fromkeys(p.seed for p in manifest.sessions))
+    told["llm"] = every[0].settings.llm.kind
+    if left:
+        told |= bill(left, request["jobs"], measured_rate(world, first.task))
+    else:
+        told["sessions"] = 0
+    return told
+
+
+def write_bundles(request: Request) -> dict[str, Any]:
+    """Bundles for a claim: TASK-ARM-SEED.rlgpt beside the declaration; those that are there already are replaced."""
+    manifest = declared(request)
+    target = Path(request["to"])
+    target.mkdir(parents=True, exist_ok=True)
+    written = []
+    for planned in manifest.sessions:
+        if planned.id and known(planned).over:
+            name = f"{planned.task}-{planned.arm}-{planned.seed}.rlgpt".replace(" ", "_")
+            written.append(str(export_bundle(folder_of(planned), target / name, evidence=True)))
+    (target / FILE).write_text(manifest.path.read_text())
+    return {"written": written, "missing": len(manifest.sessions) - len(written)}

@@ -1,0 +1,92 @@
+"""What the console asks a child process: one JSON object a line in, one a line out.
+
+`python -P -m rlgpt.training.service` reads `{"ask": question, argument: value, ...}` and answers `{"ok": ...}`, or
+`{"error": sentence, "exit_code": code}`, line by line, until its standard input ends. `questions.QUESTIONS` lists what
+can be asked.
+"""
+
+from __future__ import annotations
+
+import inspect
+import json
+import os
+import sys
+import traceback
+from collections.abc import Callable
+from typing import Any, TextIO, get_origin, get_type_hints
+
+from rlgpt.store.errors import StoreError
+from rlgpt.training.host.client.errors import HostError
+from rlgpt.training.service.questions import QUESTIONS
+from rlgpt.training.session.creation import UNAVAILABLE, USAGE, CannotCreate
+from rlgpt.training.worlds.protocol import UnknownTask, WorldFailed
+from rlgpt.training.worlds.registry import UnknownWorld
+
+UNEXPECTED = 1
+"""Exit code of the command line; the traceback is on standard error."""
+
+
+def answer(line: str) -> dict[str, Any]:
+    """The answer to one line; it never raises."""
+    try:
+        ask, arguments = _parsed(line)
+        return {"ok": ask(**arguments)}
+    except CannotCreate as error:
+        return _error(str(error), error.code)
+    except (UnknownTask, UnknownWorld) as error:
+        return _error(str(error.args[0]), USAGE)  # a KeyError puts its sentence in quotes
+    except WorldFailed as error:
+        return _error(str(error), UNAVAILABLE)
+    except (HostError, StoreError, ValueError, OSError) as error:
+        return _error(str(error), USAGE)
+    except Exception as error:
+        traceback.print_exc()
+        return _error(f"{type(error).__name__}: {error}", UNEXPECTED)
+
+
+def _error(sentence: str, code: int) -> dict[str, Any]:
+    return {"error": sentence, "exit_code": code}
+
+
+def _parsed(line: str) -> tuple[Callable[..., Any], dict[str, Any]]:
+    """A question of the table and its arguments. Raises ValueError for what is none."""
+    request = json.loads(line)
+    if not isinstance(request, dict) or str(request.get("ask")) not in QUESTIONS:
+        raise ValueError(f"not a question: {line.strip():.80}; there are {', '.join(QUESTIONS)}")
+    ask = QUESTIONS[str(request.pop("ask"))]
+    try:
+        inspect.signature(ask).bind(**request)
+    except TypeError as error:
+        raise ValueError(f"{ask.__name__}: {error}") from None
+    types = get_type_hints(ask)
+    for name, value in request.items():
+        if not isinstance(value, get_origin(types[name]) or types[name]):
+            raise ValueError(f"{ask.__name__}: {name} cannot be {value!r:.40}")
+    return ask, request
+
+
+def _private_streams() -> tuple[TextIO, TextIO]:
+    """Where requests come from and where answers go, kept from everything else in this process and from its children:
+    what a world or a library prints goes to standard error, and standard input is empty for them."""
+    requests = os.fdopen(os.dup(0), encoding="utf-8")
+    answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    empty = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(empty, 0)
+    os.close(empty)
+    os.dup2(2, 1)
+    return requests, answers
+
+
+def main() -> int:
+    os.umask(0o077)
+    requests, answers = _private_streams()
+    try:
+        for line in requests:
+            print(json.dumps(answer(line)), file=answers, flush=True)
+    except (BrokenPipeError, KeyboardInterrupt):  # nobody waits for an answer any more
+        os._exit(130)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

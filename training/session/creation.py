@@ -1,0 +1,119 @@
+"""Making a session from its settings, checked against world, models and machine before anything is written."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import os
+import platform
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from rlgpt.training.worlds import registry
+from rlgpt.training.worlds.protocol import World, check_machine
+
+if TYPE_CHECKING:  # describing a world needs none of it
+    from rlgpt.store.settings import Settings
+
+PACKAGES = (
+    "rlgpt", "torch", "stable-baselines3", "numpy", "opensimplex", "numba", "crafter", "gymnasium", "openai",
+)  # fmt: skip
+USAGE, UNAVAILABLE = 2, 5
+"""Exit codes of the command line: a word that means nothing; something that this machine lacks."""
+
+
+class CannotCreate(Exception):
+    """The sentence for the operator is the argument."""
+
+    def __init__(self, sentence: str, code: int = USAGE) -> None:
+        super().__init__(sentence)
+        self.code = code
+
+
+def task_info(world: World, task_id: str) -> dict[str, Any]:
+    """What the session row keeps of its task. Raises CannotCreate for an unknown one."""
+    task = world.tasks.get(task_id)
+    if task is None:
+        close = [t for t in world.tasks if task_id.split("_")[-1] in t][:5]
+        hint = f"; did you mean {', '.join(close)}?" if close else f"; `rlgpt tasks --world {world.name}` lists them"
+        raise CannotCreate(f"the world {world.name} has no task {task_id!r}{hint}")
+    return {
+        "id": task.id,
+        "prompt": task.prompt,
+        "horizon": task.horizon,
+        "milestones": list(task.milestones),
+        "kind": task.kind,
+        "long_horizon": task.long_horizon,
+        "sub_tasks": list(task.sub_tasks),
+        "primitives": [p.name for p in world.primitives],
+        "targets": list(world.targets),
+        "frame_format": world.frame_format,
+    }
+
+
+def versions() -> dict[str, Any]:
+    found: dict[str, Any] = {"python": platform.python_version(), "machine": platform.machine()}
+    for package in PACKAGES:
+        try:
+            found[package] = importlib.metadata.version(package)
+        except importlib.metadata.PackageNotFoundError:
+            found[package] = None
+    return found
+
+
+def create(flags: Mapping[str, Any]) -> dict[str, Any]:
+    """{id, name, folder} of a new session with these settings; no worker is started. Raises CannotCreate, UnknownWorld,
+    WorldFailed."""
+    from rlgpt.store import artifacts, skills
+    from rlgpt.store import creation as folders
+    from rlgpt.store.errors import BadPlace, DiskFull, StoreError
+    from rlgpt.store.home import home
+    from rlgpt.store.settings import Refused, settle
+
+    try:
+        settings = settle(flags)
+    except Refused as error:
+        raise CannotCreate(str(error)) from error
+    _check_models(settings)
+    world = registry.get(settings.world)
+    info = task_info(world, settings.task)
+    check_machine(world)
+    try:
+        snapshot = skills.snapshot(settings.skills, world.name)
+        told = versions() | {"skills": artifacts.digest(snapshot)}
+        made = folders.create(settings, task_info=info, world_version=world.version, versions=told)
+        artifacts.put(made.artifacts, snapshot)
+    except (BadPlace, DiskFull) as error:
+        raise CannotCreate(str(error), UNAVAILABLE) from error
+    except StoreError as error:
+        raise CannotCreate(str(error)) from error
+    except OSError as error:
+        why = f"{error.filename}: {error.strerror}"
+        sentence = f"{home()} cannot keep sessions: {why}; set RLGPT_HOME to another folder"
+        raise CannotCreate(sentence, UNAVAILABLE) from error
+    return {"id": made.id, "name": made.name, "folder": str(made.path)}
+
+
+def _check_models(settings: Settings) -> None:
+    """Raises CannotCreate where the key of a well-known server is missing, or a budget in USD could not hold."""
+    from rlgpt.agents.endpoint import endpoints, redacted_url
+    from rlgpt.agents.errors import MissingKey, Unclear
+
+    if settings.llm.kind != "openai":
+        return
+    try:
+        roles = endpoints(settings.llm.model_dump(), os.environ)
+    except MissingKey as error:
+        if settings.llm.base_url:  # the worker may have the key of a server of the operator's own
+            return
+        local = "a server of your own needs none: name it with --base-url"
+        raise CannotCreate(f"{str(error).rstrip('.')}; {local}", UNAVAILABLE) from error
+    except Unclear as error:
+        raise CannotCreate(str(error)) from error
+    asked = "cost" in settings.budget.model_fields_set and settings.budget.cost is not None
+    unknown = next((e for e in roles.values() if e.price is None and not e.tells_cost), None)
+    if asked and unknown is not None:
+        raise CannotCreate(
+            f"a budget of {settings.budget.cost:g} USD cannot hold, because no price of {unknown.model} at "
+            f"{redacted_url(unknown.base_url)} is known: give --price-in and --price-out in USD per million tokens "
+            "(0 for a server of your own), or leave --max-cost out and keep to --max-tokens"
+        )
