@@ -156,7 +156,7 @@ class Reader:
         with self._reading():
             return selection.rows(self._base, "WHERE rowid > ? ORDER BY rowid", (after_rowid,))
 
-    # ---- curves and frames ----------------------------------------------------------------------
+    # ---- curves ---------------------------------------------------------------------------------
     def metric_series(
         self,
         runs: int | Iterable[int],
@@ -177,30 +177,6 @@ class Reader:
         with self._reading():
             skipped = {run: self._hidden(run, upto_seq) if hidden else () for run in wanted}
             return self._series.points(wanted, column, upto_seq, max_points, window, skipped)
-
-    def load_series(self, columns: Iterable[str]) -> None:
-        """Read several columns in one pass over the rows, for charts that will ask for them."""
-        with self._reading():
-            self._series.load(columns)
-
-    def frames(
-        self,
-        source: str,
-        owner: int,
-        episode: int | None = None,
-        *,
-        upto_seq: int | None = None,
-        limit: int = 1000,
-    ) -> list[dict[str, Any]]:
-        """Frame rows in order of episode and step, `body` in `format`."""
-        where = {"source": source, "owner": owner} | ({} if episode is None else {"episode": episode})
-        found = self.rows("frame", where, upto_seq=upto_seq, limit=limit)
-        return sorted(found, key=lambda row: (row["episode"], row["step"]))
-
-    def frame_at(self, seq: int | None = None) -> dict[str, Any] | None:
-        """The newest frame up to the cursor."""
-        found = self.rows("frame", upto_seq=seq, newest_first=True, limit=1)
-        return found[0] if found else None
 
     # ---- life -----------------------------------------------------------------------------------
     def alive(self) -> bool:

@@ -33,7 +33,7 @@ ROLES = ("planner", "slow", "fast", "critic")
 Device = Literal["auto", "cpu", "cuda"]
 Observation = Literal["symbolic", "pixels"]
 Critic = Literal["model", "human", "none"]
-HostMode = Literal["locked", "wasm", "process", "trusted"]
+HostMode = Literal["locked", "process", "trusted"]
 
 
 class Refused(ValueError):

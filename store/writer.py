@@ -147,18 +147,6 @@ class Writer:
                 self._texts[name] = self._compressor.compress(body.encode())
         return name
 
-    def text_of(self, name: str) -> str:
-        """A text by its hash, committed or still to be. Raises StoreError."""
-        with self._lock:
-            body = self._texts.get(name)
-            if body is None:
-                self._check_open()
-                row = self._base.execute("SELECT body FROM text WHERE hash = ?", (name,)).fetchone()
-                if row is None:
-                    raise StoreError(f"the text {name} is not kept in session {self.folder.id}")
-                body = row[0]
-        return zstandard.ZstdDecompressor().decompress(body).decode()
-
     def artifact(self, body: bytes) -> str:
         """Store bytes as a file that survives a power cut; returns its hash. Raises DiskFull."""
         try:

@@ -19,10 +19,6 @@ def episode_seed(session_seed: int, split: Split, index: int) -> int:
     return SPLITS.index(split) << _BITS | int.from_bytes(digest, "big") & (1 << _BITS) - 1
 
 
-def split_of(seed: int) -> str:
-    return SPLITS[seed >> _BITS]
-
-
 def stream_seed(session_seed: int, *names: object) -> int:
     """A 32-bit seed for any other random stream of the session (torch, sampling, bootstrap)."""
     text = "/".join(map(str, (session_seed, *names)))

@@ -113,7 +113,7 @@ def run(
     ] = None,
     critic: Annotated[str | None, typer.Option(help="model, human or none.", show_default="model")] = None,
     host_mode: Annotated[
-        str | None, typer.Option(help="locked, wasm, process or trusted.", show_default="locked")
+        str | None, typer.Option(help="locked, process or trusted.", show_default="locked")
     ] = None,
     review: Annotated[bool, typer.Option("--review", help="Every plan waits for your approval.")] = False,
     headless: Annotated[bool, typer.Option("--headless", help="Progress lines until the end.")] = False,

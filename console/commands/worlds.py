@@ -55,7 +55,7 @@ def try_(
     action: Annotated[str | None, typer.Option(help="Which action, if the file defines several.")] = None,
     seed: Annotated[int, typer.Option(min=0, help="Of the episode.")] = 0,
     steps: Annotated[int, typer.Option(min=1, help="Env steps at most.")] = 200,
-    mode: Annotated[str, typer.Option(help="locked, wasm, process or trusted.")] = "locked",
+    mode: Annotated[str, typer.Option(help="locked, process or trusted.")] = "locked",
     json: Json = False,
 ) -> None:
     """Run your own coded action through admission and one trial, as the fast agent's would be."""

@@ -69,13 +69,6 @@ def _words(old: str, new: str) -> tuple[tuple[tuple[str, bool], ...], tuple[tupl
     return tuple(left), tuple(right)
 
 
-def changed_lines(diff: Sequence[Row]) -> tuple[int, int]:
-    """(lines added, lines removed)."""
-    added = sum(row.kind in ("added", "changed") for row in diff)
-    removed = sum(row.kind in ("removed", "changed") for row in diff)
-    return added, removed
-
-
 def unified(diff: Sequence[Row], syntax: Sequence[Line], notes: dict[int, list[Line]] | None = None) -> list[Line]:
     """Lines of one column: removals above their replacement. `syntax` are the coloured lines of the new side,
     `notes` what belongs beside a new line (an error, a critique)."""

@@ -37,11 +37,6 @@ def test_process_says_that_it_has_no_lock() -> None:
     host.close()
 
 
-def test_wasm_is_refused_with_a_sentence() -> None:
-    with pytest.raises(ModeUnavailable, match="no Python interpreter for WebAssembly"):
-        open_host(WORLD, lanes=1, mode="wasm", seed=1)
-
-
 def test_an_unknown_mode_is_refused() -> None:
     with pytest.raises(HostError, match="choose one of"):
         open_host(WORLD, lanes=1, mode="safe", seed=1)  # type: ignore[arg-type]

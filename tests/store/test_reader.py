@@ -105,20 +105,6 @@ def test_commands_are_listed_with_their_order(writer: Writer) -> None:
         assert [c["payload"] for c in reader.commands(1)] == [{"agent": "slow", "text": "try wood"}]
 
 
-# ---- frames ---------------------------------------------------------------------------------------
-def test_frames_come_in_the_order_of_their_steps(writer: Writer) -> None:
-    with writer.transaction() as tx:
-        for episode, step in [(0, 1), (0, 0), (1, 0)]:
-            tx.add(t.Frame(source="dev", owner=1, episode=episode, step=step, format="f", body=bytes([episode, step])))
-    with Reader(writer.folder) as reader:
-        assert [f["body"] for f in reader.frames("dev", 1)] == [b"\0\0", b"\0\1", b"\1\0"]
-        assert [f["step"] for f in reader.frames("dev", 1, episode=0)] == [0, 1]
-        assert [f["body"] for f in reader.frames("dev", 1, upto_seq=2)] == [b"\0\1"]
-        newest, before = reader.frame_at(), reader.frame_at(3)
-        assert newest is not None and newest["seq"] == 4 and before is not None and before["seq"] == 3
-        assert reader.frame_at(1) is None
-
-
 # ---- curves ---------------------------------------------------------------------------------------
 @given(st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=300), st.integers(4, 50))
 def test_a_thinned_curve_keeps_its_ends_and_extremes_in_few_points(values: list[float], most: int) -> None:
@@ -182,7 +168,6 @@ def test_a_number_inside_a_column_is_a_curve_of_its_own(curve: Reader) -> None:
 def test_a_curve_grows_with_the_run(writer: Writer) -> None:
     writer.add(t.TrainingRun(sub_task=0, iteration=0, revision=1, run=1, config_hash="", env_steps_planned=1))
     with Reader(writer.folder) as reader:
-        reader.load_series(["kl", "option_usage.wood"])
         for update in range(1, 4):
             writer.add(
                 t.Metric(

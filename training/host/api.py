@@ -14,7 +14,7 @@ from typing import Literal, NamedTuple, Protocol
 from rlgpt.training.worlds.protocol import NativeAction
 
 Kind = Literal["action", "done_when", "reward"]
-Mode = Literal["locked", "wasm", "process", "trusted"]
+Mode = Literal["locked", "process", "trusted"]
 End = Literal["return", "error", "bad_yield", "budget", "killed", "quarantined"]
 """Why a call ended in the host. The cap, the alarm and the episode's end are the caller's business."""
 

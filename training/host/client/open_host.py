@@ -29,11 +29,6 @@ def open_host(world: World, *, lanes: int, mode: Mode = "locked", seed: int = 0,
     """
     if mode not in get_args(Mode):
         raise ModeUnavailable(f"there is no host mode {mode!r}; choose one of {', '.join(get_args(Mode))}")
-    if mode == "wasm":
-        raise ModeUnavailable(
-            "mode wasm is not available: no Python interpreter for WebAssembly comes with rlgpt; "
-            "use locked (Linux), or process with its explicit flag"
-        )
     if mode == "process" and not allow_process:
         raise ModeUnavailable("mode process runs generated code without an operating-system lock; allow it explicitly")
     if mode == "trusted":
