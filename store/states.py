@@ -10,6 +10,11 @@ from rlgpt.store.events import Incumbent, IterationResult, Phase, SkillKept, Ver
 from rlgpt.store.intervals import wilson
 
 Fields = Mapping[str, Any]
+FRAME_MODULES = {
+    "crafter-window-1": "rlgpt.training.worlds.crafter.drawing",
+    "kitchen-lines-1": "rlgpt.training.worlds.kitchen.frame",
+}
+"""Frame format -> module that draws it, for sessions made before they recorded the module themselves."""
 
 
 @dataclass
@@ -378,6 +383,13 @@ class History:
         """The milestones that a score counts; empty where a task is won or lost."""
         info = self.session.get("task_info", {})
         return tuple(info["milestones"]) if info.get("kind") == "score" else ()
+
+    @property
+    def frame_module(self) -> str:
+        """Import path of the module that draws the session's frames, "" where their format needs none."""
+        info = self.session.get("task_info", {})
+        usual = FRAME_MODULES.get(str(info.get("frame_format", "")), "")
+        return str(info.get("frame_module", usual))
 
     def pooled(self, iteration: IterationState, split: str, variant: str) -> Measured:
         """All episodes of the revision evaluated last."""

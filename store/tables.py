@@ -63,7 +63,7 @@ class Session(Row, table=True):
     versions: dict[str, Any] = json_column()
     """Library versions, world hash, machine, device and its explanation, host mode and what was enforced."""
     task_info: dict[str, Any] = json_column()
-    """prompt, horizon, milestones, kind, long_horizon, sub_tasks, primitives, targets, frame_format."""
+    """prompt, horizon, milestones, kind, long_horizon, sub_tasks, primitives, targets, frame_format, frame_module."""
     parent_id: str | None = None
     parent_seq: int | None = None
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from rlgpt.console.view import crafter
-from rlgpt.console.view.drawn import drawn
+from rlgpt.console.view.frames import drawn
 from rlgpt.console.view.moment import Moment
 from rlgpt.console.view.text import Entry, Line, fit, line, wrap
 
@@ -66,7 +65,7 @@ def entries(m: Moment, chosen: int | None, width: int, height: int) -> list[Entr
     head = _head(m, frame, width)
     if row is None:
         return [Entry("world", (*head, line(("this frame is not kept", "dim"))), selectable=False)]
-    return [Entry("world", (*head, *_body(row, width, height - len(head))), selectable=False)]
+    return [Entry("world", (*head, *_body(m.history.frame_module, row, width, height - len(head))), selectable=False)]
 
 
 def _head(m: Moment, frame: Frame, width: int) -> list[Line]:
@@ -83,24 +82,20 @@ def _decided(decision: str) -> str:
     return f"step {int(place) + 1} of the script" if place != decision and place.isdecimal() else decision
 
 
-def _body(row: object, width: int, height: int) -> list[Line]:
+def _body(module: str, row: object, width: int, height: int) -> list[Line]:
     fields = dict(row) if isinstance(row, dict) else {}
     decision, body = _decided(str(fields.get("decision", ""))), bytes(fields.get("body", b""))
-    if str(fields.get("format", "")).startswith("crafter-window"):
-        window = crafter.read(body)
-        if window is not None:
-            state = crafter.state_lines(window, decision, width)
-            tiles = crafter.draw(window, crafter.tile_size(width, height - len(state)))
-            return [*tiles, *state]
-    if fields.get("format") == "jpeg":
+    kind = str(fields.get("format", ""))
+    if module:
+        drawing = drawn(module, body, width, height, decision)
+        if drawing is not None:
+            return drawing
+    elif kind == "jpeg":
         from rlgpt.console.view.picture import draw
 
         picture = draw(body, width, max(height - 1, 2))
         if picture:
             return [*picture, line(("decision ", "dim"), (decision, "accent bold"))]
-    drawing = drawn(str(fields.get("format", "")), body, width, height, decision)
-    if drawing is not None:
-        return drawing
-    if fields.get("format") == "text":
+    elif kind == "text":
         return wrap(body.decode("utf-8", "replace"), width)
-    return wrap(f"frames of the format {fields.get('format')!s} cannot be drawn here ({len(body)} bytes)", width, "dim")
+    return wrap(f"frames of the format {kind} cannot be drawn here ({len(body)} bytes)", width, "dim")

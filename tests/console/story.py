@@ -660,8 +660,8 @@ class Story:
 
 
 def frame_body(step: int) -> bytes:
-    """A window of the crafter format (see `console.view.crafter`) in which the agent walks past a pond."""
-    from rlgpt.console.view import crafter
+    """A window of the crafter format (see its `drawing.py`) in which the agent walks past a pond."""
+    from rlgpt.training.worlds.crafter import drawing as crafter
 
     ground = bytearray()
     for row in range(crafter.HEIGHT):

@@ -163,6 +163,7 @@ class CorridorWorld:
     default_features = ("position", "cell", "flags", "time_left")
     targets = ("key", "door", "coin")
     frame_format = "text"
+    frame_module = ""
     restorable = True
     pixel_shape = (8, LENGTH, 3)
 

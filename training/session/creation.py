@@ -47,6 +47,7 @@ def task_info(world: World, task_id: str) -> dict[str, Any]:
         "primitives": [p.name for p in world.primitives],
         "targets": list(world.targets),
         "frame_format": world.frame_format,
+        "frame_module": world.frame_module,
     }
 
 

@@ -9,6 +9,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from importlib import import_module
+from importlib.util import find_spec
 from typing import Any, NamedTuple, cast
 
 import numpy as np
@@ -17,6 +18,7 @@ from rlgpt.training.worlds.protocol import (
     ChargesCalls,
     ChecksMachine,
     Env,
+    FrameSide,
     HostSide,
     LimitsEnvs,
     NamesAttributes,
@@ -369,6 +371,32 @@ def _light(world: World) -> str:
     return "standard library only"
 
 
+def _frames(world: World) -> str:
+    if not world.frame_module:
+        _expect(
+            world.frame_format in ("jpeg", "text"), f"frames of the format {world.frame_format} need a frame_module"
+        )
+        return f"{world.frame_format}, drawn by the console"
+    spec = find_spec(world.frame_module)
+    origin = spec.origin if spec is not None else None
+    if origin is None:
+        raise _Broken(f"there is no module {world.frame_module}")
+    alone = [sys.executable, "-I", "-S", "-c", "import runpy, sys; runpy.run_path(sys.argv[1])", origin]
+    done = subprocess.run(alone, capture_output=True, text=True, timeout=60, check=False)
+    _expect(done.returncode == 0, f"{origin} cannot be loaded by its path: {done.stderr[-200:]}")
+    side = cast(FrameSide, import_module(world.frame_module))
+    env = world.make(_task(world))
+    env.reset(9)
+    for _ in _walk(world, env, 9):
+        for width, height in ((8, 4), (80, 24), (200, 60)):
+            rows = side.draw(env.frame(), width, height, "a decision")
+            _expect(bool(rows), f"a frame is not drawn in {width} x {height} cells")
+    env.close()
+    for damaged in (b"", b"\0" * 1_000):
+        _expect(side.draw(damaged, 80, 24, "") is None, "bytes that are no frame are drawn")
+    return f"drawn by {world.frame_module}"
+
+
 def _sheet(world: World) -> str:
     for task in world.tasks:
         sheet: dict[str, Any] = world.sheet(task)
@@ -413,6 +441,7 @@ _PROMISES: dict[str, Callable[[World], str]] = {
     "views decode and cannot be changed": _host_side,
     "optional parts are well formed": _optional_parts,
     "the host module is light": _light,
+    "frames are drawn": _frames,
     "the world sheet is complete": _sheet,
     "the script book is sound": _scripts,
 }

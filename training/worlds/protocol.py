@@ -181,7 +181,10 @@ class World(Protocol):
     host_module: str
     """Import path of the stdlib-only module that decodes views in the action host (see HostSide)."""
     frame_format: str
-    """`crafter-window-1`, `jpeg`, `text` ..."""
+    """Name of what `Env.frame` returns: `crafter-window-1`, `jpeg`, `text` ..."""
+    frame_module: str
+    """Import path of the stdlib-only module that draws frames in the console (see FrameSide), in the package of the
+    world; "" for `jpeg` (a picture, whose comment stands under it) and `text`, which the console draws itself."""
     restorable: bool
     pixel_shape: tuple[int, int, int] | None
 
@@ -297,6 +300,19 @@ class Decoder(Protocol):
 
     def view(self, packed: bytes) -> object:
         """An immutable plain-data view; attributes are documented in the world sheet's `view_doc`."""
+
+
+class FrameSide(Protocol):
+    """The module named by `World.frame_module`. The console loads it by its path, also where the world itself cannot be
+    imported: it imports the standard library only, nothing of its own package, and does no I/O."""
+
+    def draw(self, body: bytes, width: int, height: int, decision: str) -> list[list[tuple[str, str]]] | None:
+        """A frame as rows of (text, style) for a pane of `width` x `height` cells, None for bytes that are no frame.
+
+        `decision` is the option in force. A style is words of the console's palette (`dim`, `bold`, `ok`, `warn`,
+        `bad`, `accent`, `curve1`..`curve8`, `tile_<thing>`, `on_<ground>`, `night`) or colours, `#rrggbb` or
+        `#front/#back`.
+        """
 
 
 def side_by_side(world: World, wanted: int) -> int:

@@ -35,6 +35,7 @@ class CrafterWorld:
     native_action_size = 1
     host_module = "rlgpt.training.worlds.crafter.host_side"
     frame_format = frame.FORMAT
+    frame_module = "rlgpt.training.worlds.crafter.drawing"
     restorable = True
     pixel_shape = (names.PICTURE, names.PICTURE, 3)
 

@@ -37,6 +37,7 @@ class KitchenWorld:
     native_action_size = names.NATIVE_ACTION_SIZE
     host_module = "rlgpt.training.worlds.kitchen.host_side"
     frame_format = frame.FORMAT
+    frame_module = "rlgpt.training.worlds.kitchen.frame"
     restorable = True
     pixel_shape = None
 

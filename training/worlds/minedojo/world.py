@@ -54,6 +54,7 @@ class MineDojoWorld:
     native_action_size = 8
     host_module = "rlgpt.training.worlds.minedojo.host_side"
     frame_format = "jpeg"
+    frame_module = ""
     restorable = False
     slow = True
 

@@ -1,15 +1,16 @@
-"""Crafter's stored window as coloured tiles: what the agent sees, never more.
+"""Crafter's stored window as coloured tiles: what the agent sees, never more. Standard library only.
 
-The bytes are the frame format `crafter-window-1` of the embedded world, documented in its `frame.py`: 27 bytes of
-scalars, 63 cells row by row, steps left. The console knows the layout, not the world.
+The console loads this file by its path (see `protocol.FrameSide`), so it has what it needs of the layout in `frame.py`
+itself; a test compares the two.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import textwrap
+from typing import NamedTuple
 
-from rlgpt.console.view.text import Line, Span, fit, line, wrap
-
+Row = list[tuple[str, str]]
+"""Texts and their styles (words of the console's palette)."""
 WIDTH, HEIGHT = 9, 7
 CENTRE = WIDTH // 2 + WIDTH * (HEIGHT // 2)
 _CELLS = 27
@@ -52,6 +53,8 @@ ITEMS = (
     "iron_sword",
 )
 VITALS = 4
+NIGHT = 0.35
+"""Daylight below which it is night."""
 ACHIEVEMENTS = (
     "collect_coal",
     "collect_diamond",
@@ -104,8 +107,7 @@ _GLYPHS: dict[str, tuple[str, str]] = {
 """(main glyph, texture) of what a cell shows."""
 
 
-@dataclass(frozen=True)
-class Window:
+class Window(NamedTuple):
     x: int
     y: int
     facing: int
@@ -151,12 +153,21 @@ def tile_size(width: int, height: int) -> tuple[int, int]:
     return 2, 1
 
 
-def draw(window: Window, tile: tuple[int, int]) -> list[Line]:
-    """The window in tiles. At night the colours are the night's."""
+def draw(body: bytes, width: int, height: int, decision: str = "") -> list[Row] | None:
+    """The window in tiles, as large as they fit, and the state in words; None where the bytes are no such frame."""
+    window = read(body)
+    if window is None:
+        return None
+    words = _words(window, decision, width)
+    return [*_tiles(window, tile_size(width, height - len(words))), *words]
+
+
+def _tiles(window: Window, tile: tuple[int, int]) -> list[Row]:
+    """At night the colours are the night's."""
     wide, tall = tile
     names = cell_names(window)
-    night = " night" if window.daylight < 0.35 else ""
-    lines: list[Line] = []
+    night = " night" if window.daylight < NIGHT else ""
+    lines: list[Row] = []
     for row in range(HEIGHT):
         for part in range(tall):
             spans = []
@@ -168,8 +179,8 @@ def draw(window: Window, tile: tuple[int, int]) -> list[Line]:
                     glyph, texture, who = ("☾" if window.sleeping else _AGENT[window.facing]), " ", "agent"
                 else:
                     (glyph, texture), who = _GLYPHS[name], name
-                spans.append(Span(_tile(glyph, texture, wide, tall, part, index), f"tile_{who} on_{ground}{night}"))
-            lines.append(tuple(spans))
+                spans.append((_tile(glyph, texture, wide, tall, part, index), f"tile_{who} on_{ground}{night}"))
+            lines.append(spans)
     return lines
 
 
@@ -186,34 +197,30 @@ def _tile(main: str, texture: str, wide: int, tall: int, part: int, index: int) 
     return "".join(cells)
 
 
-def state_lines(window: Window, decision: str, width: int) -> list[Line]:
+def _words(window: Window, decision: str, width: int) -> list[Row]:
     """Vitals, inventory, achievements and the decision in force."""
-    lines: list[Line] = []
-    vitals: list[Span] = []
+    vitals: Row = []
     for name, glyph, style, value in zip(
         ("health", "food", "drink", "energy"), "♥◒◍✦", ("bad", "warn", "curve4", "curve3"), window.items, strict=False
     ):
-        vitals += [
-            Span(f"{glyph} ", style),
-            Span(f"{value}", "bold" if value > 3 else "bad bold"),
-            Span(f" {name}  ", "dim"),
-        ]
-    lines.append(fit(vitals, width))
+        vitals += [(f"{glyph} ", style), (f"{value}", "bold" if value > 3 else "bad bold"), (f" {name}  ", "dim")]
     carried = [(n, v) for n, v in zip(ITEMS[VITALS:], window.items[VITALS:], strict=True) if v]
     words = "  ".join(f"{n.replace('_', ' ')} {v}" for n, v in carried) or "nothing"
-    lines += wrap(f"carries {words}", width, "", most=2)
     done = ", ".join(a.replace("_", " ") for a in window.achieved) or "nothing yet"
-    lines += wrap(f"achieved {done}", width, "dim", most=3)
-    hour = "night" if window.daylight < 0.35 else "dusk" if window.daylight < 0.7 else "day"
+    hour = "night" if window.daylight < NIGHT else "dusk" if window.daylight < 0.7 else "day"
     doing = "asleep" if window.sleeping else f"facing {('left', 'right', 'up', 'down')[window.facing]}"
-    lines.append(
-        fit(
-            line(
-                (f"env step {window.steps}, {window.steps_left} left, at {window.x},{window.y}, {doing}, {hour}", "dim")
-            ),
-            width,
-        )
-    )
+    state = f"env step {window.steps}, {window.steps_left} left, at {window.x},{window.y}, {doing}, {hour}"
+    lines = [vitals, *_wrapped(f"carries {words}", width, "", 2), *_wrapped(f"achieved {done}", width, "dim", 3)]
+    lines.append([(state, "dim")])
     if decision:
-        lines.append(fit(line(("decision ", "dim"), (decision, "accent bold")), width))
+        lines.append([("decision ", "dim"), (decision, "accent bold")])
     return lines
+
+
+def _wrapped(text: str, width: int, style: str, most: int) -> list[Row]:
+    """At most `most` lines, the last with an ellipsis."""
+    room = max(width, 8)
+    lines = textwrap.wrap(text, room)
+    if len(lines) > most:
+        lines = [*lines[: most - 1], lines[most - 1][: room - 1] + "…"]
+    return [[(shown, style)] for shown in lines]
