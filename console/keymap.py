@@ -30,6 +30,8 @@ class Key:
     """Place in the footer, from 1; 0: not there."""
     shown: str = ""
     """How the keys are written, if not as their names."""
+    priority: bool = False
+    """Before the focused widget: a text area would take the key itself."""
 
     @property
     def scope(self) -> str:
@@ -219,6 +221,23 @@ KEYS: tuple[Key, ...] = (
     Key("skills.import", "i", "import_file", "import", "Read skills from a file", 5),
     Key("skills.filter", "slash", "filter", "filter", "Show only skills with these words", 6, "/"),
     Key("doctor.again", "r", "again", "again", "Check again", 2),
+    # a new session, and dialogs
+    Key("new.leave", "escape", "leave", "leave", "Back without a new session"),
+    Key("new.start", "ctrl+s", "start", "start", "Start the session"),
+    Key("new.other_side", "f6", "other_side", "list / form", "From the tasks to the form, or back"),
+    Key("confirm.yes", "y", "answer(True)", "yes", "Do what is asked about"),
+    Key("confirm.no", "n,escape", "answer(False)", "no", "Do nothing"),
+    Key("form.leave", "escape", "leave", "leave", "Leave the dialog; what was typed is dropped after a question"),
+    Key("form.send", "ctrl+s", "send", "send", "Send what the dialog holds"),
+    Key("editor.leave", "escape", "leave", "leave", "Leave the editor, after a question", priority=True),
+    Key("editor.own_editor", "f4", "own_editor", "your editor", "The text in $VISUAL or $EDITOR", priority=True),
+    Key("editor.check", "f7", "check", "check", "Ask the action host whether this may run", priority=True),
+    Key("editor.send", "ctrl+s", "send('now')", "send now", "Send; a PPO run ends at the next decision"),
+    Key("editor.send_next", "ctrl+t", "send('next')", "send next", "Send; in force from the next iteration"),
+    Key("filter.clear", "escape", "clear_filter", "clear", "Show all entries again"),
+    Key("help.close", "escape,f1", "close", "close", "Close the help"),
+    Key("help.down", "down", "move(1)", "down", "Next entry", priority=True),
+    Key("help.up", "up", "move(-1)", "up", "Previous entry", priority=True),
 )
 
 
@@ -231,7 +250,9 @@ def bindings(*scopes: str) -> list[Any]:
     from textual.binding import Binding
 
     return [
-        Binding(key.keys, key.action, key.label, show=bool(key.hint), tooltip=key.help, id=key.id)
+        Binding(
+            key.keys, key.action, key.label, show=bool(key.hint), tooltip=key.help, id=key.id, priority=key.priority
+        )
         for scope in scopes
         for key in of(scope)
     ]
@@ -263,6 +284,17 @@ def written(key: Key, overrides: Mapping[str, str] | None = None) -> str:
     )
 
 
+def spelt(ident: str, overrides: Mapping[str, str]) -> str:
+    """The first key of an action in words: `ctrl+s`, `esc`."""
+    key = next(key for key in KEYS if key.id == ident)
+    return overrides.get(ident, key.keys).split(",")[0].strip().replace("escape", "esc")
+
+
+def short(ident: str, overrides: Mapping[str, str]) -> str:
+    """The first key of an action as the footer writes it: `^s`, `esc`."""
+    return written(next(key for key in KEYS if key.id == ident), overrides)
+
+
 def user_keys(home: Path) -> tuple[dict[str, str], list[str]]:
     """(id -> keys of the user's keymap, sentences about what in it is wrong)."""
     path = home / FILE
@@ -288,6 +320,9 @@ TOGETHER = (
     ("sessions", "list", "app"),
     *((pane, "session", "time", "list", "app") for pane in _PANES),
     *((scope, "list", "app") for scope in ("override", "compare", "skills", "doctor")),
+    ("new", "list", "app"),
+    *((scope, "app") for scope in ("confirm", "form", "editor", "filter")),
+    ("help", "list", "app"),
 )
 """Scopes whose keys are there at the same time, the innermost first: it answers where two have a key."""
 

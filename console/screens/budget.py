@@ -6,10 +6,13 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 from textual.containers import Vertical
 from textual.screen import ModalScreen
 from textual.widgets import Input, Label, Select, Static
+
+from rlgpt.console.keymap import bindings, spelt
+from rlgpt.console.shell import shell_of
 
 NAMES = {
     "env_steps": "env steps (trials and training)",
@@ -23,7 +26,7 @@ WHOLE = ("env_steps", "tokens")
 class BudgetDialog(ModalScreen[tuple[str, float | None] | None]):
     """Returns (name, value); None for the value lifts the limit."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "leave", "leave"), Binding("ctrl+s", "send", "send")]
+    BINDINGS: ClassVar[list[BindingType]] = bindings("form")
 
     def __init__(self, limits: Mapping[str, Any]) -> None:
         super().__init__()
@@ -32,7 +35,7 @@ class BudgetDialog(ModalScreen[tuple[str, float | None] | None]):
     def compose(self) -> ComposeResult:
         with Vertical(classes="dialog") as box:
             box.border_title = "Budget"
-            box.border_subtitle = "enter sends, esc leaves"
+            box.border_subtitle = f"enter sends, {spelt('form.leave', shell_of(self).user_keys)} leaves"
             yield Select(
                 [(words, name) for name, words in NAMES.items()],
                 value="env_steps",

@@ -6,21 +6,20 @@ from collections.abc import Sequence
 from typing import ClassVar, TypeVar
 
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 from textual.containers import Horizontal, Vertical
 from textual.screen import ModalScreen
 from textual.widgets import Button, Input, Select, Static, TextArea
 
 from rlgpt.console.content import safe_content
+from rlgpt.console.keymap import bindings, spelt
+from rlgpt.console.shell import shell_of
 
 
 class Confirm(ModalScreen[bool]):
     """A question whose yes does something that cannot be undone."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("y", "answer(True)", "yes"),
-        Binding("n,escape", "answer(False)", "no"),
-    ]
+    BINDINGS: ClassVar[list[BindingType]] = bindings("confirm")
 
     def __init__(self, title: str, question: str, yes: str) -> None:
         super().__init__()
@@ -31,8 +30,9 @@ class Confirm(ModalScreen[bool]):
             box.border_title = safe_content(self._heading)
             yield Static(safe_content(self._question))
             with Horizontal(classes="buttons"):
-                yield Button("No (n)", id="no")
-                yield Button(f"{self._yes} (y)", variant="error", id="yes")
+                keys = shell_of(self).user_keys
+                yield Button(f"No ({spelt('confirm.no', keys)})", id="no")
+                yield Button(f"{self._yes} ({spelt('confirm.yes', keys)})", variant="error", id="yes")
 
     def on_button_pressed(self, event: Button.Pressed) -> None:
         self.dismiss(event.button.id == "yes")
@@ -47,7 +47,7 @@ Answer = TypeVar("Answer")
 class Form(ModalScreen[Answer | None]):
     """Fields to fill in; None when it was left. What was typed is dropped only after a question."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "leave", "leave"), Binding("ctrl+s", "send", "send")]
+    BINDINGS: ClassVar[list[BindingType]] = bindings("form")
     _untouched: Sequence[str] = ()
 
     def on_mount(self) -> None:
@@ -57,6 +57,11 @@ class Form(ModalScreen[Answer | None]):
         """All that a person can have typed here."""
         lines = [field.value for field in self.query(Input)]
         return lines + [field.text for field in self.query(TextArea)]
+
+    def keys(self, send: str = "", verb: str = "sends") -> str:
+        """What the dialog's lower border says."""
+        own = shell_of(self).user_keys
+        return f"{send or spelt('form.send', own)} {verb}, {spelt('form.leave', own)} leaves"
 
     def action_leave(self) -> None:
         def answered(yes: bool | None) -> None:
@@ -79,7 +84,7 @@ class Ask(Form[str]):
     def compose(self) -> ComposeResult:
         with Vertical(classes="dialog") as box:
             box.border_title = safe_content(self._heading)
-            box.border_subtitle = "ctrl+s sends, esc leaves" if self._long else "enter sends, esc leaves"
+            box.border_subtitle = self.keys() if self._long else self.keys("enter")
             if self._hint:
                 yield Static(safe_content(self._hint), classes="hint")
             if self._long:
@@ -94,7 +99,7 @@ class Ask(Form[str]):
 
     def action_send(self) -> None:
         widget = self.query_one("#text")
-        self.dismiss(widget.text if isinstance(widget, TextArea) else widget.value)  # type: ignore[attr-defined]
+        self.dismiss(widget.text if isinstance(widget, TextArea) else self.query_one(Input).value)
 
     def typed(self) -> Sequence[str]:
         return super().typed() if self._long else ()
@@ -109,7 +114,7 @@ class Advise(Form[tuple[str, str]]):
     def compose(self) -> ComposeResult:
         with Vertical(classes="dialog") as box:
             box.border_title = "Advice"
-            box.border_subtitle = "ctrl+s sends, esc leaves"
+            box.border_subtitle = self.keys()
             yield Static("It stands word for word in the agent's next prompt.", classes="hint")
             yield Select(
                 [(f"{a} agent" if a in ("slow", "fast") else a, a) for a in self.AGENTS],
@@ -130,10 +135,14 @@ class Advise(Form[tuple[str, str]]):
 class FilterInput(Input):
     """The line that `/` opens below a list: Enter keeps the filter, Escape clears it."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "clear_filter", "clear", show=False)]
+    BINDINGS: ClassVar[list[BindingType]] = bindings("filter")
 
     def __init__(self) -> None:
-        super().__init__(id="filter", placeholder="words to look for; enter keeps, esc clears")
+        super().__init__(id="filter")
+
+    def on_mount(self) -> None:
+        clear = spelt("filter.clear", shell_of(self).user_keys)
+        self.placeholder = f"words to look for; enter keeps, {clear} clears"
 
     def action_clear_filter(self) -> None:
         self.value = ""

@@ -7,12 +7,12 @@ from concurrent.futures import Future
 from typing import Any, ClassVar
 
 from textual.app import ComposeResult, SuspendNotSupported
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 from textual.containers import Horizontal, Vertical
 from textual.screen import ModalScreen
 from textual.widgets import Button, Select, Static, TextArea
 
-from rlgpt.console import editor
+from rlgpt.console import editor, keymap
 from rlgpt.console.checker import Checker
 from rlgpt.console.commands.failure import Exit, Failure
 from rlgpt.console.content import safe_content
@@ -22,20 +22,12 @@ from rlgpt.console.screens.sender import Sender
 from rlgpt.console.shell import shell_of
 from rlgpt.store.history import Attempt
 
-UNCHECKED = "f7 asks the action host whether this may run."
 REWARD = 'def reward(before, view):\n    """Added at every env step, clipped to [-1, 1]."""\n    return 0.0\n'
 
 
 class EditCodeScreen(ModalScreen[None]):
     AUTO_FOCUS = "#text"
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape", "leave", "leave", priority=True),
-        Binding("f4", "own_editor", "your editor", priority=True),
-        Binding("f7", "check", "check", priority=True),
-        Binding("ctrl+s", "send('now')", "send now"),
-        Binding("ctrl+t", "send('next')", "send for the next iteration"),
-    ]
-    """Those with priority would otherwise be the text area's: esc the next field, f7 select all."""
+    BINDINGS: ClassVar[list[BindingType]] = keymap.bindings("editor")
 
     def __init__(self, session: Sender, shown: Attempt | None) -> None:
         super().__init__()
@@ -51,7 +43,10 @@ class EditCodeScreen(ModalScreen[None]):
     def compose(self) -> ComposeResult:
         with Vertical(classes="dialog", id="editor") as box:
             box.border_title = safe_content(f"Edit {self._sub_action}")
-            box.border_subtitle = "f7 checks, f4 your editor, ^s sends, ^t next iteration, esc leaves"
+            box.border_subtitle = (
+                f"{self._key('check')} checks, {self._key('own_editor')} your editor, {self._key('send')} sends, "
+                f"{self._key('send_next')} next iteration, {self._key('leave')} leaves"
+            )
             yield Select(
                 [(safe_content(f"coded action {self._sub_action}"), "code"), ("reward function", "reward")],
                 value="code",
@@ -60,10 +55,18 @@ class EditCodeScreen(ModalScreen[None]):
                 compact=True,
             )
             yield CodeArea(self._source, show_line_numbers=True, tab_behavior="indent", id="text")
-            yield Static(UNCHECKED, id="admission", classes="hint")
+            yield Static(self._unchecked, id="admission", classes="hint")
             with Horizontal(classes="buttons"):
-                yield Button("Check (f7)", id="check")
-                yield Button("Send now (ctrl+s)", variant="primary", id="now")
+                yield Button(f"Check ({self._key('check')})", id="check")
+                send = keymap.spelt("editor.send", shell_of(self).user_keys)
+                yield Button(f"Send now ({send})", variant="primary", id="now")
+
+    def _key(self, verb: str) -> str:
+        return keymap.short(f"editor.{verb}", shell_of(self).user_keys)
+
+    @property
+    def _unchecked(self) -> str:
+        return f"{self._key('check')} asks the action host whether this may run."
 
     @property
     def _what(self) -> str:
@@ -106,7 +109,7 @@ class EditCodeScreen(ModalScreen[None]):
         if (self._what, self._text) != self._asked:
             box = self.query_one("#admission", Static)
             box.remove_class("fault")
-            box.update(UNCHECKED)
+            box.update(self._unchecked)
 
     def action_check(self) -> None:
         self._ask(lambda _: None)

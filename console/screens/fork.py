@@ -5,13 +5,14 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 from textual.containers import Vertical
 from textual.screen import ModalScreen
 from textual.widgets import Input, Label, Static
 
 from rlgpt.console import launch
 from rlgpt.console.content import safe_content
+from rlgpt.console.keymap import bindings, spelt
 from rlgpt.console.panes.check import Check
 from rlgpt.console.shell import shell_of
 
@@ -20,7 +21,7 @@ class ForkDialog(ModalScreen[None]):
     """Copies the history up to the last complete phase before `seq` (None: the end) and opens the new session."""
 
     AUTO_FOCUS = "#name"
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "leave", "leave"), Binding("ctrl+s", "fork", "fork")]
+    BINDINGS: ClassVar[list[BindingType]] = bindings("form")
 
     def __init__(self, ident: str, seq: int | None) -> None:
         super().__init__()
@@ -31,7 +32,8 @@ class ForkDialog(ModalScreen[None]):
         where = f"before row {self._seq:,}" if self._seq else "at its end"
         with Vertical(classes="dialog") as box:
             box.border_title = "Fork"
-            box.border_subtitle = "ctrl+s forks, esc leaves"
+            keys = shell_of(self).user_keys
+            box.border_subtitle = f"{spelt('form.send', keys)} forks, {spelt('form.leave', keys)} leaves"
             text = (
                 f"A new session starts from the last complete phase {where}: history, checkpoint and skills are copied."
             )
@@ -45,9 +47,9 @@ class ForkDialog(ModalScreen[None]):
             yield Static("", classes="fault", id="fault")
 
     def on_input_submitted(self) -> None:
-        self.action_fork()
+        self.action_send()
 
-    def action_fork(self) -> None:
+    def action_send(self) -> None:
         if self._forking:
             return
         self._forking = True

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 from textual.containers import Vertical
 from textual.screen import ModalScreen, Screen
 from textual.widgets import Input
@@ -29,6 +29,12 @@ SCOPES = {
     "compare": "compare",
     "skills": "skills",
     "doctor": "doctor",
+    "new": "new session",
+    "confirm": "questions",
+    "form": "dialogs",
+    "editor": "code editor",
+    "filter": "filter",
+    "help": "this help",
     "list": "lists",
     "app": "everywhere",
 }
@@ -36,11 +42,7 @@ SCOPES = {
 
 class HelpScreen(ModalScreen[None]):
     AUTO_FOCUS = "Input"
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape,f1", "dismiss", "close"),
-        Binding("down", "move(1)", "down", show=False, priority=True),
-        Binding("up", "move(-1)", "up", show=False, priority=True),
-    ]
+    BINDINGS: ClassVar[list[BindingType]] = keymap.bindings("help")
 
     def __init__(self, below: Screen[Any]) -> None:
         super().__init__()
@@ -125,5 +127,5 @@ class HelpScreen(ModalScreen[None]):
         self.dismiss(None)
         app.call_later(app.run_action, active.binding.action, active.node)
 
-    def action_dismiss(self, result: Any = None) -> None:  # type: ignore[override]
+    def action_close(self) -> None:
         self.dismiss(None)

@@ -25,15 +25,20 @@ FIELDS = (
 class ItemDialog(Form[dict[str, Any]]):
     """Returns the changed fields (`rename` for the name), None when it was left."""
 
+    AUTO_FOCUS = ""
+
     def __init__(self, item: Item | None) -> None:
         super().__init__()
         self._item = item
-        self.AUTO_FOCUS = "#goal" if item else "#name"  # type: ignore[misc]
+
+    def on_mount(self) -> None:
+        super().on_mount()
+        self.query_one("#goal" if self._item else "#name").focus()
 
     def compose(self) -> ComposeResult:
         with VerticalScroll(classes="dialog") as box:
             box.border_title = safe_content(f"Sub-action {self._item.name}") if self._item else "New sub-action"
-            box.border_subtitle = "tab next field, ctrl+s keeps, esc leaves"
+            box.border_subtitle = f"tab next field, {self.keys(verb='keeps')}"
             yield Label("Mode", classes="label")
             mode = self._item.mode if self._item else "code"
             yield Select(

@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 from textual.containers import Horizontal, Vertical, VerticalScroll
 from textual.screen import Screen
 from textual.widgets import Button, Input, Label, Select, Static
 
-from rlgpt.console import launch
+from rlgpt.console import keymap, launch
 from rlgpt.console.content import safe_content
 from rlgpt.console.panes.check import Check
 from rlgpt.console.panes.lines import Lines
@@ -34,11 +34,7 @@ NUMBERS = (
 
 class NewScreen(Screen[None]):
     AUTO_FOCUS = "#search"
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape", "leave", "leave"),
-        Binding("ctrl+s", "start", "start"),
-        Binding("f6", "other_side", "list / form"),
-    ]
+    BINDINGS: ClassVar[list[BindingType]] = keymap.bindings("new")
 
     def __init__(self) -> None:
         super().__init__()
@@ -55,7 +51,9 @@ class NewScreen(Screen[None]):
                 yield Lines(id="tasks")
             with VerticalScroll(id="new-form", classes="pane", can_focus=False) as right:
                 right.border_title = "Session"
-                right.border_subtitle = "^s starts, f6 other side, esc leaves"
+                keys = shell_of(self).user_keys
+                start, other, leave = (keymap.short(f"new.{name}", keys) for name in ("start", "other_side", "leave"))
+                right.border_subtitle = f"{start} starts, {other} other side, {leave} leaves"
                 yield Static("", id="chosen")
                 with Horizontal(classes="field"):
                     yield Label("World")
@@ -101,7 +99,7 @@ class NewScreen(Screen[None]):
                 yield Check("review: plans wait for me", id="review", compact=True)
                 yield Static("", id="cost")
                 yield Static("", id="fault", classes="fault")
-                yield Button("Start (ctrl+s)", variant="primary", id="start")
+                yield Button(f"Start ({keymap.spelt('new.start', keys)})", variant="primary", id="start")
 
     def on_mount(self) -> None:
         self._llm_changed()

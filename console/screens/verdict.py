@@ -31,7 +31,7 @@ class VerdictDialog(Form[dict[str, Any]]):
     def compose(self) -> ComposeResult:
         with VerticalScroll(classes="dialog") as box:
             box.border_title = "Your verdict"
-            box.border_subtitle = "ctrl+s sends, esc leaves"
+            box.border_subtitle = self.keys()
             yield Label("About", classes="label")
             yield Select(
                 [(safe_content(a), b) for a, b in self._choices],

@@ -205,7 +205,7 @@ def _words(window: Window, decision: str, width: int) -> list[Row]:
     ):
         vitals += [(f"{glyph} ", style), (f"{value}", "bold" if value > 3 else "bad bold"), (f" {name}  ", "dim")]
     carried = [(n, v) for n, v in zip(ITEMS[VITALS:], window.items[VITALS:], strict=True) if v]
-    words = "  ".join(f"{n.replace('_', ' ')} {v}" for n, v in carried) or "nothing"
+    words = " ".join(f"{n.replace('_', ' ')} {v}" for n, v in carried) or "nothing"
     done = ", ".join(a.replace("_", " ") for a in window.achieved) or "nothing yet"
     hour = "night" if window.daylight < NIGHT else "dusk" if window.daylight < 0.7 else "day"
     doing = "asleep" if window.sleeping else f"facing {('left', 'right', 'up', 'down')[window.facing]}"
