@@ -23,6 +23,7 @@ from rlgpt.console.palette import Palette
 from rlgpt.console.preferences import Preferences
 from rlgpt.console.sanitise import clean, clean_text
 from rlgpt.console.themes import THEMES
+from rlgpt.console.view.news import Severity
 
 if TYPE_CHECKING:
     from textual.command import Provider
@@ -170,10 +171,10 @@ class ConsoleApp(App[int]):
             return
         self.push_screen(SessionScreen(self, found.path, replay=replay, cursor=cursor, read_only=self.read_only))
 
-    def tell(self, sentence: str, severity: str = "information", *, bell: bool = False) -> None:
+    def tell(self, sentence: str, severity: Severity = "information", *, bell: bool = False) -> None:
         """A notification of untrusted or own text, never read as markup; with a bell it also reaches a person
         who looks elsewhere (BEL, and OSC 9 where the terminal shows it)."""
-        self.notify(clean(sentence), severity=severity, markup=False, timeout=6 if severity != "error" else 12)  # type: ignore[arg-type]
+        self.notify(clean(sentence), severity=severity, markup=False, timeout=6 if severity != "error" else 12)
         if bell:
             self.bell()
             self.write_escape(f"9;{clean(sentence)[:160]}")

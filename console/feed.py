@@ -222,7 +222,7 @@ class Feed:
             alive=lock is not None,
             status=self._head.status,
             overdue=(silent or 0.0) - allowed if late else 0.0,
-            beat=float(beat["at"]) if beat else None,  # type: ignore[arg-type]
+            beat=beat["at"] if beat else None,
             what=str(beat.get("what", "")),
             pid=lock.pid if lock else 0,
             host=lock.host if lock else "",

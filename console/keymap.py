@@ -82,7 +82,7 @@ KEYS: tuple[Key, ...] = (
     Key("sessions.doctor", "D", "doctor", "doctor", "What works on this machine, and how to mend what does not", 12),
     # the session screen
     Key("session.detach", "q", "detach", "detach", "Leave; the session goes on without the console", 80),
-    Key("session.approve", "A", "command('approve')", "approve", "Put the waiting plan in force", 2),
+    Key("session.approve", "A", "command('approve')", "approve", "Make the waiting plan the active one", 2),
     Key(
         "session.reject",
         "X",
@@ -209,7 +209,7 @@ KEYS: tuple[Key, ...] = (
     Key("override.undo", "u,ctrl+z", "undo", "undo", "Undo the last edit", 6),
     Key("override.redo", "U,ctrl+y", "redo", "redo", "Redo"),
     Key("override.apply", "A,ctrl+s", "apply('now')", "apply now", "Send; a PPO run ends at the next decision", 1),
-    Key("override.apply_next", "N", "apply('next')", "apply next", "Send; in force from the next iteration", 12),
+    Key("override.apply_next", "N", "apply('next')", "apply next", "Send; active from the next iteration", 12),
     Key("override.rebase", "R", "rebase", "take over", "Put the edits on top of the newest revision", 2),
     # compare, skills, doctor
     Key("compare.base", "b", "base", "base", "The session the others are compared with", 4),
@@ -233,7 +233,7 @@ KEYS: tuple[Key, ...] = (
     Key("editor.own_editor", "f4", "own_editor", "your editor", "The text in $VISUAL or $EDITOR", priority=True),
     Key("editor.check", "f7", "check", "check", "Ask the action host whether this may run", priority=True),
     Key("editor.send", "ctrl+s", "send('now')", "send now", "Send; a PPO run ends at the next decision"),
-    Key("editor.send_next", "ctrl+t", "send('next')", "send next", "Send; in force from the next iteration"),
+    Key("editor.send_next", "ctrl+t", "send('next')", "send next", "Send; active from the next iteration"),
     Key("filter.clear", "escape", "clear_filter", "clear", "Show all entries again"),
     Key("help.close", "escape,f1", "close", "close", "Close the help"),
     Key("help.down", "down", "move(1)", "down", "Next entry", priority=True),

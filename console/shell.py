@@ -11,6 +11,7 @@ from textual.screen import Screen
 
 from rlgpt.console.palette import Palette
 from rlgpt.console.preferences import Preferences
+from rlgpt.console.view.news import Severity
 
 Answer = TypeVar("Answer")
 
@@ -25,7 +26,7 @@ class Shell(Protocol):
     user_keys: dict[str, str]
     palette: Palette
 
-    def tell(self, sentence: str, severity: str = "information", *, bell: bool = False) -> None:
+    def tell(self, sentence: str, severity: Severity = "information", *, bell: bool = False) -> None:
         """Show a notification."""
 
     def hints(self) -> None:

@@ -4,22 +4,23 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
+from typing import Any
 
 
 class Watch:
     """Seconds since progress last moved, by this process' monotonic clock once it was seen to move."""
 
     def __init__(self) -> None:
-        self._last: Mapping[str, object] = {}
+        self._last: Mapping[str, Any] = {}
         self._since = 0.0
 
-    def silent(self, beat: Mapping[str, object], now: float) -> float | None:
+    def silent(self, beat: Mapping[str, Any], now: float) -> float | None:
         if not beat:
             return None
         tick = time.monotonic()
         if beat != self._last:
             first = not self._last
             self._last = dict(beat)
-            age = max(now - float(beat["at"]), 0.0) if first else 0.0  # type: ignore[arg-type]
+            age = max(now - beat["at"], 0.0) if first else 0.0
             self._since = tick - age
         return tick - self._since

@@ -11,6 +11,7 @@ import json
 import os
 import time
 from pathlib import Path
+from typing import Any
 
 SIZE = 256
 NAME = "progress"
@@ -54,9 +55,10 @@ class Progress:
         os.close(self._file)
 
 
-def read(folder: Path) -> dict[str, object]:
-    """The last heartbeat, {} before the first."""
+def read(folder: Path) -> dict[str, Any]:
+    """The last heartbeat, `at` in it a number; {} before the first, or where it cannot be read."""
     try:
-        return dict(json.loads((folder / NAME).read_bytes()))
-    except (OSError, ValueError):
+        beat = dict(json.loads((folder / NAME).read_bytes()))
+        return beat | {"at": float(beat["at"])}
+    except (OSError, ValueError, TypeError, KeyError):
         return {}

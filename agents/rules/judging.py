@@ -14,6 +14,8 @@ from rlgpt.agents.rules.question import Question, rate_of
 
 _REMOVING = frozenset(["defeat", "kill", "remove", "destroy", "clear", "slay", "chase", "flee", "avoid"])
 """Verbs whose success is that there is less of their object."""
+_ENDS = {"episode": "the agent died", "time": "step limit"}
+"""How a call ended, in words; the other ends speak for themselves."""
 _IDLE = frozenset(
     [
         "a",
@@ -64,7 +66,8 @@ def judge_item(question: Question) -> CritiqueReply:
     worst = max(bad, key=lambda finding: finding.confidence)
     end = next((str(t.get("end", "")) for t, f in zip(trials, findings, strict=True) if f is worst), "")
     message = next((str(t.get("message", "")) for t, f in zip(trials, findings, strict=True) if f is worst), "")
-    cause = worst.cause + (f"; the call ended by {end}" if end else "") + (f": {message}" if message else "")
+    how = _ENDS.get(end, f"the call ended by {end}")
+    cause = worst.cause + (f"; {how}" if end else "") + (f": {message}" if message else "")
     fast = f"Mend the error: {message}" if message else "Take a different approach; this one stops short of the goal."
     slow = "" if len(bad) < len(findings) else f"{item['name']} may be more than code can do."
     return _critique(False, worst.confidence, cause, slow=slow, fast=fast)
@@ -78,7 +81,7 @@ def compare(goal: str, trial: Mapping[str, Any]) -> Finding:
     words = [w for w in re.findall(r"[a-z]+|\d+", goal.replace("_", " ").lower()) if w not in _IDLE]
     relevant = _relevant(words, before.keys() | after.keys())
     if not relevant:
-        return Finding(False, 0.5, "the views do not show what the goal speaks of")
+        return Finding(False, 0.5, "cannot judge: the goal is not visible")
     removing = any(word in _REMOVING for word in words) and not any(len(_words(k)) > 1 for k in relevant)
     gains = {key: after[key] - before[key] for key in relevant}
     changes = ", ".join(f"{key} {_plain(before[key])} -> {_plain(after[key])}" for key in relevant)

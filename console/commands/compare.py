@@ -214,8 +214,8 @@ def _tell(answer: dict[str, Any]) -> None:
         "episodes",
         "success",
         "IQM",
-        "options off",
-        "primitives off",
+        "without coded actions",
+        "coded actions only",
         "dead loops",
         "env steps",
     )

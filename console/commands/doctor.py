@@ -72,7 +72,7 @@ def _tell(finding: Finding) -> None:
     mark = "ok" if finding.ok else "--" if finding.optional else "NO"
     output.say(f"  {mark}  {finding.item}: {finding.sentence}")
     if finding.cure and not finding.ok:
-        output.say(f"      cure: {finding.cure}")
+        output.say(f"      fix: {finding.cure}")
 
 
 def _python() -> Iterator[Finding]:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from rlgpt.console.view.numbers import count, many, measured, money
-from rlgpt.console.view.words import ACTING, ACTS
+from rlgpt.console.view.words import ACTING, ACTS, PLAN_STATUS, author
 from rlgpt.store.history import Measured
 
 Part = Mapping[str, Any]
@@ -27,13 +27,14 @@ def lines(w: Part) -> Iterator[str]:
     if w["test"]:
         yield ""
         best = w["incumbent"]
-        yield f"incumbent: iteration {best['iteration']}{ACTS[best['played']]}: {best['why']}"
+        yield f"best so far: iteration {best['iteration']}{ACTS[best['played']]}: {best['why']}"
         yield from _split(w["test"])
 
 
 def _iteration(i: Part) -> Iterator[str]:
     if plan := i["plan"]:
-        yield f"plan revision {plan['revision']} by {plan['author']}, {plan['status']}, {plan['executor']}"
+        state = PLAN_STATUS.get(plan["status"], plan["status"])
+        yield f"plan {plan['revision']} by {author(plan['author'])}, {state}, run by {plan['executor']}"
         for item in plan["sub_actions"]:
             pin = " (pinned)" if item["pinned"] else ""
             yield f"  {item['mode']:<4} {item['name']}{pin}: {item['reason']}"

@@ -21,7 +21,7 @@ class PlanPane(ListPane):
 
     def summary(self) -> str:
         waiting = self.moment.history.pending_plan if self.moment else None
-        return f"r{waiting.revision} waits: A approve, X reject" if waiting and waiting.status == "waiting" else ""
+        return f"plan {waiting.revision} waits: A approve, X reject" if waiting and waiting.status == "waiting" else ""
 
     @property
     def item(self) -> str:

@@ -76,7 +76,7 @@ def _entry(number: int, finding: dict[str, Any], width: int) -> Entry:
     lines = wrap(f"{finding['item']}: {finding['sentence']}", width - 4, "", "")
     shown = [(*line((f" {glyph} ", style)), *lines[0]), *((*line("   "), *rest) for rest in lines[1:])] if lines else []
     if not finding["ok"] and finding["cure"]:
-        shown += wrap(f"cure: {finding['cure']}", width, "accent", "     ")
+        shown += wrap(f"fix: {finding['cure']}", width, "accent", "     ")
     return Entry(
         str(number),
         tuple(shown),

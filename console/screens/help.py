@@ -1,4 +1,4 @@
-"""Every key and action: those of the focused pane first, searchable; Enter runs one."""
+"""Every key and action, those of the focused pane first, then the words of the console; Enter runs an action."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ from rlgpt.console import keymap
 from rlgpt.console.keymap import Key
 from rlgpt.console.panes.lines import Lines
 from rlgpt.console.shell import shell_of
-from rlgpt.console.view.text import Entry, columns, line
+from rlgpt.console.view.glossary import Term, terms
+from rlgpt.console.view.text import Entry, columns, line, wrap
 
 SCOPES = {
     "sessions": "sessions",
@@ -40,6 +41,10 @@ SCOPES = {
 }
 
 
+WORD = "word:"
+"""Key of an entry that explains a word."""
+
+
 class HelpScreen(ModalScreen[None]):
     AUTO_FOCUS = "Input"
     BINDINGS: ClassVar[list[BindingType]] = keymap.bindings("help")
@@ -59,7 +64,7 @@ class HelpScreen(ModalScreen[None]):
 
     def compose(self) -> ComposeResult:
         with Vertical(classes="dialog", id="help") as box:
-            box.border_title = "Keys and actions"
+            box.border_title = "Keys, actions and words"
             box.border_subtitle = "type to search, ↑↓ choose, ⏎ runs, esc closes"
             yield Input(placeholder="search", id="search", compact=True)
             yield Lines(id="keys")
@@ -74,6 +79,14 @@ class HelpScreen(ModalScreen[None]):
         for title, found in self._sections():
             entries.append(Entry(f"title:{title}", (line((title, "head")),), selectable=False))
             entries += [self._entry(key, width) for key in found]
+        section = ""
+        for term in terms():
+            if term.section != section:
+                section = term.section
+                entries.append(
+                    Entry(f"title:words:{section}", (line((f"Words: {section}", "head")),), selectable=False)
+                )
+            entries.append(_meaning(term, width))
         keys.set_entries(entries)
 
     def _sections(self) -> list[tuple[str, list[Key]]]:
@@ -119,6 +132,8 @@ class HelpScreen(ModalScreen[None]):
             keys.action_cursor_up()
 
     def on_lines_chosen(self, message: Lines.Chosen) -> None:
+        if message.entry.key.startswith(WORD):
+            return
         active = self._active.get(message.entry.key)
         app = self.app
         if active is None or not active.enabled:
@@ -129,3 +144,8 @@ class HelpScreen(ModalScreen[None]):
 
     def action_close(self) -> None:
         self.dismiss(None)
+
+
+def _meaning(term: Term, width: int) -> Entry:
+    lines = (line((f" {term.word}", "bold")), *wrap(term.meaning, width, "dim", "   "))
+    return Entry(f"{WORD}{term.word}", lines, search=f"{term.word} {term.meaning}", yank=f"{term.word}: {term.meaning}")

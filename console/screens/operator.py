@@ -147,7 +147,7 @@ class Operator:
                 self.send("reject", {"text": text}, revision)
 
         self._shell.push_screen(
-            Ask(f"Reject plan r{revision}", "Why? The slow agent reads this word for word.", long=True), answered
+            Ask(f"Reject plan {revision}", "Why? The slow agent reads this word for word.", long=True), answered
         )
 
     def advise(self) -> None:

@@ -346,7 +346,8 @@ class SessionsScreen(Screen[None]):
                 )
 
         self.app.push_screen(
-            Confirm("Delete a session", f"{s.name} ({ident}) and all it stored go for ever.", "Delete"), answered
+            Confirm("Delete a session", f"{s.name} ({ident}) and all it stored are deleted permanently.", "Delete"),
+            answered,
         )
 
 

@@ -46,7 +46,7 @@ def lines(m: Moment, width: int, starting: bool = False) -> list[Line]:
     pending = h.pending_plan
     if pending is not None and pending.status == "waiting":
         return wrap(
-            f"Plan r{pending.revision} waits for you: A puts it in force, X rejects it, o edits it.",
+            f"Plan {pending.revision} waits for you: A makes it active, X rejects it, o edits it.",
             width,
             "warn",
             most=2,

@@ -10,7 +10,7 @@ from rlgpt.console.sanitise import clean_lines
 from rlgpt.console.view import diff, syntax
 from rlgpt.console.view.moment import Moment
 from rlgpt.console.view.text import Entry, Line, Span, folded, line, plain, spread, wrap
-from rlgpt.console.view.words import OUTCOMES
+from rlgpt.console.view.words import NO_CODE, OUTCOMES
 from rlgpt.store.history import Attempt, History
 
 SPLIT_FROM = 110
@@ -86,8 +86,10 @@ def facts(h: History, attempt: Attempt, before: Attempt | None, width: int) -> l
     if chosen:
         acts = f"v{chosen.version} acts" if chosen.version else "no code acts"
         lines += wrap(f"{acts}: {chosen.why}", width, "ok" if chosen.version == attempt.version else "dim", " ", most=2)
-    if not attempt.admitted:
-        rule = attempt.admission.get("rule", "")
+    rule = attempt.admission.get("rule", "")
+    if rule == NO_CODE:
+        lines.append(line((" no further version", "dim")))
+    elif not attempt.admitted:
         lines += wrap(f"not admitted ({rule}): {attempt.admission.get('message', '')}", width, "bad", " ", most=3)
     if attempt.trial and attempt.trial.error:
         lines += wrap(attempt.trial.error, width, "bad", " ", most=3)
@@ -140,10 +142,10 @@ def _all_folded(lines: list[Line], width: int) -> list[Line]:
 
 
 def empty(m: Moment) -> list[Entry]:
-    text = "No code yet: the fast agent writes it once a plan is in force."
+    text = "No code yet: the fast agent writes it once a plan is active."
     plan = m.history.plan
     if plan and plan.items and all(item.mode == "rl" for item in plan.items):
-        text = "The plan in force leaves everything to RL: there is no code."
+        text = "The active plan leaves everything to RL: there is no code."
     return [Entry("note", (line((text, "dim")),), selectable=False)]
 
 

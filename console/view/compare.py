@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -127,8 +127,8 @@ def table(moments: Sequence[Moment], base: int, width: int) -> list[Entry]:
 
 
 def _facts(moments: Sequence[Moment]) -> list[tuple[str, list[str]]]:
-    def each(value: object) -> list[str]:
-        return [str(value(m)) for m in moments]  # type: ignore[operator]
+    def each(value: Callable[[Moment], object]) -> list[str]:
+        return [str(value(m)) for m in moments]
 
     return [
         ("state", each(lambda m: state_of(m)[0])),
@@ -163,7 +163,7 @@ def _plans(moments: Sequence[Moment], base: int, label: int, wide: int) -> list[
     names = list(dict.fromkeys(item.name for plan in plans if plan for item in plan.items))
     if not names:
         return [Entry("plans", (line(("No plan yet in any of them.", "dim")),), selectable=False)]
-    rows: list[Line] = [line(("Plans in force", "head"))]
+    rows: list[Line] = [line(("Active plans", "head"))]
     for name in names:
         cells: list[tuple[Line, int]] = [(line((name, "")), label)]
         cells += [(_cell(plan, plans[base], name), wide) for plan in plans]

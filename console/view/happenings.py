@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from rlgpt.console.view.numbers import count, many, measured
-from rlgpt.console.view.words import ACTS, PHASES, ROLES
+from rlgpt.console.view.words import ACTS, NO_CODE, PHASES, ROLES
 from rlgpt.store import events
 from rlgpt.store.history import Measured
 
@@ -68,11 +68,11 @@ def _event(event: events.Event | None) -> str:
         case events.Resumed():
             return f"resumed after row {event.from_seq}: {event.cause or 'the worker had ended'}"
         case events.PlanInForce(revision=revision):
-            return f"plan revision {revision} is in force"
+            return f"plan {revision} is active"
         case events.PlanWaiting(revision=revision):
-            return f"plan revision {revision} waits for approval"
+            return f"plan {revision} waits for approval"
         case events.PlanRejected():
-            return f"plan revision {event.revision} was rejected by {event.author}"
+            return f"plan {event.revision} was rejected by {event.author}"
         case events.TrainingEnded():
             why = f": {event.reason}" if event.reason else ""
             return f"PPO run {event.run} {event.state} after {count(event.env_steps)} env steps{why}"
@@ -96,7 +96,7 @@ def _event(event: events.Event | None) -> str:
             acts = ACTS.get(event.variant, "")
             return f"iteration {event.iteration} closed with {event.score:.2f}{acts}: {event.why}"
         case events.Incumbent():
-            return f"iteration {event.iteration} is the incumbent: {event.why}"
+            return f"iteration {event.iteration} is the best so far: {event.why}"
         case events.SkillKept(name=name):
             return f"skill kept: {name}"
         case _:
@@ -112,7 +112,7 @@ def _call(row: Row) -> str:
 
 
 def _plan(row: Row) -> str:
-    return f"plan revision {row['revision']} by {row['author']}, {row['executor']}: {row['rationale']}"
+    return f"plan {row['revision']} by {row['author']}, run by {row['executor']}: {row['rationale']}"
 
 
 def _sub_action(row: Row) -> str:
@@ -120,6 +120,8 @@ def _sub_action(row: Row) -> str:
 
 
 def _code_version(row: Row) -> str:
+    if row["admission"].get("rule") == NO_CODE:
+        return f"code {row['sub_action']}: no further version"
     what = "admitted" if row["admitted"] else f"refused: {row['admission'].get('message', '')}"
     return f"code {row['sub_action']} version {row['version']} by {row['author']}, {what}"
 

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from rlgpt.console.view.moment import Moment
 from rlgpt.console.view.words import state_of, wanted
 
+Severity = Literal["information", "warning", "error"]
+
 
 class Notice(NamedTuple):
     sentence: str
-    severity: str
-    """information | warning | error."""
+    severity: Severity
     bell: bool = False
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from rlgpt.console.view.draft import Draft
 from rlgpt.console.view.plan import FIELDS, STATES, describe, mode_badge
 from rlgpt.console.view.text import Entry, Line, Span, columns, line, spread, wrap
+from rlgpt.console.view.words import author
 from rlgpt.store.history import History, Item, PlanState
 
 DIFFERENCES = ("mode", "goal", "done_when", "max_steps", "pinned", "executor")
@@ -80,11 +81,11 @@ def model_plan(h: History, draft: Draft) -> PlanState | None:
 def summary(h: History, draft: Draft, width: int) -> list[Line]:
     """What is in force, what waits, what this draft would send; the conflict when it is stale."""
     lines: list[Line] = []
-    force = f"r{h.plan.revision} by {h.plan.author}" if h.plan else "none yet"
-    waits = f"   waits for approval: r{h.pending_plan.revision}" if h.pending_plan else ""
+    force = f"plan {h.plan.revision} by {author(h.plan.author)}" if h.plan else "none yet"
+    waits = f"   waits for approval: plan {h.pending_plan.revision}" if h.pending_plan else ""
     lines.append(
         spread(
-            line(("in force ", "dim"), (force, "ok"), (waits, "warn")),
+            line(("active ", "dim"), (force, "ok"), (waits, "warn")),
             line((f"executor {draft.executor}", "bold" if draft.executor == draft.base.executor else "warn bold")),
             width,
         )
@@ -92,13 +93,13 @@ def summary(h: History, draft: Draft, width: int) -> list[Line]:
     if draft.edits:
         edits = [edit.model_dump(exclude_none=True) for edit in draft.edits]
         lines += wrap(
-            f"{len(edits)} edits on r{draft.base.revision}: {describe('override', {'edits': edits})}",
+            f"{len(edits)} edits on plan {draft.base.revision}: {describe('override', {'edits': edits})}",
             width,
             "accent",
             most=2,
         )
     else:
-        lines.append(line((f"no edits yet on r{draft.base.revision}", "dim")))
+        lines.append(line((f"no edits yet on plan {draft.base.revision}", "dim")))
     newer = stale(h, draft)
     if newer is not None:
         lines += conflict(draft, newer, width)
@@ -116,12 +117,13 @@ def summary(h: History, draft: Draft, width: int) -> list[Line]:
 def conflict(draft: Draft, newer: PlanState, width: int) -> list[Line]:
     """What happened meanwhile, and which of the edits no longer fit."""
     rebased, lost = draft.rebased(newer)
-    words = f"r{newer.revision} by {newer.author} came meanwhile: a worker refuses edits of r{draft.base.revision}."
+    words = f"Plan {newer.revision} by {author(newer.author)} came meanwhile: "
+    words += f"a worker refuses edits of plan {draft.base.revision}."
     lines = wrap(words, width, "bad bold")
     lines += wrap(
-        f"R takes over {len(rebased.edits)} of {len(draft.edits)} edits onto r{newer.revision}."
+        f"R takes over {len(rebased.edits)} of {len(draft.edits)} edits onto plan {newer.revision}."
         if draft.edits
-        else f"R shows r{newer.revision}.",
+        else f"R shows plan {newer.revision}.",
         width,
         "warn",
     )

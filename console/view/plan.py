@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from itertools import islice
 
 from rlgpt.console.view.moment import Moment
-from rlgpt.console.view.text import Entry, Line, Span, line, plain, spread, wrap
+from rlgpt.console.view.text import Entry, Line, Span, fit, line, plain, spread, wrap
 from rlgpt.console.view.timeline import whole
-from rlgpt.console.view.words import OUTCOMES
+from rlgpt.console.view.words import OUTCOMES, author
 from rlgpt.store.history import History, Item, PlanState
 
 
@@ -42,7 +42,7 @@ def changes(plan: PlanState, before: PlanState | None) -> tuple[dict[str, Change
 
 
 def previous(h: History, plan: PlanState) -> PlanState | None:
-    """The revision that was in force before `plan`."""
+    """The revision that was active before `plan`."""
     earlier = [p for r, p in h.plans.items() if r < plan.revision and p.status in ("superseded", "in_force")]
     return earlier[-1] if earlier else None
 
@@ -79,7 +79,7 @@ def mode_badge(mode: str) -> Span:
 
 
 def entries(m: Moment, width: int, expanded: frozenset[str] = frozenset()) -> list[Entry]:
-    """The pane's list: task plan, plan in force, then a plan that waits, then commands under way."""
+    """The pane's list: task plan, active plan, then a plan that waits, then commands under way."""
     h = m.history
     out: list[Entry] = _task_plan(h, width)
     plan = h.plan
@@ -89,7 +89,7 @@ def entries(m: Moment, width: int, expanded: frozenset[str] = frozenset()) -> li
             out.append(_note("The slow agent has not planned yet." if h.seq else "No rows yet.", width))
         return out + _commands(m, width)
     if plan:
-        out += _revision(m, plan, previous(h, plan), width, expanded, "in force", "ok")
+        out += _revision(m, plan, previous(h, plan), width, expanded, "active", "ok")
     if pending and pending is not plan:
         word = "waits for approval" if pending.status == "waiting" else "proposed"
         out += _revision(m, pending, plan, width, expanded, word, "warn")
@@ -104,17 +104,8 @@ def _task_plan(h: History, width: int) -> list[Entry]:
     if not h.task_plans:
         return []
     newest = h.task_plans[-1]
-    out = [
-        Entry(
-            "tasks",
-            (
-                spread(
-                    line(("Task plan", "head")), line((f"r{newest['revision']} by {newest['author']}", "dim")), width
-                ),
-            ),
-            selectable=False,
-        )
-    ]
+    title = line((f"Task plan {newest['revision']}", "head"), (f" · by {author(newest['author'])}", "dim"))
+    out = [Entry("tasks", (fit(title, width),), selectable=False)]
     for index, task in enumerate(newest["sub_tasks"]):
         glyph, style = ("✓", "ok") if index < h.sub_task else ("▶", "accent") if index == h.sub_task else ("○", "dim")
         lines = [line((f" {glyph} ", style), (str(task["task"]), "bold" if index == h.sub_task else ""))]
@@ -128,8 +119,13 @@ def _revision(
     m: Moment, plan: PlanState, before: PlanState | None, width: int, expanded: frozenset[str], word: str, style: str
 ) -> list[Entry]:
     found, gone = changes(plan, before)
-    title = line((f"r{plan.revision}", "head"), (f" {plan.executor}", "bold"), (f" by {plan.author}", "dim"))
-    lines: list[Line] = [spread(title, line((word, style)), width)]
+    title = line(
+        (f"Plan {plan.revision}", "head"),
+        (f" · {word}", style),
+        (f" · by {author(plan.author)}", "dim"),
+        (f" · run by {plan.executor}", "bold"),
+    )
+    lines: list[Line] = [fit(title, width)]
     if f"plan:{plan.revision}" in expanded or not plan.items:
         lines += wrap(plan.rationale, width, "dim", " ")
     out = [
@@ -215,9 +211,9 @@ def _commands(m: Moment, width: int) -> list[Entry]:
     if not shown and not queued:
         return []
     out = [Entry("commands", (line(("Commands", "head")),), selectable=False)]
-    for kind, state, reason, author, payload, seq, ident in [*queued, *shown]:
+    for kind, state, reason, who, payload, seq, ident in [*queued, *shown]:
         left = line((f" {state:<8}", STATES.get(state, "")), f" {describe(kind, payload)}")
-        lines = [spread(left, line((author, "dim")), width)]
+        lines = [spread(left, line((who, "dim")), width)]
         if reason:
             lines += wrap(reason, width, "bad" if state == "refused" else "dim", "          ")
         out.append(Entry(f"command:{ident}", tuple(lines), search=plain(left), yank=reason, seq=seq))

@@ -10,9 +10,12 @@ from rlgpt.console.view.numbers import count, duration, money
 from rlgpt.console.view.text import Line, Span, fit, line, spread, width_of
 from rlgpt.console.view.words import model_name, state_of
 
+WIDE = 100
+"""Columns from which on the number of the plan is shown too."""
+
 
 def title(m: Moment, width: int, read_only: bool = False) -> Line:
-    """Name, task, world and model on the left; state, iteration and revision on the right."""
+    """Name, task, world and model on the left; state, iteration and plan on the right."""
     h = m.history
     session = h.session
     if not session:
@@ -29,8 +32,8 @@ def title(m: Moment, width: int, read_only: bool = False) -> Line:
     if h.iteration:
         of = f"/{limit}" if limit is not None else ""
         right.append(Span(f"  iteration {h.iteration.number}{of}", ""))
-    if h.revision:
-        right.append(Span(f"  r{h.revision}", "dim"))
+    if h.revision and width >= WIDE:
+        right.append(Span(f"  plan {h.revision}", "dim"))
     if read_only:
         right.append(Span(" READ-ONLY ", "badge_warn"))
     return spread(left, right, width)

@@ -20,7 +20,7 @@ _STYLES = (
 
 def coloured(source: str) -> list[Line]:
     """One line of spans per line of `clean_lines(source)`. Takes about 10 ms per 400 lines: not on the UI loop."""
-    from pygments.lexers.python import PythonLexer  # type: ignore[import-untyped]
+    from pygments.lexers.python import PythonLexer
 
     expected = clean_lines(source.rstrip("\n"), most=5_000)
     lines: list[list[Span]] = [[]]

@@ -41,7 +41,7 @@ def whole(plan: PlanState) -> int:
 def marks(h: History) -> list[Mark]:
     """In order of seq."""
     found = [
-        Mark(whole(p), "override" if p.author == "operator" else "plan", f"plan r{p.revision} by {p.author}")
+        Mark(whole(p), "override" if p.author == "operator" else "plan", f"plan {p.revision} by {p.author}")
         for p in h.plans.values()
     ]
     for a in h.attempts:

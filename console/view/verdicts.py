@@ -5,7 +5,7 @@ from __future__ import annotations
 from rlgpt.console.view.moment import Moment
 from rlgpt.console.view.numbers import measured
 from rlgpt.console.view.text import Entry, Line, Span, line, spread, wrap
-from rlgpt.console.view.words import ACTING, RULES, wanted
+from rlgpt.console.view.words import ACTING, ENDS, RULES, wanted
 from rlgpt.store.history import Attempt, History, IterationState, VerdictState
 
 
@@ -50,11 +50,16 @@ def _mark(verdict: VerdictState) -> Span:
     return Span("✓" if verdict.success else "✗", "ok" if verdict.success else "bad")
 
 
-def _agrees(verdict: VerdictState) -> Span:
+def _agrees(attempt: Attempt, verdict: VerdictState) -> Span:
+    """Whether the trials say the same."""
     if verdict.measured is None:
         return Span("not measured", "dim")
-    agree = verdict.measured == verdict.success
-    return Span("measured: agrees" if agree else "measured: disagrees", "ok" if agree else "bad")
+    trial = attempt.trial
+    share = f" ({trial.successes}/{trial.episodes})" if trial and trial.episodes else ""
+    if verdict.measured == verdict.success:
+        return Span(f"trials agree{share}", "ok")
+    said, measured_ = ("yes", "no") if verdict.success else ("no", "yes")
+    return Span(f"critic said {said}, trials say {measured_}{share}", "bad")
 
 
 def _attempt(m: Moment, attempt: Attempt, verdict: VerdictState, width: int, expanded: frozenset[str]) -> Entry:
@@ -65,7 +70,7 @@ def _attempt(m: Moment, attempt: Attempt, verdict: VerdictState, width: int, exp
         (f" {attempt.sub_action} v{attempt.version}", "bold"),
         (f" {_author(m, verdict)} {verdict.confidence:.2f}", "dim"),
     )
-    lines: list[Line] = [spread(left, [_agrees(verdict)], width)]
+    lines: list[Line] = [spread(left, [_agrees(attempt, verdict)], width)]
     open_ = key in expanded
     lines += wrap(verdict.cause, width, "", "   ", most=0 if open_ else 2)
     if open_:
@@ -92,7 +97,7 @@ def _iteration(
         Span(f" {_author(m, verdict)} {verdict.confidence:.2f}", "dim"),
     ]
     if best:
-        left.append(Span(" ★ incumbent", "accent"))
+        left.append(Span(" ★ best so far", "accent"))
     right = [Span(measured(m.history.developed(iteration), interval=width >= 60), "bold")]
     lines: list[Line] = [spread(left, right, width)]
     if verdict.better:
@@ -100,7 +105,7 @@ def _iteration(
         words = {
             "code": "code alone is better",
             "policy": "the policy is better than code alone",
-            "undecided": "policy and code alone are level",
+            "undecided": "PPO is no better than the code alone",
             "only one": "nothing to compare: only one of code and policy was measured",
         }
         text = words.get(verdict.better, verdict.better)
@@ -122,12 +127,12 @@ def _iteration(
 
 
 def _decided(m: Moment, iteration: IterationState, width: int) -> list[Line]:
-    """What acts of the iteration and why, and why it is the incumbent."""
+    """What acts of the iteration and why, and why it is the best so far."""
     lines: list[Line] = []
     if iteration.result:
         lines += wrap(f"acts: {ACTING[iteration.result.variant]} ({iteration.result.why})", width, "dim", "   ")
     if m.history.incumbent is iteration:
-        lines += wrap(f"incumbent: {m.history.incumbents[iteration.sub_task].why}", width, "dim", "   ")
+        lines += wrap(f"best so far: {m.history.incumbents[iteration.sub_task].why}", width, "dim", "   ")
     return lines
 
 
@@ -136,10 +141,10 @@ def _evaluation(m: Moment, iteration: IterationState, number: int, width: int) -
     variants = {
         "full": "session's policy",
         "plan": "code alone",
-        "greedy": "played greedily",
+        "greedy": "greedy policy",
         "sampled": "sampled",
-        "options_off": "options off",
-        "primitives_off": "primitives off",
+        "options_off": "without coded actions",
+        "primitives_off": "coded actions only",
     }
     name = f"{e.split} · {variants.get(e.variant, e.variant)}"
     style = "bold" if e.split == "test" else ""
@@ -170,8 +175,9 @@ def _evidence(attempt: Attempt, width: int) -> list[Line]:
         shown = evidence.get(name)
         if not isinstance(shown, dict):
             continue
+        end = str(shown.get("end", ""))
         lines.append(
-            line((f"   a trial that ended {'well' if name == 'good' else 'badly'}: {shown.get('end', '')}", style))
+            line((f"   a trial that ended {'well' if name == 'good' else 'badly'}: {ENDS.get(end, end)}", style))
         )
         for part in ("before", "after", "difference", "yields", "message"):
             if shown.get(part):

@@ -92,7 +92,7 @@ def asked_for(step: str) -> tuple[str, str]:
     if ask == "judge_item" and len(rest) == 2:
         return f"judges v{rest[1]} of ", rest[0]
     if ask == "configure" and len(rest) >= 2:
-        return f"configures RL for plan r{rest[1]}" + (", again" if rest[2:] else ""), ""
+        return f"configures RL for plan {rest[1]}" + (", again" if rest[2:] else ""), ""
     known = {
         "order": "orders the sub-tasks",
         "plan": "plans the sub-actions",
@@ -112,6 +112,21 @@ OUTCOMES = {
 }  # fmt: skip
 """Glyph and style of a trial's outcome."""
 
-ACTS = {"full": "", "plan": ", its code alone", "greedy": ", its policy played greedily"}
+NO_CODE = "empty"
+"""Admission's rule for an answer without code: the agent has nothing better to offer."""
+ACTS = {"full": "", "plan": " (code alone)", "greedy": " (greedy policy)"}
 """What acts of an iteration, by `IterationResult.variant`."""
-ACTING = {"full": "what was evaluated", "plan": "its code alone", "greedy": "its policy, played greedily"}
+ACTING = {"full": "what was evaluated", "plan": "code alone", "greedy": "greedy policy"}
+ENDS = {
+    "episode": "the agent died", "time": "step limit", "return": "the code returned", "error": "the code failed",
+    "bad_yield": "the code yielded what is no action", "budget": "the code computed too long",
+    "killed": "the code was stopped", "quarantined": "the code had been stopped before",
+}  # fmt: skip
+"""How a trial ended, in words."""
+PLAN_STATUS = {"in_force": "active", "waiting": "waits for approval"}
+"""States of a plan whose words are not their names."""
+
+
+def author(name: str) -> str:
+    """Who wrote a plan: an agent of ours or a person."""
+    return f"{name} agent" if name == "slow" else name

@@ -130,7 +130,7 @@ def _test(h: History) -> str:
     found = [(i, e) for i in h.iterations for e in i.evaluations if e.split == "test"]
     rows = [(i.number, e.policy, e.variant, _rate(e), f"{e.return_mean:.3g}", e.dead_loops) for i, e in found]
     titles = ("iteration", "policy", "variant", "result", "mean return", "dead loops")
-    return f"<h2>Test episodes (nothing was decided by them)</h2>{table(titles, rows)}"
+    return f"<h2>Held-out test episodes</h2>{table(titles, rows)}"
 
 
 def _rate(e: EvaluationState) -> str:

@@ -40,7 +40,7 @@ def test_list_open_replay_and_leave(stored: str) -> None:
         t.press("H")
         t.until(lambda text: "❚❚ REPLAY" in text and "row 1 of" in text and "has not planned yet" in text)
         t.press("P")
-        t.until("plan r1 by slow")
+        t.until("plan 1 by slow")
         t.press("l")
         t.until(" END ")
         t.press("q")

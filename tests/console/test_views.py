@@ -48,7 +48,7 @@ def text_of(lines: list[Line]) -> str:
 
 def test_the_plan_shows_mode_score_pin_and_who_changed_what() -> None:
     text = said(plan.entries(moment(whole(ended=False)), 90))
-    assert "r4 policy by operator" in text and "in force" in text
+    assert "Plan 4 · active · by operator · run by policy" in text
     assert "v2 5/5" in text
     assert "now rl, pinned (by operator)" in text
     assert "⚑" in text
@@ -65,9 +65,9 @@ def test_a_waiting_plan_stands_below_the_one_in_force() -> None:
     s.plan(1, 5, waiting=True, drop=("place_table",))
     s.event(events.Waiting("approval of plan revision 5"))
     text = said(plan.entries(moment(s), 90))
-    assert text.index("r4 policy") < text.index("r5 policy")
+    assert text.index("Plan 4 ") < text.index("Plan 5 ")
     assert "waits for approval" in text and "place_table  removed" in text
-    assert "Plan r5 waits for you" in text_of(banner.lines(moment(s), 90))
+    assert "Plan 5 waits for you" in text_of(banner.lines(moment(s), 90))
 
 
 def test_a_queued_command_is_shown_before_any_worker_saw_it() -> None:
@@ -303,11 +303,11 @@ def test_a_reply_is_shown_as_it_was_written_not_as_escaped_json() -> None:
 def test_the_log_tells_the_story_of_a_session_in_lines_by_level() -> None:
     m = moment(whole())
     story = said(logs.log_entries(m, 160, "info"))
-    for part in ("plan revision 1 is in force", "trial collect_wood", "verdict on iteration 0", "PPO run 1 finished"):
+    for part in ("plan 1 is active", "trial collect_wood", "verdict on iteration 0", "PPO run 1 finished"):
         assert part in story
     assert "in trials" not in story and "in trials" in said(logs.log_entries(m, 160, "debug"))
     warned = said(logs.log_entries(m, 160, "warning"))
-    assert "refused" in warned and "is in force" not in warned
+    assert "refused" in warned and "is active" not in warned
 
 
 def test_a_line_that_replaces_none_is_coloured_as_source_and_only_changed_words_are_marked() -> None:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from rlgpt.console import watch
 from rlgpt.console.watch import Watch
+from rlgpt.store import progress
 
 
 def test_silence_is_counted_from_the_last_progress_by_the_monotonic_clock(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -19,3 +22,9 @@ def test_silence_is_counted_from_the_last_progress_by_the_monotonic_clock(monkey
     assert seen.silent({"at": 60.0, "env_steps": 2}, 0.0) == 0.0
     tick[0] += 7
     assert seen.silent({"at": 60.0, "env_steps": 2}, 0.0) == 7.0
+
+
+@pytest.mark.parametrize("text", ["", "7", "[]", "{}", '{"at": "soon"}', '{"at": null}', '{"at": [1]}', "[[1, 2]]"])
+def test_a_damaged_heartbeat_is_none(text: str, tmp_path: Path) -> None:
+    (tmp_path / progress.NAME).write_text(text)
+    assert progress.read(tmp_path) == {}

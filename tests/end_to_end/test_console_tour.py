@@ -50,7 +50,7 @@ def test_a_session_is_started_reviewed_left_lost_found_again_and_replayed(home: 
         t.keys("F6", *["Tab"] * 11)
         t.until("review: plans wait for me")
         t.keys("Space", "C-s")
-        t.until("Plan r1 waits for you: A puts it in force, X rejects it, o edits it.")
+        t.until("Plan 1 waits for you: A makes it active, X rejects it, o edits it.")
         session = SessionFolder(next((home / "sessions").iterdir()))
 
         # it is rejected with a reason, the next one is edited, and approved
@@ -58,15 +58,15 @@ def test_a_session_is_started_reviewed_left_lost_found_again_and_replayed(home: 
         t.until("The slow agent reads this word for word.")
         t.type("A table is learnt, not coded.")
         t.keys("C-s")
-        t.until("Plan r2 waits for you")
+        t.until("Plan 2 waits for you")
         t.keys("o")
         t.until("override the plan")
         t.keys("p", "Down", "m")
         t.until("2 edits")
         t.keys("A")
-        t.until("Plan r3 waits for you")
+        t.until("Plan 3 waits for you")
         t.keys("A")
-        t.until(lambda text: "waits for you" not in text and "in force" in text)
+        t.until(lambda text: "waits for you" not in text and "active" in text)
         plans = history(session).plans
         assert [plans[r].status for r in (1, 2, 3)] == ["rejected", "superseded", "in_force"]
         assert plans[1].rejection == "A table is learnt, not coded." and plans[3].author == "operator"

@@ -1,0 +1,30 @@
+"""The words of the console with their meanings, read from the glossary of the documentation."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+from typing import NamedTuple
+
+FILE = Path(__file__).parents[1] / "glossary.md"
+"""The same text as docs/glossary.md, installed with the console."""
+
+
+class Term(NamedTuple):
+    section: str
+    word: str
+    meaning: str
+
+
+@cache
+def terms() -> tuple[Term, ...]:
+    """In the order of the page: each row of a table under its heading."""
+    found: list[Term] = []
+    section = ""
+    for text in FILE.read_text(encoding="utf-8").splitlines():
+        if text.startswith("## "):
+            section = text.removeprefix("## ")
+        cells = [cell.strip().replace("`", "") for cell in text.strip("|").split(" | ")]
+        if section and text.startswith("| ") and len(cells) == 2 and cells != ["word", "meaning"]:
+            found.append(Term(section, *cells))
+    return tuple(found)
