@@ -96,17 +96,18 @@ def place(home: Path, store: Callable[..., Path], monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(folder, "free_bytes", lambda _: 10**12)
     monkeypatch.setattr("rlgpt.store.catalog.disk_bytes", lambda _: 1_234_567)
 
-    def answer(app: Any, module: str, *words: str, then: Any = None, **_: Any) -> None:
+    def answer(app: Any, question: str, *_: Any, then: Any = None, **__: Any) -> None:
         known = {
             "tasks": TASKS,
             "doctor": FINDINGS,
             "worlds": {"worlds": ["crafter"]},
             "prices": {"gpt-5-mini": [0.25, 2.0]},
         }
-        if then and words[0] in known:
-            app.call_later(then, known[words[0]])
+        if then and question in known:
+            app.call_later(then, known[question])
 
     monkeypatch.setattr(launch, "run", answer)
+    monkeypatch.setattr(launch, "ask", answer)
     keep(
         Skill(
             "collect_wood",
