@@ -175,7 +175,7 @@ def test_every_command_ends_with_a_sentence_and_a_documented_code(
         last = err.strip().splitlines()[-1]
         assert (len(last) > 20 and last.rstrip().endswith((".", ")", "it", "sound", "is"))) or " " in last
     if state == "finished" and command in LOOKS:
-        assert code == Exit.OK and out.strip()
+        assert code == Exit.OK and out.strip(), err
     if state == "damaged":
         assert command == "store delete" or find(sessions()[0].id).database.read_bytes() == before
         reading = (

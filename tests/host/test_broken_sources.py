@@ -63,7 +63,7 @@ RUNS = {
     "a huge index": (("x = 3", "for _ in range(14):", "    x = x * x", "raise KeyError((x, [x]))"), 6, "KeyError"),
     "no plain value": (("raise ValueError(view)",), 3, "ValueError: a value of type View"),
     "nested values": (("raise ValueError([[1, 2, (3, 4)]] * 50)",), 3, "ValueError: [[1, 2, (3, 4)], "),
-    "recursion": (("def f(x):", "    return f(x)", "f(1)"), 3, "RecursionError"),
+    "recursion": (("def f(x):", "    return f(x)", "f(1)"), 5, "RecursionError"),
     "endless": (("while True:", "    pass",), 3, "too much work without a yield"),
     "weird yield": (("yield [[[[view]]]]",), 3, "yield a primitive, not a list"),
     "surrogates": (("yield '\\ud800'",), 3, "there is no primitive `?`"),
