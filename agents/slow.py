@@ -2,16 +2,98 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
 
 from rlgpt.agents import memory
+from rlgpt.agents.arms import confined
 from rlgpt.agents.asking import contents, messages
 from rlgpt.agents.client import Client
 from rlgpt.agents.context import Context
-from rlgpt.agents.contracts import PlanReply
-from rlgpt.store.history import Item
+from rlgpt.agents.contracts import Executor, PlanReply, SubActionReply
+from rlgpt.agents.enforce import enforce
+from rlgpt.agents.errors import UselessReply
+from rlgpt.store.history import Item, PlanState
 
 Check = Callable[[PlanReply], str]
+
+
+@dataclass(frozen=True)
+class StandingPlan:
+    """A plan as it will stand, whatever the model answered: pins hold, names can be and are unique, depth ends, and
+    modes and executor are those of the session's arm."""
+
+    author: str
+    executor: Executor
+    rationale: str
+    depth: int
+    items: Sequence[Item]
+    attempted: Mapping[str, Mapping[str, Any]]
+    """See `Enforced.attempted`."""
+
+
+def next_plan(
+    client: Client,
+    context: Context,
+    previous: PlanState | None,
+    failed: Sequence[str] = (),
+    last_depth: bool = False,
+    *,
+    check: Check = lambda reply: "",
+    impossible: Callable[[SubActionReply], bool] = lambda item: False,
+) -> StandingPlan:
+    """The plan after `previous`, the sub-task's last one; a refinement where sub-actions `failed` as code.
+
+    `check` says what of a reply cannot be, empty if all can. `impossible`: no code could have the name of this
+    sub-action. Raises UselessReply where the model says nothing of use and there is no plan that could be kept.
+    """
+    fixed, author = context.limits.fixed_plan, "refine" if failed else "slow"
+    try:
+        if fixed and previous is not None:
+            reply = _kept(previous, (), "an ablation without a second plan")
+        elif failed:
+            reply = refine(client, context, failed, last_depth, check)
+        else:
+            reply = plan(client, context, check)
+    except UselessReply as error:
+        if isinstance(error.nearest, PlanReply):  # its names are made unique below, its predicates judged in trials
+            reply = error.nearest
+        elif previous is not None:
+            reply = _kept(previous, failed, str(error))
+        else:
+            raise
+    enforced = enforce(
+        reply,
+        previous,
+        failed=failed,
+        last_depth=last_depth,
+        author=author,
+        impossible=[item.name for item in reply.sub_actions if impossible(item)],
+    )
+    wanted: Executor = "policy" if fixed else reply.executor  # that ablation is not one of RL
+    executor, enforced = confined(context.limits.arm, wanted, enforced)
+    depth = previous.depth + 1 if failed and previous else 0
+    return StandingPlan(author, executor, reply.rationale, depth, enforced.items, enforced.attempted)
+
+
+def _kept(previous: PlanState, failed: Sequence[str], error: str) -> PlanReply:
+    """The previous plan again, its failed sub-actions left to RL: what stands when the model says nothing of use."""
+    return PlanReply(
+        executor="policy" if failed else previous.executor,  # type: ignore[arg-type]
+        rationale=f"the previous plan is kept: {error}",
+        sub_actions=[
+            SubActionReply(
+                name=item.name,
+                mode="rl" if item.name in failed else item.mode,  # type: ignore[arg-type]
+                goal=item.goal,
+                reason=item.reason,
+                done_when=item.done_when,
+                max_steps=item.max_steps,
+            )
+            for item in previous.items
+        ],
+    )
 
 
 def plan(client: Client, context: Context, check: Check = lambda reply: "") -> PlanReply:
