@@ -24,7 +24,7 @@ from rlgpt.store.events import DECISIONS, Forked, kind_of, payload_of
 from rlgpt.store.folder import DATABASE, Place, SessionFolder, path_of, prepare
 from rlgpt.store.reader import Reader
 from rlgpt.store.rows import encode
-from rlgpt.store.settings import Settings
+from rlgpt.store.settings import Settings, stored
 
 KEPT_SETTINGS = ("task", "world", "observation", "seed", "skills")
 """What a fork shares with its parent, or its history would not be its own."""
@@ -53,8 +53,9 @@ def fork(
         cut = boundary(reader, at_seq)
         kept = _artifacts(reader, cut)
     old = history.session
-    tree = _merged(old["settings"], changes or {})
-    moved = [key for key in KEPT_SETTINGS if tree.get(key) != old["settings"].get(key)]
+    settings = stored(old["settings"]).model_dump(mode="json")
+    tree = _merged(settings, changes or {})
+    moved = [key for key in KEPT_SETTINGS if tree.get(key) != settings.get(key)]
     if moved:
         raise BadFork(f"a fork keeps its parent's {moved[0]}; start a new session to change it")
     checked = Settings.model_validate(tree).model_dump(mode="json")

@@ -204,6 +204,7 @@ class Settings(Part):
     kernel: Literal["eager", "compiled"] = "eager"
     """How PPO's updates are computed (training/ppo/ppo.py)."""
     observation: Observation = "symbolic"
+    """What a policy sees: features of the world sheet that the fast agent chooses, or the world's picture."""
     skills: str = Field(default="all", pattern=r"^(none|all|[0-9a-f]{6,64})$")
     critic: Critic = "model"
     host_mode: HostMode = "locked"
@@ -212,9 +213,6 @@ class Settings(Part):
     review_timeout: float | None = Field(default=None, gt=0.0)
     """Minutes of waiting before `review_then` happens; None: wait for ever."""
     review_then: Literal["continue", "stop"] = "continue"
-    n_envs: int | None = Field(default=None, ge=1, le=64)
-    """None: as the RL configuration says."""
-    threads: int = Field(default=1, ge=1, le=64)
     llm: LlmSettings = Field(default_factory=LlmSettings)
     budget: Budget = Field(default_factory=Budget)
     loop: LoopSettings = Field(default_factory=LoopSettings)
@@ -252,9 +250,13 @@ def settle(flags: Mapping[str, Any]) -> Settings:
     return made
 
 
+RETIRED = ("n_envs", "threads")
+"""Settings of earlier versions that nothing ever read; the rows of their sessions still hold them."""
+
+
 def stored(tree: Mapping[str, Any]) -> Settings:
     """The settings of a session row, taken as they are: no file and no variable has a say."""
-    return Settings.model_validate(tree)
+    return Settings.model_validate({key: value for key, value in tree.items() if key not in RETIRED})
 
 
 def _no_stranger(keys: set[str | None]) -> None:

@@ -18,12 +18,12 @@ def test_flags_win_over_the_environment_over_the_folder_over_home(
     home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     home.mkdir()
-    (home / "rlgpt.toml").write_text("seed = 1\nthreads = 5\nreview = true\n[loop]\niterations = 1\ninner = 7\n")
-    (tmp_path / "rlgpt.toml").write_text("seed = 2\nthreads = 2\n[loop]\niterations = 2\n")
+    (home / "rlgpt.toml").write_text("seed = 1\nreview_timeout = 5\nreview = true\n[loop]\niterations = 1\ninner = 7\n")
+    (tmp_path / "rlgpt.toml").write_text("seed = 2\nreview_timeout = 2\n[loop]\niterations = 2\n")
     monkeypatch.setenv("RLGPT_SEED", "3")
     monkeypatch.setenv("RLGPT_LOOP__ITERATIONS", "4")
     made = settle({"task": "collect_iron", "loop": {"iterations": 9}})
-    assert (made.loop.iterations, made.seed, made.threads, made.loop.inner) == (9, 3, 2, 7)
+    assert (made.loop.iterations, made.seed, made.review_timeout, made.loop.inner) == (9, 3, 2, 7)
     assert made.review and made.world == "crafter"
 
 
@@ -31,6 +31,10 @@ def test_stored_settings_are_taken_as_they_were(monkeypatch: pytest.MonkeyPatch)
     made = settle({"task": "collect_iron", "seed": 4, "llm": {"roles": {"critic": {"model": "small"}}}})
     monkeypatch.setenv("RLGPT_SEED", "9")
     assert stored(made.model_dump(mode="json")) == made
+    older = {"n_envs": None, "threads": 1}
+    assert stored(made.model_dump(mode="json") | older) == made
+    with pytest.raises(Refused, match="no setting called threads"):
+        settle({"task": "collect_iron", "threads": 2})
 
 
 @pytest.mark.parametrize(
@@ -43,7 +47,7 @@ def test_stored_settings_are_taken_as_they_were(monkeypatch: pytest.MonkeyPatch)
         ({"task": "x", "device": "tpu"}, "device should be 'auto', 'cpu' or 'cuda'"),
         ({"task": "x", "llm": {"kind": "magic"}}, "llm.kind should match"),
         ({"task": "x", "skills": "some"}, "skills should match"),
-        ({"task": "x", "loop": {"target": 2}, "threads": 0}, "threads .*; loop.target "),
+        ({"task": "x", "loop": {"target": 2}, "review_timeout": 0}, "review_timeout .*; loop.target "),
         ({"task": "x", "llm": {"base_url": "localhost:8000"}}, "llm.base_url must begin with http"),
     ],
 )

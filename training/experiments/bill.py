@@ -13,7 +13,7 @@ from rlgpt.store.calls import TOKENS_PER_CALL, usual_calls
 from rlgpt.store.errors import StoreError
 from rlgpt.store.folder import sessions
 from rlgpt.store.reader import Reader
-from rlgpt.store.settings import Settings
+from rlgpt.store.settings import Settings, stored
 from rlgpt.training.experiments.manifest import Planned
 
 PROBE = 4_096
@@ -74,8 +74,9 @@ def _evaluations(settings: Settings) -> int:
     )
 
 
-def measured_rate(world: str, task: str) -> Rate:
-    """From the newest sessions of this world, everything included; else from a short PPO run."""
+def measured_rate(settings: Settings) -> Rate:
+    """From the newest sessions of this world and kind of observation, everything included; else from a short PPO
+    run."""
     steps = seconds = 0.0
     known = 0
     for folder in reversed(sessions()[-RECENT:]):
@@ -84,25 +85,30 @@ def measured_rate(world: str, task: str) -> Rate:
                 history = reader.history_at()
         except StoreError:
             continue  # one that cannot be read says nothing about the rate
-        if history.session.get("world") == world and history.spent.env_steps >= WORTH and history.active > 0:
+        alike = stored(history.session["settings"])
+        if (alike.world, alike.observation) != (settings.world, settings.observation):
+            continue
+        if history.spent.env_steps >= WORTH and history.active > 0:
             steps, seconds, known = steps + history.spent.env_steps, seconds + history.active, known + 1
     if known:
         return Rate(steps / seconds, f"{known} past sessions, evaluation included")
     basis = f"{PROBE:,} env steps of PPO on primitives just now, without evaluation and options"
-    return Rate(_probe(world, task), basis)
+    return Rate(_probe(settings), basis)
 
 
-def _probe(world_name: str, task: str) -> float:
+def _probe(settings: Settings) -> float:
     from rlgpt.training.host.client.open_host import open_host
     from rlgpt.training.ppo.run import train
+    from rlgpt.training.steps.config_rows import observed
     from rlgpt.training.worlds import registry
 
-    world = registry.get(world_name)
+    world, task = registry.get(settings.world), settings.task
     config = RlConfigReply(
         target="", observation=list(world.default_features), reward=[RewardTerm(term="world", weight=1.0)],
         primitives=[p.name for p in world.primitives], options=[], horizon=world.tasks[task].horizon,
         env_steps=PROBE, hyperparameters=Hyperparameters(),
     )  # fmt: skip
+    config = observed(config, settings.observation)
     host = open_host(world, lanes=config.hyperparameters.n_envs)
     try:
         train(world, task, config, (), host, seed=0, env_steps=WARM_UP)

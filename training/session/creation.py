@@ -78,6 +78,8 @@ def create(flags: Mapping[str, Any]) -> dict[str, Any]:
     world = registry.get(settings.world)
     info = task_info(world, settings.task)
     check_machine(world)
+    if settings.observation == "pixels" and world.pixel_shape is None:
+        raise CannotCreate(f"the world {world.name} draws no picture to learn from: leave out --observation pixels")
     try:
         snapshot = skills.snapshot(settings.skills, world.name)
         told = versions() | {"skills": artifacts.digest(snapshot)}

@@ -10,7 +10,8 @@ from typing import Any, Literal
 from rlgpt.agents.contracts import RewardTerm, RlConfigAsked, RlConfigReply
 from rlgpt.store import tables
 from rlgpt.store.history import IterationState
-from rlgpt.store.settings import MethodSettings
+from rlgpt.store.settings import MethodSettings, Observation
+from rlgpt.training.options.observation import PIXELS
 
 
 def config_row(
@@ -36,6 +37,11 @@ def with_own_reward(asked: RlConfigAsked, source_hash: str) -> RlConfigReply:
         if term["term"] == "generated":
             term["argument"] = term["argument"] or source_hash
     return RlConfigReply.model_validate(fields | {"reward": terms or [{"term": "task", "weight": 1.0}]})
+
+
+def observed(reply: RlConfigReply, observation: Observation) -> RlConfigReply:
+    """The configuration with the world's picture in place of features, where the session was asked for that."""
+    return reply.model_copy(update={"observation": [PIXELS]}) if observation == "pixels" else reply
 
 
 def shared_by_arms(

@@ -18,7 +18,7 @@ from rlgpt.training.session.budgets import over_budget
 from rlgpt.training.session.runtime import Interrupted, SessionRuntime
 from rlgpt.training.steps.admission import admit, admit_again
 from rlgpt.training.steps.candidates import acting_of, candidate, coded_action, plan_items
-from rlgpt.training.steps.config_rows import config_row, shared_by_arms, with_own_reward
+from rlgpt.training.steps.config_rows import config_row, observed, shared_by_arms, with_own_reward
 from rlgpt.training.worlds.protocol import score_of
 
 KEPT_ROLLOUTS = 2
@@ -38,7 +38,7 @@ def configure(runtime: SessionRuntime, step: loop.Configure) -> None:
     reply = shared_by_arms(
         own, runtime.settings.method, runtime.env_steps_left(), context.iterations_left, bool(runtime.history.scored)
     )
-    config = reply.model_dump(mode="json")
+    config = observed(reply, runtime.settings.observation).model_dump(mode="json")
     note = config.pop("note")
     iteration = runtime.history.iteration
     assert iteration is not None

@@ -1,0 +1,34 @@
+"""`--observation pixels`: the policy of the session sees the picture of the world, whatever the fast agent chose."""
+
+from __future__ import annotations
+
+import pytest
+
+from rlgpt.store.reader import Reader
+from rlgpt.training.ppo.trained import load_policy
+from rlgpt.training.session import creation
+from rlgpt.training.worlds import registry
+from tests.end_to_end.conftest import Make
+from tests.end_to_end.story import training
+from tests.options.toys import ChangedWorld
+
+
+@pytest.mark.timeout(300)
+def test_the_policy_of_a_session_on_pixels_sees_pixels(make: Make) -> None:
+    session = make("collect_wood", observation="pixels", method={"arm": "rl"}, budget={"env_steps": 16_000})
+    history = session.until(training, 240)
+    config = history.iterations[0].config
+    assert config is not None and config.config["observation"] == ["pixels"]
+    checkpoint = history.runs[1].checkpoint
+    assert checkpoint is not None
+    with Reader(session.folder) as reader:
+        blob = reader.artifact(str(checkpoint["artifact"]))
+    policy = load_policy(blob, registry.get("crafter"))
+    assert policy.observation is not None and policy.observation.picture == (64, 64, 3)
+
+
+def test_a_world_without_pictures_is_refused_before_a_session_is_made(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ChangedWorld, "pixel_shape", None)
+    monkeypatch.setattr(registry, "get", lambda name: ChangedWorld())
+    with pytest.raises(creation.CannotCreate, match="draws no picture to learn from"):
+        creation.create({"task": "take_key", "observation": "pixels"})
