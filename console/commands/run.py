@@ -112,9 +112,7 @@ def run(
         str | None, typer.Option(help="none, all, or the hash of a snapshot.", show_default="all")
     ] = None,
     critic: Annotated[str | None, typer.Option(help="model, human or none.", show_default="model")] = None,
-    host_mode: Annotated[
-        str | None, typer.Option(help="locked, process or trusted.", show_default="locked")
-    ] = None,
+    host_mode: Annotated[str | None, typer.Option(help="locked, process or trusted.", show_default="locked")] = None,
     review: Annotated[bool, typer.Option("--review", help="Every plan waits for your approval.")] = False,
     headless: Annotated[bool, typer.Option("--headless", help="Progress lines until the end.")] = False,
     detach: Annotated[bool, typer.Option("--detach", help="Return at once; the session goes on.")] = False,

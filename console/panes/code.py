@@ -6,9 +6,10 @@ from typing import ClassVar
 
 from textual.binding import BindingType
 
-from rlgpt.console.keymap import bindings
+from rlgpt.console.keymap import bindings, short
 from rlgpt.console.panes.lines import Lines
 from rlgpt.console.panes.list_pane import ListPane
+from rlgpt.console.shell import shell_of
 from rlgpt.console.view import code
 from rlgpt.console.view.code import Choice
 from rlgpt.console.view.moment import Moment
@@ -37,7 +38,8 @@ class CodePane(ListPane):
             head = head[: max(self.scrollable_content_region.height - 3, 1)]
         self.set_entries(self.entries_of(m), head)
         newest = self.choice.version is None and self.choice.sub_action is None
-        self.note("" if shown is None else "follows the newest" if newest else "w: newest")
+        key = short("code.newest", shell_of(self).user_keys)
+        self.note("" if shown is None else "follows the newest" if newest else f"{key}: newest")
 
     def entries_of(self, moment: Moment) -> list[Entry]:
         shown, before = code.chosen(moment.history, self.choice)

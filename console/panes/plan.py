@@ -6,8 +6,9 @@ from typing import ClassVar
 
 from textual.binding import BindingType
 
-from rlgpt.console.keymap import bindings
+from rlgpt.console.keymap import bindings, short
 from rlgpt.console.panes.list_pane import ListPane
+from rlgpt.console.shell import shell_of
 from rlgpt.console.view import plan
 from rlgpt.console.view.moment import Moment
 from rlgpt.console.view.text import Entry
@@ -21,7 +22,10 @@ class PlanPane(ListPane):
 
     def summary(self) -> str:
         waiting = self.moment.history.pending_plan if self.moment else None
-        return f"plan {waiting.revision} waits: A approve, X reject" if waiting and waiting.status == "waiting" else ""
+        if waiting is None or waiting.status != "waiting":
+            return ""
+        approve, reject = (short(f"session.{verb}", shell_of(self).user_keys) for verb in ("approve", "reject"))
+        return f"plan {waiting.revision} waits: {approve} approve, {reject} reject"
 
     @property
     def item(self) -> str:

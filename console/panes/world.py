@@ -7,9 +7,10 @@ from typing import ClassVar
 from textual.binding import BindingType
 from textual.timer import Timer
 
-from rlgpt.console.keymap import bindings
+from rlgpt.console.keymap import bindings, short
 from rlgpt.console.panes.lines import Lines
 from rlgpt.console.panes.list_pane import ListPane
+from rlgpt.console.shell import shell_of
 from rlgpt.console.view import world
 from rlgpt.console.view.moment import Moment
 from rlgpt.console.view.text import Entry
@@ -34,7 +35,7 @@ class WorldPane(ListPane):
     def summary(self) -> str:
         if self._chosen is None:
             return "newest"
-        return "playing" if self._playing else "w: newest"
+        return "playing" if self._playing else f"{short('world.newest', shell_of(self).user_keys)}: newest"
 
     def action_step(self, by: int) -> None:
         self._stop()

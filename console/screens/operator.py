@@ -70,7 +70,7 @@ class Operator:
             return "the session is still being read"
         h = m.history
         if not m.live:
-            return "the cursor is in the past; l brings it back to the end"
+            return f"the cursor is in the past; {self._key('time.live')} brings it back to the end"
         if command == "resume":
             over = h.result in ("succeeded", "finished")
             if self.starting:
@@ -79,7 +79,7 @@ class Operator:
         if h.status == "ended":
             return "the session has ended"
         if command in AT_ONCE and not m.worker.alive:
-            return "no worker runs this session; R starts one"
+            return f"no worker runs this session; {self._key('session.resume')} starts one"
         pending = h.pending_plan
         tried = any(attempt.trial for attempt in h.attempts)
         waits = pending is not None and pending.status == "waiting"
@@ -92,6 +92,9 @@ class Operator:
             "stop_training": "" if any(r.state == "running" for r in h.runs.values()) else "no PPO run is under way",
         }
         return lacking.get(command, "")
+
+    def _key(self, name: str) -> str:
+        return keymap.short(name, self._shell.user_keys)
 
     def explain(self, pressed: str) -> None:
         """The key of a command that is not possible now says why, instead of nothing."""
@@ -116,9 +119,8 @@ class Operator:
             return False
         alive = self.moment is not None and self.moment.worker.alive
         words = self._controller.sent[ident] = kind.replace("_", " ")
-        self._shell.tell(
-            f"{words}: sent" if alive else f"{words}: waits in the inbox until a worker runs (R starts one)"
-        )
+        waits = f"waits in the inbox until a worker runs ({self._key('session.resume')} starts one)"
+        self._shell.tell(f"{words}: sent" if alive else f"{words}: {waits}")
         return True
 
     def _if_yes(self, kind: str) -> Callable[[bool | None], None]:

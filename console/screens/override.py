@@ -161,7 +161,10 @@ class OverrideScreen(Screen[None]):
             shell_of(self).tell("there is nothing to send", "warning")
             return
         if view.stale(moment.history, self.draft) is not None:
-            shell_of(self).tell("the plan has moved on; R takes your edits over to the newest revision", "warning")
+            rebase = keymap.short("override.rebase", shell_of(self).user_keys)
+            shell_of(self).tell(
+                f"the plan has moved on; {rebase} takes your edits over to the newest revision", "warning"
+            )
             return
         if self._session.send("override", {"edits": list(self.draft.edits), "apply": when}, self.draft.base.revision):
             self.app.pop_screen()

@@ -5,8 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from driving import console, screen_text, until
 
+import rlgpt.console
 from rlgpt.console.keymap import FILE, KEYS, TOGETHER, conflicts, user_keys
+from rlgpt.console.screens.dialogs import Ask, Confirm
+from rlgpt.console.screens.help import SCOPES
 
 
 def test_the_table_itself_and_its_own_keys_are_no_conflict() -> None:
@@ -34,3 +38,27 @@ def test_a_key_that_is_given_twice_in_one_place_is_said(own: dict[str, str], sai
 def test_keys_of_different_places_and_swapped_keys_are_no_conflict() -> None:
     assert conflicts({"sessions.new": "f9", "session.pause": "f9"}) == []
     assert conflicts({"session.pause": "o", "session.override": "p"}) == []
+
+
+def test_every_key_of_the_console_is_in_the_table_and_in_the_help() -> None:
+    folder = Path(*rlgpt.console.__path__)
+    others = [path for path in folder.rglob("*.py") if path.name != "keymap.py" and "Binding(" in path.read_text()]
+    assert others == []
+    assert set(SCOPES) == {key.scope for key in KEYS}
+
+
+async def test_the_keys_of_a_dialog_can_be_chosen_and_the_dialog_says_them(home: Path) -> None:
+    home.mkdir(parents=True, exist_ok=True)
+    (home / FILE).write_text('"form.send" = "f9"\n"form.leave" = "f8"\n"confirm.yes" = "f7"\n')
+    answers: list[str | None] = []
+    async with console(home) as (app, pilot):
+        app.push_screen(Ask("Why", long=True), answers.append)
+        await until(pilot, lambda: "f9 sends, f8 leaves" in screen_text(app))
+        await pilot.press("x", "f9")
+        await until(pilot, lambda: answers == ["x"])
+        app.push_screen(Ask("Why", long=True), answers.append)
+        await until(pilot, lambda: isinstance(app.screen, Ask))
+        await pilot.press("y", "f8")
+        await until(pilot, lambda: isinstance(app.screen, Confirm) and "(f7)" in screen_text(app))
+        await pilot.press("f7")
+        await until(pilot, lambda: answers == ["x", None])
