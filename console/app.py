@@ -23,13 +23,13 @@ from rlgpt.console.palette import Palette
 from rlgpt.console.preferences import Preferences
 from rlgpt.console.sanitise import clean, clean_text
 from rlgpt.console.themes import THEMES
-from rlgpt.console.view.news import Severity
 
 if TYPE_CHECKING:
     from textual.command import Provider
     from textual.driver import Driver
 
     from rlgpt.console.shell import Shell
+    from rlgpt.console.view.news import Severity
 
 
 def _actions() -> type[Provider]:

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Protocol, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast
 
 from textual.dom import DOMNode
 from textual.screen import Screen
 
 from rlgpt.console.palette import Palette
 from rlgpt.console.preferences import Preferences
-from rlgpt.console.view.news import Severity
+
+if TYPE_CHECKING:
+    from rlgpt.console.view.news import Severity
 
 Answer = TypeVar("Answer")
 
