@@ -186,3 +186,17 @@ def test_a_world_is_asked_for_the_optional_parts_that_it_has():
     assert protocol.side_by_side(world, 7) == 3 and protocol.is_slow(world) and told[0].sentence == "The game ended."
     with pytest.raises(WorldFailed, match="install it"):
         protocol.check_machine(world)
+
+
+class Bare:
+    """A world of an earlier day."""
+
+    name = "bare"
+
+
+def test_a_world_that_lacks_members_is_refused_with_their_names(monkeypatch):
+    module = ModuleType("bare_world")
+    module.make_world = Bare
+    monkeypatch.setitem(sys.modules, "bare_world", module)
+    with pytest.raises(registry.UnknownWorld, match=r"has no action_nvec, .*frame_module, .*make, "):
+        registry.get("bare_world:make_world")

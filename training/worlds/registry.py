@@ -19,6 +19,9 @@ _BUILT_IN = {
 _EXTRAS = {"mujoco": "kitchen", "gymnasium_robotics": "kitchen"}
 """Module that a built-in world needs -> the extra that installs it."""
 
+_MEMBERS = sorted({*World.__annotations__, *(name for name in vars(World) if not name.startswith("_"))})
+"""What every world has."""
+
 
 class UnknownWorld(LookupError):
     """No world of that name, or it cannot be loaded. The sentence for the operator is the argument."""
@@ -54,4 +57,9 @@ def get(name: str) -> World:
         raise UnknownWorld(f"The world {name!r} cannot be loaded: {cure}.") from error
     except (ImportError, AttributeError) as error:
         raise UnknownWorld(f"The world {name!r} cannot be loaded: {error}.") from error
+    if missing := [member for member in _MEMBERS if not hasattr(world, member)]:
+        raise UnknownWorld(
+            f"The world {name!r} has no {', '.join(missing)}: it was written for another version of the protocol; "
+            "see docs/worlds.md."
+        )
     return cast(World, world)
