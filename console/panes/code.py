@@ -104,11 +104,6 @@ class CodePane(ListPane):
     def action_newest(self) -> None:
         self._choose(Choice())
 
-    def follow_item(self, name: str, version: int | None = None) -> None:
-        """Show a sub-action's code, if it has any."""
-        if self.moment and self.moment.history.attempts_of(name):
-            self._choose(Choice(name, version))
-
     def _choose(self, choice: Choice) -> None:
         self.choice = choice
         self.scroll_home(animate=False)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from typing import Any, ClassVar
 
@@ -246,9 +245,6 @@ class Lines(ScrollView, Painted, can_focus=True, inherit_bindings=False):
     def yank(self) -> str:
         """What `y` copies."""
         return self.current.yank if self.current else ""
-
-    def entry_at_line(self, row: int) -> int:
-        return bisect_right(self._starts, row) - 1
 
     def _watch_theme(self, *_: Any) -> None:
         self.refresh()

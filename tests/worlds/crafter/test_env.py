@@ -5,9 +5,9 @@ import hashlib
 import numpy as np
 import pytest
 
-from rlgpt.training.worlds.crafter import fingerprint, layout, names, senses
+from rlgpt.training.worlds.crafter import drawing, fingerprint, layout, names, senses
 from rlgpt.training.worlds.crafter.features import FEATURES
-from rlgpt.training.worlds.crafter.frame import SIZE, read_frame
+from rlgpt.training.worlds.crafter.frame import SIZE
 from rlgpt.training.worlds.crafter.render import Painter
 from tests.worlds.crafter.play import world
 from tests.worlds.crafter.scenes import late_game, stock_like
@@ -54,10 +54,10 @@ def test_features_frame_and_distance_tell_the_same_truth(seed):
     cells = window(env)
     seen = env.observe()
     assert [names.CATEGORIES[int(code)] for code in seen[:63]] == cells
-    frame = read_frame(env.frame())
-    assert [name for row in frame.window for name in row] == cells and len(env.frame()) == SIZE < 200
+    frame = drawing.read(env.frame())
+    assert drawing.cell_names(frame) == cells and len(env.frame()) == SIZE < 200
     state = env._simulation.state
-    assert list(frame.items.values()) == state[layout.ITEM : layout.ITEM + 16].tolist()
+    assert list(frame.items) == state[layout.ITEM : layout.ITEM + 16].tolist()
     for name in ("cow", "zombie", "water", "table", "arrow"):
         found = [
             abs(cell % 9 - 4) + abs(cell // 9 - 3) for cell, what in enumerate(cells) if what.split("_")[0] == name

@@ -24,8 +24,6 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 from rlgpt.training.worlds.crafter import names
 
 FORMAT = "crafter-window-1"
@@ -33,21 +31,6 @@ SIZE = 92
 _CELLS = names.WIDTH * names.HEIGHT
 _NOTHING = bytes(_CELLS)
 _FIRST_OBJECT = len(names.MATERIALS) - 1
-
-
-class Frame(NamedTuple):
-    x: int
-    y: int
-    facing: str
-    sleeping: bool
-    daylight: float
-    step: int
-    steps_left: int
-    items: dict[str, int]
-    """Vitals and inventory, by `names.ITEMS`."""
-    achieved: frozenset[str]
-    window: tuple[tuple[str, ...], ...]
-    """7 rows of 9 `names.CATEGORIES`."""
 
 
 def window_codes(packed: bytes) -> bytes:
@@ -71,24 +54,4 @@ def pack_frame(packed: bytes) -> bytes:
             window_codes(packed),
             packed[names.AT_STEPS_LEFT : names.AT_STEPS_LEFT + 2],
         )
-    )
-
-
-def read_frame(frame: bytes) -> Frame:
-    """Raises ValueError (a sentence) unless it is a frame of this format."""
-    if len(frame) != SIZE or frame[0] != 1 or frame[3] > 3 or max(frame[27:90]) >= len(names.CATEGORIES):
-        raise ValueError("This is not a frame of the format crafter-window-1.")
-    bits = int.from_bytes(frame[24:27], "little")
-    cells = [names.CATEGORIES[code] for code in frame[27 : 27 + _CELLS]]
-    return Frame(
-        frame[1],
-        frame[2],
-        names.FACINGS[frame[3]],
-        bool(frame[4]),
-        frame[5] / 255,
-        int.from_bytes(frame[6:8], "little"),
-        int.from_bytes(frame[90:92], "little"),
-        dict(zip(names.ITEMS, frame[8:24], strict=True)),
-        frozenset(name for bit, name in enumerate(names.ACHIEVEMENTS) if bits >> bit & 1),
-        tuple(tuple(cells[row * names.WIDTH : (row + 1) * names.WIDTH]) for row in range(names.HEIGHT)),
     )

@@ -130,9 +130,6 @@ _PLACE_ANYWHERE = """def place_{name}(view):
                 return
         view = yield turn(45)
 """
-_EQUIP = """def hold_{name}(view):
-    yield equip(view, "{name}")
-"""
 
 
 def _in_sight(name: str) -> str:
@@ -174,11 +171,6 @@ def _reach(name: str, reach: float, done: str) -> list[Script]:
                (_APPROACH.format(name=name, reach=reach), _APPROACH_MEMORY.format(name=name, reach=reach)),
                needs=(f"find_{name}",)),
     ]  # fmt: skip
-
-
-def _hold(tool: str) -> Script:
-    return Script(f"hold_{tool}", f"Take the {tool} in the hand.", f'view.holding == "{tool}"',
-                  (_EQUIP.format(name=tool),))  # fmt: skip
 
 
 def _interact(name: str, verb: str, item: str, tool: str, done: str) -> list[Script]:
