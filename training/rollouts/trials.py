@@ -30,7 +30,7 @@ from rlgpt.training.rollouts.evidence import Describer, difference
 from rlgpt.training.rollouts.partial_trial import PartialTrial
 from rlgpt.training.worlds.protocol import World, side_by_side
 
-TrialOutcome = Literal["accepted", "failed", "unreached", "vacuous", "stopped"]
+TrialOutcome = Literal["accepted", "failed", "unreached", "vacuous", "stopped", "refused"]
 INITIAL_TRIALS = 5
 """Trials after which most versions are accepted or failed."""
 MAX_TRIALS = 10

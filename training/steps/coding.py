@@ -16,6 +16,7 @@ from rlgpt.training.session.runtime import SessionRuntime
 from rlgpt.training.steps.admission import admit, admit_version
 from rlgpt.training.steps.candidates import admitted_predicates, candidate, coded_action, first_action
 from rlgpt.training.steps.observer import StepObserver
+from rlgpt.training.steps.result_rows import trial_row, untried, verdict_row
 
 
 def code(runtime: SessionRuntime, step: loop.Code) -> None:
@@ -81,25 +82,7 @@ def trial(runtime: SessionRuntime, step: loop.Trial) -> None:
         step_ms=runtime.settings.loop.step_ms,
     )
     with runtime.writer.transaction(durable=True) as tx:
-        tx.add(
-            tables.Trial(
-                sub_task=runtime.history.sub_task,
-                iteration=plan.iteration,
-                revision=plan.revision,
-                sub_action=item.name,
-                version=attempt.version,
-                source_hash=attempt.source_hash,
-                done_when=item.done_when,
-                outcome=result.outcome,
-                episodes=result.episodes,
-                successes=result.successes,
-                prefixes=result.prefixes,
-                env_steps=result.env_steps,
-                error=result.error,
-                trials=result.trials,
-                evidence=result.evidence,
-            )
-        )
+        tx.add(trial_row(runtime.history.sub_task, plan, item, attempt.version, attempt.source_hash, result))
         runtime.write_moments(tx, "trial", attempt.seq, observer.moments)
         runtime.write_deaths(tx)
     partial.clear()
@@ -119,16 +102,15 @@ def judge_item(runtime: SessionRuntime, step: loop.JudgeItem) -> None:
     assert plan is not None
     with runtime.writer.transaction(durable=True) as tx:
         tx.add(
-            tables.Verdict(
-                sub_task=runtime.history.sub_task,
-                iteration=plan.iteration,
-                revision=plan.revision,
+            verdict_row(
+                "critic",
+                runtime.history.sub_task,
+                plan.iteration,
+                plan.revision,
+                reply,
+                attempt.trial.outcome == "accepted",
                 sub_action=item.name,
                 version=attempt.version,
-                author="critic",
-                measured=attempt.trial.outcome == "accepted",
-                better="",
-                **reply.model_dump(),
             )
         )
 
@@ -144,22 +126,8 @@ def _learnt(runtime: SessionRuntime) -> TrainedPolicy | None:
 
 
 def _untried(
-    runtime: SessionRuntime, item: Item, version: int, source_hash: str, outcome: str, error: str
+    runtime: SessionRuntime, item: Item, version: int, source_hash: str, outcome: trials.TrialOutcome, error: str
 ) -> tables.Trial:
     plan = runtime.history.plan
     assert plan is not None
-    return tables.Trial(
-        sub_task=runtime.history.sub_task,
-        iteration=plan.iteration,
-        revision=plan.revision,
-        sub_action=item.name,
-        version=version,
-        source_hash=source_hash,
-        done_when=item.done_when,
-        outcome=outcome,
-        episodes=0,
-        successes=0,
-        prefixes=0,
-        env_steps=0,
-        error=error,
-    )
+    return trial_row(runtime.history.sub_task, plan, item, version, source_hash, untried(outcome, error))

@@ -6,7 +6,7 @@ written in the same transaction. Edits of the plan are refused if their author s
 
 from __future__ import annotations
 
-from rlgpt.store import commands, events, tables
+from rlgpt.store import commands, events
 from rlgpt.store.errors import BadCommand
 from rlgpt.store.history import PlanState
 from rlgpt.store.plan_edits import BadEdit, apply_edits
@@ -20,6 +20,7 @@ from rlgpt.training.steps.comparison import measure
 from rlgpt.training.steps.config_rows import config_row
 from rlgpt.training.steps.decision_rows import write_decisions
 from rlgpt.training.steps.plan_rows import write_plan
+from rlgpt.training.steps.result_rows import verdict_row
 
 
 class CommandRefused(ValueError):
@@ -217,19 +218,15 @@ def _verdict(runtime: SessionRuntime, tx: Transaction, command: commands.Verdict
             raise CommandRefused("the iteration does not wait for an operator's verdict")
         measured, better, _ = measure(runtime)
     tx.add(
-        tables.Verdict(
-            sub_task=iteration.sub_task,
-            iteration=iteration.number,
-            revision=plan.revision,
+        verdict_row(
+            "operator",
+            iteration.sub_task,
+            iteration.number,
+            plan.revision,
+            command,
+            measured,
             sub_action=name,
             version=version,
-            author="operator",
-            success=command.success,
-            confidence=command.confidence,
-            cause=command.cause,
-            advice_slow=command.advice_slow,
-            advice_fast=command.advice_fast,
-            measured=measured,
             better=better,
         )
     )

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import zstandard
-
 from rlgpt.agents import critic, loop
 from rlgpt.agents.contracts import CritiqueReply, RlConfigReply
 from rlgpt.agents.errors import BudgetReached, ModelUnavailable, UselessReply
-from rlgpt.store import events, tables
-from rlgpt.store.history import Measured
+from rlgpt.store import events
 from rlgpt.training.host.api import Action, PlanItem
 from rlgpt.training.ppo.run import train
 from rlgpt.training.ppo.trained import load_policy
-from rlgpt.training.rollouts.evaluation import EvaluationResult, FollowPlan, Policy
+from rlgpt.training.rollouts.evaluation import FollowPlan, Policy
 from rlgpt.training.rollouts.evaluation import evaluate as play
 from rlgpt.training.rollouts.script_bot import script_bot
 from rlgpt.training.seeds import episode_seed, stream_seed
@@ -22,6 +19,7 @@ from rlgpt.training.steps.candidates import Candidate, candidate
 from rlgpt.training.steps.commands import expire
 from rlgpt.training.steps.comparison import Comparison, measure
 from rlgpt.training.steps.observer import StepObserver
+from rlgpt.training.steps.result_rows import episode_rows, evaluation_row, verdict_row
 from rlgpt.training.steps.skills import keep_skills
 from rlgpt.training.worlds.protocol import score_of
 
@@ -59,40 +57,12 @@ def evaluate(runtime: SessionRuntime, step: loop.Evaluate) -> None:
     if not result.complete:
         raise Interrupted
     number = history.counts.get("evaluation", 0) + 1
-    by_ppo = chosen.run is not None and acting not in CODED
+    run = chosen.run.run if chosen.run else None
+    policy = "ppo" if chosen.run is not None and acting not in CODED else "plan"
     score = score_of(runtime.world, runtime.world.tasks[runtime.session_task], result.milestones, len(result.episodes))
-    measured = Measured(result.successes, len(result.episodes), score)
     with runtime.writer.transaction(durable=True) as tx:
-        tx.add(
-            tables.Evaluation(
-                sub_task=iteration.sub_task,
-                iteration=iteration.number,
-                revision=chosen.plan.revision,
-                number=number,
-                split=step.split,
-                variant=step.variant,
-                first=step.first,
-                episodes=len(result.episodes),
-                successes=result.successes,
-                ci_low=result.ci_low,
-                ci_high=result.ci_high,
-                return_mean=result.return_mean,
-                length_mean=result.length_mean,
-                dead_loops=result.dead_loops,
-                env_steps=result.env_steps,
-                run=chosen.run.run if chosen.run else None,
-                policy="ppo" if by_ppo else "plan",
-                funnel=result.funnel,
-                milestones=result.milestones,
-                option_usage=result.option_usage,
-                end_reasons=result.end_reasons,
-                rewards=result.rewards,
-                score=score,
-                score_low=None if score is None else measured.low,
-                score_high=None if score is None else measured.high,
-            )
-        )
-        for row in _episodes(result, step, number):
+        tx.add(evaluation_row(number, step, iteration, chosen.plan.revision, run, policy, result, score))
+        for row in episode_rows(number, step, result):
             tx.add(row)
         runtime.write_moments(tx, step.split, number, observer.moments)
         runtime.write_deaths(tx)
@@ -146,27 +116,6 @@ def _untrained(runtime: SessionRuntime, chosen: Candidate) -> bytes:
     ).checkpoint
 
 
-def _episodes(result: EvaluationResult, step: loop.Evaluate, number: int) -> list[tables.Episode]:
-    return [
-        tables.Episode(
-            split=step.split,
-            owner=number,
-            variant=step.variant,
-            index=episode.index,
-            seed=episode.seed,
-            success=episode.success,
-            return_=episode.return_,
-            env_steps=episode.env_steps,
-            decisions=episode.decisions,
-            dead_loop=episode.dead_loop,
-            end=episode.end,
-            milestones=list(episode.milestones),
-            actions=zstandard.compress(episode.commands) if episode.commands else None,
-        )
-        for episode in result.episodes
-    ]
-
-
 def judge_iteration(runtime: SessionRuntime, step: loop.JudgeIteration) -> None:
     found = measure(runtime)
     reply = _critique(runtime, step, found)
@@ -174,16 +123,14 @@ def judge_iteration(runtime: SessionRuntime, step: loop.JudgeIteration) -> None:
     assert iteration is not None
     with runtime.writer.transaction(durable=True) as tx:
         tx.add(
-            tables.Verdict(
-                sub_task=iteration.sub_task,
-                iteration=iteration.number,
-                revision=runtime.history.revision,
-                sub_action=None,
-                version=None,
-                author="critic",
-                measured=found.reached,
+            verdict_row(
+                "critic",
+                iteration.sub_task,
+                iteration.number,
+                runtime.history.revision,
+                reply,
+                found.reached,
                 better=found.better,
-                **reply.model_dump(),
             )
         )
 
