@@ -12,8 +12,9 @@ import contextlib
 import os
 import shutil
 import sqlite3
+import tempfile
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +26,7 @@ from rlgpt.store.folder import DATABASE, Place, SessionFolder, path_of, prepare
 from rlgpt.store.reader import Reader
 from rlgpt.store.rows import encode
 from rlgpt.store.settings import Settings, stored
+from rlgpt.store.snapshot import copy_database
 
 KEPT_SETTINGS = ("task", "world", "observation", "seed", "skills")
 """What a fork shares with its parent, or its history would not be its own."""
@@ -47,8 +49,7 @@ def fork(
     """
     parent = SessionFolder(path_of(place))
     with Reader(parent) as reader:
-        if reader.notice:
-            raise BadFork(f"session {parent.id} has an older schema: resume it first, then fork it")
+        older = bool(reader.notice)
         history = reader.history_at()
         cut = boundary(reader, at_seq)
         kept = _artifacts(reader, cut)
@@ -74,7 +75,8 @@ def fork(
         with contextlib.closing(sqlite3.connect(made.staging / DATABASE, uri=True)) as base:
             schema.create(base)
             schema.insert(base, encode(row))
-            _copy_rows(base, parent, made.id, cut)
+            with _in_this_schema(parent, older) as database:
+                _copy_rows(base, database, made.id, cut)
             mark = Forked(parent.id, cut, sorted(changes or {}))
             schema.insert(base, encode(forked_event(base, made.id, mark)))
             base.commit()
@@ -125,9 +127,25 @@ def _artifacts(reader: Reader, cut: int) -> list[str]:
     return sorted(n for n in names if n not in later and not n.startswith("."))
 
 
-def _copy_rows(base: sqlite3.Connection, parent: SessionFolder, session_id: str, cut: int) -> None:
+@contextlib.contextmanager
+def _in_this_schema(parent: SessionFolder, older: bool) -> Iterator[Path]:
+    """The parent's database, or a copy brought up to this schema: only its worker may change the parent itself."""
+    if not older:
+        yield parent.database
+        return
+    from rlgpt.store.migrations import upgrade  # late: Alembic costs half a second
+
+    with tempfile.TemporaryDirectory(prefix="rlgpt-") as scratch:
+        copy = Path(scratch) / DATABASE
+        copy_database(parent.database, copy)
+        with contextlib.closing(sqlite3.connect(copy, isolation_level=None)) as base:
+            upgrade(base, parent.database)
+        yield copy
+
+
+def _copy_rows(base: sqlite3.Connection, database: Path, session_id: str, cut: int) -> None:
     """All rows with seq <= cut but the session's, under the new session's id, and all texts."""
-    base.execute("ATTACH ? AS parent", (address(parent.database),))
+    base.execute("ATTACH ? AS parent", (address(database),))
     for name, table in query.sequenced(base).items():
         if name == "session":
             continue

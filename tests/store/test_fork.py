@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from rlgpt.store import events
 from rlgpt.store import tables as t
+from rlgpt.store.bundle import import_bundle
 from rlgpt.store.commands import parse_command
 from rlgpt.store.folder import SessionFolder, sessions
 from rlgpt.store.fork import BadFork, boundary, fork
@@ -16,6 +18,7 @@ from rlgpt.store.reader import Reader
 from rlgpt.store.upkeep import check
 from rlgpt.store.writer import Writer
 
+KEPT = Path(__file__).parents[1] / "sessions"
 WHERE = ("seq", "session_id", "incarnation", "at")
 
 
@@ -159,3 +162,15 @@ def test_a_fork_may_change_limits_but_not_what_its_history_rests_on(parent: Sess
 def test_there_is_no_fork_before_the_first_complete_step(session: SessionFolder) -> None:
     with pytest.raises(BadFork, match="has no complete step at seq 1"):
         fork(session)
+
+
+@pytest.mark.parametrize("kept", ["0001-finished", "0002-finished"])
+def test_a_session_of_any_schema_can_be_forked_and_its_parent_stays_as_it_is(kept: str, home: Path) -> None:
+    parent = import_bundle(KEPT / f"{kept}.rlgpt")
+    before = parent.database.read_bytes()
+    made = fork(parent)
+    assert parent.database.read_bytes() == before
+    with Reader(parent) as old, Reader(made) as new, Writer(made):
+        cut = new.history_at().session["parent_seq"]
+        copied = [(t, r["seq"]) for t, r in new.changes_since(1) if r["seq"] <= cut]
+        assert copied == [(t, r["seq"]) for t, r in old.changes_since(1) if r["seq"] <= cut] and len(copied) > 100
