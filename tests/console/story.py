@@ -9,11 +9,12 @@ from __future__ import annotations
 import math
 import random
 from collections.abc import Iterator
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal
 
 from rlgpt.agents.choice import undecided
-from rlgpt.store import events
+from rlgpt.store import commands, events
+from rlgpt.store.commands import parse_command
 from rlgpt.store.history import History, fold
 
 STARTED = 1_760_000_000.0
@@ -641,22 +642,14 @@ class Story:
     def command(
         self,
         ident: str,
-        kind: str,
-        payload: dict[str, Any],
+        command: commands.Command,
         revision: int | None,
-        state: str = "applied",
+        state: Literal["applied", "refused", "expired"] = "applied",
         reason: str = "",
     ) -> None:
-        self.event(
-            events.Command(
-                id=ident, kind=kind, state="seen", reason="", author="ada@lab", revision=revision, payload=payload
-            )
-        )
-        self.event(
-            events.Command(
-                id=ident, kind=kind, state=state, reason=reason, author="ada@lab", revision=revision, payload=payload
-            )
-        )
+        seen = events.Command(ident, command.kind, "ada@lab", revision, command.payload(), "seen")
+        self.event(seen)
+        self.event(replace(seen, state=state, reason=reason))
 
 
 def frame_body(step: int) -> bytes:
@@ -734,17 +727,12 @@ def whole(session_id: str = "s-demo", llm: str = "rules", ended: bool = True, **
     )
     s.configure(1, 3)
     s.train(1, 3, 2, updates=10, level=0.4, end="superseded")
-    s.command("k1", "edit_plan", {"edits": [{"op": "set", "name": "collect_stone", "mode": "rl"}], "apply": "now"}, 3)
+    edit = {"op": "set", "name": "collect_stone", "mode": "rl"}
+    s.command("k1", parse_command("override", {"edits": [edit], "apply": "now"}), 3)
     s.event(events.Advice(agent="fast", text="Use the tunnel: zombies stay on grass.", author="ada@lab"))
     s.plan(1, 4, author="operator", modes={"collect_stone": "rl"}, pinned=("survive_zombies", "collect_stone"))
-    s.command(
-        "k2",
-        "edit_plan",
-        {"edits": [{"op": "pin", "name": "place_table"}], "apply": "now"},
-        3,
-        "refused",
-        "the plan is at revision 4 now, the edit saw revision 3",
-    )
+    late = parse_command("override", {"edits": [{"op": "pin", "name": "place_table"}], "apply": "now"})
+    s.command("k2", late, 3, "refused", "the plan is at revision 4 now, the edit saw revision 3")
     s.configure(1, 4)
     s.train(1, 4, 3, updates=25 if ended else 12, level=0.45, gain=0.4, end="finished" if ended else "")
     if ended:
@@ -758,8 +746,8 @@ def whole(session_id: str = "s-demo", llm: str = "rules", ended: bool = True, **
     return s
 
 
-def long(updates: int = 25_000, events: int = 10_000) -> Iterator[tuple[str, dict[str, Any]]]:
-    """A session of `updates` metric rows and about `events` events, for measurements."""
+def long(updates: int = 25_000, fates: int = 10_000) -> Iterator[tuple[str, dict[str, Any]]]:
+    """A session of `updates` metric rows and about `fates` commands, for measurements."""
     s = Story("s-long")
     s.open()
     s.add("iteration", 0.0, sub_task=0, number=0)
@@ -767,14 +755,10 @@ def long(updates: int = 25_000, events: int = 10_000) -> Iterator[tuple[str, dic
     s.attempt(0, 1, "collect_wood", CHOP_2, 5)
     s.configure(0, 1)
     s.train(0, 1, 1, updates=0, end="")
-    every = max(updates // max(events, 1), 1)
+    every = max(updates // max(fates, 1), 1)
     for update in range(1, updates + 1):
         s.metric(1, update, 2048, 0.8 * (1 - math.exp(-update / 8000)))
         if update % every == 0:
-            s.event(
-                events.Command(
-                    id=f"k{update}", kind="advice", state="applied", reason="", author="ada@lab", revision=1, payload={}
-                )
-            )
+            s.event(events.Command(f"k{update}", "pause", "ada@lab", 1, {}, "applied"))
         yield from s.rows
         s.rows.clear()

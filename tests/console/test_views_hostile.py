@@ -143,7 +143,8 @@ def poisoned(text: str) -> Story:
         decision=text,
         body=text.encode("utf-8", "replace"),
     )
-    s.command("k", text, {"edits": [{"op": text, "name": text}], text[:10]: text}, 1, "refused", text)
+    payload = {"edits": [{"op": text, "name": text}], text[:10]: text}
+    s.event(events.Command("k", text, text, 1, payload, "refused", text))
     s.event(events.Advice(agent=text, text=text, author=text))
     s.event(events.Waiting(text))
     return s
