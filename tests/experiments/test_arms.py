@@ -78,7 +78,7 @@ def variants(told: Told) -> list[str]:
 
 
 def test_controls_are_tested_beside_a_learnt_incumbent() -> None:
-    with_code = learnt(Told(), coded=True).evaluate(5, run=1).evaluate(5, variant="plan", run=1).verdict()
+    with_code = learnt(Told(), coded=True).evaluate(15, run=1).evaluate(5, variant="plan", run=1).verdict()
     own = ["full", "greedy", "options_off", "primitives_off"]
     assert variants(with_code) == [*own, "plan", "random", "prior", "script"]
     without = learnt(Told(), coded=False).evaluate(5, run=1).verdict()
