@@ -71,7 +71,7 @@ def test_what_one_console_does_every_console_shows_and_a_read_only_one_does_noth
         assert "It stands word for word" not in three.text() and "override the plan" not in three.text()
     after = session.until(lambda h: h.seq > 0)
     assert after.commands == before
-    assert [(a["agent"], a["text"]) for a in after.advice] == [("slow", "Mind the lava.")]
+    assert [(a.agent, a.text) for a in after.advice] == [("slow", "Mind the lava.")]
 
 
 def test_a_budget_is_changed_from_the_status_line_to_the_worker(session: Running) -> None:
