@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from rlgpt.console.view.draft import Draft
+from rlgpt.console.view.numbers import many
 from rlgpt.console.view.plan import FIELDS, STATES, describe, mode_badge
 from rlgpt.console.view.text import Entry, Line, Span, columns, line, spread, wrap
 from rlgpt.console.view.words import author
@@ -93,7 +94,7 @@ def summary(h: History, draft: Draft, width: int) -> list[Line]:
     if draft.edits:
         edits = [edit.model_dump(exclude_none=True) for edit in draft.edits]
         lines += wrap(
-            f"{len(edits)} edits on plan {draft.base.revision}: {describe('override', {'edits': edits})}",
+            f"{many(len(edits), 'edit')} on plan {draft.base.revision}: {describe('override', {'edits': edits})}",
             width,
             "accent",
             most=2,
@@ -121,7 +122,7 @@ def conflict(draft: Draft, newer: PlanState, width: int) -> list[Line]:
     words += f"a worker refuses edits of plan {draft.base.revision}."
     lines = wrap(words, width, "bad bold")
     lines += wrap(
-        f"R takes over {len(rebased.edits)} of {len(draft.edits)} edits onto plan {newer.revision}."
+        f"R takes over {len(rebased.edits)} of {many(len(draft.edits), 'edit')} onto plan {newer.revision}."
         if draft.edits
         else f"R shows plan {newer.revision}.",
         width,
