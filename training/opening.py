@@ -23,6 +23,7 @@ from rlgpt.store.writer import Writer
 from rlgpt.training.host.client.open_host import open_host
 from rlgpt.training.seeds import stream_seed
 from rlgpt.training.session.command_replay import CommandReplay
+from rlgpt.training.session.creation import REPLAY
 from rlgpt.training.session.inbox import Inbox
 from rlgpt.training.session.llm_journal import StoreJournal
 from rlgpt.training.session.runtime import SessionRuntime
@@ -30,7 +31,6 @@ from rlgpt.training.steps.commands import apply_pending
 from rlgpt.training.worlds import registry
 from rlgpt.training.worlds.protocol import report_to
 
-REPLAY = "replay:"
 LANES = 64
 """Envs that may have an option open at once."""
 

@@ -29,6 +29,15 @@ def test_a_replay_and_a_replay_of_the_replay_have_the_rows_of_the_first(make: Ma
 
 
 @pytest.mark.timeout(300)
+def test_a_replay_has_the_skills_of_the_recorded_session_not_those_kept_since(make: Make) -> None:
+    first = make("make_wood_pickaxe", skills="all")
+    assert first.finish().result == "succeeded" and first.history().skills_kept
+    again = make("make_wood_pickaxe", skills="all", llm={"kind": f"replay:{first.folder.id}"})
+    assert again.finish().result == "succeeded", again.history().reason
+    assert every_row(again.folder)["llm_call"] == every_row(first.folder)["llm_call"]
+
+
+@pytest.mark.timeout(300)
 def test_a_replay_repeats_what_the_operator_did_and_where(make: Make) -> None:
     settings: dict[str, Any] = {"loop": {"iterations": 1, "target": 1.0}, "budget": {"env_steps": 60_000}}
     first = make("collect_iron", review=True, **settings)

@@ -17,6 +17,8 @@ if TYPE_CHECKING:  # describing a world needs none of it
 PACKAGES = (
     "rlgpt", "torch", "stable-baselines3", "numpy", "opensimplex", "numba", "crafter", "gymnasium", "openai",
 )  # fmt: skip
+REPLAY = "replay:"
+"""Before the id of a recorded session, in `llm.kind`."""
 USAGE, UNAVAILABLE = 2, 5
 """Exit codes of the command line: a word that means nothing; something that this machine lacks."""
 
@@ -81,7 +83,7 @@ def create(flags: Mapping[str, Any]) -> dict[str, Any]:
     if settings.observation == "pixels" and world.pixel_shape is None:
         raise CannotCreate(f"the world {world.name} draws no picture to learn from: leave out --observation pixels")
     try:
-        snapshot = skills.snapshot(settings.skills, world.name)
+        snapshot = _skills_of_the_replayed(settings) or skills.snapshot(settings.skills, world.name)
         told = versions() | {"skills": artifacts.digest(snapshot)}
         made = folders.create(settings, task_info=info, world_version=world.version, versions=told)
         artifacts.put(made.artifacts, snapshot)
@@ -94,6 +96,22 @@ def create(flags: Mapping[str, Any]) -> dict[str, Any]:
         sentence = f"{home()} cannot keep sessions: {why}; set RLGPT_HOME to another folder"
         raise CannotCreate(sentence, UNAVAILABLE) from error
     return {"id": made.id, "name": made.name, "folder": str(made.path)}
+
+
+def _skills_of_the_replayed(settings: Settings) -> bytes | None:
+    """The skills that the recorded session could use: with others, the agents' requests would not be those that were
+    answered. None where nothing is replayed, or the recorded session's files are gone. Raises NoSession."""
+    from rlgpt.store.catalog import find
+    from rlgpt.store.errors import StoreError
+    from rlgpt.store.reader import Reader
+
+    if not settings.llm.kind.startswith(REPLAY):
+        return None
+    with Reader(find(settings.llm.kind.removeprefix(REPLAY))) as recorded:
+        try:
+            return recorded.artifact(recorded.history_at().session["versions"]["skills"])
+        except (StoreError, KeyError):
+            return None
 
 
 def _check_models(settings: Settings) -> None:
