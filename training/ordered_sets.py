@@ -217,7 +217,8 @@ class Keys(_Ordered):
         self._of = of
 
     def __reversed__(self) -> Iterator[Any]:
-        return reversed(self._of)  # type: ignore[no-any-return]
+        keys: Iterator[Any] = reversed(self._of)
+        return keys
 
 
 class Items(_Ordered):
@@ -240,7 +241,8 @@ class Items(_Ordered):
         return _Ordered.__eq__(self, other)
 
     def __reversed__(self) -> Iterator[Any]:
-        return reversed(self._of.items())  # type: ignore[no-any-return]
+        items: Iterator[Any] = reversed(self._of.items())
+        return items
 
 
 def window(value: Any, name: str) -> Any:

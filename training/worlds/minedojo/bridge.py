@@ -14,7 +14,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import IO, Any
 
-import msgpack  # type: ignore[import-untyped]
+import msgpack
 
 from rlgpt.store import processes as marks
 from rlgpt.training.worlds.minedojo import processes
