@@ -104,7 +104,8 @@ def test_sources_that_break_everything_end_no_session(make: Make) -> None:
     ended_well(session, history)
     refused = [row["admission"] for row in session.rows("code_version") if not row["admitted"]]
     said = {(told["rule"], told["line"]) for told in refused}
-    assert {("dry run", 3), ("syntax", 1), ("killed", 0)} <= said, said
+    assert {("dry run", 3), ("syntax", 1)} <= said, said
+    assert "killed" in {rule for rule, _ in said}  # with its line where a second run ends the same way, else 0
     assert "MemoryError: more memory than an action may use" in refused[0]["message"]
     assert "ValueError: xxx" in refused[1]["message"]
     faults = {trial["end"] for row in session.rows("trial") for trial in row["trials"]}

@@ -81,7 +81,7 @@ def test_a_session_is_started_reviewed_left_lost_found_again_and_replayed(home: 
         assert worker.is_running() and worker.status() != psutil.STATUS_ZOMBIE
         before = history(session).seq
         t.run([*RLGPT, "attach", session.id])
-        text = t.until(lambda text: "LIVE" in text and "r3" in text and "⚑" in text)
+        text = t.until(lambda text: "LIVE" in text and "Plan 3" in text and "⚑" in text)
         assert "●" in text, "no override on the timeline"
         assert history(session).seq >= before
 
@@ -95,7 +95,7 @@ def test_a_session_is_started_reviewed_left_lost_found_again_and_replayed(home: 
 
         # copying reaches the terminal's clipboard by OSC 52
         t.keys("g", "j", "y")
-        t.until("by OSC 52")
+        t.until("to tmux's buffer")
         t.until(lambda _: "done_when" in t.tmux("show-buffer"))
 
         # it ends; its replay shows the same, from the start

@@ -10,9 +10,10 @@ import pytest
 
 from rlgpt.training.host import wire
 from rlgpt.training.host.api import Action, Ask, Host, Programs
+from rlgpt.training.host.client import spawner
 from rlgpt.training.host.client.action_host import ActionHost
 from rlgpt.training.host.client.errors import HostLost
-from rlgpt.training.host.client.open_host import Spawning, hello, open_host, spawned_host, spawner
+from rlgpt.training.host.client.open_host import Spawning, hello, open_host, spawned_host
 from rlgpt.training.host.client.process import HostProcess
 from rlgpt.training.host.client.spawner import CHILD
 from rlgpt.training.host.sandbox import program
