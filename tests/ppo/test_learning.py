@@ -79,7 +79,7 @@ def test_metrics_fill_every_column_of_the_metric_row() -> None:
     rows: list[dict[str, Any]] = []
     config = configuration(options=["walk"])
     train(world, "take_key", config, [code(WALK)], host_of(world), seed=1, device="cpu", observer=_Watch(rows))
-    columns = set(tables.Metric.model_fields) - set(tables.Row.model_fields) - {"run", "score"}  # the session knows its task's score
+    columns = set(tables.Metric.model_fields) - set(tables.Row.model_fields) - {"run", "score"}  # score: the session's
     assert rows and all(set(row) == columns for row in rows)
     assert rows[-1]["env_steps"] >= 256 and rows[-1]["episodes"] > 0 and rows[-1]["rate"] > 0
     assert sum(row["rewards"]["task"] for row in rows) == sum(row["successes"] for row in rows)
