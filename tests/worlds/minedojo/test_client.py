@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from rlgpt.store import processes
 from rlgpt.training.worlds.minedojo import catalogue, host_side, settings
 from rlgpt.training.worlds.minedojo.bridge import CHILD, SHIM, Bridge
 from rlgpt.training.worlds.minedojo.env import MineDojoEnv
@@ -69,7 +70,7 @@ import importlib.util, json, sys
 import numpy
 spec = importlib.util.spec_from_file_location("child", sys.argv[1])
 child = importlib.util.module_from_spec(spec); spec.loader.exec_module(child)
-made = child.Child(None, None, sys.argv[2], 0); made.numpy = numpy; made._hello(True, "")
+made = child.Child(None, None, sys.argv[2], 0, sys.argv[4], ""); made.numpy = numpy; made._hello(True, "")
 game = child.Game(made.client, numpy, json.loads(sys.argv[3]))
 reply = game.reset(0)
 for command in ([1, 0, 0, 12, 13, 0, 0, 0], [0, 0, 0, 12, 12, 4, 29, 0], [0, 0, 0, 12, 14, 0, 0, 0]) * 6:
@@ -115,7 +116,8 @@ def test_what_the_bridge_tells_is_what_the_clients_own_sensors_and_masks_say(
                       "initial_inventory": {"mainhand": {"name": "log", "quantity": 10}}},
     }  # fmt: skip
     done = subprocess.run(
-        [str(client_python), "-W", "ignore", "-c", AGAINST_THE_CLIENT, str(CHILD), str(SHIM), json.dumps(options)],
+        [str(client_python), "-W", "ignore", "-c", AGAINST_THE_CLIENT, str(CHILD), str(SHIM), json.dumps(options),
+         processes.__file__],
         capture_output=True, text=True, check=False, timeout=120,
     )  # fmt: skip
     assert done.stdout.endswith("the same\n"), done.stderr
