@@ -142,7 +142,8 @@ def ours(
         source = book[name].sources[-1]
         said = host.admit("action", source, [[env.view(True)]])
         host.admit("done_when", book[name].done_when, [[env.view(True)]])
-        actions[name] = CodedAction(name, source, said.tree_hash, said.arguments, said.ignore_alarm, said.has_available)
+        told = (said.tree_hash, said.arguments, said.uninterruptible, said.has_available)
+        actions[name] = CodedAction(name, source, *told)
     plan = [
         PlanItem(
             book[name].done_when,

@@ -86,7 +86,7 @@ LONG_SCORE_ENTROPY, LONG_GOAL_ENTROPY = 0.01, 0.003
 MANY_GAMES = 16
 FEW_GAMES, FEW_ROLLOUT, FEW_EPOCHS = 8, 2048, 8
 """A world that plays fewer games than this at once is slow: shorter rollouts, and more passes over each."""
-OPTION_CAP = 16
+MAX_OPTION_STEPS = 16
 """Env steps of one option, where the world sheet does not ask for longer ones."""
 TRIALS_SHARE = 0.1
 """Of the remaining env steps, kept for trials of later iterations."""
@@ -125,7 +125,7 @@ def configure(question: Question) -> RlConfigReply:
         options=options,
         option_prior=round(0.6 * (1 - plan_prior), 3) if options else 0.05,
         plan_prior=plan_prior,
-        option_cap=int((world.get("limits") or {}).get("option_cap", OPTION_CAP)),
+        option_cap=int((world.get("limits") or {}).get("option_cap", MAX_OPTION_STEPS)),
         horizon=max(10, min(20_000, horizon)),
         env_steps=_env_steps(asked, rollout, growing=patient or score),
         hyperparameters=_hyperparameters(

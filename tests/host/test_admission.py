@@ -51,7 +51,7 @@ def walk(view, what: Literal["oak", "rock"] = "oak", far: Literal[True, False, -
     checked = check("action", source, WORLD)
     assert checked.name == "walk"
     assert checked.arguments == {"what": ("oak", "rock"), "far": (True, False, -3)}
-    assert (checked.has_available, checked.ignore_alarm, checked.uses_rng) == (True, True, False)
+    assert (checked.has_available, checked.uninterruptible, checked.uses_rng) == (True, True, False)
 
 
 def test_the_last_generator_of_a_view_is_the_action() -> None:

@@ -18,43 +18,45 @@ GO = "def go(view, where, far):\n    view = yield where\n"
 
 def test_a_slot_is_a_source_with_one_combination_of_arguments() -> None:
     go = code(GO, arguments={"where": ("left", "right"), "far": (1, 2, 3)})
-    slots, actions = build_slots([go], [], cap=9, follow_plan=False)
+    slots, actions = build_slots([go], [], max_option_steps=9, follow_plan=False)
     names = [slot.name for slot in slots if slot]
     assert names[0] == "go(left, 1)" and len(names) == 6 == len(set(names))
     assert actions[5] == Action(go.source_hash, (("where", "right"), ("far", 3)))
     assert [slot.program for slot in slots if slot] == list(range(6))
-    assert {slot.cap for slot in slots if slot} == {9}
+    assert {slot.max_option_steps for slot in slots if slot} == {9}
 
 
 def test_equal_syntax_trees_are_one_slot() -> None:
     twin = code("def walk_too(view):\n    pass\n", tree_hash="t")
-    slots, actions = build_slots([code(WALK, tree_hash="t"), twin, code(USE)], [], cap=16, follow_plan=False)
+    options = [code(WALK, tree_hash="t"), twin, code(USE)]
+    slots, actions = build_slots(options, [], max_option_steps=16, follow_plan=False)
     assert [slot.name for slot in slots if slot] == ["walk", "use_it"]
     assert len(actions) == 2
 
 
 def test_what_is_still_offered_keeps_its_slot_and_a_rewritten_source_is_new() -> None:
-    first, _ = build_slots([code(WALK), code(USE), code(BACK)], [], cap=16, follow_plan=False)
+    first, _ = build_slots([code(WALK), code(USE), code(BACK)], [], max_option_steps=16, follow_plan=False)
     previous = [{"slot": i, "key": slot.key} for i, slot in enumerate(first) if slot]
     rewritten = code(WALK.replace("range(3)", "range(4)"))
-    second, actions = build_slots([rewritten, code(BACK), code(USE)], [], cap=16, follow_plan=False, previous=previous)
+    options = [rewritten, code(BACK), code(USE)]
+    second, actions = build_slots(options, [], max_option_steps=16, follow_plan=False, previous=previous)
     assert [slot and slot.name for slot in second[:3]] == ["walk", "use_it", "back"]
     assert second[0] and second[0].source_hash == rewritten.source_hash != first[0].source_hash  # type: ignore[union-attr]
     assert actions[second[2].program].source_hash == source_hash(BACK)  # type: ignore[union-attr]
 
 
 def test_follow_plan_is_a_slot_of_its_own_that_changes_with_the_plan() -> None:
-    slots, _ = build_slots([], PLAN, cap=16, follow_plan=True)
-    other, _ = build_slots([], (PlanItem("view.opened", PLAN[0].action),), cap=16, follow_plan=True)
+    slots, _ = build_slots([], PLAN, max_option_steps=16, follow_plan=True)
+    other, _ = build_slots([], (PlanItem("view.opened", PLAN[0].action),), max_option_steps=16, follow_plan=True)
     assert slots[0] and slots[0].name == "follow_plan" and slots[0].program == FOLLOW_PLAN
     assert other[0] and other[0].key != slots[0].key
-    assert not any(build_slots([], PLAN, cap=16, follow_plan=False)[0])
+    assert not any(build_slots([], PLAN, max_option_steps=16, follow_plan=False)[0])
 
 
 def test_more_coded_actions_than_slots_are_refused() -> None:
     many = [code(f"def a{i}(view):\n    yield {i}\n") for i in range(K + 1)]
     with pytest.raises(ActionSpaceError, match="25 coded actions are offered, but a policy has 24 slots"):
-        build_slots(many, [], cap=16, follow_plan=False)
+        build_slots(many, [], max_option_steps=16, follow_plan=False)
 
 
 def test_free_slots_and_unlisted_primitives_are_masked() -> None:
@@ -81,7 +83,7 @@ def test_options_with_equal_yields_on_the_probed_states_are_similar() -> None:
     options = [code(WALK), code(USE), code(NOTHING), twin, code(NOTHING.replace("nothing", "idle"))]
     views = walk_views(world, "take_coin", 3)
     found = find_similar(host_of(world), options, views)
-    keys = {slot.key: slot.name for slot in build_slots(options, [], cap=1, follow_plan=False)[0] if slot}
+    keys = {slot.key: slot.name for slot in build_slots(options, [], max_option_steps=1, follow_plan=False)[0] if slot}
     assert len(views) == 64 and len(set(views)) > 5
     assert {keys[key]: other for key, other in found.items()} == {"step_right": "walk"}
 

@@ -120,7 +120,7 @@ def test_an_option_is_a_decision_of_k_env_steps_with_its_discounted_reward() -> 
     assert runner.env_steps == 3
 
 
-def test_an_option_ends_at_its_cap() -> None:
+def test_an_option_ends_after_max_option_steps() -> None:
     driver = Driver([3])
     runner, _ = _runner(driver, [code(FOREVER)], option_cap=2)
     (got,) = _until(runner, driver, 1)
@@ -129,25 +129,25 @@ def test_an_option_ends_at_its_cap() -> None:
 
 def test_an_option_ends_with_the_episode() -> None:
     driver = Driver([3])
-    runner, _ = _runner(driver, [code(FOREVER, ignore_alarm=True)], option_cap=200, horizon=10)
+    runner, _ = _runner(driver, [code(FOREVER, uninterruptible=True)], option_cap=200, horizon=10)
     (got,) = _until(runner, driver, 1)
     assert (got["end"], got["steps"], got["outcome"]) == ("episode", 10, "time")
 
 
-def test_the_alarm_ends_an_option_unless_its_code_ignores_it() -> None:
-    """The closed door at 4 or 5 rings when walked against."""
-    for calm, end in ((False, "alarm"), (True, "cap")):
+def test_an_interrupt_ends_an_option_unless_its_code_is_uninterruptible() -> None:
+    """The closed door at 4 or 5 interrupts when walked against."""
+    for uninterruptible, end in ((False, "alarm"), (True, "cap")):
         driver = Driver([3])
-        runner, _ = _runner(driver, [code(FOREVER, ignore_alarm=calm)], option_cap=12)
+        runner, _ = _runner(driver, [code(FOREVER, uninterruptible=uninterruptible)], option_cap=12)
         (got,) = _until(runner, driver, 1)
         assert got["end"] == end
 
 
-def test_under_follow_plan_the_running_code_decides_about_the_alarm() -> None:
+def test_under_follow_plan_the_running_code_decides_about_the_interrupt() -> None:
     plan = (PlanItem("view.opened", Action(source_hash(FOREVER))),)
-    for calm, end in ((False, "alarm"), (True, "cap")):
+    for uninterruptible, end in ((False, "alarm"), (True, "cap")):
         driver = Driver([3])
-        runner, _ = _runner(driver, [code(FOREVER, ignore_alarm=calm)], plan=plan, option_cap=12)
+        runner, _ = _runner(driver, [code(FOREVER, uninterruptible=uninterruptible)], plan=plan, option_cap=12)
         assert _until(runner, driver, 1)[0]["end"] == end
 
 

@@ -69,7 +69,7 @@ def _admitted(host: Host) -> list[CodedAction]:
         said = host.admit("action", source)
         assert said.admitted, said.message
         arguments: Mapping[str, tuple[object, ...]] = said.arguments
-        found.append(CodedAction(name, source, "", arguments, said.ignore_alarm, said.has_available))
+        found.append(CodedAction(name, source, "", arguments, said.uninterruptible, said.has_available))
     return found
 
 

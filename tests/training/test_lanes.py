@@ -56,7 +56,7 @@ def test_episodes_do_not_depend_on_the_lanes(name: str, task: str) -> None:
         said = host.admit("action", source)
         assert said.admitted, said.message
         option = CodedAction(said.name, source, has_available=True)
-        slots, actions = build_slots([option], (), cap=8, follow_plan=False)
+        slots, actions = build_slots([option], (), max_option_steps=8, follow_plan=False)
         primitives = np.ones(world.action_nvec[0], np.bool_)
         space = ActionSpace(world.action_nvec, noop_of(world), primitives, slots)
         programs = type(space.programs)({said.source_hash: source}, actions)

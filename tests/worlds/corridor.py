@@ -62,17 +62,17 @@ class CorridorEnv:
     def reset(self, seed: int) -> None:
         draw = random.Random(seed)
         self._key_at, self._door_at = draw.choice((1, 2, 3)), draw.choice((4, 5))
-        self.steps = self._position = self._flags = self._best = self._alarm = 0
+        self.steps = self._position = self._flags = self._best = self._interrupt = 0
 
     def step(self, command: NativeAction) -> StepResult:
         move, use = self._world.decode(command)
         self.steps += 1
-        before, self._alarm = self._flags, 0
+        before, self._interrupt = self._flags, 0
         target = min(max(self._position + move, 0), LENGTH - 1)
         if target <= self._door_at or self._flags & 2:
             self._position = target
         else:
-            self._alarm = 1
+            self._interrupt = 1
         if use:
             cell = self._cell()
             if cell == 1 or (cell == 2 and self._flags & 1) or (cell == 3 and self._flags & 2):
@@ -118,8 +118,8 @@ class CorridorEnv:
         flags = [self._flags >> bit & 1 for bit in range(3)]
         return struct.pack("<6Bh", self._position, *flags, self._cell(), LENGTH, self.task.horizon - self.steps)
 
-    def alarm(self) -> bool:
-        return bool(self._alarm)
+    def interrupt(self) -> bool:
+        return bool(self._interrupt)
 
     def waiting(self) -> bool:
         return False
@@ -142,13 +142,13 @@ class CorridorEnv:
 
     def save(self) -> bytes:
         return _STATE.pack(
-            b"corr", self.steps, self._position, self._flags, self._best, self._alarm, self._key_at, self._door_at
+            b"corr", self.steps, self._position, self._flags, self._best, self._interrupt, self._key_at, self._door_at
         )
 
     def restore(self, state: bytes) -> None:
         if len(state) != _STATE.size or state[:4] != b"corr":
             raise ValueError("These bytes are not a saved corridor.")
-        (_, self.steps, self._position, self._flags, self._best, self._alarm,
+        (_, self.steps, self._position, self._flags, self._best, self._interrupt,
          self._key_at, self._door_at) = _STATE.unpack(state)  # fmt: skip
 
     def close(self) -> None:

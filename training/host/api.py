@@ -16,7 +16,7 @@ from rlgpt.training.worlds.protocol import NativeAction
 Kind = Literal["action", "done_when", "reward"]
 Mode = Literal["locked", "process", "trusted"]
 End = Literal["return", "error", "bad_yield", "budget", "killed", "quarantined"]
-"""Why a call ended in the host. The cap, the alarm and the episode's end are the caller's business."""
+"""Why a call ended in the host. `max_option_steps`, the interrupt and the episode's end are the caller's business."""
 
 
 def source_hash(source: str) -> str:
@@ -37,7 +37,7 @@ class Admission(NamedTuple):
     arguments: Mapping[str, tuple[object, ...]]
     """Literal argument values by parameter; {} when the action takes none."""
     has_available: bool
-    ignore_alarm: bool
+    uninterruptible: bool
     tree_hash: str
     """Hash of the normalised syntax tree: equal trees are one slot."""
 

@@ -165,12 +165,12 @@ class Verdict(NamedTuple):
     message: str
     arguments: Mapping[str, tuple[object, ...]]
     has_available: bool
-    ignore_alarm: bool
+    uninterruptible: bool
     tree_hash: str
 
     def encode(self) -> bytes:
         out = Writer().number(self.admitted).text(self.name).text(self.rule).number(self.line)
-        out.text(self.message[: TEXT_CAP // 4]).number(self.has_available).number(self.ignore_alarm)
+        out.text(self.message[: TEXT_CAP // 4]).number(self.has_available).number(self.uninterruptible)
         out.text(self.tree_hash).number(len(self.arguments))
         for name, values in self.arguments.items():
             out.text(name).number(len(values))
@@ -183,13 +183,13 @@ class Verdict(NamedTuple):
         read = Reader(body, TEXT_CAP)
         admitted, name, rule = read.flag(), read.text(), read.text()
         line, message = read.number(0, 1 << 20), read.text()
-        has_available, ignore_alarm, tree_hash = read.flag(), read.flag(), read.text()
+        has_available, uninterruptible, tree_hash = read.flag(), read.flag(), read.text()
         arguments = {}
         for _ in range(read.number(0, 16)):
             argument = read.text()
             arguments[argument] = tuple(read.literal() for _ in range(read.number(1, 6)))
         read.end()
-        return cls(admitted, name, rule, line, message, arguments, has_available, ignore_alarm, tree_hash)
+        return cls(admitted, name, rule, line, message, arguments, has_available, uninterruptible, tree_hash)
 
 
 T = TypeVar("T", bound=tuple[Any, ...])

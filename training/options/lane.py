@@ -17,6 +17,8 @@ Phase = Literal["idle", "decide", "opening", "running", "settling"]
 running: an option is open. settling: a decision is over, but the host still owes something about its end."""
 EpisodeEnd = Literal["", "success", "time", "death", "truncated"]
 END_REASONS = ("return", "cap", "episode", "alarm", "error", "bad_yield", "budget", "killed", "quarantined")
+"""As rows and prompts call them: `cap` for the end after `max_option_steps`, `alarm` for that by an interrupt. Like
+`ignore_alarm` and `option_cap` these words stay, because answers of models are recorded for requests that hold them."""
 
 
 @dataclass(slots=True, eq=False)

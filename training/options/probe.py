@@ -38,7 +38,7 @@ def walk_views(world: World, task: str, seed: int, count: int = STATES) -> list[
 
 def find_similar(host: Host, options: Sequence[CodedAction], views: Sequence[bytes]) -> dict[str, str]:
     """Slot key -> name of the first slot with the same yields. Needs at least one state in which it acts."""
-    slots, actions = build_slots(options, [], cap=1, follow_plan=False)
+    slots, actions = build_slots(options, [], max_option_steps=1, follow_plan=False)
     host.load(Programs({option.source_hash: option.source for option in options}, actions))
     first: dict[tuple[object, ...], Slot] = {}
     alike: dict[str, str] = {}

@@ -90,7 +90,7 @@ class OptionRunner:
         """What the host works on."""
         self._moves: list[tuple[Lane, NativeAction]] = []
         """Commands of the lanes whose turn it was last, beside those that the host will give."""
-        self._calm_items = [item.action.source_hash in space.calm for item in space.programs.plan]
+        self._uninterruptible_items = [item.action.source_hash in space.uninterruptible for item in space.programs.plan]
 
     # ---- driving ---------------------------------------------------------------------------------
     def start(self) -> None:
@@ -286,9 +286,9 @@ class OptionRunner:
             assert slot is not None
             if lane.outcome:
                 lane.end = "episode"
-            elif env.alarm() and not self._calm(slot, lane.running):
+            elif env.interrupt() and not self._is_uninterruptible(slot, lane.running):
                 lane.end = "alarm"
-            elif lane.steps >= slot.cap:
+            elif lane.steps >= slot.max_option_steps:
                 lane.end = "cap"
             else:
                 return
@@ -296,11 +296,11 @@ class OptionRunner:
         if not self.services:
             self._settle(lane)
 
-    def _calm(self, slot: Slot, running: int) -> bool:
-        """Whether the code that runs ignores the alarm; under follow_plan the item's code decides."""
+    def _is_uninterruptible(self, slot: Slot, running: int) -> bool:
+        """Whether an interrupt does not end the code that runs; under follow_plan the code of the item decides."""
         if slot.program == FOLLOW_PLAN and running >= PLAN_ITEM:
-            return self._calm_items[running - PLAN_ITEM]
-        return slot.source_hash in self.space.calm
+            return self._uninterruptible_items[running - PLAN_ITEM]
+        return slot.source_hash in self.space.uninterruptible
 
     def _outcome(self, lane: Lane, terminated: bool, truncated: bool) -> EpisodeEnd:
         env = lane.env

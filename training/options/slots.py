@@ -37,7 +37,7 @@ class CodedAction:
     tree_hash: str = ""
     arguments: Mapping[str, tuple[object, ...]] = field(default_factory=dict)
     """Literal values by parameter."""
-    ignore_alarm: bool = False
+    uninterruptible: bool = False
     has_available: bool = False
 
     @property
@@ -62,7 +62,7 @@ class Slot:
     program: int
     """Index into Programs.actions, or FOLLOW_PLAN."""
     arguments: tuple[tuple[str, object], ...] = ()
-    cap: int = 16
+    max_option_steps: int = 16
     """Env steps after which a call ends."""
     has_available: bool = False
     similar: str = ""
@@ -81,8 +81,8 @@ class ActionSpace:
     """(heads[0],): primitives of the first head that the configuration allows."""
     slots: tuple[Slot | None, ...] = (None,) * K
     programs: Programs = field(default_factory=Programs)
-    calm: frozenset[str] = frozenset()
-    """Hashes of sources that ignore the alarm, the plan's included."""
+    uninterruptible: frozenset[str] = frozenset()
+    """Hashes of sources that an interrupt does not end, the plan's included."""
 
     @cached_property
     def first(self) -> int:
@@ -112,8 +112,8 @@ class ActionSpace:
                 "The action set is empty: the configuration allows no primitive and no accepted coded action."
             )
 
-    def with_calm(self, calm: frozenset[str]) -> ActionSpace:
-        return replace(self, calm=calm)
+    def with_uninterruptible(self, hashes: frozenset[str]) -> ActionSpace:
+        return replace(self, uninterruptible=hashes)
 
     def without_options(self) -> ActionSpace:
         return replace(self, slots=(None,) * len(self.slots))
@@ -144,7 +144,7 @@ def build_slots(
     options: Sequence[CodedAction],
     plan: Sequence[PlanItem],
     *,
-    cap: int,
+    max_option_steps: int,
     follow_plan: bool,
     previous: Sequence[Mapping[str, Any]] = (),
     similar: Mapping[str, str] | None = None,
@@ -159,14 +159,14 @@ def build_slots(
     actions: list[Action] = []
     if follow_plan and plan:
         key = f"{FOLLOW}:{plan_hash(plan)}"
-        wanted[key] = Slot(key, FOLLOW, plan_hash(plan), FOLLOW_PLAN, cap=cap)
+        wanted[key] = Slot(key, FOLLOW, plan_hash(plan), FOLLOW_PLAN, max_option_steps=max_option_steps)
     for option in options:
         for arguments in option.bound():
             key = f"{option.tree_hash or option.source_hash}{_values(arguments)}"
             if key in wanted:
                 continue
             wanted[key] = Slot(
-                key, option.name + _values(arguments), option.source_hash, len(actions), arguments, cap,
+                key, option.name + _values(arguments), option.source_hash, len(actions), arguments, max_option_steps,
                 option.has_available, (similar or {}).get(key, ""),
             )  # fmt: skip
             actions.append(Action(option.source_hash, arguments))

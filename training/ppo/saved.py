@@ -19,7 +19,7 @@ def space_fields(space: ActionSpace) -> dict[str, Any]:
         "slots": [
             {
                 "slot": index, "key": slot.key, "name": slot.name, "source_hash": slot.source_hash,
-                "program": slot.program, "arguments": _lists(slot.arguments), "cap": slot.cap,
+                "program": slot.program, "arguments": _lists(slot.arguments), "cap": slot.max_option_steps,
                 "has_available": slot.has_available, "similar": slot.similar,
             }
             for index, slot in enumerate(space.slots)
@@ -31,7 +31,7 @@ def space_fields(space: ActionSpace) -> dict[str, Any]:
             "plan": [[i.done_when, i.action.source_hash, _lists(i.action.arguments)] for i in space.programs.plan],
             "rewards": list(space.programs.rewards),
         },
-        "calm": sorted(space.calm),
+        "calm": sorted(space.uninterruptible),
     }  # fmt: skip
 
 

@@ -61,8 +61,9 @@ def build_setup(
             )
         chosen.extend(mine)
     slots, actions = build_slots(
-        chosen, plan, cap=config.option_cap, follow_plan=FOLLOW in config.options, previous=previous, similar=similar
-    )
+        chosen, plan, max_option_steps=config.option_cap, follow_plan=FOLLOW in config.options, previous=previous,
+        similar=similar,
+    )  # fmt: skip
     rewards = tuple(term.argument for term in config.reward if term.term == "generated")
     known = dict(sources) | {option.source_hash: option.source for option in options}
     needed = {action.source_hash for action in actions} | {*rewards}
@@ -77,8 +78,8 @@ def build_setup(
     )  # fmt: skip
     space = ActionSpace(world.action_nvec, noop_of(world), primitive_mask(world, config.primitives), slots, programs)
     space.require_actions()
-    calm = frozenset(option.source_hash for option in options if option.ignore_alarm)
-    space = space.with_calm(calm)
+    uninterruptible = frozenset(option.source_hash for option in options if option.uninterruptible)
+    space = space.with_uninterruptible(uninterruptible)
     observation = build_observation(world, config.observation, RewardStream(config.reward, world))
     return Setup(
         world, task, config, space, observation, _target(task, config.target), min(config.horizon, task.horizon)

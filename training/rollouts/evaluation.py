@@ -28,7 +28,7 @@ from rlgpt.training.options.tally import tally
 from rlgpt.training.worlds.protocol import World, expect, side_by_side
 
 Variant = Literal["full", "greedy", "sampled", "options_off", "primitives_off", "plan", "random", "prior", "script"]
-PLAN_CAP = 200
+PLAN_OPTION_STEPS = 200
 """Env steps after which follow_plan alone starts its sub-action afresh."""
 MAX_PREDICATES = 64
 REPEATS = 2
@@ -55,10 +55,10 @@ class FollowPlan:
 
     def __init__(
         self, world: World, plan: Sequence[PlanItem], sources: Mapping[str, str], *,
-        options: Sequence[CodedAction] = (), terms: Sequence[RewardTerm] = (), cap: int = PLAN_CAP,
-        names: Sequence[str] = (),
+        options: Sequence[CodedAction] = (), terms: Sequence[RewardTerm] = (),
+        max_option_steps: int = PLAN_OPTION_STEPS, names: Sequence[str] = (),
     ) -> None:  # fmt: skip
-        """`sources` by hash; `options` tells which of them ignore the alarm; `names` of the items, for usage."""
+        """`sources` by hash; `options` tells which of them are uninterruptible; `names` of the items, for usage."""
         known = dict(sources) | {option.source_hash: option.source for option in options}
         slots: list[Slot | None] = [
             Slot(
@@ -67,15 +67,15 @@ class FollowPlan:
                 item.action.source_hash,
                 index,
                 item.action.arguments,
-                cap,
+                max_option_steps,
             )
             for index, item in enumerate(plan)
         ]
         needed = {item.action.source_hash: known[item.action.source_hash] for item in plan}
         programs = Programs(needed, tuple(item.action for item in plan), (), tuple(item.done_when for item in plan))
-        calm = frozenset(option.source_hash for option in options if option.ignore_alarm)
+        uninterruptible = frozenset(option.source_hash for option in options if option.uninterruptible)
         allowed = np.zeros(world.action_nvec[0], np.bool_)
-        self.space = ActionSpace(world.action_nvec, noop_of(world), allowed, tuple(slots), programs, calm)
+        self.space = ActionSpace(world.action_nvec, noop_of(world), allowed, tuple(slots), programs, uninterruptible)
         self.terms = terms or (RewardTerm(term="task", weight=1.0),)
 
     def chooser(self, space: ActionSpace, best: bool) -> Chooser:

@@ -104,7 +104,7 @@ def try_item(
     host: Host,
     seeds: Sequence[int],
     max_steps: int,
-    calm: frozenset[str] = frozenset(),
+    uninterruptible: frozenset[str] = frozenset(),
     incumbent: TrainedPolicy | None = None,
     observer: Observer | None = None,
     partial: PartialTrial | None = None,
@@ -115,16 +115,16 @@ def try_item(
     Each of `seeds` is one prefix, 20 at most. With fewer than 3 such states the item is `unreached`, or its predicate
     `vacuous` when it held already in most of those that the prefix reached.
 
-    `sources` by hash for prefix and action; `calm`: hashes that ignore the alarm. `incumbent` executes prefix items of
-    mode rl. Raises ValueError when such an item has none.
+    `sources` by hash for prefix and action; `uninterruptible`: hashes of sources that an interrupt does not end.
+    `incumbent` executes prefix items of mode rl. Raises ValueError when such an item has none.
     Code that takes more than `step_ms` of CPU time per env step has failed, whatever it achieved.
     `partial` keeps what is finished, batch by batch, and gives it back to a trainer that begins again.
     """
     if incumbent is None and any(item.action is None for item in prefix):
         raise ValueError("A sub-action before this one is learnt, and there is no trained policy yet to execute it.")
     runner = _TrialRunner(
-        world, task, prefix, action, done_when, sources, host, max_steps, calm, incumbent, observer or Observer(),
-        partial, step_ms,
+        world, task, prefix, action, done_when, sources, host, max_steps, uninterruptible, incumbent,
+        observer or Observer(), partial, step_ms,
     )  # fmt: skip
     return runner.run(seeds[:MAX_SEEDS])
 
@@ -155,7 +155,7 @@ class _TrialRunner:
 
     def __init__(
         self, world: World, task: str, prefix: Sequence[PrefixItem], action: Action, done_when: str,
-        sources: Mapping[str, str], host: Host, max_steps: int, calm: frozenset[str],
+        sources: Mapping[str, str], host: Host, max_steps: int, uninterruptible: frozenset[str],
         incumbent: TrainedPolicy | None, observer: Observer, partial: PartialTrial | None, step_ms: float,
     ) -> None:  # fmt: skip
         self.world, self.task, self.prefix, self.host = world, world.tasks[task], prefix, host
@@ -188,7 +188,8 @@ class _TrialRunner:
             dict(base.sources) | {key: sources[key] for key in sorted(needed)}, tuple(actions), base.plan,
             (*(item.done_when for item in prefix), done_when), base.rewards,
         )  # fmt: skip
-        self.space = replace(own, slots=tuple(slots), programs=programs, calm=own.calm | calm)
+        kept = own.uninterruptible | uninterruptible
+        self.space = replace(own, slots=tuple(slots), programs=programs, uninterruptible=kept)
         self._chooser: Chooser | None = incumbent.chooser(own, False) if incumbent else None
         self._bit = len(prefix)
         self._names = {

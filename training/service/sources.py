@@ -81,7 +81,7 @@ def try_file(
 def tried(world: World, host: Host, source: str, name: str, task: str, seed: int, steps: int) -> dict[str, Any]:
     """{admitted, rule, line, message, outcome, yields, env_steps, enforced, host_deaths}.
 
-    `outcome` is refused, an end of the host (return, error, bad_yield, budget, killed), alarm, episode or steps.
+    `outcome` is refused, an end of the host (return, error, bad_yield, budget, killed), interrupt, episode or steps.
     The arguments of the action take their first values. `name` empty takes whatever action the file defines.
     """
     admission = host.admit("action", source, [])
@@ -107,7 +107,7 @@ def tried(world: World, host: Host, source: str, name: str, task: str, seed: int
 def _trial(
     world: World, host: Host, admission: Admission, source: str, task: str, seed: int, steps: int
 ) -> dict[str, Any]:
-    """One call on a trial seed, until it ends, the alarm sounds or the steps are used up."""
+    """One call on a trial seed, until it ends, the world interrupts it or the steps are used up."""
     name = admission.source_hash
     arguments = tuple((argument, values[0]) for argument, values in admission.arguments.items())
     host.load(Programs(sources={name: source}, actions=(Action(name, arguments),)))
@@ -129,8 +129,8 @@ def _trial(
             if result.terminated or result.truncated:
                 outcome = "episode"
                 break
-            if env.alarm() and not admission.ignore_alarm:
-                outcome = "alarm"
+            if env.interrupt() and not admission.uninterruptible:
+                outcome = "interrupt"
                 break
             if len(yields) == steps:
                 outcome = "steps"

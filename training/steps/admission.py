@@ -46,7 +46,7 @@ def plain(admission: Admission) -> dict[str, Any]:
         "message": admission.message,
         "arguments": {name: list(values) for name, values in admission.arguments.items()},
         "has_available": admission.has_available,
-        "ignore_alarm": admission.ignore_alarm,
+        "ignore_alarm": admission.uninterruptible,
         "tree_hash": admission.tree_hash,
     }
 

@@ -38,7 +38,7 @@ def coded_action(runtime: SessionRuntime, attempt: Attempt) -> CodedAction:
         source=source,
         tree_hash=told.get("tree_hash", ""),
         arguments={name: tuple(values) for name, values in told.get("arguments", {}).items()},
-        ignore_alarm=bool(told.get("ignore_alarm")),
+        uninterruptible=bool(told.get("ignore_alarm")),
         has_available=bool(told.get("has_available")),
     )
 

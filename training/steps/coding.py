@@ -75,7 +75,7 @@ def trial(runtime: SessionRuntime, step: loop.Trial) -> None:
         host=runtime.host,
         seeds=[episode_seed(runtime.seed, "trial", i) for i in range(trials.MAX_SEEDS)],
         max_steps=item.max_steps,
-        calm=frozenset(a.source_hash for a in actions if a.ignore_alarm),
+        uninterruptible=frozenset(a.source_hash for a in actions if a.uninterruptible),
         incumbent=incumbent,
         observer=observer,
         partial=partial,

@@ -216,7 +216,7 @@ def _observers_are_silent(world: World) -> str:
     watched.reset(3)
     for command in commands:
         watched.observe(), watched.view(True), watched.frame(), watched.action_masks(), watched.progress_key()
-        watched.alarm(), watched.waiting(), watched.milestones(), watched.novelty(), watched.succeeded()
+        watched.interrupt(), watched.waiting(), watched.milestones(), watched.novelty(), watched.succeeded()
         for target in world.targets:
             far = watched.distance(target)
             _expect(far is None or far >= 0, f"distance({target!r}) is {far}")

@@ -117,7 +117,7 @@ class Env(Protocol):
         the previous env step.
         """
 
-    def alarm(self) -> bool:
+    def interrupt(self) -> bool:
         """Whether the last env step should interrupt an option (health lost, enemy newly adjacent)."""
 
     def waiting(self) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from rlgpt.training.worlds import registry
 from rlgpt.training.worlds.crafter import host_side
 
-CAP = 16
+MAX_OPTION_STEPS = 16
 
 
 def load(source):
@@ -44,7 +44,7 @@ def play(env, plan, seed, keep=False):
                 over = env.step(command).terminated
                 view = decoder.view(env.view(False))
                 taken += 1
-                if over or taken >= CAP or env.alarm() or not call:
+                if over or taken >= MAX_OPTION_STEPS or env.interrupt() or not call:
                     break
                 yielded = call.send(view)
         except StopIteration:

@@ -139,7 +139,7 @@ def test_the_night_is_survived_alive_only():
     assert env.succeeded() == (alive and env.steps == 300) == ("survive_night" in env.milestones())
 
 
-def test_the_alarm_rings_for_lost_health_and_new_neighbours():
+def test_lost_health_and_new_neighbours_interrupt():
     env = env_in(4)
     rang = []
     for action in random_actions(4, 60):
@@ -148,7 +148,7 @@ def test_the_alarm_rings_for_lost_health_and_new_neighbours():
         if env.step((int(action),)).terminated:
             break
         lost = env._simulation.state[layout.ITEM] < health
-        rang.append(env.alarm())
+        rang.append(env.interrupt())
         assert rang[-1] == bool(lost or (adjacent(env) and not enemies))
     assert any(rang) and not all(rang)
 

@@ -54,8 +54,8 @@ def plan_of(task: str, version: int = LAST) -> list[Item]:
     ]  # fmt: skip
 
 
-def play(env: Any, seed: int, plan: Sequence[Item], cap: int = 200) -> Played:
-    """One episode; `cap`: env steps after which a call is cut, as an option is."""
+def play(env: Any, seed: int, plan: Sequence[Item], max_option_steps: int = 200) -> Played:
+    """One episode; `max_option_steps`: env steps after which a call is cut, as an option is."""
     env.reset(seed)
     view = decoder().view(env.view(True))
     start, commands, idle = view, [], 0
@@ -72,7 +72,7 @@ def play(env: Any, seed: int, plan: Sequence[Item], cap: int = 200) -> Played:
                 view, steps = decoder().view(env.view(True)), steps + 1
                 if over:
                     return Played(env.succeeded(), commands, env.milestones())
-                if steps >= cap or eval(item.done_when, {**names, "view": view}):
+                if steps >= max_option_steps or eval(item.done_when, {**names, "view": view}):
                     action.close()
                     break
                 try:

@@ -41,7 +41,7 @@ def test_doors_need_their_later_versions(task):
 
 def test_a_plan_that_is_cut_every_few_env_steps_still_wins():
     env = WORLD.make("microwave")
-    assert any(play(env, 700_000 + seed, plan_of("microwave"), cap=8).success for seed in range(4))
+    assert any(play(env, 700_000 + seed, plan_of("microwave"), max_option_steps=8).success for seed in range(4))
 
 
 def test_each_object_of_the_chain_is_in_its_plan():

@@ -112,7 +112,7 @@ class ActionHost:
         verdict = self._verdict(kind, name, source, views)
         admission = Admission(
             verdict.admitted, name, kind, verdict.name, verdict.rule, verdict.line, verdict.message,
-            verdict.arguments, verdict.has_available, verdict.ignore_alarm, verdict.tree_hash,
+            verdict.arguments, verdict.has_available, verdict.uninterruptible, verdict.tree_hash,
         )  # fmt: skip
         if admission.admitted:
             self._admitted[kind, name] = admission

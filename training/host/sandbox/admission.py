@@ -30,7 +30,7 @@ class Checked(NamedTuple):
     tree: ast.Module | ast.Expression
     arguments: Mapping[str, tuple[object, ...]] = MappingProxyType({})
     has_available: bool = False
-    ignore_alarm: bool = False
+    uninterruptible: bool = False
     uses_rng: bool = False
     tree_hash: str = ""
 
@@ -42,7 +42,7 @@ def check(kind: str, source: str, world: Vocabulary) -> Checked:
     if isinstance(tree, ast.Expression):
         _Walk(rules.EXPRESSIONS, names | {"start", "view"}, world.attributes).check(tree)
         return Checked(kind, "done_when", tree, tree_hash=_tree_hash(tree))
-    ignore_alarm = _module_level(tree)
+    uninterruptible = _module_level(tree)
     functions = {f.name: f for f in tree.body if isinstance(f, ast.FunctionDef)}
     entry = _reward(functions) if kind == "reward" else _action(functions)
     arguments = _literals(entry) if kind == "action" else {}
@@ -53,12 +53,14 @@ def check(kind: str, source: str, world: Vocabulary) -> Checked:
     if available is not None:
         _available(available, entry)
     uses_rng = any(isinstance(node, ast.Name) and node.id == "rng" for node in ast.walk(tree))
-    return Checked(kind, entry.name, tree, arguments, available is not None, ignore_alarm, uses_rng, _tree_hash(tree))
+    return Checked(
+        kind, entry.name, tree, arguments, available is not None, uninterruptible, uses_rng, _tree_hash(tree)
+    )
 
 
 def _module_level(tree: ast.Module) -> bool:
     """Only functions, constants and docstrings; returns the value of the constant `ignore_alarm`."""
-    ignore_alarm = False
+    uninterruptible = False
     kept: list[ast.stmt] = []
     for node in tree.body:
         match node:
@@ -70,7 +72,7 @@ def _module_level(tree: ast.Module) -> bool:
                 if name == "ignore_alarm":
                     if not (isinstance(value, ast.Constant) and isinstance(value.value, bool)):
                         raise Refused("ignore_alarm", node.lineno, "write `ignore_alarm = True` or leave it out")
-                    ignore_alarm = value.value
+                    uninterruptible = value.value
             case ast.AnnAssign(target=ast.Name(), value=ast.expr() as value) if _is_literal(value):
                 pass
             case _:
@@ -84,7 +86,7 @@ def _module_level(tree: ast.Module) -> bool:
                 )
         kept.append(node)
     tree.body = kept
-    return ignore_alarm
+    return uninterruptible
 
 
 def _is_literal(node: ast.expr) -> bool:

@@ -74,7 +74,7 @@ class Engine:
             self.made[kind, source] = program
         checked = program.checked
         return Verdict(
-            True, checked.name, "", 0, "", checked.arguments, checked.has_available, checked.ignore_alarm,
+            True, checked.name, "", 0, "", checked.arguments, checked.has_available, checked.uninterruptible,
             checked.tree_hash,
         )  # fmt: skip
 

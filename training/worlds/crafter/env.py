@@ -90,8 +90,8 @@ class CrafterEnv:
         packed = self._simulation.senses[: names.SENSES].tobytes()
         return b"\1" + packed[1:] + self._simulation.planes.tobytes() if whole else packed
 
-    def alarm(self) -> bool:
-        return bool(self._simulation.state[layout.ALARM])
+    def interrupt(self) -> bool:
+        return bool(self._simulation.state[layout.INTERRUPT])
 
     def waiting(self) -> bool:
         """Asleep, or within two cells of a growing plant."""

@@ -44,7 +44,7 @@ ENTERED: Final = 638
 CHUNKS: Final = 639
 """Chunks that ever held an object."""
 ENEMY_NEAR: Final = 640
-ALARM: Final = 641
+INTERRUPT: Final = 641
 NOVELTY: Final = 642
 LEFT: Final = 643
 RIGHT: Final = 644

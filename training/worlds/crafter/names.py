@@ -47,7 +47,7 @@ is at column x + REACH_X of row y + REACH_Y."""
 
 # The packed senses: one byte each unless said otherwise, little-endian.
 AT_WHOLE = 0
-AT_X, AT_Y, AT_FACING, AT_SLEEPING, AT_DAYLIGHT, AT_ALARM, AT_WAITING = 1, 2, 3, 4, 5, 6, 7
+AT_X, AT_Y, AT_FACING, AT_SLEEPING, AT_DAYLIGHT, AT_INTERRUPT, AT_WAITING = 1, 2, 3, 4, 5, 6, 7
 AT_STEPS, AT_STEPS_LEFT = 8, 10
 """16 bits each."""
 AT_ITEMS = 12

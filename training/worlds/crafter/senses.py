@@ -11,7 +11,6 @@ from rlgpt.training.worlds.crafter import names
 from rlgpt.training.worlds.crafter.compiled import compiled, entry
 from rlgpt.training.worlds.crafter.ground import inside
 from rlgpt.training.worlds.crafter.layout import (
-    ALARM,
     ARROW,
     BOTTOM,
     COW,
@@ -22,6 +21,7 @@ from rlgpt.training.worlds.crafter.layout import (
     GOAL,
     HEADING,
     HORIZON,
+    INTERRUPT,
     ITEM,
     KIND,
     LEFT,
@@ -49,7 +49,7 @@ from rlgpt.training.worlds.crafter.words import ENERGY, LIFE, MAKE, SET_PLANT, S
 WIDTH, HEIGHT = names.WIDTH, names.HEIGHT
 REACH_X, REACH_Y = names.REACH_X, names.REACH_Y
 AT_X, AT_Y, AT_FACING, AT_SLEEPING = names.AT_X, names.AT_Y, names.AT_FACING, names.AT_SLEEPING
-AT_DAYLIGHT, AT_ALARM, AT_WAITING = names.AT_DAYLIGHT, names.AT_ALARM, names.AT_WAITING
+AT_DAYLIGHT, AT_INTERRUPT, AT_WAITING = names.AT_DAYLIGHT, names.AT_INTERRUPT, names.AT_WAITING
 AT_STEPS, AT_STEPS_LEFT, AT_ITEMS = names.AT_STEPS, names.AT_STEPS_LEFT, names.AT_ITEMS
 AT_ACHIEVED, AT_NEAR = names.AT_ACHIEVED, names.AT_NEAR
 AT_MATERIALS, AT_OBJECTS = names.AT_MATERIALS, names.AT_OBJECTS
@@ -106,7 +106,7 @@ def look(
     senses: Array,
     light: float,
 ) -> None:
-    """Renew window, map memory, alarm, novelty and mask from the world as it is now."""
+    """Renew window, map memory, interrupt, novelty and mask from the world as it is now."""
     x0 = objects[0, X]
     y0 = objects[0, Y]
     enemy = 0
@@ -146,14 +146,14 @@ def look(
                     senses[AT_BITS + plane * WINDOW_BYTES + (bit >> 3)] |= (kept >> plane & 1) << (bit & 7)
             senses[AT_MATERIALS + j * WIDTH + i] = cell
             senses[AT_OBJECTS + j * WIDTH + i] = code
-    state[ALARM] = state[LIFE] < state[REWARDED_HEALTH] or (enemy and not state[ENEMY_NEAR])
+    state[INTERRUPT] = state[LIFE] < state[REWARDED_HEALTH] or (enemy and not state[ENEMY_NEAR])
     state[ENEMY_NEAR] = enemy
     senses[AT_X] = x0
     senses[AT_Y] = y0
     senses[AT_FACING] = state[FACING]
     senses[AT_SLEEPING] = state[SLEEPING]
     senses[AT_DAYLIGHT] = int(255 * light)
-    senses[AT_ALARM] = state[ALARM]
+    senses[AT_INTERRUPT] = state[INTERRUPT]
     senses[AT_WAITING] = waiting
     left = max(0, state[HORIZON] - state[STEP])
     senses[AT_STEPS] = state[STEP] & 255
@@ -233,8 +233,8 @@ def perceive(
 ) -> None:
     """The first look of an episode."""
     look(state, material, occupant, objects, memory, planes, senses, lights[min(state[STEP], LAST_STEP)])
-    state[ALARM] = 0
-    senses[AT_ALARM] = 0
+    state[INTERRUPT] = 0
+    senses[AT_INTERRUPT] = 0
 
 
 @compiled

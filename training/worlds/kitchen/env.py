@@ -33,8 +33,8 @@ from rlgpt.training.worlds.protocol import NativeAction, StepResult, Task
 _PHYSICS = mujoco.mjtState.mjSTATE_INTEGRATION
 _OWN = struct.Struct(f"<8sHIb?{2 * len(OBJECTS)}B3dd2dd{3 * len(OBJECTS)}d")
 _MAGIC = b"kitchen1"
-"""Begins a saved state; then env steps, milestones, fingers, alarm, levels, aim, roll, place of the robot, way of the
-kettle, errors of the told handles, and MuJoCo's own state."""
+"""Begins a saved state; then env steps, milestones, fingers, interrupt, levels, aim, roll, place of the robot,
+way of the kettle, errors of the told handles, and MuJoCo's own state."""
 ARM_NOISE, BASE_NOISE, KETTLE_NOISE = 0.1, 0.03, 0.03
 """Half-widths of the uniform noise of a start: rad of each arm joint, m of the robot and of the kettle, along x and y.
 Stock begins every episode alike."""
@@ -86,7 +86,7 @@ class KitchenEnv:
         self._data.qpos[ARM] += draw.uniform(-ARM_NOISE, ARM_NOISE, 7)
         self._data.qpos[23:25] += draw.uniform(-KETTLE_NOISE, KETTLE_NOISE, 2)
         self._errors = draw.normal(0.0, 1.0, (len(OBJECTS), 3)) * float(self.task.start.get("blind", 0.0))
-        self.steps, self._reached, self._fingers, self._holding, self._alarm = 0, 0, 1, False, False
+        self.steps, self._reached, self._fingers, self._holding, self._interrupt = 0, 0, 1, False, False
         self._levels = np.zeros(2 * len(OBJECTS), np.uint8)
         self._data.ctrl[FINGERS] = OPEN_GAP
         self._derive()
@@ -105,7 +105,7 @@ class KitchenEnv:
         self.steps += 1
         held = self._holding
         self._look()
-        self._alarm = held and not self._holding and self._fingers < 0
+        self._interrupt = held and not self._holding and self._fingers < 0
         self._notice()
         reward = float((self._reached & ~before & self._goal_bits).bit_count())
         return StepResult(reward, self.succeeded() or self.steps >= self.task.horizon, False)
@@ -188,9 +188,9 @@ class KitchenEnv:
         reached = frozenset(name for bit, name in enumerate(MILESTONES) if self._reached >> bit & 1)
         return reached | {CHAIN} if len(self._goals) > 1 and self.succeeded() else reached
 
-    def alarm(self) -> bool:
+    def interrupt(self) -> bool:
         """Whether what was held has slipped out of closed fingers."""
-        return self._alarm
+        return self._interrupt
 
     def waiting(self) -> bool:
         return False
@@ -254,7 +254,7 @@ class KitchenEnv:
         self._await()
         mujoco.mj_getState(self._model, self._data, self._state, _PHYSICS)
         own = _OWN.pack(
-            _MAGIC, self.steps, self._reached, self._fingers, self._alarm, *self._levels.tolist(),
+            _MAGIC, self.steps, self._reached, self._fingers, self._interrupt, *self._levels.tolist(),
             *self._aim.tolist(), self._roll, *self._model.body_pos[BASE, :2].tolist(), self._ways[_KETTLE],
             *self._errors.ravel().tolist(),
         )  # fmt: skip
@@ -265,7 +265,7 @@ class KitchenEnv:
         self._await()
         if len(state) != _OWN.size + self._state.nbytes or state[:8] != _MAGIC:
             raise ValueError("These bytes are not a saved kitchen.")
-        _, self.steps, self._reached, self._fingers, self._alarm, *rest = _OWN.unpack_from(state)
+        _, self.steps, self._reached, self._fingers, self._interrupt, *rest = _OWN.unpack_from(state)
         count = 2 * len(OBJECTS)
         self._levels = np.array(rest[:count], np.uint8)
         self._aim, self._roll = np.array(rest[count : count + 3]), rest[count + 3]

@@ -28,7 +28,7 @@ _STAGES = {
     "grasped": "it was held by its handle",
     "ajar": "it was a fifth of the way to its goal",
 }
-OPTION_CAP = 8
+MAX_OPTION_STEPS = 8
 
 
 def view_doc() -> str:
@@ -99,7 +99,7 @@ def sheet(task: Task) -> dict[str, Any]:
         "scripts": [asdict(script) for script in scripts_for(task)],
         "limits": {
             "horizon": task.horizon,
-            "option_cap": OPTION_CAP,
+            "option_cap": MAX_OPTION_STEPS,
             "env_step": "80 ms",
             "command": f"dx, dy, dz up to {names.STEP} mm, roll up to {names.ROLL_STEP} mrad, fingers 1, 0 or -1",
             "axes": "x to the right, y away from the robot, z up; mm",

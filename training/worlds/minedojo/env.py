@@ -181,7 +181,7 @@ class MineDojoEnv:
         self.steps += 1
         hostile = self._hostile_near()
         self._take(reply, tuple(legal))
-        self._alarm = reply["life"][0] < before - 0.01 or (self._hostile_near() and not hostile)
+        self._interrupt = reply["life"][0] < before - 0.01 or (self._hostile_near() and not hostile)
         done = self.succeeded()
         terminated = done or not reply["alive"] or self.steps >= self.task.horizon
         if terminated:
@@ -229,7 +229,7 @@ class MineDojoEnv:
         self._most: dict[str, int] = {}
         self._origin = (0.0, 0.0, 0.0)
         self._novelty = 0
-        self._alarm = False
+        self._interrupt = False
         self._previous = command_category(self._noop)
 
     def _take(self, reply: dict[str, Any], command: NativeAction) -> None:
@@ -283,8 +283,8 @@ class MineDojoEnv:
     def milestones(self) -> frozenset[str]:
         return frozenset(self._reached)
 
-    def alarm(self) -> bool:
-        return self._alarm
+    def interrupt(self) -> bool:
+        return self._interrupt
 
     def waiting(self) -> bool:
         return bool(self._reply["life"][6])
