@@ -35,6 +35,8 @@ LONG = 5_000
 """Rows from which a session is shown before it is folded."""
 STEP = 400
 """Rows that a seek folds on from the moment before, rather than from a kept state."""
+RECORDED = "actions"
+"""The column of an episode that no pane shows: every command of the episode."""
 TELLING = (
     "started",
     "resumed",
@@ -62,6 +64,7 @@ class Feed:
         self._told = 0
         self._calls: list[dict[str, Any]] = []
         self._frames: list[tuple[int, str, int, int, int]] = []
+        self._episodes: list[dict[str, Any]] = []
         self._inbox: list[dict[str, Any]] = []
         self._deaths: list[tuple[int, TrainerDied]] = []
         self._head = History()
@@ -142,6 +145,8 @@ class Feed:
             self._take_death(row)
         columns = ("seq", "source", "owner", "episode", "step")
         self._frames = [(int(r[0]), *r[1:]) for r in reader.matrix("frame", columns, upto_seq=seq)]
+        told = [name for name in reader.columns("episode") if name != RECORDED]
+        self._episodes = reader.rows("episode", upto_seq=seq, columns=told)
         self._inbox = reader.commands()
 
     def _read_metrics(self, upto: int) -> None:
@@ -198,6 +203,8 @@ class Feed:
                 self._take_death(row)
             elif table == "frame":
                 self._frames.append((row["seq"], row["source"], row["owner"], row["episode"], row["step"]))
+            elif table == "episode":
+                self._episodes.append({name: value for name, value in row.items() if name != RECORDED})
         if metrics:
             while self._mappings_from is not None and self.read_mappings():
                 pass
@@ -261,6 +268,7 @@ class Feed:
             self.details.frame,
             [death for at, death in self._deaths if at <= upto],
             self._head.seq,
+            self._episodes[: _upto(self._episodes, upto)],
         )
 
     def _at(self, seq: int) -> History:

@@ -144,8 +144,12 @@ KEYS: tuple[Key, ...] = (
             (6, "log", "log"),
             (7, "calls", "LLM calls"),
             (8, "system", "system"),
+            (9, "funnel", "funnel"),
         )
     ),
+    Key("session.episodes", "E", "pane('episodes')", "episodes", "Show and focus the episodes pane"),
+    Key("session.why", "W", "pane('why')", "why", "Show and focus the pane of tests why PPO does not improve"),
+    Key("session.options", "U", "pane('options')", "options", "Show and focus the table of coded actions in use"),
     # the timeline (session screen)
     Key("time.play", "space", "play", "play", "Play from the cursor, or stop", 8),
     Key("time.live", "l", "live", "live", "To the right end: live", 9),
@@ -282,6 +286,11 @@ def written(key: Key, overrides: Mapping[str, str] | None = None) -> str:
     return names.get(
         first, first.replace("ctrl+", "^").replace("shift+", "⇧").replace("pagedown", "pgdn").replace("pageup", "pgup")
     )
+
+
+def pane_key(name: str, overrides: Mapping[str, str]) -> str:
+    """The key that shows a pane of the session screen."""
+    return written(next(key for key in of("session") if argument(key, "pane") == name), overrides)
 
 
 def spelt(ident: str, overrides: Mapping[str, str]) -> str:

@@ -111,9 +111,9 @@ def _trial(h: History, row: Fields) -> None:
     if attempt:
         keys = (
             "iteration", "revision", "outcome", "episodes", "successes", "prefixes", "env_steps", "error",
-            "seq", "evidence",
+            "seq", "evidence", "trials",
         )  # fmt: skip
-        attempt.trial = TrialState(**{k: row[k] for k in keys})
+        attempt.trial = TrialState(**{k: row[k] for k in keys}, number=h.counts["trial"])
         attempt.done_when = row["done_when"]
         attempt.trials.append((attempt.done_when, attempt.trial))
         attempt.verdict = None
@@ -165,7 +165,7 @@ def _evaluation(h: History, row: Fields) -> None:
             (i for i in h.iterations if (i.sub_task, i.number) == (row["sub_task"], row["iteration"])),
             h.iterations[-1],
         )
-        owner.evaluations.append(EvaluationState(**{k: row[k] for k in keys}))
+        owner.evaluations.append(EvaluationState(**{k: row[k] for k in keys if k in row}))
 
 
 def _verdict(h: History, row: Fields) -> None:

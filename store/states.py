@@ -75,6 +75,10 @@ class TrialState:
     error: str
     seq: int
     evidence: Fields = field(default_factory=dict)
+    number: int = 0
+    """From 1 over the session: the owner of its frames."""
+    trials: Sequence[Fields] = ()
+    """Each start state that was tried: [{seed, arrived, start_true, end_true, env_steps, end, message}]."""
 
     @property
     def share(self) -> float:
@@ -234,6 +238,10 @@ class EvaluationState:
     """The task's score in [0, 1], where the result of the task is one."""
     score_low: float | None = None
     score_high: float | None = None
+    option_steps: Fields | None = None
+    """Env steps per slot name; None where they were not recorded."""
+    option_done: Fields | None = None
+    """Slot name -> calls after which the done_when of its sub-action held; None where it was not recorded."""
 
     @property
     def measured(self) -> Measured:

@@ -109,6 +109,14 @@ class CodePane(ListPane):
         self.scroll_home(animate=False)
         self.redraw()
 
+    def look_at(self, item: str) -> None:
+        if self.moment is None:
+            return
+        if not item:
+            self._choose(Choice())
+        elif self.moment.history.attempts_of(item) and self.choice.sub_action != item:
+            self._choose(Choice(item))
+
     def yank(self) -> str:
         shown = self.shown
         return (self.moment.text(shown.source_hash) or "") if shown and self.moment else ""

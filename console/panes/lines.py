@@ -122,7 +122,8 @@ class Lines(ScrollView, Painted, can_focus=True, inherit_bindings=False):
         return forward if forward >= 0 else self._last_selectable()
 
     # ---- the cursor -----------------------------------------------------------------------------
-    def move_to(self, index: int) -> None:
+    def move_to(self, index: int, *, quietly: bool = False) -> None:
+        """`quietly`: it was not the operator who moved it, so nobody is told."""
         if not 0 <= index < len(self.entries) or not self.entries[index].selectable:
             return
         before = self._cursor
@@ -131,7 +132,8 @@ class Lines(ScrollView, Painted, can_focus=True, inherit_bindings=False):
         for changed in {before, index}:  # only these rows are painted again
             if 0 <= changed < len(self.entries):
                 self.refresh_lines(self._starts[changed] + len(self.head), len(self.entries[changed].lines))
-        self.post_message(self.Moved(self, self.current))
+        if not quietly:
+            self.post_message(self.Moved(self, self.current))
 
     def select(self, key: str) -> None:
         """Put the cursor on the entry with this key, if it is there."""

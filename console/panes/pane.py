@@ -10,6 +10,8 @@ from textual.content import Content
 from textual.message import Message
 from textual.widget import Widget
 
+from rlgpt.console.keymap import pane_key
+from rlgpt.console.shell import shell_of
 from rlgpt.console.view.layout import PANES
 from rlgpt.console.view.moment import Moment
 
@@ -25,6 +27,10 @@ TITLES = {
     "log": "Log",
     "calls": "Calls",
     "system": "System",
+    "funnel": "Funnel",
+    "episodes": "Episodes",
+    "why": "Why",
+    "options": "Options",
 }
 
 
@@ -35,6 +41,13 @@ class Pane(Widget):
     _noted = ""
     _tabs: tuple[tuple[int, int, str], ...] = ()
     """(first cell, cell behind the last, pane) of each tab in the title."""
+
+    class Goto(Message):
+        """Another pane should be shown, with what belongs to a sub-action."""
+
+        def __init__(self, name: str, item: str) -> None:
+            super().__init__()
+            self.name, self.item = name, item
 
     class Wanted(Message):
         """A tab was clicked: its pane should be shown."""
@@ -51,19 +64,24 @@ class Pane(Widget):
     def redraw(self) -> None:
         """Draw `moment` again, as the pane's own choices are now."""
 
+    def look_at(self, item: str) -> None:
+        """Show what belongs to a sub-action that was selected in another pane; "" for none any more."""
+
     def set_tabs(self, slot: tuple[str, ...]) -> None:
-        """Write the title: the pane's number and name, then the other panes that share its place."""
-        numbers = {name: PANES.index(name) + 1 for name in slot}
-        short = sum(len(TITLES[name]) + 5 for name in slot) > max(self.outer_size.width - 6, 10)
+        """Write the title: the pane's key and name, then the other panes that share its place."""
+        keys = {name: pane_key(name, shell_of(self).user_keys) for name in slot}
+        room = max(self.outer_size.width - 6, 10)
+        short = sum(len(TITLES[name]) + 5 for name in slot) > room
+        between = "·" if short and 4 * len(slot) + len(TITLES[str(self.id)]) > room else SEPARATOR
         parts: list[Any] = []
         tabs: list[tuple[int, int, str]] = []
         cell = LEAD
         for name in sorted(slot, key=PANES.index):
             mine = name == self.id
-            text = str(numbers[name]) if short and not mine else f"{numbers[name]} {TITLES[name]}"
-            parts += [(text, "bold" if mine else "dim"), SEPARATOR]
+            text = keys[name] if short and not mine else f"{keys[name]} {TITLES[name]}"
+            parts += [(text, "bold" if mine else "dim"), between]
             tabs.append((cell, cell + len(text), name))
-            cell += len(text) + len(SEPARATOR)
+            cell += len(text) + len(between)
         self._tabs = tuple(tabs)
         self.border_title = Content.assemble(*parts[:-1])
 

@@ -12,6 +12,7 @@ from rlgpt.console.panes.lines import Lines
 from rlgpt.console.panes.list_pane import ListPane
 from rlgpt.console.shell import shell_of
 from rlgpt.console.view import world
+from rlgpt.console.view.episodes import Place, chosen, episodes
 from rlgpt.console.view.moment import Moment
 from rlgpt.console.view.text import Entry
 
@@ -48,6 +49,24 @@ class WorldPane(ListPane):
         if self.moment:
             self._chosen = world.other_episode(self.moment, self._chosen, by)
             self.redraw()
+
+    def show_episode(self, place: Place) -> None:
+        """Show the end of an episode; playing begins at its beginning."""
+        self._stop()
+        if self.moment and (last := world.last_of(self.moment, place)) is not None:
+            self._chosen = last
+            self.redraw()
+
+    def look_at(self, item: str) -> None:
+        """The failing episode of the sub-action that can be watched, if there is one."""
+        self._stop()
+        if not item:
+            self._chosen = None
+        elif self.moment is not None:
+            mine = chosen(episodes(self.moment), item)
+            if mine and mine[0].frames:
+                self._chosen = world.last_of(self.moment, mine[0].place)
+        self.redraw()
 
     def action_newest(self) -> None:
         self._stop()

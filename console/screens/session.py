@@ -11,6 +11,7 @@ from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.reactive import Reactive
 from textual.screen import Screen
+from textual.timer import Timer
 from textual.widget import Widget
 from textual.widgets import Input
 
@@ -19,12 +20,17 @@ from rlgpt.console.panes.bars import Bar, Footer, TimelineBar
 from rlgpt.console.panes.board import Board
 from rlgpt.console.panes.calls import CallsPane
 from rlgpt.console.panes.code import CodePane
+from rlgpt.console.panes.episodes import EpisodesPane
+from rlgpt.console.panes.funnel import FunnelPane
+from rlgpt.console.panes.lines import Lines
 from rlgpt.console.panes.list_pane import ListPane
 from rlgpt.console.panes.log import LogPane
+from rlgpt.console.panes.options import OptionsPane
 from rlgpt.console.panes.pane import Pane
 from rlgpt.console.panes.plan import PlanPane
 from rlgpt.console.panes.system import SystemPane
 from rlgpt.console.panes.verdicts import VerdictsPane
+from rlgpt.console.panes.why import WhyPane
 from rlgpt.console.panes.world import WorldPane
 from rlgpt.console.screens.controller import FRAME, MEASURE, POLL, Controller
 from rlgpt.console.screens.dialogs import FilterInput
@@ -34,6 +40,9 @@ from rlgpt.console.view import banner, status, timeline
 from rlgpt.console.view.layout import Choices
 from rlgpt.console.view.moment import Moment
 from rlgpt.store.history import Attempt
+
+LINK = 0.12
+"""Seconds that the cursor must rest on a sub-action before the other panes follow."""
 
 
 class SessionScreen(Screen[None]):
@@ -54,6 +63,11 @@ class SessionScreen(Screen[None]):
         self._drawn = False
         self._resized = False
         self._hinted: tuple[object, ...] = ()
+        self._item = ""
+        """The sub-action that the operator selected in some pane: the others show what belongs to it."""
+        self._linked: dict[str, str] = {}
+        """Pane -> the sub-action that it was last told of."""
+        self._linking: Timer | None = None
         self._track: timeline.Track | None = None
         self._tracked: tuple[int, int] = (0, 0)
 
@@ -64,7 +78,8 @@ class SessionScreen(Screen[None]):
         yield Bar(id="banner")
         yield Board(
             PlanPane("plan"), CodePane("code"), CurvesPane("curves"), VerdictsPane("verdicts"), WorldPane("world"),
-            LogPane("log"), CallsPane("calls"), SystemPane("system"), choices=self._shell.preferences.choices,
+            LogPane("log"), CallsPane("calls"), SystemPane("system"), FunnelPane("funnel"), EpisodesPane("episodes"),
+            WhyPane("why"), OptionsPane("options"), choices=self._shell.preferences.choices,
         )  # fmt: skip
         yield FilterInput()
         yield TimelineBar(id="timeline")
@@ -169,6 +184,7 @@ class SessionScreen(Screen[None]):
         if self._moment is not None:
             for name in visible:
                 self._pane(name).show(self._moment)
+            self._link()
         focused = self.focused
         if focused is not None and focused.parent is self.board and focused.id not in visible:
             self._pane(next(iter(visible))).focus()
@@ -189,6 +205,35 @@ class SessionScreen(Screen[None]):
 
     def on_descendant_focus(self) -> None:
         self.call_after_refresh(self._shell.hints)
+
+    # ---- the selected sub-action ----------------------------------------------------------------
+    def on_lines_moved(self, message: Lines.Moved) -> None:
+        item = str(message.entry.fields.get("item", "")) if message.entry else ""
+        if item and item != self._item and isinstance(message.pane, Pane):
+            self._item = item
+            self._linked[str(message.pane.id)] = item
+            if self._linking:
+                self._linking.stop()
+            self._linking = self.set_timer(LINK, self._link)
+
+    def _link(self) -> None:
+        """Visible panes show what belongs to the selected sub-action; those that know it already are left alone."""
+        for name in self.board.visible_panes:
+            if self._linked.get(name, "") != self._item:
+                self._linked[name] = self._item
+                self._pane(name).look_at(self._item)
+
+    def on_pane_goto(self, message: Pane.Goto) -> None:
+        self._item = message.item
+        self.action_pane(message.name)
+        self._link()
+
+    def on_episodes_pane_watch(self, message: EpisodesPane.Watch) -> None:
+        if not message.frames:
+            self._shell.tell("no frames of this episode are kept; ▸ marks those that can be watched", "warning")
+            return
+        self.action_pane("world")
+        self.query_one(WorldPane).show_episode(message.place)
 
     # ---- panes ----------------------------------------------------------------------------------
     def action_pane(self, name: str) -> None:
@@ -240,14 +285,18 @@ class SessionScreen(Screen[None]):
         self._shell.preferences.choices = replace(self.board.choices, zoomed="")
 
     def step_back(self) -> bool:
-        """Undo the zoom, else the filter; False when there is neither."""
+        """Undo the zoom, else the filter, else the narrowing of the episodes; False when there is none."""
         if self.board.choices.zoomed:
             self.board.zoom("")
             return True
         panes = [self._pane(name) for name in self.board.visible_panes]
         filtered = [pane for pane in panes if isinstance(pane, ListPane) and pane.filter]
         if not filtered:
-            return False
+            narrowed = any(isinstance(pane, EpisodesPane) and pane.item for pane in panes)
+            if narrowed:
+                self._item = ""
+                self._link()
+            return narrowed
         next((pane for pane in filtered if pane.has_focus), filtered[0]).set_filter("")
         return True
 

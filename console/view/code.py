@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from rlgpt.console.sanitise import clean_lines
 from rlgpt.console.view import diff, syntax
 from rlgpt.console.view.moment import Moment
-from rlgpt.console.view.text import Entry, Line, Span, folded, line, plain, spread, wrap
+from rlgpt.console.view.text import Entry, Line, Span, folded, line, plain, spread, width_of, wrap
 from rlgpt.console.view.words import NO_CODE, OUTCOMES
 from rlgpt.store.history import Attempt, History
 
@@ -48,16 +48,35 @@ def tabs(h: History, shown: Attempt | None, width: int) -> list[Line]:
     if shown is None:
         return []
     newest: dict[str, Attempt] = {a.sub_action: a for a in h.attempts}
-    names: list[Span] = []
+    names: list[Line] = []
     for name, attempt in newest.items():
         glyph, style = outcome(attempt)
-        names += [Span(glyph, style), Span(f"{name} ", "selected" if name == shown.sub_action else "dim")]
-    parts: list[Span] = []
-    for attempt in h.attempts:
-        if attempt.sub_action == shown.sub_action:
-            glyph, style = outcome(attempt)
-            parts += [Span(f" v{attempt.version}", "selected" if attempt is shown else ""), Span(glyph, style)]
-    return [spread(names, parts, width)]
+        names.append((Span(glyph, style), Span(f"{name} ", "selected" if name == shown.sub_action else "dim")))
+    parts: list[Line] = []
+    versions = [attempt for attempt in h.attempts if attempt.sub_action == shown.sub_action]
+    for attempt in versions:
+        glyph, style = outcome(attempt)
+        parts.append((Span(f" v{attempt.version}", "selected" if attempt is shown else ""), Span(glyph, style)))
+    right = _strip(parts, versions.index(shown), width // 2)
+    left = _strip(names, list(newest).index(shown.sub_action), width - width_of(right) - 1)
+    return [spread(left, right, width)]
+
+
+def _strip(parts: Sequence[Line], chosen: int, width: int) -> Line:
+    """The parts side by side, in `width` cells; where they do not fit, those around the chosen one."""
+    first, last = chosen, chosen + 1
+    room = width - width_of(parts[chosen]) - 2
+    while True:
+        before = width_of(parts[first - 1]) if first else room + 1
+        behind = width_of(parts[last]) if last < len(parts) else room + 1
+        if min(before, behind) > room:
+            break
+        if behind <= room and (last - chosen <= chosen - first or before > room):
+            last, room = last + 1, room - behind
+        else:
+            first, room = first - 1, room - before
+    shown = [span for part in parts[first:last] for span in part]
+    return line(("…" if first else "", "dim"), *shown, ("…" if last < len(parts) else "", "dim"))
 
 
 def outcome(attempt: Attempt) -> tuple[str, str]:

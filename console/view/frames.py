@@ -13,6 +13,7 @@ from functools import cache
 from importlib.metadata import entry_points
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
+from types import ModuleType
 
 from rlgpt.console.view.text import Line, Span, fit
 
@@ -20,6 +21,16 @@ Draw = Callable[[bytes, int, int, str], list[list[tuple[str, str]]] | None]
 GROUP = "rlgpt.worlds"
 """The entry points of worlds that other packages bring."""
 _OWN = "rlgpt.training.worlds"
+
+
+def state(module: str, body: bytes) -> dict[str, float]:
+    """What the agent has and how it is in a frame: name -> number; {} where the world does not tell."""
+    found = _loaded(module)
+    tell = getattr(found, "state", None)
+    try:
+        return {str(name): float(value) for name, value in tell(body).items()} if tell else {}
+    except Exception:  # another package's code, as below
+        return {}
 
 
 def drawn(module: str, body: bytes, width: int, height: int, decision: str) -> list[Line] | None:
@@ -34,8 +45,13 @@ def drawn(module: str, body: bytes, width: int, height: int, decision: str) -> l
         return None
 
 
-@cache
 def _drawer(name: str) -> Draw | None:
+    found: Draw | None = getattr(_loaded(name), "draw", None)
+    return found
+
+
+@cache
+def _loaded(name: str) -> ModuleType | None:
     path = _path(name) if _belongs_to_a_world(name) else None
     if path is None:
         return None
@@ -48,10 +64,9 @@ def _drawer(name: str) -> Draw | None:
             return None
         module = sys.modules[own_name] = module_from_spec(spec)
         spec.loader.exec_module(module)
-        draw: Draw = module.draw
     except Exception:  # as above
         return None
-    return draw
+    return module
 
 
 def _belongs_to_a_world(name: str) -> bool:

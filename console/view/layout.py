@@ -6,7 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 
-PANES = ("plan", "code", "curves", "verdicts", "world", "log", "calls", "system")
+PANES = (
+    "plan", "code", "curves", "verdicts", "world", "log", "calls", "system", "funnel", "episodes", "why", "options",
+)  # fmt: skip
 LEAST_WIDTH, LEAST_HEIGHT = 24, 4
 
 Region = tuple[int, int, int, int]
@@ -25,19 +27,29 @@ class Variant:
 
 NARROW = Variant(
     "narrow",
-    ((("plan",), ("verdicts",)), (("curves", "code", "world", "log", "calls", "system"),)),
+    (
+        (("plan",), ("verdicts", "episodes")),
+        (("curves", "code", "world", "log", "calls", "system", "funnel", "why", "options"),),
+    ),
     (0.45, 0.55),
     ((0.6, 0.4), (1.0,)),
 )
 MEDIUM = Variant(
     "medium",
-    ((("plan",), ("verdicts", "log", "system")), (("code", "world", "calls"), ("curves",))),
+    (
+        (("plan",), ("verdicts", "log", "episodes")),
+        (("code", "world", "calls"), ("curves", "funnel", "why", "options", "system")),
+    ),
     (0.42, 0.58),
     ((0.52, 0.48), (0.5, 0.5)),
 )
 WIDE = Variant(
     "wide",
-    ((("plan",), ("verdicts",)), (("code", "calls"), ("curves",)), (("world",), ("log", "system"))),
+    (
+        (("plan",), ("verdicts", "episodes")),
+        (("code", "calls"), ("curves", "why", "options")),
+        (("world",), ("log", "system", "funnel")),
+    ),
     (0.31, 0.42, 0.27),
     ((0.5, 0.5), (0.5, 0.5), (0.56, 0.44)),
 )

@@ -1,6 +1,7 @@
 """Metric rows as columns that grow: what curves are drawn from, live and in replay alike.
 
-A row's mappings become columns named `usage:SLOT`, `end:REASON`, `reward:TERM` and `milestone:NAME`.
+A row's mappings become columns named `usage:SLOT`, `steps:SLOT`, `end:REASON`, `ended:SLOT:REASON`, `reward:TERM` and
+`milestone:NAME`.
 Missing values are NaN. Rows come in `seq` order.
 """
 
@@ -35,7 +36,7 @@ SCALARS = (
     "learning_rate",
     "dead_loops",
 )
-MAPPINGS = {"option_usage": "usage", "rewards": "reward", "milestones": "milestone"}
+MAPPINGS = {"option_usage": "usage", "option_steps": "steps", "rewards": "reward", "milestones": "milestone"}
 
 
 class MetricTable:
@@ -88,8 +89,9 @@ class MetricTable:
                 for name, value in (row.get(source) or {}).items():
                     self._own(f"{prefix}:{name}")[index] = _number(value)
             reasons: dict[str, float] = {}
-            for counts in (row.get("end_reasons") or {}).values():
+            for slot, counts in (row.get("end_reasons") or {}).items():
                 for reason, value in counts.items():
+                    self._own(f"ended:{slot}:{reason}")[index] = value
                     reasons[reason] = reasons.get(reason, 0.0) + value
             for reason, value in reasons.items():
                 self._own(f"end:{reason}")[index] = value

@@ -58,6 +58,8 @@ class Moment:
     deaths: Sequence[TrainerDied] = ()
     end_seq: int = 0
     """The timeline's right end."""
+    episodes: Sequence[Fields] = ()
+    """episode rows, without their recorded actions."""
 
     @property
     def rules(self) -> bool:

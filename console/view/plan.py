@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from itertools import islice
 
+from rlgpt.console.view.funnel import Share, reached
 from rlgpt.console.view.moment import Moment
 from rlgpt.console.view.text import Entry, Line, Span, fit, line, plain, spread, wrap
 from rlgpt.console.view.timeline import whole
@@ -53,11 +54,15 @@ def state_of_item(m: Moment, plan: PlanState, item: Item) -> tuple[str, str, str
     busy = h.status == "running" and h.phase.item == item.name and plan.revision == h.revision
     if item.mode == "rl":
         runs = [r for r in h.runs.values() if r.revision == plan.revision]
-        if runs and runs[-1].state == "running":
+        going = bool(runs) and runs[-1].state == "running"
+        if going and h.status != "ended" and (m.worker.alive or not m.live):
             return ("▶", "accent", "training")
         if runs:
-            finished = runs[-1].state == "finished"
-            return ("✓" if finished else "◐", "rl", "trained" if finished else f"PPO {runs[-1].state}")
+            return (
+                "◐",
+                "rl",
+                {"finished": "trained", "running": "PPO cut off"}.get(runs[-1].state, f"PPO {runs[-1].state}"),
+            )
         return ("○", "rl", "left to RL")
     accepted = h.accepted(plan, item)
     mine = [a for a in h.attempts_of(item.name, plan.iteration) if a.trial]
@@ -146,10 +151,23 @@ def _revision(
     return out
 
 
+def _works(h: History, plan: PlanState, item: Item, share: Share) -> tuple[str, str]:
+    """(glyph, style) of a measured sub-action: how many of the episodes that came to it went on from it."""
+    before = [reached(h, plan.revision, other.name) for other in plan.items[: plan.items.index(item)]]
+    came = min([share.episodes, *(other.reached for other in before if other)])
+    went_on = share.reached / came if came else 0.0
+    return ("✓", "ok") if went_on >= WORKS else ("◐", "warn") if went_on >= HARDLY else ("✗", "bad")
+
+
 def _item(
     m: Moment, plan: PlanState, position: int, item: Item, change: Change, width: int, expanded: frozenset[str]
 ) -> Entry:
     glyph, style, words = state_of_item(m, plan, item)
+    share = reached(m.history, plan.revision, item.name)
+    if share and glyph != "▶":
+        glyph, style = _works(m.history, plan, item, share)
+        number = f"{share.reached}/{share.episodes}"
+        words = f"{words}, reached {number}" if width >= 60 else f"reached {number}" if width >= 44 else f"{number} dev"
     sign, sign_style = {"new": ("+", "ok"), "changed": ("~", "warn"), "same": (" ", "")}[change.kind]
     left = [
         Span(sign, sign_style),
@@ -198,6 +216,8 @@ def _field(m: Moment, plan: PlanState, item: Item, name: str) -> str:
     return f"other {name.replace('_', ' ')}"
 
 
+WORKS, HARDLY = 0.8, 0.3
+"""Shares of the episodes that came to a sub-action and reached it, from which it works, or works at times."""
 STATES = {"queued": "warn", "seen": "accent", "applied": "ok", "refused": "bad", "expired": "bad"}
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from rlgpt.console.view.moment import Moment
 from rlgpt.console.view.numbers import measured
 from rlgpt.console.view.text import Entry, Line, Span, line, spread, wrap
-from rlgpt.console.view.words import ACTING, ENDS, RULES, wanted
+from rlgpt.console.view.words import ACTING, ENDS, RULES, VARIANTS, wanted
 from rlgpt.store.history import Attempt, History, IterationState, VerdictState
 
 
@@ -138,15 +138,7 @@ def _decided(m: Moment, iteration: IterationState, width: int) -> list[Line]:
 
 def _evaluation(m: Moment, iteration: IterationState, number: int, width: int) -> Entry:
     e = next(e for e in iteration.evaluations if e.number == number)
-    variants = {
-        "full": "session's policy",
-        "plan": "code alone",
-        "greedy": "greedy policy",
-        "sampled": "sampled",
-        "options_off": "without coded actions",
-        "primitives_off": "coded actions only",
-    }
-    name = f"{e.split} · {variants.get(e.variant, e.variant)}"
+    name = f"{e.split} · {VARIANTS.get(e.variant, e.variant)}"
     style = "bold" if e.split == "test" else ""
     left = line((" ▪ ", "curve2"), (name, style))
     lines: list[Line] = [spread(left, [Span(measured(e.measured, interval=width >= 56), style)], width)]

@@ -123,6 +123,17 @@ ENDS = {
     "killed": "the code was stopped", "quarantined": "the code had been stopped before",
 }  # fmt: skip
 """How a trial ended, in words."""
+ENDED = {
+    "death": "died", "episode": "died", "time": "step limit", "truncated": "broken off", "idle": "did nothing",
+    "prefix": "never got there", "already done": "not needed", "done": "done", "error": "code failed",
+    "bad_yield": "no action", "budget": "computed too long", "killed": "code stopped", "quarantined": "code stopped",
+}  # fmt: skip
+"""How an episode ended that nothing is known to have killed, in a word or two."""
+VARIANTS = {
+    "full": "session's policy", "plan": "code alone", "greedy": "greedy policy", "sampled": "sampled",
+    "options_off": "without coded actions", "primitives_off": "coded actions only",
+}  # fmt: skip
+"""How an evaluation plays, by `EvaluationState.variant`."""
 PLAN_STATUS = {"in_force": "active", "waiting": "waits for approval"}
 """States of a plan whose words are not their names."""
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
-from rlgpt.console.view.frames import drawn
+from rlgpt.console.view.episodes import Place, episode_at
+from rlgpt.console.view.frames import drawn, state
 from rlgpt.console.view.moment import Moment
-from rlgpt.console.view.text import Entry, Line, fit, line, wrap
+from rlgpt.console.view.text import Entry, Line, Span, fit, line, wrap
 
 Frame = tuple[int, str, int, int, int]
 """(seq, source, owner, episode, step)."""
@@ -51,29 +53,75 @@ def first_of_episode(m: Moment, chosen: int | None) -> int | None:
     return episode_of(m.frames, frame)[0][0] if frame else None
 
 
+def last_of(m: Moment, place: Place) -> int | None:
+    """seq of the last frame of an episode; None where none is kept."""
+    return next((f[0] for f in reversed(m.frames) if f[1:4] == place), None)
+
+
 def entries(m: Moment, chosen: int | None, width: int, height: int) -> list[Entry]:
     frame = current(m, chosen)
     if frame is None:
-        return [
-            Entry(
-                "note",
-                tuple(wrap("No frames yet: trials, training and evaluations store some.", width, "dim")),
-                selectable=False,
-            )
-        ]
+        text = "No frames yet: those of some trials, training episodes and evaluations are kept once they have ended."
+        return [Entry("note", tuple(wrap(text, width, "dim")), selectable=False)]
     row = m.frame(frame[0])
     head = _head(m, frame, width)
     if row is None:
         return [Entry("world", (*head, line(("this frame is not kept", "dim"))), selectable=False)]
+    head += _step(m, frame, row, width)
     return [Entry("world", (*head, *_body(m.history.frame_module, row, width, height - len(head))), selectable=False)]
 
 
 def _head(m: Moment, frame: Frame, width: int) -> list[Line]:
+    """Which episode it is and how it ended, and where in it the frame stands."""
     _, source, owner, episode, step = frame
     mine = episode_of(m.frames, frame)
-    who = f"v{owner}" if source == "trial" else f"no. {owner}" if source in ("dev", "test") else f"run {owner}"
-    text = f"{SOURCES.get(source, source)} {who}, episode {episode}, step {step}"
-    return [fit(line((text, "bold"), (f"  frame {mine.index(frame) + 1} of {len(mine)}", "dim")), width)]
+    told = episode_at(m, Place(source, owner, episode))
+    who = {"train": f"run {owner}", "trial": f"no. {owner}"}.get(source, f"no. {owner}")
+    if told and source == "trial":
+        who = f"of {told.lost} v{told.version}"
+    text = f"{SOURCES.get(source, source)} {who}, {'seed' if source == 'trial' else 'episode'} {episode}, step {step}"
+    lines = [fit(line((text, "bold"), (f"  frame {mine.index(frame) + 1} of {len(mine)}", "dim")), width)]
+    if told:
+        where = f" at {told.lost}" if told.lost and source != "trial" else ""
+        ended = line(
+            ("✓ " if told.success else "✗ ", "ok" if told.success else "bad"),
+            (f"{told.ended}{where}", "" if told.success else "warn"),
+            (f"  {told.env_steps} env steps", "dim"),
+        )
+        lines.append(fit(ended, width))
+    return lines
+
+
+def _step(m: Moment, frame: Frame, row: Mapping[str, Any], width: int) -> list[Line]:
+    """What was done in the env steps since the frame before, by whom, and what it changed."""
+    if row.get("primitive") is None:
+        return []
+    mine = episode_of(m.frames, frame)
+    at = mine.index(frame)
+    before = m.frame(mine[at - 1][0]) if at else None
+    option, primitive, inner = _decided(str(row["decision"])), str(row["primitive"]), str(row["inner"] or "")
+    by = option if option != primitive else ""
+    done = line(
+        (primitive or "the beginning", "accent bold"), (f"  by {by}" if by and at else "", ""),
+        (f" › {inner}" if inner and inner != by else "", ""),
+    )  # fmt: skip
+    steps = frame[4] - mine[at - 1][4] if at else 0
+    if steps > 1:
+        done += line((f"  (the last of {steps} env steps)", "dim"))
+    lines = [fit(done, width)]
+    changes: list[Span] = []
+    if before is not None:
+        earned = float(row["return"] or 0.0) - float(before["return"] or 0.0)
+        changes.append(Span(f"reward {earned:+.3g}", "bold" if earned else "dim"))
+        for name, by_ in changed(m.history.frame_module, before, row):
+            changes += line("  ", (f"{name.replace('_', ' ')} {by_:+g}", "ok" if by_ > 0 else "bad"))
+    return [*lines, fit(changes, width)] if changes else lines
+
+
+def changed(module: str, before: Mapping[str, Any], row: Mapping[str, Any]) -> list[tuple[str, float]]:
+    """What the agent has more or less of than in the frame before, where the world tells."""
+    then, now = state(module, bytes(before["body"])), state(module, bytes(row["body"]))
+    return [(name, value - then.get(name, 0)) for name, value in now.items() if value != then.get(name, 0)]
 
 
 def _decided(decision: str) -> str:

@@ -23,6 +23,7 @@ def moment(story: Story, seq: int | None = None, **more: Any) -> Moment:
         "logs": [said for t, r in rows if (said := logged(t, r))],
         "calls": [r for t, r in rows if t == "llm_call"],
         "frames": [(r["seq"], r["source"], r["owner"], r["episode"], r["step"]) for t, r in rows if t == "frame"],
+        "episodes": [r for t, r in rows if t == "episode"],
         "frame": {r["seq"]: r for t, r in rows if t == "frame"}.get,
         "worker": Worker(history.status != "ended", history.status, beat=history.at, pid=4242, host="lab"),
         "text": story.texts.get,

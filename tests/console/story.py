@@ -397,7 +397,7 @@ class Story:
             evidence={"good": good if successes else None, "bad": bad if successes < episodes else None},
         )
         for step in range(6):
-            self.frame("trial", version, 0, step * 7)
+            self.frame("trial", self.history.counts["trial"], 0, step * 7)
         if outcome == "failed":
             self.phase("JudgeItem", item=name, version=version)
             self.add(
@@ -616,6 +616,15 @@ class Story:
         )
         for step in range(8):
             self.frame(split, number, 0, step * 25)
+
+    def episode(self, split: str, owner: int, index: int, reached: list[str] | None, **fields: Any) -> None:
+        """An episode that died of a zombie, unless `fields` say otherwise."""
+        usual = {
+            "variant": "full", "seed": 1_000 + index, "success": False, "return": 1.5, "env_steps": 200 + index,
+            "decisions": 40, "dead_loop": False, "end": "death", "cause": "zombie", "milestones": [], "actions": None,
+            "last": "",
+        }  # fmt: skip
+        self.add("episode", 0.0, split=split, owner=owner, index=index, reached=reached, **(usual | fields))
 
     def judge(self, iteration: int, revision: int, success: bool, better: str, cause: str) -> None:
         self.phase("JudgeIteration", iteration=iteration)

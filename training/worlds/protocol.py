@@ -315,6 +315,14 @@ class FrameSide(Protocol):
         """
 
 
+class TellsState(Protocol):
+    """Optional part of a FrameSide."""
+
+    def state(self, body: bytes) -> Mapping[str, float]:
+        """What the agent has and how it is in a frame, name -> number (health, wood ...): the console shows what
+        changed since the frame before. {} for bytes that are no frame."""
+
+
 def side_by_side(world: World, wanted: int) -> int:
     """How many envs of a world to run at once: `wanted`, or fewer where the world limits them."""
     return max(1, min(wanted, world.max_envs if isinstance(world, LimitsEnvs) else wanted))

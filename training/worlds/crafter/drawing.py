@@ -140,6 +140,12 @@ def read(body: bytes) -> Window | None:
     )
 
 
+def state(body: bytes) -> dict[str, int]:
+    """Health and the like, and what the agent carries: what changes between two frames is worth a line."""
+    window = read(body)
+    return {} if window is None else dict(zip(ITEMS, window.items, strict=True))
+
+
 def cell_names(window: Window) -> list[str]:
     """What each cell shows; codes of a newer world are `unknown`."""
     return [NAMES[code] if code < len(NAMES) else "unknown" for code in window.cells]

@@ -130,6 +130,14 @@ def draw(body: bytes, width: int, height: int, decision: str = "") -> list[Row] 
     return [head, *([*a, (" │ ", "dim"), *b] for a, b in zip(top, side, strict=True)), *words]
 
 
+def state(body: bytes) -> dict[str, int]:
+    """How far each goal is, in percent, and whether the hand holds something."""
+    if len(body) != _FORM.size:
+        return {}
+    scene = _Scene(body)
+    return {OBJECTS[index]: scene.percent[index] for index in scene.goals} | {"held": int(bool(scene.holding))}
+
+
 def _words(scene: _Scene, decision: str) -> list[Row]:
     told = "holds something" if scene.holding else "open" if scene.fingers > 0 else "closed"
     state = f"env step {scene.steps}, {scene.steps_left} left, fingers {scene.gap} mm apart, {told}"

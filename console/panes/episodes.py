@@ -1,0 +1,60 @@
+"""The episodes pane: what was played, failing ones first; Enter watches one in the world pane."""
+
+from __future__ import annotations
+
+from textual.message import Message
+
+from rlgpt.console.panes.lines import Lines
+from rlgpt.console.panes.list_pane import ListPane
+from rlgpt.console.view import episodes
+from rlgpt.console.view.episodes import Episode, Place
+from rlgpt.console.view.moment import Moment
+from rlgpt.console.view.text import Entry
+
+
+class EpisodesPane(ListPane):
+    item = ""
+    """The sub-action to which the list is narrowed, "" for all."""
+
+    class Watch(Message):
+        """An episode should be shown frame by frame."""
+
+        def __init__(self, place: Place, frames: int) -> None:
+            super().__init__()
+            self.place, self.frames = place, frames
+
+    def __init__(self, name: str) -> None:
+        super().__init__(name)
+        self._read: tuple[object, list[Episode]] = (None, [])
+        self._drawn: tuple[object, list[Entry]] = (None, [])
+
+    def entries_of(self, moment: Moment) -> list[Entry]:
+        read = _told(moment)
+        if self._read[0] != read:
+            self._read = (read, episodes.episodes(moment))
+        drawn = (read, self.item, self.width)
+        if self._drawn[0] != drawn:
+            self._drawn = (drawn, episodes.entries(self._read[1], self.item, self.width))
+        return self._drawn[1]
+
+    def summary(self) -> str:
+        return f"at {self.item}, esc: all" if self.item else ""
+
+    def look_at(self, item: str) -> None:
+        if item != self.item:
+            self.item = item
+            self.redraw()
+            self.action_edge(False)
+
+    def on_lines_chosen(self, message: Lines.Chosen) -> None:
+        place, frames = message.entry.fields["place"], message.entry.fields["frames"]
+        assert isinstance(place, Place) and isinstance(frames, int)
+        self.post_message(self.Watch(place, frames))
+
+
+def _told(m: Moment) -> tuple[object, ...]:
+    """Equal for two moments whose rows tell of the same episodes: rows are only ever added."""
+    h = m.history
+    hidden = tuple(len(run.hidden) for run in h.runs.values())
+    counts = (h.counts.get("trial"), h.counts.get("evaluation"), len(m.episodes), len(m.frames))
+    return (h.session.get("session_id"), counts, hidden)

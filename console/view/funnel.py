@@ -1,0 +1,247 @@
+"""The funnel: for each sub-action the share of episodes that reached it, and where most of them are lost. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from rlgpt.console.view.episodes import TASK, lost_at, of_evaluations, ordered
+from rlgpt.console.view.moment import Moment
+from rlgpt.console.view.numbers import many, percent, rate
+from rlgpt.console.view.text import Entry, Line, Span, fit, line, spread, width_of, wrap
+from rlgpt.console.view.words import ACTING
+from rlgpt.store.history import EvaluationState, History, IterationState
+
+EIGHTHS = "▏▎▍▌▋▊▉"
+
+
+class Share(NamedTuple):
+    reached: int
+    episodes: int
+
+    @property
+    def value(self) -> float:
+        return self.reached / self.episodes if self.episodes else 0.0
+
+
+@dataclass(frozen=True)
+class Measured:
+    """Some evaluations of one iteration on one split, together."""
+
+    iteration: int
+    variant: str
+    numbers: tuple[int, ...]
+    """Of the evaluations."""
+    shares: Mapping[str, Share]
+    """By sub-action, in the order of the plan; last `TASK`, unless the result of the task is a score."""
+
+
+@dataclass(frozen=True)
+class Step:
+    """One sub-action of the funnel."""
+
+    name: str
+    mode: str
+    """code | rl; "" for the task itself."""
+    dev: Share | None
+    test: Share | None
+    before: Share | None
+    """In development of the iteration before; None where it was not measured."""
+    lost: int
+    """Episodes lost here: in development, in the test where there was none."""
+    causes: tuple[tuple[str, int], ...] = ()
+    """How these ended, the most frequent first; empty where it was not recorded."""
+
+
+@dataclass(frozen=True)
+class Funnel:
+    dev: Measured | None
+    test: Measured | None
+    before: Measured | None
+    steps: tuple[Step, ...]
+    recorded: bool
+    """Whether it is known which episodes were lost where; else `lost` is the difference of two shares."""
+
+    @property
+    def worst(self) -> Step | None:
+        """Where most episodes are lost."""
+        found = max(self.steps, key=lambda step: step.lost, default=None)
+        return found if found and found.lost else None
+
+
+def funnel(m: Moment) -> Funnel:
+    """Of the newest iteration that was evaluated at the cursor, the test of the best one, and the iteration before."""
+    h = m.history
+    evaluated = [i for i in h.iterations if parts_of(i, "dev")]
+    dev = _measured(h, evaluated[-1], "dev") if evaluated else None
+    earlier = [i for i in evaluated[:-1] if i.sub_task == evaluated[-1].sub_task] if evaluated else []
+    before = _measured(h, earlier[-1], "dev") if earlier else None
+    tested = [i for i in h.iterations if parts_of(i, "test")]
+    test = _measured(h, tested[-1], "test") if tested else None
+    base = dev or test
+    if base is None:
+        return Funnel(None, None, None, (), False)
+    played = list(of_evaluations(m, base.numbers))
+    recorded = any(e.reached is not None for e in played)
+    lost = lost_at(played)
+    iteration = (evaluated or tested)[-1]
+    plan = h.plans.get(parts_of(iteration, "dev" if dev else "test")[-1].revision)
+    steps = []
+    came = next(iter(base.shares.values())).episodes if base.shares else 0
+    for name, share in base.shares.items():
+        item = plan.item(name) if plan else None
+        drop = max(0, came - share.reached)
+        came = share.reached
+        causes = lost.get(name)
+        steps.append(
+            Step(
+                name,
+                item.mode if item else "",
+                dev.shares.get(name) if dev else None,
+                test.shares.get(name) if test else None,
+                before.shares.get(name) if before else None,
+                (sum(causes.values()) if causes else 0) if recorded else drop,
+                tuple(causes.most_common()) if causes else (),
+            )
+        )
+    return Funnel(dev, test, before, tuple(steps), recorded)
+
+
+def reached(h: History, revision: int, name: str) -> Share | None:
+    """How often a sub-action of a plan was reached in development, None where the plan was not evaluated."""
+    for iteration in reversed(h.iterations):
+        parts = parts_of(iteration, "dev")
+        if parts and parts[-1].revision == revision:
+            return _measured(h, iteration, "dev").shares.get(name)
+    return None
+
+
+def parts_of(iteration: IterationState, split: str) -> list[EvaluationState]:
+    """The evaluations of what acts of an iteration, of the revision evaluated last."""
+    variant = _variant(iteration, split)
+    parts = [e for e in iteration.evaluations if (e.split, e.variant) == (split, variant)]
+    return [e for e in parts if (e.revision, e.run) == (parts[-1].revision, parts[-1].run)]
+
+
+def _variant(iteration: IterationState, split: str) -> str:
+    return iteration.result.variant if iteration.result and split == "dev" else "full"
+
+
+def _measured(h: History, iteration: IterationState, split: str) -> Measured:
+    parts = parts_of(iteration, split)
+    episodes = sum(e.episodes for e in parts)
+    shares = {
+        name: Share(sum(e.funnel.get(name, 0) for e in parts), episodes)
+        for name in dict.fromkeys(name for e in parts for name in ordered(h, e))
+    }
+    if not h.scored:
+        shares[TASK] = Share(sum(e.successes for e in parts), episodes)
+    return Measured(iteration.number, _variant(iteration, split), tuple(e.number for e in parts), shares)
+
+
+# ---- what the pane and the command show ------------------------------------------------------------
+def entries(found: Funnel, width: int) -> list[Entry]:
+    if not found.steps:
+        text = "No evaluation yet: the funnel comes with the first development episodes."
+        return [Entry("note", tuple(wrap(text, width, "dim")), selectable=False)]
+    out = [Entry("head", tuple(_head(found, width)), selectable=False)]
+    worst = found.worst
+    for position, step in enumerate(found.steps, 1):
+        out.append(_entry(step, position, step is worst, width))
+    if not found.recorded:
+        text = "This session did not record which episode reached what: the losses are differences of two bars."
+        out.append(Entry("unrecorded", tuple(wrap(text, width, "dim")), selectable=False))
+    return out
+
+
+def _head(found: Funnel, width: int) -> list[Line]:
+    parts = []
+    if found.dev:
+        parts.append(f"dev of iteration {found.dev.iteration} ({ACTING.get(found.dev.variant, found.dev.variant)})")
+    if found.test:
+        parts.append(f"test of iteration {found.test.iteration}")
+    if found.before:
+        parts.append(f"change since iteration {found.before.iteration}")
+    lines = wrap("Episodes that reached each sub-action: " + ", ".join(parts), width, "dim", most=2)
+    worst = found.worst
+    if worst:
+        causes = ", ".join(f"{cause} {number}" for cause, number in worst.causes[:3])
+        said = f"Most are lost at {worst.name}: {many(worst.lost, 'episode')}" + (f" ({causes})" if causes else "")
+        lines += wrap(said, width, "bad", most=2)
+    return lines
+
+
+def _entry(step: Step, position: int, worst: bool, width: int) -> Entry:
+    causes = ", ".join(f"{cause} {number}" for cause, number in step.causes[:3])
+    loss = f"{'▼ ' if worst else ''}{step.lost} lost" + (f": {causes}" if causes else "") if step.lost else ""
+    left = line(
+        (f"{position:>2} ", "dim"), (step.name, "bold"), (f" {step.mode}" if step.mode else "", "dim"),
+    )  # fmt: skip
+    lines = [spread(left, line((loss, "bad bold" if worst else "warn")), width)]
+    change = _change(step)
+    for split, share in (("dev", step.dev), ("test", step.test)):
+        if share is not None:
+            lines.append(_bar(split, share, change if split == "dev" else (), width))
+    words = f"{step.name}: " + ", ".join(
+        f"{split} {share.reached}/{share.episodes}"
+        for split, share in (("dev", step.dev), ("test", step.test))
+        if share is not None
+    )
+    return Entry(
+        f"step:{step.name}", tuple(lines), search=f"{step.name} {loss}", yank=f"{words} {loss}".strip(),
+        fields={"item": step.name, "lost": step.lost},
+    )  # fmt: skip
+
+
+def _change(step: Step) -> Line:
+    if step.dev is None or step.before is None:
+        return ()
+    by = round(100 * step.dev.value) - round(100 * step.before.value)
+    if not by:
+        return line((" ±0", "dim"))
+    return line((f" {by:+d}", "ok" if by > 0 else "bad"))
+
+
+def _bar(split: str, share: Share, change: Sequence[Span], width: int) -> Line:
+    words = rate(share.reached, share.episodes, interval=width >= 64)
+    if width < 64:
+        words += f" {percent(share.value):>4}"
+    tail = (Span(f" {words}"), *change)
+    lead = line((f"   {split:<4} ", "dim"))
+    room = max(width - width_of(lead) - width_of(tail), 4)
+    eighths = round(share.value * room * 8)
+    full, rest = divmod(eighths, 8)
+    bar = "█" * full + (EIGHTHS[rest - 1] if rest else "")
+    style = "curve2" if split == "dev" else "curve5"
+    empty = "·" * (room - len(bar))
+    return fit((*lead, Span(bar, style), Span(empty, "axis"), *tail), width)
+
+
+def tree(found: Funnel) -> dict[str, Any]:
+    """`rlgpt funnel --json`."""
+    worst = found.worst
+    return {
+        "iteration": found.dev.iteration if found.dev else None,
+        "variant": found.dev.variant if found.dev else None,
+        "test_iteration": found.test.iteration if found.test else None,
+        "before_iteration": found.before.iteration if found.before else None,
+        "recorded": found.recorded,
+        "worst": worst.name if worst else None,
+        "steps": [
+            {
+                "name": step.name,
+                "mode": step.mode or None,
+                "dev": _share(step.dev),
+                "test": _share(step.test),
+                "before": _share(step.before),
+                "lost": step.lost,
+                "causes": dict(step.causes),
+            }
+            for step in found.steps
+        ],
+    }
+
+
+def _share(share: Share | None) -> dict[str, int] | None:
+    return share._asdict() if share else None
