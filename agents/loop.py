@@ -32,6 +32,8 @@ class Limits:
     critic: Literal["model", "human", "none"] = "model"
     arm: Literal["rlgpt", "code", "rl"] = "rlgpt"
     """An experiment's arm: `agents/arms.py` enforces it on every plan."""
+    uncoded: tuple[str, ...] = ()
+    """Sub-actions that get no code, enforced likewise."""
     fixed_plan: bool = False
     """No refinement: the first plan of a sub-task stands."""
     controls: tuple[str, ...] = ()
@@ -251,6 +253,8 @@ def _proven_elsewhere(h: History, item: Item) -> Attempt | None:
 def _learn(h: History, iteration: IterationState, plan: PlanState, limits: Limits) -> Step:
     """Configure, train, evaluate, judge."""
     uses_policy = plan.executor == "policy" or any(item.mode == "rl" for item in plan.items)
+    if limits.arm == "code":  # what gets no code stays undone
+        uses_policy = False
     run = None
     if uses_policy:
         if iteration.config is None or iteration.config.revision != plan.revision:

@@ -72,7 +72,7 @@ def next_plan(
         impossible=[item.name for item in reply.sub_actions if impossible(item)],
     )
     wanted: Executor = "policy" if fixed else reply.executor  # that ablation is not one of RL
-    executor, enforced = confined(context.limits.arm, wanted, enforced)
+    executor, enforced = confined(context.limits.arm, wanted, enforced, context.limits.uncoded)
     depth = previous.depth + 1 if failed and previous else 0
     return StandingPlan(author, executor, reply.rationale, depth, enforced.items, enforced.attempted)
 

@@ -183,6 +183,8 @@ class MethodSettings(Part):
     """Whether PPO starts from the incumbent where it can."""
     whole_budget: bool = False
     """PPO gets all env steps that are left in its last pass, and before it at most an equal share."""
+    uncoded: tuple[str, ...] = ()
+    """Sub-actions, by name, that get no code: RL-GPT leaves them to RL, code alone goes without them."""
     controls: tuple[Literal["plan", "random", "prior", "script"], ...] = ()
     """Tested beside the incumbent on the same seeds (`training/steps/judging.py`, policy_of)."""
 

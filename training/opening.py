@@ -99,6 +99,7 @@ def limits(settings: Settings) -> Limits:
         review=settings.review,
         critic=settings.critic,
         arm=settings.method.arm,
+        uncoded=settings.method.uncoded,
         fixed_plan=settings.method.plan == "fixed",
         controls=settings.method.controls,
     )

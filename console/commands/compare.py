@@ -20,6 +20,7 @@ from rlgpt.store.catalog import find
 from rlgpt.store.folder import SessionFolder
 from rlgpt.store.history import Measured
 from rlgpt.store.reader import Reader
+from rlgpt.store.settings import stored
 
 if TYPE_CHECKING:
     from rlgpt.console.statistics import Interval
@@ -51,14 +52,17 @@ def compare(
     csv_file: Annotated[Path | None, typer.Option("--csv", help="Write one row a session.")] = None,
     svg_file: Annotated[Path | None, typer.Option("--svg", help="Write training curves over env steps.")] = None,
     png_file: Annotated[Path | None, typer.Option("--png", help="The same as PNG; needs rlgpt[plots].")] = None,
+    coverage_file: Annotated[
+        Path | None, typer.Option("--coverage", help="Write success over the share of env steps that code covers.")
+    ] = None,
     json: Json = False,
 ) -> None:
     """Compare sessions by their test episodes: intervals over seeds, paired differences, Holm over tasks."""
-    from rlgpt.console.commands import compare_curves
+    from rlgpt.console.commands import compare_coverage, compare_curves
 
     with contextlib.ExitStack() as stack:
         readers = [stack.enter_context(Reader(folder)) for folder in _opened(sessions, stack)]
-        trees = [reader.history_at().session["settings"] for reader in readers]
+        trees = [_settings(reader) for reader in readers]
         named = [tree["method"]["label"] for tree in trees] if not by and labelled(trees) else _arms(trees, by)
         runs: list[Run] = []
         untested: list[str] = []
@@ -74,6 +78,9 @@ def compare(
             _write(svg_file, compare_curves.svg(drawn))
         if png_file:
             _write_png(png_file, drawn)
+        if coverage_file:
+            curves = compare_coverage.curves(readers)
+            _write(coverage_file, compare_curves.svg(curves, compare_coverage.UNIT, compare_coverage.WHAT))
     if csv_file:
         with _opening(csv_file) as file:
             writer = csv.DictWriter(file, list(asdict(runs[0])) if runs else ["id"])
@@ -83,6 +90,11 @@ def compare(
         output.document(answer)
     else:
         _tell(answer)
+
+
+def _settings(reader: Reader) -> dict[str, Any]:
+    """A session's, with their usual values where it was made before there were such settings."""
+    return stored(reader.history_at().session["settings"]).model_dump(mode="json")
 
 
 def _arms(trees: Sequence[dict[str, Any]], by: Sequence[str] | None) -> list[str]:

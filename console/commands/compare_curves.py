@@ -20,18 +20,20 @@ TITLE = 22
 """Above each chart, for its title."""
 STYLE = (
     "svg text{font:11px sans-serif;fill:#57606a}svg .title{font-weight:bold}"
-    ".grid{stroke:#d0d7de}.line{fill:none;stroke-width:1.5}"
+    ".grid{stroke:#d0d7de}.line{fill:none;stroke-width:1.5}circle{fill:#fff}"
     ".c0{stroke:#0969da}.c1{stroke:#bc4c00}.c2{stroke:#1a7f37}.c3{stroke:#8250df}.c4{stroke:#bf3989}.c5{stroke:#6e7781}"
 )
 
 
-def svg(drawn: Mapping[str, Sequence[Line]]) -> str:
+def svg(
+    drawn: Mapping[str, Sequence[Line]], unit: str = "env steps", what: str = "success of training episodes"
+) -> str:  # fmt: skip
     """A stand-alone SVG file: a chart a task, one below the other."""
     parts = []
     for number, (task, lines) in enumerate(drawn.items()):
-        figure = chart(task, lines, "env steps", share=True)
+        figure = chart(task, lines, unit, share=True)
         inside = figure[figure.find("<svg") : figure.find("</svg>")].split(">", 1)[1]
-        title = f'<text x="{LEFT}" y="14" class="title">{escape(task)}: success of training episodes</text>'
+        title = f'<text x="{LEFT}" y="14" class="title">{escape(task)}: {what}</text>'
         place = f'transform="translate(0 {number * (HEIGHT + TITLE)})"'
         shifted = f'<g transform="translate(0 {TITLE})">{_legend(lines)}{inside}</g>'
         parts.append(f"<g {place}>{title}{shifted}</g>")

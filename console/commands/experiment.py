@@ -17,7 +17,7 @@ from rlgpt.console.commands.run import interactive
 from rlgpt.console.commands.words import Json, complete_task
 from rlgpt.console.view.numbers import count, duration, many
 
-Kind = StrEnum("Kind", ["arms", "iterations", "critic", "fast", "slow", "interface", "complexity"])
+Kind = StrEnum("Kind", ["arms", "blind", "iterations", "critic", "fast", "slow", "interface", "complexity", "coverage"])
 Reward = StrEnum("Reward", ["published", "success"])
 MODULE = "training.experiments"
 Tree = dict[str, Any]
@@ -37,6 +37,9 @@ def experiment(
     seeds: Annotated[int, typer.Option(min=1, max=1000, help="How many session seeds, from 0.")] = 10,
     env_steps: Annotated[int, typer.Option(min=1, help="Budget of each session.")] = 500_000,
     iterations: Annotated[int, typer.Option(min=0, help="Refinements after iteration 0, where they are no arm.")] = 3,
+    attempts: Annotated[
+        int | None, typer.Option(min=1, max=10, help="At writing each action in an iteration, where they are no arm.")
+    ] = None,
     test_episodes: Annotated[int, typer.Option(min=1, help="Of each variant of each session.")] = 100,
     dev_episodes: Annotated[int, typer.Option(min=1, help="Of each iteration.")] = 20,
     llm: Annotated[str, typer.Option(help="rules (the rule-based model) or openai.")] = "rules",
@@ -58,7 +61,8 @@ def experiment(
         "world": world,
         "llm": {"kind": llm} | _given(model=model, base_url=base_url),
         "budget": {"env_steps": env_steps} | _given(cost=max_cost),
-        "loop": {"iterations": iterations, "test_episodes": test_episodes, "dev_first": dev_episodes},
+        "loop": {"iterations": iterations, "test_episodes": test_episodes, "dev_first": dev_episodes}
+        | _given(inner=attempts),
     } | _given(method={"reward": reward.value} if reward else None)
     request = {
         "kind": kind.value,

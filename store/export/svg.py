@@ -22,6 +22,8 @@ _CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 class Line(NamedTuple):
     name: str
     points: Sequence[Point]
+    dots: Sequence[Point] = ()
+    """Beside the line, in its colour."""
 
 
 def chart(
@@ -33,8 +35,8 @@ def chart(
     caption = f"<figcaption>{escape(title)}</figcaption>"
     if not drawn:
         return f"<figure>{caption}<p class=none>no values</p></figure>"
-    xs = [x for line in drawn for x, _ in line.points]
-    ys = [y for line in drawn for _, y in line.points] + ([0.0, 1.0] if share else [])
+    xs = [x for line in drawn for x, _ in (*line.points, *line.dots)]
+    ys = [y for line in drawn for _, y in (*line.points, *line.dots)] + ([0.0, 1.0] if share else [])
     x_ticks, y_ticks = ticks(min(xs), max(xs)), ticks(min(ys), max(ys))
     box = _Box(min(*xs, x_ticks[0]), max(*xs, x_ticks[-1]), min(*ys, y_ticks[0]), max(*ys, y_ticks[-1]))
     parts = [f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{escape(title, quote=True)}">']
@@ -52,11 +54,10 @@ def chart(
     for place, line in enumerate(drawn):
         path = "M" + "L".join(f"{box.x(x):.1f} {box.y(y):.1f}" for x, y in line.points)
         parts.append(f'<path class="line c{place % COLOURS}"{_dashes(place)} d="{path}"/>')
-        if len(line.points) < 30:
-            parts += [
-                f'<circle class="c{place % COLOURS}" cx="{box.x(x):.1f}" cy="{box.y(y):.1f}" r="2.5"/>'
-                for x, y in line.points
-            ]
+        parts += [
+            f'<circle class="c{place % COLOURS}" cx="{box.x(x):.1f}" cy="{box.y(y):.1f}" r="2.5"/>'
+            for x, y in line.dots or (line.points if len(line.points) < 30 else ())
+        ]
     legend = "".join(
         f"<li class=c{n % COLOURS}>{DASHES[n // COLOURS % len(DASHES)][1]} {escape(printable(line.name))}</li>"
         for n, line in enumerate(drawn)

@@ -8,7 +8,7 @@ import pytest
 
 from rlgpt.agents.arms import confined
 from rlgpt.agents.enforce import Enforced
-from rlgpt.agents.loop import Evaluate, JudgeIteration, Limits, OpenIteration, Plan, Step, Train, next_step
+from rlgpt.agents.loop import Configure, Evaluate, JudgeIteration, Limits, OpenIteration, Plan, Step, Train, next_step
 from rlgpt.store.history import Item
 from rlgpt.training.rollouts.script_bot import script_bot
 from rlgpt.training.worlds.crafter.world import make_world
@@ -37,6 +37,19 @@ def test_an_arm_has_one_mode_and_its_executor_and_keeps_what_was_asked_for(arm: 
 def test_the_whole_method_leaves_a_plan_as_it_is() -> None:
     asked = Enforced([item("dig", "code")])
     assert confined("rlgpt", "policy", asked) == ("policy", asked)
+
+
+@pytest.mark.parametrize(("arm", "other"), [("rlgpt", "code"), ("code", "code"), ("rl", "rl")])
+def test_what_is_to_have_no_code_has_none_in_any_arm(arm: str, other: str) -> None:
+    asked = Enforced([item("dig", "code"), item("fight", "code")])
+    _, plan = confined(arm, "sequence", asked, ["fight"])
+    assert [i.mode for i in plan.items] == [other, "rl"] and plan.attempted["fight"] == {"mode": "code"}
+
+
+def test_code_alone_does_not_learn_what_has_no_code() -> None:
+    told = Told().iteration().plan(dig="code", fight="rl").code("dig").trial("dig")
+    assert step(told) == Configure(1)
+    assert step(told, arm="code") == Evaluate(0, "dev", "full", 0, 20)
 
 
 def test_a_fixed_plan_is_not_refined_when_code_fails() -> None:

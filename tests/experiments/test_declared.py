@@ -12,7 +12,8 @@ from rlgpt.training.experiments import manifest
 from rlgpt.training.experiments.bill import Rate, bill
 from rlgpt.training.experiments.declared import KINDS, Undeclared, merged, trees
 from rlgpt.training.experiments.manifest import Planned, declare
-from rlgpt.training.worlds.crafter.world import make_world
+from rlgpt.training.session.creation import CannotCreate
+from rlgpt.training.worlds import registry
 
 BASE = {"budget": {"env_steps": 1000}, "loop": {"iterations": 3, "test_episodes": 10}}
 
@@ -33,8 +34,10 @@ def leaves(tree: dict[str, Any], prefix: str = "") -> dict[str, Any]:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_session_of_an_experiment_has_settings_that_can_be(kind: str) -> None:
-    world = make_world()
-    for task, arm, seed, tree in trees(kind, BASE, [], [0, 1]):
+    if KINDS[kind].world == "kitchen":
+        pytest.importorskip("mujoco")
+    world = registry.get(KINDS[kind].world)
+    for task, arm, seed, tree in trees(kind, BASE | {"world": world.name}, [], [0, 1]):
         settings = settle(tree)
         assert (settings.task, settings.method.label, settings.seed, settings.skills) == (task, arm, seed, "none")
         assert task in world.tasks and settings.budget.env_steps == 1000
@@ -44,16 +47,39 @@ def test_every_session_of_an_experiment_has_settings_that_can_be(kind: str) -> N
 def test_arms_share_the_budget_the_task_the_seed_and_the_loop_but_for_what_makes_the_arm(kind: str) -> None:
     varied = {
         "arms": {"method.arm", "method.controls", "loop.iterations", "loop.inner"},
+        "blind": {"method.arm", "method.controls", "method.reward", "loop.iterations", "loop.inner"},
         "iterations": {"loop.iterations", "loop.inner", "loop.depth", "critic"},
         "critic": {"critic"},
         "fast": {"loop.inner"},
         "slow": {"method.plan"},
         "interface": {"method.arm", "method.reward", "loop.iterations"},
         "complexity": {"method.arm", "loop.iterations", "loop.inner"},
+        "coverage": {"method.arm", "method.uncoded", "loop.iterations"},
     }
     found = [leaves(settle(tree).model_dump()) for _, _, _, tree in trees(kind, BASE, ["collect_iron"], [3])]
     differing = {key for key in found[0] if len({repr(one[key]) for one in found}) > 1}
     assert differing == varied[kind] | {"method.label"}
+
+
+def test_coverage_leaves_out_none_each_and_some_of_the_chain_in_both_arms_and_always_the_same() -> None:
+    made = trees("coverage", BASE, ["make_stone_pickaxe"], [0, 1])
+    chain = ["collect_wood", "place_table", "make_wood_pickaxe", "collect_stone", "make_stone_pickaxe"]
+    methods = [tree["method"] for _, _, seed, tree in made if seed == 0]
+    assert methods == [tree["method"] for _, _, seed, tree in made if seed == 1]
+    missing = {arm: [m["uncoded"] for m in methods if m["arm"] == arm and "uncoded" in m] for arm in ("rlgpt", "code")}
+    assert missing["rlgpt"] == missing["code"] and missing["code"][:6] == [[], *([name] for name in chain)]
+    assert [len(names) for names in missing["code"][6:]] == [2, 2, 3, 3, 4, 4]
+    assert len({tuple(names) for names in missing["code"]}) == 12 and methods[-1]["arm"] == "rl"
+    labels = [m["label"] for m in methods]
+    assert labels[:4] == ["rlgpt", "code", "rlgpt without 1", "code without 1"] and len(set(labels)) == 25
+    assert {m["reward"] for m in methods} == {"designed"}
+    other = trees("coverage", BASE | {"method": {"reward": "success"}}, ["make_stone_pickaxe"], [0])
+    assert {tree["method"]["reward"] for *_, tree in other} == {"success"}
+
+
+def test_the_names_of_the_longest_chain_fit_a_label() -> None:
+    for task in ("collect_iron", "collect_diamond", "eat_plant"):
+        assert [settle(tree).method.label for *_, tree in trees("coverage", BASE, [task], [0])]
 
 
 def test_the_same_seeds_are_used_for_every_arm_and_the_first_seed_is_whole_first() -> None:
@@ -64,16 +90,24 @@ def test_the_same_seeds_are_used_for_every_arm_and_the_first_seed_is_whole_first
 
 def test_another_reward_takes_the_place_of_the_one_that_arms_share() -> None:
     base = BASE | {"method": {"reward": "success"}}
-    for kind, shared in (("arms", {"success"}), ("interface", {"success", "designed"})):
+    for kind, shared in (
+        ("arms", {"success"}), ("interface", {"success", "designed"}), ("blind", {"success", "designed"})
+    ):  # fmt: skip
         made = [settle(tree).method for _, _, _, tree in trees(kind, base, ["survive_night"], [0])]
         assert {method.reward for method in made} == shared and all(m.whole_budget for m in made)
 
 
 def test_an_experiment_that_cannot_be_says_why() -> None:
-    with pytest.raises(Undeclared, match="there are arms, iterations"):
+    with pytest.raises(Undeclared, match="there are arms, blind"):
         trees("everything", {}, [], [0])
     with pytest.raises(Undeclared, match="name the tasks of minedojo"):
         trees("arms", {"world": "minedojo"}, [], [0])
+    with pytest.raises(Undeclared, match="it needs --llm rules"):
+        trees("coverage", {"llm": {"kind": "openai"}}, ["collect_iron"], [0])
+    with pytest.raises(Undeclared, match="no chain of sub-actions to collect_wood"):
+        trees("coverage", {}, ["collect_wood"], [0])
+    with pytest.raises(CannotCreate, match="no task 'fly'"):
+        trees("coverage", {}, ["fly"], [0])
     with pytest.raises(Undeclared, match="named twice"):
         trees("arms", {}, ["wake_up", "wake_up"], [0])
 

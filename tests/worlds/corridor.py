@@ -10,6 +10,7 @@ from __future__ import annotations
 import random
 import struct
 from collections.abc import Sequence
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
@@ -222,3 +223,31 @@ def make_world() -> CorridorWorld:
 
 def make_two_heads() -> CorridorWorld:
     return CorridorWorld(two_heads=True)
+
+
+def _walk_and_use(name: str, cell: str) -> str:
+    return f'def {name}(view):\n    while view.cell != "{cell}":\n        view = yield "right"\n    yield "use"\n'
+
+
+SCRIPTS = (
+    Script(
+        "get_key", "Take the key.", "view.key", (_walk_and_use("get_key", "key"),), gives=("take_key",)
+    ),
+    Script(
+        "unlock", "Open the door.", "view.opened", (_walk_and_use("unlock", "door"),), ("get_key",), ("open_door",)
+    ),
+)  # fmt: skip
+
+
+class ScriptedCorridor(CorridorWorld):
+    """With a script book: a chain of two up to the open door."""
+
+    def scripts(self, task: str) -> tuple[Script, ...]:
+        return SCRIPTS
+
+    def sheet(self, task: str) -> dict[str, Any]:
+        return super().sheet(task) | {"recipes": [], "scripts": [asdict(script) for script in SCRIPTS]}
+
+
+def make_scripted() -> ScriptedCorridor:
+    return ScriptedCorridor()

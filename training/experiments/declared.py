@@ -1,4 +1,4 @@
-"""What is compared with what: tasks and arms, fixed before anything runs. Pure.
+"""What is compared with what: tasks and arms, fixed before anything runs.
 
 All arms of an experiment share task, horizon, observation, budgets, an empty skill library and the session seeds;
 they differ in what is listed here and in nothing else. method.md, "Experiments".
@@ -7,8 +7,13 @@ they differ in what is listed here and in nothing else. method.md, "Experiments"
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
+
+from rlgpt.training.experiments.coverage import missing_sets
+from rlgpt.training.rollouts.script_bot import script_bot
+from rlgpt.training.session.creation import task_info
+from rlgpt.training.worlds import registry
 
 Tree = dict[str, Any]
 
@@ -31,14 +36,28 @@ class Arm:
 class Declared:
     about: str
     tasks: tuple[str, ...]
-    """Of Crafter, when none are named."""
+    """Of `world`, when none are named."""
     arms: tuple[Arm, ...]
-    """The first is the one the others are compared with."""
+    """The first is the one the others are compared with. Empty: those of `chain_arms`, which depend on the task."""
     common: Mapping[str, Any] = field(default_factory=lambda: PUBLISHED)
+    usual: Mapping[str, Any] = field(default_factory=dict)
+    """What holds where the request says nothing else."""
+    world: str = "crafter"
 
 
 def _method(**fields: Any) -> Tree:
     return {"method": fields}
+
+
+def merged(*layers: Mapping[str, Any]) -> Tree:
+    """Trees over each other, the last wins; lists are replaced."""
+    out: Tree = {}
+    for layer in layers:
+        for key, value in layer.items():
+            old = out.get(key)
+            both = isinstance(value, Mapping) and isinstance(old, Mapping)
+            out[key] = merged(old or {}, value) if both or isinstance(value, Mapping) else value
+    return out
 
 
 RL = Arm("rl", _method(arm="rl") | {"loop": {"iterations": 0}})
@@ -46,6 +65,9 @@ RL = Arm("rl", _method(arm="rl") | {"loop": {"iterations": 0}})
 CODE = Arm("code", _method(arm="code") | {"loop": {"inner": 10}})
 """As many attempts as a session may have."""
 WHOLE = Arm("rlgpt")
+CONTROLLED = Arm("rlgpt", _method(controls=["plan", "random", "prior", "script"]))
+
+_OBJECTS = ("hinge_cabinet", "microwave", "light_switch", "kettle")
 
 KINDS: dict[str, Declared] = {
     "arms": Declared(
@@ -54,7 +76,18 @@ KINDS: dict[str, Declared] = {
             "make_stone_pickaxe", "collect_iron", "collect_diamond", "defeat_skeleton", "eat_plant", "wake_up",
             "survive_night", "crafter_score",
         ),
-        (Arm("rlgpt", _method(controls=["plan", "random", "prior", "script"])), CODE, RL),
+        (CONTROLLED, CODE, RL),
+    ),
+    "blind": Declared(
+        "RL from success alone, RL from a designed reward, code alone and RL-GPT where code cannot see all it needs",
+        tuple(f"{name}{blind}" for name in _OBJECTS for blind in ("", "_blind2")),
+        (
+            CONTROLLED,
+            CODE,
+            replace(RL, label="rl sparse"),
+            Arm("rl dense", merged(RL.settings, _method(reward="designed"))),
+        ),
+        world="kitchen",
     ),
     "iterations": Declared(
         "0, 1, 2 and 3 refinements with the same env steps in all; 0 has one attempt each and no feedback",
@@ -95,33 +128,63 @@ KINDS: dict[str, Declared] = {
         ("collect_wood", "make_stone_pickaxe", "collect_iron", "collect_diamond"),
         (WHOLE, CODE, RL),
     ),
+    "coverage": Declared(
+        "RL alone, and code alone and RL-GPT where code is missing for none, each and several of the sub-actions",
+        ("make_stone_pickaxe", "collect_iron"),
+        (),
+        _method(reward="designed", whole_budget=True),
+        {"loop": {"inner": 1}},
+    ),
 }  # fmt: skip
+
+
+def chain_arms(world: str, task: str) -> tuple[Arm, ...]:
+    """Of `coverage`: RL-GPT and code alone for each set of sub-actions that are left without code, and RL alone.
+
+    Raises Undeclared for a task without a chain, CannotCreate for an unknown one, UnknownWorld.
+    """
+    found = registry.get(world)
+    task_info(found, task)
+    names = [step.name for step in script_bot(found, task)]
+    if len(names) < 2:
+        raise Undeclared(f"the script book of {found.name} has no chain of sub-actions to {task}")
+    arms = []
+    for places in missing_sets(len(names)):
+        without = " without " + ",".join(str(place + 1) for place in places) if places else ""
+        uncoded = [names[place] for place in places]
+        arms += [Arm(arm + without, _method(arm=arm, uncoded=uncoded)) for arm in ("rlgpt", "code")]
+    return (*arms, RL)
 
 
 def trees(
     kind: str, base: Mapping[str, Any], tasks: Sequence[str], seeds: Sequence[int]
 ) -> list[tuple[str, str, int, Tree]]:
     """[(task, arm, seed, settings tree)], seeds outermost so that a part of them is a whole comparison. A reward that
-    `base` names takes the place of the published one in the arms that share that.
+    `base` names takes the place of the one that arms share.
 
-    Raises Undeclared.
+    Raises Undeclared, CannotCreate, UnknownWorld.
     """
     if kind not in KINDS:
         raise Undeclared(f"there is no experiment {kind!r:.40}; there are {', '.join(KINDS)}")
     declared = KINDS[kind]
-    chosen = list(tasks) or _defaults(declared, str(base.get("world", "crafter")))
+    world = str(base.get("world", "crafter"))
+    if not declared.arms and base.get("llm", {}).get("kind", "rules") != "rules":
+        raise Undeclared(f"{kind} leaves out sub-actions of the script book by their names: it needs --llm rules")
+    chosen = list(tasks) or _defaults(declared, world)
     twice = [word for word in (*chosen, *seeds) if (*chosen, *seeds).count(word) > 1]
     if twice:
         raise Undeclared(f"{twice[0]} is named twice")
     method = dict(base.get("method", {}))
     reward = method.pop("reward", "")
-    base = {**base, "method": method}
+    shared = declared.common["method"].get("reward", "published")
+    base = merged(declared.usual, {**base, "method": method})
+    arms = {task: declared.arms or chain_arms(world, task) for task in chosen}
     found = []
     for seed in seeds:
         for task in chosen:
-            for arm in declared.arms:
+            for arm in arms[task]:
                 tree = merged(base, declared.common, arm.settings)
-                if reward and tree["method"].get("reward") == "published":
+                if reward and tree["method"].get("reward") == shared:
                     tree["method"]["reward"] = reward
                 tree = merged(tree, {"task": task, "seed": seed, "skills": "none", "method": {"label": arm.label}})
                 found.append((task, arm.label, seed, tree))
@@ -129,17 +192,6 @@ def trees(
 
 
 def _defaults(declared: Declared, world: str) -> list[str]:
-    if world != "crafter":
-        raise Undeclared(f"name the tasks of {world}: the declared ones are Crafter's")
+    if world != declared.world:
+        raise Undeclared(f"name the tasks of {world}: the declared ones are of {declared.world}")
     return list(declared.tasks)
-
-
-def merged(*layers: Mapping[str, Any]) -> Tree:
-    """Trees over each other, the last wins; lists are replaced."""
-    out: Tree = {}
-    for layer in layers:
-        for key, value in layer.items():
-            old = out.get(key)
-            both = isinstance(value, Mapping) and isinstance(old, Mapping)
-            out[key] = merged(old or {}, value) if both or isinstance(value, Mapping) else value
-    return out

@@ -14,6 +14,7 @@ from rlgpt.training.worlds.protocol import Script, World
 
 @dataclass(frozen=True)
 class BotStep:
+    name: str
     source: str
     done_when: str
 
@@ -26,7 +27,7 @@ def script_bot(world: World, task: str) -> tuple[BotStep, ...]:
     """Empty for a world without a script book, or for a task that no script gets to."""
     book = world.scripts(task)
     wanted = world.tasks[task].milestones
-    return tuple(BotStep(script.sources[-1], script.done_when) for script in _chain(book, wanted))
+    return tuple(BotStep(script.name, script.sources[-1], script.done_when) for script in _chain(book, wanted))
 
 
 def _chain(book: Sequence[Script], milestones: Sequence[str]) -> list[Script]:
