@@ -95,6 +95,8 @@ class Hyperparameters(Reply):
     """An update ends early where the KL divergence exceeds 1.5 times this; null for never."""
     max_grad_norm: float = Field(default=0.5, gt=0.0, le=100.0)
     """The gradient is scaled down to this norm."""
+    width: int = Field(default=64, ge=8, le=512)
+    """Units of each hidden layer of policy and value network."""
 
     @model_validator(mode="before")
     @classmethod
@@ -114,6 +116,15 @@ class SelfImitation(Reply):
     weight: float = Field(default=1.0, ge=0.0, le=10.0)
 
 
+class Recovery(Reply):
+    """Training from where the plan alone fails; for a plan that is an option, and a world that can be restored."""
+
+    share: float = Field(default=0.0, ge=0.0, le=0.9)
+    """Share of training episodes that begin 20 to 60 decisions before the plan alone failed."""
+    only_in_trouble: bool = False
+    """The policy decides only for a while after a sign of trouble; elsewhere follow_plan runs."""
+
+
 class RlConfigReply(Reply):
     """The fast agent instantiating RL as a tool: what the policy sees, may do, is rewarded for, and for how long."""
 
@@ -130,11 +141,16 @@ class RlConfigReply(Reply):
     """Total prior probability of all options together when they are activated."""
     plan_prior: float = Field(default=0.0, ge=0.0, lt=1.0)
     """Prior probability of follow_plan; the other options share option_prior."""
+    prior_kl: float = Field(default=0.0, ge=0.0, le=100.0)
+    """Weight of the KL divergence from the policy as it was before the first update; falls to 0 over the run."""
     option_cap: int = Field(default=16, ge=1, le=200)
+    primitive_steps: int = Field(default=1, ge=1, le=16)
+    """Env steps that a primitive is repeated for."""
     horizon: int = Field(ge=10, le=20_000)
     env_steps: int = Field(ge=0, le=100_000_000)
     hyperparameters: Hyperparameters = Hyperparameters()
     self_imitation: SelfImitation = SelfImitation()
+    recovery: Recovery = Recovery()
     note: str = ""
 
 

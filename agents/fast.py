@@ -135,6 +135,8 @@ class _Known:
                 and (term.argument or not reply.reward_source)
             ):
                 return "a generated term needs a reward_source and an empty argument, or the argument it had before"
+        if (reply.recovery.share or reply.recovery.only_in_trouble) and FOLLOW_PLAN not in reply.options:
+            return f"recovery needs {FOLLOW_PLAN} among the options"
         if reply.plan_prior + (reply.option_prior if len(reply.options) > 1 else 0.0) >= 1.0:
             return "plan_prior and option_prior together must stay below 1"
         return ""

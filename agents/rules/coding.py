@@ -92,6 +92,10 @@ TRIALS_SHARE = 0.1
 """Of the remaining env steps, kept for trials of later iterations."""
 
 
+HYPERPARAMETERS = ("gamma", "n_epochs", "target_kl", "width")
+"""That a world sheet may advise, beside `learning_rate`, `rollout`, `plan_prior` and `primitive_steps`."""
+
+
 def configure(question: Question) -> RlConfigReply:
     world, asked = question.world, question["request"]
     options = [str(name) for name in question["options"]]
@@ -100,16 +104,21 @@ def configure(question: Question) -> RlConfigReply:
     horizon = int(world.get("horizon", 1000))
     milestones = [str(name) for name in world.get("task_milestones") or ()]
     score = world.get("kind") == "score"
+    advised: Mapping[str, Any] = world.get("advised_rl") or {}
     games = int((world.get("limits") or {}).get("games_at_once", MANY_GAMES))
     n_envs = min(MANY_GAMES, games) if options else DEFAULTS.n_envs
-    rollout = _rollout(bool(options), games) // n_envs * n_envs
+    rollout = int(advised.get("rollout", _rollout(bool(options), games))) // n_envs * n_envs
     patient = bool(options) and (score or int(asked["env_steps_left"]) >= LONG_RUN)
-    if patient and games >= MANY_GAMES and _env_steps(asked, rollout, growing=True) >= LONG_RUN:
+    if patient and not advised and games >= MANY_GAMES and _env_steps(asked, rollout, growing=True) >= LONG_RUN:
         rollout = LONG_ROLLOUT
     rate, plan_prior = 1e-3 if options else 3e-4, 0.6 if "follow_plan" in options else 0.0
     if patient:
         rate, plan_prior = PATIENT_RATE, PATIENT_PLAN if plan_prior else 0.0
     note = "defaults"
+    if advised:
+        rate = advised.get("learning_rate", rate)
+        plan_prior = advised.get("plan_prior", plan_prior) if plan_prior else 0.0
+        note = "what the world sheet advises"
     if last and not patient and _policy_is_worse(measured):
         rate = max(3e-5, last["hyperparameters"]["learning_rate"] / 2)
         plan_prior = min(0.85, round(last["plan_prior"] + 0.15, 2)) if plan_prior else 0.0
@@ -125,12 +134,13 @@ def configure(question: Question) -> RlConfigReply:
         options=options,
         option_prior=round(0.6 * (1 - plan_prior), 3) if options else 0.05,
         plan_prior=plan_prior,
+        primitive_steps=int(advised.get("primitive_steps", 1)),
         option_cap=int((world.get("limits") or {}).get("option_cap", MAX_OPTION_STEPS)),
         horizon=max(10, min(20_000, horizon)),
         env_steps=_env_steps(asked, rollout, growing=patient or score),
         hyperparameters=_hyperparameters(
             rate, 0.997 if horizon >= 300 and not score else 0.99, bool(options), n_envs, games, score, rollout
-        ),
+        ).model_copy(update={name: advised[name] for name in HYPERPARAMETERS if name in advised}),
         note=SIGNED + note + ".",
     )
 

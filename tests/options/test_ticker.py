@@ -111,6 +111,43 @@ def test_a_primitive_is_a_decision_of_one_env_step() -> None:
     assert runner.env_steps == 1
 
 
+SHAPING = "def reward(before, view):\n    return 0.5 * (view.position - before.position)\n"
+
+
+@pytest.mark.parametrize("lanes", [1, 5])
+@pytest.mark.parametrize("served", [False, True])
+def test_a_primitive_may_be_repeated_as_one_decision(lanes: int, served: bool) -> None:
+    """Also where the host sees every view, and where lanes take turns in two halves."""
+    driver = Driver([1] * lanes, [SEED] * lanes)
+    more: dict[str, Any] = {}
+    if served:
+        reward = [term("step"), term("generated", 1.0, source_hash(SHAPING))]
+        more = {"predicates": ["view.key"], "reward": reward, "sources": {source_hash(SHAPING): SHAPING}}
+    runner, _ = _runner(driver, [code(WALK)], lanes=lanes, primitive_steps=3, **more)
+    got = _until(runner, driver, lanes)[:lanes]
+    each = 1.5 if served else 1.0
+    assert {(d["steps"], d["discount"], d["slot"]) for d in got} == {(3, GAMMA**3, -1)}
+    assert [d["reward"] for d in got] == [pytest.approx(each * (1 + GAMMA + GAMMA**2))] * lanes
+    assert min(lane.env._position for lane in runner.lanes) == 3  # type: ignore[attr-defined]
+
+
+def test_a_repeated_primitive_ends_with_an_interrupt_and_with_the_episode() -> None:
+    driver = Driver([1] * 9)
+    runner, _ = _runner(driver, primitive_steps=4, horizon=10)
+    while not driver.results:
+        runner.tick()
+    steps = [d["steps"] for d in driver.decisions]
+    assert sum(steps) == 10 and driver.results[0].env_steps == 10
+    assert steps[:2] == [4, _door() + 1 - 4], "the closed door interrupts"
+    assert set(steps[2:]) == {1}
+
+
+def _door() -> int:
+    draw = Random(SEED)
+    draw.choice((1, 2, 3))
+    return draw.choice((4, 5))
+
+
 def test_an_option_is_a_decision_of_k_env_steps_with_its_discounted_reward() -> None:
     driver = Driver([3])
     runner, _ = _runner(driver, [code(WALK)])

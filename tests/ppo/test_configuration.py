@@ -82,13 +82,22 @@ ALIKE: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "plan_prior": (
         {"options": ["walk", "follow_plan"]}, {"options": ["walk", "follow_plan"], "plan_prior": 0.4},
     ),
+    "prior_kl": ({}, {"prior_kl": 0.5}),
     "option_cap": ({}, {"option_cap": 2}),
+    "primitive_steps": ({}, {"primitive_steps": 2}),
     "horizon": ({}, {"horizon": 20}),
     "env_steps": ({}, {"env_steps": 128}),
     "self_imitation mode": ({"self_imitation": {"mode": "paper"}}, {"self_imitation": {"mode": "oh2018"}}),
     "self_imitation": ({}, {"self_imitation": {"mode": "paper"}}),
     "self_imitation weight": (
         {"self_imitation": {"mode": "oh2018"}}, {"self_imitation": {"mode": "oh2018", "weight": 3.0}},
+    ),
+    "recovery share": (
+        {"options": ["walk", "follow_plan"]}, {"options": ["walk", "follow_plan"], "recovery": {"share": 0.5}},
+    ),
+    "recovery only_in_trouble": (
+        {"options": ["walk", "follow_plan"]},
+        {"options": ["walk", "follow_plan"], "recovery": {"only_in_trouble": True}},
     ),
     "learning_rate": ({}, {"hyper": {"learning_rate": 1e-3}}),
     "gamma": ({}, {"hyper": {"gamma": 0.9}}),
@@ -104,6 +113,7 @@ ALIKE: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
                   {"hyper": {"learning_rate": 0.01, "target_kl": 0.001}}),
     "vf_coef": ({}, {"hyper": {"vf_coef": 2.0}}),
     "max_grad_norm": ({}, {"hyper": {"max_grad_norm": 0.01}}),
+    "width": ({}, {"hyper": {"width": 32}}),
 }  # fmt: skip
 
 

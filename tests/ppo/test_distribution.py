@@ -52,6 +52,25 @@ def test_uniform_over_the_valid_actions_has_entropy_1() -> None:
     assert entropy.tolist() == pytest.approx([1.0, 0.0])
 
 
+@pytest.mark.parametrize("sizes", [(5,), (5, 2, 3)])
+def test_the_divergence_is_that_of_the_joint_actions(sizes: tuple[int, ...]) -> None:
+    joint = JointActions(sizes, primitives=3)
+    generator = th.Generator().manual_seed(1)
+    logits, others = (th.randn(1, sum(sizes), generator=generator) for _ in range(2))
+    mask = th.ones(1, sum(sizes), dtype=th.bool)
+    mask[0, 1] = False
+    rest = list(itertools.product(*(range(size) for size in sizes[1:])))
+    actions = [(first, *more) for first in (0, 2) for more in rest] + [(3, *rest[0]), (4, *rest[0])]
+    table = th.tensor(actions)
+    ours, theirs = (
+        joint.evaluate(part.expand(len(table), -1), mask.expand(len(table), -1), table)[0] for part in (logits, others)
+    )
+    assert float(ours.exp().sum()) == pytest.approx(1.0, abs=1e-5)
+    wanted = float((ours.exp() * (ours - theirs)).sum())
+    assert float(joint.divergence(logits, others, mask)) == pytest.approx(wanted, abs=1e-5)
+    assert float(joint.divergence(logits, logits, mask)) == pytest.approx(0.0, abs=1e-6)
+
+
 def test_a_masked_action_has_probability_0_and_no_gradient() -> None:
     logits = LOGITS.clone().requires_grad_()
     got, entropy = JOINT.evaluate(logits, MASK, th.tensor([[4, 0]]))

@@ -52,12 +52,24 @@ def _train(config: Any, observer: Observer, **more: Any) -> TrainResult:
     )  # fmt: skip
 
 
-@pytest.mark.parametrize("imitation", ["none", "paper", "oh2018"])
+@pytest.mark.parametrize(
+    "setting",
+    [
+        {},
+        {"self_imitation": {"mode": "paper"}},
+        {"self_imitation": {"mode": "oh2018"}},
+        {"prior_kl": 0.5},
+        {"primitive_steps": 3},
+        {"recovery": {"share": 0.5}},
+        {"recovery": {"share": 0.5, "only_in_trouble": True}, "prior_kl": 0.5, "self_imitation": {"mode": "oh2018"}},
+    ],
+    ids=repr,
+)
 def test_resuming_at_any_update_gives_the_same_rows_and_the_same_bytes(
-    imitation: str, monkeypatch: pytest.MonkeyPatch
+    setting: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("rlgpt.training.ppo.imitation.PASS_EVERY", 2)
-    config = _config(self_imitation={"mode": imitation})
+    config = _config(**setting)
     whole = Log()
     result = _train(config, whole)
     assert len(whole.checkpoints) >= 4

@@ -10,11 +10,13 @@ from numpy.typing import NDArray
 
 from rlgpt.training.options.dead_loops import DeadLoopWatch
 from rlgpt.training.options.rewards import RewardStream
+from rlgpt.training.options.trouble import TroubleWatch
 from rlgpt.training.worlds.protocol import Env, NativeAction
 
-Phase = Literal["idle", "decide", "opening", "running", "settling"]
+Phase = Literal["idle", "decide", "opening", "running", "repeating", "settling"]
 """idle: no episode. decide: the policy is asked next. opening: an option was chosen, the host not yet asked.
-running: an option is open. settling: a decision is over, but the host still owes something about its end."""
+running: an option is open. repeating: a primitive is to be repeated. settling: a decision is over, but the host still
+owes something about its end."""
 EpisodeEnd = Literal["", "success", "time", "death", "truncated"]
 END_REASONS = ("return", "cap", "episode", "alarm", "error", "bad_yield", "budget", "killed", "quarantined")
 """As rows and prompts call them: `cap` for the end after `max_option_steps`, `alarm` for that by an interrupt. Like
@@ -31,6 +33,8 @@ class Lane:
     """Env steps after which the episode terminates."""
     rng: np.random.Generator = field(default_factory=lambda: np.random.default_rng(0))
     """Draws the actions of this episode; seeded with it, so that an episode does not depend on its lane."""
+
+    trouble: TroubleWatch = field(default_factory=TroubleWatch)
 
     # the episode
     episode: int = -1

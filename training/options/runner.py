@@ -116,6 +116,8 @@ class OptionRunner:
 
     def _turn(self, lanes: Sequence[Lane], deciding: bool) -> None:
         moves: list[tuple[Lane, NativeAction]] = []
+        if not self.services:  # else it is repeated once the host has seen the view
+            moves += [(lane, self._command(lane)) for lane in lanes if lane.phase == "repeating"]
         if deciding:
             ready = [lane for lane in lanes if lane.phase == "decide" and (lane.served or not self.services)]
             if ready:
@@ -162,11 +164,14 @@ class OptionRunner:
             lane.slot = lane.action[0] - self._primitives
             if lane.slot < 0:
                 lane.slot = -1
-                lane.phase = "settling"
-                command = self._commands[lane.action[0]] if self._commands else self.world.native_action(lane.action)
-                moves.append((lane, command))
+                lane.phase = "settling" if self.space.primitive_steps == 1 else "repeating"
+                moves.append((lane, self._command(lane)))
             else:
                 lane.phase = "opening"
+
+    def _command(self, lane: Lane) -> NativeAction:
+        """Of the primitive that was chosen."""
+        return self._commands[lane.action[0]] if self._commands else self.world.native_action(lane.action)
 
     def look(self, lane: Lane) -> None:
         """Read the lane's observation and mask as they are now."""
@@ -184,6 +189,9 @@ class OptionRunner:
         for index, program in self._available:
             if not lane.available >> program & 1:
                 row[index] = False
+        if self.space.only_in_trouble and not lane.trouble.left and row[self.space.follow]:
+            row[:first] = False
+            row[self.space.follow] = True
         if not row[:first].any():
             row[self.space.noop] = True
         return row
@@ -236,6 +244,8 @@ class OptionRunner:
             lane.total += value
         if lane.phase == "settling":
             self._settle(lane)
+        elif lane.phase == "repeating":
+            moves.append((lane, self._command(lane)))
         elif lane.phase == "opening":
             lane.running = answer.action
             if answer.command is None:
@@ -293,6 +303,10 @@ class OptionRunner:
             else:
                 return
             lane.phase = "settling"
+        elif lane.phase == "repeating":
+            if not lane.outcome and not env.interrupt() and lane.steps < self.space.primitive_steps:
+                return
+            lane.phase = "settling"
         if not self.services:
             self._settle(lane)
 
@@ -327,6 +341,7 @@ class OptionRunner:
             ends[lane.end] = ends.get(lane.end, 0) + 1
         lane.usage[name] = lane.usage.get(name, 0) + 1
         lane.phase = "decide"
+        lane.trouble.decided(lane.end, lane.novelty)
         self.listener.on_decision(lane)
         if lane.outcome:
             self.listener.on_end(lane, self._result(lane))
@@ -367,5 +382,6 @@ class OptionRunner:
         lane.stream.start(lane.env)
         lane.novelty = lane.env.novelty()
         lane.watch.start(lane.novelty)
+        lane.trouble.start(lane.novelty)
         if self._keeps_start and not lane.moved:
             lane.start_view = lane.env.view(True)

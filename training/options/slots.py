@@ -83,6 +83,10 @@ class ActionSpace:
     programs: Programs = field(default_factory=Programs)
     uninterruptible: frozenset[str] = frozenset()
     """Hashes of sources that an interrupt does not end, the plan's included."""
+    only_in_trouble: bool = False
+    """Whether the plan runs wherever there was no sign of trouble (options/trouble.py)."""
+    primitive_steps: int = 1
+    """Env steps that a primitive is repeated for, unless an interrupt or the end of the episode comes before."""
 
     @cached_property
     def first(self) -> int:
@@ -96,6 +100,12 @@ class ActionSpace:
     @property
     def total(self) -> int:
         return sum(self.sizes)
+
+    @cached_property
+    def follow(self) -> int:
+        """Place of follow_plan in the first head, -1 where it is none."""
+        named = (index for index, slot in enumerate(self.slots) if slot is not None and slot.name == FOLLOW)
+        return next((self.action_nvec[0] + index for index in named), -1)
 
     def active(self) -> list[int]:
         return [index for index, slot in enumerate(self.slots) if slot is not None]

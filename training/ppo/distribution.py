@@ -51,6 +51,20 @@ class JointActions:
             joint = joint * legal.sum(1)
         return chosen, entropy / _log_count(joint + valid[0][:, self.primitives :].sum(1))
 
+    def divergence(self, logits: th.Tensor, others: th.Tensor, mask: th.Tensor) -> th.Tensor:
+        """(n,) KL divergence of the distribution with `logits` from the one with the logits `others`, in nats:
+        KL = KL1 + P1(primitive) sum_h KL_h."""
+        parts = th.split(logits.masked_fill(~mask, NEVER), list(self.sizes), dim=1)
+        theirs = th.split(others.masked_fill(~mask, NEVER), list(self.sizes), dim=1)
+        kls = []
+        for part, other in zip(parts, theirs, strict=True):
+            log_p = th.log_softmax(part, dim=1)
+            kls.append((log_p.exp() * (log_p - th.log_softmax(other, dim=1))).sum(1))
+        if len(kls) == 1:
+            return kls[0]
+        share = parts[0].softmax(1)[:, : self.primitives].sum(1)
+        return kls[0] + share * th.stack(kls[1:]).sum(0)
+
     def others_mass(self, logits: th.Tensor, mask: th.Tensor, new: Sequence[int]) -> th.Tensor:
         """(n,) logsumexp of the valid first-head logits but for the entries `new`; -inf where none is."""
         first = mask[:, : self.sizes[0]].clone()

@@ -21,8 +21,8 @@ EMBEDDING = 4
 """Width of a category's embedding, shared by all positions of its feature."""
 TRUNK = 128
 PIXEL_FEATURES = 256
-HEADS = {"pi": [64], "vf": [64]}
-PLAIN_HEADS = {"pi": [64, 64], "vf": [64, 64]}
+LAYERS, PLAIN_LAYERS = 1, 2
+"""Hidden layers of policy and value network each, behind the shared layer of categories or pictures and without one."""
 
 
 class NamedFeatures(BaseFeaturesExtractor):
@@ -96,7 +96,7 @@ class OptionPolicy(ActorCriticPolicy):
 
     def __init__(
         self, observation_space: spaces.Space[Any], action_space: spaces.Space[Any], lr_schedule: Any,
-        *, layout: Observation, primitives: int, **kwargs: Any,
+        *, layout: Observation, primitives: int, width: int = 64, **kwargs: Any,
     ) -> None:  # fmt: skip
         self.layout = layout
         plain = not layout.picture and not any(f.categories for f in layout.features)
@@ -104,7 +104,7 @@ class OptionPolicy(ActorCriticPolicy):
             observation_space,
             action_space,
             lr_schedule,
-            net_arch=PLAIN_HEADS if plain else HEADS,
+            net_arch={part: [width] * (PLAIN_LAYERS if plain else LAYERS) for part in ("pi", "vf")},
             features_extractor_class=PictureFeatures if layout.picture else NamedFeatures,
             features_extractor_kwargs={"layout": layout},
             normalize_images=False,

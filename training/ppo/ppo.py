@@ -15,6 +15,7 @@ With decisions of one env step and nothing masked, a rollout and an update are s
 
 from __future__ import annotations
 
+import copy
 import os
 import shutil
 from collections.abc import Callable, Sequence
@@ -82,6 +83,7 @@ class OptionPPO:
             lambda _: settings.learning_rate,
             layout=layout,
             primitives=space.action_nvec[0],
+            width=settings.width,
             # One fused call updates all parameters; torch has it for the CPU too.
             optimizer_kwargs={"eps": ADAM_EPS, "fused": device == "cpu"},
         ).to(device)
@@ -90,9 +92,17 @@ class OptionPPO:
         self.buffer = DecisionBuffer(settings.gae_lambda, device)
         self.columns = [Column() for _ in range(settings.n_envs)]
         self.shuffle = np.random.default_rng(seed)
+        self.prior: OptionPolicy | None = None
+        """What the policy is held near to, with the weight `prior_kl`; see `keep_prior`."""
+        self.prior_kl = 0.0
         self.minibatch = 0
         """Minibatches of the update that is going on; 0 while collecting."""
         self._loss = _compile(self.loss) if kernel == "compiled" else self.loss
+
+    def keep_prior(self) -> None:
+        """Hold the policy near to what it is now."""
+        self.prior = copy.deepcopy(self.policy)
+        self.prior.requires_grad_(False)
 
     # ---- collecting a rollout --------------------------------------------------------------------
     def collect_rollouts(
@@ -177,6 +187,8 @@ class OptionPPO:
                 loss, report = loss_of(
                     batch.observations, batch.masks, batch.actions, batch.old_log_prob, batch.advantages, batch.returns
                 )
+                if self.prior is not None and self.prior_kl > 0:
+                    loss = loss + self.prior_kl * self._from_prior(self.prior, batch.observations, batch.masks)
                 row = report.cpu().numpy()
                 sums += row
                 self.minibatch += 1
@@ -197,6 +209,12 @@ class OptionPPO:
         self.actor.refresh()
         explained = _explained_variance(buffer.values, buffer.returns)
         return UpdateReport(kl, clip_fraction, entropy, policy_loss, value_loss, explained)
+
+    def _from_prior(self, prior: OptionPolicy, observations: th.Tensor, masks: th.Tensor) -> th.Tensor:
+        """Mean KL divergence from the prior policy."""
+        with th.no_grad():
+            others = prior.logits(observations)
+        return self.policy.joint.divergence(self.policy.logits(observations), others, masks).mean()
 
     def loss(
         self, observations: th.Tensor, masks: th.Tensor, actions: th.Tensor, old_log_prob: th.Tensor,

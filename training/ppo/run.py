@@ -35,6 +35,7 @@ from rlgpt.training.ppo.imitation import Trajectory, make_imitation
 from rlgpt.training.ppo.policy import network_hash
 from rlgpt.training.ppo.ppo import OptionPPO, UpdateReport
 from rlgpt.training.ppo.priors import activate
+from rlgpt.training.ppo.recovery import NOTHING, Collected, StartState, collect
 from rlgpt.training.ppo.saved import lane_fields, restore_lane, space_fields
 from rlgpt.training.ppo.setup import ConfigError, build_setup
 from rlgpt.training.seeds import episode_seed, stream_seed
@@ -95,8 +96,9 @@ def train(
     run = Run(
         world, task, config, options, host, seed=seed, device=device, kernel=kernel, plan=plan, sources=sources or {},
         views=views, warm=warm, resume=resume, observer=observer or Observer(),
+        env_steps=config.env_steps if env_steps is None else env_steps,
     )  # fmt: skip
-    return run.go(config.env_steps if env_steps is None else env_steps, checkpoint_every)
+    return run.go(checkpoint_every)
 
 
 class Run:
@@ -105,10 +107,11 @@ class Run:
     def __init__(
         self, world: World, task: str, config: RlConfigReply, options: Sequence[CodedAction], host: Host, *,
         seed: int, device: str, kernel: str, plan: Sequence[PlanItem], sources: Mapping[str, str],
-        views: Sequence[bytes], warm: bytes | None, resume: bytes | None, observer: Observer,
+        views: Sequence[bytes], warm: bytes | None, resume: bytes | None, observer: Observer, env_steps: int,
     ) -> None:  # fmt: skip
         th.set_num_threads(1)
         self.observer, self.world, self.seed, self.config = observer, world, seed, config
+        self.planned = env_steps
         blob = resume or warm
         origin = unpack(blob) if blob else None
         previous = origin.fields["slots"] if origin else []
@@ -139,6 +142,8 @@ class Run:
                 group["lr"] = hyper.learning_rate
         else:
             origin = None
+        self.signal: Signal = "go"
+        self.collected = self._collect(host, hyper.n_envs) if config.recovery.share else NOTHING
         host.load(setup.space.programs)
         self.ahead = hyper.n_envs
         """Every lane's next episode is expected."""
@@ -147,7 +152,8 @@ class Run:
             world, host, setup.space, self.lanes, self.ppo, self,
             observation=setup.observation, gamma=hyper.gamma, target=setup.target,
         )  # fmt: skip
-        self.updates = self.env_steps = self.decisions = self.base = 0
+        self.updates = self.decisions = self.base = 0
+        self.env_steps = self.collected.env_steps
         self.episodes = self.successes = self.next_episode = 0
         self.tally = Tally()
         self.usage: Counter[str] = Counter()
@@ -163,8 +169,9 @@ class Run:
         else:
             self.runner.start()
             self._open_slots(origin)
+            if config.prior_kl:
+                self.ppo.keep_prior()
         self.ppo.actor.refresh()
-        self.signal: Signal = "go"
         self._polled = 0.0
         self.start = Start(self._slot_rows(), fits, chosen.name, chosen.explanation, KERNELS[kernel])
 
@@ -200,11 +207,33 @@ class Run:
             if slot is not None
         ]  # fmt: skip
 
+    # ---- recovery training -----------------------------------------------------------------------------
+    def _collect(self, host: Host, lanes: int) -> Collected:
+        host.load(self.setup.space.programs)
+
+        def going() -> bool:
+            self.signal = obey(self.observer)
+            return self.signal == "go"
+
+        return collect(self.setup, host, lanes, self.seed, self.planned, going)
+
+    def _recovers(self, lane: Lane) -> StartState | None:
+        """Where the lane's episode began, if that was not the start of its own seed."""
+        return self.collected.of(self.seed, lane.episode, self.config.recovery.share)
+
     # ---- the runner's listener -----------------------------------------------------------------------
     def on_start(self, lane: Lane) -> bool:
         lane.episode = self.next_episode
         self.next_episode += 1
         lane.seed = episode_seed(self.seed, "train", lane.episode)
+        start = self._recovers(lane)
+        if start is not None:
+            lane.seed = start.seed
+            lane.rng = np.random.default_rng((lane.seed, 5, lane.episode))
+            lane.env.reset(lane.seed)
+            lane.env.restore(start.state)
+            lane.start_view, lane.moved = start.view, True
+            return True
         lane.rng = np.random.default_rng((lane.seed, 1))
         lane.env.reset(lane.seed)
         expect(self.world, [episode_seed(self.seed, "train", lane.episode + self.ahead)])
@@ -228,15 +257,17 @@ class Run:
         return self.setup.observation.read(lane.env, lane.stream, left)
 
     def on_end(self, lane: Lane, result: EpisodeResult) -> None:
-        self.tally.add(result)
         self.paid.update(result.rewards)
-        self.episodes += 1
-        self.successes += result.success
+        if self._recovers(lane) is None:  # the curves tell of whole episodes
+            self.tally.add(result)
+            self.episodes += 1
+            self.successes += result.success
         if self.imitation is not None:
             self.imitation.finish(lane.index, result.success, result.return_)
 
     # ---- the loop --------------------------------------------------------------------------------
-    def go(self, env_steps: int, checkpoint_every: int) -> TrainResult:
+    def go(self, checkpoint_every: int) -> TrainResult:
+        env_steps = self.planned
         self.observer.on_start(self.start)
         # The envs that were asked for, also where the world runs fewer side by side: updates stay as far apart.
         rollout = self.config.hyperparameters.n_steps * self.config.hyperparameters.n_envs
@@ -249,6 +280,7 @@ class Run:
             self.env_steps = self.base + self.runner.env_steps
             if not complete:
                 break
+            self.ppo.prior_kl = self.config.prior_kl * max(0.0, 1 - self.env_steps / env_steps)
             report = self.ppo.train(self._keep_going)
             self.updates += 1
             if self.imitation is not None and self.imitation.update(
@@ -339,6 +371,8 @@ class Run:
             "adam": optimizer_arrays(policy, policy.optimizer),
             "torch": {"state": th.get_rng_state().numpy()},
         }
+        if self.ppo.prior is not None:
+            parts["prior"] = module_arrays(self.ppo.prior)
         if self.recent is not None:
             parts["recent"] = {"observations": self.recent[0], "masks": self.recent[1]}
         if self.setup.world.restorable:
@@ -373,6 +407,10 @@ class Run:
         self.priors = dict(fields["priors"])
         self.ppo.shuffle.bit_generator.state = fields["shuffle"]
         th.set_rng_state(th.from_numpy(np.array(saved.part("torch")["state"])))
+        if self.config.prior_kl:
+            self.ppo.keep_prior()
+            assert self.ppo.prior is not None
+            load_module(self.ppo.prior, saved.part("prior"))
         recent = saved.part("recent")
         if recent:
             self.recent = (recent["observations"], recent["masks"])

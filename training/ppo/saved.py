@@ -57,7 +57,7 @@ def load_space(fields: Mapping[str, Any], world: World, config: RlConfigReply) -
     )
     return ActionSpace(
         world.action_nvec, noop_of(world), primitive_mask(world, config.primitives), tuple(slots), programs,
-        frozenset(fields["calm"]),
+        frozenset(fields["calm"]), config.recovery.only_in_trouble, config.primitive_steps,
     )  # fmt: skip
 
 
@@ -69,7 +69,7 @@ def lane_fields(lane: Lane) -> dict[str, Any]:
     return {
         "episode": lane.episode, "seed": lane.seed, "decisions": lane.decisions, "total": lane.total,
         "usage": lane.usage, "ends": lane.ends, "rng": lane.rng.bit_generator.state,
-        "watch": lane.watch.save(), "stream": lane.stream.save(),
+        "watch": lane.watch.save(), "stream": lane.stream.save(), "trouble": lane.trouble.save(),
     }  # fmt: skip
 
 
@@ -80,6 +80,7 @@ def restore_lane(lane: Lane, entry: Mapping[str, Any], start_view: bytes | None)
     lane.rng = np.random.default_rng(0)
     lane.rng.bit_generator.state = entry["rng"]
     lane.watch.restore(entry["watch"])
+    lane.trouble.restore(entry.get("trouble", (0, 0, 0)))
     lane.novelty = lane.env.novelty()
     lane.stream.restore(lane.env, entry["stream"])
     lane.phase, lane.outcome = "decide", ""

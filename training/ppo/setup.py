@@ -76,7 +76,10 @@ def build_setup(
         {key: known[key] for key in sorted(needed)}, actions,
         tuple(plan) if FOLLOW in config.options else (), (), rewards,
     )  # fmt: skip
-    space = ActionSpace(world.action_nvec, noop_of(world), primitive_mask(world, config.primitives), slots, programs)
+    space = ActionSpace(
+        world.action_nvec, noop_of(world), primitive_mask(world, config.primitives), slots, programs,
+        only_in_trouble=config.recovery.only_in_trouble, primitive_steps=config.primitive_steps,
+    )  # fmt: skip
     space.require_actions()
     uninterruptible = frozenset(option.source_hash for option in options if option.uninterruptible)
     space = space.with_uninterruptible(uninterruptible)
