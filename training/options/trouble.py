@@ -1,6 +1,6 @@
-"""Signs, visible in training and in test alike, that the plan is in trouble: an interrupt, code that gave up, a fault, or
-nothing new for a while. Where the configuration says so the policy decides from such a sign on, else the plan runs
-(docs/method.md, "Recovery training").
+"""Signs, visible in training and in test alike, that the plan is in trouble: an interrupt, code that gave up, a fault,
+or nothing new for a while. Where the configuration says so the policy decides from such a sign on, else the plan runs
+(docs/method.md, "Learning near the plan").
 """
 
 from __future__ import annotations
