@@ -13,14 +13,14 @@ import dataclasses
 import json
 import os
 import sqlite3
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from rlgpt.store.database import connect
 from rlgpt.store.errors import NoSession, StoreError
-from rlgpt.store.folder import DATABASE, SessionFolder, sessions
+from rlgpt.store.folder import DATABASE, SessionFolder, root, sessions
 from rlgpt.store.history import Measured, fold_all
 from rlgpt.store.home import home
 from rlgpt.store.lease import owner
@@ -101,19 +101,23 @@ def find(wanted: str) -> SessionFolder:
     """By id, a prefix of it, or name; `last` is the newest; or the path of a session's folder. Raises NoSession."""
     if os.sep in wanted and (Path(wanted) / DATABASE).is_file():
         return SessionFolder(Path(wanted))
-    every = sessions()
+    return SessionFolder(root() / chosen(wanted, [s.id for s in sessions()], names))
+
+
+def chosen(wanted: str, every: Sequence[str], names: Callable[[], Mapping[str, str]], where: str = "") -> str:
+    """Of these ids, oldest first, the one that is meant; `names` are asked for only if no id fits. Raises NoSession."""
     if wanted == "last" and every:
         return every[-1]
-    matching = [s for s in every if s.id == wanted] or [s for s in every if wanted and s.id.startswith(wanted)]
+    matching = [s for s in every if s == wanted] or [s for s in every if wanted and s.startswith(wanted)]
     if not matching and wanted:
         called = names()
-        matching = [s for s in every if called.get(s.id) == wanted]
+        matching = [s for s in every if called.get(s) == wanted]
     if len(matching) == 1:
         return matching[0]
     if matching:
-        some = ", ".join(s.id for s in matching[:5]) + (", ..." if len(matching) > 5 else "")
+        some = ", ".join(matching[:5]) + (", ..." if len(matching) > 5 else "")
         raise NoSession(f"{wanted!r} may mean {len(matching)} sessions: {some}")
-    raise NoSession(f"there is no session {wanted!r}; `rlgpt sessions` lists them")
+    raise NoSession(f"there is no session {wanted!r}{where}; `rlgpt sessions` lists them")
 
 
 def names() -> dict[str, str]:

@@ -99,30 +99,33 @@ class Staging:
     """A folder being filled; other processes do not see it before `publish`."""
 
     id: str
+    parent: Path
 
     @property
     def staging(self) -> Path:
-        return root() / f".new-{self.id}"
+        return self.parent / f".new-{self.id}"
 
     def publish(self) -> SessionFolder:
-        final = root() / self.id
+        final = self.parent / self.id
         sync(self.staging)
         self.staging.rename(final)
-        sync(root())
+        sync(self.parent)
         return SessionFolder(final)
 
     def drop(self) -> None:
         shutil.rmtree(self.staging, ignore_errors=True)
 
 
-def prepare(session_id: str | None = None) -> Staging:
-    """An empty folder for a new session, with an empty private database file. Raises BadPlace."""
-    check_place(root())
+def prepare(session_id: str | None = None, parent: Path | None = None) -> Staging:
+    """An empty folder for a new session, in this store or in `parent`, with an empty private database file. Raises
+    BadPlace."""
+    parent = parent or root()
+    check_place(parent)
     try:
-        root().mkdir(mode=0o700, parents=True, exist_ok=True)
+        parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         while True:
-            made = Staging(session_id or new_id())
-            if (root() / made.id).exists():
+            made = Staging(session_id or new_id(), parent)
+            if (parent / made.id).exists():
                 if session_id:
                     raise BadPlace(f"session {session_id} is already here")
                 continue
@@ -135,7 +138,7 @@ def prepare(session_id: str | None = None) -> Staging:
         (made.staging / ARTIFACTS).mkdir(mode=0o700)
         os.close(os.open(made.staging / DATABASE, os.O_CREAT | os.O_WRONLY, 0o600))
     except OSError as error:
-        raise BadPlace(f"cannot make a session in {root()}: {error.strerror or error}") from error
+        raise BadPlace(f"cannot make a session in {parent}: {error.strerror or error}") from error
     return made
 
 

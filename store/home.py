@@ -6,6 +6,8 @@ import os
 from pathlib import Path
 
 VARIABLE = "RLGPT_HOME"
+FILE = "rlgpt.toml"
+"""The settings of this machine's user, beside the sessions."""
 
 
 def home() -> Path:

@@ -43,11 +43,14 @@ class Lease:
 
     def __init__(self, descriptor: int) -> None:
         self._descriptor = descriptor
-        os.register_at_fork(after_in_child=self._drop)
+        _held.add(self)
 
     @classmethod
-    def acquire(cls, folder: Path, name: str = WORKER, patience: float = PATIENCE) -> Lease:
-        """Raises LeaseTaken if another process still has it after `patience` seconds."""
+    def acquire(
+        cls, folder: Path, name: str = WORKER, patience: float = PATIENCE, holder: Owner | None = None
+    ) -> Lease:
+        """Raises LeaseTaken if another process still has it after `patience` seconds. `holder`: for whom this process
+        has it, where that is another one."""
         descriptor = os.open(folder / name, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         until = time.monotonic() + patience
         while not _try(descriptor, fcntl.LOCK_EX):
@@ -57,9 +60,9 @@ class Lease:
                 by = f" by process {who.pid} on {who.host}" if who else ""
                 raise LeaseTaken(f"session {folder.name} is already run{by}; attach to it, or stop it first")
             time.sleep(0.01)
-        words = json.dumps({"pid": os.getpid(), "host": socket.gethostname(), "since": time.time()})
+        words = (holder or Owner(os.getpid(), socket.gethostname(), time.time()))._asdict()
         os.ftruncate(descriptor, 0)
-        os.pwrite(descriptor, words.encode(), 0)
+        os.pwrite(descriptor, json.dumps(words).encode(), 0)
         return cls(descriptor)
 
     @staticmethod
@@ -78,6 +81,7 @@ class Lease:
         if self._descriptor >= 0:
             os.close(self._descriptor)
             self._descriptor = -1
+            _held.discard(self)
 
     def __enter__(self) -> Lease:
         return self
@@ -86,6 +90,17 @@ class Lease:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.release()
+
+
+_held: set[Lease] = set()
+
+
+def _drop_in_child() -> None:
+    for lease in list(_held):
+        lease._drop()
+
+
+os.register_at_fork(after_in_child=_drop_in_child)
 
 
 def owner(folder: Path, name: str = WORKER) -> Owner | None:

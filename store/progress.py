@@ -10,8 +10,11 @@ import contextlib
 import json
 import os
 import time
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
+
+from rlgpt.store import atomic
 
 SIZE = 256
 NAME = "progress"
@@ -62,3 +65,10 @@ def read(folder: Path) -> dict[str, Any]:
         return beat | {"at": float(beat["at"])}
     except (OSError, ValueError, TypeError, KeyError):
         return {}
+
+
+def show(folder: Path, beat: Mapping[str, Any]) -> None:
+    """Tell in a mirror how far the worker elsewhere is."""
+    text = json.dumps({**beat, "what": str(beat.get("what", ""))[:80]})
+    with contextlib.suppress(OSError):
+        atomic.write_bytes(folder / NAME, text.encode().ljust(SIZE)[:SIZE])

@@ -35,6 +35,7 @@ from rlgpt.store.revision import REVISION, REVISIONS
 from rlgpt.store.rows import Encoded, encode
 from rlgpt.store.settings import stored
 from rlgpt.store.soundness import LATEST, TYPES, check_database, json_kind
+from rlgpt.store.transactions import whole_transactions
 
 _TEXTS = {"code_version": ("source_hash",), "trial": ("source_hash",), "llm_call": ("request_hash", "reply_hash")}
 """Columns that name a text."""
@@ -117,7 +118,7 @@ def repair(place: Place) -> Repaired:
         kept.append(row)
     if not kept:
         raise Damaged(f"session {folder.id} cannot be repaired: its first row is damaged ({reason})")
-    whole = _whole(kept)
+    whole = whole_transactions((row.table, row.values) for row in kept)
     made = _write(folder, kept[:whole], found, damaged)
     return Repaired(made.id, whole, kept[whole - 1].seq, len(rows) - whole, reason)
 
@@ -290,23 +291,6 @@ def _fault(row: _Row, session: _Row, history: History, found: _Found, expected: 
     except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError, RecursionError) as error:
         return f"row {row.seq} contradicts those before it ({type(error).__name__})"
     return ""
-
-
-def _whole(rows: Sequence[_Row]) -> int:
-    """How many rows are left when a transaction that lacks its end is taken away: a plan without its sub-actions, a
-    refused version without its trial, an evaluation without all its episodes, a metric without its checkpoint."""
-    opened, episodes = -1, 0
-    for place, row in enumerate(rows):
-        if row.table == "plan" or (row.table == "code_version" and not row.values["admitted"]):
-            opened = place
-        elif row.table in ("evaluation", "metric"):
-            opened, episodes = place, int(row.values["episodes"])
-        elif row.table == "episode":
-            episodes -= 1
-            opened = opened if episodes > 0 else -1
-        elif row.table not in ("sub_action", "frame"):
-            opened = -1
-    return opened if opened > 0 else len(rows)
 
 
 # ---- the new session ------------------------------------------------------------------------------

@@ -22,11 +22,10 @@ from pydantic_settings import (
     TomlConfigSettingsSource,
 )
 
-from rlgpt.store.home import home
+from rlgpt.store.home import FILE, home
 
-FILE = "rlgpt.toml"
 PREFIX = "RLGPT_"
-_OTHERS = re.compile(r"RLGPT_(HOME|SESSION_FOLDER|NUMBA|MINECLIP_WEIGHTS|MINEDOJO_\w+|TEST_\w+)\Z")
+_OTHERS = re.compile(r"RLGPT_(HOME|STORE|SESSION_FOLDER|NUMBA|MINECLIP_WEIGHTS|MINEDOJO_\w+|TEST_\w+)\Z")
 """Variables of ours that are no settings of a session."""
 ROLES = ("planner", "slow", "fast", "critic")
 
@@ -222,6 +221,13 @@ class Settings(Part):
     limits: LimitSettings = Field(default_factory=LimitSettings)
 
 
+class _File(TomlConfigSettingsSource):
+    """`rlgpt.toml`, which may also say where a team's store is: no setting of a session (stores.py)."""
+
+    def __call__(self) -> dict[str, Any]:
+        return {name: value for name, value in super().__call__().items() if name != "store"}
+
+
 class _Layers(BaseSettings, Settings):
     """The same tree, filled from flags over the environment over the files."""
 
@@ -236,7 +242,7 @@ class _Layers(BaseSettings, Settings):
         dotenv_settings: PydanticBaseSettingsSource,
         file_secret_settings: PydanticBaseSettingsSource,
     ) -> tuple[PydanticBaseSettingsSource, ...]:
-        here, at_home = (TomlConfigSettingsSource(settings_cls, toml_file=p) for p in (Path(FILE), home() / FILE))
+        here, at_home = (_File(settings_cls, toml_file=p) for p in (Path(FILE), home() / FILE))
         return init_settings, env_settings, here, at_home
 
 

@@ -25,6 +25,8 @@ TYPES = {
     "BLOB": ("blob",),
 }
 
+UNFOLDABLE = (KeyError, TypeError, ValueError, AttributeError, IndexError, RecursionError)
+"""What the fold raises for rows that contradict each other."""
 LATEST = 200_000_000_000
 """Seconds from 1970: the year 8307. Python tells the time of nothing much later."""
 
@@ -70,10 +72,7 @@ def faults(base: sqlite3.Connection, path: Path) -> list[str]:
     damage = [row[0] for row in base.execute("PRAGMA quick_check(5)")]
     if damage != ["ok"]:
         return [f"SQLite finds damage: {line}" for line in damage]
-    problems = []
-    base.create_function("is_proper_json", 2, _is_proper_json, deterministic=True)
-    for table in query.every(base).values():
-        problems += _column_faults(base, table)
+    problems = row_faults(base)
     if problems or found == revision.REVISION:
         return problems or _sequence_faults(base)
     from rlgpt.store.migrations import upgraded_copy  # late: Alembic costs half a second
@@ -82,8 +81,15 @@ def faults(base: sqlite3.Connection, path: Path) -> list[str]:
         return _sequence_faults(copy)
 
 
-def _column_faults(base: sqlite3.Connection, table: query.Table) -> list[str]:
+def row_faults(base: sqlite3.Connection, after: int = 0) -> list[str]:
+    """The columns whose values no writer writes, in all tables; in those of the sequence only behind a row."""
+    base.create_function("is_proper_json", 2, _is_proper_json, deterministic=True)
+    return [fault for table in query.every(base).values() for fault in _column_faults(base, table, after)]
+
+
+def _column_faults(base: sqlite3.Connection, table: query.Table, after: int) -> list[str]:
     problems = []
+    recent = f"seq > {after}" if "seq" in table.columns else "TRUE"
     for column, kind in zip(table.columns, table.kinds, strict=True):
         types = TYPES.get(kind)
         if types is None:  # alembic_version alone has a sized VARCHAR
@@ -99,7 +105,8 @@ def _column_faults(base: sqlite3.Connection, table: query.Table) -> list[str]:
             wrong += f" OR abs({name}) > {LATEST}"
         if kind == "BOOLEAN":
             wrong += f" OR {name} NOT IN (0, 1)"
-        count = base.execute(f"SELECT count(*) FROM {query.quoted(table.name)} WHERE {wrong}").fetchone()[0]
+        rows = f"SELECT count(*) FROM {query.quoted(table.name)} WHERE {recent} AND ({wrong})"
+        count = base.execute(rows).fetchone()[0]
         if count:
             problems.append(f"{count} rows of {table.name} have no proper {column}")
     return problems
@@ -141,7 +148,7 @@ def _sequence_faults(base: sqlite3.Connection) -> list[str]:
             if count := base.execute(others % query.quoted(name)).fetchone()[0]:
                 return [f"{count} rows of {name} are of another session"]
         fold_all(query.changes(base, query.folded(tables), after=0))
-    except (KeyError, TypeError, ValueError, AttributeError, IndexError, RecursionError) as error:
+    except UNFOLDABLE as error:
         return [f"its rows contradict each other ({type(error).__name__}: {error})"]
     return []
 

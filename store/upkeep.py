@@ -6,6 +6,7 @@ import contextlib
 import os
 import shutil
 import sqlite3
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -100,7 +101,7 @@ def prune(place: Place, *, frames: bool = False) -> Pruned:
     done = Pruned(folder.id)
     before = catalog.disk_bytes(folder.path)
     try:
-        with Lease.acquire(folder.path, WORKER), Lease.acquire(folder.path, WRITER):
+        with at_rest(folder):
             _prune(folder, done, frames)
     except StoreError as error:
         done.skipped = str(error)
@@ -147,9 +148,21 @@ def delete(place: Place) -> None:
     folder = SessionFolder(path_of(place))
     if folder.path.resolve().parent != (home() / "sessions").resolve():
         raise BadPlace(f"{folder.path} is not a session of this store")
+    with at_rest(folder):
+        remove(folder)
+
+
+@contextlib.contextmanager
+def at_rest(folder: SessionFolder) -> Iterator[None]:
+    """No worker and no writer has the session, or begins to. Raises LeaseTaken."""
     with Lease.acquire(folder.path, WORKER), Lease.acquire(folder.path, WRITER):
-        hidden = folder.path.with_name(f".gone-{folder.id}")
-        folder.path.rename(hidden)
+        yield
+
+
+def remove(folder: SessionFolder) -> None:
+    """For good, and whole at once: what is half removed is no session any more. Call it `at_rest`."""
+    hidden = folder.path.with_name(f".gone-{folder.id}")
+    folder.path.rename(hidden)
     shutil.rmtree(hidden)
 
 

@@ -10,24 +10,19 @@ from typing import Annotated
 
 import typer
 
-from rlgpt.console.commands import output
+from rlgpt.console.commands import elsewhere, output
 from rlgpt.console.commands.failure import Exit, Failure
-from rlgpt.console.commands.words import Json, Session, complete_session
+from rlgpt.console.commands.words import Json, Session, Some
 from rlgpt.console.view.numbers import count, many
 from rlgpt.console.view.numbers import size as octets
 from rlgpt.store import catalog, upkeep
 from rlgpt.store.catalog import find
 from rlgpt.store.folder import SessionFolder, sessions
 
-Some = Annotated[
-    list[str] | None,
-    typer.Argument(metavar="[ID]...", help="All sessions if left out.", autocompletion=complete_session),
-]
-
 
 def register(app: typer.Typer) -> None:
     family = typer.Typer(help="Size, soundness and copies of the stored sessions.", no_args_is_help=True)
-    for command in (size, check, repair, prune, backup, delete):
+    for command in (size, check, repair, prune, backup, delete, elsewhere.push, elsewhere.pull, elsewhere.move):
         family.command()(command)
     app.add_typer(family, name="store")
     app.command()(tag)

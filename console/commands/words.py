@@ -35,5 +35,9 @@ Session = Annotated[
     str,
     typer.Argument(metavar="ID", help="Id or a prefix of it, name, or `last`.", autocompletion=complete_session),
 ]
+Some = Annotated[
+    list[str] | None,
+    typer.Argument(metavar="[ID]...", help="All sessions if left out.", autocompletion=complete_session),
+]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON with stable keys (docs/json.md).")]
 Revision = Annotated[int, typer.Option("--revision", min=1, help="The plan revision you saw; a stale one is refused.")]

@@ -78,6 +78,9 @@ WORDS: dict[str, Sequence[str]] = {
     "store prune": [],
     "store backup": ["copies"],
     "store delete": ["last", "--yes"],
+    "store push": ["last", "--to", "elsewhere"],
+    "store pull": ["no-such-session", "--from", "elsewhere"],
+    "store move": ["last", "--to", "elsewhere"],
     "minedojo install": [],
 }
 """The words behind each command. Where a whole run would follow, a word that ends it early."""

@@ -1,0 +1,135 @@
+"""Sessions in other stores: `store push|pull|move`. A copy is a prefix of the session and can be brought up to it."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Iterator, Sequence
+from typing import Annotated, Any
+
+import typer
+
+from rlgpt.console.commands import output
+from rlgpt.console.commands.failure import Exit, Failure
+from rlgpt.console.commands.words import Json, Some
+from rlgpt.console.view.numbers import many
+from rlgpt.store import address, catalog, stores, upkeep
+from rlgpt.store.errors import StoreError
+from rlgpt.store.folder import SessionFolder, root, sessions
+from rlgpt.store.folder_peer import FolderPeer
+from rlgpt.store.mirror import EVERY, Mirror, settle, source_of
+from rlgpt.store.peers import digest, sync
+from rlgpt.store.stores import Store
+
+HELP = "The home folder of another rlgpt, or postgresql://HOST/DATABASE; RLGPT_STORE if left out."
+To = Annotated[str, typer.Option("--to", metavar="STORE", help=HELP)]
+From = Annotated[str, typer.Option("--from", metavar="STORE", help=HELP)]
+
+
+def push(session: Some = None, to: To = "", json: Json = False) -> None:
+    """Copy sessions to another store, or bring the copies there up to date; safe while they run."""
+    with _opened(to) as store:
+        _each(_chosen(session), lambda folder: _push(store, folder), "copied", store, json)
+
+
+def move(
+    session: Some = None,
+    to: To = "",
+    keep: Annotated[bool, typer.Option("--keep", help="Compare, but delete nothing here.")] = False,
+    json: Json = False,
+) -> None:
+    """Copy sessions to another store and, when both sides are equal to the last byte, delete them here."""
+
+    def moved(folder: SessionFolder) -> int:
+        with upkeep.at_rest(folder):
+            copied = _push(store, folder)
+            there = store.remote(folder.id)
+            if digest(FolderPeer(folder.path)) != digest(there):
+                raise StoreError(f"session {folder.id} is kept here: its copy at {there.place} differs")
+            if not keep:
+                upkeep.remove(folder)
+        return copied
+
+    with _opened(to) as store:
+        _each(_chosen(session), moved, "compared" if keep else "moved", store, json)
+
+
+def pull(
+    session: Annotated[
+        list[str], typer.Argument(metavar="ID...", help="Id or a prefix of it, or name, in that store.")
+    ],
+    where: From = "",
+    follow: Annotated[bool, typer.Option("--follow", help="Until its worker there has ended: a mirror.")] = False,
+    json: Json = False,
+) -> None:
+    """Copy sessions from another store to this one, or bring the copies here up to date."""
+    with _opened(where) as store:
+        names = store.sessions()
+        chosen = [catalog.chosen(one, list(names), lambda: names, f" in {store.place}") for one in session]
+        if follow and len(chosen) != 1:
+            raise Failure("one session can be followed at a time.", Exit.USAGE)
+        folders = [SessionFolder(root() / ident) for ident in chosen]
+        _each(folders, lambda folder: (_follow if follow else _pull)(store, folder), "copied", store, json)
+
+
+def _push(store: Store, folder: SessionFolder) -> int:
+    if source := source_of(folder.path):
+        raise StoreError(f"session {folder.id} is a mirror of {source}: copy it from there")
+    copied = sync(FolderPeer(folder.path), store.remote(folder.id))
+    store.set_tags(folder.id, catalog.tags(folder))
+    return copied
+
+
+def _pull(store: Store, folder: SessionFolder) -> int:
+    there = store.remote(folder.id)
+    alive = there.beat() is not None
+    copied = sync(there, FolderPeer(folder.path))
+    if not alive:
+        settle(folder.path)
+    if tags := store.tags(folder.id):
+        catalog.set_tags(folder, tags)
+    return copied
+
+
+def _follow(store: Store, folder: SessionFolder) -> int:
+    """Until the worker there is gone, or Ctrl-C."""
+    with contextlib.closing(Mirror(store.remote(folder.id), folder.path)) as mirror:
+        while mirror.step():
+            time.sleep(EVERY)
+    return _pull(store, folder)
+
+
+def _each(folders: Sequence[SessionFolder], work: Any, done: str, store: Store, json: bool) -> None:
+    """One session after the other: what refuses one does not keep the others from being copied."""
+    told: list[dict[str, Any]] = []
+    for folder in folders:
+        try:
+            told.append({"id": folder.id, "rows": work(folder), "error": None})
+        except StoreError as error:
+            told.append({"id": folder.id, "rows": 0, "error": str(error)})
+    refused = [one["error"] for one in told if one["error"]]
+    if json:
+        output.document({"store": store.place, "sessions": told})
+    else:
+        for one in told:
+            if not one["error"]:
+                output.say(f"{one['id']}: {done}, {many(one['rows'], 'new row')}")
+    if refused and (json or len(refused) < len(told) or len(refused) > 1):
+        for sentence in refused:
+            output.note(f"rlgpt: {sentence}")
+        raise typer.Exit(Exit.REFUSED)
+    if refused:
+        raise Failure(refused[0])
+
+
+@contextlib.contextmanager
+def _opened(where: str) -> Iterator[Store]:
+    place = where or address.named()
+    if not place:
+        raise Failure(f"say which store: its home folder or address, or set {address.VARIABLE}.", Exit.USAGE)
+    with contextlib.closing(stores.open_store(place)) as store:
+        yield store
+
+
+def _chosen(wanted: Sequence[str] | None) -> list[SessionFolder]:
+    return [catalog.find(one) for one in wanted] if wanted else sessions()

@@ -1,0 +1,52 @@
+"""Where a team's store is: `RLGPT_STORE`, else `store` in rlgpt.toml. Standard library only."""
+
+from __future__ import annotations
+
+import os
+import tomllib
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from rlgpt.store.errors import StoreError
+from rlgpt.store.home import FILE, home
+
+VARIABLE = "RLGPT_STORE"
+SCHEMES = ("postgresql", "postgres")
+
+
+def named() -> str:
+    """What every command means that is not told another store, "" where there is none. Raises StoreError."""
+    if VARIABLE in os.environ:
+        return checked(os.environ[VARIABLE])
+    for path in (Path(FILE), home() / FILE):
+        try:
+            told = tomllib.loads(path.read_text()).get("store", "")
+        except FileNotFoundError:
+            continue
+        except (OSError, ValueError) as error:
+            raise StoreError(f"{path} cannot be read: {error}") from error
+        if told:
+            return checked(str(told))
+    return ""
+
+
+def is_shared(where: str) -> bool:
+    return where.partition("://")[0] in SCHEMES and "://" in where
+
+
+def checked(where: str) -> str:
+    """Raises StoreError for an address that holds a password: it would stand in logs and in lists of processes."""
+    if not is_shared(where):
+        return where
+    try:
+        parts = urlsplit(where)
+        password = parts.password is not None or "password" in parts.query
+        safe = parts._replace(netloc=parts.netloc.rpartition("@")[2], query="").geturl()
+    except ValueError as error:
+        raise StoreError("the address of the store cannot be read: write postgresql://HOST/DATABASE") from error
+    if password:
+        raise StoreError(
+            f"the address of the store at {safe} holds a password: leave it out, and put it into ~/.pgpass, a service "
+            "file or the variable PGPASSWORD"
+        )
+    return where

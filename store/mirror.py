@@ -1,0 +1,90 @@
+"""A mirror: a session's folder that is kept up to a worker elsewhere, so that here it looks like any other session.
+
+Its keeper holds the mirror's `worker.lock` exactly as long as the remote worker lives, with that worker's record in it;
+it writes the worker's progress, and carries what operators send to the mirror's inbox to the real one. Whoever reads
+the folder needs to know nothing of this.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from pathlib import Path
+
+from rlgpt.store import atomic, progress
+from rlgpt.store.database import connect
+from rlgpt.store.errors import BadCommand
+from rlgpt.store.folder import DATABASE
+from rlgpt.store.folder_peer import FolderPeer
+from rlgpt.store.lease import Lease, Owner
+from rlgpt.store.peers import COMMAND, Beat, Remote, sync
+
+MARK = "mirror.json"
+EVERY = 0.5
+"""Seconds between two rounds."""
+
+
+class Mirror:
+    """Raises what `sync` raises, LeaseTaken where a worker has the session in this folder, BadPlace."""
+
+    def __init__(self, remote: Remote, folder: Path) -> None:
+        self.folder = folder
+        self._remote, self._local = remote, FolderPeer(folder)
+        self._lease: Lease | None = None
+        self._shown: Owner | None = None
+        self._carried = 0
+
+    def step(self) -> bool:
+        """One round; returns whether a worker lives there."""
+        beat = self._remote.beat()  # before the rows, so that what it wrote until its end is among them
+        sync(self._remote, self._local)
+        if not (self.folder / MARK).exists():
+            atomic.write_bytes(self.folder / MARK, json.dumps({"of": self._remote.place}).encode())
+        self._carry()
+        self._show(beat)
+        return beat is not None
+
+    def _carry(self) -> None:
+        """What was sent here since, and did not come from there."""
+        with contextlib.closing(connect(self.folder / DATABASE)) as base:
+            sql = f"SELECT rowid, {', '.join(COMMAND)} FROM command WHERE rowid > ? ORDER BY rowid"
+            queued = base.execute(sql, (self._carried,)).fetchall()
+        there = self._remote.names() if queued else set()
+        for rowid, *values in queued:
+            command = dict(zip(COMMAND, values, strict=True))
+            if command["id"] not in there:
+                with contextlib.suppress(BadCommand):  # of a later version of rlgpt: nobody there can decide it
+                    self._remote.send(command | {"payload": json.loads(command["payload"])})
+            self._carried = rowid
+
+    def _show(self, beat: Beat | None) -> None:
+        if beat is None:
+            self._release()
+            return
+        if beat.worker != self._shown:
+            self._release()
+            self._lease, self._shown = Lease.acquire(self.folder, holder=beat.worker), beat.worker
+        if beat.progress:
+            progress.show(self.folder, beat.progress)
+
+    def _release(self) -> None:
+        if self._lease is not None:
+            self._lease.release()
+        self._lease = self._shown = None
+
+    def close(self) -> None:
+        self._release()
+        self._local.close()
+
+
+def source_of(folder: Path) -> str:
+    """The place that the folder mirrors, "" for a session of its own."""
+    try:
+        return str(json.loads((folder / MARK).read_bytes())["of"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return ""
+
+
+def settle(folder: Path) -> None:
+    """From now on the folder is a session of its own: its worker is here, or nowhere."""
+    (folder / MARK).unlink(missing_ok=True)

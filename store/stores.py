@@ -1,0 +1,74 @@
+"""Other places that hold sessions: the home folder of another rlgpt, and the store that a team shares."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Protocol
+
+from rlgpt.store import catalog
+from rlgpt.store.address import checked, is_shared
+from rlgpt.store.errors import BadPlace, StoreError
+from rlgpt.store.folder import SessionFolder
+from rlgpt.store.folder_peer import FolderPeer
+from rlgpt.store.home import home
+from rlgpt.store.peers import Remote
+
+
+class Store(Protocol):
+    @property
+    def place(self) -> str: ...
+
+    def sessions(self) -> Mapping[str, str]:
+        """Name by id, oldest first."""
+
+    def remote(self, session_id: str) -> Remote:
+        """The session there, whether it is there yet or not."""
+
+    def tags(self, session_id: str) -> tuple[str, ...]: ...
+
+    def set_tags(self, session_id: str, tags: tuple[str, ...]) -> None: ...
+
+    def close(self) -> None: ...
+
+
+class FolderStore:
+    """What `RLGPT_HOME` names elsewhere: another disk, another user's, a mounted one."""
+
+    def __init__(self, path: Path) -> None:
+        self._root = path / "sessions"
+
+    @property
+    def place(self) -> str:
+        return str(self._root.parent)
+
+    def sessions(self) -> dict[str, str]:
+        try:
+            found = sorted(p for p in self._root.iterdir() if p.is_dir() and not p.name.startswith("."))
+        except OSError as error:
+            raise BadPlace(f"there are no sessions in {self._root}: {error.strerror or error}") from error
+        return {path.name: SessionFolder(path).name for path in found}
+
+    def remote(self, session_id: str) -> FolderPeer:
+        return FolderPeer(self._root / session_id)
+
+    def tags(self, session_id: str) -> tuple[str, ...]:
+        return catalog.tags(SessionFolder(self._root / session_id))
+
+    def set_tags(self, session_id: str, tags: tuple[str, ...]) -> None:
+        catalog.set_tags(SessionFolder(self._root / session_id), tags)
+
+    def close(self) -> None:
+        pass
+
+
+def open_store(where: str) -> Store:
+    """Raises StoreError, MissingExtra."""
+    if is_shared(checked(where)):
+        raise StoreError(f"{where} cannot be opened: this rlgpt knows folders only")
+    if "://" in where:
+        raise StoreError(f"{where} is no place for sessions: name a folder, or postgresql://HOST/DATABASE")
+    path = Path(where).expanduser().absolute()
+    if path.resolve() == home().resolve():
+        raise StoreError(f"{path} is this store itself")
+    return FolderStore(path)

@@ -1,0 +1,48 @@
+"""For tests of copies: what two folders must have in common, and bundles as folders."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import sqlite3
+import zipfile
+from pathlib import Path
+from typing import Any
+
+from rlgpt.store import query, soundness
+from rlgpt.store.folder import SessionFolder
+
+ROOT = Path(__file__).parents[2]
+BUNDLES = sorted((ROOT / "tests" / "sessions").glob("*.rlgpt"))
+EXPERIMENTS = sorted(path.name for path in (ROOT / "evidence").iterdir() if path.is_dir())
+
+
+def bundles_of(experiment: str) -> list[Path]:
+    return sorted((ROOT / "evidence" / experiment).glob("*.rlgpt"))
+
+
+def unpacked(bundle: Path, where: Path) -> SessionFolder:
+    """As it was packed: nothing is checked or upgraded."""
+    with zipfile.ZipFile(bundle) as archive:
+        folder = where / json.loads(archive.read("manifest.json"))["id"]
+        (folder / "artifacts").mkdir(parents=True)
+        archive.extractall(folder, [name for name in archive.namelist() if name != "manifest.json"])
+    return SessionFolder(folder)
+
+
+def everything(folder: Path, upto: int = 2**62) -> dict[str, Any]:
+    """The raw values of all tables, with their types; texts and files too. Rows up to a number."""
+    with contextlib.closing(sqlite3.connect(folder / "session.db")) as base:
+        found: dict[str, Any] = {}
+        for name, table in query.every(base).items():
+            columns = sorted(table.columns)
+            names = ", ".join(query.quoted(column) for column in columns)
+            where = f"WHERE seq <= {upto}" if "seq" in columns else ""
+            rows = base.execute(f"SELECT {names} FROM {query.quoted(name)} {where}").fetchall()
+            found[name] = sorted(map(repr, rows))
+        found["schema"] = soundness.shape(base)
+    return found
+
+
+def files(folder: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in (folder / "artifacts").iterdir()}
