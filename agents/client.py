@@ -8,25 +8,29 @@ record (agents/dialect.py). A server that is away is waited for, for hours. Ever
 
 from __future__ import annotations
 
+import copy
 import json
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from pathlib import Path
 from typing import Any, TypeVar
 
 import tenacity
 from pydantic import BaseModel
 
 from rlgpt import prompts
+from rlgpt.agents.ahead import Ahead, Aside
 from rlgpt.agents.backends import Backend, OpenAIBackend, Outcome, ReplayBackend
+from rlgpt.agents.charges import broken_off, charged, new_call
 from rlgpt.agents.completions import Completion
 from rlgpt.agents.dialect import Dialect, Message
 from rlgpt.agents.endpoint import Endpoint, endpoints
 from rlgpt.agents.errors import ModelUnavailable, NotRecorded, UselessReply
 from rlgpt.agents.journal import Answer, Call, Journal, canonical, text_hash
 from rlgpt.agents.parsing import parse
-from rlgpt.agents.refusals import Failure, sent_cap
+from rlgpt.agents.refusals import Failure
 from rlgpt.agents.rules.transport import RulesTransport
 
 R = TypeVar("R", bound=BaseModel)
@@ -51,14 +55,17 @@ class Client:
         journal: Journal,
         *,
         patience: float = 12.0,
+        tries: int | None = None,
         sleep: Callable[[float], None] | None = None,
         clock: Callable[[], float] = time.monotonic,
+        ahead: Ahead | None = None,
     ) -> None:
-        """`patience`: hours that a server may be away. `sleep` waits between tries; `clock` is in seconds."""
-        self._roles, self._backend, self._journal = roles, backend, journal
+        """`patience`: hours that a server may be away, in place of which `tries` may stand. `sleep` waits between
+        tries; `clock` is in seconds. `ahead`: in front of `backend`, where questions may be asked before their turn."""
+        self._roles, self._backend, self._journal, self._ahead = roles, ahead or backend, journal, ahead
         self._bell = threading.Event()
         self._sleep, self._clock = sleep or self._doze, clock
-        self._most_tries = tries_in(patience * 3600)
+        self._most_tries = tries or tries_in(patience * 3600)
         self._dialects: dict[tuple[str, str], Dialect] = {}
         self._remembers = False
         self.away: dict[str, str] = {}
@@ -85,6 +92,25 @@ class Client:
     def try_now(self) -> None:
         """End the wait between two tries; from any thread."""
         self._bell.set()
+
+    def aside(self) -> Client | None:
+        """A client that asks before its turn: its answers wait until this one asks the same. None where calls are made
+        one after the other, and while this client does not know yet what the record tells."""
+        if self._ahead is None or not self._ahead.wide or not self._remembers:
+            return None
+        aside = Aside(self._ahead, self._journal)
+        client = Client(self._roles, aside, aside, tries=1)
+        client._dialects, client._remembers = copy.deepcopy(self._dialects), True
+        return client
+
+    def settle(self) -> None:
+        """Rows for answers that were asked ahead and are not needed any more."""
+        if self._ahead is not None:
+            self._ahead.settle()
+
+    def missed(self) -> bool:
+        """Whether, since this was asked last, a question was another than the one that was asked ahead."""
+        return self._ahead is not None and self._ahead.take_missed()
 
     def shows_scripts(self, role: str) -> bool:
         """Whether requests of this role may carry the world's script book."""
@@ -162,7 +188,7 @@ class Client:
                 for attempt in self._retrying(role):
                     with attempt:
                         number = attempt.retry_state.attempt_number
-                        call = _call(role, step, endpoint, request, name, number)
+                        call = new_call(role, step, endpoint, request, name, number)
                         completion = self._exchange(endpoint, call, read, partial(_judged, dialect, tree, before))
             except Failure as failure:
                 if dialect.learn(str(failure), tree):
@@ -197,27 +223,27 @@ class Client:
     def _exchange(
         self, endpoint: Endpoint, call: Call, read: Read[R], judged: Callable[[Failure], Failure]
     ) -> Completion:
-        self._journal.reserve(call)
+        (self._ahead or self._journal).reserve(call)
         self._journal.sent(call)
         start = self._clock()
         try:
             completion = self._backend.complete(endpoint, call)
         except Failure as failure:
             told = judged(failure)
-            self._journal.failed(call, str(told), self._clock() - start, _broken_off(call, endpoint, told))
+            self._journal.failed(call, str(told), self._clock() - start, broken_off(call, endpoint, told))
             raise told from failure
         except Exception as error:
             self._journal.failed(call, f"error: {type(error).__name__}", self._clock() - start)
             raise
-        seconds = self._clock() - start
-        tokens_in, tokens_out = _charged(call, endpoint, completion)
+        seconds = completion.seconds or self._clock() - start
+        tokens_in, tokens_out, cost = charged(call, endpoint, completion)
         self._journal.answered(
             call,
             Answer(
                 reply=completion.dump(),
                 tokens_in=tokens_in,
                 tokens_out=tokens_out,
-                cost=_cost(endpoint, completion, tokens_in, tokens_out),
+                cost=cost,
                 seconds=seconds,
                 fault=read(completion)[1],
             ),
@@ -258,48 +284,6 @@ def read_completion(completion: Completion, contract: type[R], useless: Callable
 
 def _user(template: str, fault: str) -> Message:
     return {"role": "user", "content": prompts.render(template, fault=fault)}
-
-
-def _call(role: str, step: str, endpoint: Endpoint, request: str, name: str, number: int) -> Call:
-    """A token is at least one byte, so the bytes of the request bound its tokens from above."""
-    most_in = 0 if endpoint.rule_based else len(request.encode())
-    most_out = 0 if endpoint.rule_based else sent_cap(json.loads(request)) or endpoint.max_tokens
-    return Call(
-        id=text_hash(f"{step}/{name}/{number}"),
-        step=step,
-        role=role,
-        model=endpoint.model,
-        request=request,
-        request_hash=name,
-        try_number=number,
-        reserved=endpoint.price.of(most_in, most_out) if endpoint.price else None,
-        reserved_tokens=most_in + most_out,
-    )
-
-
-def _charged(call: Call, endpoint: Endpoint, completion: Completion) -> tuple[int, int]:
-    """Tokens as the server counts them; where it does not, their upper bounds."""
-    tokens_in, tokens_out = completion.tokens_in, completion.tokens_out
-    if tokens_in is None:
-        tokens_in = 0 if endpoint.rule_based else len(call.request.encode())
-    if tokens_out is None:
-        tokens_out = len(completion.content.encode()) + len(completion.thought.encode())
-    return tokens_in, tokens_out
-
-
-def _cost(endpoint: Endpoint, completion: Completion, tokens_in: int, tokens_out: int) -> float | None:
-    """USD: as the server says, else by its price."""
-    if completion.cost is not None and (endpoint.tells_cost or endpoint.price is None):
-        return completion.cost
-    return endpoint.price.of(tokens_in, tokens_out, completion.cached) if endpoint.price else None
-
-
-def _broken_off(call: Call, endpoint: Endpoint, failure: Failure) -> tuple[int, int, float | None]:
-    """Upper bounds of what a reply cost that broke off: tokens in and out, USD. A reply that never began is free."""
-    if not failure.received or endpoint.rule_based:
-        return 0, 0, 0.0
-    tokens_in, tokens_out = len(call.request.encode()), failure.received
-    return tokens_in, tokens_out, endpoint.price.of(tokens_in, tokens_out) if endpoint.price else None
 
 
 # ---- waiting --------------------------------------------------------------------------------------
@@ -344,12 +328,13 @@ def make_client(
     recorded: Callable[[str, str], Sequence[Outcome]] | None = None,
     sleep: Callable[[float], None] | None = None,
     hear: Callable[[Call, str, str], None] | None = None,
+    folder: Path | None = None,
 ) -> Client:
     """The client that the `llm` part of the settings asks for. Raises MissingKey, Unclear, NotRecorded.
 
     For kind `replay:ID`, the rest of `llm` is the recorded session's own, `llm["replayed"]` is its kind, and
     `recorded(step, request_hash)` says how its exchanges ended, in order. `hear(call, thought, content)` is told of a
-    reply while it comes.
+    reply while it comes. `folder`: where answers are kept that were asked before their turn.
     """
     kind = str(llm["kind"])
     patience = float(llm.get("patience", 12.0))
@@ -360,5 +345,6 @@ def make_client(
         free = endpoints({**llm, "kind": llm["replayed"]}, None)
         return Client(free, ReplayBackend(session, recorded), journal, patience=patience, sleep=sleep)
     transport = RulesTransport() if kind == "rules" else None
-    backend = OpenAIBackend(transport, hear=hear)
-    return Client(endpoints(llm, environ), backend, journal, patience=patience, sleep=sleep)
+    backend, roles = OpenAIBackend(transport, hear=hear), endpoints(llm, environ)
+    ahead = Ahead(backend, journal, roles, folder) if kind == "openai" else None
+    return Client(roles, backend, journal, patience=patience, sleep=sleep, ahead=ahead)

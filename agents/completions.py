@@ -65,6 +65,8 @@ class Completion:
     """Of `tokens_out`, those of the thought."""
     cost: float | None = None
     """USD, where the server says it."""
+    seconds: float = 0.0
+    """How long it took, where that is not how long the question waited for it; not kept with the reply."""
 
     def dump(self) -> str:
         usage: dict[str, Any] = {"tokens_in": self.tokens_in, "tokens_out": self.tokens_out}

@@ -39,6 +39,8 @@ class Endpoint:
     price: Price | None = None
     tells_cost: bool = False
     """The server says what each call cost."""
+    parallel: int = 1
+    """Calls that may be under way at once."""
     key: str = field(default="none", repr=False)
 
     @property
@@ -81,11 +83,22 @@ def _endpoint(role: str, llm: Mapping[str, Any], environ: Mapping[str, str] | No
         reasoning_effort=str(asked.get("reasoning_effort") or ""),
         extra={**(session.get("extra") or {}), **(own.get("extra") or {})},
         api=str(asked.get("api", "chat")),
+        parallel=int(asked.get("parallel") or _side_by_side(url)),
         provider=provider,
         price=_price(asked, model, url, provider) if environ is not None else Price(0.0, 0.0),
         tells_cost=provider is not None and provider.tells_cost,
         key=_key(url, asked.get("api_key_env"), environ) if environ is not None else "none",
     )
+
+
+SIDE_BY_SIDE = 8
+"""Calls at once to a server on another machine. One on this machine computes them itself, and most such servers compute
+one at a time: the others would wait in its queue, and be given up for its silence."""
+
+
+def _side_by_side(url: str) -> int:
+    host = urlsplit(url).hostname or ""
+    return 1 if host == "localhost" or host.startswith("127.") or host in ("::1", "0.0.0.0") else SIDE_BY_SIDE
 
 
 def _default_url(named: Provider | None, environ: Mapping[str, str] | None) -> str:

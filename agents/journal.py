@@ -11,7 +11,7 @@ import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 
 def canonical(request: Mapping[str, Any]) -> str:
@@ -42,6 +42,16 @@ class Call:
     """Tokens, both ways, that it can take at most."""
 
 
+class Held(NamedTuple):
+    """What exchanges that no row tells of yet have taken, or may take."""
+
+    tokens: int = 0
+    cost: float = 0.0
+
+
+NOTHING = Held()
+
+
 @dataclass(frozen=True)
 class Answer:
     reply: str
@@ -62,8 +72,8 @@ class Journal(Protocol):
     def recorded(self, step: str, request_hash: str) -> str | None:
         """The `Answer.reply` already recorded for this request of this step."""
 
-    def reserve(self, call: Call) -> None:
-        """Raises BudgetReached when `call.reserved` or `call.reserved_tokens` does not fit what is left."""
+    def reserve(self, call: Call, held: Held = NOTHING) -> None:
+        """Raises BudgetReached when what the call may take does not fit what is left beside `held`."""
 
     def sent(self, call: Call) -> None: ...
 

@@ -293,6 +293,15 @@ def _evaluate_dev(
     return None
 
 
+def item_step(h: History, item: Item, limits: Limits) -> Step | None:
+    """What a sub-action of the plan in force needs next by itself, whatever comes of the others; None if nothing."""
+    iteration, plan = h.iteration, h.plan
+    if iteration is None or plan is None:
+        return None
+    step = _code_item(h, iteration, plan, item, limits)
+    return None if isinstance(step, str) else step
+
+
 def has_code(plan: PlanState) -> bool:
     """Whether follow_plan can do anything: some sub-action has code that works, or at least sometimes."""
     return any(plan.acts(item.name) for item in plan.items)

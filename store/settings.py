@@ -93,6 +93,7 @@ class RoleSettings(Part):
     temperature: float | None = Field(default=None, ge=0.0, le=2.0)
     timeout: float | None = Field(default=None, gt=0.0)
     max_tokens: int | None = Field(default=None, ge=256)
+    parallel: int | None = Field(default=None, ge=1, le=64)
     reasoning_effort: str | None = None
     extra: Extra = Field(default_factory=dict)
     price_in: float | None = Field(default=None, ge=0.0)
@@ -115,6 +116,8 @@ class LlmSettings(Part):
     """Seconds of silence after which a try is given up."""
     max_tokens: int = Field(default=16_000, ge=256)
     """Cap on one reply, thoughts included; lowered where a server says that less fits."""
+    parallel: int | None = Field(default=None, ge=1, le=64)
+    """Calls that may be under way at once; None: 8, and 1 for a server on this machine."""
     stream: bool = True
     api: Literal["chat", "responses"] = "chat"
     """The Responses API is taken by itself where a server says that a model lives there only."""

@@ -45,7 +45,7 @@ def open_session(place: Path) -> SessionRuntime:
         world = registry.get(settings.world)
         progress = Progress(folder.path)
         undo.callback(progress.close)
-        client = _client(settings, StoreJournal(writer, reader, settings), progress)
+        client = _client(settings, StoreJournal(writer, reader, settings), progress, folder)
         host = open_host(
             world,
             lanes=LANES,
@@ -153,14 +153,14 @@ def _command_replay(settings: Settings, writer: Writer) -> CommandReplay:
         return CommandReplay.of(source, {command.id for command in writer.commands_after(0)})
 
 
-def _client(settings: Settings, journal: StoreJournal, progress: Progress) -> Client:
+def _client(settings: Settings, journal: StoreJournal, progress: Progress, folder: SessionFolder) -> Client:
     llm = settings.llm.model_dump()
     if not settings.llm.kind.startswith(REPLAY):
 
         def hear(call: Call, thought: str, content: str) -> None:
             progress.heard(len(thought) + len(content))
 
-        return make_client(llm, journal, os.environ, hear=hear)
+        return make_client(llm, journal, os.environ, hear=hear, folder=folder.path)
     source = Reader(catalog.find(settings.llm.kind.removeprefix(REPLAY)))
     told = _asked_first(source)
 

@@ -26,6 +26,7 @@ from rlgpt.training.opening import open_session
 from rlgpt.training.session.budgets import over_budget
 from rlgpt.training.session.runtime import Interrupted, SessionRuntime
 from rlgpt.training.steps import coding, judging, learning, planning, waiting
+from rlgpt.training.steps.ahead import Lookahead
 from rlgpt.training.steps.decision_rows import write_decisions
 from rlgpt.training.supervisor import CANNOT
 from rlgpt.training.worlds.protocol import WorldFailed
@@ -48,12 +49,13 @@ STEPS: dict[type, Callable[[SessionRuntime, Any], None]] = {
 
 def run(runtime: SessionRuntime) -> None:
     """Step until the loop says Done."""
-    sentence = ""
+    sentence, lookahead = "", Lookahead()
     while True:
         runtime.need_room()
         runtime.apply(runtime, False)
         write_decisions(runtime.writer)
         step = loop.next_step(runtime.history, runtime.limits, sentence or over_budget(runtime))
+        lookahead.look(runtime, step)
         if isinstance(step, loop.Done):
             judging.end(runtime, step)
             return

@@ -82,6 +82,10 @@ def run(
         list[str] | None,
         typer.Option("--max-tokens-per-call", help="Cap on one reply, or ROLE=TOKENS.", show_default="16000"),
     ] = None,
+    parallel: Annotated[
+        list[str] | None,
+        typer.Option(help="Calls at once, or ROLE=CALLS.", show_default="8; 1 for a server on this machine"),
+    ] = None,
     price_in: Annotated[
         list[str] | None,
         typer.Option(
@@ -143,6 +147,7 @@ def run(
                 reasoning_effort=effort,
                 timeout=silence,
                 max_tokens=most_per_call,
+                parallel=parallel,
                 price_in=price_in,
                 price_out=price_out,
             ),

@@ -15,7 +15,7 @@ from rlgpt.agents.context import Context
 from rlgpt.agents.contracts import CodeReply
 from rlgpt.agents.endpoint import RULES_MODEL, endpoints, redacted, redacted_url
 from rlgpt.agents.errors import BudgetReached, MissingKey, ModelUnavailable, NotRecorded, UselessReply
-from rlgpt.agents.journal import Call
+from rlgpt.agents.journal import Call, Held
 from rlgpt.agents.prices import listed
 from tests.agents.chat_server import (
     ChatServer,
@@ -201,7 +201,7 @@ def test_a_server_that_counts_no_tokens_is_charged_their_upper_bounds() -> None:
 def test_nothing_is_sent_when_the_reservation_is_refused() -> None:
     asker = Asker()
 
-    def refuse(call: Call) -> None:
+    def refuse(call: Call, held: Held) -> None:
         raise BudgetReached("the budget of 5 USD is used up")
 
     asker.ledger.reserve = refuse  # type: ignore[method-assign]

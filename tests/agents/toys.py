@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from rlgpt.agents.journal import Answer, Call
+from rlgpt.agents.journal import NOTHING, Answer, Call, Held
 
 
 @dataclass(frozen=True)
@@ -83,7 +83,7 @@ class Ledger:
     def recorded(self, step: str, request_hash: str) -> str | None:
         return self.replies.get((step, request_hash))
 
-    def reserve(self, call: Call) -> None:
+    def reserve(self, call: Call, held: Held = NOTHING) -> None:
         self.rows.append(("reserved", call, call.reserved))
 
     def sent(self, call: Call) -> None:

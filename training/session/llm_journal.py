@@ -7,7 +7,7 @@ import time
 
 from rlgpt.agents.backends import Outcome
 from rlgpt.agents.errors import BudgetReached
-from rlgpt.agents.journal import Answer, Call
+from rlgpt.agents.journal import NOTHING, Answer, Call, Held
 from rlgpt.store import events, tables
 from rlgpt.store.catalog import headings
 from rlgpt.store.reader import Reader
@@ -33,7 +33,11 @@ class StoreJournal:
         return self._reader.text(rows[-1]["reply_hash"]) if rows else None
 
     def learnt(self) -> list[tuple[str, str, str, str]]:
-        rows = [row for row in self._reader.rows("llm_call") if row["state"] in ("answered", "failed")]
+        rows = [
+            row
+            for row in self._reader.rows("llm_call")
+            if row["state"] in ("answered", "failed") and not row["error"].startswith("unused")
+        ]
         return [(row["role"], row["step"], row["error"], self._reader.text(row["request_hash"])) for row in rows]
 
     @staticmethod
@@ -46,11 +50,12 @@ class StoreJournal:
             if row["state"] != "sent"
         ]
 
-    def reserve(self, call: Call) -> None:
+    def reserve(self, call: Call, held: Held = NOTHING) -> None:
         history, budget = self._writer.history, self._settings.budget
         tokens = limit(history, budget, "tokens")
-        if tokens is not None and history.spent.tokens + call.reserved_tokens > tokens:
-            left = tokens - history.spent.tokens
+        taken = history.spent.tokens + held.tokens
+        if tokens is not None and taken + call.reserved_tokens > tokens:
+            left = tokens - taken
             raise BudgetReached(
                 f"the budget of {tokens:g} tokens is used up: {left:g} are left and the next call may take "
                 f"{call.reserved_tokens}"
@@ -58,13 +63,14 @@ class StoreJournal:
         if call.reserved is None:
             return
         cost = limit(history, budget, "cost")
-        if cost is not None and history.spent.cost + call.reserved > cost:
+        spent = history.spent.cost + held.cost
+        if cost is not None and spent + call.reserved > cost:
             raise BudgetReached(
-                f"the budget of {cost:g} USD is used up: {history.spent.cost:.4f} are spent and the next call "
+                f"the budget of {cost:g} USD is used up: {spent:.4f} are spent and the next call "
                 f"may cost {call.reserved:.4f}"
             )
         if budget.daily_cost is not None and call.reserved > 0:
-            today = spent_today()
+            today = spent_today() + held.cost
             if today + call.reserved > budget.daily_cost:
                 raise BudgetReached(
                     f"today's cap of {budget.daily_cost:g} USD over all sessions is reached: {today:.4f} are spent"

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from rlgpt.agents import critic, fast, loop
 from rlgpt.agents.choice import warm_start_source
+from rlgpt.agents.client import Client
+from rlgpt.agents.context import Context
 from rlgpt.agents.contracts import CodeReply, CritiqueReply
 from rlgpt.agents.errors import ModelUnavailable, UselessReply
 from rlgpt.store import tables
-from rlgpt.store.history import Attempt, Item
+from rlgpt.store.history import Attempt, History, Item
 from rlgpt.training.ppo.trained import TrainedPolicy, load_policy
 from rlgpt.training.rollouts import trials
 from rlgpt.training.rollouts.partial_trial import PartialTrial
@@ -23,7 +25,7 @@ def code(runtime: SessionRuntime, step: loop.Code) -> None:
     item = runtime.item(step.item)
     context = runtime.context()
     try:
-        reply = runtime.ask(lambda: fast.write(runtime.client, context, item, step.attempt))
+        reply = runtime.ask(lambda: ask_fast(runtime.client, context, item, step.attempt))
     except UselessReply as error:
         reply = CodeReply(source="", note=str(error)[:2000])
     version = admit_version(runtime, item, reply.source, author="fast", attempt=step.attempt, note=reply.note)
@@ -37,7 +39,7 @@ def code(runtime: SessionRuntime, step: loop.Code) -> None:
 
 def trial(runtime: SessionRuntime, step: loop.Trial) -> None:
     item = runtime.item(step.item)
-    attempt = _attempt(runtime, step.item, step.version)
+    attempt = _attempt(runtime.history, step.item, step.version)
     predicate = admit(runtime, "done_when", item.done_when)
     if not predicate.admitted:
         error = f"done_when was refused, rule {predicate.rule}: {predicate.message}"
@@ -90,33 +92,38 @@ def trial(runtime: SessionRuntime, step: loop.Trial) -> None:
 
 def judge_item(runtime: SessionRuntime, step: loop.JudgeItem) -> None:
     item = runtime.item(step.item)
-    attempt = _attempt(runtime, step.item, step.version)
-    assert attempt.trial is not None
     context = runtime.context()
-    evidence = attempt.trial.evidence
     try:
-        reply = runtime.ask(lambda: critic.judge_item(runtime.client, context, item, evidence))
+        reply = runtime.ask(lambda: ask_critic(runtime.client, context, item, step.version))
     except (UselessReply, ModelUnavailable) as error:
         reply = CritiqueReply(success=False, confidence=0.0, cause=str(error), advice_slow="", advice_fast="")
-    plan = runtime.history.plan
-    assert plan is not None
     with runtime.writer.transaction(durable=True) as tx:
-        tx.add(
-            verdict_row(
-                "critic",
-                runtime.history.sub_task,
-                plan.iteration,
-                plan.revision,
-                reply,
-                attempt.trial.outcome == "accepted",
-                sub_action=item.name,
-                version=attempt.version,
-            )
-        )
+        tx.add(critique_row(runtime.history, item, step.version, reply))
 
 
-def _attempt(runtime: SessionRuntime, name: str, version: int) -> Attempt:
-    return next(a for a in runtime.history.attempts_of(name) if a.version == version)
+# ---- what is asked: in its turn, or ahead of it (ahead.py) -------------------------------------------
+def ask_fast(client: Client, context: Context, item: Item, attempt: int) -> CodeReply:
+    return fast.write(client, context, item, attempt)
+
+
+def ask_critic(client: Client, context: Context, item: Item, version: int) -> CritiqueReply:
+    trial = _attempt(context.history, item.name, version).trial
+    assert trial is not None
+    return critic.judge_item(client, context, item, trial.evidence)
+
+
+def critique_row(history: History, item: Item, version: int, reply: CritiqueReply) -> tables.Verdict:
+    plan, trial = history.plan, _attempt(history, item.name, version).trial
+    assert plan is not None and trial is not None
+    measured = trial.outcome == "accepted"
+    return verdict_row(
+        "critic", history.sub_task, plan.iteration, plan.revision, reply, measured,
+        sub_action=item.name, version=version,
+    )  # fmt: skip
+
+
+def _attempt(history: History, name: str, version: int) -> Attempt:
+    return next(a for a in history.attempts_of(name) if a.version == version)
 
 
 def _learnt(runtime: SessionRuntime) -> TrainedPolicy | None:

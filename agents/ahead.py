@@ -1,0 +1,247 @@
+"""Answers that were asked for before their turn, by requests that run beside the loop.
+
+The loop asks one question after the other. Some of them are certain to come whatever happens before, such as the first
+draft of every sub-action of a plan. Those are asked together, each by a client of its own (`Aside`); what comes, an
+answer or a failure, waits here until the session's client sends the very same request of the same step, and only then
+becomes rows. So the rows are those of a session that asks one question after the other, whatever arrives first. A
+request that turns out to be another by its turn is sent as usual; the answer that nobody needs is a row as well.
+
+Answers that wait are kept in a file too: a killed worker does not pay for them again.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+
+from rlgpt.agents.backends import Backend
+from rlgpt.agents.charges import Charge, broken_off, charged
+from rlgpt.agents.completions import Completion
+from rlgpt.agents.endpoint import Endpoint
+from rlgpt.agents.errors import AgentError, BudgetReached
+from rlgpt.agents.journal import NOTHING, Answer, Call, Held, Journal
+from rlgpt.agents.refusals import Failure
+
+FILE = "answers.part"
+
+
+class NotNeeded(AgentError):
+    """The loop asks this question itself by now."""
+
+
+@dataclass
+class Exchange:
+    """One request that was sent ahead."""
+
+    endpoint: Endpoint
+    call: Call
+    result: Completion | Failure | None = None
+    """None while it is under way, and when it ended in neither."""
+    seconds: float = 0.0
+    over: threading.Event = field(default_factory=threading.Event)
+
+    @property
+    def charge(self) -> Charge:
+        if isinstance(self.result, Completion):
+            return charged(self.call, self.endpoint, self.result)
+        return broken_off(self.call, self.endpoint, self.result) if self.result else Charge()
+
+    @property
+    def held(self) -> Held:
+        if not self.over.is_set():
+            return Held(self.call.reserved_tokens, self.call.reserved or 0.0)
+        tokens_in, tokens_out, cost = self.charge
+        return Held(tokens_in + tokens_out, cost or 0.0)
+
+
+class Ahead:
+    """The backend of the session's client, in front of the one that reaches the servers."""
+
+    def __init__(
+        self, backend: Backend, journal: Journal, roles: Mapping[str, Endpoint], folder: Path | None = None
+    ) -> None:
+        """`folder`: where answers that wait are kept."""
+        self._backend, self._journal, self._roles = backend, journal, roles
+        self._file = folder / FILE if folder else None
+        self._lock = threading.RLock()
+        self._exchanges: dict[tuple[str, str], Exchange] = {}
+        self._begun: set[str] = set()
+        """Steps that the session's client has come to."""
+        self._room = {e.base_url: threading.Semaphore(max(0, e.parallel - 1)) for e in roles.values()}
+        self.wide = any(endpoint.parallel > 1 for endpoint in roles.values())
+        """Whether calls may be made side by side."""
+        self._missed = False
+        self._load()
+
+    # ---- for the session's client -----------------------------------------------------------------
+    def complete(self, endpoint: Endpoint, call: Call) -> Completion:
+        """What was asked ahead, once; else the server's answer. Raises Failure."""
+        with self._lock:
+            self._begun.add(call.step)
+            asked_ahead = any(step == call.step for step, _ in self._exchanges)
+            exchange = self._exchanges.get((call.step, call.request_hash))
+            self._missed = self._missed or (asked_ahead and exchange is None)
+        if exchange is None:
+            return self._backend.complete(endpoint, call)
+        exchange.over.wait()
+        with self._lock:
+            self._exchanges.pop((call.step, call.request_hash), None)
+        if exchange.result is None:
+            return self._backend.complete(endpoint, call)
+        return _result(exchange)
+
+    def reserve(self, call: Call) -> None:
+        """Raises BudgetReached when a call of the session's client does not fit beside what was sent ahead."""
+        try:
+            self._journal.reserve(call, self._held(call))
+        except BudgetReached:
+            with self._lock:
+                under_way = [e for e in self._exchanges.values() if not e.over.is_set()]
+            if not under_way:
+                raise
+            for exchange in under_way:  # it may take less than was reserved for it
+                exchange.over.wait()
+            self._journal.reserve(call, self._held(call))
+
+    def take_missed(self) -> bool:
+        """Whether, since this was asked last, a question was another by its turn: others may be too."""
+        with self._lock:
+            missed, self._missed = self._missed, False
+            return missed
+
+    def settle(self) -> None:
+        """Rows for what was asked ahead and is not needed any more. What is still under way stays for the next time."""
+        with self._lock:
+            over = {key: e for key, e in self._exchanges.items() if e.over.is_set()}
+            for key, exchange in over.items():
+                if (cost := exchange.charge) != Charge():
+                    self._tell_unused(exchange, cost)
+                del self._exchanges[key]
+            if not self._exchanges and self._file:
+                self._file.unlink(missing_ok=True)
+
+    def _tell_unused(self, exchange: Exchange, cost: Charge) -> None:
+        why = "unused: it was asked ahead, and by its turn the question was another or not asked"
+        self._journal.sent(exchange.call)
+        if isinstance(exchange.result, Completion):
+            answer = Answer(exchange.result.dump(), *cost, seconds=exchange.seconds, fault=why)
+            self._journal.answered(exchange.call, answer)
+        else:
+            self._journal.failed(exchange.call, f"{why} ({exchange.result})", exchange.seconds, cost)
+
+    # ---- for clients that ask ahead ---------------------------------------------------------------
+    def ask(self, endpoint: Endpoint, call: Call) -> Completion:
+        """Raises Failure, BudgetReached, NotNeeded."""
+        if endpoint.parallel < 2:
+            raise NotNeeded
+        exchange = self._exchanges.get((call.step, call.request_hash))
+        if exchange is None:
+            with self._room[endpoint.base_url]:
+                exchange = self._send(endpoint, call)
+        exchange.over.wait()
+        return _result(exchange)
+
+    def _send(self, endpoint: Endpoint, call: Call) -> Exchange:
+        with self._lock:
+            if call.step in self._begun:
+                raise NotNeeded
+            self._journal.reserve(call, self._held(call))
+            exchange = self._exchanges[call.step, call.request_hash] = Exchange(endpoint, call)
+        start = time.monotonic()
+        try:
+            exchange.result = self._backend.complete(endpoint, call)
+            exchange.seconds = time.monotonic() - start
+            self._keep(exchange)
+        except Failure as failure:
+            exchange.result = failure
+            exchange.seconds = time.monotonic() - start
+        finally:
+            exchange.over.set()
+        return exchange
+
+    def _held(self, call: Call) -> Held:
+        """By all others than this one."""
+        with self._lock:
+            others = [e.held for key, e in self._exchanges.items() if key != (call.step, call.request_hash)]
+        return Held(sum(h.tokens for h in others), sum(h.cost for h in others))
+
+    # ---- the file -----------------------------------------------------------------------------------
+    def _keep(self, exchange: Exchange) -> None:
+        """On the disk before anybody reads it. A disk that cannot take it only costs what a kill would pay again."""
+        if self._file is None or not isinstance(exchange.result, Completion):
+            return
+        line = {"call": asdict(exchange.call), "reply": exchange.result.dump(), "seconds": exchange.seconds}
+        with contextlib.suppress(OSError), self._lock, self._file.open("a", encoding="utf-8") as file:
+            file.write(json.dumps(line) + "\n")
+            file.flush()
+            os.fsync(file.fileno())
+
+    def _load(self) -> None:
+        """What a worker before this one was answered and did not come to; half a line counts as nothing."""
+        if self._file is None or not self._file.exists():
+            return
+        for line in self._file.read_text("utf-8", errors="replace").splitlines():
+            try:
+                told = json.loads(line)
+                call, reply = Call(**told["call"]), Completion.load(told["reply"])
+                exchange = Exchange(self._roles[call.role], call, reply, float(told["seconds"]))
+            except (ValueError, TypeError, LookupError):
+                continue
+            if self._journal.recorded(call.step, call.request_hash) is None:
+                exchange.over.set()
+                self._exchanges[call.step, call.request_hash] = exchange
+
+
+def _result(exchange: Exchange) -> Completion:
+    result = exchange.result
+    if isinstance(result, Failure):  # a copy: two threads may raise it
+        raise Failure(result.code, result.sentence, result.retry_after, result.received)
+    if result is None:
+        raise NotNeeded
+    return replace(result, seconds=exchange.seconds)
+
+
+class Aside:
+    """Backend and journal of a client that asks ahead: it writes no row, and waits for no server that is away."""
+
+    def __init__(self, ahead: Ahead, journal: Journal) -> None:
+        self._ahead, self._journal = ahead, journal
+
+    def complete(self, endpoint: Endpoint, call: Call) -> Completion:
+        """Raises Failure, BudgetReached, NotNeeded."""
+        return self._ahead.ask(endpoint, call)
+
+    def recorded(self, step: str, request_hash: str) -> str | None:
+        return self._journal.recorded(step, request_hash)
+
+    def learnt(self) -> Sequence[tuple[str, str, str, str]]:
+        return ()
+
+    def reserve(self, call: Call, held: Held = NOTHING) -> None:
+        """`Ahead` does, in one step with the sending."""
+
+    def sent(self, call: Call) -> None:
+        pass
+
+    def answered(self, call: Call, answer: Answer) -> None:
+        pass
+
+    def failed(
+        self, call: Call, error: str, seconds: float, charged: tuple[int, int, float | None] = (0, 0, 0.0)
+    ) -> None:
+        pass
+
+    def waiting(self, role: str, why: str) -> None:
+        pass
+
+    def back(self) -> None:
+        pass
+
+    def given_up(self, role: str, why: str) -> None:
+        pass

@@ -1,0 +1,57 @@
+"""What an exchange with a model may take at most, and what it took: tokens both ways, and USD where that is known."""
+
+from __future__ import annotations
+
+import json
+from typing import NamedTuple
+
+from rlgpt.agents.completions import Completion
+from rlgpt.agents.endpoint import Endpoint
+from rlgpt.agents.journal import Call, text_hash
+from rlgpt.agents.refusals import Failure, sent_cap
+
+
+class Charge(NamedTuple):
+    tokens_in: int = 0
+    tokens_out: int = 0
+    cost: float | None = 0.0
+    """USD; None: unknown price."""
+
+
+def new_call(role: str, step: str, endpoint: Endpoint, request: str, name: str, number: int) -> Call:
+    """With its upper bounds: a token is at least one byte, so the bytes of the request bound its tokens from above."""
+    most_in = 0 if endpoint.rule_based else len(request.encode())
+    most_out = 0 if endpoint.rule_based else sent_cap(json.loads(request)) or endpoint.max_tokens
+    return Call(
+        id=text_hash(f"{step}/{name}/{number}"),
+        step=step,
+        role=role,
+        model=endpoint.model,
+        request=request,
+        request_hash=name,
+        try_number=number,
+        reserved=endpoint.price.of(most_in, most_out) if endpoint.price else None,
+        reserved_tokens=most_in + most_out,
+    )
+
+
+def charged(call: Call, endpoint: Endpoint, completion: Completion) -> Charge:
+    """Tokens as the server counts them, their upper bounds where it does not; USD as the server says, else by price."""
+    tokens_in, tokens_out = completion.tokens_in, completion.tokens_out
+    if tokens_in is None:
+        tokens_in = 0 if endpoint.rule_based else len(call.request.encode())
+    if tokens_out is None:
+        tokens_out = len(completion.content.encode()) + len(completion.thought.encode())
+    if completion.cost is not None and (endpoint.tells_cost or endpoint.price is None):
+        return Charge(tokens_in, tokens_out, completion.cost)
+    return Charge(
+        tokens_in, tokens_out, endpoint.price.of(tokens_in, tokens_out, completion.cached) if endpoint.price else None
+    )
+
+
+def broken_off(call: Call, endpoint: Endpoint, failure: Failure) -> Charge:
+    """Upper bounds of what a reply cost that broke off. A reply that never began is free."""
+    if not failure.received or endpoint.rule_based:
+        return Charge()
+    tokens_in, tokens_out = len(call.request.encode()), failure.received
+    return Charge(tokens_in, tokens_out, endpoint.price.of(tokens_in, tokens_out) if endpoint.price else None)

@@ -1,0 +1,239 @@
+"""Questions asked before their turn: the same rows as one after the other, whatever arrives first."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rlgpt.agents.client import Client, make_client
+from rlgpt.agents.contracts import CodeReply
+from rlgpt.agents.errors import AgentError, BudgetReached
+from rlgpt.agents.journal import NOTHING, Answer, Call, Held
+from tests.agents.chat_server import ChatServer, Reply, completion, rate_limited, rejects
+from tests.agents.toys import Ledger
+
+NAMES = ("first", "second", "third", "fourth")
+
+
+def asked(name: str) -> list[dict[str, str]]:
+    return [{"role": "system", "content": "You write code."}, {"role": "user", "content": name}]
+
+
+def code(name: str) -> dict[str, Any]:
+    tree: dict[str, Any] = json.loads(completion(json.dumps({"source": f"# {name}", "note": ""})).body)
+    return tree
+
+
+def name_of(request: dict[str, Any]) -> str:
+    return next(m["content"] for m in request["messages"] if m["role"] == "user").split()[0]
+
+
+def client_of(server: ChatServer, ledger: Ledger, folder: Path | None = None, **more: Any) -> Client:
+    llm = {"kind": "openai", "model": "m", "base_url": server.url, "parallel": 8, "price_in": 1, "price_out": 1}
+    client = make_client(llm | more, ledger, {}, sleep=lambda s: None, folder=folder)
+    client.ask("slow", "plan", asked("plan"), CodeReply)  # from then on it knows the server
+    return client
+
+
+def ask_ahead(client: Client, *names: str) -> list[threading.Thread]:
+    """Each by a client of its own, in a thread, in this order."""
+
+    def ask(name: str) -> None:
+        aside = client.aside()
+        assert aside is not None
+        with contextlib.suppress(AgentError):
+            aside.ask("fast", name, asked(name), CodeReply)
+
+    threads = [threading.Thread(target=ask, args=(name,), daemon=True) for name in names]
+    for thread in threads:
+        thread.start()
+    return threads
+
+
+def take(client: Client, *names: str) -> list[str]:
+    return [client.ask("fast", name, asked(name), CodeReply).source for name in names]
+
+
+def rows(ledger: Ledger) -> list[tuple[str, str, str]]:
+    """What became of each request, in the order of the rows."""
+    return [
+        (state, call.step, row.fault if isinstance(row, Answer) else str(row))
+        for state, call, row in ledger.rows
+        if state != "reserved"
+    ]
+
+
+def until(condition: Callable[[], object]) -> None:
+    deadline = time.monotonic() + 20
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.005)
+
+
+def test_answers_that_arrive_in_any_order_make_the_rows_of_one_after_the_other() -> None:
+    told: dict[bool, Any] = {}
+    for ahead in (False, True):
+        arrived: list[str] = []
+        gates = {name: threading.Event() for name in NAMES}
+
+        def answer(
+            request: dict[str, Any],
+            arrived: list[str] = arrived,
+            gates: dict[str, threading.Event] = gates,
+            ahead: bool = ahead,
+        ) -> dict[str, Any]:
+            name = name_of(request)
+            arrived.append(name)
+            if ahead and name != "plan":
+                assert gates[name].wait(20)
+            return code(name)
+
+        ledger = Ledger()
+        with ChatServer(answer) as server:
+            client = client_of(server, ledger)
+            if ahead:
+                threads = ask_ahead(client, *NAMES)
+                until(lambda arrived=arrived: len(arrived) == 5)  # all of them are under way at once
+                for name, thread in reversed(list(zip(NAMES, threads, strict=True))):
+                    gates[name].set()
+                    thread.join(20)
+            sources = take(client, *NAMES)
+            told[ahead] = (sources, rows(ledger), [call.request for state, call, _ in ledger.rows if state == "sent"])
+            assert len(server.requests) == 5
+    assert told[True] == told[False]
+
+
+def test_a_question_is_sent_once_whoever_comes_to_it_first() -> None:
+    gate = threading.Event()
+
+    def answer(request: dict[str, Any]) -> dict[str, Any]:
+        assert name_of(request) == "plan" or gate.wait(20)
+        return code(name_of(request))
+
+    with ChatServer(answer) as server:
+        client = client_of(server, ledger := Ledger(), parallel=2)  # so that only one goes ahead at a time
+        threads = ask_ahead(client, "first", "second")
+        until(lambda: len(server.requests) == 2)
+        threading.Timer(0.2, gate.set).start()
+        assert take(client, "second", "first") == ["# second", "# first"]
+        for thread in threads:
+            thread.join(20)
+        assert sorted(map(name_of, server.requests)) == ["first", "plan", "second"]
+    assert [row[1] for row in rows(ledger) if row[0] == "answered"] == ["plan", "second", "first"]
+
+
+def test_a_killed_worker_does_not_pay_again_for_what_had_arrived(tmp_path: Path) -> None:
+    with ChatServer(lambda request: code(name_of(request))) as server:
+        ledger = Ledger()
+        for thread in ask_ahead(client_of(server, ledger, tmp_path), *NAMES):
+            thread.join(20)
+        (file,) = tmp_path.iterdir()
+        with file.open("a") as torn:
+            torn.write('{"call": {"id": "half a li')
+        again = client_of(server, ledger, tmp_path)  # the journal is all that is left of the first, and that file
+        assert take(again, *NAMES) == [f"# {name}" for name in NAMES]
+        again.settle()
+        assert len(server.requests) == 1 + len(NAMES)
+    assert [row[:2] for row in rows(ledger)][-2:] == [("sent", "fourth"), ("answered", "fourth")]
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_failure_of_a_request_sent_ahead_is_its_first_try() -> None:
+    def answer(request: dict[str, Any]) -> Any:
+        tried.append(name_of(request))
+        return rate_limited() if tried.count("second") == 1 and tried[-1] == "second" else code(name_of(request))
+
+    tried: list[str] = []
+    with ChatServer(answer) as server:
+        client = client_of(server, ledger := Ledger())
+        for thread in ask_ahead(client, "first", "second"):
+            thread.join(20)
+        take(client, "first", "second")
+    assert [(state, fault.partition(":")[0]) for state, step, fault in rows(ledger) if step == "second"] == [
+        ("sent", "None"), ("failed", "429"), ("sent", "None"), ("answered", ""),
+    ]  # fmt: skip
+
+
+def test_what_is_refused_ahead_is_learnt_in_its_turn_and_costs_nothing() -> None:
+    def answer(request: dict[str, Any]) -> Any:
+        if name_of(request) != "plan" and "temperature" in request:
+            return rejects("temperature")
+        return code(name_of(request))
+
+    with ChatServer(answer) as server:
+        client = client_of(server, ledger := Ledger())
+        for thread in ask_ahead(client, "first", "second"):
+            thread.join(20)
+        sent = len(server.requests)
+        assert take(client, "first", "second") == ["# first", "# second"]
+        client.settle()
+        assert len(server.requests) == sent, "everything had been asked ahead"
+    assert [(step, fault.partition(":")[0]) for state, step, fault in rows(ledger) if state != "sent"] == [
+        ("plan", ""), ("first", "rejected temperature"), ("first", ""), ("second", ""),
+    ]  # fmt: skip
+
+
+def test_an_answer_that_nobody_came_for_is_a_row_with_its_cost() -> None:
+    with ChatServer(lambda request: code(name_of(request))) as server:
+        client = client_of(server, ledger := Ledger())
+        for thread in ask_ahead(client, "first", "second"):
+            thread.join(20)
+        client.ask("fast", "first", asked("first but otherwise"), CodeReply)
+        assert client.missed() and not client.missed()
+        client.settle()
+        client.settle()
+    *_, first, second = [(call.step, row) for state, call, row in ledger.rows if state == "answered"]
+    assert [first[0], second[0]] == ["first", "second"]
+    assert first[1].fault.startswith("unused: ") and second[1].fault.startswith("unused: ")
+    assert first[1].cost == pytest.approx(110e-6)
+    assert len([row for row in rows(ledger) if row[0] == "sent"]) == 4
+
+
+def test_what_is_under_way_counts_against_the_budget() -> None:
+    gate = threading.Event()
+
+    class Tight(Ledger):
+        """Room for two calls at once."""
+
+        def reserve(self, call: Call, held: Held = NOTHING) -> None:
+            spent = sum(row.tokens_in + row.tokens_out for state, _, row in self.rows if state == "answered")
+            if spent + held.tokens + call.reserved_tokens > 2 * call.reserved_tokens + 500:
+                raise BudgetReached("the budget is used up")
+
+    def answer(request: dict[str, Any]) -> dict[str, Any]:
+        assert name_of(request) == "plan" or gate.wait(20)
+        return code(name_of(request))
+
+    with ChatServer(answer) as server:
+        client = client_of(server, Tight())
+        threads = ask_ahead(client, *NAMES)
+        until(lambda: len(server.requests) == 3 and sum(thread.is_alive() for thread in threads) == 2)
+        gate.set()
+        assert take(client, *NAMES) == [f"# {name}" for name in NAMES]
+
+
+def test_a_server_on_this_machine_is_asked_one_after_the_other_unless_told_otherwise() -> None:
+    with ChatServer(lambda request: code(name_of(request))) as server:
+        assert client_of(server, Ledger(), parallel=None).aside() is None
+        assert client_of(server, Ledger(), parallel=2).aside() is not None
+
+
+def test_a_reply_that_breaks_off_ahead_is_charged() -> None:
+    def answer(request: dict[str, Any]) -> Any:
+        if name_of(request) == "plan":
+            return code("plan")
+        return Reply(pieces=[b'data: {"choices": [{"delta": {"content": "half"}}]}\n\n'], cut=True)
+
+    with ChatServer(answer) as server:
+        client = client_of(server, ledger := Ledger(), stream=True)
+        for thread in ask_ahead(client, "first"):
+            thread.join(20)
+        client.settle()
+    assert rows(ledger)[-1][2].startswith("unused: ") and ledger.charged[-1][1] == 4
