@@ -29,6 +29,9 @@ def confined(
     items: list[Item] = []
     for item in plan.items:
         mode = "rl" if item.name in uncoded else MODES.get(arm, item.mode)
+        if item.trigger and mode == "rl":
+            attempted.setdefault(item.name, {}).setdefault("dropped", "a guard is code")
+            continue
         if item.mode != mode:
             attempted.setdefault(item.name, {}).setdefault("mode", item.mode)
             item = replace(item, mode=mode, author="loop")

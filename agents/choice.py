@@ -8,7 +8,7 @@ what a finished session says it did.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from math import sqrt
+from math import comb, sqrt
 from typing import NamedTuple
 
 from rlgpt.store.events import Decision, Incumbent, IterationResult, VersionChosen
@@ -20,6 +20,8 @@ CLEAR_TRIAL_GAP = 0.15
 """Difference of two shares of successful trials that says something: the standard error of 7 in 10 trials."""
 GOOD_TRIAL_RATE = 0.9
 """Share of successful trials at which accepted code is left alone, if it does enough in the whole plan too."""
+SIGNIFICANT = 0.05
+"""Probability below which a loss is not taken for chance."""
 MIN_VISITS = 5
 """Development episodes that must have come to a sub-action before they say anything about its code."""
 
@@ -106,7 +108,7 @@ def _best_accepted(h: History, tried: list[Attempt], item: Item) -> tuple[Attemp
             continue
         elif trial.share < bar:
             why = f"{_earlier(why)}; v{attempt.version} is newer and did less in its trials: {share}"
-        elif _worse(use := uses.get(attempt.version), other := uses.get(best.version)) and use and other:
+        elif _worse(use := uses.get(attempt.source_hash), other := uses.get(best.source_hash)) and use and other:
             why = (
                 f"{_earlier(why)}; v{attempt.version} is newer and did less in the plan: in {use.done} of {use.visits} "
                 f"episodes, v{best.version} in {other.done} of {other.visits}"
@@ -133,9 +135,11 @@ def _best_partial(tried: list[Attempt], item: Item) -> tuple[Attempt | None, str
     return best, why
 
 
-def plan_uses(h: History, item: Item) -> dict[int, PlanUse]:
-    """Version -> how it did in the whole plan. The last closed iteration that used the version counts."""
-    uses: dict[int, PlanUse] = {}
+def plan_uses(h: History, item: Item) -> dict[str, PlanUse]:
+    """Source hash -> how it did in the whole plan: a version with the same source has the same statistics. The last
+    closed iteration that used the source counts."""
+    sources = {attempt.version: attempt.source_hash for attempt in h.attempts_of(item.name)}
+    uses: dict[str, PlanUse] = {}
     for iteration in h.iterations:
         if iteration.sub_task != h.sub_task or iteration.verdict is None:
             continue
@@ -156,22 +160,30 @@ def plan_uses(h: History, item: Item) -> dict[int, PlanUse]:
             if before.name in alone[-1].funnel and plan.acts(before.name):
                 visits = sum(e.funnel[before.name] for e in alone)
                 break
-        uses[chosen.version] = PlanUse(min(sum(e.funnel[item.name] for e in alone), visits), visits)
+        uses[sources[chosen.version]] = PlanUse(min(sum(e.funnel[item.name] for e in alone), visits), visits)
     return uses
 
 
 def good_enough(h: History, plan: PlanState, item: Item, attempt: Attempt, target: float) -> bool:
-    """Whether accepted code is left alone: it succeeds in its trials and in the whole plan, as far as that was seen."""
-    trial, use = attempt.accepting_trial(item.done_when), plan_uses(h, item).get(attempt.version)
-    if trial and trial.share < GOOD_TRIAL_RATE:
+    """Whether accepted code is left alone: neither its trials nor its work in the whole plan are significantly below
+    what is needed. One lost episode in twenty says nothing, and a rewrite may lose what works."""
+    trial, use = attempt.accepting_trial(item.done_when), plan_uses(h, item).get(attempt.source_hash)
+    if trial and is_below(trial.successes, trial.episodes, GOOD_TRIAL_RATE):
         return False
-    return use is None or use.visits < MIN_VISITS or use.done >= required_rate(plan, target) * use.visits
+    return use is None or use.visits < MIN_VISITS or not is_below(use.done, use.visits, required_rate(plan, target))
+
+
+def is_below(done: int, of: int, needed: float) -> bool:
+    """Whether so few successes are improbable (one-sided exact binomial test) if the true share were `needed`."""
+    if done >= needed * of:
+        return False
+    return sum(comb(of, k) * needed**k * (1 - needed) ** (of - k) for k in range(done + 1)) < SIGNIFICANT
 
 
 def required_rate(plan: PlanState, target: float) -> float:
     """Share of the development episodes that came to a sub-action in which it must be done for its code to be left
     alone: what every one of them would have to reach for the whole plan to reach the target."""
-    return round(float(target ** (1 / max(1, len(plan.items)))), 3)
+    return round(float(target ** (1 / max(1, len(plan.steps)))), 3)
 
 
 def _worse(use: PlanUse | None, other: PlanUse | None) -> bool:

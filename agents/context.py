@@ -38,6 +38,8 @@ class Context:
     """Of the session's snapshot: {name, goal, done_when, source, measured}."""
     text: Callable[[str], str] = field(default=lambda name: "")
     """The text of a hash (sources)."""
+    series: Callable[[int], Mapping[str, Any]] = field(default=lambda run: {})
+    """Ten points of a training run (`store/training_series.py`)."""
     env_steps_left: int = 0
     """Of the session's budget, for trials and training."""
 

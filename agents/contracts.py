@@ -19,39 +19,58 @@ class SubTask(Reply):
     task: str
     """A task id of the world."""
     goal: str
+    """What it leaves behind for those that follow, in one sentence."""
     reason: str
+    """The recipe or danger that decided its place."""
 
 
 class TaskPlanReply(Reply):
     """The task planner, for long-horizon tasks."""
 
     sub_tasks: list[SubTask] = Field(min_length=1, max_length=12)
+    """In order, the task itself last."""
     reason: str
+    """Why this order, in one or two sentences."""
 
 
 class SubActionReply(Reply):
+    """A step of the sequence, or a guard."""
+
     name: Name
+    """Lower-case letters, digits and underscores, a letter first; a verb and its object. Code is kept under it."""
     mode: Mode
+    """code: the fast agent writes it. rl: PPO learns it. A guard is always code."""
     goal: str = Field(max_length=400)
+    """What it shall bring about, for the agent that writes the code."""
     reason: str = Field(max_length=600)
+    """Why it is needed and why this mode."""
+    trigger: str = Field(default="", max_length=600)
+    """Empty for a step of the sequence. A guard has a Python expression over `start` and `view`: whenever it holds, the
+    guard runs before the steps and interrupts them."""
     done_when: str = Field(max_length=600)
-    """One Python expression over `start` and `view`."""
+    """One Python expression over `start` and `view`: the step need not run, or the guard may stop."""
     max_steps: int = Field(ge=1, le=2000)
+    """Env steps that one try may take."""
 
 
 class PlanReply(Reply):
     """The slow agent, for a plan and for a refinement alike."""
 
     executor: Executor
+    """sequence: code alone, one step after the other. policy: PPO chooses between primitives and coded actions."""
     sub_actions: list[SubActionReply] = Field(min_length=1, max_length=24)
+    """In the order of need; guards in the order in which they may interrupt each other."""
     rationale: str
+    """Why this plan, or what was changed and why, in two or three sentences."""
 
 
 class CodeReply(Reply):
     """The fast agent writing a coded action: `source` defines one generator function named as the sub-action."""
 
     source: str = Field(max_length=20_000)
+    """The whole source; empty to keep the newest version as it is, or, where there is none, if it cannot be coded."""
     note: str
+    """What this version does, or changed and why, in one or two sentences."""
 
 
 class RewardTerm(Reply):
@@ -61,7 +80,9 @@ class RewardTerm(Reply):
     generated: `argument` is the source hash of an admitted reward function, or empty for the one that comes with the
     reply (RlConfigAsked)."""
     argument: str = ""
+    """Target of `distance`, name of `milestone`, hash of `generated`; empty for the others."""
     weight: float = Field(ge=-100.0, le=100.0)
+    """What one unit of the term counts."""
 
 
 EARLIER_NAMES = {"epochs": "n_epochs", "entropy": "ent_coef", "value_coefficient": "vf_coef"}
@@ -113,7 +134,9 @@ class Hyperparameters(Reply):
 
 class SelfImitation(Reply):
     mode: Literal["none", "paper", "oh2018"] = "none"
+    """none; paper: cross-entropy on the best stored trajectories; oh2018: on whatever was better than its value."""
     weight: float = Field(default=1.0, ge=0.0, le=10.0)
+    """Of its loss."""
 
 
 class Recovery(Reply):
@@ -144,14 +167,18 @@ class RlConfigReply(Reply):
     prior_kl: float = Field(default=0.0, ge=0.0, le=100.0)
     """Weight of the KL divergence from the policy as it was before the first update; falls to 0 over the run."""
     option_cap: int = Field(default=16, ge=1, le=200)
+    """Env steps after which an option hands control back."""
     primitive_steps: int = Field(default=1, ge=1, le=16)
     """Env steps that a primitive is repeated for."""
     horizon: int = Field(ge=10, le=20_000)
+    """Env steps of a training episode."""
     env_steps: int = Field(ge=0, le=100_000_000)
+    """Of this training."""
     hyperparameters: Hyperparameters = Hyperparameters()
     self_imitation: SelfImitation = SelfImitation()
     recovery: Recovery = Recovery()
     note: str = ""
+    """What was changed and why."""
 
 
 class RlConfigAsked(RlConfigReply):
@@ -165,7 +192,12 @@ class CritiqueReply(Reply):
     """The critic on one sub-action, or on an iteration."""
 
     success: bool
+    """Whether the goal, or the target of the iteration, is reached."""
     confidence: float = Field(ge=0.0, le=1.0)
+    """0.5: cannot be told from what is shown; 1: plain."""
     cause: str
+    """What went wrong most, with the values that show it."""
     advice_slow: str
+    """What to change in the plan; empty if nothing."""
     advice_fast: str
+    """What to change in code or configuration; empty if nothing."""

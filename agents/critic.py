@@ -19,23 +19,26 @@ from rlgpt.agents.journal import canonical, text_hash
 from rlgpt.store.history import Item
 
 SEEN = ("before", "after", "difference", "yields", "end", "message")
-ENDS = ("return", "error", "bad_yield", "budget", "killed", "quarantined")
-"""How code ends by itself. Every other end of a trial (`done`, `idle`, `time` ...) says what `done_when` said."""
+ENDS = ("return", "death", "error", "bad_yield", "budget", "killed", "quarantined")
+"""How code ends by itself, or its agent. Every other end of a trial (`done`, `idle`, `time` ...) says what `done_when`
+said."""
 
 
 def judge_item(client: Client, context: Context, item: Item, evidence: Mapping[str, Any]) -> CritiqueReply:
     """On one sub-action. `evidence`: {good: trial | None, bad: trial | None}, trials as in the trial row."""
+    attempts = context.history.attempts_of(item.name)
     asked = messages(
         "critic",
         "critic_item",
         _blind(context),
-        trim=("trials",),
+        trim=("lost", "trials"),
         request={"ask": "judge_item"},
         item={"name": item.name, "goal": item.goal},
         trials=blind_trials(evidence),
+        source=context.text(attempts[-1].source_hash) if attempts else "",
+        lost=memory.lost_episodes(memory.last_closed(context.history), item.name, blind=True),
         advice=context.advice("critic"),
     )
-    attempts = context.history.attempts_of(item.name)
     step = f"judge_item/{item.name}/{attempts[-1].version if attempts else 0}"
     return client.ask("critic", step, asked, CritiqueReply)
 
@@ -74,17 +77,26 @@ def judge_iteration(
         "critic_of_iteration",
         "critic_iteration",
         context,
-        trim=("earlier",),
+        trim=("earlier", "lost"),
         request={"ask": "judge_iteration", "iteration": iteration, "target": context.limits.target},
         plan=memory.plan_now(context),
         config=dict(current.config.config) if current.config else None,
-        measured=memory.measured(history, current) | _difference(difference),
-        before=memory.measured(history, before) if before else None,
+        reward_sources=memory.reward_sources(context, current.config.config if current.config else None),
+        measured=memory.measured(context, current) | _difference(difference),
+        before=_briefly(memory.measured(context, before)) if before else None,
+        same_seeds=memory.same_seeds(current, before) if before else None,
+        lost=memory.lost_episodes(current),
         advice=context.advice("critic"),
         earlier=memory.earlier_iterations(history),
     )
     step = f"judge_iteration/{history.sub_task}.{iteration}/{history.revision}"
     return client.ask("critic", step, asked, CritiqueReply)
+
+
+def _briefly(measured: memory.Plain) -> memory.Plain:
+    """The iteration before without its series."""
+    training = {k: v for k, v in measured.get("training", {}).items() if k != "ten_points"}
+    return measured | ({"training": training} if training else {})
 
 
 def _difference(found: tuple[float, float, float] | None) -> memory.Plain:

@@ -10,7 +10,7 @@ from typing import Any
 from rlgpt.agents.contracts import PlanReply, SubActionReply
 from rlgpt.store.history import Item, PlanState
 
-FIXED = ("mode", "goal", "done_when", "max_steps")
+FIXED = ("mode", "goal", "trigger", "done_when", "max_steps")
 """What a pin fixes."""
 
 
@@ -34,8 +34,8 @@ def enforce(
     """The items of the next revision.
 
     `impossible`: names that no code should have; the loop gives others. A pinned item keeps its fields and cannot be
-    left out. After the last refinement (`last_depth`) a sub-action that `failed` is left to RL unless it is pinned to
-    code.
+    left out. After the last refinement (`last_depth`) a step that `failed` is left to RL unless it is pinned to code,
+    and a guard that failed is dropped.
     """
     before = {item.name: item for item in previous.items} if previous else {}
     out = Enforced([])
@@ -47,6 +47,9 @@ def enforce(
         old = before.get(name)
         if old is not None and old.pinned:
             item = _pinned(item, old, out)
+        elif last_depth and name in failed and item.trigger:
+            out.attempted.setdefault(name, {})["dropped"] = "a guard that could not be coded"
+            continue
         elif last_depth and name in failed and item.mode == "code":
             out.attempted.setdefault(name, {})["mode"] = "code"
             item = replace(item, mode="rl", author="loop")
@@ -56,8 +59,9 @@ def enforce(
 
 
 def _item(asked: SubActionReply, name: str, old: Item | None, author: str) -> Item:
+    mode = "code" if asked.trigger else asked.mode
     item = Item(
-        name, asked.mode, asked.goal, asked.reason, asked.done_when, asked.max_steps, False, author
+        name, mode, asked.goal, asked.reason, asked.done_when, asked.max_steps, False, author, asked.trigger
     )  # fmt: skip
     if old is not None and all(getattr(old, field) == getattr(item, field) for field in FIXED):
         return replace(item, author=old.author, pinned=old.pinned)

@@ -22,41 +22,45 @@ def write(client: Client, context: Context, item: Item, attempt: int) -> CodeRep
     attempts = history.attempts_of(item.name)
     previous = context.text(attempts[-1].source_hash) if attempts else ""
     plan = history.plan
-    names = [i.name for i in plan.items] if plan else [item.name]
 
     last = memory.last_attempt(context, item)
     to_repair = previous.strip() if last and last.get("outcome") in ("failed", "refused") else ""
 
     def useless(reply: CodeReply) -> str:
         same = bool(to_repair) and reply.source.strip() == to_repair
-        return "this is the very source that was to be repaired" if same else ""
+        return "this is the very source that failed" if same else ""
 
     asked = messages(
         "fast",
         "fast_write",
         context,
         scripts=entries(client, "fast", context, item),
-        trim=("earlier", "skills", "previous"),
-        request={"ask": "write", "attempt": attempt, "attempts": context.limits.inner},
-        item={k: getattr(item, k) for k in ("name", "goal", "done_when", "max_steps")},
-        before=names[: names.index(item.name)] if item.name in names else [],
+        trim=("earlier", "skills", "lost_in_plan", "lost_trials", "previous"),
+        request={"ask": "write", "attempt": attempt, "attempts": context.limits.inner, **memory.passes(context)},
+        item=memory.wanted(item),
+        before=[step.name for step in plan.steps_before(item)] if plan and item in plan.items else [],
         advice=context.advice("fast"),
         skills=[dict(s) for s in context.skills if s.get("name") == item.name],
         last=last,
         previous=previous,
         critique=memory.critique(attempts[-1].verdict, "advice_fast") if attempts else None,
         earlier=memory.earlier_attempts(context, item),
+        lost_trials=memory.lost_trials(attempts[-1].last_trial(item.done_when)) if attempts else [],
+        lost_in_plan=memory.lost_episodes(memory.last_closed(history), item.name) if attempts else [],
     )
     where = history.iteration.number if history.iteration else 0
     step = f"write/{history.sub_task}.{where}/{item.name}/{len(attempts) + 1}"
-    return client.ask("fast", step, asked, CodeReply, useless)
+    reply = client.ask("fast", step, asked, CodeReply, useless)
+    if previous.strip() and reply.source.strip() == previous.strip():  # the same again means: keep it
+        return CodeReply(source="", note=reply.note)
+    return reply
 
 
 # ---- RL -----------------------------------------------------------------------------------------
-def configure(client: Client, context: Context, refused: str = "") -> RlConfigAsked:
+def configure(client: Client, context: Context, refused: str = "", refused_source: str = "") -> RlConfigAsked:
     """What to train: every name in it exists, every option was measured to work, at least sometimes.
 
-    `refused`: why the reward function of the answer before was not admitted.
+    `refused`: why the reward function of the answer before, `refused_source`, was not admitted.
     """
     history = context.history
     plan = history.plan
@@ -78,10 +82,12 @@ def configure(client: Client, context: Context, refused: str = "") -> RlConfigAs
         options=options,
         advice=context.advice("fast"),
         last_config=_last_config(context),
-        measured=memory.measured(history, last) if last else None,
+        reward_sources=memory.reward_sources(context, _last_config(context)),
+        measured=memory.measured(context, last) if last else None,
         critique=memory.critique(last.verdict, "advice_fast") if last else None,
         earlier=memory.earlier_iterations(history),
         refused=refused,
+        refused_source=refused_source,
     )
     step = f"configure/{history.sub_task}/{history.revision}" + ("/again" if refused else "")
     try:

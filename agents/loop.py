@@ -174,7 +174,7 @@ def _inside_iteration(h: History, iteration: IterationState, limits: Limits) -> 
         return Plan(iteration.sub_task, iteration.number)
 
     failed: list[str] = []
-    for item in plan.items:
+    for item in (*plan.steps, *(i for i in plan.items if i.trigger)):  # guards are tried in what the steps do
         step = _code_item(h, iteration, plan, item, limits)
         if isinstance(step, str):
             if step == "failed":
@@ -355,7 +355,7 @@ def _no_change(h: History, iteration: IterationState) -> bool:
 def fingerprint(h: History, iteration: IterationState) -> tuple[object, ...]:
     """Plan, source hashes and configuration of an iteration, comparable across iterations."""
     plan = h.plans[iteration.plans[-1]] if iteration.plans else None
-    items = tuple((i.name, i.mode, i.goal, i.done_when) for i in plan.items) if plan else ()
+    items = tuple((i.name, i.mode, i.goal, i.trigger, i.done_when) for i in plan.items) if plan else ()
     sources = tuple(a.source_hash if (a := h.acting(plan, i)) else "" for i in plan.items) if plan else ()
     config = iteration.config.config_hash if iteration.config else ""
     return (plan.executor if plan else "", items, sources, config)

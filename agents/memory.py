@@ -10,6 +10,7 @@ from typing import Any
 
 from rlgpt.agents.choice import plan_uses, required_rate
 from rlgpt.agents.context import Context
+from rlgpt.store import failures
 from rlgpt.store.history import (
     Attempt,
     EvaluationState,
@@ -24,6 +25,8 @@ from rlgpt.store.history import (
 )
 
 Plain = dict[str, Any]
+MOST_LOST = 3
+"""Lost episodes, or failed trials, that one request shows."""
 
 
 # ---- plans --------------------------------------------------------------------------------------
@@ -46,6 +49,7 @@ def item_now(history: History, plan: PlanState, item: Item) -> Plain:
         "name": item.name,
         "mode": item.mode,
         "goal": item.goal,
+        **({"trigger": item.trigger} if item.trigger else {}),
         "done_when": item.done_when,
         "max_steps": item.max_steps,
         "pinned": item.pinned,
@@ -93,8 +97,9 @@ def last_closed(history: History) -> IterationState | None:
     return mine[-1] if mine else None
 
 
-def measured(history: History, iteration: IterationState) -> Plain:
+def measured(context: Context, iteration: IterationState) -> Plain:
     """Dev evaluation of an iteration: success of what was run and, beside a policy, of the plan's code alone."""
+    history = context.history
     facts: Plain = {"iteration": iteration.number}
     full = _evaluations(iteration, "full")
     if not full:
@@ -109,6 +114,7 @@ def measured(history: History, iteration: IterationState) -> Plain:
         "dead_loops": sum(e.dead_loops for e in full),
     }
     facts |= {name: _summed([getattr(e, name) for e in full]) for name in _COUNTED}
+    facts |= _ends(full)
     for variant, name in (("plan", "plan_alone"), ("greedy", "greedy")):
         if parts := _evaluations(iteration, variant, last):
             facts[name] = result(pool(parts))
@@ -120,8 +126,81 @@ def measured(history: History, iteration: IterationState) -> Plain:
             "episodes": run.episodes,
             "successes": run.successes,
             "ended": run.state,
+            "ten_points": dict(context.series(run.run)),
         }
     return facts
+
+
+def _ends(parts: Sequence[EvaluationState]) -> Plain:
+    """How the episodes ended and when sub-actions were done, where that was recorded."""
+    told = [part for part in parts if part.failures]
+    if not told:
+        return {}
+    reached: dict[str, list[tuple[float, int]]] = {}
+    for part in told:
+        for name, step in part.failures["mean_step"].items():
+            reached.setdefault(name, []).append((step, part.funnel.get(name, 0)))
+    return {
+        "ends": _summed([part.failures["ends"] for part in told]),
+        "lost_at": _summed([part.failures["lost_at"] for part in told]),
+        "mean_step": {
+            name: round(sum(step * count for step, count in seen) / max(1, sum(count for _, count in seen)), 1)
+            for name, seen in reached.items()
+        },
+    }
+
+
+def same_seeds(iteration: IterationState, before: IterationState) -> Plain:
+    """The two iterations seed by seed: development episodes have the same seeds in every iteration."""
+    parts = [_evaluations(each, "full") for each in (iteration, before)]
+    if not all(part.failures for of in parts for part in of) or not all(parts):
+        return {}
+    count = min(sum(part.episodes for part in of) for of in parts)
+    now, then = ({i for part in of for i in part.failures["won"] if i < count} for of in parts)
+    return {
+        "same_seeds_as_the_iteration_before": {
+            "episodes": count, "won_in_both": len(now & then), "won_only_now": len(now - then),
+            "won_only_before": len(then - now), "lost_in_both": count - len(now | then),
+        }
+    }  # fmt: skip
+
+
+def compared_with_before(history: History) -> Plain:
+    """The last two closed iterations of this sub-task, seed by seed."""
+    mine = [i for i in history.iterations if i.sub_task == history.sub_task and i.verdict]
+    return same_seeds(mine[-1], mine[-2]) if len(mine) > 1 else {}
+
+
+def lost_episodes(
+    iteration: IterationState | None, item: str = "", most: int = MOST_LOST, *, blind: bool = False
+) -> list[str]:
+    """How some lost development episodes of what was run went; with `item`, those that this sub-action lost: it was
+    the first that was not done, or acted when the episode ended. `blind`: only the latter, and no word of what
+    counted as done."""
+    lost = [failure for part in (_evaluations(iteration, "full") if iteration else ()) for failure in _kept(part)]
+    if item:
+        by = ("doing",) if blind else ("undone", "doing")
+        lost = [failure for failure in lost if item in (failure.get(name) for name in by)]
+    if blind:
+        lost = [{**failure, "undone": ""} for failure in lost]
+    return [failures.told(failure) for failure in failures.choose(lost, most)]
+
+
+def lost_trials(trial: TrialState | None, most: int = MOST_LOST) -> list[str]:
+    """How some failed trials of a version went."""
+    kept = trial.evidence.get("lost") if trial else None
+    return [failures.told(failure) for failure in failures.choose(kept or [], most)]
+
+
+def lost_trials_of(context: Context, name: str, most: int) -> list[str]:
+    """How failed trials of the newest tried version of a sub-action went."""
+    tried = [attempt.trial for attempt in context.history.attempts_of(name) if attempt.trial]
+    return lost_trials(tried[-1], most) if tried else []
+
+
+def _kept(part: EvaluationState) -> Sequence[failures.Failure]:
+    kept: Sequence[failures.Failure] = part.failures.get("lost") or []
+    return kept
 
 
 def result(pooled: Measured) -> Plain:
@@ -201,12 +280,13 @@ def last_attempt(context: Context, item: Item) -> Plain | None:
 
 
 def _evidence(evidence: Mapping[str, Any]) -> Plain:
-    """How the trials ended, without the views (they are for the critic)."""
+    """How a trial ended that went well, and one that did not where it is not told in full (`lost_trials`)."""
     keys = ("difference", "yields", "end", "message")
+    names = ("good",) if evidence.get("lost") else ("good", "bad")
     return {
         name: {k: trial[k] for k in keys if k in trial}
-        for name, trial in evidence.items()
-        if isinstance(trial, Mapping)
+        for name in names
+        if isinstance(trial := evidence.get(name), Mapping)
     }
 
 
@@ -232,7 +312,7 @@ def earlier_attempts(context: Context, item: Item) -> list[Plain]:
 def _in_use(context: Context, item: Item, attempt: Attempt) -> Plain:
     """How a version did in the whole plan: in how many of the dev episodes that came to it the item was done, and the
     share that would be enough."""
-    used, plan = plan_uses(context.history, item).get(attempt.version), context.history.plan
+    used, plan = plan_uses(context.history, item).get(attempt.source_hash), context.history.plan
     if used is None or plan is None:
         return {}
     enough = required_rate(plan, context.limits.target)
@@ -242,3 +322,25 @@ def _in_use(context: Context, item: Item, attempt: Attempt) -> Plain:
 def _line(text: str, most: int = 160) -> str:
     line = " ".join(text.split())
     return line if len(line) <= most else line[: most - 3] + "..."
+
+
+# ---- where the session stands -----------------------------------------------------------------------
+def passes(context: Context) -> Plain:
+    """The iteration that is open, and how many may follow."""
+    history = context.history
+    return {
+        "iteration": history.iteration.number if history.iteration else 0,
+        "iterations_left_after_this": context.iterations_left - 1,
+    }
+
+
+def wanted(item: Item) -> Plain:
+    """A sub-action as the fast agent is asked for it."""
+    return {k: getattr(item, k) for k in ("name", "goal", "trigger", "done_when", "max_steps")}
+
+
+# ---- rewards ------------------------------------------------------------------------------------
+def reward_sources(context: Context, config: Mapping[str, Any] | None) -> list[str]:
+    """The sources of a configuration's generated reward terms."""
+    terms = (config or {}).get("reward") or ()
+    return [context.text(term["argument"]) for term in terms if term["term"] == "generated" and term["argument"]]

@@ -7,7 +7,8 @@ from typing import Any
 from pydantic import BaseModel
 
 _DROPPED = ("default", "title", "minLength", "maxLength")
-"""Keywords that strict structured outputs refuse; the reply is validated against the contract all the same."""
+"""Keywords that strict structured outputs refuse. The reply is validated against the contract all the same, so the
+lengths are told in words."""
 
 
 def strict_schema(contract: type[BaseModel]) -> dict[str, Any]:
@@ -23,6 +24,7 @@ def strict_schema(contract: type[BaseModel]) -> dict[str, Any]:
         if "$ref" in node:
             name = node["$ref"].rsplit("/", 1)[1]
             return strict({**definitions[name], **{k: v for k, v in node.items() if k == "description"}})
+        node = _lengths_in_words(node)
         out = {k: v if k == "properties" else strict(v) for k, v in node.items() if k not in _DROPPED}
         if isinstance(node.get("properties"), dict):
             out["properties"] = {name: strict(part) for name, part in node["properties"].items()}
@@ -32,3 +34,10 @@ def strict_schema(contract: type[BaseModel]) -> dict[str, Any]:
 
     result: dict[str, Any] = strict(schema)
     return result
+
+
+def _lengths_in_words(node: dict[str, Any]) -> dict[str, Any]:
+    if not isinstance(most := node.get("maxLength"), int):
+        return node
+    told = f"{node.get('description', '')} At most {most:,} characters.".strip()
+    return node | {"description": told}

@@ -88,6 +88,7 @@ def _kept(previous: PlanState, failed: Sequence[str], error: str) -> PlanReply:
                 mode="rl" if item.name in failed else item.mode,  # type: ignore[arg-type]
                 goal=item.goal,
                 reason=item.reason,
+                trigger=item.trigger,
                 done_when=item.done_when,
                 max_steps=item.max_steps,
             )
@@ -99,23 +100,23 @@ def _kept(previous: PlanState, failed: Sequence[str], error: str) -> PlanReply:
 def plan(client: Client, context: Context, check: Check = lambda reply: "") -> PlanReply:
     """A plan for the iteration that has just been opened. `check` says what of it cannot be, empty if all can."""
     history = context.history
-    iteration = history.iteration
-    number = iteration.number if iteration else 0
     last = memory.last_closed(history)
     asked = messages(
         "slow",
         "slow_plan",
         context,
         scripts=contents(client, "slow", context),
-        trim=("earlier", "skills", "before", "measured"),
-        request=_request(context, "plan") | {"iteration": number},
+        trim=("earlier", "skills", "before", "lost", "measured"),
+        request=_request(context, "plan"),
         pins=[_pin(item) for item in context.pins],
         advice=context.advice("slow"),
         rejected=memory.rejected_plan(context),
         skills=[{k: s[k] for k in ("name", "goal", "done_when", "measured") if k in s} for s in context.skills],
         plan=memory.plan_now(context),
         before=_of_the_sub_task_before(context),
-        measured=memory.measured(history, last) if last else None,
+        measured=memory.measured(context, last) if last else None,
+        same_seeds=memory.compared_with_before(history),
+        lost=memory.lost_episodes(last),
         critique=memory.critique(last.verdict, "advice_slow") if last else None,
         earlier=memory.earlier_iterations(history),
     )
@@ -131,11 +132,12 @@ def refine(
         "slow_refine",
         context,
         scripts=contents(client, "slow", context),
-        trim=("earlier",),
+        trim=("earlier", "lost_trials"),
         request=_request(context, "refine") | {"failed": list(failed), "last_depth": last_depth},
         pins=[_pin(item) for item in context.pins],
         advice=context.advice("slow"),
         plan=memory.plan_now(context),
+        lost_trials={name: memory.lost_trials_of(context, name, 1) for name in failed},
         earlier=memory.earlier_iterations(context.history),
     )
     return client.ask("slow", _step(context, "refine"), asked, PlanReply, lambda reply: _twice(reply) or check(reply))
@@ -152,14 +154,14 @@ def _request(context: Context, ask: str) -> dict[str, object]:
     return {
         "ask": ask,
         "target": limits.target,
-        "iterations": limits.iterations,
+        **memory.passes(context),
         "attempts_per_sub_action": limits.inner,
         "env_steps_left": context.env_steps_left,
     }
 
 
 def _pin(item: Item) -> memory.Plain:
-    return {k: getattr(item, k) for k in ("name", "mode", "goal", "done_when", "max_steps")}
+    return {k: getattr(item, k) for k in ("name", "mode", "goal", "trigger", "done_when", "max_steps")}
 
 
 def _of_the_sub_task_before(context: Context) -> list[memory.Plain]:

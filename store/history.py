@@ -94,7 +94,8 @@ def _plan(h: History, row: Fields) -> None:
 
 def _sub_action(h: History, row: Fields) -> None:
     keys = ("name", "mode", "goal", "reason", "done_when", "max_steps", "author")
-    h.plans[row["revision"]].items.append(Item(**{k: row[k] for k in keys}, pinned=bool(row["pinned"])))
+    item = Item(**{k: row[k] for k in keys}, pinned=bool(row["pinned"]), trigger=row.get("trigger") or "")
+    h.plans[row["revision"]].items.append(item)
 
 
 def _code_version(h: History, row: Fields) -> None:
@@ -159,13 +160,14 @@ def _checkpoint(h: History, row: Fields) -> None:
 
 
 def _evaluation(h: History, row: Fields) -> None:
-    keys = list(EvaluationState.__dataclass_fields__)
+    keys = [k for k in EvaluationState.__dataclass_fields__ if k != "failures"]
+    failures = row.get("failures") or {}
     if h.iterations:
         owner = next(
             (i for i in h.iterations if (i.sub_task, i.number) == (row["sub_task"], row["iteration"])),
             h.iterations[-1],
         )
-        owner.evaluations.append(EvaluationState(**{k: row[k] for k in keys if k in row}))
+        owner.evaluations.append(EvaluationState(**{k: row[k] for k in keys if k in row}, failures=failures))
 
 
 def _verdict(h: History, row: Fields) -> None:

@@ -42,6 +42,7 @@ class _Fields(_Edit):
     goal: Text | None = None
     reason: Text | None = None
     done_when: Text | None = None
+    trigger: Text | None = None
     max_steps: Annotated[int, Field(ge=1, le=MOST_STEPS)] | None = None
 
 

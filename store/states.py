@@ -29,6 +29,8 @@ class Item:
     max_steps: int
     pinned: bool
     author: str
+    trigger: str = ""
+    """Of a guard: while this predicate holds it runs before the steps of the sequence. Empty: a step."""
 
     @property
     def task(self) -> tuple[str, str, str]:
@@ -56,6 +58,15 @@ class PlanState:
 
     def item(self, name: str) -> Item | None:
         return next((item for item in self.items if item.name == name), None)
+
+    @property
+    def steps(self) -> list[Item]:
+        """Without the guards."""
+        return [item for item in self.items if not item.trigger]
+
+    def steps_before(self, item: Item) -> list[Item]:
+        """The steps that are done when a step begins; of a guard, which may begin at any time, all of them."""
+        return self.steps if item.trigger else self.steps[: self.steps.index(item)]
 
     def acts(self, name: str) -> int | None:
         """The version of a sub-action that acts, None if no code of it does."""
@@ -242,6 +253,8 @@ class EvaluationState:
     """Env steps per slot name; None where they were not recorded."""
     option_done: Fields | None = None
     """Slot name -> calls after which the done_when of its sub-action held; None where it was not recorded."""
+    failures: Fields = field(default_factory=dict)
+    """How its episodes ended and how some lost ones went (`failures.py`); empty where it was not recorded."""
 
     @property
     def measured(self) -> Measured:

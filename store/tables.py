@@ -6,7 +6,7 @@ Column docs say what the fold (`history.py`) and the panes rely on. JSON columns
 
 A row's key is its session and `seq`, so that one database can hold several sessions; `schema.py` says what a
 session's own file makes of that. A column that came with a later revision says so:
-`Field(default=None, sa_column_kwargs={"info": {"since": "0002"}})`.
+`Field(default=None, sa_column_kwargs={"info": {"since": "0002"}})`, or `later_json("0003")`.
 """
 
 from __future__ import annotations
@@ -49,6 +49,11 @@ def json_column() -> Any:
 
 def json_list() -> Any:
     return Field(default_factory=list, sa_column=Column(JSON, nullable=False))
+
+
+def later_json(revision: str) -> Any:
+    """A column of plain data that came with a later revision: NULL in older rows."""
+    return Column(JSON(none_as_null=True), nullable=True, info={"since": revision})
 
 
 class Session(Row, table=True):
@@ -129,6 +134,8 @@ class SubAction(Row, table=True):
     pinned: bool = False
     author: str = ""
     """Who last changed this item."""
+    trigger: str | None = Field(default=None, sa_column_kwargs={"info": {"since": "0003"}})
+    """Of a guard: the predicate that makes it run before the sequence. Empty or NULL: a step of the sequence."""
 
 
 class CodeVersion(Row, table=True):
@@ -171,8 +178,8 @@ class Trial(Row, table=True):
     trials: list[Any] = json_list()
     """[{seed, arrived, start_true, end_true, env_steps, end, message}]."""
     evidence: dict[str, Any] = json_column()
-    """What the critic sees: {good: {...}|null, bad: {...}|null}, each {before, after, difference, yields,
-    end, message}."""
+    """{good: {...}|null, bad: {...}|null}, each {before, after, difference, yields, end, message}: what the critic
+    sees. Since 0003 also {lost: [...]}: how some failed trials went, see `failures.py`."""
 
 
 class RlConfig(Row, table=True):
@@ -229,7 +236,7 @@ class Metric(Row, table=True):
     option_usage: dict[str, Any] = json_column()
     """Decisions per slot name; primitives together under `primitive`."""
     end_reasons: dict[str, Any] = json_column()
-    """slot name -> {return, cap, episode, alarm, error, bad_yield, budget, killed}: counts."""
+    """slot name -> {why: count}; `training.options.lane.END_REASONS`."""
     rewards: dict[str, Any] = json_column()
     """Sum per reward term since the previous row."""
     score: float | None = Field(default=None, sa_column_kwargs={"info": {"since": "0002"}})
@@ -251,9 +258,15 @@ class Episode(Row, table=True):
     decisions: int
     dead_loop: bool
     end: str
+    """success | time | death | truncated."""
     milestones: list[Any] = json_list()
     actions: bytes | None = Field(default=None, sa_column=Column(LargeBinary))
     """zstd of the int16 commands, kept for test episodes."""
+    cause: str | None = Field(default=None, sa_column_kwargs={"info": {"since": "0003"}})
+    """What killed the agent, in the world's word (`zombie`, `lava`, `thirst`); "" where it lived or the world does not
+    know, NULL in sessions that did not record it."""
+    vitals: dict[str, Any] | None = Field(default=None, sa_column=later_json("0003"))
+    """What it lived by at the end, where the world tells: {"health": 0.0, "food": 4.0 ...}."""
 
 
 class Evaluation(Row, table=True):
@@ -293,6 +306,12 @@ class Evaluation(Row, table=True):
     """The task's score, in [0, 1], where its result is a score, with its 95% interval (Wilson's)."""
     score_low: float | None = Field(default=None, sa_column_kwargs={"info": {"since": "0002"}})
     score_high: float | None = Field(default=None, sa_column_kwargs={"info": {"since": "0002"}})
+    option_steps: dict[str, Any] | None = Field(default=None, sa_column=later_json("0003"))
+    """Env steps per slot name; primitives together under `primitive`."""
+    option_done: dict[str, Any] | None = Field(default=None, sa_column=later_json("0003"))
+    """Slot name -> calls after which the done_when of its sub-action held."""
+    failures: dict[str, Any] | None = Field(default=None, sa_column=later_json("0003"))
+    """How its episodes ended, and how some of the lost ones went: see `failures.py`. NULL where it was not recorded."""
 
 
 class Verdict(Row, table=True):

@@ -14,7 +14,7 @@ from rlgpt.agents.rules.question import Question, rate_of
 
 _REMOVING = frozenset(["defeat", "kill", "remove", "destroy", "clear", "slay", "chase", "flee", "avoid"])
 """Verbs whose success is that there is less of their object."""
-_ENDS = {"episode": "the agent died", "time": "step limit"}
+_ENDS = {"episode": "the agent died", "death": "the agent died", "time": "step limit"}
 """How a call ended, in words; the other ends speak for themselves."""
 _IDLE = frozenset(
     [

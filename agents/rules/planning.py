@@ -145,6 +145,7 @@ def _kept(item: Mapping[str, Any], book: Book) -> SubActionReply:
         mode=item["mode"],
         goal=item["goal"][:400],
         reason=f"As before: {item.get('state', 'untried')} {item.get('measured', '')}".strip() + ".",
+        trigger=item.get("trigger", ""),
         done_when=item["done_when"][:600],
         max_steps=item["max_steps"],
     )
@@ -193,7 +194,7 @@ def _with_pins(items: list[SubActionReply], question: Question) -> list[SubActio
 
 
 def _pinned(pin: Mapping[str, Any]) -> SubActionReply:
-    fields = {k: pin[k] for k in ("name", "mode", "goal", "done_when", "max_steps")}
+    fields = {k: pin[k] for k in ("name", "mode", "goal", "trigger", "done_when", "max_steps") if k in pin}
     return SubActionReply(**fields, reason="Pinned by the operator.")
 
 

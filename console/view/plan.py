@@ -186,6 +186,8 @@ def _item(
         lines += wrap(f"{what} (by {change.by})", width, "warn", indent, most=2)
     if key in expanded:
         lines += wrap(item.goal, width, "", indent)
+        if item.trigger:
+            lines += wrap(f"guard, runs when {item.trigger}", width, "code_string", indent)
         lines += wrap(f"done when {item.done_when}", width, "code_string", indent)
         lines += wrap(f"because {item.reason}", width, "dim", indent)
         lines += wrap(

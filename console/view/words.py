@@ -118,7 +118,8 @@ ACTS = {"full": "", "plan": " (code alone)", "greedy": " (greedy policy)"}
 """What acts of an iteration, by `IterationResult.variant`."""
 ACTING = {"full": "what was evaluated", "plan": "code alone", "greedy": "greedy policy"}
 ENDS = {
-    "episode": "the agent died", "time": "step limit", "return": "the code returned", "error": "the code failed",
+    "episode": "the agent died", "death": "the agent died", "time": "step limit", "return": "the code returned",
+    "error": "the code failed", "success": "the task was done", "truncated": "the world broke off",
     "bad_yield": "the code yielded what is no action", "budget": "the code computed too long",
     "killed": "the code was stopped", "quarantined": "the code had been stopped before",
 }  # fmt: skip

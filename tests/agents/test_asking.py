@@ -63,14 +63,14 @@ def test_the_slow_agent_sees_the_last_attempt_and_critique_in_full_and_a_line_pe
 def test_a_dev_evaluation_in_two_parts_is_told_as_one() -> None:
     told = Told().iteration().plan(**FIRST).evaluate(18, funnel={"get_flour": 20}, end_reasons={"a": {"cap": 1}})
     told.evaluate(29, 30, first=20, funnel={"get_flour": 29}, end_reasons={"a": {"cap": 2, "return": 4}})
-    facts = memory.measured(told.history, told.history.iterations[0])
+    facts = memory.measured(context(told, bakery(), BREAD), told.history.iterations[0])
     assert (facts["successes"], facts["episodes"]) == (47, 50) and facts["ci95"] == [0.838, 0.979]
     assert facts["funnel"] == {"get_flour": 49} and facts["end_reasons"] == {"a": {"cap": 3, "return": 4}}
 
 
 def test_evaluations_of_a_superseded_revision_are_not_mixed_in() -> None:
     told = Told().iteration().plan(**FIRST).evaluate(2).plan(**FIRST).evaluate(19)
-    assert memory.measured(told.history, told.history.iterations[0])["successes"] == 19
+    assert memory.measured(context(told, bakery(), BREAD), told.history.iterations[0])["successes"] == 19
 
 
 def test_a_rejected_plan_is_shown_with_the_operators_reason() -> None:
@@ -104,23 +104,24 @@ def test_refused_code_comes_back_with_rule_line_and_message() -> None:
 def judging(told: Told, **evidence: Any) -> str:
     assert told.history.plan
     item = told.history.plan.items[0]
-    return asked(lambda c, x: critic.judge_item(c, x, item, evidence), told)
+    return asked(lambda c, x: critic.judge_item(c, x, item, evidence), told, text=lambda name: f"# the source {name}")
 
 
-def test_the_critic_of_a_sub_action_is_blind_to_predicate_counts_reward_and_code() -> None:
+def test_the_critic_of_a_sub_action_sees_its_code_and_is_blind_to_predicate_counts_and_reward() -> None:
     told = Told().iteration().plan(done="view.secret_{}", **FIRST).code("get_flour", "f00d")
     told.trial("get_flour", 2, error="2 of 5 succeeded").evaluate(7, rewards={"task": 0.35})
     text = judging(told, good=TRIAL | {"reward": 1.0, "success": True}, bad=TRIAL | {"seed": 7})
+    assert "# the source f00d" in text
     for hidden in ("secret_", "2 of 5", "2/5", "0.35", 'reward"', '"success"', "seed", "good", 'bad"', "done_when"):
         assert hidden not in text.replace("`done_when`", "")
     assert "Do get_flour." in text
 
 
-@pytest.mark.parametrize("end", ["done", "already done", "idle", "time", "episode", "error"])
+@pytest.mark.parametrize("end", ["done", "already done", "idle", "time", "death", "error"])
 def test_how_a_trial_ended_is_shown_only_where_the_code_ended_it(end: str) -> None:
     told = Told().iteration().plan(**FIRST).code("get_flour")
     text = judging(told, good=TRIAL | {"end": end}, bad=None)
-    assert ('"end"' in text) == (end == "error")
+    assert ('"end"' in text) == (end in ("death", "error"))
 
 
 def test_the_order_of_the_critics_trials_says_nothing_about_the_measurement() -> None:
@@ -174,8 +175,8 @@ def test_the_planner_plans_what_is_left_from_what_the_episodes_gained() -> None:
 # ---- size -----------------------------------------------------------------------------------------
 def test_messages_never_pass_the_cap_and_lose_the_oldest_lines_first() -> None:
     there: Context = context(Told().iteration(), bakery(), BREAD)
-    fields: dict[str, Any] = dict.fromkeys(("pins", "advice", "skills"), ())
-    fields |= dict.fromkeys(("rejected", "plan", "before", "measured", "critique"))
+    fields: dict[str, Any] = dict.fromkeys(("pins", "advice", "skills", "lost"), ())
+    fields |= dict.fromkeys(("rejected", "plan", "before", "measured", "critique", "same_seeds"))
     lines = [f"line {number} " + "x" * 1000 for number in range(40)]
     request = {"ask": "plan"}
     sent = messages("slow", "slow_plan", there, trim=("earlier",), cap=20_000, request=request, earlier=lines, **fields)

@@ -86,8 +86,9 @@ def test_accepted_code_that_loses_episodes_of_the_whole_plan_is_written_anew() -
         return step(told)
 
     assert after(dig=20, cut=19) == Evaluate(1, "dev", "full", 0, 20), "two such sub-actions reach the target of 0.9"
-    assert after(dig=20, cut=18) == JudgeItem("cut", 1)
-    assert after(dig=18, cut=18) == JudgeItem("dig", 1)
+    assert after(dig=20, cut=18) == Evaluate(1, "dev", "full", 0, 20), "two lost in twenty may be chance"
+    assert after(dig=20, cut=16) == JudgeItem("cut", 1)
+    assert after(dig=16, cut=16) == JudgeItem("dig", 1)
     assert after(dig=4, cut=0) == JudgeItem("dig", 1), "too few came to cut to say anything about it"
 
 

@@ -85,9 +85,9 @@ def _plausible(answer: Answer, lane: int) -> None:
 
 
 def test_an_answer_survives_the_wire() -> None:
-    reply = CODEC.bare(3, (1, -2), 0, 2, 0) + CODEC.bare(4, None, 2, 0x8001, 4) + b"oops"
+    reply = CODEC.bare(3, (1, -2), 0, 2, 0, 17) + CODEC.bare(4, None, 2, 0x8001, 4) + b"oops"
     assert CODEC.decode(reply, [3, 4]) == [
-        Answer(3, (1, -2), None, "", 2, 0, 0, 0.0),
+        Answer(3, (1, -2), None, "", 2, 0, 0, 0.0, 17),
         Answer(4, None, "error", "oops", 0x8001, 0, 0, 0.0),
     ]
 
@@ -96,7 +96,7 @@ def test_an_answer_survives_the_wire() -> None:
     ("reward", "predicates", "mask"), [(2.0, 0, 0), (float("nan"), 0, 0), (0.0, 32, 0), (0.0, 0, 8)]
 )
 def test_out_of_range_fields_are_refused(reward: float, predicates: int, mask: int) -> None:
-    record = CODEC.record.pack(0, wire.HAS_COMMAND, 0, 0, reward, predicates, bytes([mask]), 1, 1)
+    record = CODEC.record.pack(0, wire.HAS_COMMAND, 0, 0, 0, reward, predicates, bytes([mask]), 1, 1)
     with pytest.raises(WireError):
         CODEC.decode(record, [0])
 

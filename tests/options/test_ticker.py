@@ -168,7 +168,7 @@ def test_an_option_ends_with_the_episode() -> None:
     driver = Driver([3])
     runner, _ = _runner(driver, [code(FOREVER, uninterruptible=True)], option_cap=200, horizon=10)
     (got,) = _until(runner, driver, 1)
-    assert (got["end"], got["steps"], got["outcome"]) == ("episode", 10, "time")
+    assert (got["end"], got["steps"], got["outcome"]) == ("time", 10, "time")
 
 
 def test_an_interrupt_ends_an_option_unless_its_code_is_uninterruptible() -> None:
@@ -331,7 +331,7 @@ def test_a_truncation_inside_an_option_ends_it_and_keeps_its_reward() -> None:
     driver = Driver([3])
     runner, _ = _runner(driver, [code(WALK)], world=ChangedWorld(bend), reward=[term("world")])
     (got,) = _until(runner, driver, 1)
-    assert (got["steps"], got["end"], got["outcome"], got["reward"]) == (2, "episode", "truncated", 1.5)
+    assert (got["steps"], got["end"], got["outcome"], got["reward"]) == (2, "truncated", "truncated", 1.5)
 
 
 def test_an_option_runs_on_the_first_head_alone() -> None:

@@ -84,7 +84,7 @@ def test_trials_that_are_all_broken_off_say_so_and_blame_nobody() -> None:
         host=host_of(world), seeds=SEEDS, max_steps=20,
     )  # fmt: skip
     assert result.outcome == "unreached" and "the world broke 10 of them off" in result.error
-    assert result.evidence == {"good": None, "bad": None}
+    assert result.evidence == {"good": None, "bad": None, "lost": []}
 
 
 @pytest.mark.parametrize("lost_at", range(1, 41))

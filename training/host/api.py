@@ -55,6 +55,8 @@ class PlanItem:
     done_when: str
     """Expression source, admitted as kind `done_when`."""
     action: Action
+    trigger: str = ""
+    """Of a guard: while this holds it runs before the steps, and interrupts them. Admitted as kind `done_when`."""
 
 
 @dataclass(frozen=True)
@@ -65,12 +67,14 @@ class Programs:
     """Hash -> source, admitted before."""
     actions: tuple[Action, ...] = ()
     plan: tuple[PlanItem, ...] = ()
-    """What `follow_plan` runs: the first item whose done_when is false. Callable as action index
-    `FOLLOW_PLAN`."""
+    """What `follow_plan` runs: the first guard whose trigger holds, else the first step whose done_when is false.
+    Callable as action index `FOLLOW_PLAN`."""
     predicates: tuple[str, ...] = ()
     """done_when expressions whose truth can be asked for (at most 64)."""
     rewards: tuple[str, ...] = ()
     """Hashes of admitted `reward` sources (`def reward(before, view): return float`)."""
+    lines: bool = False
+    """Whether answers tell the line of each yield: for evidence that is read, not for training."""
 
 
 FOLLOW_PLAN = 0xFFFF
@@ -110,6 +114,8 @@ class Answer(NamedTuple):
     """Bit i: action i may start now (no `available` function: set). 0 unless asked."""
     reward: float
     """Sum of the generated rewards, clipped to [-1, 1]; 0.0 unless asked."""
+    line: int = 0
+    """Line of the source whose yield gave the command; 0 unless `Programs.lines`."""
 
 
 class Death(NamedTuple):

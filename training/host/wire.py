@@ -50,6 +50,8 @@ IDLE = TOKEN.pack(0, DOES_NOTHING, 0)
 FOLLOW_PLAN = 0xFFFF
 PLAN_BIT = 0x8000
 NO_ACTION = 0x7FFF
+TRIGGER_BIT = 0x4000
+"""In a token of RUNS_PLAN_TEST: the trigger of an item, not its done_when."""
 End = Literal["return", "error", "bad_yield", "budget", "killed", "quarantined"]
 ENDS: tuple[End | None, ...] = (None, "return", "error", "bad_yield", "budget", "killed", "quarantined")
 HAS_COMMAND = 0x80
@@ -198,7 +200,7 @@ T = TypeVar("T", bound=tuple[Any, ...])
 class AnswerCodec(Generic[T]):
     """The reply to a tick, for one world and one set of programs.
 
-    A record is: lane u16, end u8 (bit 7: has a command), spare, action u16, length of its message u16,
+    A record is: lane u16, end u8 (bit 7: has a command), spare, action u16, length of its message u16, line u16,
     reward f64, predicates u64, available bits, command i16 each. The messages follow the records.
     """
 
@@ -208,16 +210,18 @@ class AnswerCodec(Generic[T]):
         self.plan = plan
         self.predicates = predicates
         self.mask_bytes = (actions + 7) // 8
-        self.record = Struct(f"<HBxHHdQ{self.mask_bytes}s{native_action_size}h")
+        self.record = Struct(f"<HBxHHHdQ{self.mask_bytes}s{native_action_size}h")
         self.no_command = (0,) * native_action_size
         self.none_available = bytes(self.mask_bytes)
         self._known: dict[bytes, T] = {}
 
-    def bare(self, lane: int, command: tuple[int, ...] | None, end: int, action: int, length: int) -> bytes:
+    def bare(
+        self, lane: int, command: tuple[int, ...] | None, end: int, action: int, length: int, line: int = 0
+    ) -> bytes:
         """The record of an answer that was asked for nothing but its call."""
         code = end if command is None else HAS_COMMAND
         numbers = command or self.no_command
-        return self.record.pack(lane, code, action, length, 0.0, 0, self.none_available, *numbers)
+        return self.record.pack(lane, code, action, length, line, 0.0, 0, self.none_available, *numbers)
 
     def decode(self, reply: bytes, lanes: Sequence[int]) -> list[T]:
         """One answer for each of `lanes`; raises WireError for anything that a host would not say."""
@@ -249,7 +253,7 @@ class AnswerCodec(Generic[T]):
         if len(record) != self.record.size:
             raise WireError("a tick's answer is too short")
         fields = self.record.unpack(record)
-        lane, code, action, length, reward, truths, mask = fields[:7]
+        lane, code, action, length, line, reward, truths, mask = fields[:8]
         end, has_command = code & ~HAS_COMMAND, bool(code & HAS_COMMAND)
         if lane != wanted or end >= len(ENDS) or (has_command and end):
             raise WireError("a tick's answer names another lane or an unknown end")
@@ -267,6 +271,6 @@ class AnswerCodec(Generic[T]):
             raise WireError("a tick's answer names a predicate or an action that is not loaded")
         if length > TEXT_CAP:
             raise WireError("a message is longer than it may be")
-        command = fields[7:] if has_command else None
-        answer = (lane, command, ENDS[end], "", action, truths, available, reward)
+        command = fields[8:] if has_command else None
+        answer = (lane, command, ENDS[end], "", action, truths, available, reward, line)
         return tuple.__new__(self.answer, answer), length

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,14 +14,27 @@ from rlgpt.training.options.rewards import RewardStream
 from rlgpt.training.options.trouble import TroubleWatch
 from rlgpt.training.worlds.protocol import Env, NativeAction
 
+
+class Tracer(Protocol):
+    """Keeps what an episode was like."""
+
+    def start(self, env: Env) -> None: ...
+
+    def step(self, lane: Lane, command: NativeAction) -> None:
+        """An env step was taken."""
+
+
 Phase = Literal["idle", "decide", "opening", "running", "repeating", "settling"]
 """idle: no episode. decide: the policy is asked next. opening: an option was chosen, the host not yet asked.
 running: an option is open. repeating: a primitive is to be repeated. settling: a decision is over, but the host still
 owes something about its end."""
 EpisodeEnd = Literal["", "success", "time", "death", "truncated"]
-END_REASONS = ("return", "cap", "episode", "alarm", "error", "bad_yield", "budget", "killed", "quarantined")
-"""As rows and prompts call them: `cap` for the end after `max_option_steps`, `alarm` for that by an interrupt. Like
-`ignore_alarm` and `option_cap` these words stay, because answers of models are recorded for requests that hold them."""
+END_REASONS = (
+    "return", "cap", "success", "time", "death", "truncated", "alarm", "error", "bad_yield", "budget", "killed",
+    "quarantined",
+)  # fmt: skip
+"""Why an option ended, as rows and prompts call it: `cap` for the end after `max_option_steps`, `alarm` for that by an
+interrupt; where its episode ended in it, how that did (one word, `episode`, in sessions before 0003)."""
 
 
 @dataclass(slots=True, eq=False)
@@ -47,7 +61,10 @@ class Lane:
     """Env.novelty() after the last env step."""
     truths_ever: int = 0
     """Bit i: predicate i was true at some step of this episode."""
+    true_since: dict[int, int] = field(default_factory=dict)
+    """Predicate -> env step at which it was true first."""
     commands: list[NativeAction] | None = None
+    trace: Tracer | None = None
     usage: dict[str, int] = field(default_factory=dict)
     ends: dict[str, dict[str, int]] = field(default_factory=dict)
 
@@ -70,10 +87,12 @@ class Lane:
     message: str = ""
     idle: bool = False
     """Whether the option ended without a step of its own (it cost a no-op)."""
-    until: int = -1
-    """Index of the predicate whose truth ends the option; -1 for none."""
+    until: int = 0
+    """Bits of the predicates each of which ends the option when it comes true; 0 for none."""
     running: int = -1
     """Which action really runs (Answer.action)."""
+    line: int = 0
+    """Of the source whose yield gave the last command, where the programs tell lines."""
 
     # the host
     truths: int = 0
@@ -116,5 +135,11 @@ class EpisodeResult:
     """slot name -> end reason -> count."""
     truths: int
     """Bit i: predicate i was ever true."""
+    true_since: Mapping[int, int] = field(default_factory=dict)
+    """Predicate -> env step at which it was true first."""
+    cause: str = ""
+    """What killed the agent, where the world told it."""
+    vitals: Mapping[str, float] = field(default_factory=dict)
+    """What it lived by at the end, where the world told it."""
     commands: bytes | None = None
     """int16 little endian, (env_steps, native_action_size), where they were recorded."""

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 
 import numpy as np
 from numpy.typing import NDArray
@@ -64,24 +65,47 @@ class UniformPolicy:
 
 
 class PlanPolicy:
-    """Always runs the first sub-action whose done_when is false (executor `sequence`).
+    """Runs the first guard whose trigger holds, else the first step whose done_when is false (executor `sequence`).
 
-    Slot i of its space is sub-action i and predicate i its done_when, so a call also ends as soon as its
-    sub-action is done. With everything done it waits.
+    Slot i of its space is sub-action i and predicate i its done_when, so a call also ends as soon as its sub-action is
+    done, or a guard takes its place. With everything done it waits.
     """
 
-    def __init__(self, space: ActionSpace) -> None:
-        self.space = space
-        self._count = len(space.active())
+    def __init__(self, space: ActionSpace, triggers: Mapping[int, int] = MappingProxyType({})) -> None:
+        """`triggers`: guard -> its predicate."""
+        self.space, self._triggers = space, triggers
+        self._steps = [index for index in range(len(space.active())) if index not in triggers]
         self._rest = [0] * (len(space.action_nvec) - 1)
 
     def choose(self, lanes: Sequence[Lane]) -> list[tuple[int, ...]]:
         return [self._next(lane) for lane in lanes]
 
     def _next(self, lane: Lane) -> tuple[int, ...]:
-        for index in range(self._count):
+        spent = self._spent(lane) if self._triggers else set()
+        interrupting = 0
+        for index, trigger in self._triggers.items():
+            if index in spent:
+                continue
+            if lane.truths >> trigger & 1:
+                return self._call(lane, index, interrupting)
+            interrupting |= 1 << trigger
+        for index in self._steps:
             if not lane.truths >> index & 1:
-                lane.until = index
-                return (self.space.action_nvec[0] + index, *self._rest)
-        lane.until = -1
+                return self._call(lane, index, interrupting)
+        lane.until = 0
         return (self.space.noop, *self._rest)
+
+    def _call(self, lane: Lane, index: int, interrupting: int) -> tuple[int, ...]:
+        lane.until = 1 << index | interrupting
+        return (self.space.action_nvec[0] + index, *self._rest)
+
+    def _spent(self, lane: Lane) -> set[int]:
+        """Guards that returned without an env step since their trigger came true: they must not keep the plan from
+        going on."""
+        if not lane.env.steps or lane.note is None:
+            lane.note = set()
+        spent: set[int] = lane.note
+        if lane.idle and lane.end == "return" and lane.slot in self._triggers:
+            spent.add(lane.slot)
+        spent -= {index for index in spent if not lane.truths >> self._triggers[index] & 1}
+        return spent

@@ -19,7 +19,7 @@ from rlgpt.training.host.api import FOLLOW_PLAN, Answer, Ask, Host
 from rlgpt.training.options.lane import EpisodeEnd, EpisodeResult, Lane
 from rlgpt.training.options.observation import Observation
 from rlgpt.training.options.slots import ActionSpace, Slot
-from rlgpt.training.worlds.protocol import NativeAction, StepsElsewhere, World, is_slow
+from rlgpt.training.worlds.protocol import NativeAction, StepsElsewhere, World, ending_of, is_slow
 
 PLAN_ITEM = 0x8000
 HALVED = 4
@@ -234,7 +234,9 @@ class OptionRunner:
         lane.served, lane.fresh = True, False
         if ask.predicates:
             lane.truths = answer.predicates
-            lane.truths_ever |= answer.predicates
+            if new := answer.predicates & ~lane.truths_ever:
+                lane.truths_ever |= new
+                lane.true_since.update((bit, lane.env.steps) for bit in range(new.bit_length()) if new >> bit & 1)
         if ask.available:
             lane.available = answer.available
         if ask.reward:
@@ -247,7 +249,7 @@ class OptionRunner:
         elif lane.phase == "repeating":
             moves.append((lane, self._command(lane)))
         elif lane.phase == "opening":
-            lane.running = answer.action
+            lane.running, lane.line = answer.action, answer.line
             if answer.command is None:
                 self._fault(lane, answer)
                 lane.phase, lane.idle = "settling", True
@@ -256,14 +258,14 @@ class OptionRunner:
                 lane.phase = "running"
                 moves.append((lane, answer.command))
         elif lane.phase == "running":
-            if lane.until >= 0 and lane.truths >> lane.until & 1:
+            if lane.truths & lane.until:
                 lane.end = "return"
                 self._settle(lane)
             elif answer.command is None:
                 self._fault(lane, answer)
                 self._settle(lane)
             else:
-                lane.running = answer.action
+                lane.running, lane.line = answer.action, answer.line
                 moves.append((lane, answer.command))
 
     def _fault(self, lane: Lane, answer: Answer) -> None:
@@ -290,12 +292,14 @@ class OptionRunner:
         lane.watch.step(env.progress_key(), novelty, env.waiting())
         if lane.commands is not None:
             lane.commands.append(command)
+        if lane.trace is not None:
+            lane.trace.step(lane, command)
         lane.synced, lane.served, lane.owed = lane.served, False, True
         if lane.phase == "running":
             slot = self.space.slots[lane.slot]
             assert slot is not None
             if lane.outcome:
-                lane.end = "episode"
+                lane.end = lane.outcome
             elif env.interrupt() and not self._is_uninterruptible(slot, lane.running):
                 lane.end = "alarm"
             elif lane.steps >= slot.max_option_steps:
@@ -323,7 +327,7 @@ class OptionRunner:
         if terminated:
             if env.succeeded():
                 return "success"
-            return "time" if env.steps >= lane.horizon else "death"
+            return "time" if env.steps >= lane.horizon and not ending_of(env).cause else "death"
         if env.steps >= lane.horizon:
             return "success" if env.task.kind == "survive" else "time"
         return "truncated" if truncated else ""
@@ -349,6 +353,7 @@ class OptionRunner:
 
     def _result(self, lane: Lane) -> EpisodeResult:
         env = lane.env
+        ending = ending_of(env)
         commands = None if lane.commands is None else np.array(lane.commands, "<i2").tobytes()
         return EpisodeResult(
             index=lane.episode,
@@ -364,24 +369,29 @@ class OptionRunner:
             usage=lane.usage,
             ends=lane.ends,
             truths=lane.truths_ever,
+            true_since=lane.true_since,
+            cause=ending.cause if lane.outcome == "death" else "",
+            vitals=ending.vitals,
             commands=commands,
         )
 
     def _begin(self, lane: Lane) -> None:
         lane.outcome = ""
-        lane.until = lane.running = -1
+        lane.until, lane.running = 0, -1
         lane.start_view, lane.moved, lane.owed = None, False, False
         if not self.listener.on_start(lane):
             lane.phase = "idle"
             return
         lane.phase = "decide"
         lane.decisions, lane.total, lane.truths_ever, lane.truths, lane.available = 0, 0.0, 0, 0, -1
-        lane.usage, lane.ends = {}, {}
+        lane.usage, lane.ends, lane.true_since = {}, {}, {}
         lane.commands = [] if self.record else None
         lane.fresh, lane.served, lane.synced = True, False, False
         lane.stream.start(lane.env)
         lane.novelty = lane.env.novelty()
         lane.watch.start(lane.novelty)
         lane.trouble.start(lane.novelty)
+        if lane.trace is not None:
+            lane.trace.start(lane.env)
         if self._keeps_start and not lane.moved:
             lane.start_view = lane.env.view(True)

@@ -147,7 +147,8 @@ def primitive_mask(world: World, names: Sequence[str]) -> NDArray[np.bool_]:
 
 
 def plan_hash(plan: Sequence[PlanItem]) -> str:
-    return source_hash(repr([(i.done_when, i.action.source_hash, i.action.arguments) for i in plan]))
+    parts = [(i.done_when, i.action.source_hash, i.action.arguments, *filter(None, (i.trigger,))) for i in plan]
+    return source_hash(repr(parts))
 
 
 def build_slots(

@@ -28,7 +28,9 @@ def space_fields(space: ActionSpace) -> dict[str, Any]:
         "programs": {
             "sources": dict(space.programs.sources),
             "actions": [[a.source_hash, _lists(a.arguments)] for a in space.programs.actions],
-            "plan": [[i.done_when, i.action.source_hash, _lists(i.action.arguments)] for i in space.programs.plan],
+            "plan": [
+                [i.done_when, i.action.source_hash, _lists(i.action.arguments), i.trigger] for i in space.programs.plan
+            ],
             "rewards": list(space.programs.rewards),
         },
         "calm": sorted(space.uninterruptible),
@@ -51,7 +53,10 @@ def load_space(fields: Mapping[str, Any], world: World, config: RlConfigReply) -
     programs = Programs(
         stored["sources"],
         tuple(Action(source, _pairs(arguments)) for source, arguments in stored["actions"]),
-        tuple(PlanItem(test, Action(source, _pairs(arguments))) for test, source, arguments in stored["plan"]),
+        tuple(
+            PlanItem(test, Action(source, _pairs(arguments)), *trigger)
+            for test, source, arguments, *trigger in stored["plan"]  # policies of before 0003 have no triggers
+        ),
         (),
         tuple(stored["rewards"]),
     )

@@ -7,13 +7,14 @@ world broke off (`truncated`, such as a lost game) says nothing about the policy
 from __future__ import annotations
 
 from collections import Counter, deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, Protocol
 
 import numpy as np
 
 from rlgpt.agents.contracts import RewardTerm
+from rlgpt.store.failures import choose, ended
 from rlgpt.store.intervals import wilson
 from rlgpt.training.host.api import Host, PlanItem, Programs
 from rlgpt.training.options.dead_loops import DeadLoopWatch
@@ -25,12 +26,15 @@ from rlgpt.training.options.rewards import RewardStream
 from rlgpt.training.options.runner import Chooser, OptionRunner
 from rlgpt.training.options.slots import ActionSpace, CodedAction, Slot, noop_of
 from rlgpt.training.options.tally import tally
+from rlgpt.training.rollouts.trace import Shower, Trace
 from rlgpt.training.worlds.protocol import World, expect, side_by_side
 
 Variant = Literal["full", "greedy", "sampled", "options_off", "primitives_off", "plan", "random", "prior", "script"]
 PLAN_OPTION_STEPS = 200
 """Env steps after which follow_plan alone starts its sub-action afresh."""
 MAX_PREDICATES = 64
+SHOWN_LOST = 4
+"""Lost episodes of an evaluation of which it is kept how they went."""
 REPEATS = 2
 """How often the seed of a truncated episode is played again; after that it counts as it is."""
 
@@ -72,14 +76,17 @@ class FollowPlan:
             for index, item in enumerate(plan)
         ]
         needed = {item.action.source_hash: known[item.action.source_hash] for item in plan}
-        programs = Programs(needed, tuple(item.action for item in plan), (), tuple(item.done_when for item in plan))
+        guards = [index for index, item in enumerate(plan) if item.trigger]
+        self._triggers = {index: len(plan) + place for place, index in enumerate(guards)}
+        tests = (*(item.done_when for item in plan), *(plan[index].trigger for index in guards))
+        programs = Programs(needed, tuple(item.action for item in plan), (), tests)
         uninterruptible = frozenset(option.source_hash for option in options if option.uninterruptible)
         allowed = np.zeros(world.action_nvec[0], np.bool_)
         self.space = ActionSpace(world.action_nvec, noop_of(world), allowed, tuple(slots), programs, uninterruptible)
         self.terms = terms or (RewardTerm(term="task", weight=1.0),)
 
     def chooser(self, space: ActionSpace, best: bool) -> Chooser:
-        return PlanPolicy(space)
+        return PlanPolicy(space, self._triggers)
 
 
 @dataclass(frozen=True)
@@ -104,6 +111,11 @@ class EvaluationResult:
     rewards: dict[str, float]
     complete: bool
     """False when the observer stopped it: only whole episodes count."""
+    failures: dict[str, Any]
+    """See `failures_of`."""
+    option_steps: dict[str, int]
+    option_done: dict[str, int]
+    """Slot name -> calls after which the predicate of that name held."""
 
 
 def evaluate(
@@ -121,6 +133,8 @@ def evaluate(
     observer: Observer | None = None,
     first: int = 0,
     n_envs: int = 8,
+    traced: bool = False,
+    names: Sequence[str] = (),
 ) -> EvaluationResult:
     """Play one episode per seed. `predicates`: name -> done_when, for the funnel (at most 64 with the plan's).
 
@@ -128,6 +142,7 @@ def evaluate(
     the policy as it is. `options_off` and `primitives_off` mask one kind; `random` is uniform over the same masked
     actions; `plan`, `script` and `prior` play the policy given (a FollowPlan, a policy trained for 0 env steps).
     `first` is the index of the first seed in its split. The horizon is the task's unless given.
+    `traced`: keep how lost episodes went; `names` of the items that follow_plan runs.
     """
     space = policy.space
     if variant == "options_off":
@@ -135,12 +150,13 @@ def evaluate(
     elif variant == "primitives_off":
         space = space.without_primitives()
     space, bits = _with_predicates(space, predicates or {})
+    space = replace(space, programs=replace(space.programs, lines=traced))
     chooser = UniformPolicy(space) if variant == "random" else policy.chooser(space, greedy or variant == "greedy")
     host.load(space.programs)
     published = world.tasks[task]
     limit = min(horizon or published.horizon, published.horizon)
     count = side_by_side(world, min(n_envs, len(seeds)))
-    games = _Games(world, seeds, first, count)
+    games = _Games(world, seeds, first, count, space, bits, (lambda: Trace(space, names)) if traced else None)
     lanes = [
         Lane(
             index,
@@ -158,7 +174,9 @@ def evaluate(
     complete = _play(runner, observer or Observer(), world)
     for lane in lanes:
         lane.env.close()
-    return _result(variant, games.in_order(), bits, complete)
+    shower = Shower(world, space.programs.sources)
+    failures = failures_of(games.in_order(), bits, games.traces, shower)
+    return _result(variant, games, bits, complete, failures)
 
 
 def _with_predicates(space: ActionSpace, named: Mapping[str, str]) -> tuple[ActionSpace, dict[str, int]]:
@@ -175,12 +193,19 @@ def _with_predicates(space: ActionSpace, named: Mapping[str, str]) -> tuple[Acti
 class _Games:
     """The runner's listener: hands out the seeds in order and collects the episodes."""
 
-    def __init__(self, world: World, seeds: Sequence[int], first: int, lanes: int) -> None:
+    def __init__(
+        self, world: World, seeds: Sequence[int], first: int, lanes: int, space: ActionSpace, bits: Mapping[str, int],
+        trace: Callable[[], Trace] | None,
+    ) -> None:  # fmt: skip
         self._world, self._seeds, self._first, self._ahead = world, seeds, first, lanes
         self._left = deque(range(len(seeds)))
         """Places in `seeds` that are still to be played."""
         self._repeated = Counter[int]()
         self._results: dict[int, EpisodeResult] = {}
+        self._trace, self._space, self._bits = trace, space, bits
+        self.option_steps, self.option_done = Counter[str](), Counter[str]()
+        self.traces: dict[int, Trace] = {}
+        """Of lost episodes, by index."""
 
     def on_start(self, lane: Lane) -> bool:
         if not self._left:
@@ -189,12 +214,18 @@ class _Games:
         lane.episode = self._first + place
         lane.seed = self._seeds[place]
         lane.rng = np.random.default_rng((lane.seed, 2))
+        lane.trace = self._trace() if self._trace else None
         lane.env.reset(lane.seed)
         expect(self._world, self._seeds[place + self._ahead :][:1])
         return True
 
     def on_decision(self, lane: Lane) -> None:
-        pass
+        slot = self._space.slots[lane.slot] if lane.slot >= 0 else None
+        name = slot.name if slot else "primitive"
+        self.option_steps[name] += lane.steps
+        bit = self._bits.get(name.partition("(")[0])
+        if bit is not None:
+            self.option_done[name] += lane.truths >> bit & 1
 
     def on_end(self, lane: Lane, result: EpisodeResult) -> None:
         if result.end == "truncated" and self._repeated[result.index] < REPEATS:
@@ -202,6 +233,8 @@ class _Games:
             self._left.appendleft(result.index - self._first)
         else:
             self._results[result.index] = result
+            if isinstance(lane.trace, Trace) and not result.success:
+                self.traces[result.index] = lane.trace
 
     def in_order(self) -> list[EpisodeResult]:
         return [self._results[index] for index in sorted(self._results)]
@@ -224,8 +257,9 @@ def _play(runner: OptionRunner, observer: Observer, world: World) -> bool:
 
 
 def _result(
-    variant: Variant, episodes: list[EpisodeResult], bits: Mapping[str, int], complete: bool
+    variant: Variant, games: _Games, bits: Mapping[str, int], complete: bool, failures: dict[str, Any]
 ) -> EvaluationResult:
+    episodes = games.in_order()
     total = tally(episodes)
     fields: dict[str, Any] = total.fields()
     low, high = wilson(total.successes, total.episodes)
@@ -246,4 +280,37 @@ def _result(
         end_reasons=fields["end_reasons"],
         rewards=fields["rewards"],
         complete=complete,
+        failures=failures,
+        option_steps=dict(sorted(games.option_steps.items())),
+        option_done=dict(sorted(games.option_done.items())),
     )
+
+
+def failures_of(
+    episodes: Sequence[EpisodeResult], bits: Mapping[str, int], traces: Mapping[int, Trace], shower: Shower
+) -> dict[str, Any]:
+    """What `tables.Evaluation.failures` keeps.
+
+    `ends`: how the episodes ended, each cause of death by itself. `mean_step`: sub-action -> mean env step at which it
+    was first done, over the episodes in which it was. `lost_at`: first sub-action that was never done -> how those
+    episodes ended. `won`: indices of the episodes that succeeded, to compare the same seeds of two evaluations. `lost`:
+    how some of the lost ones went (`store/failures.py`).
+    """
+    lost = [e for e in episodes if not e.success]
+    undone = {e.index: next((name for name, bit in bits.items() if not e.truths >> bit & 1), "") for e in lost}
+    lost_at: dict[str, Counter[str]] = {}
+    for episode in lost:
+        lost_at.setdefault(undone[episode.index], Counter())[ended(episode.end, episode.cause)] += 1
+    since = {name: [e.true_since[bit] for e in episodes if bit in e.true_since] for name, bit in bits.items()}
+    brief = [
+        {"index": e.index, "seed": e.seed, "end": e.end, "cause": e.cause, "steps": e.env_steps,
+         "vitals": dict(e.vitals), "undone": undone[e.index], "doing": traces[e.index].last[-1].doing}
+        for e in lost if e.index in traces
+    ]  # fmt: skip
+    return {
+        "ends": dict(Counter(ended(e.end, e.cause) for e in episodes).most_common()),
+        "mean_step": {name: round(sum(steps) / len(steps), 1) for name, steps in since.items() if steps},
+        "lost_at": {name: dict(ends.most_common()) for name, ends in lost_at.items()},
+        "won": [e.index for e in episodes if e.success],
+        "lost": [dict(each) | shower.shown(traces[each["index"]]) for each in choose(brief, SHOWN_LOST)],
+    }

@@ -7,7 +7,7 @@ from importlib import import_module
 from typing import Any
 
 from rlgpt.training.ordered_sets import FrozenSet
-from rlgpt.training.worlds.protocol import World, describe_view
+from rlgpt.training.worlds.protocol import DrawsViews, ShowsMoments, World, describe_view
 
 DEPTH = 4
 ENTRIES = 40
@@ -24,13 +24,26 @@ class Describer:
         self._module = import_module(world.host_module)
 
     def __call__(self, packed: bytes) -> dict[str, Any]:
-        view = self._module.decoder().view(packed)
+        view = self._view(packed)
         own = describe_view(self._module, view)
         if own is not None:
             return own
         names = [name for name in dir(view) if not name.startswith("_")]
         values = {name: getattr(view, name) for name in names}
         return {name: _plain(value, DEPTH) for name, value in values.items() if not callable(value)}
+
+    def moment(self, packed: bytes) -> dict[str, Any]:
+        """A line of a timeline: few values, all of them short."""
+        if isinstance(self._module, ShowsMoments):
+            return {name: _plain(value, 2) for name, value in self._module.moment(self._view(packed)).items()}
+        return {name: value for name, value in self(packed).items() if isinstance(value, bool | int | float | str)}
+
+    def picture(self, packed: bytes) -> str:
+        """What is around the agent, as lines of characters; empty where the world draws none."""
+        return self._module.picture(self._view(packed)) if isinstance(self._module, DrawsViews) else ""
+
+    def _view(self, packed: bytes) -> Any:
+        return self._module.decoder().view(packed)
 
 
 def difference(before: dict[str, Any], after: dict[str, Any]) -> dict[str, Any]:

@@ -17,6 +17,7 @@ from typing import Any, Literal
 import numpy as np
 
 from rlgpt.agents.contracts import RewardTerm
+from rlgpt.store.failures import choose
 from rlgpt.training.host.api import Action, Host, Programs
 from rlgpt.training.options.dead_loops import DeadLoopWatch
 from rlgpt.training.options.lane import EpisodeResult, Lane
@@ -28,7 +29,8 @@ from rlgpt.training.options.slots import ActionSpace, Slot, noop_of
 from rlgpt.training.ppo.trained import TrainedPolicy
 from rlgpt.training.rollouts.evidence import Describer, difference
 from rlgpt.training.rollouts.partial_trial import PartialTrial
-from rlgpt.training.worlds.protocol import World, side_by_side
+from rlgpt.training.rollouts.trace import Shower, Trace
+from rlgpt.training.worlds.protocol import World, ending_of, side_by_side
 
 TrialOutcome = Literal["accepted", "failed", "unreached", "vacuous", "stopped", "refused"]
 INITIAL_TRIALS = 5
@@ -43,6 +45,8 @@ ACCEPT_RATE = 0.6
 """Share of successful trials from which a version is accepted."""
 IDLE_CALLS = 5
 """Calls in a row that return without acting, after which a trial is over."""
+SHOWN_LOST = 3
+"""Failed trials of which it is kept how they went."""
 TRUNCATED = "truncated"
 STEP_MS = 20.0
 """CPU time per env step of the item above which it fails, in milliseconds. Far above what code can take that keeps to
@@ -70,8 +74,10 @@ class TrialEpisode:
     env_steps: int
     """Of the item alone."""
     end: str
-    """done | time | episode | truncated | idle | prefix | already done, or the fault that ended it."""
+    """done | time | death | truncated | idle | prefix | already done, or the fault that ended it."""
     message: str
+    cause: str = ""
+    """What killed the agent in it, where the world told it."""
 
 
 @dataclass(frozen=True)
@@ -88,7 +94,8 @@ class TrialResult:
     """The first fault's message, or why nothing was measured."""
     trials: list[dict[str, Any]]
     evidence: dict[str, Any]
-    """{good, bad}: for the critic; each {before, after, difference, yields, end, message} or None."""
+    """{good, bad, lost}: one trial that ended well and one that did not, each {before, after, difference, yields, end,
+    message} or None; and how some of the failed ones went."""
     views: list[bytes]
     """Whole views of the start states."""
 
@@ -109,11 +116,15 @@ def try_item(
     observer: Observer | None = None,
     partial: PartialTrial | None = None,
     step_ms: float = STEP_MS,
+    name: str = "the sub-action",
+    trigger: str = "",
 ) -> TrialResult:
     """Try `action` from 5 states in which the prefix leaves it needed, and from 5 more when the first leave it open.
 
     Each of `seeds` is one prefix, 20 at most. With fewer than 3 such states the item is `unreached`, or its predicate
     `vacuous` when it held already in most of those that the prefix reached.
+
+    `trigger` of a guard: it is tried from where the prefix is when that comes true.
 
     `sources` by hash for prefix and action; `uninterruptible`: hashes of sources that an interrupt does not end.
     `incumbent` executes prefix items of mode rl. Raises ValueError when such an item has none.
@@ -124,7 +135,7 @@ def try_item(
         raise ValueError("A sub-action before this one is learnt, and there is no trained policy yet to execute it.")
     runner = _TrialRunner(
         world, task, prefix, action, done_when, sources, host, max_steps, uninterruptible, incumbent,
-        observer or Observer(), partial, step_ms,
+        observer or Observer(), partial, step_ms, name, trigger,
     )  # fmt: skip
     return runner.run(seeds[:MAX_SEEDS])
 
@@ -148,6 +159,8 @@ class _Evidence:
     before: bytes
     after: bytes
     yields: list[str]
+    lost: dict[str, Any] | None
+    """How it went, where it failed (`store/failures.py`)."""
 
 
 class _TrialRunner:
@@ -157,6 +170,7 @@ class _TrialRunner:
         self, world: World, task: str, prefix: Sequence[PrefixItem], action: Action, done_when: str,
         sources: Mapping[str, str], host: Host, max_steps: int, uninterruptible: frozenset[str],
         incumbent: TrainedPolicy | None, observer: Observer, partial: PartialTrial | None, step_ms: float,
+        name: str, trigger: str,
     ) -> None:  # fmt: skip
         self.world, self.task, self.prefix, self.host = world, world.tasks[task], prefix, host
         self.max_steps, self.observer, self.partial = max_steps, observer, partial
@@ -175,7 +189,7 @@ class _TrialRunner:
             slots.append(
                 Slot(
                     f"item_{index}",
-                    f"item_{index}",
+                    f"item_{index}" if index < len(prefix) else name,
                     bound.source_hash,
                     len(actions),
                     bound.arguments,
@@ -186,12 +200,15 @@ class _TrialRunner:
         needed = {bound.source_hash for bound in items if bound is not None}
         programs = Programs(
             dict(base.sources) | {key: sources[key] for key in sorted(needed)}, tuple(actions), base.plan,
-            (*(item.done_when for item in prefix), done_when), base.rewards,
+            (*(item.done_when for item in prefix), done_when, *filter(None, (trigger,))), base.rewards, lines=True,
         )  # fmt: skip
         kept = own.uninterruptible | uninterruptible
         self.space = replace(own, slots=tuple(slots), programs=programs, uninterruptible=kept)
         self._chooser: Chooser | None = incumbent.chooser(own, False) if incumbent else None
         self._bit = len(prefix)
+        self._trigger = 1 << len(prefix) + 1 if trigger else 0
+        """Bit of the predicate that makes a guard run."""
+        self._shower = Shower(world, programs.sources)
         self._names = {
             world.native_action([i, *[0] * (len(world.action_nvec) - 1)]): p.name
             for i, p in enumerate(world.primitives)
@@ -227,7 +244,7 @@ class _TrialRunner:
         return {
             "env_steps": self.env_steps,
             "computing": [self._seconds, self._item_steps],
-            "done": [[vars(e.attempt), e.before, e.after, e.yields] for e in self._done],
+            "done": [[vars(e.attempt), e.before, e.after, e.yields, e.lost] for e in self._done],
             "moments": [[m.episode, m.step, m.decision, m.frame] for m in self.observer.moments],
         }
 
@@ -237,7 +254,8 @@ class _TrialRunner:
             self.env_steps = state["env_steps"]
             self._seconds, self._item_steps = state.get("computing", (0.0, 0))
             self._done = [
-                _Evidence(TrialEpisode(**of), before, after, yields) for of, before, after, yields in state["done"]
+                _Evidence(TrialEpisode(**of), before, after, yields, *(lost or (None,)))
+                for of, before, after, yields, *lost in state["done"]
             ]
             self.observer.moments = [FrameSnapshot(*moment) for moment in state["moments"]]
 
@@ -290,6 +308,7 @@ class _TrialRunner:
         lane.seed, lane.episode, lane.horizon = seed, seed, self.task.horizon
         lane.rng = np.random.default_rng((seed, 3))
         lane.note = _TrialProgress(seed, "prefix")
+        lane.trace = Trace(self.space, ())
         lane.env.reset(seed)
         return True
 
@@ -302,9 +321,8 @@ class _TrialRunner:
         elif lane.note.stage == "item":
             won = result.success and self.task.kind == "goal"  # the episode ends with the task: nothing is left to do
             done = won or bool(lane.truths >> self._bit & 1)
-            limit = result.env_steps - lane.note.item_from >= self.max_steps or result.end == "time"
-            cut = TRUNCATED if result.end == TRUNCATED else "episode"
-            self._close(lane, "done" if done else "time" if limit else cut, done)
+            end = result.end if result.end in ("death", TRUNCATED) else "time"
+            self._close(lane, "done" if done else end, done, result.cause)
 
     # ---- chooser ---------------------------------------------------------------------------------
     def choose(self, lanes: Sequence[Lane]) -> list[tuple[int, ...] | None]:
@@ -313,10 +331,14 @@ class _TrialRunner:
     def _next(self, lane: Lane) -> tuple[int, ...] | None:
         note: _TrialProgress = lane.note
         if note.stage == "prefix":
-            for index, item in enumerate(self.prefix):
-                if not lane.truths >> index & 1:
-                    lane.until = index
-                    return self._call(index) if item.action is not None else self._ask_incumbent(lane)
+            if not lane.truths & self._trigger:
+                for index, item in enumerate(self.prefix):
+                    if not lane.truths >> index & 1:
+                        lane.until = 1 << index | self._trigger
+                        return self._call(index) if item.action is not None else self._ask_incumbent(lane)
+                if self._trigger:  # nothing is left to do: wait for it
+                    lane.until = 0
+                    return (self.space.noop, *[0] * (len(self.space.action_nvec) - 1))
             self._arrive(lane)
         if lane.truths >> self._bit & 1:
             already = lane.env.steps == note.item_from
@@ -330,7 +352,7 @@ class _TrialRunner:
             if note.idle >= IDLE_CALLS:
                 self._close(lane, "idle", False)
                 return None
-        lane.until = self._bit
+        lane.until = 1 << self._bit
         return self._call(len(self.prefix))
 
     def _call(self, index: int) -> tuple[int, ...]:
@@ -349,20 +371,31 @@ class _TrialRunner:
         note: _TrialProgress = lane.note
         note.stage, note.arrived, note.item_from = "item", True, lane.env.steps
         note.before = lane.env.view(True)
+        assert lane.trace is not None
+        lane.trace.start(lane.env)
         note.yielded_from = len(lane.commands or ())
         lane.end = ""
         lane.horizon = min(self.task.horizon, lane.env.steps + self.max_steps)
 
-    def _close(self, lane: Lane, end: str, done: bool) -> None:
+    def _close(self, lane: Lane, end: str, done: bool, cause: str = "") -> None:
         note: _TrialProgress = lane.note
         note.stage = "over"
         self.env_steps += lane.env.steps
         steps = lane.env.steps - note.item_from if note.arrived else 0
         message = lane.message if end in FAULTS or end == "prefix" else ""
-        attempt = TrialEpisode(note.seed, note.arrived, end == "already done", done, steps, end, message)
+        attempt = TrialEpisode(note.seed, note.arrived, end == "already done", done, steps, end, message, cause)
         commands = (lane.commands or [])[note.yielded_from :]
         names = [self._names.get(command, str(command)) for command in commands]
-        self._done.append(_Evidence(attempt, note.before, lane.env.view(True), names))
+        lost = self._lost(lane, attempt) if _needed(attempt) and not done else None
+        self._done.append(_Evidence(attempt, note.before, lane.env.view(True), names, lost))
+
+    def _lost(self, lane: Lane, attempt: TrialEpisode) -> dict[str, Any]:
+        assert isinstance(lane.trace, Trace)
+        brief = {
+            "seed": attempt.seed, "end": attempt.end, "cause": attempt.cause, "steps": attempt.env_steps,
+            "vitals": dict(ending_of(lane.env).vitals), "message": attempt.message,
+        }  # fmt: skip
+        return brief | self._shower.shown(lane.trace)
 
     # ---- the result ------------------------------------------------------------------------------
     def _result(self, stopped: bool) -> TrialResult:
@@ -399,7 +432,8 @@ class _TrialRunner:
         measured = [e for e in self._done if _needed(e.attempt)]
         good = next((e for e in measured if _won(e.attempt)), None)
         bad = next((e for e in measured if not _won(e.attempt)), None)
-        return {"good": _shown(good, describe), "bad": _shown(bad, describe)}
+        lost = choose([e.lost for e in self._done if e.lost], SHOWN_LOST)
+        return {"good": _shown(good, describe), "bad": _shown(bad, describe), "lost": lost}
 
 
 def _rounded(number: float) -> float:

@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 from rlgpt.agents.client import Client
 from rlgpt.agents.context import Context
 from rlgpt.agents.loop import Limits
-from rlgpt.store import events, tables
+from rlgpt.store import events, tables, training_series
 from rlgpt.store.errors import DiskFull
 from rlgpt.store.folder import SessionFolder
 from rlgpt.store.history import History, Item
@@ -103,7 +103,16 @@ class SessionRuntime:
             limits=self.limits,
             skills=self.skills,
             text=self.source,
+            series=self.series,
             env_steps_left=self.env_steps_left(),
+        )
+
+    def series(self, run: int) -> dict[str, Any]:
+        """Ten points of a training run."""
+        rows = self.reader.rows("metric", {"run": run}, columns=training_series.COLUMNS)
+        hidden = self.history.runs[run].hidden
+        return training_series.training_series(
+            [row for row in rows if not any(after < row["seq"] < before for after, before in hidden)]
         )
 
     def env_steps_left(self) -> int:

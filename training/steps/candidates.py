@@ -65,8 +65,9 @@ def plan_items(runtime: SessionRuntime, plan: PlanState, attempts: Sequence[Atte
     """What follow_plan runs; a host that was started since is told of every predicate."""
     coded = _coded(plan, attempts)
     for item, _ in coded:
-        admit_again(runtime, "done_when", item.done_when)
-    return tuple(PlanItem(item.done_when, first_action(attempt)) for item, attempt in coded)
+        for expression in filter(None, (item.done_when, item.trigger)):
+            admit_again(runtime, "done_when", expression)
+    return tuple(PlanItem(item.done_when, first_action(attempt), item.trigger) for item, attempt in coded)
 
 
 def _coded(plan: PlanState, attempts: Sequence[Attempt]) -> list[tuple[Item, Attempt]]:
@@ -75,7 +76,9 @@ def _coded(plan: PlanState, attempts: Sequence[Attempt]) -> list[tuple[Item, Att
 
 
 def admitted_predicates(runtime: SessionRuntime, plan: PlanState) -> dict[str, str]:
-    return {i.name: i.done_when for i in plan.items if admit(runtime, "done_when", i.done_when).admitted}
+    """Of the steps: what a guard keeps up is done most of the time."""
+    steps = (item for item in plan.items if not item.trigger)
+    return {i.name: i.done_when for i in steps if admit(runtime, "done_when", i.done_when).admitted}
 
 
 def candidate(runtime: SessionRuntime, iteration: IterationState, revision: int | None = None) -> Candidate:

@@ -40,18 +40,19 @@ def code(runtime: SessionRuntime, step: loop.Code) -> None:
 def trial(runtime: SessionRuntime, step: loop.Trial) -> None:
     item = runtime.item(step.item)
     attempt = _attempt(runtime.history, step.item, step.version)
-    predicate = admit(runtime, "done_when", item.done_when)
-    if not predicate.admitted:
-        error = f"done_when was refused, rule {predicate.rule}: {predicate.message}"
+    if error := _refused(runtime, item):
         row = _untried(runtime, item, attempt.version, attempt.source_hash, "vacuous", error)
         with runtime.writer.transaction(durable=True) as tx:
             tx.add(row)
         return
     plan = runtime.history.plan
     assert plan is not None
-    before = plan.items[: [i.name for i in plan.items].index(item.name)]
+    before = plan.steps_before(item)
     incumbent = _learnt(runtime) if any(i.mode == "rl" for i in before) else None
-    if incumbent is None and (learnt := [i.name for i in before if i.mode == "rl"]):
+    learnt = [i.name for i in before if i.mode == "rl"]
+    if item.trigger and learnt and incumbent is None:  # as far as code gets: it is needed there too
+        before, learnt = before[: [i.mode for i in before].index("rl")], []
+    if incumbent is None and learnt:
         error = f"waits for {', '.join(learnt)}, which is left to RL and not learnt yet"
         row = _untried(runtime, item, attempt.version, attempt.source_hash, "unreached", error)
         with runtime.writer.transaction(durable=True) as tx:
@@ -82,6 +83,8 @@ def trial(runtime: SessionRuntime, step: loop.Trial) -> None:
         observer=observer,
         partial=partial,
         step_ms=runtime.settings.loop.step_ms,
+        name=item.name,
+        trigger=item.trigger,
     )
     with runtime.writer.transaction(durable=True) as tx:
         tx.add(trial_row(runtime.history.sub_task, plan, item, attempt.version, attempt.source_hash, result))
@@ -124,6 +127,15 @@ def critique_row(history: History, item: Item, version: int, reply: CritiqueRepl
 
 def _attempt(history: History, name: str, version: int) -> Attempt:
     return next(a for a in history.attempts_of(name) if a.version == version)
+
+
+def _refused(runtime: SessionRuntime, item: Item) -> str:
+    """Why its predicates cannot be tried, empty if they can."""
+    for name, expression in (("done_when", item.done_when), ("trigger", item.trigger)):
+        told = admit(runtime, "done_when", expression) if expression or name == "done_when" else None
+        if told and not told.admitted:
+            return f"{name} was refused, rule {told.rule}: {told.message}"
+    return ""
 
 
 def _learnt(runtime: SessionRuntime) -> TrainedPolicy | None:

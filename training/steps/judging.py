@@ -53,6 +53,8 @@ def evaluate(runtime: SessionRuntime, step: loop.Evaluate) -> None:
         observer=observer,
         first=step.first,
         n_envs=LANES,
+        traced=step.split == "dev",
+        names=chosen.names,
     )
     if not result.complete:
         raise Interrupted

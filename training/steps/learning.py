@@ -30,7 +30,8 @@ def configure(runtime: SessionRuntime, step: loop.Configure) -> None:
     asked = runtime.ask(lambda: fast.configure(runtime.client, context))
     refused = _reward_refused(runtime, asked)
     if refused:
-        asked = runtime.ask(lambda: fast.configure(runtime.client, context, refused))
+        source = asked.reward_source
+        asked = runtime.ask(lambda: fast.configure(runtime.client, context, refused, source))
         refused = _reward_refused(runtime, asked)
     own = with_own_reward(
         asked, runtime.writer.text(asked.reward_source) if asked.reward_source and not refused else ""

@@ -15,10 +15,15 @@ def wrong_with(runtime: SessionRuntime, reply: PlanReply) -> str:
     """Every mistake, a clause each, for the plan's repair turn; empty if there is none."""
     clauses = [sentence for item in reply.sub_actions if (sentence := wrong_name(runtime, item))]
     for item in reply.sub_actions:
-        told = admit(runtime, "done_when", item.done_when)
-        if not told.admitted:
-            why = f"rule {told.rule}: {told.message}"
-            clauses.append(f"done_when of {item.name} ({item.done_when!r}) is refused, {why}")
+        for field, expression in (("done_when", item.done_when), ("trigger", item.trigger)):
+            told = admit(runtime, "done_when", expression) if expression or field == "done_when" else None
+            if told and not told.admitted:
+                why = f"rule {told.rule}: {told.message}"
+                clauses.append(f"{field} of {item.name} ({expression!r}) is refused, {why}")
+        if item.trigger and item.mode == "rl":
+            clauses.append(f"{item.name} has a trigger, so it is a guard, and a guard is code")
+    if all(item.trigger for item in reply.sub_actions):
+        clauses.append("there are guards only; a plan needs a step, whose trigger is empty")
     more = f"; and {len(clauses) - MOST} more" if len(clauses) > MOST else ""
     return "; ".join(clauses[:MOST]) + more
 

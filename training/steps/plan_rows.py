@@ -51,6 +51,7 @@ def write_plan(
                 max_steps=item.max_steps,
                 pinned=item.pinned,
                 author=item.author,
+                trigger=item.trigger or None,
             )
         )
     if runtime.limits.review and not (author == "operator" and runtime.history.pending_plan is None):

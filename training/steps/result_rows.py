@@ -79,6 +79,9 @@ def evaluation_row(
         score=score,
         score_low=None if score is None else measured.low,
         score_high=None if score is None else measured.high,
+        option_steps=result.option_steps,
+        option_done=result.option_done,
+        failures=result.failures,
     )
 
 
@@ -98,6 +101,8 @@ def episode_rows(number: int, step: loop.Evaluate, result: EvaluationResult) -> 
             dead_loop=episode.dead_loop,
             end=episode.end,
             milestones=list(episode.milestones),
+            cause=episode.cause,
+            vitals=dict(episode.vitals) or None,
             actions=zstandard.compress(episode.commands) if episode.commands else None,
         )
         for episode in result.episodes

@@ -7,8 +7,9 @@ running copy of it on one task. Third parties register a world under the entry p
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
@@ -82,6 +83,15 @@ class StepResult(NamedTuple):
     """Only for a cut that is an artefact; a task's own limit is `terminated`."""
 
 
+class Ending(NamedTuple):
+    """How the agent stands at the end of an episode, as far as the world can tell."""
+
+    cause: str = ""
+    """What killed it, in one word of the world (`zombie`, `lava`, `thirst`); empty where it lives, or nobody knows."""
+    vitals: Mapping[str, float] = MappingProxyType({})
+    """What it lives by, as it was then: health, food ..."""
+
+
 @runtime_checkable
 class Env(Protocol):
     """One running copy of a world. Not thread-safe. Deterministic in (task, seed, commands)."""
@@ -141,6 +151,13 @@ class Env(Protocol):
     def restore(self, state: bytes) -> None: ...
 
     def close(self) -> None: ...
+
+
+@runtime_checkable
+class TellsEnding(Protocol):
+    """Optional part of an Env: how an episode ended, for rows that agents and operators read; see `ending_of`."""
+
+    def ending(self) -> Ending: ...
 
 
 @runtime_checkable
@@ -288,11 +305,36 @@ class NamesAttributes(Protocol):
 
 
 @runtime_checkable
+class NamesTexts(Protocol):
+    """Optional part of a HostSide, read in the sandbox: any other text is refused before the code runs."""
+
+    TEXTS: Mapping[str, Collection[str]]
+    """Function, method or keyword of the library -> the texts that may be written there."""
+
+
+@runtime_checkable
 class DescribesViews(Protocol):
     """Optional part of a HostSide; without it, `rollouts.evidence` takes the view's public attributes."""
 
     def describe(self, view: Any) -> Mapping[str, Any]:
         """The view as JSON values, in the few words that tell a person or a critic what is going on."""
+
+
+@runtime_checkable
+class ShowsMoments(Protocol):
+    """Optional part of a HostSide: a line of a timeline, for agents and operators. Without it, that line is the plain
+    numbers and texts of the view's description."""
+
+    def moment(self, view: Any) -> Mapping[str, Any]:
+        """One line of a timeline: where the agent is, how it is, what it holds."""
+
+
+@runtime_checkable
+class DrawsViews(Protocol):
+    """Optional part of a HostSide: a picture of characters, for agents and operators."""
+
+    def picture(self, view: Any) -> str:
+        """The surroundings as lines of characters, with a legend below."""
 
 
 class Decoder(Protocol):
@@ -359,6 +401,11 @@ def is_slow(world: World) -> bool:
     world: an env may compute here or elsewhere (`StepsElsewhere`), and nothing but time changes.
     """
     return isinstance(world, StepsSlowly) and world.slow
+
+
+def ending_of(env: Env) -> Ending:
+    """How the episode stands that has just ended; empty where the world does not tell."""
+    return env.ending() if isinstance(env, TellsEnding) else Ending()
 
 
 def score_of(world: World, task: Task, reached: Mapping[str, int], episodes: int) -> float | None:

@@ -437,7 +437,8 @@ class ActionHost:
                 case wire.RUNS_PLAN_ACTION:
                     return programs.plan[index].action.source_hash
                 case wire.RUNS_PLAN_TEST:
-                    return source_hash(programs.plan[index].done_when)
+                    item = programs.plan[index & ~wire.TRIGGER_BIT]
+                    return source_hash(item.trigger if index & wire.TRIGGER_BIT else item.done_when)
                 case wire.RUNS_PREDICATE:
                     return source_hash(programs.predicates[index])
                 case wire.RUNS_REWARD:

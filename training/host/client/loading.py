@@ -37,7 +37,8 @@ def admit_body(kind: Kind, source: str, views: Sequence[Sequence[bytes]]) -> byt
 def wanted(programs: Programs) -> list[tuple[Kind, str]]:
     """(kind, source hash) of everything a set of programs needs, once each."""
     actions = (*programs.actions, *(item.action for item in programs.plan))
-    tests = (*programs.predicates, *(item.done_when for item in programs.plan))
+    triggers = (item.trigger for item in programs.plan if item.trigger)
+    tests = (*programs.predicates, *(item.done_when for item in programs.plan), *triggers)
     found: list[tuple[Kind, str]] = [("action", action.source_hash) for action in actions]
     found += [("done_when", source_hash(test)) for test in tests]
     found += [("reward", reward) for reward in programs.rewards]
@@ -67,7 +68,8 @@ def check(programs: Programs, admitted: Admitted, refused: Refusals, sources: Ma
 
 
 def load_body(programs: Programs, sources: Mapping[str, str], disabled: Mapping[str, str]) -> bytes:
-    """The message: sources, actions, plan, predicates, rewards, hashes of disabled sources with the reasons."""
+    """The message: sources, actions, plan, predicates, rewards, whether lines are told, hashes of disabled sources with
+    the reasons."""
     needed = wanted(programs)
     out = Writer().number(len(needed))
     for kind, name in needed:
@@ -77,13 +79,13 @@ def load_body(programs: Programs, sources: Mapping[str, str], disabled: Mapping[
         _put(out, action)
     out.number(len(programs.plan))
     for item in programs.plan:
-        out.text(source_hash(item.done_when))
+        out.text(source_hash(item.done_when)).text(source_hash(item.trigger) if item.trigger else "")
         _put(out, item.action)
     for names in ([source_hash(text) for text in programs.predicates], programs.rewards):
         out.number(len(names))
         for name in names:
             out.text(name)
-    out.number(len(disabled))
+    out.number(programs.lines).number(len(disabled))
     for name, why in disabled.items():
         out.text(name).text(why)
     return out.done()

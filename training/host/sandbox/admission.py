@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import ast
 import hashlib
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import NamedTuple
 
@@ -20,6 +20,8 @@ class Vocabulary(NamedTuple):
 
     names: Collection[str] = ()
     attributes: Collection[str] = ()
+    texts: Mapping[str, Collection[str]] = MappingProxyType({})
+    """Function, method or keyword -> the texts that may be written there."""
 
 
 class Checked(NamedTuple):
@@ -40,7 +42,7 @@ def check(kind: str, source: str, world: Vocabulary) -> Checked:
     tree = parsed(kind, source)
     names = frozenset(rules.BUILTINS) | frozenset(rules.EXCEPTIONS) | frozenset(world.names)
     if isinstance(tree, ast.Expression):
-        _Walk(rules.EXPRESSIONS, names | {"start", "view"}, world.attributes).check(tree)
+        _Walk(rules.EXPRESSIONS, names | {"start", "view"}, world).check(tree)
         return Checked(kind, "done_when", tree, tree_hash=_tree_hash(tree))
     uninterruptible = _module_level(tree)
     functions = {f.name: f for f in tree.body if isinstance(f, ast.FunctionDef)}
@@ -48,7 +50,7 @@ def check(kind: str, source: str, world: Vocabulary) -> Checked:
     arguments = _literals(entry) if kind == "action" else {}
     _strip_annotations(tree)
     nodes = rules.STATEMENTS + rules.EXPRESSIONS
-    _Walk(nodes, names | {"rng"} if kind == "action" else names, world.attributes).check(tree)
+    _Walk(nodes, names | {"rng"} if kind == "action" else names, world).check(tree)
     available = functions.get("available") if kind == "action" else None
     if available is not None:
         _available(available, entry)
@@ -229,11 +231,12 @@ def _tree_hash(tree: ast.AST) -> str:
 class _Walk:
     """Every node, name and attribute against the allow-list."""
 
-    def __init__(self, nodes: tuple[type[ast.AST], ...], names: Collection[str], attributes: Collection[str]) -> None:
+    def __init__(self, nodes: tuple[type[ast.AST], ...], names: Collection[str], world: Vocabulary) -> None:
         self.nodes = nodes
         self.names = names
-        self.attributes = rules.ATTRIBUTES | frozenset(attributes)
-        self.world_attributes = attributes
+        self.attributes = rules.ATTRIBUTES | frozenset(world.attributes)
+        self.world_attributes = world.attributes
+        self.texts = world.texts
         self.line = 0
 
     def check(self, tree: ast.Module | ast.Expression) -> None:
@@ -290,6 +293,11 @@ class _Walk:
             case ast.FormattedValue(conversion=conversion, format_spec=spec):
                 if conversion != -1 or spec is not None:
                     raise self.refuse("f-string", "write {value} without `!` or `:`; round numbers with round(x, 2)")
+            case ast.Call(func=ast.Name(id=name) | ast.Attribute(attr=name), args=given, keywords=keywords):
+                if name not in bound:
+                    self._texts(name, given)
+                    for keyword in keywords:
+                        self._texts(keyword.arg or "", [keyword.value])
             case ast.Compare():
                 self._identity(node)
             case ast.AugAssign(op=ast.Mod()):
@@ -338,6 +346,17 @@ class _Walk:
             raise self.refuse(
                 "constant", f"{type(value).__name__} constants are not available; use numbers, texts, None"
             )
+
+    def _texts(self, where: str, given: Sequence[ast.expr]) -> None:
+        """Texts that are written out, where the world knows which there are."""
+        allowed = self.texts.get(where)
+        if allowed is None:
+            return
+        for part in given:
+            for text in part.elts if isinstance(part, ast.Tuple) else [part]:
+                if isinstance(text, ast.Constant) and isinstance(text.value, str) and text.value not in allowed:
+                    known = ", ".join(sorted(allowed))
+                    raise self.refuse("text", f"`{where}` does not take {text.value[:40]!r}; it takes: {known}")
 
     def _identity(self, node: ast.Compare) -> None:
         """Whether two equal values are one object is chance: it depends on what has been computed before."""

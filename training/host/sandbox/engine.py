@@ -90,7 +90,8 @@ class Engine:
             raise Refused("syntax", getattr(error, "lineno", 0) or 0, sentence(error)) from None
 
     def load(self, read: Reader) -> bytes:
-        """Sources, actions, plan, predicates, rewards, what is disabled and why; the reply is empty."""
+        """Sources, actions, plan, predicates, rewards, whether lines are told, what is disabled and why; the reply is
+        empty."""
         programs: dict[tuple[str, str], Program] = {}
         made: dict[tuple[str, str], Program] = {}
         for index in range(read.number(0, 4096)):
@@ -101,7 +102,13 @@ class Engine:
         parts: dict[str, list[LoadedAction | Test]] = {}
 
         def test(kind: str) -> Test:
+            return named(kind, read.text())
+
+        def trigger() -> Test | None:
             name = read.text()
+            return named("done_when", name) if name else None
+
+        def named(kind: str, name: str) -> Test:
             made = Test(programs[kind, name])
             parts.setdefault(name, []).append(made)
             return made
@@ -115,9 +122,10 @@ class Engine:
 
         loaded = Loaded(
             slots=[slot() for _ in range(read.number(0, wire.PLAN_BIT - 2))],
-            plan=[Item(test("done_when"), slot()) for _ in range(read.number(0, wire.PLAN_BIT - 1))],
+            plan=[Item(test("done_when"), trigger(), slot()) for _ in range(read.number(0, wire.PLAN_BIT - 1))],
             predicates=[test("done_when") for _ in range(read.number(0, 64))],
             rewards=[test("reward") for _ in range(read.number(0, 64))],
+            lines=read.flag(),
         )
         self.loaded = loaded
         sizes = len(loaded.slots), len(loaded.plan), len(loaded.predicates)
@@ -172,11 +180,12 @@ class Engine:
     ) -> tuple[bytes, bytes]:
         """The record of an answer, and its message."""
         command, end, said, action = outcome[:4] if outcome is not None else (None, 0, "", wire.NO_ACTION)
+        line = outcome.line if outcome is not None else 0
         notes, lane.notes = lane.notes, []
         message = "; ".join(filter(None, (said, *notes)))[: wire.TEXT_CAP // 4].encode("utf-8", "replace")
         codec = self.codec
         record = codec.record.pack(
-            lane.index, end if command is None else wire.HAS_COMMAND, action, len(message), reward, truths,
+            lane.index, end if command is None else wire.HAS_COMMAND, action, len(message), line, reward, truths,
             mask.to_bytes(codec.mask_bytes, "little"), *(command or codec.no_command),
         )  # fmt: skip
         return record, message

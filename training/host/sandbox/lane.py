@@ -52,6 +52,8 @@ class Test:
 
 class Item(NamedTuple):
     test: Test
+    trigger: Test | None
+    """Of a guard; None: a step of the sequence."""
     slot: LoadedAction
 
 
@@ -62,6 +64,7 @@ class Loaded(NamedTuple):
     plan: Sequence[Item] = ()
     predicates: Sequence[Test] = ()
     rewards: Sequence[Test] = ()
+    lines: bool = False
 
 
 class Call:
@@ -85,7 +88,7 @@ class Call:
         self.token = token
         self.rng = rng
         self.outcomes = outcomes
-        """Yielded text or integer -> what it came to in this lane."""
+        """Yielded text or integer (with its line, where lines are told) -> what it came to in this lane."""
         self.steps = 0
         self.ticks = TICKS
         """What it may use before its next yield."""
@@ -100,6 +103,8 @@ class CallResult(NamedTuple):
     action: int
     record: bytes
     """Its record, if nothing else was asked."""
+    line: int = 0
+    """Of the yield, where lines are told."""
 
 
 class HostLane:
@@ -121,6 +126,8 @@ class HostLane:
         self.call: Call | None = None
         self.outcomes: dict[int, dict[object, CallResult]] = {}
         self.following = False
+        self.spent: set[int] = set()
+        """Guards of the plan that could do nothing since their trigger came true."""
         self.notes: list[str] = []
 
     def token(self, what: int, index: int) -> bytes:
@@ -132,6 +139,7 @@ class HostLane:
         self.loaded = loaded
         self.codec = codec
         self.outcomes = {}
+        self.spent.clear()
 
     def see(self, packed: bytes, flags: int) -> None:
         if flags & wire.START:
@@ -139,6 +147,7 @@ class HostLane:
         self.page[0:8] = self.decoding
         if flags & wire.START:
             self.before = None
+            self.spent.clear()
             # Its own decoder: a later change of the map memory must not show in `start`.
             self.start = self.world.decoder().view(packed)
         else:
@@ -231,11 +240,12 @@ class HostLane:
             return self._ended(BUDGET, f"a call takes at most {STEPS_CAP} env steps", call.action)
         # Only these two types: 1, True and 1.0 are equal, but not equally allowed.
         memorable = type(yielded) is str or type(yielded) is int
-        outcome = call.outcomes.get(yielded) if memorable else None
+        name = (yielded, _line(call.generator)) if self.loaded.lines else yielded
+        outcome = call.outcomes.get(name) if memorable else None
         if outcome is None:
             outcome = self._encoded(call, yielded)
             if memorable and outcome.command is not None and len(call.outcomes) < OUTCOMES_CAP:
-                call.outcomes[yielded] = outcome
+                call.outcomes[name] = outcome
         return outcome
 
     def _encoded(self, call: Call, yielded: object) -> CallResult:
@@ -245,8 +255,9 @@ class HostLane:
             if not is_plain(yielded):
                 raise ValueError(f"yield a primitive, not a {type(yielded).__name__}")
             command = self.encode(yielded)
-            record = self.codec.bare(self.index, command, YIELDED, call.action, 0)
-            return CallResult(command, YIELDED, "", call.action, record)
+            told = line if self.loaded.lines else 0
+            record = self.codec.bare(self.index, command, YIELDED, call.action, 0, told)
+            return CallResult(command, YIELDED, "", call.action, record, told)
         except ValueError as error:
             message = str(error)
         except Exception as error:
@@ -255,12 +266,13 @@ class HostLane:
         return self._ended(BAD_YIELD, f"line {line}: {message}", call.action)
 
     def _follow(self, step: int, packed: bytes) -> CallResult:
-        """The first item whose done_when is false; a running item goes on until it returns or is done."""
+        """The first guard whose trigger holds, else the first step that is not done. A running item goes on until it
+        returns, is done, or a guard takes its place."""
         plan = self.loaded.plan
         call, self.call = self.call, None
         if call is not None:
             index = call.action & ~wire.PLAN_BIT
-            if self._holds(plan[index].test, wire.RUNS_PLAN_TEST, index):
+            if self._holds(plan[index].test, wire.RUNS_PLAN_TEST, index) or self._preempted(plan, index):
                 self._close(call)
             else:
                 self.call = call
@@ -273,27 +285,50 @@ class HostLane:
         return outcome
 
     def _first_step(self, plan: Sequence[Item], step: int, packed: bytes) -> CallResult:
-        """Open items in the plan's order of need until one takes an env step."""
+        """Open guards, then steps in the order of need, until one takes an env step."""
         returned: set[int] = set()
         while True:
             index = self._first_open(plan)
             if index < 0:
                 return self._ended(RETURNED, "every sub-action of the plan is done", wire.NO_ACTION)
             action = wire.PLAN_BIT | index
-            if index in returned:
+            if index in returned:  # a step: guards that returned are spent
                 said = f"sub-action {index + 1} returned without an env step and is not done"
                 return self._ended(RETURNED, said, action)
             token = self.token(wire.RUNS_PLAN_ACTION, index)
             outcome = self._first(plan[index].slot, token, action, step, packed)
             if outcome.end != RETURNED:
                 return outcome
-            returned.add(index)
+            if plan[index].trigger is not None:
+                self.spent.add(index)
+            else:
+                returned.add(index)
 
     def _first_open(self, plan: Sequence[Item]) -> int:
+        guard = self._first_guard(plan)
+        if guard >= 0:
+            return guard
         for index, item in enumerate(plan):
-            if not self._holds(item.test, wire.RUNS_PLAN_TEST, index):
+            if item.trigger is None and not self._holds(item.test, wire.RUNS_PLAN_TEST, index):
                 return index
         return -1
+
+    def _first_guard(self, plan: Sequence[Item]) -> int:
+        """One that returned without an env step is spent until its trigger has been false: it must not keep the plan
+        from going on."""
+        for index, item in enumerate(plan):
+            if item.trigger is None:
+                continue
+            if not self._holds(item.trigger, wire.RUNS_PLAN_TEST, wire.TRIGGER_BIT | index):
+                self.spent.discard(index)
+            elif index not in self.spent:
+                return index
+        return -1
+
+    def _preempted(self, plan: Sequence[Item], running: int) -> bool:
+        """Whether a guard takes the place of what runs: any that of a step, an earlier one that of a guard."""
+        guard = self._first_guard(plan)
+        return guard >= 0 and (plan[running].trigger is None or guard < running)
 
     def _holds(self, test: Test, what: int, index: int) -> bool:
         """False, with a note, when the predicate fails."""

@@ -25,7 +25,8 @@ class Language:
             name: meter.charged(value, costs.get(name, LIBRARY_TICKS)) if callable(value) else value
             for name, value in world.LIBRARY.items()
         }
-        self.vocabulary = Vocabulary(frozenset(self.library), _public_attributes(world))
+        texts = getattr(world, "TEXTS", {})
+        self.vocabulary = Vocabulary(frozenset(self.library), _public_attributes(world), texts)
 
     def check(self, kind: str, source: str) -> Checked:
         return check(kind, source, self.vocabulary)

@@ -26,6 +26,7 @@ from rlgpt.training.worlds.crafter.layout import (
     FURNACE,
     HEADING,
     HEALTH,
+    HURT_BY,
     KIND,
     OUTSIDE,
     PATH,
@@ -39,11 +40,13 @@ from rlgpt.training.worlds.crafter.layout import (
     Y,
 )
 from rlgpt.training.worlds.crafter.random_stream import uniform
-from rlgpt.training.worlds.crafter.words import LIFE
+from rlgpt.training.worlds.crafter.words import BY_ARROW, BY_ZOMBIE, LIFE
 
 
 @compiled
-def hurt_player(state: Array, damage: int) -> None:
+def hurt_player(state: Array, damage: int, by: int) -> None:
+    if state[LIFE] > 0:
+        state[HURT_BY] = by
     state[LIFE] = max(0, state[LIFE] - damage)
 
 
@@ -69,7 +72,7 @@ def update_zombie(state: Array, material: Array, occupant: Array, objects: Array
         if objects[row, TIMER]:
             objects[row, TIMER] -= 1
         else:
-            hurt_player(state, 7 if state[SLEEPING] else 2)
+            hurt_player(state, 7 if state[SLEEPING] else 2, BY_ZOMBIE)
             objects[row, TIMER] = 5
 
 
@@ -115,7 +118,7 @@ def update_arrow(state: Array, material: Array, occupant: Array, objects: Array,
         cell = material[x, y]
         hit = occupant[x, y]
     if hit == 1:
-        hurt_player(state, 2)
+        hurt_player(state, 2, BY_ARROW)
         remove(state, occupant, objects, row)
     elif hit:
         objects[hit - 1, HEALTH] = max(0, objects[hit - 1, HEALTH] - 2)

@@ -16,7 +16,7 @@ from rlgpt.training.worlds.crafter.frame import pack_frame, window_codes
 from rlgpt.training.worlds.crafter.render import Painter
 from rlgpt.training.worlds.crafter.simulation import Simulation
 from rlgpt.training.worlds.crafter.tasks import NIGHT_OVER, SURVIVED, goal_index
-from rlgpt.training.worlds.protocol import NativeAction, StepResult, Task
+from rlgpt.training.worlds.protocol import Ending, NativeAction, StepResult, Task
 
 _CODES: dict[str, tuple[int, ...]] = {name: (code,) for code, name in enumerate(names.CATEGORIES) if code} | {
     "arrow": tuple(code for code, name in enumerate(names.CATEGORIES) if name.startswith("arrow_"))
@@ -68,6 +68,14 @@ class CrafterEnv:
 
     def _alive(self) -> bool:
         return bool(self._simulation.state[layout.ITEM])
+
+    def ending(self) -> Ending:
+        """See `protocol.TellsEnding`."""
+        state = self._simulation.state
+        vitals = {name: float(state[layout.ITEM + place]) for place, name in enumerate(names.VITALS)}
+        daylight = round(float(self._simulation.senses[names.AT_DAYLIGHT]) / 255, 2)
+        cause = "" if self._alive() else names.HARMS[int(state[layout.HURT_BY])]
+        return Ending(cause, vitals | {"daylight": daylight})
 
     def milestones(self) -> frozenset[str]:
         bits = self._simulation.senses[names.AT_ACHIEVED : names.AT_ACHIEVED + 3].tobytes()

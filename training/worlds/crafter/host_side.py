@@ -8,6 +8,9 @@ from __future__ import annotations
 from rlgpt.training.worlds.crafter import names
 from rlgpt.training.worlds.crafter.library import COSTS as COSTS
 from rlgpt.training.worlds.crafter.library import LIBRARY as LIBRARY
+from rlgpt.training.worlds.crafter.library import TEXTS as TEXTS
+from rlgpt.training.worlds.crafter.showing import moment as moment
+from rlgpt.training.worlds.crafter.showing import picture as picture
 from rlgpt.training.worlds.crafter.view import View
 
 NATIVE_ACTION_SIZE = 1

@@ -51,6 +51,8 @@ RIGHT: Final = 644
 TOP: Final = 645
 BOTTOM: Final = 646
 """Bounding box of the remembered cells, in memory columns and rows, inclusive."""
+HURT_BY: Final = 647
+"""What took the last health: an index of `names.HARMS`."""
 ITEM: Final = 650
 """16 counts."""
 MOST: Final = 670

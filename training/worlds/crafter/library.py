@@ -173,10 +173,12 @@ def nearest(view: object, *wanted: str) -> tuple[int, int] | None:
 def approach(
     view: object, *wanted: str, dig: bool = False, bridge: bool = False, avoid: tuple[str, ...] = ()
 ) -> str | None:
-    """The next primitive that brings the agent to face the nearest reachable cell or object of these
-    names, None if none is known or reachable. With `dig` also through stone and ore that the pickaxes in
-    the inventory can mine, with `bridge` also over water by placing and mining a stone, and never over
-    the materials of the tuple `avoid`."""
+    """The next primitive towards facing the nearest reachable cell or object of these names (as in `world.materials`
+    and `world.creatures`, and `plant`): a step on the way, then a turn. None if none is known or reachable. It
+    faces, it does not act: once `view.front` is what you want, `yield "do"` (faced already, it gives the turn that
+    changes nothing, so look at `view.front` first). With `dig` also through stone and ore that the pickaxes in the
+    inventory can mine, with `bridge` also over water by placing and mining a stone (needs both). `avoid`: a tuple of
+    materials never to walk on, of grass, sand and path; lava is never walked on."""
     seen = _look(view)
     targets = _targets(seen, _names(wanted))
     if not targets:
@@ -204,7 +206,8 @@ def _runs(ground: _Ground, soft: int) -> tuple[int, ...]:
 def steps_to(
     view: object, *wanted: str, dig: bool = False, bridge: bool = False, avoid: tuple[str, ...] = ()
 ) -> int | None:
-    """Env steps until the agent stands next to the nearest reachable target, None if there is no way."""
+    """Env steps until the agent stands next to the nearest reachable target (see `approach`), None if there is no
+    way."""
     seen = _look(view)
     targets = _targets(seen, _names(wanted))
     if not targets:
@@ -234,8 +237,10 @@ def go(
 def explore(
     view: object, *wanted: str, dig: bool = False, bridge: bool = False, avoid: tuple[str, ...] = ()
 ) -> str | None:
-    """The next primitive towards the nearest known cell with an unseen neighbour; where possible one
-    close to a cell of the wanted materials. None when everything in reach has been seen."""
+    """The next primitive towards the nearest known cell that borders on one never seen, so that the window shows new
+    ground; where possible one within two cells of the wanted materials (`explore(view, "stone")` looks along the
+    mountains). It remembers nothing between calls: ask again in every env step. None when everything in reach has
+    been seen; then dig (`dig=True`) or bridge."""
     seen = _look(view)
     ground = _Ground(seen, dig, bridge, avoid)
     edge = _around(ground.boards.cells(_NEVER_SEEN)) & (ground.walk | ground.dig) & ~ground.here
@@ -307,7 +312,8 @@ def _free(boards: Boards) -> int:
 
 
 def enclosed(view: object, most: int = 8) -> bool:
-    """Whether no enemy can walk to the agent: the free cells around it are at most `most`, known and empty."""
+    """Whether no enemy can walk to the agent: the free cells that it could walk to are at most `most`, all of them
+    known, with no enemy among them. What is unknown counts as open."""
     boards = _look(view)._board()
     if type(most) is not int or not 1 <= most <= 64:
         raise ValueError("most must be an int from 1 to 64")
@@ -315,8 +321,10 @@ def enclosed(view: object, most: int = 8) -> bool:
 
 
 def shelter(view: object, most: int = 8) -> str | None:
-    """The next primitive towards being enclosed: dig two cells into solid stone, step back, close the way
-    with a stone. `noop` once enclosed; None without a wood pickaxe and a stone, or if no place is known."""
+    """The next primitive towards being enclosed: walk to the nearest known stone that is thick enough, dig two cells
+    into it, step back, close the way with a stone. Ask again in every env step: 5 to 8 steps at the stone, and the
+    way there. `noop` once enclosed (stay, or sleep). None without a wood pickaxe and a stone in the inventory, or if
+    no such place is known: it does not build walls on open ground."""
     seen = _look(view)
     if enclosed(seen, most):
         return "noop"
@@ -386,3 +394,9 @@ COSTS: Mapping[str, int] = MappingProxyType(
     {"nearest": 60, "approach": 100, "steps_to": 100, "go": 100, "explore": 150, "enclosed": 40, "shelter": 250}
 )
 """What a call takes from the budget of work between two yields, where it is more than usual."""
+
+TEXTS: Mapping[str, frozenset[str]] = MappingProxyType(
+    dict.fromkeys(("nearest", "approach", "steps_to", "explore", "flee"), _NAMES)
+    | {"avoid": _WALKABLE, "known": _REMEMBERED}
+)
+"""Function, method or keyword -> the texts that it takes."""

@@ -68,6 +68,8 @@ PLANE_BYTES = MEMORY_WIDTH * MEMORY_HEIGHT // 8
 """A whole view goes on with the map memory, PLANES numbers of PLANE_BYTES bytes; the bit of memory cell
 (column, row) is row * MEMORY_WIDTH + column. A window at (x, y) starts at bit y * MEMORY_WIDTH + x."""
 WHOLE = SENSES + PLANES * PLANE_BYTES
+HARMS = ("", "zombie", "arrow", "lava", "thirst", "hunger", "fatigue")
+"""What takes health, by the number that is kept of the last one."""
 TARGETS = (*MATERIALS[1:], "cow", "zombie", "skeleton", "arrow", "sapling", "ripe_plant")
 """What a distance can be asked to."""
 PICTURE = 64

@@ -15,6 +15,7 @@ from rlgpt.training.worlds.crafter.layout import (
     GRASS,
     HEALTH,
     HUNGER2,
+    HURT_BY,
     IRON,
     ITEM,
     KIND,
@@ -41,6 +42,10 @@ from rlgpt.training.worlds.crafter.layout import (
 )
 from rlgpt.training.worlds.crafter.random_stream import uniform
 from rlgpt.training.worlds.crafter.words import (
+    BY_FATIGUE,
+    BY_HUNGER,
+    BY_LAVA,
+    BY_THIRST,
     COALS,
     COLLECT_COAL,
     COLLECT_DIAMOND,
@@ -262,6 +267,8 @@ def live(state: Array) -> None:
         state[LIFE] += 1
     if state[RECOVER2] < -30:
         state[RECOVER2] = 0
+        if state[LIFE] > 0:
+            state[HURT_BY] = BY_THIRST if state[DRINK] <= 0 else BY_HUNGER if state[FOOD] <= 0 else BY_FATIGUE
         state[LIFE] = max(0, state[LIFE] - 1)
 
 
@@ -281,6 +288,7 @@ def update_player(state: Array, material: Array, occupant: Array, objects: Array
         move(state, material, occupant, objects, 0, PLAYER, DX[action - 1], DY[action - 1])
         if material[objects[0, X], objects[0, Y]] == LAVA:
             state[LIFE] = 0
+            state[HURT_BY] = BY_LAVA
     elif action == DO:
         if inside(x, y):
             if occupant[x, y]:

@@ -92,8 +92,10 @@ DANGERS = (
     "It has 5 health; your blow takes 1, with a wood, stone or iron sword 2, 3 or 5.",
     "skeleton: in the tunnels of the mountains. Shoots arrows for 2 from up to 5 cells. It has 3 health.",
     "lava: walking onto it kills at once.",
-    "needs: food, drink and energy fall by 1 about every 25, 20 and 30 steps; while one is 0 health falls "
-    "instead of recovering.",
+    "needs: food, drink and energy fall by 1 every 26, 21 and 31 steps awake, food and drink half as fast asleep. "
+    "Asleep energy rises by 1 every 11 steps. While none of them is 0, health rises by 1 every 26 steps (asleep 13); "
+    "while one is 0 it falls by 1 every 16 steps (asleep 31).",
+    "meals: water gives 1 drink, a cow 6 food and takes several blows, a ripe plant 4 food.",
     "night: a day lasts 300 steps and starts in the morning; it is dark from about step 180 to 270, and "
     "zombies are born on dark grass.",
 )
@@ -149,7 +151,7 @@ def sheet(task: Task) -> dict[str, Any]:
         "scripts": [asdict(script) for script in SCRIPTS],
         "limits": {
             "horizon": task.horizon,
-            "inventory": 9,
+            "inventory": "at most 9 of each item; what a recipe does not list under needs is kept",
             "window": "9 wide, 7 high; beyond it only what was seen before",
             "mask": "make_* and place_* are masked where they would do nothing, all but noop while asleep",
         },

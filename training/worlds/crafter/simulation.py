@@ -124,6 +124,7 @@ class Simulation:
             and 0 <= state[layout.STEP] <= senses.LAST_STEP
             and -1 <= state[layout.GOAL] < len(names.ACHIEVEMENTS)
             and 0 <= state[layout.FACING] < 4
+            and 0 <= state[layout.HURT_BY] < len(names.HARMS)
             and 0 <= state[layout.CHUNKS] <= layout.CHUNK_ROWS**2
             and bool((self.material < len(names.MATERIALS)).all())
             and bool((self.memory < len(names.REMEMBERED)).all())

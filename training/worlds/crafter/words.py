@@ -1,7 +1,7 @@
 """Where each item and achievement is counted in `state`, and the numbers of the actions."""
 
 from rlgpt.training.worlds.crafter.layout import DONE_TIMES, ITEM
-from rlgpt.training.worlds.crafter.names import ACHIEVEMENTS, ACTIONS, ITEMS
+from rlgpt.training.worlds.crafter.names import ACHIEVEMENTS, ACTIONS, HARMS, ITEMS
 
 FOOD = ITEM + ITEMS.index("food")
 DRINK = ITEM + ITEMS.index("drink")
@@ -52,3 +52,9 @@ SET_TABLE = ACTIONS.index("place_table")
 SET_FURNACE = ACTIONS.index("place_furnace")
 SET_PLANT = ACTIONS.index("place_plant")
 MAKE = ACTIONS.index("make_wood_pickaxe")
+BY_ZOMBIE = HARMS.index("zombie")
+BY_ARROW = HARMS.index("arrow")
+BY_LAVA = HARMS.index("lava")
+BY_THIRST = HARMS.index("thirst")
+BY_HUNGER = HARMS.index("hunger")
+BY_FATIGUE = HARMS.index("fatigue")

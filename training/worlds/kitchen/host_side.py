@@ -53,3 +53,11 @@ def describe(view: View) -> dict[str, Any]:
             for name in names.NAMES
         ],
     }  # fmt: skip
+
+
+def moment(view: View) -> dict[str, Any]:
+    """One line of a timeline; see `protocol.ShowsMoments`."""
+    return {
+        "hand": list(view.hand), "lag": list(view.lag), "gap": view.gap, "holding": view.holding,
+        "opened": {name: round(view.opened(name), 2) for name in names.NAMES if view.opened(name)},
+    }  # fmt: skip

@@ -27,7 +27,7 @@ from rlgpt.training.worlds.minedojo.reply import check
 from rlgpt.training.worlds.minedojo.sense import Seen, bearing, block_name, lidar, sights
 from rlgpt.training.worlds.minedojo.settings import Settings
 from rlgpt.training.worlds.minedojo.tasks import ClientTask, counted
-from rlgpt.training.worlds.protocol import NativeAction, StepResult, WorldEvent
+from rlgpt.training.worlds.protocol import Ending, NativeAction, StepResult, WorldEvent
 
 HOSTILE = frozenset({
     "zombie", "skeleton", "spider", "creeper", "witch", "enderman", "husk", "slime", "silverfish", "pigzombie", "blaze",
@@ -279,6 +279,11 @@ class MineDojoEnv:
         if self._made.goal == "milestone":
             return self.task.milestones[-1] in self._reached
         return bool(self._reply["success"])
+
+    def ending(self) -> Ending:
+        """See `protocol.TellsEnding`. The game does not say what killed the player."""
+        health, food, _, oxygen = self._reply["life"][:4]
+        return Ending("", {"health": float(health), "food": float(food), "oxygen": float(oxygen)})
 
     def milestones(self) -> frozenset[str]:
         return frozenset(self._reached)

@@ -104,6 +104,15 @@ def describe(view: View) -> dict[str, Any]:
     }  # fmt: skip
 
 
+def moment(view: View) -> dict[str, Any]:
+    """One line of a timeline; see `protocol.ShowsMoments`."""
+    return {
+        "at": [round(view.x), round(view.y), round(view.z)], "health": view.health, "food": view.food,
+        "light": view.light, "holding": view.holding, "holds": dict(view.inventory),
+        "near": [f"{s.name} {s.distance:.0f} blocks" for s in view.sights[:4]],
+    }  # fmt: skip
+
+
 def decoder() -> MineDojoDecoder:
     return MineDojoDecoder()
 

@@ -1,0 +1,101 @@
+"""How lost episodes are told: one text for the agents' requests and for the operator.
+
+A failure is plain data of a row (`evaluation.failures["lost"]`, `trial.evidence["lost"]`):
+
+    seed, end (death | time | idle | error ...), cause ("" where nobody knows), steps, vitals, doing, undone, message,
+    timeline  [{step, doing, and what the world tells of a moment}], a line every 25 env steps and at the end
+    last      [{step, doing, did, line, code, changed}], the last env steps one by one
+    before, after  {step, picture}
+
+Standard library only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+Failure = Mapping[str, Any]
+
+
+def ended(end: str, cause: str | None = "") -> str:
+    """How an episode ended, as it is counted: each cause of death by itself."""
+    if end == "death":
+        return f"death: {cause}" if cause else "death"
+    return end
+
+
+def told(failure: Failure, timeline: bool = True) -> str:
+    """The failure as text. `timeline` False: the last steps and pictures only."""
+    parts = [_heading(failure)]
+    if timeline and failure.get("timeline"):
+        parts += ["timeline:", *(_moment(moment) for moment in failure["timeline"])]
+    if failure.get("last"):
+        parts += ["last steps:", *_steps(failure["last"])]
+    for name in ("before", "after"):
+        shot = failure.get(name)
+        if isinstance(shot, Mapping) and shot.get("picture"):
+            parts += [f"{'' if name == 'before' else 'the end, '}step {shot['step']}:", str(shot["picture"])]
+    return "\n".join(parts)
+
+
+def _heading(failure: Failure) -> str:
+    end = {"death": "the agent died", "time": "out of steps", "idle": "returned 5 times in a row without acting"}
+    how = end.get(str(failure["end"]), str(failure["end"]))
+    if failure.get("cause"):
+        how += f", killed by: {failure['cause']}"
+    doing = f" in {failure['doing']}" if failure.get("doing") else ""
+    undone = f"; first sub-action not done: {failure['undone']}" if failure.get("undone") else ""
+    vitals = f"; then {_values(failure['vitals'])}" if failure.get("vitals") else ""
+    message = f"; {failure['message']}" if failure.get("message") else ""
+    return f"seed {failure['seed']}: {how} after {failure['steps']} env steps{doing}{undone}{vitals}{message}"
+
+
+def _moment(moment: Mapping[str, Any]) -> str:
+    rest = {key: value for key, value in moment.items() if key not in ("step", "doing")}
+    return f"  {moment['step']:>4} {moment.get('doing') or 'start'}: {_values(rest)}"
+
+
+def _steps(steps: Sequence[Mapping[str, Any]]) -> list[str]:
+    """A line of code is written out where it begins to yield."""
+    lines, before = [], ""
+    for step in steps:
+        where = step["doing"] + (f", line {step['line']} `{step['code']}`" if step.get("line") else "")
+        news = "; ".join(_change(key, then, now) for key, (then, now) in (step.get("changed") or {}).items())
+        shown = "same line" if where == before and step.get("line") else where
+        lines.append(f"  {step['step']:>4} {shown}: {step['did']}; {news or 'nothing changed'}")
+        before = where
+    return lines
+
+
+def _change(key: str, then: Any, now: Any) -> str:
+    """Of a number both, of a list what it is now."""
+    if isinstance(now, int | float):
+        return f"{key} {_value(then)} -> {_value(now)}"
+    return f"{key} {_value(now)}"
+
+
+def _values(values: Mapping[str, Any]) -> str:
+    return ", ".join(f"{key} {_value(value)}" for key, value in values.items())
+
+
+def _value(value: Any) -> str:
+    if isinstance(value, float):
+        return f"{value:g}"
+    if isinstance(value, Mapping):
+        return "(" + (_values(value) or "nothing") + ")"
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        return "(" + ", ".join(_value(part) for part in value) + ")"
+    return "none" if value is None else str(value)
+
+
+def choose(failures: Sequence[Failure], most: int) -> list[Failure]:
+    """The most telling of them: first one of each way to be lost, the commonest way first, then more of each."""
+    ways: dict[tuple[Any, ...], list[Failure]] = {}
+    for failure in failures:
+        ways.setdefault((failure["end"], failure.get("cause"), failure.get("undone")), []).append(failure)
+    queues = sorted(ways.values(), key=len, reverse=True)
+    chosen: list[Failure] = []
+    for turn in range(max(map(len, queues), default=0)):
+        chosen += [queue[turn] for queue in queues if turn < len(queue)]
+    return chosen[:most]

@@ -1,0 +1,45 @@
+"""How lost episodes are told, and which of many are."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rlgpt.store.failures import choose, ended, told
+
+LOST: dict[str, Any] = {
+    "seed": 7, "end": "death", "cause": "zombie", "steps": 231, "vitals": {"health": 0.0, "food": 5.0},
+    "doing": "collect_iron", "undone": "collect_iron",
+    "timeline": [{"step": 0, "doing": "", "health": 9}, {"step": 25, "doing": "collect_wood", "health": 9,
+                                                         "holds": {"wood": 2}}],
+    "last": [{"step": 231, "doing": "collect_iron", "did": "move_left", "line": 4, "code": 'view = yield "move_left"',
+              "changed": {"health": [2, 0]}}],
+    "before": {"step": 223, "picture": "..Z\n.@."}, "after": {"step": 231, "picture": ".Z.\n.@."},
+}  # fmt: skip
+
+
+def test_a_lost_episode_is_told_in_full() -> None:
+    text = told(LOST)
+    assert text.splitlines()[0] == (
+        "seed 7: the agent died, killed by: zombie after 231 env steps in collect_iron; first sub-action not done: "
+        "collect_iron; then health 0, food 5"
+    )
+    assert "    25 collect_wood: health 9, holds (wood 2)" in text.replace("   25", "    25")
+    assert 'collect_iron, line 4 `view = yield "move_left"`: move_left; health 2 -> 0' in text
+    assert "step 223:\n..Z\n.@." in text and "the end, step 231:\n.Z.\n.@." in text
+    assert "timeline" not in told(LOST, timeline=False)
+
+
+def test_deaths_are_counted_by_their_cause() -> None:
+    assert [ended("death", "lava"), ended("death"), ended("death", None), ended("time", "")] == [
+        "death: lava", "death", "death", "time"
+    ]  # fmt: skip
+
+
+def test_one_of_each_way_to_be_lost_is_chosen_first_and_the_commonest_way_before() -> None:
+    def lost(seed: int, cause: str) -> dict[str, Any]:
+        return {"seed": seed, "end": "death", "cause": cause, "undone": "x"}
+
+    causes = ("lava", "zombie", "zombie", "zombie", "lava", "thirst")
+    many = [lost(seed, cause) for seed, cause in enumerate(causes, 1)]
+    assert [failure["seed"] for failure in choose(many, 4)] == [2, 1, 6, 3]
+    assert choose([], 4) == []
