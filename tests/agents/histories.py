@@ -85,7 +85,7 @@ class Told:
             "trial", **self.where, revision=self.history.revision, sub_action=name, version=last.version,
             source_hash=last.source_hash, done_when=item.done_when if item else "",
             outcome=outcome or ("accepted" if successes >= 3 else "failed"), episodes=5, successes=successes,
-            prefixes=5, env_steps=100, error=error, evidence=evidence,
+            prefixes=5, env_steps=100, error=error, evidence=evidence, trials=[],
         )  # fmt: skip
 
     def verdict(self, name: str | None = None, success: bool = False, **advice: str) -> Told:
