@@ -74,12 +74,12 @@ class Meter:
         def refill(ticks: int = ticks) -> None:
             nonlocal left
             left = ticks
-            stack.level()
+            level()
 
         def remaining() -> int:
             return left
 
-        stack = Stack()
+        level = Stack().level
         self.ticks = ticks
         self.tick: Callable[[], bool] = tick
         self.spend: Callable[[int], None] = spend
@@ -175,9 +175,12 @@ def _kind(value: object) -> str:
 
 def remainder(left: Any, right: Any) -> Any:
     """`%` on numbers; `%` on a text would format any object."""
-    if isinstance(left, str | bytes):
+    if type(left) is not int and isinstance(left, _FORMATS):
         raise TypeError("`%` on a text is not available; write an f-string")
     return left % right
+
+
+_FORMATS = (str, bytes)
 
 
 def bounded_range(*args: int) -> range:
