@@ -52,7 +52,7 @@ class Terminal:
         """One key at a time, each answered before the next, as a person presses them."""
         for key in keys:
             self.press(key)
-            self.read(0.1)
+            self.read(0.1) or self.read(1.0)  # a busy machine answers later
 
     def read(self, seconds: float = 0.05) -> bytes:
         """What it writes until it is silent for `seconds`."""
@@ -71,6 +71,12 @@ class Terminal:
 
     def text(self) -> str:
         return "\n".join(line.rstrip() for line in self.screen.display)
+
+    def colours(self, text: str) -> list[tuple[str, str, bool]]:
+        """Foreground, background and reverse of each cell of the first row with this text: what shows the focus."""
+        row = next(n for n, line in enumerate(self.screen.display) if text in line)
+        cells = self.screen.buffer[row]
+        return [(cells[x].fg, cells[x].bg, cells[x].reverse) for x in range(self.screen.columns)]
 
     def until(self, condition: str | Callable[[str], bool], seconds: float = 60.0) -> str:
         """Wait for a text on the screen (or a predicate of it)."""

@@ -165,7 +165,10 @@ def test_a_reward_from_the_operators_own_editor_replaces_that_of_the_fast_agent(
     with attached(session, size=(120, 50), EDITOR="sed -i 's/return 0.0/return 0.01/'") as t:
         t.press("e")
         t.until("f7 asks the action host")
-        t.keys(SHIFT_TAB, ENTER)
+        unfocused = t.colours("coded action")
+        t.press(SHIFT_TAB)
+        t.until(lambda _: t.colours("coded action") != unfocused)
+        t.press(ENTER)
         t.until("reward function")
         t.keys(DOWN, ENTER)
         t.until("Added at every env step")
