@@ -133,7 +133,7 @@ def _follow(request: Tree, json: bool) -> int:
 
 def _tell_bill(bill: Tree) -> None:
     output.say(f"{bill['name']}: {bill['about']}")
-    output.say(f"tasks {', '.join(bill['tasks'])}; arms {', '.join(bill['arms'])}; {many(len(bill['seeds']), 'seed')}")
+    output.say(f"tasks {_named(bill['tasks'])}; arms {_named(bill['arms'])}; {many(len(bill['seeds']), 'seed')}")
     if not bill["sessions"]:
         output.say(f"all {bill['declared']} sessions are done")
         return
@@ -153,6 +153,11 @@ def _tell_bill(bill: Tree) -> None:
     else:
         most = "without a limit" if bill["usd_at_most"] is None else f"never above {bill['usd_at_most']:.2f} USD"
         output.say(f"about {bill['usd']:.2f} USD for {count(bill['calls'])} calls, {most}")
+
+
+def _named(words: list[str], most: int = 12) -> str:
+    more = len(words) - most
+    return ", ".join(words if more <= 0 else [*words[:most], f"{more} more"])
 
 
 def _tell(told: Tree) -> None:
