@@ -58,13 +58,15 @@ class Client:
         tries: int | None = None,
         sleep: Callable[[float], None] | None = None,
         clock: Callable[[], float] = time.monotonic,
+        waits: Callable[[float], None] = lambda seconds: None,
         ahead: Ahead | None = None,
     ) -> None:
         """`patience`: hours that a server may be away, in place of which `tries` may stand. `sleep` waits between
-        tries; `clock` is in seconds. `ahead`: in front of `backend`, where questions may be asked before their turn."""
+        tries, and `waits` is told for how long; `clock` is in seconds. `ahead`: in front of `backend`, where questions
+        may be asked before their turn."""
         self._roles, self._backend, self._journal, self._ahead = roles, ahead or backend, journal, ahead
         self._bell = threading.Event()
-        self._sleep, self._clock = sleep or self._doze, clock
+        self._sleep, self._clock, self._waits = sleep or self._doze, clock, waits
         self._most_tries = tries or tries_in(patience * 3600)
         self._dialects: dict[tuple[str, str], Dialect] = {}
         self._remembers = False
@@ -206,6 +208,7 @@ class Client:
     def _retrying(self, role: str) -> tenacity.Retrying:
         def tell(state: tenacity.RetryCallState) -> None:
             failure = state.outcome.exception() if state.outcome else None
+            self._waits(state.upcoming_sleep)
             if isinstance(failure, Failure) and (state.attempt_number >= SOON or failure.code in ("timeout", "quota")):
                 self.away[role] = failure.sentence
                 self._journal.waiting(role, failure.sentence)
@@ -328,13 +331,15 @@ def make_client(
     recorded: Callable[[str, str], Sequence[Outcome]] | None = None,
     sleep: Callable[[float], None] | None = None,
     hear: Callable[[Call, str, str], None] | None = None,
+    waits: Callable[[float], None] = lambda seconds: None,
     folder: Path | None = None,
 ) -> Client:
     """The client that the `llm` part of the settings asks for. Raises MissingKey, Unclear, NotRecorded.
 
     For kind `replay:ID`, the rest of `llm` is the recorded session's own, `llm["replayed"]` is its kind, and
     `recorded(step, request_hash)` says how its exchanges ended, in order. `hear(call, thought, content)` is told of a
-    reply while it comes. `folder`: where answers are kept that were asked before their turn.
+    reply while it comes, `waits(seconds)` of each wait between two tries. `folder`: where answers are kept that were
+    asked before their turn.
     """
     kind = str(llm["kind"])
     patience = float(llm.get("patience", 12.0))
@@ -347,4 +352,4 @@ def make_client(
     transport = RulesTransport() if kind == "rules" else None
     backend, roles = OpenAIBackend(transport, hear=hear), endpoints(llm, environ)
     ahead = Ahead(backend, journal, roles, folder) if kind == "openai" else None
-    return Client(roles, backend, journal, patience=patience, sleep=sleep, ahead=ahead)
+    return Client(roles, backend, journal, patience=patience, sleep=sleep, waits=waits, ahead=ahead)

@@ -61,10 +61,12 @@ class ConsoleApp(App[int]):
         clock: Callable[[], float] = time.time,
         animated: bool = True,
         begin: Callable[[], str] | None = None,
+        tour: bool = False,
     ) -> None:
-        """`begin` makes a session and returns its id; the console is open while it works, then on that session."""
+        """`begin` makes a session and returns its id; the console is open while it works, then on that session.
+        `tour`: a person who was never here is shown around."""
         super().__init__()
-        self._begin = begin
+        self._begin, self._guides = begin, tour
         self.home, self.read_only, self.clock, self.animated = home, read_only, clock, animated
         self._opened = (session, replay, cursor)
         self.preferences = Preferences.load(home)
@@ -95,6 +97,8 @@ class ConsoleApp(App[int]):
         self.set_timer(0.5, self.settled)
         if session is not None:
             self.open_session(session, replay=replay, cursor=cursor)
+        elif self._begin is None:
+            self.show_tour()
         if self._begin is not None:
             self.notify("A session is being made; it opens here.", timeout=600)
             self.run_worker(self._make_session, thread=True, exit_on_error=False)
@@ -171,6 +175,14 @@ class ConsoleApp(App[int]):
             return
         self.push_screen(SessionScreen(self, found.path, replay=replay, cursor=cursor, read_only=self.read_only))
 
+    def show_tour(self) -> None:
+        if self._guides and not self.preferences.toured:
+            from rlgpt.console.screens.tour import TourScreen
+
+            self.preferences.toured = True
+            self.preferences.save(self.home)
+            self.push_screen(TourScreen())
+
     def tell(self, sentence: str, severity: Severity = "information", *, bell: bool = False) -> None:
         """A notification of untrusted or own text, never read as markup; with a bell it also reaches a person
         who looks elsewhere (BEL, and OSC 9 where the terminal shows it)."""
@@ -213,6 +225,15 @@ class ConsoleApp(App[int]):
         from rlgpt.console.screens.help import HelpScreen
 
         self.push_screen(HelpScreen(self.screen))
+
+    def action_inbox(self) -> None:
+        from rlgpt.console.screens.inbox import InboxScreen
+
+        def chosen(ident: str | None) -> None:
+            if ident:
+                self.open_session(ident)
+
+        self.push_screen(InboxScreen(), chosen)
 
     def action_next_theme(self) -> None:
         names = [t.name for t in THEMES] + ["ansi-dark", "nord", "gruvbox", "dracula", "solarized-light"]
@@ -306,6 +327,7 @@ def run(
     cursor: int | None = None,
     read_only: bool = False,
     begin: Callable[[], str] | None = None,
+    tour: bool = False,
 ) -> int:
     """Open the console; returns the exit code. Without a usable terminal: one sentence on stderr and 2."""
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
@@ -321,6 +343,6 @@ def run(
         )
         return 2
     threading.Thread(target=_end_with_terminal, name="end with terminal", daemon=True).start()
-    app = ConsoleApp(home, session, replay=replay, cursor=cursor, read_only=read_only, begin=begin)
+    app = ConsoleApp(home, session, replay=replay, cursor=cursor, read_only=read_only, begin=begin, tour=tour)
     code = app.run()
     return int(code or 0) if app.return_code in (0, None) else int(app.return_code)

@@ -231,6 +231,7 @@ class Feed:
             overdue=(silent or 0.0) - allowed if late else 0.0,
             beat=beat["at"] if beat else None,
             what=str(beat.get("what", "")),
+            next_try=float(beat["next_try"]) if isinstance(beat.get("next_try"), int | float) else None,
             pid=lock.pid if lock else 0,
             host=lock.host if lock else "",
             usage=self._usage,

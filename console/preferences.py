@@ -19,13 +19,16 @@ class Preferences:
     choices: Choices = field(default_factory=Choices)
     sort: str = "started"
     reverse: bool = True
+    toured: bool = False
+    """Whether the tour was seen."""
 
     @classmethod
     def load(cls, home: Path) -> Preferences:
         """What was saved; the defaults where the file is missing, damaged or of another version."""
         try:
             found = json.loads((home / FILE).read_text())
-            return cls(str(found["theme"]), _choices(found["choices"]), str(found["sort"]), bool(found["reverse"]))
+            choices, toured = _choices(found["choices"]), bool(found.get("toured", False))
+            return cls(str(found["theme"]), choices, str(found["sort"]), bool(found["reverse"]), toured)
         except (OSError, ValueError, KeyError, TypeError, AttributeError):
             return cls()
 

@@ -39,6 +39,9 @@ class Shell(Protocol):
     def settled(self) -> None:
         """What is loaded by now stays until the console is left."""
 
+    def show_tour(self) -> None:
+        """Explain the console to a person who opens it for the first time."""
+
     def set_terminal_title(self, words: str) -> None: ...
 
     def use_theme(self, name: str) -> None: ...

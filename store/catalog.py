@@ -33,7 +33,7 @@ LONGEST_TAG = 40
 MOST_TAGS = 20
 MOST_UNWRITTEN = 50
 """Sessions whose summaries are lost when a long first list is interrupted."""
-_VERSION = 3
+_VERSION = 4
 
 
 @dataclass(frozen=True)
@@ -68,6 +68,10 @@ class Summary:
     """UTC seconds of the last row."""
     active: float = 0.0
     parent_id: str | None = None
+    parent_seq: int | None = None
+    """The last row that a fork has of its parent."""
+    settings: dict[str, Any] = dataclasses.field(default_factory=dict)
+    """As fixed at creation."""
     fault: str = ""
     """A sentence when the session cannot be read; the rest is then empty."""
     alive: bool = False
@@ -189,6 +193,8 @@ def summary(session: SessionFolder) -> Summary:
             at=h.at,
             active=h.active,
             parent_id=h.session.get("parent_id"),
+            parent_seq=h.session.get("parent_seq"),
+            settings=settings,
         )
     except (StoreError, sqlite3.Error, ArithmeticError, LookupError, TypeError, ValueError, AttributeError) as error:
         known = isinstance(error, StoreError)

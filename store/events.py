@@ -72,6 +72,9 @@ class Phase:
     variant: str | None = None
     first: int | None = None
     episodes: int | None = None
+    ahead: Mapping[str, int] | None = None
+    """What is planned behind it until the end (`agents/remaining.py`): steps by name, but of Evaluate the episodes and
+    of Train the env steps."""
 
 
 @dataclass(frozen=True)

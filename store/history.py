@@ -200,7 +200,8 @@ def _event(h: History, row: Fields) -> None:
     seq = row["seq"]
     match events.read_event(row["kind"], row["payload"]):
         case events.Phase() as phase:
-            h.phase, h.phase_seq = phase, seq
+            _next_phase(h, phase)
+            h.phase_seq = seq
             h.status, h.waiting_for = "running", ""
         case events.Command() as fate:
             h.commands[fate.id] = CommandState(
@@ -258,6 +259,17 @@ def _event(h: History, row: Fields) -> None:
             h.skills_kept.append(skill)
         case events.PlanApproved() | events.TrainerDied() | None:
             pass
+
+
+def _next_phase(h: History, phase: events.Phase) -> None:
+    if phase == h.phase:  # told again after a pause
+        return
+    if h.phase.name:
+        amount, seconds = h.worked.get(h.phase.name, (0.0, 0.0))
+        done = {"Evaluate": h.phase.episodes or 0, "Train": h.spent.env_steps - h.phase_env_steps}
+        amount += done.get(h.phase.name, 1)
+        h.worked[h.phase.name] = (amount, seconds + h.active - h.phase_active)
+    h.phase, h.phase_active, h.phase_env_steps = phase, h.active, h.spent.env_steps
 
 
 def _resumed(h: History, resumed: events.Resumed, seq: int) -> None:

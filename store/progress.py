@@ -29,9 +29,10 @@ class Progress:
         self._env_steps = 0
         self._heard = 0
         self._what = ""
+        self._next_try: float | None = None
 
     def phase(self, what: str) -> None:
-        self._what = what
+        self._what, self._next_try = what, None
         self._write(time.time())
 
     def steps(self, env_steps: int) -> None:
@@ -48,9 +49,15 @@ class Progress:
         if now - self._last >= 0.1:
             self._write(now)
 
+    def waits(self, seconds: float) -> None:
+        """A language model is asked again in `seconds`: no sign of life, and no row, since the wait is drawn by lot."""
+        self._next_try = time.time() + seconds
+        self._write(self._last)
+
     def _write(self, now: float) -> None:
         self._last = now
-        text = json.dumps({"at": now, "env_steps": self._env_steps, "heard": self._heard, "what": self._what[:80]})
+        beat = {"at": now, "env_steps": self._env_steps, "heard": self._heard, "what": self._what[:80]}
+        text = json.dumps(beat if self._next_try is None else beat | {"next_try": round(self._next_try, 1)})
         with contextlib.suppress(OSError):  # a full disk: the next row will say so
             os.pwrite(self._file, text.encode().ljust(SIZE)[:SIZE], 0)
 

@@ -339,6 +339,12 @@ class History:
     phase: Phase = field(default_factory=Phase)
     """The step in progress; its name is empty before the first."""
     phase_seq: int = 0
+    phase_active: float = 0.0
+    """Active seconds when it began."""
+    phase_env_steps: int = 0
+    """Env steps spent when it began."""
+    worked: dict[str, tuple[float, float]] = field(default_factory=dict)
+    """Step -> (how much of it was done, active seconds it took), in the units of `Phase.ahead`."""
     waiting_for: str = ""
     task_plans: list[dict[str, Any]] = field(default_factory=list)
     iterations: list[IterationState] = field(default_factory=list)

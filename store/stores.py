@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Iterator, Mapping
-from contextlib import AbstractContextManager
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Protocol
 
@@ -14,7 +12,7 @@ from rlgpt.store.errors import BadPlace, StoreError
 from rlgpt.store.folder import SessionFolder
 from rlgpt.store.folder_peer import FolderPeer
 from rlgpt.store.home import home
-from rlgpt.store.peers import Peer, Remote
+from rlgpt.store.peers import Remote
 
 
 class Store(Protocol):
@@ -26,9 +24,6 @@ class Store(Protocol):
 
     def remote(self, session_id: str) -> Remote:
         """The session there, whether it is there yet or not."""
-
-    def target(self, session_id: str) -> AbstractContextManager[Peer]:
-        """The same, to be written. Raises LeaseTaken while a worker has it there."""
 
     def tags(self, session_id: str) -> tuple[str, ...]: ...
 
@@ -57,10 +52,6 @@ class FolderStore:
     def remote(self, session_id: str) -> FolderPeer:
         return FolderPeer(self._root / session_id)
 
-    @contextlib.contextmanager
-    def target(self, session_id: str) -> Iterator[FolderPeer]:
-        yield self.remote(session_id)
-
     def tags(self, session_id: str) -> tuple[str, ...]:
         return catalog.tags(SessionFolder(self._root / session_id))
 
@@ -74,9 +65,7 @@ class FolderStore:
 def open_store(where: str) -> Store:
     """Raises StoreError, MissingExtra."""
     if is_shared(checked(where)):
-        from rlgpt.store.shared.store import SharedStore  # late: an extra
-
-        return SharedStore(where)
+        raise StoreError(f"{where} cannot be opened: this rlgpt knows folders only")
     if "://" in where:
         raise StoreError(f"{where} is no place for sessions: name a folder, or postgresql://HOST/DATABASE")
     path = Path(where).expanduser().absolute()

@@ -160,7 +160,7 @@ def _client(settings: Settings, journal: StoreJournal, progress: Progress, folde
         def hear(call: Call, thought: str, content: str) -> None:
             progress.heard(len(thought) + len(content))
 
-        return make_client(llm, journal, os.environ, hear=hear, folder=folder.path)
+        return make_client(llm, journal, os.environ, hear=hear, waits=progress.waits, folder=folder.path)
     source = Reader(catalog.find(settings.llm.kind.removeprefix(REPLAY)))
     told = _asked_first(source)
 

@@ -19,6 +19,7 @@ from typing import Any
 
 from rlgpt.agents import loop
 from rlgpt.agents.errors import AgentError, BudgetReached
+from rlgpt.agents.remaining import steps_ahead
 from rlgpt.store import events
 from rlgpt.store.errors import DiskFull, LeaseTaken, StoreError
 from rlgpt.training.host.client.errors import HostError
@@ -74,8 +75,9 @@ def _announce(runtime: SessionRuntime, step: loop.Step) -> None:
     words = {k: v for k, v in vars(step).items() if v not in ("", (), None)}
     name = type(step).__name__
     runtime.progress.phase(" ".join([name, *map(str, words.values())]))
+    ahead = steps_ahead(runtime.history, runtime.limits, step, runtime.env_steps_left())
     with runtime.writer.transaction() as tx:
-        tx.event(events.Phase(name, **words))
+        tx.event(events.Phase(name, **words, ahead=ahead))
 
 
 def _die_with_parent() -> None:

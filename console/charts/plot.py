@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from rlgpt.console.charts.axes import padded, place, tick_labels, ticks
 from rlgpt.console.charts.braille import Canvas, columns_of
 from rlgpt.console.view.numbers import count, decimal
-from rlgpt.console.view.text import Line, Span, line, pad, spread, width_of
+from rlgpt.console.view.text import Line, Span, columns, line, pad, spread, width_of
 
 Floats = NDArray[np.float64]
 GUTTER = 6
@@ -117,6 +117,23 @@ def value_at(curve: Curve, x: float | None) -> float | None:
     tail = curve.y[:end]
     good = np.flatnonzero(np.isfinite(tail[-4096:]))
     return float(tail[-4096:][good[-1]]) if len(good) else None
+
+
+def values(plot: Plot, width: int, most: int, marked: bool = False) -> list[Line]:
+    """A row for each curve: its value at the crosshair (its last without one), lowest and highest in sight."""
+    x0, x1 = plot.x_range or _extent([c.x for c in plot.curves]) or (0.0, 1.0)
+    at = "last" if plot.crosshair is None else f"at {count(plot.crosshair)}"
+    wide = max(width - 3 * 10 - 3, 8)
+    rows = [columns([(line((f"{len(plot.curves)} series", "dim")), wide + 2), *((line((f"{t:>9}", "dim")), 9)
+                     for t in (at, "lowest", "highest"))])]  # fmt: skip
+    for curve, glyph in zip(plot.curves, _legend_glyphs(plot, marked), strict=True):
+        seen = _extent([_within(curve, x0, x1)])
+        numbers = (value_at(curve, plot.crosshair), *(seen or (None, None)))
+        name = line((f"{glyph} ", curve.style), curve.name or plot.title)
+        styles = ("bold", "dim", "dim")
+        cells = [(line((f"{decimal(n):>9}", style)), 9) for n, style in zip(numbers, styles, strict=True)]
+        rows.append(columns([(name, wide + 2), *cells]))
+    return rows[:most]
 
 
 def _head(plot: Plot, width: int, most: int, marked: bool) -> list[Line]:

@@ -12,6 +12,7 @@ from rlgpt.console.commands import output
 from rlgpt.console.commands.failure import Exit, Failure
 from rlgpt.console.commands.sessions import looked_at
 from rlgpt.console.commands.words import Json, Session
+from rlgpt.console.view import spending
 from rlgpt.console.view.logs import readable
 from rlgpt.console.view.numbers import count, money, time_of_day
 from rlgpt.console.view.words import ROLES, asked_for
@@ -37,13 +38,14 @@ def calls(
     """List the exchanges with language models; NO shows one of them whole."""
     with looked_at(session) as folder, Reader(folder) as reader:
         found = _exchanges(reader.rows("llm_call"))
+        roles = spending.by_role(found)
         if number is not None:
             if number > len(found):
                 raise Failure(f"{folder.id} has {len(found)} exchanges with language models.", Exit.NOT_FOUND)
             found = [found[number - 1]]
         told = [_told(reader, row, texts=json or number is not None) for row in found]
     if json:
-        output.document({"calls": told})
+        output.document({"calls": told, "roles": [spending.tree(role) for role in roles]})
     elif number is not None:
         _say_whole(told[0])
     elif told:
@@ -51,6 +53,8 @@ def calls(
         for call in told:
             if call["error"]:
                 output.say(f"{call['number']}: {call['error']}")
+        output.say()
+        output.table(spending.TITLES, map(spending.cells, roles))
     else:
         output.say("no language model was asked yet")
 

@@ -15,6 +15,7 @@ from rlgpt.console.commands import output, record
 from rlgpt.console.commands.compare_runs import Run, labelled, runs_of
 from rlgpt.console.commands.failure import Exit, Failure
 from rlgpt.console.commands.words import Json, complete_session
+from rlgpt.console.view.arms import arm_of, differing
 from rlgpt.console.view.numbers import count
 from rlgpt.store.catalog import find
 from rlgpt.store.folder import SessionFolder
@@ -26,8 +27,6 @@ if TYPE_CHECKING:
     from rlgpt.console.statistics import Interval
     from rlgpt.store.export.svg import Line
 
-OWN = ("name", "seed", "task", "limits")
-"""Settings in which sessions of one arm may differ."""
 SCRIPTED = "RL-GPT loop, scripted planner"
 
 
@@ -102,18 +101,6 @@ def _arms(trees: Sequence[dict[str, Any]], by: Sequence[str] | None) -> list[str
     return [arm_of(tree, keys) for tree in trees]
 
 
-def differing(trees: Sequence[dict[str, Any]]) -> list[str]:
-    """Dotted names of the settings that are not the same in all sessions, but for what a seed is."""
-    flat = [dict(_leaves(tree)) for tree in trees]
-    names = sorted({name for one in flat for name in one if name.split(".")[0] not in OWN})
-    return [name for name in names if len({repr(one.get(name)) for one in flat}) > 1]
-
-
-def arm_of(tree: dict[str, Any], keys: Sequence[str]) -> str:
-    flat = dict(_leaves(tree))
-    return ", ".join(f"{key}={flat.get(key)}" for key in keys) or "all"
-
-
 def analysed(runs: Sequence[Run], base: str | None) -> dict[str, Any]:
     """{tasks: [{task, arms: [...]}], differences: [...], base}. Raises Failure for an unknown base."""
     from rlgpt.console import statistics
@@ -169,14 +156,6 @@ def _column(scores: Any) -> Any:
     import numpy as np
 
     return np.array(list(scores), dtype=float)[:, None]
-
-
-def _leaves(tree: dict[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
-    for key, value in tree.items():
-        if isinstance(value, dict):
-            yield from _leaves(value, f"{prefix}{key}.")
-        else:
-            yield f"{prefix}{key}", value
 
 
 def _opened(words: Sequence[str], stack: contextlib.ExitStack) -> Iterator[SessionFolder]:

@@ -10,6 +10,9 @@ from typing import NamedTuple
 
 from rlgpt.console.commands.failure import Exit, Failure
 
+MOST_SESSIONS = 50
+"""That one command or form starts at once."""
+
 
 class Need(NamedTuple):
     limit: int

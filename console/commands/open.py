@@ -22,7 +22,9 @@ def open_console(
     session that is to be opened while the console is there already, and returns its id."""
     from rlgpt.console.app import run
 
-    return run(home(), _name_of(session) if session else None, replay=replay, read_only=read_only, begin=begin)
+    return run(
+        home(), _name_of(session) if session else None, replay=replay, read_only=read_only, begin=begin, tour=True
+    )
 
 
 def _name_of(session: SessionFolder) -> str:

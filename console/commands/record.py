@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from rlgpt.console.view import ahead
 from rlgpt.store.events import IterationResult, payload_of
 from rlgpt.store.history import (
     Attempt,
@@ -37,6 +38,7 @@ def whole(h: History) -> dict[str, Any]:
             {k: getattr(c, k) for k in ("id", "kind", "payload", "author", "revision", "state", "reason")}
             for c in h.commands.values()
         ],
+        "left": ahead.tree(ahead.left(h)),
         "nondeterministic": h.nondeterministic,
         "skills_kept": [payload_of(skill) for skill in h.skills_kept],
     }

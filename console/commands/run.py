@@ -12,7 +12,7 @@ import typer
 from rlgpt.console.commands import children, output
 from rlgpt.console.commands.failure import Exit, Failure
 from rlgpt.console.commands.follow import follow
-from rlgpt.console.commands.limits import need_room
+from rlgpt.console.commands.limits import MOST_SESSIONS, need_room
 from rlgpt.console.commands.open import open_console
 from rlgpt.console.commands.words import Json, complete_task
 from rlgpt.store import catalog
@@ -106,6 +106,10 @@ def run(
     ] = None,
     max_hours: Annotated[float | None, typer.Option(help="Budget of active hours.", show_default="no limit")] = None,
     seed: Annotated[int | None, typer.Option(help="Seed of everything in the session.", show_default="0")] = None,
+    seeds: Annotated[
+        int | None,
+        typer.Option(help="So many sessions, with the seed and those after it; with --detach.", show_default="1"),
+    ] = None,
     device: Annotated[str | None, typer.Option(help="auto, cpu or cuda.", show_default="auto")] = None,
     kernel: Annotated[
         str | None,
@@ -125,6 +129,11 @@ def run(
     """Start a session on TASK and open the console on it."""
     if headless and detach:
         raise Failure("--headless waits for the session and --detach does not: choose one.", Exit.USAGE)
+    wanted = 1 if seeds is None else seeds
+    if not 1 <= wanted <= MOST_SESSIONS:
+        raise Failure(f"--seeds is a number of sessions from 1 to {MOST_SESSIONS}.", Exit.USAGE)
+    if wanted > 1 and not detach:
+        raise Failure("several sessions at once are started with --detach; `rlgpt leaderboard` ranks them.", Exit.USAGE)
     flags = {
         "task": task,
         "world": world,
@@ -155,6 +164,11 @@ def run(
         "loop": {"iterations": iterations},
         "budget": {"env_steps": env_steps, "cost": max_cost, "tokens": max_tokens, "hours": max_hours},
     }
+    if wanted > 1:
+        names = [None if name is None else f"{name}-{n + 1}" for n in range(wanted)]
+        started = [start(flags | {"seed": (seed or 0) + n, "name": names[n]}) for n in range(wanted)]
+        _say_all_started(started, json)
+        return
     session = start(flags)
     if detach:
         _say_started(session, json)
@@ -197,9 +211,21 @@ def interactive() -> bool:
     return sys.stdin.isatty() and sys.stdout.isatty()
 
 
+def _started(session: SessionFolder) -> Tree:
+    return {"id": session.id, "name": session.name, "status": "started"}
+
+
+def _say_all_started(found: list[SessionFolder], json: bool) -> None:
+    if json:
+        output.document({"sessions": [_started(session) for session in found]})
+    else:
+        for session in found:
+            _say_started(session, json)
+
+
 def _say_started(session: SessionFolder, json: bool) -> None:
     if json:
-        output.document({"id": session.id, "name": session.name, "status": "started"})
+        output.document(_started(session))
     else:
         output.say(f"{session.id} ({session.name}) started; `rlgpt attach {session.id}` opens it")
 

@@ -1,4 +1,5 @@
-"""The curves pane: a grid of charts, or one alone, with smoothing, log scale, window and crosshair."""
+"""The curves pane: a grid of charts, or one alone, with smoothing, log scale, zoom, crosshair, picked series and an
+overlay."""
 
 from __future__ import annotations
 
@@ -11,12 +12,30 @@ from textual.binding import BindingType
 from textual.geometry import Region
 from textual.strip import Strip
 
-from rlgpt.console.charts.plot import draw
+from rlgpt.console.charts.plot import draw, values
+from rlgpt.console.feed import Feed
 from rlgpt.console.keymap import bindings
 from rlgpt.console.panes.painted import Painted
 from rlgpt.console.panes.pane import Pane
-from rlgpt.console.view.curves import CHARTS, SMOOTHING, WINDOWS, Charts, Options, grid
-from rlgpt.console.view.text import Line, Span
+from rlgpt.console.screens.picker import OverlayPicker, SeriesPicker
+from rlgpt.console.shell import shell_of
+from rlgpt.console.view import overlay
+from rlgpt.console.view.curves import (
+    CHARTS,
+    SMOOTHING,
+    WINDOWS,
+    Charts,
+    Options,
+    Overlay,
+    grid,
+    shifted,
+    zoomed,
+)
+from rlgpt.console.view.numbers import count
+from rlgpt.console.view.text import Line, Span, pad, plain
+from rlgpt.store.catalog import summaries
+from rlgpt.store.errors import StoreError
+from rlgpt.store.folder import root
 
 
 class CurvesPane(Pane, Painted, can_focus=True):
@@ -42,7 +61,7 @@ class CurvesPane(Pane, Painted, can_focus=True):
         before = self._lines
         charts = self._charts = Charts(self.moment, self.options, self._charts)
         if self.alone:
-            self._lines = draw(charts.plot(CHARTS[self.selected]), width, height, self._marked)
+            self._lines = self._single(charts, width, height)
             self.note(self._words(f"{self.selected + 1} of {len(CHARTS)}"))
         else:
             self._lines = self._grid(charts, width, height)
@@ -52,6 +71,14 @@ class CurvesPane(Pane, Painted, can_focus=True):
         changed = [y for y, (old, new) in enumerate(zip(before, self._lines, strict=True)) if old != new]
         if changed:
             self.refresh(*(Region(0, y, width, 1) for y in changed))
+
+    def _single(self, charts: Charts, width: int, height: int) -> list[Line]:
+        """One chart; with the crosshair the values of all its series stand below it."""
+        plot = charts.plot(CHARTS[self.selected])
+        if self.options.crosshair is None or height < 12:
+            return draw(plot, width, height, self._marked)
+        table = [pad(row, width) for row in values(plot, width, height // 2, self._marked)]
+        return draw(plot, width, height - len(table), self._marked) + table
 
     def _grid(self, charts: Charts, width: int, height: int) -> list[Line]:
         if not len(charts.axis.rows):
@@ -90,7 +117,9 @@ class CurvesPane(Pane, Painted, can_focus=True):
         o = self.options
         window = next(name for name, size in WINDOWS if size == o.window)
         parts = [f"charts {which}", f"smoothing {o.smoothing:g}" if o.smoothing else "raw"]
-        parts += [window] if o.window else []
+        parts += [window] if o.window and not o.zoom else []
+        parts += [f"{count(o.zoom[0])}–{count(o.zoom[1])}"] if o.zoom else []
+        parts += [f"with {o.overlay.name}"] if o.overlay else []
         parts += ["log"] if o.log else []
         parts += ["crosshair ←→"] if o.crosshair is not None else []
         return " · ".join(parts)
@@ -112,11 +141,84 @@ class CurvesPane(Pane, Painted, can_focus=True):
 
     def action_chart(self, by: int) -> None:
         if self.options.crosshair is not None:
-            step = by / max(self.size.width * (2 if self.alone else 1), 1)
-            self._set(replace(self.options, crosshair=min(max(self.options.crosshair + step, 0.0), 1.0)))
+            self._move_crosshair(by / max(self.size.width * (2 if self.alone else 1), 1))
             return
         self.selected = (self.selected + by) % len(CHARTS)
         self.redraw()
+
+    def _move_crosshair(self, by: float) -> None:
+        """By a share of the x-range; at its edge the range of a zoom moves on."""
+        assert self.options.crosshair is not None
+        wanted = self.options.crosshair + by
+        if self.options.zoom and self._charts and not 0.0 <= wanted <= 1.0:
+            moved = shifted(self.options.zoom, 0.1 if by > 0 else -0.1, self._charts.axis.end)
+            self._set(replace(self.options, zoom=moved))
+        else:
+            self._set(replace(self.options, crosshair=min(max(wanted, 0.0), 1.0)))
+
+    def action_zoom(self, by: float) -> None:
+        if self._charts:
+            charts = self._charts
+            span = charts.span(charts.series(CHARTS[self.selected]))
+            whole = replace(self.options, zoom=None, window=0.0)
+            everything = Charts(charts.moment, whole, charts).span(charts.series(CHARTS[self.selected]))[1]
+            self._set(zoomed(self.options, span, everything, by))
+
+    def action_series(self) -> None:
+        if self._charts is None:
+            return
+        chart = CHARTS[self.selected]
+        every = self._charts.series(chart)
+        if len(every) < 2:
+            shell_of(self).tell("this chart has no series to choose from", "warning")
+            return
+
+        def chosen(names: frozenset[str] | None) -> None:
+            if names is not None:
+                others = {key: kept for key, kept in self.options.picked.items() if key != chart.key}
+                self._set(replace(self.options, picked=others | ({chart.key: names} if names else {})))
+
+        drawn = frozenset(c.name for c in self._charts.picked(chart, every))
+        self.app.push_screen(SeriesPicker(chart.title, [(c.name, c.style) for c in every], drawn), chosen)
+
+    def action_overlay(self) -> None:
+        if self.moment is not None:
+            self.run_worker(self._offer_overlays, thread=True, exit_on_error=False)
+
+    def _offer_overlays(self) -> None:
+        moment = self.moment
+        assert moment is not None
+        try:
+            found = summaries()
+        except (StoreError, OSError) as error:
+            self.app.call_from_thread(shell_of(self).tell, str(error), "error")
+            return
+        offers = overlay.offers(moment, found)
+        self.app.call_from_thread(self.app.push_screen, OverlayPicker(offers), self._take_overlay)
+
+    def _take_overlay(self, key: str | None) -> None:
+        if key is None or self.moment is None:
+            return
+        if key == overlay.NONE or (own := overlay.of_iteration(self.moment, key)):
+            self._set(replace(self.options, overlay=None if key == overlay.NONE else own))
+            return
+        self.run_worker(lambda: self._read_overlay(key), thread=True, exit_on_error=False)
+
+    def _read_overlay(self, ident: str) -> None:
+        """Another session, as it is now."""
+        feed = Feed(root() / ident)
+        try:
+            feed.open()
+            while feed.read_mappings():
+                pass
+            moment = feed.moment()
+        except (StoreError, OSError) as error:
+            self.app.call_from_thread(shell_of(self).tell, str(error), "error")
+            return
+        finally:
+            feed.close()
+        name = str(moment.history.session.get("name", ident))
+        self.app.call_from_thread(lambda: self._set(replace(self.options, overlay=Overlay(name, moment))))
 
     def action_charts(self, by: int) -> None:
         columns, _ = grid(*self.size, len(CHARTS))
@@ -146,6 +248,10 @@ class CurvesPane(Pane, Painted, can_focus=True):
 
     def on_mouse_scroll_up(self, event: events.MouseScrollUp) -> None:
         self.action_charts(-1)
+
+    def seen(self) -> str:
+        """The text that is in sight."""
+        return "\n".join(plain(shown) for shown in self._lines)
 
     def yank(self) -> str:
         """The selected chart's points as tab-separated text."""

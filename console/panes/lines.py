@@ -14,7 +14,7 @@ from textual.strip import Strip
 
 from rlgpt.console.keymap import bindings
 from rlgpt.console.panes.painted import Painted
-from rlgpt.console.view.text import Entry, Line, line
+from rlgpt.console.view.text import Entry, Line, line, plain
 
 LONG = 8
 """Lines of an entry from which only the first shows the cursor: it would flood the pane."""
@@ -236,6 +236,10 @@ class Lines(ScrollView, Painted, can_focus=True, inherit_bindings=False):
 
     def _picture(self) -> list[tuple[Line, str]]:
         return [self._row(y) for y in range(self.size.height)]
+
+    def seen(self) -> str:
+        """The text that is in sight."""
+        return "\n".join(plain(shown) for shown, _ in self._picture())
 
     def on_resize(self, event: events.Resize) -> None:
         self.virtual_size = Size(self.scrollable_content_region.width, len(self._lines) + len(self.head))

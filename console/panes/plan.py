@@ -1,4 +1,4 @@
-"""The plan pane: sub-actions with their state; unfolds one."""
+"""The plan pane: sub-actions with their state, unfolding one; or the list of the plan's revisions."""
 
 from __future__ import annotations
 
@@ -9,23 +9,34 @@ from textual.binding import BindingType
 from rlgpt.console.keymap import bindings, short
 from rlgpt.console.panes.list_pane import ListPane
 from rlgpt.console.shell import shell_of
-from rlgpt.console.view import plan
+from rlgpt.console.view import plan, revisions
 from rlgpt.console.view.moment import Moment
 from rlgpt.console.view.text import Entry
 
 
 class PlanPane(ListPane):
-    BINDINGS: ClassVar[list[BindingType]] = bindings("plan")
+    BINDINGS: ClassVar[list[BindingType]] = [*bindings("revisions"), *bindings("plan")]
+    listing = False
+    """Whether the revisions are listed, instead of the plan."""
 
     def entries_of(self, moment: Moment) -> list[Entry]:
+        if self.listing:
+            return revisions.entries(moment.history, self.width)
         return plan.entries(moment, self.width, self.expanded)
 
     def summary(self) -> str:
+        if self.listing:
+            return f"revisions, {short('revisions.show', shell_of(self).user_keys)}: the plan"
         waiting = self.moment.history.pending_plan if self.moment else None
         if waiting is None or waiting.status != "waiting":
             return ""
         approve, reject = (short(f"session.{verb}", shell_of(self).user_keys) for verb in ("approve", "reject"))
         return f"plan {waiting.revision} waits: {approve} approve, {reject} reject"
+
+    def action_revisions(self) -> None:
+        self.listing = not self.listing
+        self.redraw()
+        self.action_edge(False)
 
     @property
     def item(self) -> str:

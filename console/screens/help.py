@@ -14,13 +14,14 @@ from rlgpt.console import keymap
 from rlgpt.console.keymap import Key
 from rlgpt.console.panes.lines import Lines
 from rlgpt.console.shell import shell_of
-from rlgpt.console.view.glossary import Term, terms
+from rlgpt.console.view.glossary import Term, terms, terms_in
 from rlgpt.console.view.text import Entry, columns, line, wrap
 
 SCOPES = {
     "sessions": "sessions",
     "session": "session",
     "time": "timeline",
+    "revisions": "plan",
     "plan": "plan, verdicts, log and calls",
     "code": "code",
     "curves": "curves",
@@ -28,6 +29,11 @@ SCOPES = {
     "log": "log",
     "override": "override editor",
     "compare": "compare",
+    "leaderboard": "leaderboard",
+    "inbox": "inbox",
+    "series": "choice of series",
+    "overlay": "choice of an overlay",
+    "tour": "first tour",
     "skills": "skills",
     "doctor": "doctor",
     "new": "new session",
@@ -41,6 +47,7 @@ SCOPES = {
 }
 
 
+NEAR = "In the focused pane"
 WORD = "word:"
 """Key of an entry that explains a word."""
 
@@ -54,6 +61,7 @@ class HelpScreen(ModalScreen[None]):
         self._below = below
         self._active = {b.binding.id: b for b in below.active_bindings.values() if b.binding.id}
         here = below.focused
+        self._here = terms_in(here.seen()) if here is not None and hasattr(here, "seen") else []
         chain = [] if here is None else [w for w in here.ancestors_with_self if w is not below]
         self._near = {
             binding.id
@@ -79,6 +87,9 @@ class HelpScreen(ModalScreen[None]):
         for title, found in self._sections():
             entries.append(Entry(f"title:{title}", (line((title, "head")),), selectable=False))
             entries += [self._entry(key, width) for key in found]
+            if title == NEAR and self._here:
+                entries.append(Entry("title:here", (line(("Words in the focused pane", "head")),), selectable=False))
+                entries += [_meaning(term, width, "here:") for term in self._here]
         section = ""
         for term in terms():
             if term.section != section:
@@ -93,7 +104,7 @@ class HelpScreen(ModalScreen[None]):
         """The focused pane's keys, then what this screen can do, then what other screens can."""
         near = sorted((k for k in keymap.KEYS if k.id in self._near), key=lambda k: k.scope == "list")
         near = near if any(k.scope != "list" for k in near) else []  # a plain list: its screen's own keys come first
-        out = [("In the focused pane", near)] if near else []
+        out = [(NEAR, near)] if near else []
         scopes = sorted(SCOPES, key=lambda scope: not any(k.id in self._active for k in keymap.of(scope)))
         for scope in scopes:
             found = [k for k in keymap.of(scope) if k not in near]
@@ -146,6 +157,8 @@ class HelpScreen(ModalScreen[None]):
         self.dismiss(None)
 
 
-def _meaning(term: Term, width: int) -> Entry:
+def _meaning(term: Term, width: int, place: str = "") -> Entry:
     lines = (line((f" {term.word}", "bold")), *wrap(term.meaning, width, "dim", "   "))
-    return Entry(f"{WORD}{term.word}", lines, search=f"{term.word} {term.meaning}", yank=f"{term.word}: {term.meaning}")
+    return Entry(
+        f"{WORD}{place}{term.word}", lines, search=f"{term.word} {term.meaning}", yank=f"{term.word}: {term.meaning}"
+    )

@@ -11,11 +11,13 @@ from textual.screen import Screen
 from textual.widgets import Button, Input, Label, Select, Static
 
 from rlgpt.console import keymap, launch
+from rlgpt.console.commands.limits import MOST_SESSIONS
 from rlgpt.console.content import safe_content
 from rlgpt.console.panes.check import Check
 from rlgpt.console.panes.lines import Lines
 from rlgpt.console.shell import shell_of
 from rlgpt.console.view.estimate import estimate, sentence
+from rlgpt.console.view.numbers import many
 from rlgpt.console.view.text import Entry, columns, line, wrap
 from rlgpt.store import catalog
 from rlgpt.store.errors import StoreError
@@ -24,12 +26,13 @@ COST = "5"
 NUMBERS = (
     ("iterations", "Refinements", "3", int),
     ("seed", "Seed", "0", int),
+    ("seeds", "Sessions", "1", int),
     ("env_steps", "Env steps", "1000000", int),
     ("cost", "Cost, USD", COST, float),
     ("tokens", "Tokens", "2000000", int),
     ("hours", "Hours", "", float),
 )
-"""(id, label, default, type); an empty budget is no limit."""
+"""(id, label, default, type); an empty budget is no limit. As many sessions as wanted, each with the next seed."""
 
 
 class NewScreen(Screen[None]):
@@ -42,6 +45,7 @@ class NewScreen(Screen[None]):
         self._past: list[catalog.Summary] = []
         self._prices: dict[str, Any] = {}
         self._starting = False
+        self._started = 0
 
     def compose(self) -> ComposeResult:
         with Horizontal(id="new"):
@@ -222,23 +226,22 @@ class NewScreen(Screen[None]):
         cost, tokens = (_or_none(self.query_one(f"#{name}", Input).value) for name in ("cost_", "tokens"))
         critic = str(self.query_one("#critic", Select).value)
         found = estimate(model, int(iterations), (price[0], price[1]) if price else None, self._past, critic)
-        box.update(safe_content(f"Cost: {sentence(found, cost, tokens)}."))
+        each = _or_none(self.query_one("#seeds", Input).value) or 1
+        of = "" if each == 1 else f" of each of {each:g} sessions"
+        box.update(safe_content(f"Cost{of}: {sentence(found, cost, tokens)}."))
 
     def on_button_pressed(self, event: Button.Pressed) -> None:
         self.action_start()
 
     def _flags(self) -> dict[str, Any]:
-        """A tree of settings. Raises ValueError with the sentence."""
+        """A tree of settings, and how many `sessions` are wanted. Raises ValueError with the sentence."""
         task = self._chosen_task
         if task is None:
             raise ValueError("Choose a task on the left first.")
-        values: dict[str, Any] = {}
-        for name, label, _, kind in NUMBERS:
-            text = self.query_one(f"#{_field_id(name)}", Input).value.strip()
-            try:
-                values[name] = _number(text, kind) if text else None
-            except ValueError as error:
-                raise ValueError(f"{label} must be a number.") from error
+        values = {name: self._number(name) for name, *_ in NUMBERS}
+        sessions = 1 if values["seeds"] is None else values["seeds"]
+        if not 1 <= sessions <= MOST_SESSIONS:
+            raise ValueError(f"At most {MOST_SESSIONS} sessions are started at once, at least one.")
         llm: dict[str, Any] = {"kind": str(self.query_one("#llm", Select).value)}
         if llm["kind"] == "openai":
             llm["model"] = self.query_one("#model", Input).value.strip()
@@ -251,6 +254,7 @@ class NewScreen(Screen[None]):
             "world": str(self.query_one("#world", Select).value),
             "name": self.query_one("#name", Input).value.strip(),
             "seed": values["seed"] or 0,
+            "sessions": sessions,
             "critic": str(self.query_one("#critic", Select).value),
             "skills": str(self.query_one("#skills", Select).value),
             "review": self.query_one("#review", Check).value,
@@ -258,6 +262,14 @@ class NewScreen(Screen[None]):
             "loop": {"iterations": values["iterations"] or 0},
             "budget": {name: values[name] for name in ("env_steps", "cost", "tokens", "hours") if name in values},
         }
+
+    def _number(self, name: str) -> Any:
+        """What a field holds, None for nothing. Raises ValueError with the sentence."""
+        label, kind = next((label, kind) for field, label, _, kind in NUMBERS if field == name)
+        try:
+            return _number(self.query_one(f"#{_field_id(name)}", Input).value, kind)
+        except (ValueError, OverflowError) as error:
+            raise ValueError(f"{label} must be a number.") from error
 
     def action_start(self) -> None:
         if self._starting:
@@ -267,15 +279,27 @@ class NewScreen(Screen[None]):
         except ValueError as error:
             self._failed(str(error))
             return
-        self._starting = True
+        self._starting, self._started = True, 0
         self.query_one("#fault", Static).update("starting …")
-        launch.ask(shell_of(self), "create", {"settings": flags}, then=self._made, failed=self._failed)
+        wanted = flags.pop("sessions")
+        self._create([flags | {"seed": flags["seed"] + n, "name": _numbered(flags["name"], n)} for n in range(wanted)])
+
+    def _create(self, wanted: list[dict[str, Any]]) -> None:
+        """Make and start the first of these sessions, then the others; the last one is opened, or they are listed."""
+        flags, rest = wanted[0], wanted[1:]
+        launch.ask(
+            shell_of(self),
+            "create",
+            {"settings": flags},
+            then=lambda answer: self._made(answer, rest),
+            failed=self._failed,
+        )
 
     def _failed(self, sentence_: str) -> None:
         self._starting = False
         self.query_one("#fault", Static).update(safe_content(sentence_))
 
-    def _made(self, answer: dict[str, Any]) -> None:
+    def _made(self, answer: dict[str, Any], rest: list[dict[str, Any]]) -> None:
         from pathlib import Path
 
         from rlgpt.console.commands.children import start_worker
@@ -286,9 +310,17 @@ class NewScreen(Screen[None]):
         except (OSError, Failure) as error:
             self._failed(f"the worker could not be started: {error}")
             return
+        self._started += 1
+        if rest:
+            self.query_one("#fault", Static).update(f"started {self._started}, {len(rest)} to go …")
+            self._create(rest)
+            return
         shell = shell_of(self)
         self.app.pop_screen()
-        shell.open_session(str(answer["id"]))
+        if self._started == 1:
+            shell.open_session(str(answer["id"]))
+        else:
+            shell.tell(f"{many(self._started, 'session')} started; those without a training slot wait for one")
 
     def action_other_side(self) -> None:
         inside = self.focused is not None and any(w.id == "new-form" for w in self.focused.ancestors)
@@ -296,6 +328,11 @@ class NewScreen(Screen[None]):
 
     def action_leave(self) -> None:
         self.app.pop_screen()
+
+
+def _numbered(name: str, place: int) -> str:
+    """Names of a store are taken once; one that was left empty is made by the store."""
+    return f"{name}-{place + 1}" if name and place else name
 
 
 def _field_id(name: str) -> str:

@@ -107,6 +107,7 @@ class SessionScreen(Screen[None]):
         if not self._drawn:
             self._drawn = True
             self._shell.set_terminal_title(f"rlgpt {moment.history.session.get('name', '')}")
+            self._shell.show_tour()
         if not self._draws:
             return
         for name in self.board.visible_panes:
@@ -148,7 +149,9 @@ class SessionScreen(Screen[None]):
         m = self._moment
         bar = self.query_one("#status", Bar)
         width = bar.content_size.width
-        bar.set_lines([status.title(m, width, self.operator.read_only), status.budgets(m, width)])
+        bar.set_lines(
+            [status.title(m, width, self.operator.read_only), status.goal(m, width), status.budgets(m, width)]
+        )
         notice = self.query_one("#banner", Bar)
         lines = banner.lines(m, width, self.operator.starting)
         if notice.display != bool(lines) or (

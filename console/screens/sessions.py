@@ -18,7 +18,7 @@ from rlgpt.console.panes.bars import Bar, Footer
 from rlgpt.console.panes.lines import Lines
 from rlgpt.console.screens.dialogs import FilterInput
 from rlgpt.console.shell import shell_of
-from rlgpt.console.view import preview
+from rlgpt.console.view import preview, waiting
 from rlgpt.console.view import sessions as view
 from rlgpt.console.view.numbers import many
 from rlgpt.console.view.text import Line, line, spread
@@ -156,7 +156,9 @@ class SessionsScreen(Screen[None]):
         words = (f"/{kept}  {shown} of " if kept else "") + many(len(found), "session")
         queued = sum(s.alive and view.QUEUED in s.waiting_for for s in found)
         waits = f", {queued} queued" if queued else ""
+        needed = waiting.sentence(len(waiting.needs(found)))
         right = line(
+            (f"{needed}   " if needed else "", "warn"),
             (f"{running} running", "accent" if running else "dim"),
             (f"   training slots taken: {self._slots}{waits}", "dim"),
             (f"   {words}", "accent" if kept else "dim"),
@@ -184,6 +186,8 @@ class SessionsScreen(Screen[None]):
         if isinstance(self.focused, Input) and action not in ("help", "command_palette"):
             return False
         s = self.selected
+        if action == "leaderboard":
+            return s is not None and bool(s.task)
         if action in ("attach", "replay", "fork", "mark", "tag", "export", "delete"):
             return s is not None
         if action == "resume":
@@ -214,6 +218,18 @@ class SessionsScreen(Screen[None]):
         preferences.sort = names[(place + 1) % len(names)]
         preferences.save(shell_of(self).home)
         self._draw()
+
+    def action_tree(self) -> None:
+        preferences = shell_of(self).preferences
+        preferences.sort = "started" if preferences.sort == view.FORKS else view.FORKS
+        preferences.save(shell_of(self).home)
+        self._draw()
+
+    def action_leaderboard(self) -> None:
+        from rlgpt.console.screens.leaderboard import LeaderboardScreen
+
+        if self.selected and self._found:
+            self.app.push_screen(LeaderboardScreen(self._found, self.selected.task))
 
     def action_reverse(self) -> None:
         preferences = shell_of(self).preferences

@@ -73,7 +73,9 @@ def _outage(m: Moment) -> str:
         return ""
     failed = tried[-1]
     role = ROLES.get(str(failed["role"]), str(failed["role"]))
-    return f"The {role} gets no answer from {failed['model']} (try {failed['try_number']}): {failed['error']}"
+    left = (m.worker.next_try or 0.0) - m.now
+    again = f", next in {duration(left)}" if m.calls[-1]["state"] == "failed" and left > 0 else ""
+    return f"{failed['model']} gives the {role} no answer, try {failed['try_number']}{again}: {failed['error']}"
 
 
 def _last_words(m: Moment, width: int) -> list[Line]:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
 import numpy as np
@@ -23,6 +23,19 @@ WINDOWS: tuple[tuple[str, float], ...] = (("all", 0.0), ("last 1M", 1e6), ("last
 MOST = 2_048
 """Points of a curve that are smoothed one by one."""
 SMOOTHING = (0.0, 0.6, 0.9, 0.97)
+MOST_SERIES = len(CURVE_STYLES)
+"""Curves of a chart, the largest, where nobody picked others."""
+
+
+@dataclass(frozen=True)
+class Overlay:
+    """What is drawn over the session's own curves: another session, or one of its own iterations moved to where the
+    newest begins."""
+
+    name: str
+    moment: Moment
+    iteration: tuple[int, int] | None = None
+    """(sub-task, iteration) of the session itself."""
 
 
 @dataclass(frozen=True)
@@ -35,6 +48,11 @@ class Options:
     """Env steps shown back from the cursor, 0 for all."""
     crosshair: float | None = None
     """Share (0..1) of the x range."""
+    zoom: tuple[float, float] | None = None
+    """First and last env step shown; None: as the window says."""
+    picked: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    """Chart -> names of the curves to draw; the largest ones where it is missing."""
+    overlay: Overlay | None = None
 
 
 @dataclass(frozen=True)
@@ -56,11 +74,51 @@ class Charts:
         same = before if before is not None and before.moment is moment else None
         self.axis: Axis = same.axis if same else axis_of(moment.history, moment.metrics)
         self._marks: list[Marks] = same._marks if same else marks(moment, self.axis)
+        self._other: Axis | None = same._other if same and same.options.overlay is options.overlay else self._overlaid()
+
+    def _overlaid(self) -> Axis | None:
+        """The x-axis of what is drawn over the session."""
+        over = self.options.overlay
+        if over is None:
+            return None
+        if over.iteration is None:
+            return axis_of(over.moment.history, over.moment.metrics)
+        return _moved(self.moment, self.axis, over.iteration)
+
+    def series(self, chart: Chart) -> list[Curve]:
+        """All curves of a chart, the largest first where there are many."""
+        return [c for c in chart.curves(self.moment, self.axis) if len(c.x)]
+
+    def picked(self, chart: Chart, every: Sequence[Curve]) -> list[Curve]:
+        """Those that are drawn."""
+        names = self.options.picked.get(chart.key)
+        return [c for c in every if c.name in names] if names is not None else list(every[:MOST_SERIES])
+
+    def span(self, curves: Sequence[Curve]) -> tuple[float, float]:
+        """First and last env step shown."""
+        if self.options.zoom:
+            return self.options.zoom
+        end = max([self.axis.end, *(float(c.x[-1]) for c in curves)], default=0.0)
+        return (max(0.0, end - self.options.window) if self.options.window else 0.0), end
+
+    def _over(self, chart: Chart) -> list[Curve]:
+        over, axis = self.options.overlay, self._other
+        if over is None or axis is None:
+            return []
+        moment = over.moment if over.iteration is None else self.moment
+        drawn = self.picked(chart, [c for c in chart.curves(moment, axis) if len(c.x)])
+        drawn = [c for c in drawn if over.iteration is None or not c.points]
+        return [
+            replace(c, name=f"{over.name} {c.name}".strip(), style=CURVE_STYLES[(CURVE_STYLES.index(c.style) + 4) % 8])
+            for c in drawn
+        ]
 
     def plot(self, chart: Chart) -> Plot:
-        curves = [c for c in chart.curves(self.moment, self.axis) if len(c.x)]
-        end = max([self.axis.end, *(float(c.x[-1]) for c in curves)], default=0.0)
-        start = max(0.0, end - self.options.window) if self.options.window else 0.0
+        every = self.series(chart)
+        curves = self.picked(chart, every)
+        note = f"{len(curves)} of {len(every)}" if len(curves) < len(every) else ""
+        curves += self._over(chart)
+        start, end = self.span(curves)
         if self.options.smoothing > 0:
             curves = [c for curve in curves for c in _smooth(curve, self.options.smoothing)]
         cross = self.options.crosshair
@@ -72,8 +130,46 @@ class Charts:
             y_range=(0.0, 1.0) if chart.bounded else None,
             log=self.options.log and not chart.bounded,
             crosshair=None if cross is None else start + cross * (end - start),
-            empty=chart.empty,
+            empty="none of the picked series is here yet" if every and not curves else chart.empty,
+            note=note,
         )
+
+
+def _moved(moment: Moment, axis: Axis, iteration: tuple[int, int]) -> Axis | None:
+    """The rows of an iteration's PPO runs, with their env steps moved so that they begin where those of the newest
+    iteration with a run do; None if it has none."""
+    h = moment.history
+    with_runs = [i for i in h.iterations if any(run in axis.run_starts for run in i.runs)]
+    mine = next((i for i in with_runs if (i.sub_task, i.number) == iteration), None)
+    if mine is None:
+        return None
+    runs = moment.metrics.column("run")[axis.rows]
+    kept = np.flatnonzero(np.isin(runs, mine.runs))
+    starts = [min(axis.run_starts[r] for r in i.runs if r in axis.run_starts) for i in (mine, with_runs[-1])]
+    breaks = tuple((np.flatnonzero(np.diff(runs[kept])) + 1).tolist())
+    return replace(axis, rows=axis.rows[kept], x=axis.x[kept] + starts[1] - starts[0], breaks=breaks)
+
+
+def zoomed(options: Options, span: tuple[float, float], whole: float, by: float) -> Options:
+    """The x-range `by` times as wide around the crosshair, or at the right end without one; all of it once it would
+    be wider than `whole` env steps."""
+    start, end = span
+    cross = options.crosshair
+    centre = end if cross is None else start + cross * (end - start)
+    wide = (end - start) * by
+    if wide >= whole or whole <= 0:
+        share = None if cross is None or whole <= 0 else min(max(centre / whole, 0.0), 1.0)
+        return replace(options, zoom=None, window=0.0, crosshair=share)
+    wide = max(wide, 1.0)
+    first = centre - wide if cross is None else centre - cross * wide
+    return replace(options, zoom=shifted((first, first + wide), 0.0, whole))
+
+
+def shifted(span: tuple[float, float], by: float, whole: float) -> tuple[float, float]:
+    """A range moved by a share of its width, and kept inside what there is."""
+    wide = span[1] - span[0]
+    first = min(max(span[0] + by * wide, 0.0), max(whole - wide, 0.0))
+    return first, first + wide
 
 
 def _smooth(curve: Curve, weight: float) -> list[Curve]:
@@ -162,7 +258,7 @@ def _told(table: MetricTable, prefix: str, axis: Axis) -> list[str]:
 
 
 def _shares(prefix: str) -> Callable[[Moment, Axis], Sequence[Curve]]:
-    """Each name's share of the row's sum, the largest eight."""
+    """Each name's share of the row's sum, the largest first."""
 
     def curves(moment: Moment, axis: Axis) -> list[Curve]:
         table = moment.metrics
@@ -173,10 +269,10 @@ def _shares(prefix: str) -> Callable[[Moment, Axis], Sequence[Curve]]:
         total = block.sum(axis=0)
         with np.errstate(divide="ignore", invalid="ignore"):
             share = np.where(total > 0, block / total, np.nan)
-        order = np.argsort(-block.sum(axis=1), kind="stable")[: len(CURVE_STYLES)]
+        order = np.argsort(-block.sum(axis=1), kind="stable")
         return [
-            Curve(names[i][len(prefix) :], axis.x, share[i], style, segments=axis.breaks)
-            for i, style in zip(order.tolist(), CURVE_STYLES, strict=False)
+            Curve(names[i][len(prefix) :], axis.x, share[i], CURVE_STYLES[place % MOST_SERIES], segments=axis.breaks)
+            for place, i in enumerate(order.tolist())
         ]
 
     return curves
@@ -186,12 +282,12 @@ def _per_episode(prefix: str) -> Callable[[Moment, Axis], Sequence[Curve]]:
     def curves(moment: Moment, axis: Axis) -> list[Curve]:
         table = moment.metrics
         episodes = table.column("episodes")[axis.rows]
-        names = sorted(_told(table, prefix, axis))[: len(CURVE_STYLES)]
+        names = sorted(_told(table, prefix, axis))
         with np.errstate(divide="ignore", invalid="ignore"):
             return [
                 Curve(n[len(prefix) :], axis.x, np.where(episodes > 0, table.column(n)[axis.rows] / episodes, np.nan),
-                      style, segments=axis.breaks)
-                for n, style in zip(names, CURVE_STYLES, strict=False)
+                      CURVE_STYLES[place % MOST_SERIES], segments=axis.breaks)
+                for place, n in enumerate(names)
             ]  # fmt: skip
 
     return curves

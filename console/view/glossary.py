@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
+_WORD = re.compile(r"[\w-]+")
 FILE = Path(__file__).parents[1] / "glossary.md"
 """The same text as docs/glossary.md, installed with the console."""
 
@@ -28,3 +30,9 @@ def terms() -> tuple[Term, ...]:
         if section and text.startswith("| ") and len(cells) == 2 and cells != ["word", "meaning"]:
             found.append(Term(section, *cells))
     return tuple(found)
+
+
+def terms_in(text: str) -> list[Term]:
+    """Those whose word, or its plural, stands in `text`, in the order of the page."""
+    said = set(_WORD.findall(text.casefold()))
+    return [term for term in terms() if all({part, f"{part}s"} & said for part in _WORD.findall(term.word.casefold()))]

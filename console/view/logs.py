@@ -6,6 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from rlgpt.console.view import spending
 from rlgpt.console.view.moment import Moment
 from rlgpt.console.view.numbers import count, duration, many, money, time_of_day
 from rlgpt.console.view.text import Entry, Line, fit, folded, line, plain, spread, wrap
@@ -69,7 +70,8 @@ def call_entries(m: Moment, width: int, expanded: frozenset[str] = frozenset()) 
         (f"{many(spent.calls, 'call')} to the {who}", "bold"),
         (f"   {count(spent.tokens)} tokens   {money(spent.cost, spent.unknown_price)}", "dim"),
     )
-    out = [Entry("head", (head,), selectable=False), *_left_out(len(calls))]
+    table = spending.lines(calls, width, m.rules)
+    out = [Entry("head", (head, *table), selectable=False), *_left_out(len(calls))]
     for call in calls[-MOST:]:
         key = f"call:{call['call']}"
         answered = call["state"] == "answered"

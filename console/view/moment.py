@@ -28,6 +28,8 @@ class Worker:
     beat: float | None = None
     """UTC seconds of the last progress, None before the first."""
     what: str = ""
+    next_try: float | None = None
+    """UTC seconds at which a model that did not answer is asked again."""
     pid: int = 0
     host: str = ""
     usage: Fields = field(default_factory=dict)

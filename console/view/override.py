@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from rlgpt.console.view.draft import Draft
 from rlgpt.console.view.numbers import many
-from rlgpt.console.view.plan import FIELDS, STATES, describe, mode_badge
+from rlgpt.console.view.plan import STATES, describe, mode_badge
+from rlgpt.console.view.revisions import FIELDS
 from rlgpt.console.view.text import Entry, Line, Span, columns, line, spread, wrap
 from rlgpt.console.view.words import author
 from rlgpt.store.history import History, Item, PlanState
@@ -70,7 +71,7 @@ def _field(name: str, value: str, origin: Item | None, width: int) -> list[Line]
 
 
 def _differs(old: Item, new: Item) -> bool:
-    return old.name != new.name or any(getattr(old, f) != getattr(new, f) for f in FIELDS)
+    return old.name != new.name or any(getattr(old, f) != getattr(new, f) for f in (*FIELDS, "reason"))
 
 
 def model_plan(h: History, draft: Draft) -> PlanState | None:

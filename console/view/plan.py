@@ -2,50 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from itertools import islice
 
 from rlgpt.console.view.funnel import Share, reached
 from rlgpt.console.view.moment import Moment
+from rlgpt.console.view.numbers import many
+from rlgpt.console.view.revisions import SIGNS, ItemChange, changes, previous
 from rlgpt.console.view.text import Entry, Line, Span, fit, line, plain, spread, wrap
 from rlgpt.console.view.timeline import whole
 from rlgpt.console.view.words import OUTCOMES, author
 from rlgpt.store.history import History, Item, PlanState
-
-
-@dataclass(frozen=True)
-class Change:
-    """How an item differs from the revision before."""
-
-    kind: str
-    """new | changed | same."""
-    fields: tuple[str, ...] = ()
-    by: str = ""
-
-
-FIELDS = ("mode", "goal", "done_when", "max_steps", "pinned", "reason")
-
-
-def changes(plan: PlanState, before: PlanState | None) -> tuple[dict[str, Change], list[str]]:
-    """(change of each item, names that are gone)."""
-    if before is None:
-        return {item.name: Change("same") for item in plan.items}, []
-    found: dict[str, Change] = {}
-    for item in plan.items:
-        old = before.item(item.name)
-        if old is None:
-            found[item.name] = Change("new", by=item.author)
-            continue
-        fields = tuple(f for f in FIELDS if getattr(item, f) != getattr(old, f))
-        important = tuple(f for f in fields if f != "reason")
-        found[item.name] = Change("changed", important, item.author) if important else Change("same")
-    return found, [item.name for item in before.items if plan.item(item.name) is None]
-
-
-def previous(h: History, plan: PlanState) -> PlanState | None:
-    """The revision that was active before `plan`."""
-    earlier = [p for r, p in h.plans.items() if r < plan.revision and p.status in ("superseded", "in_force")]
-    return earlier[-1] if earlier else None
 
 
 def state_of_item(m: Moment, plan: PlanState, item: Item) -> tuple[str, str, str]:
@@ -123,7 +89,7 @@ def _task_plan(h: History, width: int) -> list[Entry]:
 def _revision(
     m: Moment, plan: PlanState, before: PlanState | None, width: int, expanded: frozenset[str], word: str, style: str
 ) -> list[Entry]:
-    found, gone = changes(plan, before)
+    found = {change.sub_action: change for change in changes(plan, before)}
     title = line(
         (f"Plan {plan.revision}", "head"),
         (f" · {word}", style),
@@ -143,11 +109,18 @@ def _revision(
             fields={"revision": plan.revision},
         )
     ]
+    whole_plan = before is None or plan.status != "waiting" or f"plan:{plan.revision}" in expanded
     for position, item in enumerate(plan.items, 1):
-        out.append(_item(m, plan, position, item, found[item.name], width, expanded))
-    for name in gone:
+        if not whole_plan and item.name not in found:
+            continue
+        out.append(_item(m, plan, position, item, found.get(item.name), width, expanded))
+    for name in (name for name, change in found.items() if change.kind == "removed"):
         removed = line(("   - ", "bad"), (name, "dim strike"), ("  removed", "dim"))
         out.append(Entry(f"gone:{plan.revision}:{name}", (removed,), search=name, selectable=False))
+    if not whole_plan and before:
+        same = sum(item.name not in found for item in plan.items)
+        text = f"   {many(same, 'sub-action')} as in plan {before.revision}"
+        out.append(Entry(f"same:{plan.revision}", (line((text, "dim")),), selectable=False))
     return out
 
 
@@ -160,7 +133,13 @@ def _works(h: History, plan: PlanState, item: Item, share: Share) -> tuple[str, 
 
 
 def _item(
-    m: Moment, plan: PlanState, position: int, item: Item, change: Change, width: int, expanded: frozenset[str]
+    m: Moment,
+    plan: PlanState,
+    position: int,
+    item: Item,
+    change: ItemChange | None,
+    width: int,
+    expanded: frozenset[str],
 ) -> Entry:
     glyph, style, words = state_of_item(m, plan, item)
     share = reached(m.history, plan.revision, item.name)
@@ -168,7 +147,7 @@ def _item(
         glyph, style = _works(m.history, plan, item, share)
         number = f"{share.reached}/{share.episodes}"
         words = f"{words}, reached {number}" if width >= 60 else f"reached {number}" if width >= 44 else f"{number} dev"
-    sign, sign_style = {"new": ("+", "ok"), "changed": ("~", "warn"), "same": (" ", "")}[change.kind]
+    sign, sign_style = SIGNS[change.kind] if change else (" ", "")
     left = [
         Span(sign, sign_style),
         Span(f"{glyph} ", style),
@@ -181,9 +160,9 @@ def _item(
     lines = [spread(left, [Span(words, style)], width)]
     indent = "       "
     key = f"item:{plan.revision}:{item.name}"
-    if change.kind == "changed":
-        what = ", ".join(_field(m, plan, item, f) for f in change.fields)
-        lines += wrap(f"{what} (by {change.by})", width, "warn", indent, most=2)
+    if change and change.fields:
+        what = ", ".join(_field(item, field.field) for field in change.fields)
+        lines += wrap(f"{what} (by {change.author})", width, "warn", indent, most=2)
     if key in expanded:
         lines += wrap(item.goal, width, "", indent)
         if item.trigger:
@@ -210,7 +189,7 @@ def _item(
     )
 
 
-def _field(m: Moment, plan: PlanState, item: Item, name: str) -> str:
+def _field(item: Item, name: str) -> str:
     if name == "mode":
         return f"now {item.mode}"
     if name == "pinned":

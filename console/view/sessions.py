@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 from typing import TYPE_CHECKING, Any
 
+from rlgpt.console.view.forks import branches
 from rlgpt.console.view.numbers import count, day_time, duration, measured, money, size
 from rlgpt.console.view.text import Entry, Line, Span, columns, line, wrap
 from rlgpt.console.view.words import PHASES, RULES, waiting_word
@@ -23,6 +24,8 @@ SORTS: dict[str, Callable[[Any], Any]] = {
     "env steps": lambda s: s.env_steps,
     "size": lambda s: s.size,
 }
+FORKS = "forks"
+"""The order in which forks stand below the session they go on from."""
 
 
 def _rate(s: Summary) -> float:
@@ -90,7 +93,7 @@ def shown_columns(width: int) -> list[tuple[str, int]]:
 def header(width: int, sort: str, reverse: bool) -> Line:
     cells: list[tuple[Line, int]] = [(line(("  ", "")), 2)]
     for name, wide in shown_columns(width):
-        chosen = name == sort or (name == "age" and sort == "started")
+        chosen = name == sort or (name, sort) in (("age", "started"), ("name", FORKS))
         arrow = ("▼" if reverse else "▲") if chosen else ""
         cells.append((line((f"{name}{arrow}", "head" if chosen else "dim")), wide))
     return columns(cells)
@@ -111,18 +114,22 @@ def entries(
         text = "No sessions yet. Press n for a new one, or run `rlgpt run make_stone_pickaxe` in a shell."
         return [Entry("note", ((), *wrap(text, width, "dim", "  ")), selectable=False)]
     shown = shown_columns(width)
+    if sort == FORKS:
+        return [_entry(b.summary, shown, now, b.summary.id in marked, hung, b.stem) for b in branches(found)]
     ordered = sorted(found, key=SORTS.get(sort, SORTS["started"]), reverse=reverse)
     return [_entry(s, shown, now, s.id in marked, hung) for s in ordered]
 
 
-def _entry(s: Summary, shown: Sequence[tuple[str, int]], now: float, marked: bool, hung: Collection[str]) -> Entry:
+def _entry(
+    s: Summary, shown: Sequence[tuple[str, int]], now: float, marked: bool, hung: Collection[str], stem: str = ""
+) -> Entry:
     word, style = state(s, hung)
     model, tags = model_words(s.model), " ".join(s.tags)
     iteration = "–" if s.iteration is None else str(s.iteration)
     result, split = newest_result(s)
     values: dict[str, Line] = {
         "state": line(("● ", style), (word, style)),
-        "name": line((s.name or s.id, "bold"), (" ⑂", "dim") if s.parent_id else ""),
+        "name": line((stem, "dim"), (s.name or s.id, "bold"), (" ⑂", "dim") if s.parent_id and not stem else ""),
         "task": line(s.task),
         "model": line((model, "dim")),
         "iter": line(iteration),

@@ -1,10 +1,11 @@
-"""The two lines above the panes: what the session is and does, and how much of its budgets is spent."""
+"""The lines above the panes: what the session is and does, what its goal is, how much of its budgets is spent."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
 
+from rlgpt.console.view import ahead
 from rlgpt.console.view.moment import Moment
 from rlgpt.console.view.numbers import count, duration, money
 from rlgpt.console.view.text import Line, Span, fit, line, spread, width_of
@@ -49,6 +50,19 @@ def _what(m: Moment) -> str:
     if p.split:
         return f" {p.split} {p.variant or ''}"
     return f" again: {', '.join(p.failed)}" if p.failed else ""
+
+
+def goal(m: Moment, width: int) -> Line:
+    """The task's sentence, of a long task also the sub-task in work; on the right how long it still takes."""
+    h = m.history
+    if not h.session:
+        return ()
+    told = line(("Goal ", "dim"), (str(h.session.get("task_info", {}).get("prompt", "")), "bold"))
+    if h.task_plans and h.sub_task < len(h.task_plans[-1]["sub_tasks"]):
+        part = h.task_plans[-1]["sub_tasks"][h.sub_task]
+        told += line((f"  part {h.sub_task + 1}: {part.get('goal') or part.get('task', '')}", "dim"))
+    since = max(m.now - h.at, 0.0) if m.live and m.worker.alive else 0.0
+    return spread(told, line((ahead.words(ahead.left(h, since)), "dim")), width)
 
 
 def budgets(m: Moment, width: int) -> Line:

@@ -8,8 +8,9 @@ from xml.etree import ElementTree
 
 import pytest
 
-from rlgpt.console.commands.compare import Run, analysed, arm_of, differing
+from rlgpt.console.commands.compare import Run, analysed
 from rlgpt.console.commands.failure import Failure
+from rlgpt.console.view.arms import arm_of, differing
 from rlgpt.store import creation, events, export, tables
 from rlgpt.store.folder import SessionFolder
 from rlgpt.store.settings import Settings

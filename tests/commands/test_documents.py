@@ -18,7 +18,7 @@ Cli = Callable[..., Answer]
 ROOT = Path(__file__).parents[2]
 FREE = (
     "settings", "versions", "configuration", "funnel", "option_usage", "tables", "payload", "attempted", "causes",
-    "ends",
+    "ends", "fields",
 )  # fmt: skip
 """Keys whose values are somebody else's tree."""
 
@@ -34,7 +34,10 @@ def keys(value: Any) -> Iterator[str]:
             yield from keys(inside)
 
 
-DOCUMENTED = ("show last", "sessions", "store size", "store check", "funnel last", "episodes last", "options last")
+DOCUMENTED = (
+    "show last", "sessions", "store size", "store check", "funnel last", "episodes last", "options last", "plan last",
+    "calls last", "tree", "leaderboard collect_wood", "inbox",
+)  # fmt: skip
 
 
 @pytest.mark.parametrize("words", [words.split() for words in DOCUMENTED])

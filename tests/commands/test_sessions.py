@@ -165,6 +165,13 @@ def test_the_help_of_run_tells_the_defaults_that_the_settings_have(rlgpt: Cli) -
     assert told["max-hours"] == "no limit" and settings.budget.hours is None
 
 
+@pytest.mark.parametrize("seeds", ["0", "51"])
+def test_a_number_of_seeds_that_cannot_be_is_refused_before_anything_is_started(rlgpt: Cli, seeds: str) -> None:
+    answer = rlgpt("run", "collect_wood", "--seeds", seeds, "--detach")
+    assert answer.code == 2 and "from 1 to 50" in answer.err
+    assert rlgpt("run", "collect_wood", "--seeds", "2").code == 2
+
+
 def test_one_is_told_as_one(rlgpt: Cli, finished: SessionFolder) -> None:
     assert "1 session," in rlgpt("store", "size").out
     assert "1 session checked, no problems" in rlgpt("store", "check").out

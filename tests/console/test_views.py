@@ -368,7 +368,7 @@ def test_an_outage_of_the_model_is_told_at_once_and_gone_with_the_answer() -> No
     assert "no answer" not in text_of(banner.lines(quiet, 200))
     s.call("slow", "plan/0.2", "What now?", "", error="connection refused")
     away = moment(s)
-    assert "The slow agent gets no answer from" in text_of(banner.lines(away, 200))
+    assert "gives the slow agent no answer, try" in text_of(banner.lines(away, 200))
     assert "connection refused" in text_of(banner.lines(away, 200))
     told = [row for row in away.logs if "no answer for the slow agent" in row["event"]]
     assert [row["level"] for row in told] == ["warning"] and "(try 1): connection refused" in told[0]["event"]

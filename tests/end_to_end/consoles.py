@@ -12,6 +12,7 @@ from typing import Any
 
 import psutil
 
+from rlgpt.console.preferences import Preferences
 from rlgpt.store.history import History
 from rlgpt.store.lease import owner
 from tests.console.terminal import Terminal
@@ -24,7 +25,10 @@ F4, F6, F7 = "\x1bOS", "\x1b[17~", "\x1b[18~"
 
 
 def console(home: str | Path, *words: str, size: tuple[int, int] = (120, 40), **environment: str) -> Terminal:
-    """`rlgpt <words>` in a terminal of that size."""
+    """`rlgpt <words>` in a terminal of that size, for a person who has seen the tour."""
+    seen = Preferences.load(Path(home))
+    seen.toured = True
+    seen.save(Path(home))
     return Terminal([*RLGPT, *words], size, {"RLGPT_HOME": str(home), **environment})
 
 

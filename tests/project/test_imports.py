@@ -24,8 +24,7 @@ def modules(folder: str) -> list[str]:
     spec = importlib.util.find_spec(package)
     assert spec is not None and spec.submodule_search_locations is not None
     inside = pkgutil.walk_packages(list(spec.submodule_search_locations), f"{package}.")
-    names = [package, *(found.name for found in inside if not found.name.endswith("__main__"))]
-    return [name for name in names if not name.startswith("rlgpt.store.shared")]  # it needs an extra
+    return [package, *(found.name for found in inside if not found.name.endswith("__main__"))]
 
 
 def loaded_by(names: list[str]) -> set[str]:
@@ -42,12 +41,12 @@ print(*sys.modules)
 
 
 def test_the_whole_console_loads_without_what_sessions_do() -> None:
-    assert not loaded_by(modules("console")) & {*HEAVY, "rlgpt.training", "rlgpt.agents", "psycopg"}
+    assert not loaded_by(modules("console")) & {*HEAVY, "rlgpt.training", "rlgpt.agents"}
 
 
 @pytest.mark.parametrize("folder", ["agents", "store", "prompts"])
 def test_deciding_and_remembering_need_no_learning_and_no_terminal(folder: str) -> None:
-    assert not loaded_by(modules(folder)) & {*HEAVY, "textual", "typer", "rlgpt.console", "rlgpt.training", "psycopg"}
+    assert not loaded_by(modules(folder)) & {*HEAVY, "textual", "typer", "rlgpt.console", "rlgpt.training"}
 
 
 def test_the_import_contracts_hold() -> None:

@@ -1,0 +1,56 @@
+"""The inbox, over any screen: the sessions that wait for the operator; Enter opens one."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from textual.app import ComposeResult
+from textual.binding import BindingType
+from textual.containers import Vertical
+from textual.screen import ModalScreen
+
+from rlgpt.console import keymap
+from rlgpt.console.panes.lines import Lines
+from rlgpt.console.shell import shell_of
+from rlgpt.console.view import waiting
+from rlgpt.console.view.text import Entry, line
+from rlgpt.store import catalog
+from rlgpt.store.catalog import Summary
+from rlgpt.store.errors import StoreError
+
+
+class InboxScreen(ModalScreen[str]):
+    """Returns the id of the session to open."""
+
+    BINDINGS: ClassVar[list[BindingType]] = keymap.bindings("inbox")
+
+    def compose(self) -> ComposeResult:
+        keys = shell_of(self).user_keys
+        with Vertical(classes="dialog", id="inbox") as box:
+            box.border_title = "Waiting for you"
+            box.border_subtitle = f"enter opens, {keymap.spelt('inbox.close', keys)} closes"
+            yield Lines(id="needs")
+
+    def on_mount(self) -> None:
+        rows = self.query_one(Lines)
+        rows.set_entries([Entry("note", (line(("reading …", "dim")),), selectable=False)])
+        rows.focus()
+        self.run_worker(self._read, thread=True, exit_on_error=False)
+
+    def _read(self) -> None:
+        try:
+            found = catalog.summaries()
+        except (StoreError, OSError) as error:
+            self.app.call_from_thread(shell_of(self).tell, str(error), "error")
+            return
+        self.app.call_from_thread(self._take, found)
+
+    def _take(self, found: list[Summary]) -> None:
+        rows = self.query_one(Lines)
+        rows.set_entries(waiting.entries(found, shell_of(self).clock(), rows.width))
+
+    def on_lines_chosen(self, message: Lines.Chosen) -> None:
+        self.dismiss(message.entry.key)
+
+    def action_close(self) -> None:
+        self.dismiss(None)

@@ -1,0 +1,30 @@
+"""What makes sessions seeds of one arm: settings that are the same but for the seed and the name. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+OWN = ("name", "seed", "task", "limits")
+"""Settings in which sessions of one arm may differ."""
+Settings = Mapping[str, Any]
+
+
+def differing(trees: Sequence[Settings]) -> list[str]:
+    """Dotted names of the settings that are not the same in all sessions, but for what a seed is."""
+    flat = [dict(_leaves(tree)) for tree in trees]
+    names = sorted({name for one in flat for name in one if name.split(".")[0] not in OWN})
+    return [name for name in names if len({repr(one.get(name)) for one in flat}) > 1]
+
+
+def arm_of(tree: Settings, keys: Sequence[str]) -> str:
+    flat = dict(_leaves(tree))
+    return ", ".join(f"{key}={flat.get(key)}" for key in keys) or "all"
+
+
+def _leaves(tree: Settings, prefix: str = "") -> Iterator[tuple[str, Any]]:
+    for key, value in tree.items():
+        if isinstance(value, Mapping):
+            yield from _leaves(value, f"{prefix}{key}.")
+        else:
+            yield f"{prefix}{key}", value
