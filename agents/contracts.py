@@ -133,6 +133,8 @@ class Hyperparameters(Reply):
 
 
 class SelfImitation(Reply):
+    """Learning again from what went well; for successes that are rare but do occur."""
+
     mode: Literal["none", "paper", "oh2018"] = "none"
     """none; paper: cross-entropy on the best stored trajectories; oh2018: on whatever was better than its value."""
     weight: float = Field(default=1.0, ge=0.0, le=10.0)
@@ -156,6 +158,7 @@ class RlConfigReply(Reply):
     observation: list[str] = Field(min_length=1)
     """Subset of the world's feature names."""
     reward: list[RewardTerm] = Field(min_length=1, max_length=12)
+    """The terms whose weighted sum is the reward of an env step."""
     primitives: list[str]
     """Subset of the world's primitives; may be empty when options are given."""
     options: list[Name]

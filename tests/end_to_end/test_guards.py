@@ -1,4 +1,4 @@
-"""A model that plans a guard: it is written, tried where its trigger came true, and interrupts the steps from then on."""
+"""A model that plans a guard: it is written, tried where its trigger came true, and interrupts the steps."""
 
 from __future__ import annotations
 

@@ -1,0 +1,144 @@
+"""Each request as a language model gets it: its size, its stable beginning, what it explains and what it shows."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from rlgpt.agents import critic, fast, planner, slow
+from rlgpt.agents.client import Client, make_client
+from rlgpt.agents.context import Context
+from rlgpt.agents.contracts import CodeReply, CritiqueReply, PlanReply, RlConfigAsked, TaskPlanReply
+from rlgpt.agents.rules.question import fenced
+from rlgpt.agents.schema import strict_schema
+from rlgpt.training.worlds import registry
+from tests.agents.histories import Told, context
+from tests.agents.toys import Ledger
+
+SYSTEM, USER = 30_000, 40_000
+"""Characters of the two messages, some 7,500 and 10,000 tokens: a session of 60 calls stays below a million."""
+STEP = {"step": 200, "doing": "get_iron", "did": "move_left", "line": 6, "code": "x" * 100,
+        "changed": {"at": [[1, 2], [2, 2]], "health": [9, 7]}}  # fmt: skip
+MOMENT = {"step": 25, "doing": "get_iron", "at": [32, 32], "health": 9, "food": 9, "drink": 9, "energy": 9,
+          "daylight": 0.98, "holds": {"wood": 5, "stone": 9, "wood_pickaxe": 1}, "near": ["zombie +1,+0"]}  # fmt: skip
+PICTURE = {"step": 200, "picture": "\n".join(["." * 9] * 7 + ["@ the agent, facing left; . grass, # stone"])}
+FULL = {"timeline": [MOMENT] * 24, "last": [STEP] * 16, "before": PICTURE, "after": PICTURE}
+"""A lost episode as long as it can be."""
+
+
+def lost(seed: int, cause: str) -> dict[str, Any]:
+    return FULL | {
+        "seed": seed, "end": "death", "cause": cause, "steps": 200, "vitals": {"health": 0.0}, "doing": "get_iron",
+        "undone": "get_iron",
+    }  # fmt: skip
+
+
+FAILURES = {
+    "ends": {"success": 10, "death: zombie": 9, "time": 1},
+    "mean_step": {"get_wood": 30.5, "get_iron": 120.0},
+    "lost_at": {"get_iron": {"death: zombie": 9, "time": 1}},
+    "won": list(range(10)),
+    "lost": [lost(seed, cause) for seed, cause in enumerate(("zombie", "lava", "thirst", "zombie"))],
+}
+
+
+def history() -> Told:
+    """Two iterations of a plan whose second step loses episodes, with everything that can be told of it."""
+    told = Told().iteration().plan("policy", get_wood="code", get_iron="code")
+    for name in ("get_wood", "get_iron"):
+        told.code(name).trial(name, 3, lost=[lost(7, "zombie"), lost(8, "lava"), lost(9, "thirst")])
+        told.verdict(name, cause="c" * 300, advice_fast="a" * 300)
+    funnel = {"get_wood": 20, "get_iron": 10}
+    told.evaluate(10, funnel=funnel, failures=FAILURES).verdict(cause="v" * 500).iteration(1)
+    return told.plan("policy", get_wood="code", get_iron="code").code("get_iron").trial("get_iron", 3)
+
+
+def of(ask: Callable[[Client, Context], Any], told: Told) -> tuple[str, str]:
+    """(system, user) of the only question that `ask` puts."""
+    world = registry.get("crafter")
+    task = world.tasks["collect_diamond"]
+    sheet = world.sheet(task.id) | {
+        "features": {feature.name: feature.doc for feature in world.features.values()},
+        "default_features": list(world.default_features),
+        "targets": list(world.targets),
+    }
+    client = make_client({"kind": "openai", "model": "m", "base_url": "http://127.0.0.1:9/v1"}, Ledger(), {})
+    sent: list[Any] = []
+    client.ask = lambda role, step, asked, *_: sent.append(asked)  # type: ignore[method-assign,assignment]
+    try:
+        ask(client, context(told, sheet, task, text=lambda name: "def code(view):\n    yield 'do'\n" * 20))
+    except AttributeError:  # what is made of the reply, which there is none of
+        pass
+    (asked,) = sent
+    return asked[0]["content"], asked[1]["content"]
+
+
+def item(told: Told) -> Any:
+    assert told.history.plan
+    return told.history.plan.items[1]
+
+
+ASKED: dict[str, Callable[[Client, Context], Any]] = {
+    "planner_order": planner.order,
+    "slow_plan": slow.plan,
+    "slow_refine": lambda c, x: slow.refine(c, x, ["get_iron"], False),
+    "fast_write": lambda c, x: fast.write(c, x, x.history.plan.items[1], 2),  # type: ignore[union-attr]
+    "fast_configure": fast.configure,
+    "critic_item": lambda c, x: critic.judge_item(c, x, x.history.plan.items[1], {}),  # type: ignore[union-attr]
+    "critic_iteration": lambda c, x: critic.judge_iteration(c, x, 1),
+}
+
+
+@pytest.mark.parametrize("name", ASKED)
+def test_a_request_keeps_its_size_and_begins_with_the_same_bytes(name: str) -> None:
+    told = history()
+    if name == "critic_iteration":
+        told.evaluate(12, funnel={"get_wood": 20, "get_iron": 12}, failures=FAILURES)
+    system, user = of(ASKED[name], told)
+    assert len(system) < SYSTEM and len(user) < USER, (len(system), len(user))
+    early = Told().iteration().plan("policy", get_wood="code", get_iron="code")
+    if name == "critic_iteration":
+        early = early.evaluate(1).verdict().iteration(1).plan(get_wood="code", get_iron="code").evaluate(2)
+    assert of(ASKED[name], early)[0] == system, "what a server may keep from one call to the next"
+    assert "of another world" in system or "from another world" in system, "one worked example"
+
+
+@pytest.mark.parametrize("name", ["slow_plan", "fast_write", "critic_item", "critic_iteration", "slow_refine"])
+def test_a_request_about_a_loss_shows_the_loss(name: str) -> None:
+    told = history()
+    if name == "critic_iteration":
+        told.evaluate(12, funnel={"get_wood": 20, "get_iron": 12}, failures=FAILURES)
+    if name == "slow_refine":
+        told.trial("get_iron", 0, lost=[lost(7, "zombie")])
+    _, user = of(ASKED[name], told)
+    shown = [body for language, _, body in fenced(user) if language == "text" and "killed by: zombie" in body]
+    assert shown and all("health 9 -> 7" in body and "line 6" in body and "@ the agent" in body for body in shown)
+
+
+def test_the_slow_agent_and_the_critic_are_told_how_episodes_end_and_when_steps_are_done() -> None:
+    told = history().evaluate(12, funnel={"get_wood": 20, "get_iron": 12}, failures=FAILURES | {"won": [0, 1, 15]})
+    for name in ("slow_plan", "critic_iteration"):
+        _, user = of(ASKED[name], told)
+        measured = next(json.loads(body) for _, block, body in fenced(user) if block == "measured")
+        assert measured["ends"] == FAILURES["ends"] and measured["lost_at"] == FAILURES["lost_at"]
+        assert measured["mean_step"] == FAILURES["mean_step"]
+    same = next(json.loads(body) for _, block, body in fenced(user) if block == "same_seeds")
+    counted = {"episodes": 20, "won_in_both": 2, "won_only_now": 1, "won_only_before": 8, "lost_in_both": 9}
+    assert same == {"same_seeds_as_the_iteration_before": counted}
+
+
+@pytest.mark.parametrize("contract", [TaskPlanReply, PlanReply, CodeReply, RlConfigAsked, CritiqueReply])
+def test_every_field_of_every_contract_is_described(contract: Any) -> None:
+    def fields(node: Any, place: str) -> list[tuple[str, Any]]:
+        parts = node.get("properties", {}).items()
+        inner = [found for name, part in parts for found in fields(part, f"{place}.{name}")]
+        return [(place, node), *inner, *(fields(node["items"], f"{place}[]") if "items" in node else [])]
+
+    schema = strict_schema(contract)
+    nameless = [place for place, node in fields(schema, "") if "." in place and not place.endswith("[]")
+                and not node.get("description")]  # fmt: skip
+    assert nameless == []
+    assert "At most 400 characters" in json.dumps(schema) or contract is not PlanReply
