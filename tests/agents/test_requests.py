@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 from collections.abc import Callable
 from typing import Any
@@ -68,10 +69,8 @@ def of(ask: Callable[[Client, Context], Any], told: Told) -> tuple[str, str]:
     client = make_client({"kind": "openai", "model": "m", "base_url": "http://127.0.0.1:9/v1"}, Ledger(), {})
     sent: list[Any] = []
     client.ask = lambda role, step, asked, *_: sent.append(asked)  # type: ignore[method-assign,assignment]
-    try:
+    with contextlib.suppress(AttributeError):  # in what is made of the reply, which there is none of
         ask(client, context(told, sheet, task, text=lambda name: "def code(view):\n    yield 'do'\n" * 20))
-    except AttributeError:  # what is made of the reply, which there is none of
-        pass
     (asked,) = sent
     return asked[0]["content"], asked[1]["content"]
 
