@@ -150,6 +150,17 @@ class Recovery(Reply):
     """The policy decides only for a while after a sign of trouble; elsewhere follow_plan runs."""
 
 
+class Branches(Reply):
+    """Advantages measured by restoring states of the rollout and playing on; for a world that can be restored."""
+
+    decisions: int = Field(default=0, ge=0, le=256)
+    """Of each rollout, whose advantage is measured; 0 for none. What is played is charged."""
+    repeats: int = Field(default=4, ge=1, le=32)
+    """How often each of two actions is played from such a state."""
+    env_steps: int = Field(default=60, ge=1, le=1000)
+    """After which the value estimate stands for the rest."""
+
+
 class RlConfigReply(Reply):
     """The fast agent instantiating RL as a tool: what the policy sees, may do, is rewarded for, and for how long."""
 
@@ -180,6 +191,7 @@ class RlConfigReply(Reply):
     hyperparameters: Hyperparameters = Hyperparameters()
     self_imitation: SelfImitation = SelfImitation()
     recovery: Recovery = Recovery()
+    branches: Branches = Branches()
     note: str = ""
     """What was changed and why."""
 

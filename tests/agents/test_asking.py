@@ -212,7 +212,7 @@ def test_strict_schemas_allow_nothing_more_and_nothing_less() -> None:
 
     schema = strict_schema(RlConfigAsked)
     objects = [n for n in nodes(schema) if isinstance(n, dict) and n.get("type") == "object"]
-    assert len(objects) == 5
+    assert len(objects) == 6
     for node in objects:
         assert node["required"] == list(node["properties"]) and node["additionalProperties"] is False
     text = json.dumps(schema)

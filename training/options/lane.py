@@ -113,6 +113,11 @@ class Lane:
     note: Any = None
     """For whoever drives the lane."""
 
+    def introduce(self) -> None:
+        """The host knows nothing of this lane any more: it is told anew of its episode and its view."""
+        self.moved = self.start_view is not None
+        self.fresh, self.served, self.synced, self.owed = True, False, False, False
+
 
 @dataclass(frozen=True)
 class EpisodeResult:

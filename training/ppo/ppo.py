@@ -31,11 +31,13 @@ from stable_baselines3.common.utils import set_random_seed
 from torch.nn import functional
 
 from rlgpt.agents.contracts import Hyperparameters
+from rlgpt.training.host.api import Host
 from rlgpt.training.options.lane import Lane
 from rlgpt.training.options.observation import Observation
 from rlgpt.training.options.policies import draw
 from rlgpt.training.options.runner import OptionRunner
 from rlgpt.training.options.slots import ActionSpace
+from rlgpt.training.ppo.branches import Branching
 from rlgpt.training.ppo.buffer import Column, DecisionBuffer
 from rlgpt.training.ppo.policy import Actor, OptionPolicy, gym_spaces
 
@@ -95,6 +97,8 @@ class OptionPPO:
         self.prior: OptionPolicy | None = None
         """What the policy is held near to, with the weight `prior_kl`; see `keep_prior`."""
         self.prior_kl = 0.0
+        self.branching: Branching | None = None
+        """Measures the advantage of some decisions, where the configuration asks for it."""
         self.minibatch = 0
         """Minibatches of the update that is going on; 0 while collecting."""
         self._loss = _compile(self.loss) if kernel == "compiled" else self.loss
@@ -132,11 +136,15 @@ class OptionPPO:
         """The runner's chooser: one sampled action per lane."""
         rows = np.stack([lane.observation for lane in lanes if lane.observation is not None])
         logits = self.actor.logits(rows)
-        return [
+        actions = [
             draw(row, lane.mask, self.space, lane.rng)
             for row, lane in zip(logits, lanes, strict=True)
             if lane.mask is not None
         ]
+        if self.branching is not None:
+            for lane, row, action in zip(lanes, logits, actions, strict=True):
+                self.branching.consider(lane, row, action, len(self.columns[lane.index].rewards))
+        return actions
 
     def record(self, lane: Lane, read_observation: Callable[[], NDArray[Any]]) -> None:
         """Keep a decision of `lane` that is over. `read_observation` gives the observation where it ended."""
@@ -171,6 +179,18 @@ class OptionPPO:
     def _value(self, observations: NDArray[Any]) -> NDArray[np.float32]:
         with th.no_grad():
             return self.policy.values(th.as_tensor(observations, device=self.device)).cpu().numpy()
+
+    def measure_branches(self, host: Host, going: Callable[[], bool]) -> int:
+        """Measured advantages in place of estimated ones, where there are; the env steps that were played for them."""
+        branching = self.branching
+        if branching is None:
+            return 0
+        found, env_steps = branching.advantages(host, len(self.columns), self.actor, self._value, going)
+        starts = np.cumsum([0, *(len(column.rewards) for column in self.columns)])
+        for point, difference in zip(branching.points, found, strict=False):
+            row = int(starts[point.lane]) + point.row
+            self.buffer.advantages[row] = (1 - np.exp(self.buffer.log_probs[row])) * difference
+        return env_steps
 
     # ---- updating --------------------------------------------------------------------------------
     def train(self, keep_going: Callable[[], bool]) -> UpdateReport:

@@ -20,6 +20,7 @@ from rlgpt.training.options.probe import find_similar, walk_views
 from rlgpt.training.options.runner import OptionRunner
 from rlgpt.training.options.slots import CodedAction, shares
 from rlgpt.training.options.tally import Tally
+from rlgpt.training.ppo.branches import Branching
 from rlgpt.training.ppo.checkpoints import (
     Checkpoint,
     CheckpointError,
@@ -148,6 +149,10 @@ class Run:
         self.ahead = hyper.n_envs
         """Every lane's next episode is expected."""
         self.lanes = [setup.lane(index) for index in range(hyper.n_envs)]
+        if config.branches.decisions:
+            if not world.restorable:
+                raise ConfigError("Branches need a world that can be restored.")
+            self.ppo.branching = Branching(setup, config.branches, hyper.gamma)
         self.runner = OptionRunner(
             world, host, setup.space, self.lanes, self.ppo, self,
             observation=setup.observation, gamma=hyper.gamma, target=setup.target,
@@ -276,7 +281,11 @@ class Run:
             began = time.perf_counter()
             before = self.env_steps
             steps = min(rollout, env_steps - self.env_steps)
+            if self.ppo.branching is not None:
+                self.ppo.branching.begin(stream_seed(self.seed, "branches"), self.updates)
             complete = self.ppo.collect_rollouts(self.runner, steps, self._keep_going, self._show)
+            if complete and self.ppo.branching is not None:
+                complete = self._branch()
             self.env_steps = self.base + self.runner.env_steps
             if not complete:
                 break
@@ -301,6 +310,12 @@ class Run:
         return TrainResult(
             state, blob, self.env_steps, self.decisions, self.updates, self.episodes, self.successes, self.start
         )
+
+    def _branch(self) -> bool:
+        self.base += self.ppo.measure_branches(self.runner.host, self._keep_going)
+        for lane in self.lanes:  # the host's lanes have played something else
+            lane.introduce()
+        return self.signal == "go"
 
     def _keep_going(self) -> bool:
         """Ask the observer, at most every POLL_SECONDS; False ends the rollout or the update early."""

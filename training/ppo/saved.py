@@ -89,5 +89,5 @@ def restore_lane(lane: Lane, entry: Mapping[str, Any], start_view: bytes | None)
     lane.novelty = lane.env.novelty()
     lane.stream.restore(lane.env, entry["stream"])
     lane.phase, lane.outcome = "decide", ""
-    lane.start_view, lane.moved = start_view, start_view is not None
-    lane.fresh, lane.served, lane.synced, lane.owed = True, False, False, False
+    lane.start_view = start_view
+    lane.introduce()

@@ -169,6 +169,14 @@ class CountsObtained(Protocol):
 
 
 @runtime_checkable
+class Reseeds(Protocol):
+    """Optional part of an Env in whose course chance has a part."""
+
+    def reseed(self, seed: int) -> None:
+        """From now on other chances, which follow from `seed` in [0, 2**31). Used in training only."""
+
+
+@runtime_checkable
 class StepsElsewhere(Protocol):
     """Optional part of an Env whose game computes in another process: several games compute at the same time.
 

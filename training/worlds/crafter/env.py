@@ -13,6 +13,7 @@ from rlgpt.training.worlds.crafter import layout, names, senses
 from rlgpt.training.worlds.crafter.ahead import Ahead
 from rlgpt.training.worlds.crafter.features import columns
 from rlgpt.training.worlds.crafter.frame import pack_frame, window_codes
+from rlgpt.training.worlds.crafter.random_stream import seed_stream
 from rlgpt.training.worlds.crafter.render import Painter
 from rlgpt.training.worlds.crafter.simulation import Simulation
 from rlgpt.training.worlds.crafter.tasks import NIGHT_OVER, SURVIVED, goal_index
@@ -131,6 +132,9 @@ class CrafterEnv:
         self._simulation.state[layout.HORIZON] = self.task.horizon
         self._simulation.state[layout.GOAL] = self._goal
         self.steps = int(self._simulation.state[layout.STEP])
+
+    def reseed(self, seed: int) -> None:
+        seed_stream(self._simulation.state, seed)
 
     def close(self) -> None:
         """Nothing is held."""
