@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from typing import Any
 
 import pytest
 
@@ -73,11 +74,19 @@ def _admitted(host: Host) -> list[CodedAction]:
     return found
 
 
-def test_training_is_the_same(real: Host) -> None:
+RESTORING = {
+    "primitive_steps": 2, "recovery": {"share": 0.5, "only_in_trouble": True},
+    "branches": {"decisions": 4, "repeats": 2},
+}  # fmt: skip
+"""Settings under which the host's lanes play other episodes in between."""
+
+
+@pytest.mark.parametrize("more", [{}, RESTORING], ids=["usual", "restoring"])
+def test_training_is_the_same(real: Host, more: dict[str, Any]) -> None:
     options = _admitted(real)
     assert [o.name for o in options if o.has_available] == ["gated"]
     reward = [term("task"), term("generated", 0.5, source_hash(SHAPING))]
-    config = configuration(options=[*ACTIONS, "follow_plan"], reward=reward)
+    config = configuration(options=[*ACTIONS, "follow_plan"], reward=reward, **more)
     results = [
         train(WORLD, "take_coin", config, options, host, seed=4, device="cpu", plan=PLAN, sources=SOURCES)
         for host in (real, host_of(WORLD))
