@@ -171,13 +171,16 @@ class Outcome:
 class ReplayBackend:
     """Answers, and fails, as the recorded session did. No network."""
 
-    def __init__(self, session: str, outcomes: Callable[[str, str], Sequence[Outcome]]) -> None:
-        """`outcomes(step, request_hash)`: the recorded exchanges of that request, in order."""
-        self._session, self._outcomes = session, outcomes
-        self._used: Counter[tuple[str, str]] = Counter()
+    def __init__(
+        self, session: str, outcomes: Callable[[str, str | None], Sequence[Outcome]], by_step: bool = False
+    ) -> None:
+        """`outcomes(step, request_hash)`: the recorded exchanges of that request, or None: of that step, in order.
+        `by_step`: its questions had other words, so an answer is known by the step that asked."""
+        self._session, self._outcomes, self._by_step = session, outcomes, by_step
+        self._used: Counter[tuple[str, str | None]] = Counter()
 
     def complete(self, endpoint: Endpoint, call: Call) -> Completion:
-        name = (call.step, call.request_hash)
+        name = (call.step, None if self._by_step else call.request_hash)
         recorded = self._outcomes(*name)
         if self._used[name] >= len(recorded):
             raise NotRecorded(

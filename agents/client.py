@@ -328,7 +328,7 @@ def make_client(
     journal: Journal,
     environ: Mapping[str, str],
     *,
-    recorded: Callable[[str, str], Sequence[Outcome]] | None = None,
+    recorded: Callable[[str, str | None], Sequence[Outcome]] | None = None,
     sleep: Callable[[float], None] | None = None,
     hear: Callable[[Call, str, str], None] | None = None,
     waits: Callable[[float], None] = lambda seconds: None,
@@ -336,8 +336,9 @@ def make_client(
 ) -> Client:
     """The client that the `llm` part of the settings asks for. Raises MissingKey, Unclear, NotRecorded.
 
-    For kind `replay:ID`, the rest of `llm` is the recorded session's own, `llm["replayed"]` is its kind, and
-    `recorded(step, request_hash)` says how its exchanges ended, in order. `hear(call, thought, content)` is told of a
+    For kind `replay:ID`, the rest of `llm` is the recorded session's own, `llm["replayed"]` is its kind,
+    `llm["reworded"]` whether its requests had other words than ours, and `recorded(step, request_hash)` says how its
+    exchanges ended, in order. `hear(call, thought, content)` is told of a
     reply while it comes, `waits(seconds)` of each wait between two tries. `folder`: where answers are kept that were
     asked before their turn.
     """
@@ -348,7 +349,8 @@ def make_client(
         if recorded is None:
             raise NotRecorded(f"There is no recorded session {session} to answer from.")
         free = endpoints({**llm, "kind": llm["replayed"]}, None)
-        return Client(free, ReplayBackend(session, recorded), journal, patience=patience, sleep=sleep)
+        replayed = ReplayBackend(session, recorded, by_step=bool(llm.get("reworded")))
+        return Client(free, replayed, journal, patience=patience, sleep=sleep)
     transport = RulesTransport() if kind == "rules" else None
     backend, roles = OpenAIBackend(transport, hear=hear), endpoints(llm, environ)
     ahead = Ahead(backend, journal, roles, folder) if kind == "openai" else None

@@ -31,6 +31,7 @@ from rlgpt.training.steps.commands import apply_pending
 from rlgpt.training.worlds import registry
 from rlgpt.training.worlds.protocol import report_to
 
+REWORDED = "the recorded requests had other words than today's: each answer is known by the step that asked for it"
 LANES = 64
 """Envs that may have an option open at once."""
 
@@ -45,7 +46,8 @@ def open_session(place: Path) -> SessionRuntime:
         world = registry.get(settings.world)
         progress = Progress(folder.path)
         undo.callback(progress.close)
-        client = _client(settings, StoreJournal(writer, reader, settings), progress, folder)
+        reworded = _reworded(settings, writer)
+        client = _client(settings, StoreJournal(writer, reader, settings), progress, folder, reworded)
         host = open_host(
             world,
             lanes=LANES,
@@ -73,6 +75,8 @@ def open_session(place: Path) -> SessionRuntime:
             skills=[skill.told() for skill in snapshot],
         )
         undo.pop_all()
+    if reworded:
+        runtime.log("info", "replay", sentence=REWORDED)
     report_to(
         world,
         lambda event: runtime.log(
@@ -153,7 +157,9 @@ def _command_replay(settings: Settings, writer: Writer) -> CommandReplay:
         return CommandReplay.of(source, {command.id for command in writer.commands_after(0)})
 
 
-def _client(settings: Settings, journal: StoreJournal, progress: Progress, folder: SessionFolder) -> Client:
+def _client(
+    settings: Settings, journal: StoreJournal, progress: Progress, folder: SessionFolder, reworded: bool
+) -> Client:
     llm = settings.llm.model_dump()
     if not settings.llm.kind.startswith(REPLAY):
 
@@ -164,12 +170,20 @@ def _client(settings: Settings, journal: StoreJournal, progress: Progress, folde
     source = Reader(catalog.find(settings.llm.kind.removeprefix(REPLAY)))
     told = _asked_first(source)
 
-    def recorded(step: str, request_hash: str) -> Sequence[Outcome]:
+    def recorded(step: str, request_hash: str | None) -> Sequence[Outcome]:
         return journal.outcomes(source, step, request_hash)
 
-    return make_client(
-        told | {"kind": settings.llm.kind, "replayed": told["kind"]}, journal, os.environ, recorded=recorded
-    )
+    llm = told | {"kind": settings.llm.kind, "replayed": told["kind"], "reworded": reworded}
+    return make_client(llm, journal, os.environ, recorded=recorded)
+
+
+def _reworded(settings: Settings, writer: Writer) -> bool:
+    """Whether this is a replay of a session whose requests had other words than ours."""
+    if not settings.llm.kind.startswith(REPLAY):
+        return False
+    with Reader(catalog.find(settings.llm.kind.removeprefix(REPLAY))) as source:
+        theirs = source.history_at(None).session["versions"].get("wording")
+    return bool(theirs != writer.history.session["versions"].get("wording"))
 
 
 def _asked_first(source: Reader) -> dict[str, Any]:

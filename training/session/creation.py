@@ -66,6 +66,7 @@ def versions() -> dict[str, Any]:
 def create(flags: Mapping[str, Any]) -> dict[str, Any]:
     """{id, name, folder} of a new session with these settings; no worker is started. Raises CannotCreate, UnknownWorld,
     WorldFailed."""
+    from rlgpt.agents.wording import wording
     from rlgpt.store import artifacts, skills
     from rlgpt.store import creation as folders
     from rlgpt.store.errors import BadPlace, DiskFull, StoreError
@@ -84,7 +85,8 @@ def create(flags: Mapping[str, Any]) -> dict[str, Any]:
         raise CannotCreate(f"the world {world.name} draws no picture to learn from: leave out --observation pixels")
     try:
         snapshot = _skills_of_the_replayed(settings) or skills.snapshot(settings.skills, world.name)
-        told = versions() | {"skills": artifacts.digest(snapshot)}
+        said = wording(world.sheet(settings.task))
+        told = versions() | {"skills": artifacts.digest(snapshot), "wording": said}
         made = folders.create(settings, task_info=info, world_version=world.version, versions=told)
         artifacts.put(made.artifacts, snapshot)
     except (BadPlace, DiskFull) as error:

@@ -41,9 +41,10 @@ class StoreJournal:
         return [(row["role"], row["step"], row["error"], self._reader.text(row["request_hash"])) for row in rows]
 
     @staticmethod
-    def outcomes(source: Reader, step: str, request_hash: str) -> list[Outcome]:
-        """How every exchange of that request ended in another session, in order."""
-        rows = source.rows("llm_call", {"step": step, "request_hash": request_hash})
+    def outcomes(source: Reader, step: str, request_hash: str | None) -> list[Outcome]:
+        """How every exchange of that request, or None: of that step, ended in another session, in order."""
+        wanted = {"step": step} | ({"request_hash": request_hash} if request_hash else {})
+        rows = source.rows("llm_call", wanted)
         return [
             Outcome(reply=source.text(row["reply_hash"])) if row["state"] == "answered" else Outcome(error=row["error"])
             for row in rows
