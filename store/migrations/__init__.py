@@ -10,7 +10,8 @@ import sqlite3
 from pathlib import Path
 
 from alembic.config import Config
-from alembic.runtime.environment import EnvironmentContext
+from alembic.operations import Operations
+from alembic.runtime.migration import MigrationContext
 from alembic.script import ScriptDirectory
 from sqlalchemy import create_engine
 from sqlalchemy.pool import StaticPool
@@ -32,9 +33,12 @@ def upgrade(base: sqlite3.Connection, path: Path, to: str = REVISION) -> None:
     with engine.connect() as connection:
         try:
             connection.exec_driver_sql("BEGIN IMMEDIATE")
-            with EnvironmentContext(config, script, fn=lambda now, _: script._upgrade_revs(to, now)) as env:
-                env.configure(connection=connection, transactional_ddl=False)
-                env.run_migrations()
+            context = MigrationContext.configure(connection)
+            missing = list(script.iterate_revisions(to, context.get_current_revision()))
+            with Operations.context(context):
+                for revision in reversed(missing):
+                    revision.module.upgrade()
+            context.stamp(script, to)
             connection.exec_driver_sql("COMMIT")
         except Exception as error:
             if base.in_transaction:
