@@ -10,9 +10,12 @@ import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 FILE = "keymap.toml"
+NO_KEYS: Mapping[str, str] = MappingProxyType({})
+"""Of a user without a keymap."""
 
 
 @dataclass(frozen=True)

@@ -57,7 +57,8 @@ class OverrideScreen(Screen[None]):
         rows, head = self.query_one(Lines), self.query_one("#override-head", Bar)
         width = max(head.content_size.width, 20)
         name = str(h.session.get("name", ""))
-        lines = [line((name, "brand"), ("  override the plan", "bold")), *view.summary(h, self.draft, width)]
+        title = line((name, "brand"), ("  override the plan", "bold"))
+        lines = [title, *view.summary(h, self.draft, width, shell_of(self).user_keys)]
         head.styles.height = min(len(lines), 9)
         head.set_lines(lines[:9])
         rows.set_entries(view.entries(self.draft, view.model_plan(h, self.draft), rows.width))

@@ -153,7 +153,7 @@ class SessionScreen(Screen[None]):
             [status.title(m, width, self.operator.read_only), status.goal(m, width), status.budgets(m, width)]
         )
         notice = self.query_one("#banner", Bar)
-        lines = banner.lines(m, width, self.operator.starting)
+        lines = banner.lines(m, width, self.operator.starting, self._shell.user_keys)
         if notice.display != bool(lines) or (
             lines and notice.styles.height is not None and notice.styles.height.value != len(lines)
         ):

@@ -136,6 +136,7 @@ class SessionsScreen(Screen[None]):
                 reverse=preferences.reverse,
                 marked=self._marked,
                 hung=self._hung,
+                keys=shell_of(self).user_keys,
             )
         )
         self._preview()

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
+from rlgpt.console.keymap import NO_KEYS, short
 from rlgpt.console.view.moment import Moment
 from rlgpt.console.view.numbers import duration
 from rlgpt.console.view.text import Line, line, wrap
@@ -11,8 +14,9 @@ MOST = 4
 """Lines."""
 
 
-def lines(m: Moment, width: int, starting: bool = False) -> list[Line]:
-    """Nothing when all goes its way. `starting`: the operator asked for a worker and none is there yet."""
+def lines(m: Moment, width: int, starting: bool = False, keys: Mapping[str, str] = NO_KEYS) -> list[Line]:
+    """Nothing when nothing is needed. `starting`: the operator asked for a worker and none is there yet; `keys`: those
+    of the user's keymap."""
     h = m.history
     if not h.session:
         return []
@@ -23,22 +27,30 @@ def lines(m: Moment, width: int, starting: bool = False) -> list[Line]:
         return [line(("A worker is being started …", "accent"))]
     if h.status == "ended":
         style = {"failed": "bad", "stopped": "warn"}.get(h.result, "ok")
-        more = "  R goes on where it stopped." if h.result in ("stopped", "failed") else ""
+        again = f"  {short('session.resume', keys)} goes on where it stopped."
+        more = again if h.result in ("stopped", "failed") else ""
         return [
             *wrap(f"{h.result}: {h.reason}.{more}".replace("..", "."), width, style, most=2),
             *_last_words(m, width),
         ]
     if word == "not started":
-        text = "No worker runs this session yet: R starts one. What you send it before waits in its inbox."
+        text = (
+            f"No worker runs this session yet: {short('session.resume', keys)} starts one. "
+            "What you send it before waits in its inbox."
+        )
         return wrap(text, width, "warn", most=2)
     if word == "dead":
-        text = "The worker is dead: no process holds the session's lock. Nothing is lost; R starts a worker again."
+        text = (
+            "The worker is dead: no process holds the session's lock. Nothing is lost; "
+            f"{short('session.resume', keys)} starts a worker again."
+        )
         return [*wrap(text, width, "bad", most=2), *_last_words(m, width)][:MOST]
     if word == "hung":
         text = (
             f"No progress for {duration(m.now - (m.worker.beat or m.now))} in “{m.worker.what or m.phase}”, longer "
             "than this phase may take. "
-            "The worker still holds its lock; Q stops it, `rlgpt stop --now` ends it at once."
+            f"The worker still holds its lock; {short('session.stop', keys)} stops it, "
+            "`rlgpt stop --now` ends it at once."
         )
         return wrap(text, width, "bad", most=2)
     if outage := _outage(m):
@@ -46,23 +58,19 @@ def lines(m: Moment, width: int, starting: bool = False) -> list[Line]:
     pending = h.pending_plan
     if pending is not None and pending.status == "waiting":
         return wrap(
-            f"Plan {pending.revision} waits for you: A makes it active, X rejects it, o edits it.",
+            f"Plan {pending.revision} waits for you: {short('session.approve', keys)} makes it active, "
+            f"{short('session.reject', keys)} rejects it, {short('session.override', keys)} edits it.",
             width,
             "warn",
             most=2,
         )
     about = judged(h.waiting_for)
     if about:
-        return wrap(f"You are the critic of {about}: look at code and world, then press v.", width, "warn", most=2)
+        text = f"You are the critic of {about}: look at code and world, then press {short('session.verdict', keys)}."
+        return wrap(text, width, "warn", most=2)
     if h.status == "paused" or h.pause_requested:
-        return [
-            line(
-                (
-                    "Paused; p lets it go on." if h.status == "paused" else "It will pause at its next safe point.",
-                    "warn",
-                )
-            )
-        ]
+        paused = f"Paused; {short('session.pause', keys)} lets it go on."
+        return [line((paused if h.status == "paused" else "It will pause at its next safe point.", "warn"))]
     return []
 
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
+from rlgpt.console.keymap import NO_KEYS, short
 from rlgpt.console.view.draft import Draft
 from rlgpt.console.view.numbers import many
 from rlgpt.console.view.plan import STATES, describe, mode_badge
@@ -80,8 +83,9 @@ def model_plan(h: History, draft: Draft) -> PlanState | None:
     return mine[-1] if mine else None
 
 
-def summary(h: History, draft: Draft, width: int) -> list[Line]:
-    """What is in force, what waits, what this draft would send; the conflict when it is stale."""
+def summary(h: History, draft: Draft, width: int, keys: Mapping[str, str] = NO_KEYS) -> list[Line]:
+    """What is active, what waits, what this draft would send; the conflict when it is stale. `keys`: those of the
+    user's keymap."""
     lines: list[Line] = []
     force = f"plan {h.plan.revision} by {author(h.plan.author)}" if h.plan else "none yet"
     waits = f"   waits for approval: plan {h.pending_plan.revision}" if h.pending_plan else ""
@@ -104,7 +108,7 @@ def summary(h: History, draft: Draft, width: int) -> list[Line]:
         lines.append(line((f"no edits yet on plan {draft.base.revision}", "dim")))
     newer = stale(h, draft)
     if newer is not None:
-        lines += conflict(draft, newer, width)
+        lines += conflict(draft, newer, width, short("override.rebase", keys))
     for command in list(h.commands.values())[-3:]:
         if command.kind == "override":
             text = line(
@@ -116,16 +120,16 @@ def summary(h: History, draft: Draft, width: int) -> list[Line]:
     return lines
 
 
-def conflict(draft: Draft, newer: PlanState, width: int) -> list[Line]:
-    """What happened meanwhile, and which of the edits no longer fit."""
+def conflict(draft: Draft, newer: PlanState, width: int, rebase: str) -> list[Line]:
+    """What happened meanwhile, and which of the edits no longer fit; the key `rebase` puts the others on top of it."""
     rebased, lost = draft.rebased(newer)
     words = f"Plan {newer.revision} by {author(newer.author)} came meanwhile: "
     words += f"a worker refuses edits of plan {draft.base.revision}."
     lines = wrap(words, width, "bad bold")
     lines += wrap(
-        f"R takes over {len(rebased.edits)} of {many(len(draft.edits), 'edit')} onto plan {newer.revision}."
+        f"{rebase} takes over {len(rebased.edits)} of {many(len(draft.edits), 'edit')} onto plan {newer.revision}."
         if draft.edits
-        else f"R shows plan {newer.revision}.",
+        else f"{rebase} shows plan {newer.revision}.",
         width,
         "warn",
     )

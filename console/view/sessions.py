@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from rlgpt.console.keymap import NO_KEYS, short
 from rlgpt.console.view.forks import branches
 from rlgpt.console.view.numbers import count, day_time, duration, measured, money, size
 from rlgpt.console.view.text import Entry, Line, Span, columns, line, wrap
@@ -108,10 +109,12 @@ def entries(
     reverse: bool = True,
     marked: frozenset[str] = frozenset(),
     hung: Collection[str] = (),
+    keys: Mapping[str, str] = NO_KEYS,
 ) -> list[Entry]:
     """Sorted; an empty store gets a sentence on what to do."""
     if not found:
-        text = "No sessions yet. Press n for a new one, or run `rlgpt run make_stone_pickaxe` in a shell."
+        pressed = short("sessions.new", keys)
+        text = f"No sessions yet. Press {pressed} for a new one, or run `rlgpt run make_stone_pickaxe` in a shell."
         return [Entry("note", ((), *wrap(text, width, "dim", "  ")), selectable=False)]
     shown = shown_columns(width)
     if sort == FORKS:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
+from rlgpt.console.keymap import NO_KEYS, short
 from rlgpt.console.view.moment import Moment
 from rlgpt.console.view.numbers import measured
 from rlgpt.console.view.text import Entry, Line, Span, line, spread, wrap
@@ -16,7 +19,9 @@ def agreement(h: History) -> tuple[int, int]:
     return sum(v.success == v.measured for v in judged), len(judged)
 
 
-def entries(m: Moment, width: int, expanded: frozenset[str] = frozenset()) -> list[Entry]:
+def entries(
+    m: Moment, width: int, expanded: frozenset[str] = frozenset(), keys: Mapping[str, str] = NO_KEYS
+) -> list[Entry]:
     """Oldest first: the newest stands at the bottom."""
     h = m.history
     found: list[tuple[int, Entry]] = []
@@ -35,7 +40,8 @@ def entries(m: Moment, width: int, expanded: frozenset[str] = frozenset()) -> li
         head = line((f"{who} agrees with measurement in ", "dim"), (f"{agreed}/{judged}", "bold"), (" verdicts", "dim"))
         out.insert(0, Entry("agreement", (head,), selectable=False))
     if wanted(h.waiting_for) == "verdict":
-        text = "You are the critic: press v to give your verdict on what is shown in the code and world panes."
+        pressed = short("session.verdict", keys)
+        text = f"You are the critic: press {pressed} to give your verdict on what is shown in the code and world panes."
         out.append(Entry("manual", tuple(wrap(text, width, "warn")), selectable=False))
     if not out:
         out.append(Entry("note", (line(("No verdicts yet.", "dim")),), selectable=False))
