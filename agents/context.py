@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Protocol
 
 from rlgpt.agents.loop import Limits
 from rlgpt.store.history import History, Item
+from rlgpt.store.row_types import JsonObject
 
 
 class TaskInfo(Protocol):
@@ -30,15 +31,15 @@ class TaskInfo(Protocol):
 @dataclass(frozen=True)
 class Context:
     history: History
-    sheet: Mapping[str, Any]
+    sheet: JsonObject
     """`World.sheet(task)` with `features` ({name: doc}), `default_features` and `targets` beside it."""
     task: TaskInfo
     limits: Limits
-    skills: Sequence[Mapping[str, Any]] = ()
+    skills: Sequence[JsonObject] = ()
     """Of the session's snapshot: {name, goal, done_when, source, measured}."""
     text: Callable[[str], str] = field(default=lambda name: "")
     """The text of a hash (sources)."""
-    series: Callable[[int], Mapping[str, Any]] = field(default=lambda run: {})
+    series: Callable[[int], JsonObject] = field(default=lambda run: {})
     """Ten points of a training run (`store/training_series.py`)."""
     env_steps_left: int = 0
     """Of the session's budget, for trials and training."""
@@ -58,6 +59,6 @@ class Context:
         """Passes of the outer loop that may still train, this one and those of later sub-tasks included."""
         iteration = self.history.iteration
         passes = self.limits.iterations + 1
-        ordered = self.history.task_plans[-1]["sub_tasks"] if self.history.task_plans else ()
+        ordered = self.history.task_plans[-1].sub_tasks if self.history.task_plans else ()
         later = max(0, len(ordered) - 1 - self.history.sub_task)
         return max(1, passes - (iteration.number if iteration else 0)) + passes * later

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
 
 from rlgpt.agents import memory
 from rlgpt.agents.asking import messages
@@ -17,6 +16,7 @@ from rlgpt.agents.context import Context
 from rlgpt.agents.contracts import CritiqueReply
 from rlgpt.agents.journal import canonical, text_hash
 from rlgpt.store.history import Item
+from rlgpt.store.row_types import Evidence
 
 SEEN = ("before", "after", "difference", "yields", "end", "message")
 ENDS = ("return", "death", "error", "bad_yield", "budget", "killed", "quarantined")
@@ -24,7 +24,7 @@ ENDS = ("return", "death", "error", "bad_yield", "budget", "killed", "quarantine
 said."""
 
 
-def judge_item(client: Client, context: Context, item: Item, evidence: Mapping[str, Any]) -> CritiqueReply:
+def judge_item(client: Client, context: Context, item: Item, evidence: Evidence) -> CritiqueReply:
     """On one sub-action. `evidence`: {good: trial | None, bad: trial | None}, trials as in the trial row."""
     attempts = context.history.attempts_of(item.name)
     asked = messages(
@@ -43,7 +43,7 @@ def judge_item(client: Client, context: Context, item: Item, evidence: Mapping[s
     return client.ask("critic", step, asked, CritiqueReply)
 
 
-def blind_trials(evidence: Mapping[str, Any]) -> list[memory.Plain]:
+def blind_trials(evidence: Evidence) -> list[memory.Plain]:
     """The trials in an order that says nothing about which one was measured a success."""
     trials = [
         {k: trial[k] for k in SEEN if k in trial and (k != "end" or trial[k] in ENDS)}

@@ -336,9 +336,9 @@ def _sub_task_over(
     """The next sub-task, also when this one has used up its iterations below the target; after the last, the end.
 
     What is left is planned again first, from what the sub-task's episodes really gained."""
-    if h.task_plans and iteration.sub_task + 1 < len(h.task_plans[-1]["sub_tasks"]):
+    if h.task_plans and iteration.sub_task + 1 < len(h.task_plans[-1].sub_tasks):
         assert iteration.verdict is not None
-        if h.task_plans[-1]["seq"] < iteration.verdict.seq and not limits.fixed_plan:
+        if h.task_plans[-1].seq < iteration.verdict.seq and not limits.fixed_plan:
             return PlanTasks()
         return OpenIteration(iteration.sub_task + 1, 0)
     return _finish(h, limits, status, reason)

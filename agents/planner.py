@@ -40,7 +40,7 @@ def order(client: Client, context: Context) -> TaskPlanReply:
 def _done(context: Context) -> list[Plain]:
     """Sub-tasks already worked on, with the success they reached and what their last episodes gained."""
     history = context.history
-    ordered = history.task_plans[-1]["sub_tasks"] if history.task_plans else []
+    ordered = history.task_plans[-1].sub_tasks if history.task_plans else []
     out: list[Plain] = []
     for number, sub_task in enumerate(ordered[: history.sub_task + 1]):
         mine = [i for i in history.iterations if i.sub_task == number and i.verdict]

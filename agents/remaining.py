@@ -20,9 +20,11 @@ from rlgpt.store.history import (
     IterationState,
     PlanState,
     Run,
+    TaskPlanState,
     TrialState,
     VerdictState,
 )
+from rlgpt.store.row_types import SubTaskFields
 
 MOST = 500
 """Steps that are looked ahead."""
@@ -66,8 +68,9 @@ class _Supposed:
         self.h.seq += 1
         match step:
             case loop.PlanTasks():
-                before = self.h.task_plans[-1]["sub_tasks"] if self.h.task_plans else [{"task": "", "goal": ""}]
-                self.h.task_plans.append({"revision": 0, "author": "", "sub_tasks": before, "seq": self.h.seq})
+                unknown: SubTaskFields = {"task": "", "goal": "", "reason": ""}
+                before = self.h.task_plans[-1].sub_tasks if self.h.task_plans else [unknown]
+                self.h.task_plans.append(TaskPlanState(0, "", before, "", self.h.seq))
             case loop.OpenIteration():
                 self.h.iterations.append(IterationState(step.sub_task, step.number, self.h.seq))
             case loop.Plan():

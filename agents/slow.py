@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from rlgpt.agents import memory
 from rlgpt.agents.arms import confined
@@ -15,6 +14,7 @@ from rlgpt.agents.contracts import Executor, PlanReply, SubActionReply
 from rlgpt.agents.enforce import enforce
 from rlgpt.agents.errors import UselessReply
 from rlgpt.store.history import Item, PlanState
+from rlgpt.store.row_types import JsonObject
 
 Check = Callable[[PlanReply], str]
 
@@ -29,7 +29,7 @@ class StandingPlan:
     rationale: str
     depth: int
     items: Sequence[Item]
-    attempted: Mapping[str, Mapping[str, Any]]
+    attempted: Mapping[str, JsonObject]
     """See `Enforced.attempted`."""
 
 

@@ -43,6 +43,7 @@ from rlgpt.store.commands import parse_command
 from rlgpt.store.folder import SessionFolder
 from rlgpt.store.inbox import send
 from rlgpt.store.reader import Reader
+from rlgpt.store.row_types import EventRow, TrainingRunRow
 from rlgpt.training.host.api import Action, Host, PlanItem
 from rlgpt.training.host.client.open_host import open_host
 from rlgpt.training.options.slots import CodedAction
@@ -242,8 +243,8 @@ def session(env_steps: int) -> float:
             send(folder, parse_command("override", edit), plan.revision)
             send(folder, parse_command("approve", {}), plan.revision + 1)
             worker.wait()
-            (began,) = [row["at"] for row in reader.rows("training_run")]
-            (ended,) = [row for row in reader.rows("event") if row["kind"] == "training_ended"]
+            (began,) = [row["at"] for row in reader.rows(TrainingRunRow)]
+            (ended,) = [row for row in reader.rows(EventRow) if row["kind"] == "training_ended"]
         return float(ended["payload"]["env_steps"] / (ended["at"] - began))
 
 

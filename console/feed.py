@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import bisect
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 from rlgpt.console.machine import Meter, sizes
 from rlgpt.console.view import happenings
+from rlgpt.console.view.happenings import LogLine
 from rlgpt.console.view.metrics import SCALARS, MetricTable
 from rlgpt.console.view.moment import Moment, Worker
 from rlgpt.console.view.timeline import TimeMap
@@ -25,8 +26,8 @@ from rlgpt.store.errors import StoreError
 from rlgpt.store.events import TrainerDied, read_event
 from rlgpt.store.history import History, fold, fold_all
 from rlgpt.store.lease import owner
-from rlgpt.store.query import Change
 from rlgpt.store.reader import HEAVY, Reader
+from rlgpt.store.row_types import Change, CommandRow, EpisodeRow, EventRow, FrameRow, LlmCallRow, LogRow, MetricRow
 from rlgpt.store.timeline import Timeline
 
 CHUNK = 1_000
@@ -59,13 +60,13 @@ class Feed:
         self.times = TimeMap()
         self.metrics = MetricTable()
         self._clock = clock
-        self._logs: list[dict[str, Any]] = []
+        self._logs: list[LogLine] = []
         """What was logged, and every other row that says something in a line; by seq."""
         self._told = 0
-        self._calls: list[dict[str, Any]] = []
+        self._calls: list[LlmCallRow] = []
         self._frames: list[tuple[int, str, int, int, int]] = []
-        self._episodes: list[dict[str, Any]] = []
-        self._inbox: list[dict[str, Any]] = []
+        self._episodes: list[EpisodeRow] = []
+        self._inbox: list[CommandRow] = []
         self._deaths: list[tuple[int, TrainerDied]] = []
         self._head = History()
         self._version = -1
@@ -91,7 +92,8 @@ class Feed:
         if last < LONG:
             return None
         rows = self._reader.changes_since(0, None, without=HEAVY | {"event", "checkpoint"})
-        rows += [("event", row) for kind in TELLING for row in self._reader.rows("event", {"kind": kind})]
+        for kind in TELLING:
+            rows += [("event", row) for row in self._reader.rows(EventRow, {"kind": kind})]
         history = fold_all(sorted(rows, key=lambda change: int(change[1]["seq"])))
         history.seq = last
         for number, run in history.runs.items():
@@ -118,16 +120,16 @@ class Feed:
     def _read(self, after: int, upto: int | None, limit: int | None) -> list[Change]:
         rows = self._reader.folded_since(after, limit, upto)
         if rows and rows[-1][1]["seq"] > self.times.end_seq:
-            for table, row in rows:
-                self.times.add(row["seq"], row["active"])
-                if table not in ("log", "llm_call"):  # what they say is not read here
-                    self._tell(table, row)
+            for change in rows:
+                self.times.add(change[1]["seq"], change[1]["active"])
+                if change[0] not in ("log", "llm_call"):  # what they say is not read here
+                    self._tell(change)
         return rows
 
-    def _tell(self, table: str, row: Mapping[str, Any]) -> None:
-        if row["seq"] > self._told:
-            self._told = row["seq"]
-            if line := happenings.logged(table, row):
+    def _tell(self, change: Change) -> None:
+        if change[1]["seq"] > self._told:
+            self._told = change[1]["seq"]
+            if line := happenings.logged(change):
                 self._logs.append(line)
 
     def _first_rows(self) -> None:
@@ -136,17 +138,17 @@ class Feed:
         if known < self._head.counts.get("metric", 0):
             self.metrics.extend_scalars(reader.matrix("metric", SCALARS, upto_seq=seq)[known:])
         self._mappings_from = 0 if len(self.metrics) else None
-        self._calls = reader.rows("llm_call", upto_seq=seq)
-        failed = [said for row in self._calls if (said := happenings.logged("llm_call", row))]
-        found = [*self._logs, *reader.rows("log", upto_seq=seq), *failed]
+        self._calls = reader.rows(LlmCallRow, upto_seq=seq)
+        failed = [said for row in self._calls if (said := happenings.logged(("llm_call", row)))]
+        found = [*self._logs, *reader.rows(LogRow, upto_seq=seq), *failed]
         self._logs = sorted(found, key=lambda row: int(row["seq"]))
         self._deaths = []
-        for row in reader.rows("event", {"kind": "trainer_died"}, upto_seq=seq):
+        for row in reader.rows(EventRow, {"kind": "trainer_died"}, upto_seq=seq):
             self._take_death(row)
         columns = ("seq", "source", "owner", "episode", "step")
         self._frames = [(int(r[0]), *r[1:]) for r in reader.matrix("frame", columns, upto_seq=seq)]
         told = [name for name in reader.columns("episode") if name != RECORDED]
-        self._episodes = reader.rows("episode", upto_seq=seq, columns=told)
+        self._episodes = reader.rows(EpisodeRow, upto_seq=seq, columns=told)
         self._inbox = reader.commands()
 
     def _read_metrics(self, upto: int) -> None:
@@ -161,20 +163,11 @@ class Feed:
         if start >= len(seq):
             self._mappings_from = None
             return False
-        rows = self._metric_mappings(int(seq[start]), int(seq[min(start + CHUNK, len(seq)) - 1]))
+        last = int(seq[min(start + CHUNK, len(seq)) - 1])
+        rows = self._reader.rows(MetricRow, after_seq=int(seq[start]) - 1, upto_seq=last)
         self.metrics.fill_mappings(start, rows)
         self._mappings_from = start + len(rows)
         return True
-
-    def _metric_mappings(self, first: int, last: int) -> list[dict[str, Any]]:
-        rows = self._reader.changes_since(first - 1, CHUNK, without=self._all_but_metric)
-        return [row for _, row in rows if row["seq"] <= last]
-
-    @property
-    def _all_but_metric(self) -> frozenset[str]:
-        from rlgpt.console.view.tables import SEQUENCED
-
-        return SEQUENCED - {"metric"}
 
     def poll(self) -> bool:
         """Reads what was committed since; whether there is anything new to draw."""
@@ -190,27 +183,29 @@ class Feed:
         return self._look() or changed
 
     def _take(self, rows: list[Change]) -> None:
-        metrics = []
-        for table, row in rows:
-            fold(self._head, table, row)
-            self._tell(table, row)
-            self.times.add(row["seq"], row["active"])
-            if table == "metric":
-                metrics.append(row)
-            elif table == "llm_call":
-                self._calls.append(row)
-            elif table == "event":
-                self._take_death(row)
-            elif table == "frame":
-                self._frames.append((row["seq"], row["source"], row["owner"], row["episode"], row["step"]))
-            elif table == "episode":
-                self._episodes.append({name: value for name, value in row.items() if name != RECORDED})
+        metrics: list[MetricRow] = []
+        for change in rows:
+            fold(self._head, *change)
+            self._tell(change)
+            self.times.add(change[1]["seq"], change[1]["active"])
+            match change:
+                case ("metric", row):
+                    metrics.append(row)
+                case ("llm_call", row):
+                    self._calls.append(row)
+                case ("event", row):
+                    self._take_death(row)
+                case ("frame", row):
+                    self._frames.append((row["seq"], row["source"], row["owner"], row["episode"], row["step"]))
+                case ("episode", row):
+                    row["actions"] = None
+                    self._episodes.append(row)
         if metrics:
             while self._mappings_from is not None and self.read_mappings():
                 pass
             self.metrics.extend(metrics)
 
-    def _take_death(self, row: Mapping[str, Any]) -> None:
+    def _take_death(self, row: EventRow) -> None:
         if row["kind"] == "trainer_died":
             death = read_event(row["kind"], row["payload"])
             assert isinstance(death, TrainerDied)
@@ -231,7 +226,7 @@ class Feed:
             overdue=(silent or 0.0) - allowed if late else 0.0,
             beat=beat["at"] if beat else None,
             what=str(beat.get("what", "")),
-            next_try=float(beat["next_try"]) if isinstance(beat.get("next_try"), int | float) else None,
+            next_try=beat.get("next_try"),
             pid=lock.pid if lock else 0,
             host=lock.host if lock else "",
             usage=self._usage,
@@ -294,7 +289,7 @@ class Feed:
             self.details.close()
 
 
-def _upto(rows: list[dict[str, Any]], seq: int) -> int:
+def _upto(rows: Sequence[LogLine] | Sequence[LlmCallRow] | Sequence[EpisodeRow], seq: int) -> int:
     return bisect.bisect_right(rows, seq, key=lambda row: row["seq"])
 
 
@@ -312,8 +307,8 @@ class Details:
         except StoreError as error:
             return f"({error})"
 
-    def _frame(self, seq: int) -> dict[str, Any] | None:
-        found = self._reader.rows("frame", {"seq": seq})
+    def _frame(self, seq: int) -> FrameRow | None:
+        found = self._reader.rows(FrameRow, {"seq": seq})
         return found[0] if found else None
 
     def close(self) -> None:

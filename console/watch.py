@@ -3,24 +3,24 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
-from typing import Any
+
+from rlgpt.store.progress import Heartbeat
 
 
 class Watch:
     """Seconds since progress last moved, by this process' monotonic clock once it was seen to move."""
 
     def __init__(self) -> None:
-        self._last: Mapping[str, Any] = {}
+        self._last: Heartbeat = {}
         self._since = 0.0
 
-    def silent(self, beat: Mapping[str, Any], now: float) -> float | None:
+    def silent(self, beat: Heartbeat, now: float) -> float | None:
         if not beat:
             return None
         tick = time.monotonic()
         if beat != self._last:
             first = not self._last
-            self._last = dict(beat)
+            self._last = beat.copy()
             age = max(now - beat["at"], 0.0) if first else 0.0
             self._since = tick - age
         return tick - self._since

@@ -17,7 +17,7 @@ BEGIN = "<!-- events: written by `make docs` from store/events.py -->\n"
 END = "<!-- end of events -->\n"
 NAMES = {
     "str": "text", "int": "whole number", "float": "number", "bool": "true or false", "None": "null",
-    "Sequence[str]": "list of texts", "Mapping[str, Any]": "object", "Mapping[str, int]": "object of whole numbers",
+    "Sequence[str]": "list of texts", "JsonObject": "object", "Mapping[str, int]": "object of whole numbers",
     "ActionHost": '{"mode", "enforced"}', "Place": '{"work", "clock"?}',
 }  # fmt: skip
 

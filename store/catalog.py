@@ -16,7 +16,7 @@ import sqlite3
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from rlgpt.store.database import connect
 from rlgpt.store.errors import NoSession, StoreError
@@ -25,6 +25,7 @@ from rlgpt.store.history import Measured, fold_all
 from rlgpt.store.home import home
 from rlgpt.store.lease import owner
 from rlgpt.store.reader import Reader
+from rlgpt.store.row_types import JsonObject
 from rlgpt.store.timeline import no_collection
 
 NAME = "catalog.db"
@@ -70,7 +71,7 @@ class Summary:
     parent_id: str | None = None
     parent_seq: int | None = None
     """The last row that a fork has of its parent."""
-    settings: dict[str, Any] = dataclasses.field(default_factory=dict)
+    settings: JsonObject = dataclasses.field(default_factory=dict)
     """As fixed at creation."""
     fault: str = ""
     """A sentence when the session cannot be read; the rest is then empty."""
@@ -129,7 +130,7 @@ def names() -> dict[str, str]:
     return {ident: heading.name for ident, heading in headings().items()}
 
 
-def heading(session: SessionFolder) -> dict[str, Any]:
+def heading(session: SessionFolder) -> JsonObject:
     """As a tree; never raises for a damaged session."""
     costs: dict[str, float] = {}
     unreadable = (StoreError, sqlite3.Error, ValueError, TypeError)
@@ -235,10 +236,10 @@ def disk_bytes(folder: Path) -> int:
 
 # ---- the cache ------------------------------------------------------------------------------------
 def _kept(
-    table: str, wanted: Sequence[SessionFolder], make: Callable[[SessionFolder], dict[str, Any]]
-) -> dict[str, dict[str, Any]]:
+    table: str, wanted: Sequence[SessionFolder], make: Callable[[SessionFolder], JsonObject]
+) -> dict[str, JsonObject]:
     """What the table keeps of these sessions, by id, made anew where a session has changed since."""
-    found: dict[str, dict[str, Any]] = {}
+    found: dict[str, JsonObject] = {}
     fresh: list[tuple[str, str, str]] = []
     with _cache() as base:
         known = {row[0]: row[1:] for row in base.execute(f"SELECT id, key, body FROM {table}")}

@@ -6,12 +6,13 @@ What a command means for the plan (which sub-actions exist, what waits for appro
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from rlgpt.store.errors import BadCommand
 from rlgpt.store.plan_edits import PlanEdit, first_problem
+from rlgpt.store.row_types import JsonObject
 
 LONGEST = 20_000
 Text = Annotated[str, Field(max_length=LONGEST)]
@@ -27,7 +28,7 @@ class _Command(BaseModel):
     needs_revision: ClassVar[bool] = False
     """Whether it answers a plan revision that its author saw."""
 
-    def payload(self) -> dict[str, Any]:
+    def payload(self) -> JsonObject:
         """As it is stored beside its kind."""
         return self.model_dump(mode="json", exclude={"kind"}, exclude_none=True)
 
@@ -111,7 +112,7 @@ class SetBudget(_Command):
     value: Annotated[int | float, Field(ge=0, lt=1e15, allow_inf_nan=False)] | None
     """null: no limit."""
 
-    def payload(self) -> dict[str, Any]:
+    def payload(self) -> JsonObject:
         return {"name": self.name, "value": self.value}
 
 
@@ -127,7 +128,7 @@ KINDS = (
 )  # fmt: skip
 
 
-def parse_command(kind: str, payload: Mapping[str, Any] | None = None) -> Command:
+def parse_command(kind: str, payload: JsonObject | None = None) -> Command:
     """The command of a kind and its stored payload. Raises BadCommand with one sentence."""
     if kind not in KINDS:
         raise BadCommand(f"there is no command {kind!r:.50}; there are {', '.join(KINDS)}")

@@ -6,8 +6,6 @@ import contextlib
 import itertools
 import sqlite3
 import time
-from collections.abc import Mapping
-from typing import Any
 
 from pydantic import BaseModel
 
@@ -15,15 +13,16 @@ from rlgpt.store import schema, tables
 from rlgpt.store.catalog import names
 from rlgpt.store.errors import BadPlace
 from rlgpt.store.folder import DATABASE, SessionFolder, prepare, root
+from rlgpt.store.row_types import JsonObject, TaskInfo
 from rlgpt.store.rows import encode
 
 
 def create(
     settings: BaseModel,
     *,
-    task_info: Mapping[str, Any],
+    task_info: TaskInfo,
     world_version: str,
-    versions: Mapping[str, Any],
+    versions: JsonObject,
     name: str | None = None,
     parent: tuple[str, int] | None = None,
 ) -> SessionFolder:

@@ -17,6 +17,8 @@ from functools import cache
 from types import UnionType
 from typing import Any, Literal, NotRequired, TypedDict, Union, get_args, get_origin, get_type_hints, is_typeddict
 
+from rlgpt.store.row_types import JsonObject
+
 
 class ActionHost(TypedDict):
     """How generated code is run on this machine."""
@@ -199,7 +201,7 @@ class Command:
     author: str
     revision: int | None
     """The plan revision that its author saw."""
-    payload: Mapping[str, Any]
+    payload: JsonObject
     """As it was sent; a command that was refused may hold anything."""
     state: Literal["seen", "applied", "refused", "expired"]
     reason: str = ""
@@ -325,13 +327,13 @@ def key_of(field: Field[Any]) -> str:
     return field.name.rstrip("_")
 
 
-def payload_of(event: Event) -> dict[str, Any]:
+def payload_of(event: Event) -> JsonObject:
     """As the column `payload` holds it."""
     values = ((key_of(f), getattr(event, f.name), f.default) for f in fields(event))
     return {key: value for key, value, default in values if not (value is None and default is None)}
 
 
-def read_event(kind: str, payload: Mapping[str, Any]) -> Event | None:
+def read_event(kind: str, payload: JsonObject) -> Event | None:
     """None for a kind of a later version, whose further keys are passed over too.
 
     Raises ValueError for a payload that lacks a key or holds something of another type there.

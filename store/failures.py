@@ -15,7 +15,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-Failure = Mapping[str, Any]
+from rlgpt.store.row_types import JsonObject
+
+Failure = JsonObject
 
 
 def ended(end: str, cause: str | None = "") -> str:

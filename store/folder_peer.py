@@ -12,7 +12,7 @@ import re
 import sqlite3
 import tempfile
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from hashlib import blake2b
 from io import BytesIO
 from pathlib import Path
@@ -29,6 +29,7 @@ from rlgpt.store.history import History, fold_all
 from rlgpt.store.lease import WRITER, Lease, owner
 from rlgpt.store.peers import COMMAND, LIMIT, NOTHING, PRUNABLE, Batch, Beat, Behind, Head, row_bytes
 from rlgpt.store.revision import REVISION, found
+from rlgpt.store.row_types import JsonObject
 from rlgpt.store.snapshot import copy_database
 from rlgpt.store.transactions import first_rows
 
@@ -149,7 +150,7 @@ class FolderPeer:
         worker = owner(self.folder.path)
         return Beat(worker, progress.read(self.folder.path)) if worker else None
 
-    def send(self, command: Mapping[str, Any]) -> None:
+    def send(self, command: JsonObject) -> None:
         """Raises BadCommand, ReadOnly, DiskFull."""
         with self._snapshot() as base:
             if base.execute("SELECT 1 FROM command WHERE id = ?", (command["id"],)).fetchone():

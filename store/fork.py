@@ -24,6 +24,7 @@ from rlgpt.store.errors import StoreError
 from rlgpt.store.events import DECISIONS, Forked, kind_of, payload_of
 from rlgpt.store.folder import DATABASE, Place, SessionFolder, path_of, prepare
 from rlgpt.store.reader import Reader
+from rlgpt.store.row_types import CheckpointRow, EventRow, JsonObject
 from rlgpt.store.rows import encode
 from rlgpt.store.settings import Settings, stored
 from rlgpt.store.snapshot import copy_database
@@ -41,7 +42,7 @@ def fork(
     at_seq: int | None = None,
     *,
     name: str | None = None,
-    changes: Mapping[str, Any] | None = None,
+    changes: JsonObject | None = None,
 ) -> SessionFolder:
     """Fork at the cursor (the end by default); `changes` is a partial tree of settings.
 
@@ -63,7 +64,11 @@ def fork(
     made = prepare()
     try:
         row = tables.Session(
-            **{k: old[k] for k in ("task", "world", "world_version", "versions", "task_info")},
+            task=old["task"],
+            world=old["world"],
+            world_version=old["world_version"],
+            versions=dict(old["versions"]),
+            task_info=dict(old["task_info"]),
             seq=1,
             session_id=made.id,
             at=time.time(),
@@ -94,18 +99,18 @@ def boundary(reader: Reader, at_seq: int | None = None) -> int:
     Every step is announced by a `phase` event; one announced again (after a pause or a crash) goes on.
     """
     cursor = reader.last_seq() if at_seq is None else at_seq
-    tests = reader.rows("evaluation", {"split": "test"}, columns=["seq"], limit=1)
-    tests += reader.rows("episode", {"split": "test"}, columns=["seq"], limit=1)
-    cursor = min([cursor, *(row["seq"] - 1 for row in tests)])
-    decisions = {row["seq"] for row in reader.rows("event", columns=["seq", "kind"]) if row["kind"] in DECISIONS}
+    for table in ("evaluation", "episode"):
+        for row in reader.rows(table, {"split": "test"}, columns=["seq"], limit=1):
+            cursor = min(cursor, row["seq"] - 1)
+    decisions = {row["seq"] for row in reader.rows(EventRow, columns=["seq", "kind"]) if row["kind"] in DECISIONS}
     while cursor + 1 in decisions:  # what the step led to is part of it
         cursor += 1
     best, before = 0, None
-    for row in reader.rows("event", upto_seq=cursor + 1):
-        if row["kind"] not in ("phase", "ended") or row["payload"] == before:
+    for event in reader.rows(EventRow, upto_seq=cursor + 1):
+        if event["kind"] not in ("phase", "ended") or event["payload"] == before:
             continue
-        before = row["payload"]
-        best = row["seq"] - 1
+        before = event["payload"]
+        best = event["seq"] - 1
     if best < 2:
         raise BadFork(f"session {reader.folder.id} has no complete step at seq {cursor}: start a new session instead")
     return best
@@ -121,8 +126,8 @@ def _merged(tree: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, An
 
 def _artifacts(reader: Reader, cut: int) -> list[str]:
     """Every file but the checkpoints behind the cut."""
-    later = {row["artifact"] for row in reader.rows("checkpoint") if row["seq"] > cut}
-    later -= {row["artifact"] for row in reader.rows("checkpoint", upto_seq=cut)}
+    later = {row["artifact"] for row in reader.rows(CheckpointRow) if row["seq"] > cut}
+    later -= {row["artifact"] for row in reader.rows(CheckpointRow, upto_seq=cut)}
     names = (path.name for path in reader.folder.artifacts.iterdir())
     return sorted(n for n in names if n not in later and not n.startswith("."))
 

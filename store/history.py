@@ -9,16 +9,18 @@ seq <= cursor, minus `Run.hidden`.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
 
-from rlgpt.store import events
+from rlgpt.store import events, row_types
+from rlgpt.store.row_types import Change, Row
 from rlgpt.store.states import (
     AdviceState,
     Attempt,
+    CheckpointState,
     CommandState,
     ConfigState,
     EvaluationState,
-    Fields,
     History,
     Item,
     IterationState,
@@ -26,6 +28,7 @@ from rlgpt.store.states import (
     PlanState,
     Run,
     Spent,
+    TaskPlanState,
     TrialState,
     VerdictState,
     pool,
@@ -33,10 +36,10 @@ from rlgpt.store.states import (
 
 __all__ = [
     "Attempt",
+    "CheckpointState",
     "CommandState",
     "ConfigState",
     "EvaluationState",
-    "Fields",
     "History",
     "Item",
     "IterationState",
@@ -44,6 +47,7 @@ __all__ = [
     "PlanState",
     "Run",
     "Spent",
+    "TaskPlanState",
     "TrialState",
     "VerdictState",
     "fold",
@@ -52,15 +56,16 @@ __all__ = [
 ]
 
 
-def fold_all(rows: Iterable[tuple[str, Fields]], history: History | None = None) -> History:
+def fold_all(rows: Iterable[Change], history: History | None = None) -> History:
     history = history or History()
     for table, row in rows:
         fold(history, table, row)
     return history
 
 
-def fold(h: History, table: str, row: Fields) -> None:
-    """Fold one row, in place. Unknown tables and event kinds only move the cursor (additive schema)."""
+def fold(h: History, table: str, row: Row) -> None:
+    """Fold one row, in place: what `row_types.ROWS` has for the table, of heavy tables what `query.FOLDED` names.
+    Unknown tables and event kinds only move the cursor (additive schema)."""
     h.seq = row["seq"]
     h.incarnation = row["incarnation"]
     h.at, h.active = row["at"], row["active"]
@@ -70,43 +75,48 @@ def fold(h: History, table: str, row: Fields) -> None:
         step(h, row)
 
 
-def _session(h: History, row: Fields) -> None:
-    h.session = dict(row)
+def _picked(row: Mapping[str, object], keys: Iterable[str]) -> dict[str, Any]:
+    return {key: row[key] for key in keys}
+
+
+def _session(h: History, row: row_types.SessionRow) -> None:
+    h.session = row.copy()
     h.started_at = row["at"]
 
 
-def _task_plan(h: History, row: Fields) -> None:
-    h.task_plans.append({k: row[k] for k in ("revision", "author", "sub_tasks", "reason")} | {"seq": row["seq"]})
+def _task_plan(h: History, row: row_types.TaskPlanRow) -> None:
+    keys = ("revision", "author", "sub_tasks", "reason", "seq")
+    h.task_plans.append(TaskPlanState(**_picked(row, keys)))
 
 
-def _iteration(h: History, row: Fields) -> None:
+def _iteration(h: History, row: row_types.IterationRow) -> None:
     h.iterations.append(IterationState(row["sub_task"], row["number"], row["seq"]))
 
 
-def _plan(h: History, row: Fields) -> None:
+def _plan(h: History, row: row_types.PlanRow) -> None:
     keys = (
         "sub_task", "iteration", "revision", "author", "executor", "rationale", "depth", "attempted", "seq",
     )  # fmt: skip
-    h.plans[row["revision"]] = PlanState(**{k: row[k] for k in keys})
+    h.plans[row["revision"]] = PlanState(**_picked(row, keys))
     if h.iteration:
         h.iteration.plans.append(row["revision"])
 
 
-def _sub_action(h: History, row: Fields) -> None:
+def _sub_action(h: History, row: row_types.SubActionRow) -> None:
     keys = ("name", "mode", "goal", "reason", "done_when", "max_steps", "author")
-    item = Item(**{k: row[k] for k in keys}, pinned=bool(row["pinned"]), trigger=row.get("trigger") or "")
+    item = Item(**_picked(row, keys), pinned=bool(row["pinned"]), trigger=row.get("trigger") or "")
     h.plans[row["revision"]].items.append(item)
 
 
-def _code_version(h: History, row: Fields) -> None:
+def _code_version(h: History, row: row_types.CodeVersionRow) -> None:
     keys = (
         "sub_task", "iteration", "sub_action", "version", "attempt", "author", "source_hash", "note",
         "admission", "seq",
     )  # fmt: skip
-    h.attempts.append(Attempt(**{k: row[k] for k in keys}, admitted=bool(row["admitted"])))
+    h.attempts.append(Attempt(**_picked(row, keys), admitted=bool(row["admitted"])))
 
 
-def _trial(h: History, row: Fields) -> None:
+def _trial(h: History, row: row_types.TrialRow) -> None:
     h.spent.env_steps += row["env_steps"]
     attempt = _attempt(h, row)
     if attempt:
@@ -114,36 +124,36 @@ def _trial(h: History, row: Fields) -> None:
             "iteration", "revision", "outcome", "episodes", "successes", "prefixes", "env_steps", "error",
             "seq", "evidence", "trials",
         )  # fmt: skip
-        attempt.trial = TrialState(**{k: row[k] for k in keys}, number=h.counts["trial"])
+        attempt.trial = TrialState(**_picked(row, keys), number=h.counts["trial"])
         attempt.done_when = row["done_when"]
         attempt.trials.append((attempt.done_when, attempt.trial))
         attempt.verdict = None
 
 
-def _attempt(h: History, row: Fields) -> Attempt | None:
+def _attempt(h: History, row: row_types.TrialRow | row_types.VerdictRow) -> Attempt | None:
     for attempt in reversed(h.attempts):
         if attempt.sub_action == row["sub_action"] and attempt.version == row["version"]:
             return attempt
     return None
 
 
-def _rl_config(h: History, row: Fields) -> None:
+def _rl_config(h: History, row: row_types.RlConfigRow) -> None:
     if h.iteration:
         keys = ("revision", "author", "config", "config_hash", "note", "seq")
-        h.iteration.config = ConfigState(**{k: row[k] for k in keys})
+        h.iteration.config = ConfigState(**_picked(row, keys))
 
 
-def _training_run(h: History, row: Fields) -> None:
+def _training_run(h: History, row: row_types.TrainingRunRow) -> None:
     keys = (
         "run", "iteration", "revision", "config_hash", "env_steps_planned", "warm_from", "slots", "device",
         "explanation", "seq",
     )  # fmt: skip
-    h.runs[row["run"]] = Run(**{k: row[k] for k in keys})
+    h.runs[row["run"]] = Run(**_picked(row, keys))
     if h.iteration:
         h.iteration.runs.append(row["run"])
 
 
-def _metric(h: History, row: Fields) -> None:
+def _metric(h: History, row: row_types.MetricRow) -> None:
     run = h.runs[row["run"]]
     h.spent.env_steps += row["env_steps"] - run.env_steps
     run.env_steps, run.decisions, run.updates = row["env_steps"], row["decisions"], row["update"]
@@ -152,28 +162,28 @@ def _metric(h: History, row: Fields) -> None:
     run.tally.append((run.updates, run.decisions, run.episodes, run.successes))
 
 
-def _checkpoint(h: History, row: Fields) -> None:
+def _checkpoint(h: History, row: row_types.CheckpointRow) -> None:
     run = h.runs.get(row["run"])
     if run:
         keys = ("update", "env_steps", "artifact", "kind", "seq", "size")
-        run.checkpoints.append({k: row[k] for k in keys})
+        run.checkpoints.append(CheckpointState(**_picked(row, keys)))
 
 
-def _evaluation(h: History, row: Fields) -> None:
-    keys = [k for k in EvaluationState.__dataclass_fields__ if k != "failures"]
+def _evaluation(h: History, row: row_types.EvaluationRow) -> None:
+    keys = [k for k in EvaluationState.__dataclass_fields__ if k != "failures" and k in row]
     failures = row.get("failures") or {}
     if h.iterations:
         owner = next(
             (i for i in h.iterations if (i.sub_task, i.number) == (row["sub_task"], row["iteration"])),
             h.iterations[-1],
         )
-        owner.evaluations.append(EvaluationState(**{k: row[k] for k in keys if k in row}, failures=failures))
+        owner.evaluations.append(EvaluationState(**_picked(row, keys), failures=failures))
 
 
-def _verdict(h: History, row: Fields) -> None:
+def _verdict(h: History, row: row_types.VerdictRow) -> None:
     keys = ("author", "confidence", "cause", "advice_slow", "advice_fast", "better", "seq")
     measured = None if row["measured"] is None else bool(row["measured"])
-    verdict = VerdictState(**{k: row[k] for k in keys}, success=bool(row["success"]), measured=measured)
+    verdict = VerdictState(**_picked(row, keys), success=bool(row["success"]), measured=measured)
     if row["sub_action"] is None:
         if h.iteration:
             h.iteration.verdict = verdict
@@ -184,7 +194,7 @@ def _verdict(h: History, row: Fields) -> None:
             attempt.verdict = verdict
 
 
-def _llm_call(h: History, row: Fields) -> None:
+def _llm_call(h: History, row: row_types.LlmCallRow) -> None:
     if row["state"] == "sent":
         h.spent.calls += 1
         return
@@ -196,7 +206,7 @@ def _llm_call(h: History, row: Fields) -> None:
 
 
 # ---- events ------------------------------------------------------------------------------------
-def _event(h: History, row: Fields) -> None:
+def _event(h: History, row: row_types.EventRow) -> None:
     seq = row["seq"]
     match events.read_event(row["kind"], row["payload"]):
         case events.Phase() as phase:
@@ -281,7 +291,7 @@ def _resumed(h: History, resumed: events.Resumed, seq: int) -> None:
     run.hidden.append((resumed.from_seq, seq))
     h.spent.env_steps -= run.env_steps - env_steps
     run.tally = [t for t in run.tally if t[0] <= update]
-    run.checkpoints = [c for c in run.checkpoints if c["seq"] <= resumed.from_seq]
+    run.checkpoints = [c for c in run.checkpoints if c.seq <= resumed.from_seq]
     run.env_steps, run.updates = env_steps, update
     run.decisions, run.episodes, run.successes = run.tally[-1][1:] if run.tally else (0, 0, 0)
 
@@ -303,7 +313,7 @@ def _training_ended(h: History, ended: events.TrainingEnded) -> None:
     run.env_steps, run.decisions, run.updates = ended.env_steps, ended.decisions, ended.updates
 
 
-_TABLES = {
+_TABLES: Mapping[str, Callable[[History, Any], None]] = {
     "session": _session, "event": _event, "task_plan": _task_plan, "iteration": _iteration, "plan": _plan,
     "sub_action": _sub_action, "code_version": _code_version, "trial": _trial, "rl_config": _rl_config,
     "training_run": _training_run, "metric": _metric, "checkpoint": _checkpoint, "evaluation": _evaluation,

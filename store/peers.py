@@ -7,12 +7,14 @@ only.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from hashlib import blake2b
 from typing import Any, NamedTuple, Protocol
 
 from rlgpt.store.errors import StoreError
 from rlgpt.store.lease import Owner
+from rlgpt.store.progress import Heartbeat
+from rlgpt.store.row_types import JsonObject
 
 LIMIT = 5_000
 """Rows of a batch: a few megabytes."""
@@ -103,7 +105,7 @@ class Beat(NamedTuple):
     """A worker that lives elsewhere."""
 
     worker: Owner
-    progress: dict[str, Any]
+    progress: Heartbeat
     """Its last heartbeat (`progress.py`)."""
 
 
@@ -113,7 +115,7 @@ class Remote(Peer, Protocol):
     def beat(self) -> Beat | None:
         """None while no worker lives there."""
 
-    def send(self, command: Mapping[str, Any]) -> None:
+    def send(self, command: JsonObject) -> None:
         """Queue a command (COMMAND columns, its payload as a tree) under the id and author it has; not twice."""
 
 

@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import keyword
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from rlgpt.store.history import Item, PlanState
+from rlgpt.store.row_types import JsonObject
 
 NAME = re.compile(r"[a-z][a-z0-9_]{0,39}\Z")
 LONGEST_FIELD = 2000
@@ -96,7 +97,7 @@ OPS = ("set", "add", "remove", "move", "pin", "unpin", "executor")
 _EDIT: TypeAdapter[PlanEdit] = TypeAdapter(PlanEdit)
 
 
-def parse_edit(fields: Mapping[str, Any]) -> PlanEdit:
+def parse_edit(fields: JsonObject) -> PlanEdit:
     """An edit from what somebody typed. Raises BadEdit with one sentence."""
     try:
         return _EDIT.validate_python(dict(fields))

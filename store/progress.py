@@ -10,14 +10,24 @@ import contextlib
 import json
 import os
 import time
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TypedDict
 
 from rlgpt.store import atomic
 
 SIZE = 256
 NAME = "progress"
+
+
+class Heartbeat(TypedDict, total=False):
+    """What the file holds; empty before the first."""
+
+    at: float
+    env_steps: int
+    heard: int
+    what: str
+    next_try: float
+    """When a server that is away is asked again, in UTC seconds."""
 
 
 class Progress:
@@ -65,16 +75,24 @@ class Progress:
         os.close(self._file)
 
 
-def read(folder: Path) -> dict[str, Any]:
+def read(folder: Path) -> Heartbeat:
     """The last heartbeat, `at` in it a number; {} before the first, or where it cannot be read."""
     try:
-        beat = dict(json.loads((folder / NAME).read_bytes()))
-        return beat | {"at": float(beat["at"])}
+        told = dict(json.loads((folder / NAME).read_bytes()))
+        beat = Heartbeat(
+            at=float(told["at"]),
+            env_steps=int(told.get("env_steps", 0)),
+            heard=int(told.get("heard", 0)),
+            what=str(told.get("what", "")),
+        )
+        if "next_try" in told:
+            beat["next_try"] = float(told["next_try"])
     except (OSError, ValueError, TypeError, KeyError):
         return {}
+    return beat
 
 
-def show(folder: Path, beat: Mapping[str, Any]) -> None:
+def show(folder: Path, beat: Heartbeat) -> None:
     """Tell in a mirror how far the worker elsewhere is."""
     text = json.dumps({**beat, "what": str(beat.get("what", ""))[:80]})
     with contextlib.suppress(OSError):

@@ -9,10 +9,9 @@ import json
 import sqlite3
 from collections.abc import Callable, Collection, Mapping, Sequence
 from operator import itemgetter
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
-Change = tuple[str, dict[str, Any]]
-"""(table, row): JSON decoded, truth values as bool, column names as keys."""
+from rlgpt.store.row_types import Change
 
 _ORDER = ("seq", "incarnation", "at", "active")
 FOLDED: Mapping[str, Sequence[str]] = {
@@ -109,7 +108,7 @@ def changes(
         rows = selection.rows(base, where, (after, last, most))
         found += [(row["seq"], selection.table, row) for row in rows]
     found.sort(key=itemgetter(0))
-    return [(table, row) for _, table, row in (found if limit is None else found[:limit])]
+    return cast(list[Change], [(table, row) for _, table, row in (found if limit is None else found[:limit])])
 
 
 def folded(tables: Mapping[str, Table]) -> list[Selection]:

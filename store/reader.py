@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import threading
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, TypeVar, cast, overload
 
 from rlgpt.store import artifacts, query, series
 from rlgpt.store.database import connect
@@ -17,10 +17,11 @@ from rlgpt.store.errors import StoreError
 from rlgpt.store.folder import Place, SessionFolder, path_of
 from rlgpt.store.history import History
 from rlgpt.store.lease import owner
-from rlgpt.store.query import Change
 from rlgpt.store.revision import REVISION, found
+from rlgpt.store.row_types import TABLES, Change, CommandRow, Row
 from rlgpt.store.timeline import Timeline
 
+R = TypeVar("R", bound=Row)
 HEAVY = frozenset({"metric", "frame", "episode", "log", "llm_call"})
 """Tables that panes read for themselves, as rows up to the cursor."""
 
@@ -82,22 +83,38 @@ class Reader:
             return self._timeline.at(seq)
 
     # ---- rows -----------------------------------------------------------------------------------
+    @overload
+    def rows(
+        self, table: type[R], where: Mapping[str, object] | None = None, *, after_seq: int = 0,
+        upto_seq: int | None = None, columns: Sequence[str] | None = None, newest_first: bool = False,
+        limit: int | None = None,
+    ) -> list[R]: ...  # fmt: skip
+    @overload
+    def rows(
+        self, table: str, where: Mapping[str, object] | None = None, *, after_seq: int = 0,
+        upto_seq: int | None = None, columns: Sequence[str] | None = None, newest_first: bool = False,
+        limit: int | None = None,
+    ) -> list[Row]: ...  # fmt: skip
     def rows(
         self,
-        table: str,
-        where: Mapping[str, Any] | None = None,
+        table: type[R] | str,
+        where: Mapping[str, object] | None = None,
         *,
         after_seq: int = 0,
         upto_seq: int | None = None,
         columns: Sequence[str] | None = None,
         newest_first: bool = False,
         limit: int | None = None,
-    ) -> list[dict[str, Any]]:
-        """Rows of one table by seq; `where`: columns and the values they must have (None: NULL)."""
-        known = self._sequenced.get(table)
+    ) -> list[R] | list[Row]:
+        """Rows of one table by seq. `table`: the type of its rows, or a name where any table may be asked for.
+
+        `where`: columns and the values they must have (None: NULL). `columns`: rows have only these.
+        """
+        name = table if isinstance(table, str) else TABLES[table]
+        known = self._sequenced.get(name)
         if known is None:
-            raise StoreError(f"session {self.folder.id} has no table {table!r}")
-        conditions = [f"{query.quoted(name)} IS ?" for name in where or {}]
+            raise StoreError(f"session {self.folder.id} has no table {name!r}")
+        conditions = [f"{query.quoted(column)} IS ?" for column in where or {}]
         bound = list((where or {}).values())
         if after_seq:
             conditions.append("seq > ?")
@@ -110,7 +127,7 @@ class Reader:
         if limit is not None:
             clause += f" LIMIT {int(limit)}"
         with self._reading():
-            return known.selection(columns).rows(self._base, clause, bound)
+            return cast(list[R], known.selection(columns).rows(self._base, clause, bound))
 
     def tables(self) -> list[str]:
         """The tables in the shared sequence."""
@@ -146,7 +163,7 @@ class Reader:
     def artifact(self, name: str) -> bytes:
         return artifacts.get(self.folder.artifacts, name)
 
-    def commands(self, after_rowid: int = 0) -> list[dict[str, Any]]:
+    def commands(self, after_rowid: int = 0) -> list[CommandRow]:
         """The inbox, taken or not; `rowid` is its order. Their fate is in `history.commands`, by id."""
         table = self._tables["command"]
         selection = table.selection()
@@ -154,7 +171,8 @@ class Reader:
             sql=selection.sql.replace("SELECT ", "SELECT rowid, ", 1), names=("rowid", *selection.names)
         )
         with self._reading():
-            return selection.rows(self._base, "WHERE rowid > ? ORDER BY rowid", (after_rowid,))
+            found = selection.rows(self._base, "WHERE rowid > ? ORDER BY rowid", (after_rowid,))
+            return cast(list[CommandRow], found)
 
     # ---- curves ---------------------------------------------------------------------------------
     def metric_series(

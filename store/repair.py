@@ -18,7 +18,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 from sqlmodel import SQLModel
 
@@ -32,6 +32,7 @@ from rlgpt.store.history import History, fold
 from rlgpt.store.lease import owner
 from rlgpt.store.plain import is_plain
 from rlgpt.store.revision import REVISION, REVISIONS
+from rlgpt.store.row_types import Row
 from rlgpt.store.rows import Encoded, encode
 from rlgpt.store.settings import stored
 from rlgpt.store.soundness import LATEST, TYPES, check_database, json_kind
@@ -287,7 +288,7 @@ def _fault(row: _Row, session: _Row, history: History, found: _Found, expected: 
     if row.table == "checkpoint" and values["kind"] == "boundary" and values["artifact"] in damaged:
         return f"the checkpoint of row {row.seq} is damaged"
     try:
-        fold(history, row.table, decoded)
+        fold(history, row.table, cast(Row, decoded))
     except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError, RecursionError) as error:
         return f"row {row.seq} contradicts those before it ({type(error).__name__})"
     return ""

@@ -4,17 +4,29 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, cast
 
 from rlgpt.store.events import Incumbent, IterationResult, Phase, SkillKept, VersionChosen
 from rlgpt.store.intervals import wilson
+from rlgpt.store.row_types import (
+    AdmissionFields,
+    Counts,
+    Ends,
+    Evidence,
+    JsonObject,
+    SessionRow,
+    SlotFields,
+    SubTaskFields,
+    Sums,
+    TrialEpisodeFields,
+)
 
-Fields = Mapping[str, Any]
 FRAME_MODULES = {
     "crafter-window-1": "rlgpt.training.worlds.crafter.drawing",
     "kitchen-lines-1": "rlgpt.training.worlds.kitchen.frame",
 }
 """Frame format -> module that draws it, for sessions made before they recorded the module themselves."""
+NO_SESSION = cast(SessionRow, {})
 
 
 @dataclass
@@ -38,6 +50,15 @@ class Item:
         return (self.name, self.goal, self.done_when)
 
 
+@dataclass(frozen=True)
+class TaskPlanState:
+    revision: int
+    author: str
+    sub_tasks: Sequence[SubTaskFields]
+    reason: str
+    seq: int
+
+
 @dataclass
 class PlanState:
     sub_task: int
@@ -47,7 +68,7 @@ class PlanState:
     executor: str
     rationale: str
     depth: int
-    attempted: Fields
+    attempted: Mapping[str, JsonObject]
     seq: int
     items: list[Item] = field(default_factory=list)
     status: str = "proposed"
@@ -85,11 +106,11 @@ class TrialState:
     env_steps: int
     error: str
     seq: int
-    evidence: Fields = field(default_factory=dict)
+    evidence: Evidence = field(default_factory=Evidence)
     number: int = 0
     """From 1 over the session: the owner of its frames."""
-    trials: Sequence[Fields] = ()
-    """Each start state that was tried: [{seed, arrived, start_true, end_true, env_steps, end, message}]."""
+    trials: Sequence[TrialEpisodeFields] = ()
+    """Each start state that was tried."""
 
     @property
     def share(self) -> float:
@@ -126,7 +147,7 @@ class Attempt:
     source_hash: str
     note: str
     admitted: bool
-    admission: Fields
+    admission: AdmissionFields
     seq: int
     trial: TrialState | None = None
     done_when: str = ""
@@ -150,10 +171,20 @@ class Attempt:
 class ConfigState:
     revision: int
     author: str
-    config: Fields
+    config: JsonObject
     config_hash: str
     note: str
     seq: int
+
+
+@dataclass(frozen=True)
+class CheckpointState:
+    update: int
+    env_steps: int
+    artifact: str
+    kind: str
+    seq: int
+    size: int
 
 
 @dataclass
@@ -164,7 +195,7 @@ class Run:
     config_hash: str
     env_steps_planned: int
     warm_from: int | None
-    slots: list[Any]
+    slots: Sequence[SlotFields]
     device: str
     explanation: str
     seq: int
@@ -176,16 +207,15 @@ class Run:
     updates: int = 0
     episodes: int = 0
     successes: int = 0
-    checkpoints: list[Fields] = field(default_factory=list)
-    """Checkpoint rows in order, without those that a resume went back behind: update, env_steps, artifact, kind, seq,
-    size."""
+    checkpoints: list[CheckpointState] = field(default_factory=list)
+    """In order, without those that a resume went back behind."""
     hidden: list[tuple[int, int]] = field(default_factory=list)
     """Seq ranges (after, before) of metric rows that a resume superseded."""
     tally: list[tuple[int, int, int, int]] = field(default_factory=list)
     """(update, decisions, episodes, successes) so far, to step back on a resume."""
 
     @property
-    def checkpoint(self) -> Fields | None:
+    def checkpoint(self) -> CheckpointState | None:
         """The last one."""
         return self.checkpoints[-1] if self.checkpoints else None
 
@@ -239,21 +269,21 @@ class EvaluationState:
     dead_loops: int
     run: int | None
     policy: str
-    funnel: Fields
-    milestones: Fields
-    option_usage: Fields
-    end_reasons: Fields
-    rewards: Fields
+    funnel: Counts
+    milestones: Counts
+    option_usage: Counts
+    end_reasons: Ends
+    rewards: Sums
     seq: int
     score: float | None = None
     """The task's score in [0, 1], where the result of the task is one."""
     score_low: float | None = None
     score_high: float | None = None
-    option_steps: Fields | None = None
+    option_steps: Counts | None = None
     """Env steps per slot name; None where they were not recorded."""
-    option_done: Fields | None = None
+    option_done: Counts | None = None
     """Slot name -> calls after which the done_when of its sub-action held; None where it was not recorded."""
-    failures: Fields = field(default_factory=dict)
+    failures: JsonObject = field(default_factory=dict)
     """How its episodes ended and how some lost ones went (`failures.py`); empty where it was not recorded."""
 
     @property
@@ -297,7 +327,7 @@ class IterationState:
 class CommandState:
     id: str
     kind: str
-    payload: Fields
+    payload: JsonObject
     author: str
     revision: int | None
     state: str
@@ -325,7 +355,8 @@ class Spent:
 
 @dataclass
 class History:
-    session: dict[str, Any] = field(default_factory=dict)
+    session: SessionRow = field(default_factory=NO_SESSION.copy)
+    """Its row; empty before it was read."""
     seq: int = 0
     incarnation: int = 0
     at: float = 0.0
@@ -346,7 +377,7 @@ class History:
     worked: dict[str, tuple[float, float]] = field(default_factory=dict)
     """Step -> (how much of it was done, active seconds it took), in the units of `Phase.ahead`."""
     waiting_for: str = ""
-    task_plans: list[dict[str, Any]] = field(default_factory=list)
+    task_plans: list[TaskPlanState] = field(default_factory=list)
     iterations: list[IterationState] = field(default_factory=list)
     incumbents: dict[int, Incumbent] = field(default_factory=dict)
     """Sub-task -> its best iteration so far."""
@@ -463,7 +494,7 @@ def _holds_states(value: dict[Any, Any]) -> bool:
 _ATOMS = frozenset({int, float, str, bool, type(None), tuple})
 _REPLACED = frozenset(
     {
-        CommandState, EvaluationState, VerdictState, ConfigState, TrialState, Item,
+        CheckpointState, CommandState, EvaluationState, TaskPlanState, VerdictState, ConfigState, TrialState, Item,
         VersionChosen, IterationResult, Incumbent, Phase, SkillKept, AdviceState,
     }
 )  # fmt: skip

@@ -11,11 +11,14 @@ session's own file makes of that. A column that came with a later revision says 
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from sqlalchemy import JSON, BigInteger, Column, Index, Integer, LargeBinary, PrimaryKeyConstraint
 from sqlalchemy.orm import declared_attr
 from sqlmodel import Field, SQLModel
+
+from rlgpt.store.row_types import Counts, Ends, JsonObject, Sums
 
 SCHEMA = 1
 """Major version of the schema; a store with a higher one is refused."""
@@ -63,11 +66,11 @@ class Session(Row, table=True):
     task: str
     world: str
     world_version: str
-    settings: dict[str, Any] = json_column()
+    settings: JsonObject = json_column()
     """The whole settings tree, without secrets."""
-    versions: dict[str, Any] = json_column()
+    versions: JsonObject = json_column()
     """Library versions, world hash, machine, device and its explanation, host mode and what was enforced."""
-    task_info: dict[str, Any] = json_column()
+    task_info: JsonObject = json_column()
     """prompt, horizon, milestones, kind, long_horizon, sub_tasks, primitives, targets, frame_format, frame_module."""
     parent_id: str | None = None
     parent_seq: int | None = None
@@ -77,7 +80,7 @@ class Event(Row, table=True):
     """Every change of state; kinds and payloads are in events.py."""
 
     kind: str
-    payload: dict[str, Any] = json_column()
+    payload: JsonObject = json_column()
 
 
 class Text(SQLModel, table=True):
@@ -90,7 +93,7 @@ class Text(SQLModel, table=True):
 class TaskPlan(Row, table=True):
     revision: int
     author: str
-    sub_tasks: list[Any] = json_list()
+    sub_tasks: Sequence[JsonObject] = json_list()
     """[{task, goal, reason}] in order."""
     reason: str = ""
 
@@ -116,7 +119,7 @@ class Plan(Row, table=True):
     rationale: str = ""
     depth: int = 0
     """How many refinements inside this iteration led here."""
-    attempted: dict[str, Any] = json_column()
+    attempted: Mapping[str, JsonObject] = json_column()
     """What the model asked for where the loop enforced a pin or a rule: {item: {field: value}}."""
 
 
@@ -152,7 +155,7 @@ class CodeVersion(Row, table=True):
     """Text hash of the source."""
     note: str = ""
     admitted: bool = False
-    admission: dict[str, Any] = json_column()
+    admission: JsonObject = json_column()
     """name, rule, line, message, arguments, has_available, ignore_alarm, tree_hash; `done_when` likewise
     nested under `done_when`."""
 
@@ -175,9 +178,9 @@ class Trial(Row, table=True):
     """Trials started, arrived or not."""
     env_steps: int
     error: str = ""
-    trials: list[Any] = json_list()
+    trials: Sequence[JsonObject] = json_list()
     """[{seed, arrived, start_true, end_true, env_steps, end, message}]."""
-    evidence: dict[str, Any] = json_column()
+    evidence: JsonObject = json_column()
     """{good: {...}|null, bad: {...}|null}, each {before, after, difference, yields, end, message}: what the critic
     sees. Since 0003 also {lost: [...]}: how some failed trials went, see `failures.py`."""
 
@@ -187,7 +190,7 @@ class RlConfig(Row, table=True):
     iteration: int
     revision: int
     author: str
-    config: dict[str, Any] = json_column()
+    config: JsonObject = json_column()
     config_hash: str = ""
     note: str = ""
 
@@ -202,7 +205,7 @@ class TrainingRun(Row, table=True):
     env_steps_planned: int
     warm_from: int | None = None
     """Run whose final checkpoint it started from."""
-    slots: list[Any] = json_list()
+    slots: Sequence[JsonObject] = json_list()
     """[{slot, name, source_hash, arguments, prior, similar}] of the coded actions in the action space."""
     device: str = "cpu"
     explanation: str = ""
@@ -231,13 +234,13 @@ class Metric(Row, table=True):
     """Env steps per second of wall time."""
     learning_rate: float | None = None
     dead_loops: int = 0
-    milestones: dict[str, Any] = json_column()
+    milestones: Counts = json_column()
     """Episodes that reached each milestone since the previous row."""
-    option_usage: dict[str, Any] = json_column()
+    option_usage: Counts = json_column()
     """Decisions per slot name; primitives together under `primitive`."""
-    end_reasons: dict[str, Any] = json_column()
+    end_reasons: Ends = json_column()
     """slot name -> {why: count}; `training.options.lane.END_REASONS`."""
-    rewards: dict[str, Any] = json_column()
+    rewards: Sums = json_column()
     """Sum per reward term since the previous row."""
     score: float | None = Field(default=None, sa_column_kwargs={"info": {"since": "0002"}})
     """The task's score, in [0, 1], over all training episodes of the session so far, where its result is a score."""
@@ -259,13 +262,13 @@ class Episode(Row, table=True):
     dead_loop: bool
     end: str
     """success | time | death | truncated."""
-    milestones: list[Any] = json_list()
+    milestones: Sequence[str] = json_list()
     actions: bytes | None = Field(default=None, sa_column=Column(LargeBinary))
     """zstd of the int16 commands, kept for test episodes."""
     cause: str | None = Field(default=None, sa_column_kwargs={"info": {"since": "0003"}})
     """What killed the agent, in the world's word (`zombie`, `lava`, `thirst`); "" where it lived or the world does not
     know, NULL in sessions that did not record it."""
-    vitals: dict[str, Any] | None = Field(default=None, sa_column=later_json("0003"))
+    vitals: Sums | None = Field(default=None, sa_column=later_json("0003"))
     """What it lived by at the end, where the world tells: {"health": 0.0, "food": 4.0 ...}."""
 
 
@@ -296,21 +299,21 @@ class Evaluation(Row, table=True):
     """Training run of the policy; NULL for follow_plan alone."""
     policy: str
     """plan | ppo."""
-    funnel: dict[str, Any] = json_column()
+    funnel: Counts = json_column()
     """sub-action name -> episodes in which its done_when was ever true."""
-    milestones: dict[str, Any] = json_column()
-    option_usage: dict[str, Any] = json_column()
-    end_reasons: dict[str, Any] = json_column()
-    rewards: dict[str, Any] = json_column()
+    milestones: Counts = json_column()
+    option_usage: Counts = json_column()
+    end_reasons: Ends = json_column()
+    rewards: Sums = json_column()
     score: float | None = Field(default=None, sa_column_kwargs={"info": {"since": "0002"}})
     """The task's score, in [0, 1], where its result is a score, with its 95% interval (Wilson's)."""
     score_low: float | None = Field(default=None, sa_column_kwargs={"info": {"since": "0002"}})
     score_high: float | None = Field(default=None, sa_column_kwargs={"info": {"since": "0002"}})
-    option_steps: dict[str, Any] | None = Field(default=None, sa_column=later_json("0003"))
+    option_steps: Counts | None = Field(default=None, sa_column=later_json("0003"))
     """Env steps per slot name; primitives together under `primitive`."""
-    option_done: dict[str, Any] | None = Field(default=None, sa_column=later_json("0003"))
+    option_done: Counts | None = Field(default=None, sa_column=later_json("0003"))
     """Slot name -> calls after which the done_when of its sub-action held."""
-    failures: dict[str, Any] | None = Field(default=None, sa_column=later_json("0003"))
+    failures: JsonObject | None = Field(default=None, sa_column=later_json("0003"))
     """How its episodes ended, and how some of the lost ones went: see `failures.py`. NULL where it was not recorded."""
 
 
@@ -384,7 +387,7 @@ class Checkpoint(Row, table=True):
 class Log(Row, table=True):
     level: str
     event: str
-    fields: dict[str, Any] = json_column()
+    fields: JsonObject = json_column()
 
 
 class Command(SQLModel, table=True):
@@ -397,7 +400,7 @@ class Command(SQLModel, table=True):
     author: str
     """user@host of the console or command line."""
     kind: str
-    payload: dict[str, Any] = json_column()
+    payload: JsonObject = json_column()
     revision: int | None = None
     """The plan revision its author saw; a stale one is refused."""
 

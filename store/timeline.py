@@ -11,7 +11,7 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterator
 
 from rlgpt.store.history import History, fold_all
-from rlgpt.store.query import Change
+from rlgpt.store.row_types import Change
 
 SPACING = 500
 """Rows between two kept states: the most that one seek folds. It doubles when too many are kept."""

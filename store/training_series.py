@@ -7,6 +7,8 @@ from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
+from rlgpt.store.row_types import JsonObject, MetricRow
+
 POINTS = 10
 MEANS = {"kl": "kl", "entropy": "entropy", "explained_variance": "explained_variance"}
 """Columns of a metric row that are averaged over the updates of a point."""
@@ -17,7 +19,7 @@ FEWEST = 0.005
 """Share of the decisions below which an option is not listed."""
 
 
-def training_series(rows: Sequence[Mapping[str, Any]], points: int = POINTS) -> dict[str, Any]:
+def training_series(rows: Sequence[MetricRow], points: int = POINTS) -> JsonObject:
     """From the metric rows of one run, in order. Every list has an entry a point, oldest first; None: no episode ended.
 
     {env_steps, success, return, reward: {term: per episode}, kl, entropy, explained_variance, option_share: {name:
@@ -43,7 +45,7 @@ def training_series(rows: Sequence[Mapping[str, Any]], points: int = POINTS) -> 
     }
 
 
-def _split(rows: Sequence[Mapping[str, Any]], points: int) -> list[Sequence[Mapping[str, Any]]]:
+def _split(rows: Sequence[MetricRow], points: int) -> list[Sequence[MetricRow]]:
     edges = [len(rows) * point // points for point in range(points + 1)]
     return [rows[low:high] for low, high in pairwise(edges)]
 
@@ -56,7 +58,7 @@ def _sum(counts: Any) -> Counter[str]:
     return total
 
 
-def _return(part: Sequence[Mapping[str, Any]], episodes: int) -> float | None:
+def _return(part: Sequence[MetricRow], episodes: int) -> float | None:
     total = sum(row["return_mean"] * row["episodes"] for row in part if row["return_mean"] is not None)
     return _ratio(total, episodes)
 
@@ -66,7 +68,7 @@ def _mean(part: Sequence[Mapping[str, Any]], column: str) -> float | None:
     return _short(sum(values) / len(values)) if values else None
 
 
-def _ends(part: Sequence[Mapping[str, Any]]) -> dict[str, dict[str, float]]:
+def _ends(part: Sequence[MetricRow]) -> dict[str, dict[str, float]]:
     names = sorted({name for row in part for name in row["end_reasons"]})
     told = {}
     for name in names:

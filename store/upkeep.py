@@ -19,6 +19,7 @@ from rlgpt.store.home import home
 from rlgpt.store.lease import WORKER, WRITER, Lease
 from rlgpt.store.reader import Reader
 from rlgpt.store.revision import found
+from rlgpt.store.row_types import CheckpointRow
 from rlgpt.store.snapshot import copy_database, unguarded
 from rlgpt.store.soundness import faults
 
@@ -169,9 +170,9 @@ def remove(folder: SessionFolder) -> None:
 def _prune(folder: SessionFolder, done: Pruned, frames: bool) -> None:
     with Reader(folder) as reader:
         history = reader.history_at()
-        needed = {row["artifact"] for row in reader.rows("checkpoint") if row["kind"] == "boundary"}
-        known = {row["artifact"] for row in reader.rows("checkpoint")}
-    needed |= {run.checkpoint["artifact"] for run in history.runs.values() if run.checkpoint}
+        needed = {row["artifact"] for row in reader.rows(CheckpointRow) if row["kind"] == "boundary"}
+        known = {row["artifact"] for row in reader.rows(CheckpointRow)}
+    needed |= {run.checkpoint.artifact for run in history.runs.values() if run.checkpoint}
     for path in folder.artifacts.iterdir():
         if path.name.startswith(".") or (path.name in known and path.name not in needed):
             path.unlink()

@@ -16,7 +16,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from itertools import groupby
 from operator import attrgetter
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, cast
 
 import zstandard
 from sqlmodel import SQLModel
@@ -31,6 +31,7 @@ from rlgpt.store.history import History, fold, fold_all
 from rlgpt.store.lease import WRITER, Lease
 from rlgpt.store.plain import text
 from rlgpt.store.revision import REVISION, found
+from rlgpt.store.row_types import JsonObject, Row
 from rlgpt.store.rows import Encoded, encode
 from rlgpt.store.soundness import explained
 
@@ -49,7 +50,7 @@ class Queued(NamedTuple):
     at: float
     author: str
     kind: str
-    payload: dict[str, Any]
+    payload: JsonObject
     revision: int | None
 
 
@@ -234,7 +235,7 @@ class Writer:
         self._known_texts.update(self._texts)
         self._texts.clear()
         for encoded in rows:
-            fold(self.history, encoded.table, encoded.values)
+            fold(self.history, encoded.table, cast(Row, encoded.values))
         self.clock.run(self.history.status == "running")
         self._trim_log()
 

@@ -15,7 +15,7 @@ from rlgpt.agents.loop import Limits
 from rlgpt.store import artifacts, catalog, events, skills
 from rlgpt.store.errors import StoreError
 from rlgpt.store.folder import SessionFolder
-from rlgpt.store.history import Fields, Run
+from rlgpt.store.history import CheckpointState, Run
 from rlgpt.store.progress import Progress
 from rlgpt.store.reader import Reader
 from rlgpt.store.settings import Settings, stored
@@ -122,31 +122,30 @@ def begin(folder: SessionFolder, writer: Writer, host: events.ActionHost) -> Non
     run = running[-1]
     kept = next((c for c in reversed(run.checkpoints) if _is_sound(folder, c)), None)
     cause = None if kept is run.checkpoint else _what_is_lost(run, kept)
-    place = kept or {"seq": run.seq, "update": 0, "env_steps": 0}
     writer.event(
         events.Resumed(
-            from_seq=place["seq"],
+            from_seq=kept.seq if kept else run.seq,
             run=run.run,
-            update=place["update"],
-            env_steps=place["env_steps"],
+            update=kept.update if kept else 0,
+            env_steps=kept.env_steps if kept else 0,
             cause=cause,
             host=host,
         )
     )
 
 
-def _is_sound(folder: SessionFolder, checkpoint: Fields) -> bool:
+def _is_sound(folder: SessionFolder, checkpoint: CheckpointState) -> bool:
     try:
-        artifacts.get(folder.artifacts, str(checkpoint["artifact"]))
+        artifacts.get(folder.artifacts, checkpoint.artifact)
     except (StoreError, OSError):
         return False
     return True
 
 
-def _what_is_lost(run: Run, kept: Fields | None) -> str:
+def _what_is_lost(run: Run, kept: CheckpointState | None) -> str:
     assert run.checkpoint is not None
-    again = f"from update {kept['update']}" if kept else "from its beginning"
-    last = run.checkpoint["update"]
+    again = f"from update {kept.update}" if kept else "from its beginning"
+    last = run.checkpoint.update
     return f"the checkpoint of update {last} is missing or damaged, so PPO run {run.run} starts again {again}"
 
 

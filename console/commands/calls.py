@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json as js
-from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from typing import Annotated, Any
 
 import typer
@@ -18,6 +18,7 @@ from rlgpt.console.view.numbers import count, money, time_of_day
 from rlgpt.console.view.words import ROLES, asked_for
 from rlgpt.store.errors import StoreError
 from rlgpt.store.reader import Reader
+from rlgpt.store.row_types import LlmCallRow
 
 TITLES = ("no", "at", "role", "asked to", "try", "ended", "in", "cached", "out", "thought", "cost", "seconds")
 WORDS = {"sent": "no answer yet", "answered": "answered", "failed": "failed"}
@@ -37,8 +38,8 @@ def calls(
 ) -> None:
     """List the exchanges with language models; NO shows one of them whole."""
     with looked_at(session) as folder, Reader(folder) as reader:
-        found = _exchanges(reader.rows("llm_call"))
-        roles = spending.by_role(found)
+        found = _exchanges(reader.rows(LlmCallRow))
+        roles = spending.by_role([exchange.row for exchange in found])
         if number is not None:
             if number > len(found):
                 raise Failure(f"{folder.id} has {len(found)} exchanges with language models.", Exit.NOT_FOUND)
@@ -59,28 +60,36 @@ def calls(
         output.say("no language model was asked yet")
 
 
-def _exchanges(rows: list[Tree]) -> list[Tree]:
-    """The row that ended each exchange, or that of one which has not ended, numbered in the order of sending. A call
-    that a restart cut off may have been sent again under the same id."""
+@dataclass(frozen=True)
+class _Exchange:
+    number: int
+    sent_at: float
+    row: LlmCallRow
+    """That ended it, or was sent."""
+
+
+def _exchanges(rows: list[LlmCallRow]) -> list[_Exchange]:
+    """Numbered in the order of sending. A call that a restart cut off may have been sent again under the same id."""
     open_at: dict[str, int] = {}
-    found: list[Tree] = []
+    found: list[_Exchange] = []
     for row in rows:
         if row["state"] == "sent":
             open_at[row["call"]] = len(found)
-            found.append(row | {"number": len(found) + 1})
+            found.append(_Exchange(len(found) + 1, row["at"], row))
         elif row["call"] in open_at:
             at = open_at.pop(row["call"])
-            found[at] = row | {"number": at + 1, "sent_at": found[at]["at"]}
+            found[at] = replace(found[at], row=row)
     return found
 
 
-def _told(reader: Reader, row: Mapping[str, Any], texts: bool) -> Tree:
+def _told(reader: Reader, exchange: _Exchange, texts: bool) -> Tree:
+    row = exchange.row
     reply = _text(reader, row["reply_hash"])
     parts = _object(reply)
     usage = parts.get("usage") or {}
     told = {
-        "number": row["number"],
-        "at": row.get("sent_at", row["at"]),
+        "number": exchange.number,
+        "at": exchange.sent_at,
         "seq": row["seq"],
         "role": row["role"],
         "model": row["model"],

@@ -21,6 +21,7 @@ from rlgpt.store.catalog import find
 from rlgpt.store.folder import SessionFolder
 from rlgpt.store.history import Measured
 from rlgpt.store.reader import Reader
+from rlgpt.store.row_types import JsonObject
 from rlgpt.store.settings import stored
 
 if TYPE_CHECKING:
@@ -91,12 +92,12 @@ def compare(
         _tell(answer)
 
 
-def _settings(reader: Reader) -> dict[str, Any]:
+def _settings(reader: Reader) -> JsonObject:
     """A session's, with their usual values where it was made before there were such settings."""
     return stored(reader.history_at().session["settings"]).model_dump(mode="json")
 
 
-def _arms(trees: Sequence[dict[str, Any]], by: Sequence[str] | None) -> list[str]:
+def _arms(trees: Sequence[JsonObject], by: Sequence[str] | None) -> list[str]:
     keys = by or differing(trees)
     return [arm_of(tree, keys) for tree in trees]
 

@@ -9,6 +9,7 @@ from rlgpt.console.commands.compare_runs import runs_of
 from rlgpt.console.commands.failure import Exit, Failure
 from rlgpt.store.export.svg import Line
 from rlgpt.store.reader import Reader
+from rlgpt.store.row_types import TrialRow
 
 UNIT = "share of the env steps that code covers"
 WHAT = "success of test episodes"
@@ -74,7 +75,7 @@ def _lengths(readers: Sequence[Reader]) -> dict[str, float]:
     taken: dict[str, list[float]] = {}
     for reader in readers:
         mine: dict[str, list[float]] = {}
-        for row in reader.rows("trial"):
+        for row in reader.rows(TrialRow):
             needed = [t for t in row["trials"] if t["arrived"] and not t["start_true"]]
             won = [float(t["env_steps"]) for t in needed if t["end_true"]]
             if won or (needed and row["sub_action"] not in mine):

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from rlgpt.console import statistics
 from rlgpt.store.export.svg import HEIGHT, LEFT, WIDTH, Line, chart
 from rlgpt.store.reader import Reader
+from rlgpt.store.row_types import MetricRow
 
 Floats = NDArray[np.float64]
 GRID = 40
@@ -71,7 +72,7 @@ def success(reader: Reader) -> tuple[Floats, Floats]:
     before = 0
     for number, run in sorted(runs.items()):
         for row in reader.rows(
-            "metric", {"run": number}, columns=["seq", "env_steps", "episodes", "successes", "score"]
+            MetricRow, {"run": number}, columns=["seq", "env_steps", "episodes", "successes", "score"]
         ):
             if not any(first < row["seq"] < last for first, last in run.hidden):
                 xs.append(before + row["env_steps"])

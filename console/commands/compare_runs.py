@@ -9,6 +9,7 @@ from typing import Any
 from rlgpt.console.commands import record
 from rlgpt.store.history import History
 from rlgpt.store.reader import Reader
+from rlgpt.store.row_types import MetricRow
 
 TRAIN_SCORE_STEPS = 1_000_000
 """Crafter's score_train counts the training episodes of so many env steps."""
@@ -100,7 +101,7 @@ def _score_train(reader: Reader, history: History) -> float | None:
     found: float | None = None
     before = 0
     for number, run in sorted(history.runs.items()):
-        for row in reader.rows("metric", {"run": number}, columns=["seq", "env_steps", "score"]):
+        for row in reader.rows(MetricRow, {"run": number}, columns=["seq", "env_steps", "score"]):
             hidden = any(first < row["seq"] < last for first, last in run.hidden)
             if not hidden and before + row["env_steps"] <= TRAIN_SCORE_STEPS and row["score"] is not None:
                 found = row["score"]

@@ -56,15 +56,17 @@ def code_of(history: History) -> Exit:
 
 def _take_new(reader: Reader, history: History, progress: Progress, *, json: bool, quiet: bool, after: int) -> None:
     while rows := reader.changes_since(history.seq, 1000, without=("frame", "episode")):
-        for table, row in rows:
-            fold(history, table, row)
-            if quiet or row["seq"] <= after:
+        for change in rows:
+            fold(history, *change)
+            if quiet or change[1]["seq"] <= after:
                 continue
             if json:
-                if table == "event":
-                    output.record({k: row[k] for k in ("seq", "at", "active", "kind", "payload")})
-            elif sentence := progress.sentence(history, table, row):
-                output.say(f"{_clock(row['active'])}  {sentence}")
+                if change[0] == "event":
+                    event = change[1]
+                    told = {"seq": event["seq"], "at": event["at"], "active": event["active"]}
+                    output.record({**told, "kind": event["kind"], "payload": event["payload"]})
+            elif sentence := progress.sentence(history, change):
+                output.say(f"{_clock(change[1]['active'])}  {sentence}")
 
 
 def _clock(active: float) -> str:

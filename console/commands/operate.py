@@ -25,6 +25,7 @@ from rlgpt.store.folder import SessionFolder
 from rlgpt.store.folder import sessions as all_sessions
 from rlgpt.store.lease import Lease, owner
 from rlgpt.store.reader import Reader
+from rlgpt.store.row_types import EventRow
 
 PATIENCE = 10.0
 """Seconds to wait for a command's fate before saying that it is queued."""
@@ -260,7 +261,7 @@ def _fate(reader: Reader, name: str, until_end: bool) -> tuple[str, str]:
 
 def _unstarted(reader: Reader) -> bool:
     """A fork that no worker has run yet: it takes the commands that make it another session."""
-    last = reader.rows("event", newest_first=True, limit=1)
+    last = reader.rows(EventRow, newest_first=True, limit=1)
     return bool(last) and last[0]["kind"] == "forked"
 
 

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 from rlgpt.console.view.happenings import sentence
 from rlgpt.console.view.numbers import count, rate
 from rlgpt.store.history import History
+from rlgpt.store.row_types import Change, MetricRow
 
-Row = Mapping[str, Any]
 EVERY_ENV_STEPS = 5_000
 """Training is told at most once in so many env steps."""
 
@@ -20,11 +17,11 @@ class Progress:
     def __init__(self) -> None:
         self._told = (0, -EVERY_ENV_STEPS)
 
-    def sentence(self, h: History, table: str, row: Row) -> str:
+    def sentence(self, h: History, change: Change) -> str:
         """The line for a row that was just folded into `h`; empty for rows nobody waits for."""
-        return self._metric(h, row) if table == "metric" else sentence(table, row)
+        return self._metric(h, change[1]) if change[0] == "metric" else sentence(change)
 
-    def _metric(self, h: History, row: Row) -> str:
+    def _metric(self, h: History, row: MetricRow) -> str:
         run, env_steps = self._told
         if row["run"] == run and row["env_steps"] - env_steps < EVERY_ENV_STEPS:
             return ""

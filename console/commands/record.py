@@ -14,11 +14,10 @@ from rlgpt.store.history import (
     IterationState,
     Measured,
     PlanState,
+    TaskPlanState,
     VerdictState,
     pool,
 )
-
-_TASK_PLAN = ("revision", "author", "sub_tasks", "reason")
 
 
 def whole(h: History) -> dict[str, Any]:
@@ -28,7 +27,7 @@ def whole(h: History) -> dict[str, Any]:
         "world_version": h.session.get("world_version"),
         "settings": h.session.get("settings", {}),
         "versions": h.session.get("versions", {}),
-        "task_plans": [{key: plan[key] for key in _TASK_PLAN} for plan in h.task_plans],
+        "task_plans": [_task_plan(plan) for plan in h.task_plans],
         "plan": _plan(h, h.plan) if h.plan else None,
         "pending_plan": _plan(h, h.pending_plan) if h.pending_plan else None,
         "iterations": [_iteration(h, iteration) for iteration in h.iterations],
@@ -41,6 +40,15 @@ def whole(h: History) -> dict[str, Any]:
         "left": ahead.tree(ahead.left(h)),
         "nondeterministic": h.nondeterministic,
         "skills_kept": [payload_of(skill) for skill in h.skills_kept],
+    }
+
+
+def _task_plan(plan: TaskPlanState) -> dict[str, Any]:
+    return {
+        "revision": plan.revision,
+        "author": plan.author,
+        "sub_tasks": plan.sub_tasks,
+        "reason": plan.reason,
     }
 
 

@@ -121,8 +121,8 @@ def logs(
             starting = not seen_alive and reader.last_seq() == 0 and time.monotonic() - began < START_PATIENCE
             while rows := reader.changes_since(seq, without=("frame", "episode", "metric")):
                 seq = rows[-1][1]["seq"]
-                for table, row in rows:
-                    said = logged(table, row)
+                for change in rows:
+                    said = logged(change)
                     if said and at_level(said, level):
                         output.record(said) if json else output.say(plain(log_line(said)))
             if not forever or not (alive or starting):

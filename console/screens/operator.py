@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any, Protocol
 
 from rlgpt.console import keymap, launch
@@ -12,6 +12,8 @@ from rlgpt.console.view.moment import Moment
 from rlgpt.console.view.words import wanted
 from rlgpt.store.errors import StoreError
 from rlgpt.store.history import Attempt
+from rlgpt.store.row_types import SessionRow
+from rlgpt.store.states import NO_SESSION
 
 AT_ONCE = ("pause", "stop_training", "stop")
 """Commands to the worker that runs now; the others may wait in the inbox for the next one."""
@@ -54,9 +56,9 @@ class Operator:
         return self._controller.moment
 
     @property
-    def session(self) -> Mapping[str, Any]:
-        """The session's row; {} before it was read."""
-        return self.moment.history.session if self.moment else {}
+    def session(self) -> SessionRow:
+        """The row of the session; empty before it was read."""
+        return self.moment.history.session if self.moment else NO_SESSION
 
     def give(self, command: str) -> None:
         self._commands[command]()

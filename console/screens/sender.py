@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any, Protocol
 
 from rlgpt.console.view.moment import Moment
+from rlgpt.store.row_types import SessionRow
 
 
 class Sender(Protocol):
@@ -15,8 +15,8 @@ class Sender(Protocol):
     def moment(self) -> Moment | None: ...
 
     @property
-    def session(self) -> Mapping[str, Any]:
-        """The session's row; {} before it was read."""
+    def session(self) -> SessionRow:
+        """The row of the session; empty before it was read."""
 
     def send(self, kind: str, payload: dict[str, Any] | None = None, revision: int | None = None) -> bool:
         """Queue a command; says what happened."""

@@ -6,11 +6,11 @@ Pure. An episode of an evaluation or of a training is a row; one of a trial stan
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
-from rlgpt.console.view.moment import Fields, Moment
+from rlgpt.console.view.moment import Moment
 from rlgpt.console.view.numbers import count, many
 from rlgpt.console.view.text import Entry, Line, Span, fit, line, spread
 from rlgpt.console.view.words import ENDED, VARIANTS
@@ -129,7 +129,7 @@ def episode_at(m: Moment, place: Place) -> Episode | None:
     return _episode(row, ordered(m.history, evaluation) if evaluation else ())
 
 
-def _episode(row: Fields, order: tuple[str, ...]) -> Episode:
+def _episode(row: Mapping[str, Any], order: tuple[str, ...]) -> Episode:
     success, reached = bool(row["success"]), row.get("reached")
     lost = ""
     if reached is not None and not success:
@@ -160,7 +160,7 @@ def _of_trials(h: History) -> Iterator[Episode]:
                 yield _tried(attempt.sub_action, attempt.version, trial, tried)
 
 
-def _tried(name: str, version: int, trial: TrialState, tried: Fields) -> Episode:
+def _tried(name: str, version: int, trial: TrialState, tried: Mapping[str, Any]) -> Episode:
     needed = bool(tried["arrived"]) and not tried["start_true"]
     won = needed and bool(tried["end_true"])
     return Episode(

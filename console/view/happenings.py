@@ -2,39 +2,68 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, TypedDict
 
 from rlgpt.console.view.numbers import count, many, measured
 from rlgpt.console.view.words import ACTS, NO_CODE, PHASES, ROLES
 from rlgpt.store import events
 from rlgpt.store.history import Measured
+from rlgpt.store.row_types import (
+    Change,
+    CodeVersionRow,
+    EvaluationRow,
+    IterationRow,
+    JsonObject,
+    LlmCallRow,
+    PlanRow,
+    SubActionRow,
+    TrainingRunRow,
+    TrialRow,
+    VerdictRow,
+)
 
-Row = Mapping[str, Any]
+
+class LogLine(TypedDict):
+    """A line of the log, as `rlgpt logs --json` prints it."""
+
+    seq: int
+    at: float
+    active: float
+    level: str
+    event: str
+    fields: JsonObject
 
 
-def sentence(table: str, row: Row) -> str:
+def sentence(change: Change) -> str:
     """The line for a row; empty for rows nobody waits for. Metrics are curves, not lines."""
-    if table == "event":
-        return _event(events.read_event(row["kind"], row["payload"]))
-    tell = _TABLES.get(table)
-    return tell(row) if tell else ""
+    if change[0] == "event":
+        return _event(events.read_event(change[1]["kind"], change[1]["payload"]))
+    tell = _TABLES.get(change[0])
+    return tell(change[1]) if tell else ""
 
 
-def logged(table: str, row: Row) -> dict[str, Any] | None:
+def logged(change: Change) -> LogLine | None:
     """The row as one of the log, None if it says nothing; phases are for debugging."""
-    if table == "log":
-        return {key: row[key] for key in LOGGED}
-    if table == "sub_action":
-        return None  # the plan pane shows them
-    if table == "event":
-        text, level = _logged_event(events.read_event(row["kind"], row["payload"]))
-    else:
-        text, level = sentence(table, row), "warning" if table == "llm_call" else "info"
-    if not text.strip():
-        return None
-    said = {"level": level, "event": " ".join(text.split()), "fields": {}}
-    return {key: row[key] for key in ("seq", "at", "active")} | said
+    level = "info"
+    fields: JsonObject = {}
+    match change:
+        case ("log", row):
+            text, level, fields = row["event"], row["level"], row["fields"]
+        case ("sub_action", _):
+            return None  # the plan pane shows them
+        case ("event", row):
+            text, level = _logged_event(events.read_event(row["kind"], row["payload"]))
+        case ("llm_call", _):
+            text, level = sentence(change), "warning"
+        case _:
+            text = sentence(change)
+    if change[0] != "log":
+        text = " ".join(text.split())
+        if not text:
+            return None
+    when = change[1]
+    return LogLine(seq=when["seq"], at=when["at"], active=when["active"], level=level, event=text, fields=fields)
 
 
 def _logged_event(event: events.Event | None) -> tuple[str, str]:
@@ -49,10 +78,6 @@ def _logged_event(event: events.Event | None) -> tuple[str, str]:
             return _event(event), "warning"
         case _:
             return _event(event), "info"
-
-
-LOGGED = ("seq", "at", "active", "level", "event", "fields")
-"""Keys of a row of the log, as `rlgpt logs --json` prints them."""
 
 
 def _phase(phase: events.Phase) -> str:
@@ -103,7 +128,7 @@ def _event(event: events.Event | None) -> str:
             return ""
 
 
-def _call(row: Row) -> str:
+def _call(row: LlmCallRow) -> str:
     """A call that failed: until it is answered nothing else happens."""
     if row["state"] != "failed":
         return ""
@@ -111,29 +136,29 @@ def _call(row: Row) -> str:
     return f"no answer for the {role} from {row['model']} (try {row['try_number']}): {row['error']}"
 
 
-def _plan(row: Row) -> str:
+def _plan(row: PlanRow) -> str:
     return f"plan {row['revision']} by {row['author']}, run by {row['executor']}: {row['rationale']}"
 
 
-def _sub_action(row: Row) -> str:
+def _sub_action(row: SubActionRow) -> str:
     return f"  {row['mode']:<4} {row['name']}: {row['reason'] or row['goal']}"
 
 
-def _code_version(row: Row) -> str:
+def _code_version(row: CodeVersionRow) -> str:
     if row["admission"].get("rule") == NO_CODE:
         return f"code {row['sub_action']}: no further version"
     what = "admitted" if row["admitted"] else f"refused: {row['admission'].get('message', '')}"
     return f"code {row['sub_action']} version {row['version']} by {row['author']}, {what}"
 
 
-def _trial(row: Row) -> str:
+def _trial(row: TrialRow) -> str:
     told = f"trial {row['sub_action']} version {row['version']}: {row['outcome']}"
     if row["episodes"]:
         told += f", {row['successes']}/{row['episodes']}"
     return told + (f", {row['error']}" if row["error"] else "")
 
 
-def _evaluation(row: Row) -> str:
+def _evaluation(row: EvaluationRow) -> str:
     result = Measured(row["successes"], row["episodes"], row["score"])
     told = measured(result) if result.score is not None else f"success {measured(result)}"
     reached = sum(row["milestones"].values()) / row["episodes"] if row["episodes"] else 0.0
@@ -142,24 +167,24 @@ def _evaluation(row: Row) -> str:
     return f"{row['split']} {row['variant']}: {told}, {many(row['dead_loops'], 'dead loop')}"
 
 
-def _verdict(row: Row) -> str:
+def _verdict(row: VerdictRow) -> str:
     about = row["sub_action"] or f"iteration {row['iteration']}"
     better = f"; better: {row['better']}" if row["better"] else ""
     found = "good" if row["success"] else "not good"
     return f"verdict on {about} by {row['author']}: {found}, {row['cause']}{better}"
 
 
-def _iteration(row: Row) -> str:
+def _iteration(row: IterationRow) -> str:
     return f"iteration {row['number']}"
 
 
-def _training_run(row: Row) -> str:
+def _training_run(row: TrainingRunRow) -> str:
     options = ", ".join(str(slot.get("name")) for slot in row["slots"]) or "none"
     planned = count(row["env_steps_planned"])
     return f"PPO run {row['run']}: {planned} env steps on {row['device']}, options {options}"
 
 
-_TABLES = {
+_TABLES: Mapping[str, Callable[[Any], str]] = {
     "plan": _plan, "sub_action": _sub_action, "code_version": _code_version, "trial": _trial,
     "llm_call": _call, "evaluation": _evaluation, "verdict": _verdict, "iteration": _iteration,
     "training_run": _training_run,

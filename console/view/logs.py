@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from rlgpt.console.view import spending
+from rlgpt.console.view.happenings import LogLine
 from rlgpt.console.view.moment import Moment
 from rlgpt.console.view.numbers import count, duration, many, money, time_of_day
 from rlgpt.console.view.text import Entry, Line, fit, folded, line, plain, spread, wrap
 from rlgpt.console.view.words import ROLES, RULES, asked_for
+from rlgpt.store.row_types import LlmCallRow
 
 LEVELS = ("debug", "info", "warning", "error")
 LEVEL = "info"
@@ -21,7 +23,7 @@ MOST = 2_000
 """Rows a list pane shows; older ones are counted, and said."""
 
 
-def log_line(row: Mapping[str, Any]) -> Line:
+def log_line(row: LogLine) -> Line:
     """A row of the log (`happenings.logged`), as the pane shows it and `rlgpt logs` prints it."""
     level, style = str(row["level"]), _STYLE.get(str(row["level"]), "")
     level_word = "" if level == "info" else f"{_SHORT.get(level, level)} "
@@ -34,7 +36,7 @@ def log_line(row: Mapping[str, Any]) -> Line:
     )
 
 
-def at_level(row: Mapping[str, Any], level: str) -> bool:
+def at_level(row: LogLine, level: str) -> bool:
     """Whether a row of the log is shown where `level` is the least level shown."""
     return _rank(str(row["level"])) >= LEVELS.index(level)
 
@@ -121,12 +123,9 @@ def _iteration(m: Moment, seq: int) -> int | None:
     return next((i.number for i in reversed(m.history.iterations) if i.seq <= seq), None)
 
 
-def merged(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """One record a call: its last row."""
-    calls: dict[str, dict[str, Any]] = {}
-    for row in rows:
-        calls[row["call"]] = dict(row)
-    return list(calls.values())
+def merged(rows: Sequence[LlmCallRow]) -> list[LlmCallRow]:
+    """The last row of each call."""
+    return list({row["call"]: row for row in rows}.values())
 
 
 def readable(text: str) -> str:
@@ -184,7 +183,7 @@ def _content(content: object) -> str:
     return str(content)
 
 
-def _fields(row: Mapping[str, Any]) -> str:
+def _fields(row: LogLine) -> str:
     return "  ".join(f"{key}={value}" for key, value in row["fields"].items())
 
 

@@ -13,6 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from rlgpt.store.row_types import MetricRow
+
 Floats = NDArray[np.float64]
 
 SCALARS = (
@@ -63,7 +65,7 @@ class MetricTable:
         """Number of rows with seq <= `seq`."""
         return int(np.searchsorted(self.column("seq"), seq, side="right"))
 
-    def extend(self, rows: Sequence[Mapping[str, Any]]) -> None:
+    def extend(self, rows: Sequence[MetricRow]) -> None:
         """Append whole rows."""
         start = self._length
         self._reserve(start + len(rows))
@@ -82,14 +84,15 @@ class MetricTable:
             self._own(name)[start : start + len(block)] = block[:, index]
         self._length = start + len(block)
 
-    def fill_mappings(self, start: int, rows: Iterable[Mapping[str, Any]]) -> None:
+    def fill_mappings(self, start: int, rows: Iterable[MetricRow]) -> None:
         """Set the mapping columns of the rows from index `start` on."""
         for index, row in enumerate(rows, start):
+            columns: Mapping[str, Any] = row
             for source, prefix in MAPPINGS.items():
-                for name, value in (row.get(source) or {}).items():
+                for name, value in (columns.get(source) or {}).items():
                     self._own(f"{prefix}:{name}")[index] = _number(value)
             reasons: dict[str, float] = {}
-            for slot, counts in (row.get("end_reasons") or {}).items():
+            for slot, counts in row["end_reasons"].items():
                 for reason, value in counts.items():
                     self._own(f"ended:{slot}:{reason}")[index] = value
                     reasons[reason] = reasons.get(reason, 0.0) + value

@@ -9,11 +9,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from rlgpt.console.view.happenings import LogLine
 from rlgpt.console.view.metrics import MetricTable
 from rlgpt.store.events import TrainerDied
 from rlgpt.store.history import History
-
-Fields = Mapping[str, Any]
+from rlgpt.store.row_types import CommandRow, EpisodeRow, FrameRow, LlmCallRow
 
 
 @dataclass(frozen=True)
@@ -32,9 +32,9 @@ class Worker:
     """UTC seconds at which a model that did not answer is asked again."""
     pid: int = 0
     host: str = ""
-    usage: Fields = field(default_factory=dict)
+    usage: Mapping[str, Any] = field(default_factory=dict)
     """cpu (share of a core), memory, gpu..., of the worker's process group, for the system pane."""
-    sizes: Fields = field(default_factory=dict)
+    sizes: Mapping[str, int] = field(default_factory=dict)
     """store, artifacts, free: bytes."""
 
 
@@ -45,22 +45,21 @@ class Moment:
     now: float
     """UTC seconds: the clock when live, the cursor's time in replay."""
     metrics: MetricTable
-    logs: Sequence[Fields] = ()
-    calls: Sequence[Fields] = ()
-    """llm_call rows."""
+    logs: Sequence[LogLine] = ()
+    calls: Sequence[LlmCallRow] = ()
     frames: Sequence[tuple[int, str, int, int, int]] = ()
     """(seq, source, owner, episode, step) of each stored frame."""
-    queued: Sequence[Fields] = ()
+    queued: Sequence[CommandRow] = ()
     """Commands in the inbox that no worker has seen."""
     worker: Worker = field(default_factory=Worker)
     text: Callable[[str], str | None] = lambda _hash: None
     """A stored text by hash; None while it is being read."""
-    frame: Callable[[int], Fields | None] = lambda _seq: None
+    frame: Callable[[int], FrameRow | None] = lambda _seq: None
     """A stored frame's row by its seq."""
     deaths: Sequence[TrainerDied] = ()
     end_seq: int = 0
     """The timeline's right end."""
-    episodes: Sequence[Fields] = ()
+    episodes: Sequence[EpisodeRow] = ()
     """episode rows, without their recorded actions."""
 
     @property

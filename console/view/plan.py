@@ -75,9 +75,9 @@ def _task_plan(h: History, width: int) -> list[Entry]:
     if not h.task_plans:
         return []
     newest = h.task_plans[-1]
-    title = line((f"Task plan {newest['revision']}", "head"), (f" · by {author(newest['author'])}", "dim"))
+    title = line((f"Task plan {newest.revision}", "head"), (f" · by {author(newest.author)}", "dim"))
     out = [Entry("tasks", (fit(title, width),), selectable=False)]
-    for index, task in enumerate(newest["sub_tasks"]):
+    for index, task in enumerate(newest.sub_tasks):
         glyph, style = ("✓", "ok") if index < h.sub_task else ("▶", "accent") if index == h.sub_task else ("○", "dim")
         lines = [line((f" {glyph} ", style), (str(task["task"]), "bold" if index == h.sub_task else ""))]
         if index == h.sub_task:

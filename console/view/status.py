@@ -58,8 +58,8 @@ def goal(m: Moment, width: int) -> Line:
     if not h.session:
         return ()
     told = line(("Goal ", "dim"), (str(h.session.get("task_info", {}).get("prompt", "")), "bold"))
-    if h.task_plans and h.sub_task < len(h.task_plans[-1]["sub_tasks"]):
-        part = h.task_plans[-1]["sub_tasks"][h.sub_task]
+    if h.task_plans and h.sub_task < len(h.task_plans[-1].sub_tasks):
+        part = h.task_plans[-1].sub_tasks[h.sub_task]
         told += line((f"  part {h.sub_task + 1}: {part.get('goal') or part.get('task', '')}", "dim"))
     since = max(m.now - h.at, 0.0) if m.live and m.worker.alive else 0.0
     return spread(told, line((ahead.words(ahead.left(h, since)), "dim")), width)

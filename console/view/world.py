@@ -9,6 +9,7 @@ from rlgpt.console.view.episodes import Place, episode_at
 from rlgpt.console.view.frames import drawn, state
 from rlgpt.console.view.moment import Moment
 from rlgpt.console.view.text import Entry, Line, Span, fit, line, wrap
+from rlgpt.store.row_types import FrameRow
 
 Frame = tuple[int, str, int, int, int]
 """(seq, source, owner, episode, step)."""
@@ -98,7 +99,7 @@ def _step(m: Moment, frame: Frame, row: Mapping[str, Any], width: int) -> list[L
         return []
     mine = episode_of(m.frames, frame)
     at = mine.index(frame)
-    before = m.frame(mine[at - 1][0]) if at else None
+    before: Mapping[str, Any] | None = m.frame(mine[at - 1][0]) if at else None
     option, primitive, inner = _decided(str(row["decision"])), str(row["primitive"]), str(row["inner"] or "")
     by = option if option != primitive else ""
     done = line(
@@ -130,10 +131,8 @@ def _decided(decision: str) -> str:
     return f"step {int(place) + 1} of the script" if place != decision and place.isdecimal() else decision
 
 
-def _body(module: str, row: object, width: int, height: int) -> list[Line]:
-    fields = dict(row) if isinstance(row, dict) else {}
-    decision, body = _decided(str(fields.get("decision", ""))), bytes(fields.get("body", b""))
-    kind = str(fields.get("format", ""))
+def _body(module: str, row: FrameRow, width: int, height: int) -> list[Line]:
+    decision, body, kind = _decided(row["decision"]), row["body"], row["format"]
     if module:
         drawing = drawn(module, body, width, height, decision)
         if drawing is not None:

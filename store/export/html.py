@@ -15,6 +15,7 @@ from rlgpt.store.export.svg import Line, chart, printable
 from rlgpt.store.folder import Place
 from rlgpt.store.history import EvaluationState, History, IterationState, VerdictState
 from rlgpt.store.reader import Reader
+from rlgpt.store.row_types import MetricRow
 
 LONGEST = 20_000
 """Characters of one text that are shown."""
@@ -167,7 +168,7 @@ def success_shares(reader: Reader, h: History, stretches: int = 60) -> list[tupl
     found, start = [], 0
     for number, run in h.runs.items():
         columns = ["seq", "env_steps", "episodes", "successes"]
-        rows = reader.rows("metric", {"run": number}, columns=columns)
+        rows = reader.rows(MetricRow, {"run": number}, columns=columns)
         rows = [r for r in rows if not any(after < r["seq"] < before for after, before in run.hidden)]
         size = -(-len(rows) * len(h.runs) // stretches) or 1
         for first in range(0, len(rows), size):

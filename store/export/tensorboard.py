@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any
 
 from rlgpt.store.atomic import new_folder
 from rlgpt.store.errors import MissingExtra
 from rlgpt.store.folder import Place
 from rlgpt.store.reader import Reader
+from rlgpt.store.row_types import EvaluationRow, MetricRow
 
 COLUMNS = (
     "return_mean", "length_mean", "kl", "clip_fraction", "entropy", "policy_loss", "value_loss",
@@ -33,28 +33,29 @@ def export_tensorboard(place: Place, target: Path) -> Path:
         for number, run in reader.history_at().runs.items():
             rows = (
                 row
-                for row in reader.rows("metric", {"run": number})
+                for row in reader.rows(MetricRow, {"run": number})
                 if not any(after < row["seq"] < before for after, before in run.hidden)
             )
             _write(folder / f"run-{number}", ((row["at"], row["env_steps"], _scalars(row)) for row in rows))
-        evaluations = (row for row in reader.rows("evaluation") if row["episodes"])
+        evaluations = (row for row in reader.rows(EvaluationRow) if row["episodes"])
         _write(folder / "evaluation", ((row["at"], row["iteration"], _result(row)) for row in evaluations))
     return target
 
 
-def _result(row: Mapping[str, Any]) -> dict[str, float]:
+def _result(row: EvaluationRow) -> dict[str, float]:
     name = f"{row['split']}/{row['variant']}"
     if row["score"] is not None:
         return {f"{name}/score": row["score"]}
     return {f"{name}/success": row["successes"] / row["episodes"]}
 
 
-def _scalars(row: Mapping[str, Any]) -> dict[str, float]:
-    scalars = {name: row[name] for name in COLUMNS if name in row}
+def _scalars(row: MetricRow) -> dict[str, float]:
+    columns: Mapping[str, object] = row
+    scalars = {name: columns[name] for name in COLUMNS}
     if row["episodes"] and row["score"] is None:
         scalars["success_rate"] = row["successes"] / row["episodes"]
     for name in MAPPINGS:
-        parts = row.get(name)
+        parts = columns[name]
         if isinstance(parts, dict):
             scalars |= {f"{name}/{key}": value for key, value in parts.items()}
     return {name: float(v) for name, v in scalars.items() if isinstance(v, (int, float))}

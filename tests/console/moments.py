@@ -20,7 +20,7 @@ def moment(story: Story, seq: int | None = None, **more: Any) -> Moment:
     history = fold_all(rows)
     live = seq is None or seq >= story.seq
     fields: dict[str, Any] = {
-        "logs": [said for t, r in rows if (said := logged(t, r))],
+        "logs": [said for row in rows if (said := logged(row))],
         "calls": [r for t, r in rows if t == "llm_call"],
         "frames": [(r["seq"], r["source"], r["owner"], r["episode"], r["step"]) for t, r in rows if t == "frame"],
         "episodes": [r for t, r in rows if t == "episode"],

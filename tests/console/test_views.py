@@ -173,8 +173,9 @@ def test_long_curves_are_averaged_before_they_are_smoothed_and_keep_their_level(
 
 def test_metric_columns_know_late_names_and_missing_values() -> None:
     table = MetricTable()
-    table.extend([{"seq": 1, "run": 1, "env_steps": 10, "option_usage": {"a": 1}}])
-    table.extend([{"seq": 2, "run": 1, "env_steps": 20, "option_usage": {"b": 2}, "kl": None}])
+    none = {"option_usage": {}, "rewards": {}, "milestones": {}, "end_reasons": {}}
+    table.extend([none | {"seq": 1, "run": 1, "env_steps": 10, "option_usage": {"a": 1}}])
+    table.extend([none | {"seq": 2, "run": 1, "env_steps": 20, "option_usage": {"b": 2}, "kl": None}])
     assert table.column("usage:b")[1] == 2 and np.isnan(table.column("usage:b")[0])
     assert np.isnan(table.column("kl")).all()
     assert table.upto(1) == 1
@@ -279,7 +280,8 @@ def test_a_replayed_chart_knows_no_name_that_only_later_rows_have() -> None:
     later = MetricTable()
     later.extend([row for table, row in whole().rows if table == "metric"])
     last = int(later.column("seq")[-1])
-    later.extend([{"seq": last + 1, "run": 1, "milestones": {"a_first": 1}, "option_usage": {"new": 9}}])
+    mappings = {"milestones": {"a_first": 1}, "option_usage": {"new": 9}, "rewards": {}, "end_reasons": {}}
+    later.extend([{"seq": last + 1, "run": 1} | mappings])
     replayed = replace(then, metrics=later)
     for chart in curves.CHARTS:
         live, again = (curves.Charts(m, curves.Options()).plot(chart) for m in (then, replayed))

@@ -15,7 +15,7 @@ from rlgpt.console.view import code, logs, plan, status, timeline, verdicts, wor
 from rlgpt.console.view.curves import CHARTS, Charts, Options
 from rlgpt.console.view.moment import Moment, Worker
 from rlgpt.console.view.text import Line
-from rlgpt.store.query import Change
+from rlgpt.store.row_types import Change
 
 WIDTH, HEIGHT = 100, 24
 SHARE = 0.4

@@ -48,7 +48,7 @@ def masks(session: Running, run: int) -> NDArray[np.bool_]:
         assert kept is not None
         try:
             with Reader(session.folder) as reader:
-                rows = unpack(reader.artifact(str(kept["artifact"]))).part("recent")["masks"]
+                rows = unpack(reader.artifact(kept.artifact)).part("recent")["masks"]
         except StoreError:
             continue
         return rows[:, len(history.session["task_info"]["primitives"]) :]

@@ -22,7 +22,7 @@ def test_the_policy_of_a_session_on_pixels_sees_pixels(make: Make) -> None:
     checkpoint = history.runs[1].checkpoint
     assert checkpoint is not None
     with Reader(session.folder) as reader:
-        blob = reader.artifact(str(checkpoint["artifact"]))
+        blob = reader.artifact(checkpoint.artifact)
     policy = load_policy(blob, registry.get("crafter"))
     assert policy.observation is not None and policy.observation.picture == (64, 64, 3)
 

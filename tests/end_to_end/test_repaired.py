@@ -34,7 +34,7 @@ def test_a_repaired_session_and_a_fork_of_it_run_to_their_end(make: Make, monkey
     repaired = Running(SessionFolder(session.folder.path.parent / saved.id), session.environment)
     run = next(iter(repaired.history().runs.values()))
     assert run.state == "running" and run.checkpoint is not None
-    (repaired.folder.artifacts / run.checkpoint["artifact"]).unlink(missing_ok=True)
+    (repaired.folder.artifacts / run.checkpoint.artifact).unlink(missing_ok=True)
     history = repaired.start().finish(400)
     assert history.result in ("finished", "succeeded"), history.reason
     causes = [row["payload"].get("cause") for row in repaired.rows("event") if row["kind"] == "resumed"]

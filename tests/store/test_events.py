@@ -89,7 +89,7 @@ def test_every_step_of_the_loop_can_be_told_as_a_phase() -> None:
 def test_the_log_says_why_the_action_host_died() -> None:
     death = next(event for event in WRITTEN if isinstance(event, events.HostDeath))
     row = {"seq": 1, "at": 0.0, "active": 0.0, "kind": "host_death", "payload": events.payload_of(death)}
-    said = happenings.logged("event", row)
+    said = happenings.logged(("event", row))
     assert said is not None and said["level"] == "warning"
     assert said["event"] == (
         "the action host died: the host was killed by signal 9 while running dig, death 2 of this source; "

@@ -70,7 +70,7 @@ def test_a_resume_goes_back_to_the_last_sound_checkpoint(
             begin(folder, writer, {})
             run = writer.history.runs[1]
             assert (run.updates, run.env_steps, run.episodes) == (update, 100 * update, 3 * update)
-            assert (run.checkpoint or {"artifact": None})["artifact"] == (files[update - 1] if update else None)
+            assert (run.checkpoint.artifact if run.checkpoint else None) == (files[update - 1] if update else None)
             assert writer.history.spent.env_steps == 100 * update
         with Reader(folder) as reader:
             assert reader.rows("event")[-1]["payload"].get("cause") == wanted

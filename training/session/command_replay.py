@@ -49,9 +49,9 @@ class CommandReplay:
         """The commands of `source` that were decided, but for those with an id in `given`. Raises BadCommand for one
         that this version does not understand."""
         history, left = History(), deque[Taken]()
-        for table, row in source.folded_since(0, None):
-            fold(history, table, row)
-            told = events.read_event(row["kind"], row["payload"]) if table == "event" else None
+        for change in source.folded_since(0, None):
+            fold(history, *change)
+            told = events.read_event(change[1]["kind"], change[1]["payload"]) if change[0] == "event" else None
             if not isinstance(told, events.Command) or told.place is None or told.id in given:
                 continue
             if told.kind == "resume" and history.waiting_for == MODEL:

@@ -8,6 +8,7 @@ import platform
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from rlgpt.store.row_types import JsonObject, TaskInfo
 from rlgpt.training.worlds import registry
 from rlgpt.training.worlds.protocol import World, check_machine
 
@@ -31,7 +32,7 @@ class CannotCreate(Exception):
         self.code = code
 
 
-def task_info(world: World, task_id: str) -> dict[str, Any]:
+def task_info(world: World, task_id: str) -> TaskInfo:
     """What the session row keeps of its task. Raises CannotCreate for an unknown one."""
     task = world.tasks.get(task_id)
     if task is None:
@@ -53,7 +54,7 @@ def task_info(world: World, task_id: str) -> dict[str, Any]:
     }
 
 
-def versions() -> dict[str, Any]:
+def versions() -> JsonObject:
     found: dict[str, Any] = {"python": platform.python_version(), "machine": platform.machine()}
     for package in PACKAGES:
         try:
@@ -86,7 +87,7 @@ def create(flags: Mapping[str, Any]) -> dict[str, Any]:
     try:
         snapshot = _skills_of_the_replayed(settings) or skills.snapshot(settings.skills, world.name)
         said = wording(world.sheet(settings.task))
-        told = versions() | {"skills": artifacts.digest(snapshot), "wording": said}
+        told = {**versions(), "skills": artifacts.digest(snapshot), "wording": said}
         made = folders.create(settings, task_info=info, world_version=world.version, versions=told)
         artifacts.put(made.artifacts, snapshot)
     except (BadPlace, DiskFull) as error:

@@ -11,6 +11,7 @@ from rlgpt.agents.journal import NOTHING, Answer, Call, Held
 from rlgpt.store import events, tables
 from rlgpt.store.catalog import headings
 from rlgpt.store.reader import Reader
+from rlgpt.store.row_types import LlmCallRow
 from rlgpt.store.settings import Settings
 from rlgpt.store.states import MODEL
 from rlgpt.store.writer import Writer
@@ -29,13 +30,13 @@ class StoreJournal:
 
     def recorded(self, step: str, request_hash: str) -> str | None:
         wanted = {"step": step, "request_hash": request_hash, "state": "answered"}
-        rows = self._reader.rows("llm_call", wanted)
+        rows = self._reader.rows(LlmCallRow, wanted)
         return self._reader.text(rows[-1]["reply_hash"]) if rows else None
 
     def learnt(self) -> list[tuple[str, str, str, str]]:
         rows = [
             row
-            for row in self._reader.rows("llm_call")
+            for row in self._reader.rows(LlmCallRow)
             if row["state"] in ("answered", "failed") and not row["error"].startswith("unused")
         ]
         return [(row["role"], row["step"], row["error"], self._reader.text(row["request_hash"])) for row in rows]
@@ -44,7 +45,7 @@ class StoreJournal:
     def outcomes(source: Reader, step: str, request_hash: str | None) -> list[Outcome]:
         """How every exchange of that request, or None: of that step, ended in another session, in order."""
         wanted = {"step": step} | ({"request_hash": request_hash} if request_hash else {})
-        rows = source.rows("llm_call", wanted)
+        rows = source.rows(LlmCallRow, wanted)
         return [
             Outcome(reply=source.text(row["reply_hash"])) if row["state"] == "answered" else Outcome(error=row["error"])
             for row in rows

@@ -21,6 +21,7 @@ from rlgpt.store.folder import SessionFolder
 from rlgpt.store.history import History, Item
 from rlgpt.store.progress import Progress
 from rlgpt.store.reader import Reader
+from rlgpt.store.row_types import JsonObject, MetricRow
 from rlgpt.store.settings import Settings
 from rlgpt.store.states import MODEL
 from rlgpt.store.writer import Transaction, Writer
@@ -82,7 +83,7 @@ class SessionRuntime:
     def task_of(self, sub_task: int) -> str:
         """The world's task of a sub-task: the planner's where there is one, else the session's."""
         plans = self.history.task_plans
-        return str(plans[-1]["sub_tasks"][sub_task]["task"]) if plans else self.session_task
+        return str(plans[-1].sub_tasks[sub_task]["task"]) if plans else self.session_task
 
     @property
     def task(self) -> str:
@@ -107,9 +108,9 @@ class SessionRuntime:
             env_steps_left=self.env_steps_left(),
         )
 
-    def series(self, run: int) -> dict[str, Any]:
+    def series(self, run: int) -> JsonObject:
         """Ten points of a training run."""
-        rows = self.reader.rows("metric", {"run": run}, columns=training_series.COLUMNS)
+        rows = self.reader.rows(MetricRow, {"run": run}, columns=training_series.COLUMNS)
         hidden = self.history.runs[run].hidden
         return training_series.training_series(
             [row for row in rows if not any(after < row["seq"] < before for after, before in hidden)]

@@ -11,11 +11,13 @@ import contextlib
 import copy
 import threading
 from dataclasses import dataclass, field, replace
+from typing import cast
 
 from rlgpt.agents import loop
 from rlgpt.agents.client import Client
 from rlgpt.agents.context import Context
 from rlgpt.store.history import Item, fold
+from rlgpt.store.row_types import VerdictRow
 from rlgpt.training.session.runtime import SessionRuntime
 from rlgpt.training.steps.coding import ask_critic, ask_fast, critique_row
 
@@ -62,7 +64,8 @@ def _ask(client: Client, context: Context, item: Item, question: loop.Step | Non
             reply = ask_critic(client, context, item, question.version)
             context = replace(context, history=copy.deepcopy(context.history))
             verdict = critique_row(context.history, item, question.version, reply)
-            fold(context.history, "verdict", verdict.model_dump() | {"seq": context.history.seq + 1})
+            row = verdict.model_dump() | {"seq": context.history.seq + 1}
+            fold(context.history, "verdict", cast(VerdictRow, row))
             question = loop.item_step(context.history, item, context.limits)
         if isinstance(question, loop.Code):
             ask_fast(client, context, item, question.attempt)

@@ -91,7 +91,7 @@ def candidate(runtime: SessionRuntime, iteration: IterationState, revision: int 
         (r for r in reversed(runs) if r.revision == plan.revision and r.state in ("finished", "stopped")),
         None,
     )
-    body = runtime.reader.artifact(str(run.checkpoint["artifact"])) if run and run.checkpoint else None
+    body = runtime.reader.artifact(run.checkpoint.artifact) if run and run.checkpoint else None
     return Candidate(
         iteration,
         plan,

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 
 from rlgpt.store.history import IterationState
+from rlgpt.store.row_types import EpisodeRow
 from rlgpt.training.session.runtime import SessionRuntime
 from rlgpt.training.worlds.protocol import Scores
 
@@ -47,10 +49,10 @@ def _difference(runtime: SessionRuntime, iteration: IterationState, play: str) -
     if not isinstance(runtime.world, Scores):
         return None
     dev = [e for e in iteration.evaluations if e.split == "dev"]
-    reached: dict[str, dict[int, list[str]]] = {play: {}, "plan": {}}
+    reached: dict[str, dict[int, Sequence[str]]] = {play: {}, "plan": {}}
     for evaluation in dev:
         if evaluation.variant in reached and (evaluation.revision, evaluation.run) == (dev[-1].revision, dev[-1].run):
-            for row in runtime.reader.rows("episode", {"split": "dev", "owner": evaluation.number}):
+            for row in runtime.reader.rows(EpisodeRow, {"split": "dev", "owner": evaluation.number}):
                 reached[evaluation.variant][row["seed"]] = row["milestones"]
     both = sorted(reached[play].keys() & reached["plan"].keys())
     if len(both) < FEWEST:

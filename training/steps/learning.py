@@ -11,6 +11,7 @@ from rlgpt.agents.contracts import RlConfigAsked, RlConfigReply
 from rlgpt.store import events, tables
 from rlgpt.store.errors import StoreError
 from rlgpt.store.history import IterationState, PlanState, Run
+from rlgpt.store.row_types import MetricRow
 from rlgpt.training.options.observer import FrameSnapshot, Observer, Signal, Start
 from rlgpt.training.ppo.run import train as run_ppo
 from rlgpt.training.seeds import stream_seed
@@ -153,14 +154,14 @@ def _origin(runtime: SessionRuntime, iteration: IterationState, run: Run | None)
 
 def _checkpoint(runtime: SessionRuntime, run: Run) -> bytes:
     assert run.checkpoint is not None
-    return runtime.reader.artifact(str(run.checkpoint["artifact"]))
+    return runtime.reader.artifact(run.checkpoint.artifact)
 
 
 def _trained(runtime: SessionRuntime) -> tuple[Counter[str], int]:
     """(episodes that reached each milestone, episodes) of all training so far, without what a resume superseded."""
     reached: Counter[str] = Counter()
     episodes = 0
-    for row in runtime.reader.rows("metric", columns=["seq", "run", "episodes", "milestones"]):
+    for row in runtime.reader.rows(MetricRow, columns=["seq", "run", "episodes", "milestones"]):
         if not any(after < row["seq"] < before for after, before in runtime.history.runs[row["run"]].hidden):
             reached.update(row["milestones"])
             episodes += row["episodes"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -9,6 +10,7 @@ from rlgpt.agents import loop, planner, slow
 from rlgpt.agents.context import Context
 from rlgpt.agents.errors import UselessReply
 from rlgpt.store import tables
+from rlgpt.store.row_types import SubTaskFields
 from rlgpt.training.session.runtime import SessionRuntime
 from rlgpt.training.steps.plan_check import wrong_name, wrong_with
 from rlgpt.training.steps.plan_rows import write_plan
@@ -17,13 +19,18 @@ from rlgpt.training.steps.plan_rows import write_plan
 def plan_tasks(runtime: SessionRuntime, step: loop.PlanTasks) -> None:
     """The first task plan, or what is left of it once a sub-task is over."""
     before = runtime.history.task_plans
-    over = before[-1]["sub_tasks"][: runtime.history.sub_task + 1] if before else []
+    over = before[-1].sub_tasks[: runtime.history.sub_task + 1] if before else []
     try:
         reply = runtime.ask(lambda: planner.order(runtime.client, _whole(runtime)))
-        left, reason = [s.model_dump() for s in reply.sub_tasks if s.task in runtime.world.tasks], reply.reason
+        left: Sequence[SubTaskFields] = [
+            {"task": s.task, "goal": s.goal, "reason": s.reason}
+            for s in reply.sub_tasks
+            if s.task in runtime.world.tasks
+        ]
+        reason = reply.reason
     except UselessReply as error:
-        kept = before[-1]["sub_tasks"][len(over) :] if before else []
-        left, reason = kept, f"{'the previous task plan is kept' if before else 'the task alone'}: {error}"
+        left = before[-1].sub_tasks[len(over) :] if before else []
+        reason = f"{'the previous task plan is kept' if before else 'the task alone'}: {error}"
     worked_on = {s["task"] for s in over}
     ordered = [*over, *(s for s in left if s["task"] not in worked_on)]
     if not ordered or ordered[-1]["task"] != runtime.session_task:
