@@ -370,9 +370,10 @@ def _finish(h: History, limits: Limits, status: Literal["succeeded", "finished"]
     last = [e for e in best.evaluations if e.split == "dev" and e.variant == "full"][-1]
     played = best.result.variant if best.result else "full"
     if last.policy == "ppo" and played != "plan":
-        coded = bool(best.plans) and has_code(h.plans[best.plans[-1]])
         wanted += ["sampled" if played == "greedy" else "greedy", *VARIANTS]
-        wanted += [control for control in limits.controls if control != "plan" or coded]
+        if best.plans and has_code(h.plans[best.plans[-1]]):
+            wanted.append("plan")  # on the same episodes: whether learning pays
+        wanted += [control for control in limits.controls if control != "plan"]
     else:
         wanted += [control for control in limits.controls if control == "script"]
     for variant in wanted:

@@ -382,7 +382,7 @@ def test_a_policy_is_tested_greedily_and_with_each_half_of_its_actions_off() -> 
     while isinstance(test := step(told, "over"), Evaluate):
         asked.append(test.variant)
         told.evaluate(50, 100, split="test", variant=test.variant, run=1)
-    assert asked == ["full", "greedy", "options_off", "primitives_off"]
+    assert asked == ["full", "greedy", "options_off", "primitives_off", "plan"]
     assert step(told, "over") == Done("finished", "over")
 
 
@@ -407,7 +407,7 @@ def test_a_policy_that_did_better_greedily_plays_greedily_and_is_tested_sampled_
         asked.append(test.variant)
         told.evaluate(50, 100, split="test", variant=test.variant, run=1)
         assert best.result.variant == "greedy", "what is tested does not change while it is"
-    assert asked == ["full", "sampled", "options_off", "primitives_off"]
+    assert asked == ["full", "sampled", "options_off", "primitives_off", "plan"]
 
 
 @pytest.mark.parametrize(

@@ -70,7 +70,7 @@ def _evaluations(settings: Settings) -> int:
     """Episodes at most: dev in every iteration, and the test of the incumbent in all its variants."""
     loop = settings.loop
     return (loop.iterations + 1) * 2 * (loop.dev_first + loop.dev_more) + loop.test_episodes * (
-        4 + len(settings.method.controls)
+        5 + len(set(settings.method.controls) - {"plan"})
     )
 
 
