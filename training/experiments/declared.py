@@ -67,6 +67,12 @@ CODE = Arm("code", _method(arm="code") | {"loop": {"inner": 10}})
 WHOLE = Arm("rlgpt")
 CONTROLLED = Arm("rlgpt", _method(controls=["plan", "random", "prior", "script"]))
 
+
+def _dense(name: str, arm: Arm) -> Arm:
+    """The arm with the reward that the fast agent designs, in place of the one that arms share."""
+    return Arm(f"{name} dense", merged(arm.settings, _method(reward="designed")))
+
+
 _OBJECTS = ("hinge_cabinet", "microwave", "light_switch", "kettle")
 
 KINDS: dict[str, Declared] = {
@@ -79,13 +85,14 @@ KINDS: dict[str, Declared] = {
         (CONTROLLED, CODE, RL),
     ),
     "blind": Declared(
-        "RL from success alone, RL from a designed reward, code alone and RL-GPT where code cannot see all it needs",
+        "RL-GPT, code alone and RL alone where code cannot see all it needs, from success alone and a designed reward",
         tuple(f"{name}{blind}" for name in _OBJECTS for blind in ("", "_blind2")),
         (
-            CONTROLLED,
+            _dense("rlgpt", CONTROLLED),
             CODE,
+            _dense("rl", RL),
+            CONTROLLED,
             replace(RL, label="rl sparse"),
-            Arm("rl dense", merged(RL.settings, _method(reward="designed"))),
         ),
         world="kitchen",
     ),
