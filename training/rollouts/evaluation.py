@@ -204,6 +204,8 @@ class _Games:
         self._results: dict[int, EpisodeResult] = {}
         self._trace, self._space, self._bits = trace, space, bits
         self.option_steps, self.option_done = Counter[str](), Counter[str]()
+        self._episode: dict[int, tuple[Counter[str], Counter[str]]] = {}
+        """The two counts of each lane's episode: one that is played again counts once."""
         self.traces: dict[int, Trace] = {}
         """Of lost episodes, by index."""
 
@@ -215,6 +217,7 @@ class _Games:
         lane.seed = self._seeds[place]
         lane.rng = np.random.default_rng((lane.seed, 2))
         lane.trace = self._trace() if self._trace else None
+        self._episode[lane.index] = Counter[str](), Counter[str]()
         lane.env.reset(lane.seed)
         expect(self._world, self._seeds[place + self._ahead :][:1])
         return True
@@ -222,10 +225,11 @@ class _Games:
     def on_decision(self, lane: Lane) -> None:
         slot = self._space.slots[lane.slot] if lane.slot >= 0 else None
         name = slot.name if slot else "primitive"
-        self.option_steps[name] += lane.steps
+        steps, done = self._episode[lane.index]
+        steps[name] += lane.steps
         bit = self._bits.get(name.partition("(")[0])
         if bit is not None:
-            self.option_done[name] += lane.truths >> bit & 1
+            done[name] += lane.truths >> bit & 1
 
     def on_end(self, lane: Lane, result: EpisodeResult) -> None:
         if result.end == "truncated" and self._repeated[result.index] < REPEATS:
@@ -233,6 +237,9 @@ class _Games:
             self._left.appendleft(result.index - self._first)
         else:
             self._results[result.index] = result
+            steps, done = self._episode[lane.index]
+            self.option_steps.update(steps)
+            self.option_done.update(done)
             if isinstance(lane.trace, Trace) and not result.success:
                 self.traces[result.index] = lane.trace
 
