@@ -2,10 +2,11 @@
 
     python -P benchmarks/repair_requests.py evidence/arms-iron/*-code-[0-4].rlgpt evidence/llm-diamond/*.rlgpt
 
-Each bundle's session is played again with its own settings and seed (a language model's answers are replayed), so that
-its code fails in the same episodes. Counted are requests for a further version of code that was tried or refused. The
-failure is in one if it shows a failed trial, a lost episode of the plan, or the error or refusal. Bundles may lack the
-requests themselves, so of a recorded one the trial row is looked at: its failed trial was all that a request could show.
+Each bundle's session is played again with its own settings and seed (a language model's answers are replayed), so
+that its code fails in the same episodes. Counted are requests for a further version of code that was tried or
+refused. The failure is in one if it shows a failed trial, a lost episode of the plan, or the error or refusal.
+Bundles may lack the requests themselves, so of a recorded one the trial row is looked at: its failed trial was all
+that a request could show.
 """
 
 from __future__ import annotations
