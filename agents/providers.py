@@ -52,6 +52,7 @@ PROVIDERS: dict[str, Provider] = {
     # https://lmstudio.ai/docs/developer/openai-compat
     "lmstudio": Provider("http://127.0.0.1:1234/v1", free=True),
 }
+"""By the names of `store/providers.py`."""
 _AZURE = (".openai.azure.com", ".cognitiveservices.azure.com", ".services.ai.azure.com")
 
 

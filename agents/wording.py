@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
 from importlib.resources import files
-from typing import Any
+
+from rlgpt.store.row_types import JsonObject
 
 _MODULES = ("asking", "memory", "planner", "slow", "fast", "critic", "contracts", "schema", "context")
 """Of this package: what they say of a session stands in the requests."""
 
 
-def wording(sheet: Mapping[str, Any]) -> str:
+def wording(sheet: JsonObject) -> str:
     """Of the templates, the modules that fill them, and the world sheet of the session's task."""
     digest = hashlib.blake2b(digest_size=16)
     templates = sorted((part for part in files("rlgpt.prompts").iterdir() if part.name.endswith(".md")), key=str)

@@ -79,7 +79,7 @@ class Actions(Provider):
 
     def _in_other_panes(self) -> Iterable[Action]:
         """What a key would do in a pane that has not the focus: the pane is shown and gets it."""
-        from rlgpt.console.panes.pane import TITLES, Pane
+        from rlgpt.console.panes.pane import Pane, title
         from rlgpt.console.screens.session import SessionScreen
 
         screen, app = self.screen, self.app
@@ -95,7 +95,7 @@ class Actions(Provider):
                         screen.action_pane(str(pane.id))
                         app.call_later(app.run_action, action, pane)
 
-                    yield self._action(OTHER_PANE, binding.id, f" in {TITLES[str(pane.id)]}", run)
+                    yield self._action(OTHER_PANE, binding.id, f" in {title(str(pane.id))}", run)
 
     def _action(self, place: int, name: str, where: str, run: Callable[[], object]) -> Action:
         order, key = next((n, key) for n, key in enumerate(keymap.KEYS) if key.id == name)

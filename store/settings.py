@@ -23,6 +23,7 @@ from pydantic_settings import (
 )
 
 from rlgpt.store.home import FILE, home
+from rlgpt.store.providers import ProviderName
 
 PREFIX = "RLGPT_"
 _OTHERS = re.compile(r"RLGPT_(HOME|STORE|SESSION_FOLDER|NUMBA|MINECLIP_WEIGHTS|MINEDOJO_\w+|TEST_\w+)\Z")
@@ -60,11 +61,6 @@ _SECRET = re.compile("key|token|secret|password|sig", re.IGNORECASE)
 Url = Annotated[str | None, AfterValidator(_without_key)]
 
 
-Provider = Literal[
-    "openai", "azure", "openrouter", "anthropic", "gemini", "mistral", "deepseek", "vllm", "ollama", "llamacpp",
-    "lmstudio",
-]  # fmt: skip
-"""Presets of URL, key variable and dialect (agents/providers.py)."""
 Variable = Annotated[str | None, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")]
 OURS = ("model", "messages", "stream", "stream_options", "response_format", "n")
 """Parameters of a request that `llm.extra` may not replace."""
@@ -86,7 +82,7 @@ Extra = Annotated[dict[str, Any], AfterValidator(_no_parameter_of_ours)]
 class RoleSettings(Part):
     """What differs for one role; None takes the session's value."""
 
-    provider: Provider | None = None
+    provider: ProviderName | None = None
     model: str | None = None
     base_url: Url = None
     api_key_env: Variable = None
@@ -106,7 +102,7 @@ class RoleSettings(Part):
 class LlmSettings(Part):
     kind: str = Field(default="rules", pattern=r"^(rules|openai|replay:[A-Za-z0-9_.\-]+)$")
     """`rules`, `openai` (any server that speaks Chat Completions) or `replay:SESSION`."""
-    provider: Provider | None = None
+    provider: ProviderName | None = None
     model: str = "gpt-5-mini"
     base_url: Url = None
     api_key_env: Variable = None

@@ -18,6 +18,7 @@ from rlgpt.console.commands.words import Json, complete_task
 from rlgpt.store import catalog
 from rlgpt.store.folder import SessionFolder, sessions
 from rlgpt.store.lease import Lease
+from rlgpt.store.providers import NAMES
 
 DEMO_NAME = "demo"
 DEMO = {
@@ -27,8 +28,6 @@ DEMO = {
 """A task on which code alone leaves much to learn: it reaches about half of the milestones in the first iteration, and
 no episode reaches all."""
 
-PROVIDERS = "openai, azure, openrouter, anthropic, gemini, mistral, deepseek, vllm, ollama, llamacpp, lmstudio"
-"""As in store/settings.py, which this process does not load."""
 Role = StrEnum("Role", ["planner", "slow", "fast", "critic"])
 Tree = dict[str, Any]
 
@@ -56,7 +55,7 @@ def run(
     ] = None,
     provider: Annotated[
         list[str] | None,
-        typer.Option(help=f"A preset of URL and key: {PROVIDERS}; or ROLE=PROVIDER.", show_default="none"),
+        typer.Option(help=f"A preset of URL and key: {', '.join(NAMES)}; or ROLE=PROVIDER.", show_default="none"),
     ] = None,
     model: Annotated[
         list[str] | None,

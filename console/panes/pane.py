@@ -18,20 +18,10 @@ from rlgpt.console.view.moment import Moment
 LEAD = 3
 """Cells of the border before the title."""
 SEPARATOR = " · "
-TITLES = {
-    "plan": "Plan",
-    "code": "Code",
-    "curves": "Curves",
-    "verdicts": "Verdicts",
-    "world": "World",
-    "log": "Log",
-    "calls": "Calls",
-    "system": "System",
-    "funnel": "Funnel",
-    "episodes": "Episodes",
-    "why": "Why",
-    "options": "Options",
-}
+
+
+def title(name: str) -> str:
+    return name.capitalize()
 
 
 class Pane(Widget):
@@ -71,14 +61,14 @@ class Pane(Widget):
         """Write the title: the pane's key and name, then the other panes that share its place."""
         keys = {name: pane_key(name, shell_of(self).user_keys) for name in slot}
         room = max(self.outer_size.width - 6, 10)
-        short = sum(len(TITLES[name]) + 5 for name in slot) > room
-        between = "·" if short and 4 * len(slot) + len(TITLES[str(self.id)]) > room else SEPARATOR
+        short = sum(len(title(name)) + 5 for name in slot) > room
+        between = "·" if short and 4 * len(slot) + len(title(str(self.id))) > room else SEPARATOR
         parts: list[Any] = []
         tabs: list[tuple[int, int, str]] = []
         cell = LEAD
         for name in sorted(slot, key=PANES.index):
             mine = name == self.id
-            text = keys[name] if short and not mine else f"{keys[name]} {TITLES[name]}"
+            text = keys[name] if short and not mine else f"{keys[name]} {title(name)}"
             parts += [(text, "bold" if mine else "dim"), between]
             tabs.append((cell, cell + len(text), name))
             cell += len(text) + len(between)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from importlib import import_module
 from pathlib import Path
 from typing import ClassVar
 
@@ -18,26 +19,18 @@ from textual.widgets import Input
 from rlgpt.console import keymap
 from rlgpt.console.panes.bars import Bar, Footer, TimelineBar
 from rlgpt.console.panes.board import Board
-from rlgpt.console.panes.calls import CallsPane
 from rlgpt.console.panes.code import CodePane
 from rlgpt.console.panes.episodes import EpisodesPane
-from rlgpt.console.panes.funnel import FunnelPane
 from rlgpt.console.panes.lines import Lines
 from rlgpt.console.panes.list_pane import ListPane
-from rlgpt.console.panes.log import LogPane
-from rlgpt.console.panes.options import OptionsPane
 from rlgpt.console.panes.pane import Pane
-from rlgpt.console.panes.plan import PlanPane
-from rlgpt.console.panes.system import SystemPane
-from rlgpt.console.panes.verdicts import VerdictsPane
-from rlgpt.console.panes.why import WhyPane
 from rlgpt.console.panes.world import WorldPane
 from rlgpt.console.screens.controller import FRAME, MEASURE, POLL, Controller
 from rlgpt.console.screens.dialogs import FilterInput
 from rlgpt.console.screens.operator import Operator
 from rlgpt.console.shell import Shell
 from rlgpt.console.view import banner, status, timeline
-from rlgpt.console.view.layout import Choices
+from rlgpt.console.view.layout import PANES, Choices
 from rlgpt.console.view.moment import Moment
 from rlgpt.store.history import Attempt
 
@@ -72,15 +65,9 @@ class SessionScreen(Screen[None]):
         self._tracked: tuple[int, int] = (0, 0)
 
     def compose(self) -> ComposeResult:
-        from rlgpt.console.panes.curves import CurvesPane
-
         yield Bar(id="status")
         yield Bar(id="banner")
-        yield Board(
-            PlanPane("plan"), CodePane("code"), CurvesPane("curves"), VerdictsPane("verdicts"), WorldPane("world"),
-            LogPane("log"), CallsPane("calls"), SystemPane("system"), FunnelPane("funnel"), EpisodesPane("episodes"),
-            WhyPane("why"), OptionsPane("options"), choices=self._shell.preferences.choices,
-        )  # fmt: skip
+        yield Board(*map(_made, PANES), choices=self._shell.preferences.choices)
         yield FilterInput()
         yield TimelineBar(id="timeline")
         yield Footer()
@@ -372,3 +359,10 @@ class SessionScreen(Screen[None]):
 
     def action_yank(self) -> None:
         self._shell.action_yank()
+
+
+def _made(name: str) -> Pane:
+    """The pane of a name: the class `NamePane` of the module `name` in `console/panes/`."""
+    module = import_module(f"rlgpt.console.panes.{name}")
+    pane: Pane = getattr(module, f"{name.capitalize()}Pane")(name)
+    return pane

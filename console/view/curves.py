@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from rlgpt.console.charts.plot import Curve, Marks, Plot
 from rlgpt.console.charts.smooth import smoothed
 from rlgpt.console.view.axis import Axis, axis_of
-from rlgpt.console.view.metrics import MetricTable
+from rlgpt.console.view.metrics import SCALARS, MetricTable
 from rlgpt.console.view.moment import Moment
 
 Floats = NDArray[np.float64]
@@ -300,7 +300,7 @@ def _dead_loops(moment: Moment, axis: Axis) -> list[Curve]:
         return [Curve("", axis.x, np.where(of > 0, loops / of, np.nan), "curve6", segments=axis.breaks)]
 
 
-CHARTS: tuple[Chart, ...] = (
+_CHARTS: tuple[Chart, ...] = (
     Chart("success", "success rate", _success, True, "no trial, update or evaluation yet"),
     Chart("return", "episode return", _scalar("return_mean")),
     Chart("usage", "option usage (share of decisions)", _shares("usage:"), True),
@@ -318,6 +318,14 @@ CHARTS: tuple[Chart, ...] = (
     Chart("rate", "env steps per second", _scalar("rate", "curve2")),
     Chart("learning_rate", "learning rate", _scalar("learning_rate", "curve3")),
 )
+_DRAWN = {
+    "return_mean", "length_mean", "entropy", "kl", "clip_fraction", "explained_variance", "value_loss", "policy_loss",
+    "rate", "learning_rate", "dead_loops",
+    "score", "successes", "episodes", "seq", "run", "update", "env_steps", "decisions",
+}  # fmt: skip
+"""Columns that the charts above show, and those that only count."""
+CHARTS = _CHARTS + tuple(Chart(n, n.replace("_", " "), _scalar(n)) for n in SCALARS if n not in _DRAWN)
+"""A new column of numbers has a chart at once; one above gives it a better title."""
 
 
 def grid(width: int, height: int, wanted: int) -> tuple[int, int]:

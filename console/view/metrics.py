@@ -8,36 +8,21 @@ Missing values are NaN. Rows come in `seq` order.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, get_type_hints
 
 import numpy as np
 from numpy.typing import NDArray
 
-from rlgpt.store.row_types import MetricRow
+from rlgpt.store.row_types import MetricRow, Row
 
 Floats = NDArray[np.float64]
 
-SCALARS = (
-    "seq",
-    "run",
-    "update",
-    "env_steps",
-    "decisions",
-    "episodes",
-    "successes",
-    "score",
-    "return_mean",
-    "length_mean",
-    "kl",
-    "clip_fraction",
-    "entropy",
-    "policy_loss",
-    "value_loss",
-    "explained_variance",
-    "rate",
-    "learning_rate",
-    "dead_loops",
+SCALARS = tuple(
+    name
+    for name, kind in get_type_hints(MetricRow).items()
+    if name == "seq" or (kind in (int, float, float | None) and name not in Row.__annotations__)
 )
+"""The columns of a metric row that are one number."""
 MAPPINGS = {"option_usage": "usage", "option_steps": "steps", "rewards": "reward", "milestones": "milestone"}
 
 

@@ -17,6 +17,8 @@ from rlgpt.agents.endpoint import RULES_MODEL, endpoints, redacted, redacted_url
 from rlgpt.agents.errors import BudgetReached, MissingKey, ModelUnavailable, NotRecorded, UselessReply
 from rlgpt.agents.journal import Call, Held
 from rlgpt.agents.prices import listed
+from rlgpt.agents.providers import PROVIDERS
+from rlgpt.store.providers import NAMES
 from tests.agents.chat_server import (
     ChatServer,
     Reply,
@@ -496,3 +498,7 @@ def test_a_replay_repeats_an_outage_a_broken_stream_and_what_was_learnt() -> Non
     assert ledger.ends == asker.ledger.ends and len(ledger.ends) == 9
     assert ledger.waits == asker.ledger.waits
     assert [c.request_hash for _, c, _ in ledger.rows] == [c.request_hash for _, c, _ in asker.ledger.rows]
+
+
+def test_every_name_of_a_provider_has_its_preset() -> None:
+    assert set(PROVIDERS) == set(NAMES)
