@@ -12,10 +12,10 @@ from rlgpt.console.commands.failure import Exit, Failure
 from rlgpt.console.commands.words import Json, Session
 from rlgpt.store.catalog import find
 
-FORMATS = ("bundle", "evidence", "jsonl", "csv", "tensorboard", "html")
+FORMATS = ("bundle", "evidence", "jsonl", "csv", "tensorboard")
 ABOUT = (
     "bundle: all of it, importable; evidence: at most 1 MB, without frames, prompts and checkpoints; jsonl, csv: "
-    "rows; tensorboard: curves; html: a report."
+    "rows; tensorboard: curves. `rlgpt report` writes a page."
 )
 
 

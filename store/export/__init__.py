@@ -1,4 +1,4 @@
-"""A session in other forms: a bundle, JSON lines, CSV tables, TensorBoard event files, one HTML page.
+"""A session in other forms: a bundle, JSON lines, CSV tables, TensorBoard event files.
 
 `export` writes any of them; bundles and JSON lines come back by `import_`. Nothing here changes a session.
 """
@@ -11,7 +11,6 @@ from typing import NamedTuple
 
 from rlgpt.store.bundle import export_bundle, import_bundle, is_bundle
 from rlgpt.store.errors import BadPlace, StoreError
-from rlgpt.store.export.html import export_html
 from rlgpt.store.export.lines import export_lines, import_lines
 from rlgpt.store.export.tensorboard import export_tensorboard
 from rlgpt.store.export.values import export_csv
@@ -36,7 +35,6 @@ FORMATS: Mapping[str, Format] = {
     "jsonl": Format(export_lines, ".jsonl", "one JSON object a row; can be imported, without checkpoints"),
     "csv": Format(export_csv, "-csv", "a folder with one table a file"),
     "tensorboard": Format(export_tensorboard, "-tensorboard", "a folder of event files, one run a folder"),
-    "html": Format(export_html, ".html", "one self-contained page with plots"),
 }
 
 

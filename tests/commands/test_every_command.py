@@ -45,6 +45,7 @@ WORDS: dict[str, Sequence[str]] = {
     "why": ["last"],
     "options": ["last"],
     "plan": ["last", "--diff"],
+    "report": ["last", "-o", "report.html"],
     "tree": [],
     "leaderboard": ["collect_wood"],
     "inbox": [],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import importlib.util
 import json
 import random
@@ -9,9 +10,10 @@ from pathlib import Path
 
 import pytest
 
+from rlgpt.console.commands.insight import moment_of
+from rlgpt.console.report.document import page
 from rlgpt.store import events
 from rlgpt.store.bundle import import_bundle, viewed
-from rlgpt.store.export.html import page
 from rlgpt.store.history import fold_all
 from rlgpt.store.reader import Reader
 from rlgpt.store.revision import REVISION
@@ -49,7 +51,14 @@ def test_a_kept_session_replays_at_any_cursor(name: str) -> None:
         for run in reader.history_at().runs:
             points = reader.metric_series(run, "return_mean")
             assert points == sorted(points)
-        assert "<svg" in page(reader) or not reader.history_at().runs
+
+
+@pytest.mark.parametrize("name", KEPT)
+def test_a_kept_session_has_a_report(name: str) -> None:
+    with moment_of(str(HERE / f"{name}.rlgpt"), None) as moment:
+        told = page(moment)
+        assert "<svg" in told or not moment.history.runs
+        assert moment.history.session["task_info"]["prompt"] in html.unescape(told)
 
 
 @pytest.mark.parametrize("name", KEPT)

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import csv
-import json
 import platform
 import re
 import shutil
 import struct
 import sys
 from collections.abc import Callable
-from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +22,6 @@ from rlgpt.store import tables as t
 from rlgpt.store.commands import parse_command
 from rlgpt.store.errors import BadBundle, BadPlace, MissingExtra, StoreError
 from rlgpt.store.export import FORMATS, export, import_
-from rlgpt.store.export.html import page
 from rlgpt.store.export.svg import Line, chart, ticks
 from rlgpt.store.export.values import cell
 from rlgpt.store.folder import SessionFolder, sessions
@@ -239,48 +236,7 @@ def test_without_its_extra_the_export_says_what_to_install(
     assert list(tmp_path.glob("*x*")) == []
 
 
-# ---- HTML -----------------------------------------------------------------------------------------
-class _Tags(HTMLParser):
-    def __init__(self) -> None:
-        super().__init__()
-        self.tags: set[str] = set()
-        self.attributes: set[str] = set()
-        self.open: list[str] = []
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.tags.add(tag)
-        self.attributes |= {name for name, _ in attrs}
-        if tag not in ("meta", "path", "circle"):
-            self.open.append(tag)
-
-    def handle_endtag(self, tag: str) -> None:
-        if tag not in ("path", "circle"):
-            assert self.open.pop() == tag
-
-
-def test_the_page_is_self_contained_and_interprets_nothing(hostile: SessionFolder) -> None:
-    with Reader(hostile) as reader:
-        whole = page(reader)
-    tags = _Tags()
-    tags.feed(whole)
-    assert not tags.tags & {"script", "img", "link", "iframe", "a", "object", "form"} and "svg" in tags.tags
-    assert not {name for name in tags.attributes if name.startswith("on") or name in ("src", "href", "style")}
-    assert tags.open == []
-    assert "default-src 'none'" in whole
-    assert not {c for c in whole if ord(c) < 32 and c not in "\n\t"} and "\u202e" not in whole
-    assert len(whole) < 1_000_000
-
-
-def test_the_page_says_who_planned_and_how_sure_the_numbers_are(finished: SessionFolder) -> None:
-    with Reader(finished) as reader:
-        whole, history = page(reader), reader.history_at()
-    assert "rule-based model (no language model)" in whole
-    for iteration in history.iterations:
-        for e in iteration.evaluations:
-            assert f"({e.successes}/{e.episodes}, 95% {e.ci_low:.2f} to {e.ci_high:.2f})" in whole
-    assert json.dumps(history.session["settings"]["seed"]) in whole
-
-
+# ---- charts ---------------------------------------------------------------------------------------
 @given(st.floats(-1e12, 1e12), st.floats(-1e12, 1e12))
 def test_ticks_are_few_round_and_cover_the_range(one: float, two: float) -> None:
     low, high = min(one, two), max(one, two)
@@ -303,17 +259,3 @@ def test_the_legend_of_a_chart_names_every_line_and_no_two_look_alike() -> None:
     assert len({(colour, glyph) for colour, glyph, _ in legend}) == 14
     paths = re.findall(r'<path class="line (c\d)"([^>]*?) d=', drawn)
     assert len(set(paths)) == 14
-
-
-def test_the_page_draws_every_option_that_a_run_had(finished: SessionFolder, tmp_path: Path) -> None:
-    names = [*(f"gather_{n}" for n in range(8)), "follow_plan"]
-    with Writer(finished) as writer, writer.transaction() as tx:
-        run = {"sub_task": 0, "iteration": 0, "revision": 1, "run": 91, "config_hash": "c", "env_steps_planned": 900}
-        tx.add(t.TrainingRun(**run, slots=[{"slot": 17 + n, "name": name} for n, name in enumerate(names)]))
-        for update in (1, 2):
-            usage = dict.fromkeys(("primitive", *names), update)
-            row = {"run": 91, "update": update, "env_steps": 300 * update, "decisions": 9, "episodes": 2}
-            tx.add(t.Metric(**row, successes=1, option_usage=usage))
-    page = export(finished, "html", tmp_path / "x.html").read_text()
-    for name in ("primitive", *names):
-        assert re.search(rf"<li class=c\d>\S {name}</li>", page), name
