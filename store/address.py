@@ -41,7 +41,7 @@ def checked(where: str) -> str:
     try:
         parts = urlsplit(where)
         password = parts.password is not None or "password" in parts.query
-        safe = parts._replace(netloc=parts.netloc.rpartition("@")[2], query="").geturl()
+        safe = f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"
     except ValueError as error:
         raise StoreError("the address of the store cannot be read: write postgresql://HOST/DATABASE") from error
     if password:

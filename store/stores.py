@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import contextlib
+from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Protocol
 
@@ -12,7 +14,7 @@ from rlgpt.store.errors import BadPlace, StoreError
 from rlgpt.store.folder import SessionFolder
 from rlgpt.store.folder_peer import FolderPeer
 from rlgpt.store.home import home
-from rlgpt.store.peers import Remote
+from rlgpt.store.peers import Peer, Remote
 
 
 class Store(Protocol):
@@ -24,6 +26,9 @@ class Store(Protocol):
 
     def remote(self, session_id: str) -> Remote:
         """The session there, whether it is there yet or not."""
+
+    def target(self, session_id: str) -> AbstractContextManager[Peer]:
+        """The same, to be written. Raises LeaseTaken while a worker has it there."""
 
     def tags(self, session_id: str) -> tuple[str, ...]: ...
 
@@ -52,6 +57,10 @@ class FolderStore:
     def remote(self, session_id: str) -> FolderPeer:
         return FolderPeer(self._root / session_id)
 
+    @contextlib.contextmanager
+    def target(self, session_id: str) -> Iterator[FolderPeer]:
+        yield self.remote(session_id)
+
     def tags(self, session_id: str) -> tuple[str, ...]:
         return catalog.tags(SessionFolder(self._root / session_id))
 
@@ -65,7 +74,9 @@ class FolderStore:
 def open_store(where: str) -> Store:
     """Raises StoreError, MissingExtra."""
     if is_shared(checked(where)):
-        raise StoreError(f"{where} cannot be opened: this rlgpt knows folders only")
+        from rlgpt.store.shared.store import SharedStore  # late: an extra
+
+        return SharedStore(where)
     if "://" in where:
         raise StoreError(f"{where} is no place for sessions: name a folder, or postgresql://HOST/DATABASE")
     path = Path(where).expanduser().absolute()

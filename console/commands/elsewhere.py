@@ -75,8 +75,9 @@ def pull(
 def _push(store: Store, folder: SessionFolder) -> int:
     if source := source_of(folder.path):
         raise StoreError(f"session {folder.id} is a mirror of {source}: copy it from there")
-    copied = sync(FolderPeer(folder.path), store.remote(folder.id))
-    store.set_tags(folder.id, catalog.tags(folder))
+    with store.target(folder.id) as target:
+        copied = sync(FolderPeer(folder.path), target)
+        store.set_tags(folder.id, catalog.tags(folder))
     return copied
 
 

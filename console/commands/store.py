@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from rlgpt.console.commands import elsewhere, output
+from rlgpt.console.commands import elsewhere, output, shared
 from rlgpt.console.commands.failure import Exit, Failure
 from rlgpt.console.commands.words import Json, Session, Some
 from rlgpt.console.view.numbers import count, many
@@ -19,17 +19,24 @@ from rlgpt.store import catalog, upkeep
 from rlgpt.store.catalog import find
 from rlgpt.store.folder import SessionFolder, sessions
 
+In = Annotated[str, typer.Option("--in", metavar="STORE", help="In the shared store at postgresql://HOST/DATABASE.")]
+
 
 def register(app: typer.Typer) -> None:
     family = typer.Typer(help="Size, soundness and copies of the stored sessions.", no_args_is_help=True)
     for command in (size, check, repair, prune, backup, delete, elsewhere.push, elsewhere.pull, elsewhere.move):
         family.command()(command)
+    family.command()(shared.init)
+    family.command()(shared.upgrade)
     app.add_typer(family, name="store")
     app.command()(tag)
 
 
-def size(session: Some = None, json: Json = False) -> None:
+def size(session: Some = None, where: In = "", json: Json = False) -> None:
     """What each session takes on the disk, and what the storage law allows it."""
+    if where:
+        shared.size(where, json)
+        return
     sizes = [upkeep.size(folder) for folder in _chosen(session)]
     if json:
         output.document({"sessions": [dataclasses.asdict(s) | {"allowed": s.allowed} for s in sizes]})
@@ -44,17 +51,20 @@ def size(session: Some = None, json: Json = False) -> None:
     output.say(f"{many(len(sizes), 'session')}, {octets(sum(s.total for s in sizes))}")
 
 
-def check(session: Some = None, json: Json = False) -> None:
+def check(session: Some = None, where: In = "", json: Json = False) -> None:
     """Check databases, files and hashes; safe while sessions run."""
-    chosen = _chosen(session)
-    problems = [problem for folder in chosen for problem in upkeep.check(folder)]
+    if where:
+        checked, problems = shared.check(where, session)
+    else:
+        chosen = _chosen(session)
+        checked, problems = [folder.id for folder in chosen], [p for folder in chosen for p in upkeep.check(folder)]
     if json:
-        output.document({"checked": [folder.id for folder in chosen], "problems": problems})
+        output.document({"checked": checked, "problems": problems})
     else:
         for problem in problems:
             output.say(problem)
         found = many(len(problems), "problem") if problems else "no problems"
-        output.say(f"{many(len(chosen), 'session')} checked, {found}")
+        output.say(f"{many(len(checked), 'session')} checked, {found}")
     if problems:
         raise typer.Exit(Exit.DIFFERENT)
 
@@ -107,19 +117,23 @@ def backup(
 def delete(
     session: Session,
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+    where: In = "",
     json: Json = False,
 ) -> None:
     """Remove a session for good."""
-    folder = find(session)
+    ident = shared.chosen(where, session) if where else find(session).id
     if not yes and not sys.stdin.isatty():
-        raise Failure(f"deleting {folder.id} cannot be undone: say --yes.", Exit.USAGE)
-    if not yes and not typer.confirm(f"Delete session {folder.id} for good?"):
-        raise Failure(f"session {folder.id} is kept.", Exit.REFUSED)
-    upkeep.delete(folder)
-    if json:
-        output.document({"deleted": folder.id})
+        raise Failure(f"deleting {ident} cannot be undone: say --yes.", Exit.USAGE)
+    if not yes and not typer.confirm(f"Delete session {ident} for good?"):
+        raise Failure(f"session {ident} is kept.", Exit.REFUSED)
+    if where:
+        shared.delete(where, ident)
     else:
-        output.say(f"session {folder.id} is deleted")
+        upkeep.delete(find(session))
+    if json:
+        output.document({"deleted": ident})
+    else:
+        output.say(f"session {ident} is deleted")
 
 
 def tag(

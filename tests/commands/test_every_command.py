@@ -83,6 +83,8 @@ WORDS: dict[str, Sequence[str]] = {
     "store prune": [],
     "store backup": ["copies"],
     "store delete": ["last", "--yes"],
+    "store init": ["postgresql:///no_such_store?host=/nowhere"],
+    "store upgrade": ["postgresql:///no_such_store?host=/nowhere"],
     "store push": ["last", "--to", "elsewhere"],
     "store pull": ["no-such-session", "--from", "elsewhere"],
     "store move": ["last", "--to", "elsewhere"],

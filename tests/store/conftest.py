@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import random
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -15,6 +16,8 @@ from rlgpt.store.folder import SessionFolder
 from rlgpt.store.settings import Settings
 from rlgpt.store.writer import Writer
 
+collect_ignore = [] if importlib.util.find_spec("psycopg") else ["test_shared.py", "test_keeper.py"]
+"""What needs the extra `rlgpt[postgres]`, which `rlgpt[dev]` installs."""
 Story = list[list[t.Row]]
 """One list of rows a transaction."""
 

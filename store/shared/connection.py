@@ -1,0 +1,106 @@
+"""A connection to a shared store, and what goes wrong with one as a sentence."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from typing import Any
+
+from rlgpt.store.address import checked
+from rlgpt.store.errors import MissingExtra, StoreError
+
+try:
+    import psycopg
+    from psycopg.abc import Buffer
+    from psycopg.adapt import Loader
+    from psycopg.pq import Format
+    from psycopg.types.string import TextBinaryLoader
+except ImportError as error:
+    raise MissingExtra(
+        f"a store in PostgreSQL needs psycopg ({error}): install it with `pip install 'rlgpt[postgres]'`"
+    ) from error
+
+Connection = Any
+"""psycopg's, of which mypy knows nothing, because the package is optional."""
+PATIENCE = 10
+"""Seconds to wait for a connection."""
+KEEPALIVE = "-c tcp_keepalives_idle=10 -c tcp_keepalives_interval=3 -c tcp_keepalives_count=3"
+"""So that a stock server notices a vanished client, and frees what it held, within half a minute."""
+
+
+class Away(StoreError):
+    """The server does not answer now; it may again."""
+
+
+class _Truth(Loader):
+    """As SQLite keeps it."""
+
+    format = Format.BINARY
+
+    def load(self, data: Buffer) -> int:
+        return bytes(data)[0]
+
+
+def connect(address: str) -> Connection:
+    """In autocommit mode; values come as a session's own database has them. Raises Away, StoreError."""
+    checked(address)
+    try:
+        base = psycopg.connect(
+            address,
+            autocommit=True,
+            connect_timeout=PATIENCE,
+            application_name="rlgpt",
+            options=f"-c search_path=rlgpt -c client_encoding=utf8 {KEEPALIVE}",
+            keepalives=1,
+            keepalives_idle=10,
+            keepalives_interval=3,
+            keepalives_count=3,
+            tcp_user_timeout=20_000,
+        )
+    except psycopg.OperationalError as error:
+        raise _failed_to_connect(error, address) from error
+    except psycopg.Error as error:
+        raise StoreError(f"{place_of(address)} is no address of a store: {_line(error)}") from error
+    base.adapters.register_loader("json", TextBinaryLoader)
+    base.adapters.register_loader("bool", _Truth)
+    return base
+
+
+def _failed_to_connect(error: psycopg.OperationalError, address: str) -> StoreError:
+    sentence = f"the store {place_of(address)} cannot be reached: {_line(error)}"
+    refused = ("password authentication", "no password", "does not exist", "pg_hba.conf", "permission denied")
+    return StoreError(sentence) if any(word in str(error) for word in refused) else Away(sentence)
+
+
+@contextlib.contextmanager
+def said(address: str) -> Iterator[None]:
+    """What the server refuses, as a sentence. Raises Away where it is gone."""
+    try:
+        yield
+    except (psycopg.OperationalError, psycopg.InterfaceError) as error:
+        full = getattr(error, "sqlstate", "") in ("53100", "53200")
+        words = "has no room left" if full else "went away"
+        raise Away(f"the store {place_of(address)} {words}: {_line(error)}") from error
+    except psycopg.errors.ReadOnlySqlTransaction as error:
+        raise Away(f"the store {place_of(address)} takes nothing now: {_line(error)}") from error
+    except (psycopg.errors.UndefinedTable, psycopg.errors.InvalidSchemaName) as error:
+        raise StoreError(
+            f"{place_of(address)} is no store yet: its owner runs `rlgpt store init {place_of(address)}`"
+        ) from error
+    except psycopg.errors.InsufficientPrivilege as error:
+        raise StoreError(
+            f"the store {place_of(address)} does not let you do that ({_line(error)}): ask its owner for the role "
+            "rlgpt_reader, rlgpt_operator or rlgpt_worker"
+        ) from error
+    except psycopg.Error as error:
+        raise StoreError(f"the store {place_of(address)} refused: {_line(error)}") from error
+
+
+def place_of(address: str) -> str:
+    """The address without its parameters, for sentences."""
+    return address.partition("?")[0]
+
+
+def _line(error: Exception) -> str:
+    lines = [line.strip() for line in str(error).strip().splitlines() if line.strip()]
+    return lines[0] if lines else type(error).__name__

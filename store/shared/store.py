@@ -1,0 +1,61 @@
+"""A shared store as a place for sessions: which there are, and each of them as a peer."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from collections.abc import Iterator
+from typing import Any
+
+from rlgpt.store.shared.connection import connect, place_of, said
+from rlgpt.store.shared.peer import LOCKED, SharedPeer
+
+
+class SharedStore:
+    """Raises Away, StoreError, MissingExtra."""
+
+    def __init__(self, address: str) -> None:
+        self._address = address
+        self._base = connect(address)
+
+    @property
+    def place(self) -> str:
+        return place_of(self._address)
+
+    def sessions(self) -> dict[str, str]:
+        with said(self._address):
+            sql = "SELECT session_id, name FROM head WHERE seq > 0 ORDER BY session_id"
+            return dict(self._base.execute(sql).fetchall())
+
+    def summaries(self) -> list[dict[str, Any]]:
+        """What the keepers last told of each session, with `alive`: whether one has it now. Newest first."""
+        locked = LOCKED.replace("%s", "session_id")
+        sql = f"SELECT summary::text, ({locked}) FROM head WHERE seq > 0 AND summary IS NOT NULL ORDER BY session_id"
+        with said(self._address):
+            rows = self._base.execute(sql).fetchall()
+        return [{**json.loads(body), "alive": alive} for body, alive in reversed(rows)]
+
+    def remote(self, session_id: str) -> SharedPeer:
+        return SharedPeer(self._base, self._address, session_id)
+
+    @contextlib.contextmanager
+    def target(self, session_id: str) -> Iterator[SharedPeer]:
+        peer = self.remote(session_id)
+        peer.borrow()
+        try:
+            yield peer
+        finally:
+            peer.release()
+
+    def tags(self, session_id: str) -> tuple[str, ...]:
+        with said(self._address):
+            row = self._base.execute("SELECT tags::text FROM head WHERE session_id = %s", (session_id,)).fetchone()
+        return tuple(json.loads(row[0])) if row else ()
+
+    def set_tags(self, session_id: str, tags: tuple[str, ...]) -> None:
+        with said(self._address):
+            sql = "UPDATE head SET tags = %s WHERE session_id = %s"
+            self._base.execute(sql, (json.dumps(tags), session_id))
+
+    def close(self) -> None:
+        self._base.close()

@@ -1,0 +1,71 @@
+"""A PostgreSQL server of the tests' own: in a temporary folder, on a Unix socket only."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import subprocess
+import tempfile
+from pathlib import Path
+
+ACCOUNT = "postgres"
+
+
+def programs() -> Path | None:
+    """The folder of `initdb`, the newest there is."""
+    found = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb")) or [
+        Path(name) for name in (shutil.which("initdb"),) if name
+    ]
+    return found[-1].parent if found else None
+
+
+class Server:
+    def __init__(self) -> None:
+        self._programs = programs()
+        assert self._programs, "PostgreSQL's server is not installed"
+        self.folder = Path(tempfile.mkdtemp(prefix="rlgpt-pg-"))
+        if os.getuid() == 0:
+            shutil.chown(self.folder, ACCOUNT)
+        self._run("initdb", "-D", self._data, "-A", "trust", "-U", ACCOUNT, "-E", "UTF8", "--no-sync")
+        self.start()
+        self._databases = 0
+
+    @property
+    def _data(self) -> Path:
+        return self.folder / "data"
+
+    def start(self) -> None:
+        options = f"-c listen_addresses='' -c fsync=off -c max_connections=200 -k {self.folder}"
+        self._run("pg_ctl", "-D", self._data, "-o", options, "-l", self.folder / "log", "-w", "-t", "120", "start")
+
+    def stop(self, mode: str = "fast") -> None:
+        """`immediate` is what a crash is: nothing is written back."""
+        self._run("pg_ctl", "-D", self._data, "-m", mode, "-w", "stop")
+
+    def address(self, database: str = "postgres", user: str = ACCOUNT) -> str:
+        return f"postgresql:///{database}?host={self.folder}&user={user}"
+
+    def new_database(self) -> str:
+        """The address of an empty one."""
+        self._databases += 1
+        name = f"store{self._databases}"
+        self.sql(f"CREATE DATABASE {name}")
+        return self.address(name)
+
+    def sql(self, statement: str, database: str = "postgres") -> str:
+        return self._run("psql", "-h", self.folder, "-U", ACCOUNT, "-d", database, "-tAc", statement)
+
+    def remove(self) -> None:
+        with contextlib.suppress(subprocess.CalledProcessError):  # a test stopped it
+            self.stop("immediate")
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    def _run(self, program: str, *words: object) -> str:
+        """As the server's account: it refuses to be root."""
+        assert self._programs
+        line = [str(self._programs / program), *map(str, words)]
+        if os.getuid() == 0:
+            line = ["runuser", "-u", ACCOUNT, "--", *line]
+        done = subprocess.run(line, check=True, text=True, stdout=subprocess.PIPE, cwd="/", timeout=180)
+        return done.stdout.strip()
