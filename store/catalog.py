@@ -21,7 +21,7 @@ from typing import NamedTuple
 from rlgpt.store.database import connect
 from rlgpt.store.errors import NoSession, StoreError
 from rlgpt.store.folder import DATABASE, SessionFolder, root, sessions
-from rlgpt.store.history import Measured, fold_all
+from rlgpt.store.history import History, Measured, fold_all
 from rlgpt.store.home import home
 from rlgpt.store.lease import owner
 from rlgpt.store.reader import Reader
@@ -160,46 +160,51 @@ def summary(session: SessionFolder) -> Summary:
     """Folded from its rows; never raises for a damaged session."""
     try:
         with Reader(session) as reader:
-            h = fold_all(reader.folded_since(0, None))  # once, to the end: no states are kept for a seek
-        settings = h.session["settings"]
-        llm = settings.get("llm", {})
-        shown = h.incumbent or h.iteration
-        dev = h.developed(shown) if shown else Measured(0, 0)
-        tested = [h.pooled(i, "test", "full") for i in h.iterations]
-        test = next((t for t in tested if t.episodes), Measured(0, 0))
-        return Summary(
-            id=session.id,
-            name=str(h.session["name"]),
-            task=str(h.session["task"]),
-            world=str(h.session["world"]),
-            model=str(llm.get("model", "")) if llm.get("kind") == "openai" else str(llm.get("kind", "")),
-            status=h.status,
-            result=h.result,
-            reason=h.reason,
-            iteration=h.iteration.number if h.iteration else None,
-            revision=h.revision,
-            phase=h.phase.name,
-            waiting_for=h.waiting_for,
-            dev_successes=dev.successes,
-            dev_episodes=dev.episodes,
-            dev_score=dev.score,
-            test_successes=test.successes,
-            test_episodes=test.episodes,
-            test_score=test.score,
-            env_steps=h.spent.env_steps,
-            tokens=h.spent.tokens,
-            cost=h.spent.cost,
-            unknown_price=h.spent.unknown_price,
-            started_at=h.started_at,
-            at=h.at,
-            active=h.active,
-            parent_id=h.session.get("parent_id"),
-            parent_seq=h.session.get("parent_seq"),
-            settings=settings,
-        )
+            history = fold_all(reader.folded_since(0, None))  # once, to the end: no states are kept for a seek
+        return summarised(session.id, history)
     except (StoreError, sqlite3.Error, ArithmeticError, LookupError, TypeError, ValueError, AttributeError) as error:
         known = isinstance(error, StoreError)
         return Summary(session.id, fault=str(error) if known else f"session {session.id} is damaged: {error}")
+
+
+def summarised(ident: str, h: History) -> Summary:
+    """What the fold of its rows comes to."""
+    settings = h.session["settings"]
+    llm = settings.get("llm", {})
+    shown = h.incumbent or h.iteration
+    dev = h.developed(shown) if shown else Measured(0, 0)
+    tested = [h.pooled(i, "test", "full") for i in h.iterations]
+    test = next((t for t in tested if t.episodes), Measured(0, 0))
+    return Summary(
+        id=ident,
+        name=str(h.session["name"]),
+        task=str(h.session["task"]),
+        world=str(h.session["world"]),
+        model=str(llm.get("model", "")) if llm.get("kind") == "openai" else str(llm.get("kind", "")),
+        status=h.status,
+        result=h.result,
+        reason=h.reason,
+        iteration=h.iteration.number if h.iteration else None,
+        revision=h.revision,
+        phase=h.phase.name,
+        waiting_for=h.waiting_for,
+        dev_successes=dev.successes,
+        dev_episodes=dev.episodes,
+        dev_score=dev.score,
+        test_successes=test.successes,
+        test_episodes=test.episodes,
+        test_score=test.score,
+        env_steps=h.spent.env_steps,
+        tokens=h.spent.tokens,
+        cost=h.spent.cost,
+        unknown_price=h.spent.unknown_price,
+        started_at=h.started_at,
+        at=h.at,
+        active=h.active,
+        parent_id=h.session.get("parent_id"),
+        parent_seq=h.session.get("parent_seq"),
+        settings=settings,
+    )
 
 
 def tags(session: SessionFolder) -> tuple[str, ...]:

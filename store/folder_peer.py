@@ -102,7 +102,9 @@ class FolderPeer:
         with self._snapshot() as base:
             tables = query.sequenced(base)
             rows, last = _rows_behind(base, tables, seq, limit)
-            texts = base.execute("SELECT hash, body FROM text ORDER BY rowid").fetchall()
+            texts = [row[0] for row in base.execute("SELECT hash FROM text ORDER BY rowid") if row[0] not in names]
+            of_one = "SELECT hash, body FROM text WHERE hash = ?"
+            new_texts = [base.execute(of_one, (name,)).fetchone() for name in texts]
             commands = base.execute(f"SELECT {', '.join(COMMAND)} FROM command ORDER BY rowid").fetchall()
             files = self._wanted(base, last) - names
             schema = found(base, self.folder.database)
@@ -112,7 +114,7 @@ class FolderPeer:
             schema,
             {name: tables[name].columns for name in rows},
             rows,
-            [(name, body) for name, body in texts if name not in names],
+            new_texts,
             {name: body for name in sorted(files) if (body := self._file(name)) is not None},
             [row for row in commands if row[0] not in names],
         )

@@ -122,13 +122,30 @@ class Remote(Peer, Protocol):
 def sync(source: Peer, target: Peer, limit: int = LIMIT) -> int:
     """Bring the target up to the source; returns how many rows it took. Raises Diverged, Fenced, Behind, StoreError:
     what was appended before stays, and is a prefix."""
-    seq = _common(source, target)
-    copied = 0
-    while batch := source.since(seq, target.names(), limit):
+    return bring(source, target, _common(source, target), target.names(), limit).rows
+
+
+class Brought(NamedTuple):
+    seq: int
+    """How far the target is now."""
+    rows: int
+    """That it took."""
+
+
+def bring(source: Peer, target: Peer, seq: int, names: set[str], limit: int = LIMIT) -> Brought:
+    """As `sync`, for who writes the target alone and knows how far it is. `names`: what the target has outside the
+    sequence, which grows with it."""
+    rows = 0
+    while batch := source.since(seq, names, limit):
         target.append(batch)
-        copied += sum(len(rows) for rows in batch.rows.values())
         seq = batch.last
-    return copied
+        rows += sum(map(len, batch.rows.values()))
+        names |= _names(batch)
+    return Brought(seq, rows)
+
+
+def _names(batch: Batch) -> set[str]:
+    return {name for name, _ in batch.texts} | set(batch.artifacts) | {row[0] for row in batch.commands}
 
 
 def _common(source: Peer, target: Peer) -> int:

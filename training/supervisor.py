@@ -20,9 +20,11 @@ from types import FrameType
 from typing import IO
 
 from rlgpt.store.epilogue import append_event, progress_mark
+from rlgpt.store.errors import StoreError
 from rlgpt.store.events import Ended, Event, TrainerDied, Waiting
 from rlgpt.store.lease import Lease, LeaseTaken, training_slot
 from rlgpt.store.processes import SESSION, session_value
+from rlgpt.training.keeping import begin_keeping, set_aside
 
 RESTARTS = 3
 """Restarts without new completed work before the session is given up."""
@@ -42,11 +44,20 @@ def supervise(folder: Path) -> int:
     except LeaseTaken as error:
         print(error, file=sys.stderr)
         return TAKEN
-    with (
-        lease,
-        training_slot(folder, on_wait=lambda: _say(folder, Waiting("a free training slot"))),
-    ):
-        return _keep_running(folder)
+    with lease:
+        try:
+            keeper = begin_keeping(folder)
+        except StoreError as error:
+            print(error, file=sys.stderr)
+            return TAKEN
+        with (
+            contextlib.closing(keeper),
+            training_slot(folder, on_wait=lambda: _say(folder, Waiting("a free training slot"))),
+        ):
+            code = _keep_running(folder)
+        if keeper.fenced:
+            set_aside(folder, keeper)
+        return code
 
 
 def _keep_running(folder: Path) -> int:

@@ -219,15 +219,13 @@ class SharedPeer:
         if self._claim is None:
             raise StoreError(f"session {self.session_id} was not claimed in {self.place}")
         self._check_columns(batch)
-        newest = self._newest_incarnation(batch)
         with said(self._address), self._base.transaction(), self._base.cursor() as cursor:
             moved = cursor.execute(
-                "UPDATE head SET seq = %(last)s, incarnation = greatest(incarnation, %(newest)s), schema = %(schema)s "
+                "UPDATE head SET seq = %(last)s, schema = %(schema)s "
                 "WHERE session_id = %(id)s AND incarnation = %(mine)s AND seq = %(first)s "
                 "AND schema IN ('', %(schema)s)",
                 {
                     "last": batch.last,
-                    "newest": newest,
                     "schema": batch.schema,
                     "id": self.session_id,
                     "mine": self._claim.incarnation,
@@ -237,7 +235,6 @@ class SharedPeer:
             if moved.rowcount != 1:
                 raise self._why_not(batch)
             self._write(cursor, batch)
-        self._claim = Claim(max(self._claim.incarnation, newest))
 
     def _write(self, cursor: psycopg.Cursor[Any], batch: Batch) -> None:
         texts = [(self.session_id, name, body) for name, body in batch.texts]
@@ -259,14 +256,6 @@ class SharedPeer:
             cursor.execute("UPDATE head SET name = %s WHERE session_id = %s", (name, self.session_id))
         if "checkpoint" in batch.rows:
             cursor.execute(_SUPERSEDED, {"id": self.session_id})
-
-    def _newest_incarnation(self, batch: Batch) -> int:
-        assert self._claim is not None
-        found = [self._claim.incarnation]
-        for table, rows in batch.rows.items():
-            place = batch.columns[table].index("incarnation")
-            found += [row[place] for row in rows]
-        return max(found)
 
     def _check_columns(self, batch: Batch) -> None:
         for table, columns in batch.columns.items():

@@ -28,6 +28,7 @@ from rlgpt.store.lease import Lease, Owner, owner
 from rlgpt.store.mirror import Mirror, source_of
 from rlgpt.store.peers import Batch, Behind, Diverged, digest, sync
 from rlgpt.store.reader import Reader
+from rlgpt.store.revision import REVISION
 from rlgpt.store.upkeep import check
 from rlgpt.store.writer import Writer
 from tests.store.copies import BUNDLES, EXPERIMENTS, bundles_of, everything, files, unpacked
@@ -223,7 +224,7 @@ def test_a_copy_in_an_older_schema_is_not_gone_on_with(tmp_path: Path) -> None:
     sync(FolderPeer(source.path), copy)
     with Writer(source) as writer:
         writer.event(events.Resumed(from_seq=1))
-    with pytest.raises(Diverged, match="its rows have schema 0001, those of the session 0002; delete the copy"):
+    with pytest.raises(Diverged, match=f"its rows have schema 0001, those of the session {REVISION}; delete the copy"):
         sync(FolderPeer(source.path), copy)
 
 

@@ -86,4 +86,3 @@ def test_follow_plan_in_the_host_does_the_same() -> None:
     assert [answer.action & 0xFF for answer in acted] == [0, 0, 2, 2, 0, 2], "the idle guard is passed over"
     assert acted[2].command == LEFT and acted[4].command == LEFT, "the step begins anew after the guard"
     assert acted[2].line == 3 and acted[0].line == 6, "of the yields"
-

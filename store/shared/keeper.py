@@ -1,0 +1,174 @@
+"""Keeps a shared store up to a session whose worker is here: claims it, pushes what is new, brings operators' commands.
+
+`python -P -m rlgpt.store.shared.keeper FOLDER ADDRESS [INCARNATION]`, started by the supervisor beside the trainer. It
+says `ready` and the incarnation on its standard output; its standard input ends when the trainer has. The trainer never
+waits for it: while the store is away the session goes on, and what was not pushed is pushed later.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import json
+import os
+import sys
+import threading
+import time
+import uuid
+from pathlib import Path
+
+from rlgpt.store import atomic, catalog, progress
+from rlgpt.store.errors import BadCommand, LeaseTaken, StoreError
+from rlgpt.store.folder import SessionFolder
+from rlgpt.store.folder_peer import FolderPeer
+from rlgpt.store.history import History, fold_all
+from rlgpt.store.inbox import whoami
+from rlgpt.store.lease import owner
+from rlgpt.store.peers import Beat, Fenced, bring, sync
+from rlgpt.store.reader import Reader
+from rlgpt.store.shared.connection import Away, connect, place_of
+from rlgpt.store.shared.peer import SharedPeer
+
+ROUND = 0.25
+"""Seconds between two looks at the session and at the commands for it."""
+TELL = 1.0
+"""Seconds between two signs of life."""
+ROLLOUTS = 30.0
+"""Seconds between two rollout checkpoints that are pushed."""
+OFFLINE = 600.0
+"""Seconds without the store after which the session pauses."""
+LAST_TRY = 10.0
+"""Seconds that the last push may take where the store is away."""
+MARK = "shared.json"
+"""Says which store the session is in, with which incarnation, and when that store was last reached."""
+REFUSED, FENCED = 4, 5
+"""Exit codes: somebody else has the session; it was taken over."""
+
+
+class Keeper:
+    def __init__(self, folder: Path, address: str, incarnation: int, ended: threading.Event) -> None:
+        self._folder, self._address, self._ended = SessionFolder(folder), address, ended
+        self._incarnation = incarnation
+        self._source = FolderPeer(folder, rollouts_every=ROLLOUTS)
+        self._history = History()
+        self._reached = time.monotonic()
+        self._told = 0.0
+        self._paused = False
+        self._said_ready = bool(incarnation)
+
+    def keep(self) -> None:
+        """Until the trainer has ended. Raises Fenced, LeaseTaken, StoreError."""
+        wait = ROUND
+        while True:
+            try:
+                with contextlib.closing(connect(self._address)) as base:
+                    peer = SharedPeer(base, self._address, self._folder.id)
+                    self._take(peer)
+                    wait = ROUND
+                    self._follow(peer)
+                    return
+            except Away as error:
+                self._away(error)
+            except LeaseTaken:  # by our own lost connection, until the server notices
+                if not self._incarnation:
+                    raise
+            if self._ended.is_set() and time.monotonic() - self._reached > LAST_TRY:
+                late = f"the shared store is behind: `rlgpt store push {self._folder.id}` brings it up to date"
+                print(late, file=sys.stderr)
+                return
+            if self._ended.wait(wait):
+                time.sleep(ROUND)
+            wait = min(2 * wait, 5.0)
+
+    def _take(self, peer: SharedPeer) -> None:
+        if self._incarnation:
+            peer.reclaim(self._incarnation)
+        else:
+            peer.claim()
+            if peer.head().seq > self._source.head().seq:  # somebody else went on with it: so do we
+                sync(peer, self._source)
+            sync(self._source, peer)
+        self._mark(peer.incarnation)
+        self._ready()
+
+    def _away(self, error: Away) -> None:
+        """The first time it matters whether somebody else may have the session by now."""
+        if not self._said_ready and (self._folder.path / MARK).exists():
+            raise StoreError(
+                f"{error}; only the store knows whether somebody else has session {self._folder.id}: try again later, "
+                "or unset RLGPT_STORE to go on alone"
+            ) from error
+        self._ready()
+        if time.monotonic() - self._reached > OFFLINE and not self._paused and not self._ended.is_set():
+            self._paused = True
+            command = {"id": uuid.uuid4().hex, "author": f"keeper ({whoami()})", "kind": "pause", "payload": {}}
+            self._source.send(command | {"revision": None})
+
+    def _follow(self, peer: SharedPeer) -> None:
+        """Push and carry, until the trainer has ended."""
+        names, seq, cursor, seen = peer.names(), peer.head().seq, 0, -1
+        while True:
+            over = self._ended.is_set()
+            if over:
+                self._source = FolderPeer(self._folder.path)  # nothing is held back any more
+            changed = self._source.changed()
+            if changed != seen or over:
+                seq = bring(self._source, peer, seq, names).seq
+                seen = changed
+            for command in peer.inbox(cursor):
+                with contextlib.suppress(BadCommand):  # of a later rlgpt
+                    self._source.send(command)
+                cursor = command["n"]
+            self._reached = time.monotonic()
+            if over or self._reached - self._told >= TELL:
+                self._tell(peer, over)
+            if over:
+                peer.release()
+                return
+            self._ended.wait(ROUND)
+
+    def _tell(self, peer: SharedPeer, over: bool) -> None:
+        self._told = time.monotonic()
+        with Reader(self._folder) as reader:
+            fold_all(reader.folded_since(self._history.seq, None), self._history)
+        summary = catalog.summarised(self._folder.id, self._history)
+        told = dataclasses.asdict(dataclasses.replace(summary, tags=catalog.tags(self._folder)))
+        worker = owner(self._folder.path)
+        beat = Beat(worker, progress.read(self._folder.path)) if worker and not over else None
+        peer.tell(beat, told)
+        self._mark(peer.incarnation)
+
+    def _mark(self, incarnation: int) -> None:
+        self._incarnation = incarnation
+        words = {"of": place_of(self._address), "incarnation": incarnation, "reached": time.time()}
+        with contextlib.suppress(OSError):
+            atomic.write_bytes(self._folder.path / MARK, json.dumps(words).encode())
+
+    def _ready(self) -> None:
+        if not self._said_ready:
+            print(f"ready {self._incarnation}", flush=True)
+            self._said_ready = True
+
+
+def main(folder: Path, address: str, incarnation: int) -> int:
+    os.umask(0o077)
+    ended = threading.Event()
+
+    def watch() -> None:
+        sys.stdin.read()
+        ended.set()
+
+    threading.Thread(target=watch, name="stdin", daemon=True).start()
+    try:
+        Keeper(folder, address, incarnation, ended).keep()
+    except Fenced as error:
+        print(error, file=sys.stderr)
+        return FENCED
+    except StoreError as error:
+        print(error, file=sys.stderr)
+        return REFUSED
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(Path(sys.argv[1]), sys.argv[2], int(sys.argv[3]) if len(sys.argv) > 3 else 0))

@@ -1,0 +1,280 @@
+"""A keeper pushes what a worker writes, whatever becomes of the server, of the keeper and of who else wants it."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rlgpt.store import events, progress
+from rlgpt.store import tables as t
+from rlgpt.store.commands import parse_command
+from rlgpt.store.folder import SessionFolder
+from rlgpt.store.folder_peer import FolderPeer
+from rlgpt.store.inbox import send
+from rlgpt.store.lease import Lease, owner
+from rlgpt.store.mirror import Mirror
+from rlgpt.store.peers import digest, sync
+from rlgpt.store.shared import admin
+from rlgpt.store.shared.connection import connect
+from rlgpt.store.shared.peer import SharedPeer
+from rlgpt.store.shared.store import SharedStore
+from rlgpt.store.writer import Writer
+from tests.store.copies import everything
+from tests.store.postgres import Server, programs
+
+pytestmark = [
+    pytest.mark.postgres,
+    pytest.mark.skipif(programs() is None, reason="PostgreSQL's server is not installed (Debian: postgresql)"),
+]
+PATIENCE = 60.0
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[Server]:
+    made = Server()
+    yield made
+    made.remove()
+
+
+@pytest.fixture
+def address(server: Server) -> str:
+    made = server.new_database()
+    admin.init(made)
+    return made
+
+
+class Keeper:
+    """The process, as the supervisor starts it."""
+
+    def __init__(self, folder: Path, address: str, *incarnation: int) -> None:
+        line = [sys.executable, "-P", "-m", "rlgpt.store.shared.keeper", str(folder), address, *map(str, incarnation)]
+        pipe = subprocess.PIPE
+        self.child = subprocess.Popen(line, stdin=pipe, stdout=pipe, stderr=pipe, text=True, bufsize=1)
+
+    def ready(self) -> int:
+        assert self.child.stdout is not None
+        words = self.child.stdout.readline().split()
+        assert words[:1] == ["ready"], self.end()
+        return int(words[1])
+
+    def end(self) -> tuple[int, str]:
+        """As when the trainer has ended: (exit code, last words)."""
+        _, said = self.child.communicate("", timeout=PATIENCE)
+        return self.child.returncode, said.strip()
+
+
+@pytest.fixture
+def keep() -> Iterator[Callable[..., Keeper]]:
+    started: list[Keeper] = []
+
+    def start(folder: Path, address: str, *incarnation: int) -> Keeper:
+        started.append(Keeper(folder, address, *incarnation))
+        return started[-1]
+
+    yield start
+    for keeper in started:
+        if keeper.child.poll() is None:
+            keeper.child.kill()
+        keeper.child.wait()
+
+
+def until(holds: Callable[[], Any]) -> Any:
+    end = time.monotonic() + PATIENCE
+    while not (found := holds()):
+        assert time.monotonic() < end, "it did not happen"
+        time.sleep(0.05)
+    return found
+
+
+def add(writer: Writer, number: int) -> None:
+    with writer.transaction() as tx:
+        tx.event(events.SkillKept("x", writer.text(f"text {number}")))
+        tx.add(t.Log(level="info", event=f"row {number}"))
+
+
+def there(address: str, session: SessionFolder) -> SharedPeer:
+    return SharedPeer(connect(address), address, session.id)
+
+
+def test_what_a_worker_writes_is_in_the_store_and_commands_come_back(
+    session: SessionFolder, address: str, keep: Callable[..., Keeper], tmp_path: Path
+) -> None:
+    with Lease.acquire(session.path), Writer(session) as writer:
+        keeper = keep(session.path, address)
+        assert keeper.ready() == 1
+        writer.event(events.Started())
+        progress.Progress(session.path).phase("Train run 1")
+        store = SharedStore(address)
+        until(lambda: store.remote(session.id).head().seq == writer.history.seq)
+        beat = until(lambda: store.remote(session.id).beat())
+        assert beat.worker == owner(session.path)
+        mirror = Mirror(store.remote(session.id), tmp_path / "mirror" / session.id)
+        mirror.step()
+        sent = send(mirror.folder, parse_command("advise", {"agent": "slow", "text": "use wood"}), author="ann@desk")
+        mirror.step()
+        (arrived,) = until(lambda: writer.commands_after(0))
+        assert (arrived.id, arrived.author, arrived.payload["text"]) == (sent, "postgres (ann@desk)", "use wood")
+        add(writer, 1)
+        until(lambda: mirror.step() and FolderPeer(mirror.folder).head().seq == writer.history.seq)
+        (told,) = until(lambda: [s for s in store.summaries() if s["status"] == "running"])
+        assert told["alive"] and told["name"] == writer.history.session["name"]
+        writer.event(events.Ended("finished", "all is done"))
+        assert keeper.end() == (0, "")
+    assert not mirror.step() and owner(mirror.folder) is None
+    assert digest(store.remote(session.id)) == digest(FolderPeer(session.path))
+    assert [s["alive"] for s in store.summaries()] == [False]
+    mirror.close()
+    store.close()
+
+
+def kill_backends(server: Server, address: str, started: list[Keeper], keep: Any, folder: Path) -> None:
+    query = "SELECT pid FROM pg_stat_activity WHERE application_name = 'rlgpt'"
+    for pid in server.sql(query).split():
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(int(pid), signal.SIGKILL)  # the server then restarts all of them
+
+
+def end_backends(server: Server, address: str, started: list[Keeper], keep: Any, folder: Path) -> None:
+    server.sql("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'rlgpt'")
+
+
+def restart_at_once(server: Server, address: str, started: list[Keeper], keep: Any, folder: Path) -> None:
+    server.stop("immediate")
+    server.start()
+
+
+def stay_away(server: Server, address: str, started: list[Keeper], keep: Any, folder: Path) -> None:
+    server.stop("fast")
+    time.sleep(4)
+    server.start()
+
+
+def kill_keeper(server: Server, address: str, started: list[Keeper], keep: Any, folder: Path) -> None:
+    started[-1].child.kill()
+    started[-1].child.wait()
+    started.append(keep(folder, address, 1))
+
+
+FAULTS = [kill_backends, end_backends, restart_at_once, stay_away, kill_keeper]
+
+
+def test_no_row_is_lost_or_there_twice_and_the_worker_never_waits(
+    session: SessionFolder, address: str, server: Server, keep: Callable[..., Keeper], tmp_path: Path
+) -> None:
+    started = [keep(session.path, address)]
+    assert started[0].ready() == 1
+    number = 0
+    with Lease.acquire(session.path), Writer(session) as writer:
+        writer.event(events.Started())
+        for fault in FAULTS:
+            before = there(address, session).head().seq
+            for _ in range(100):
+                add(writer, number := number + 1)
+            seq = writer.history.seq
+            fault(server, address, started, keep, session.path)
+            for _ in range(100):
+                add(writer, number := number + 1)
+            assert writer.history.seq == seq + 200 > before  # written while the store was not there
+
+            def caught_up(wanted: int = writer.history.seq) -> bool:
+                with contextlib.suppress(Exception):  # it may still be starting
+                    return there(address, session).head().seq == wanted
+                return False
+
+            until(caught_up)
+        assert started[-1].end()[0] == 0
+    copy = FolderPeer(tmp_path / session.id)
+    sync(there(address, session), copy)
+    assert everything(copy.folder.path) == everything(session.path)
+
+
+def test_a_worker_that_was_taken_over_is_told_so(
+    session: SessionFolder, address: str, server: Server, keep: Callable[..., Keeper]
+) -> None:
+    with Lease.acquire(session.path), Writer(session) as writer:
+        writer.event(events.Started())
+        keeper = keep(session.path, address)
+        keeper.ready()
+        until(lambda: there(address, session).head().seq == writer.history.seq)
+        keeper.child.send_signal(signal.SIGSTOP)  # as if its network were gone
+        server.sql("SELECT pg_terminate_backend(pid) FROM pg_locks WHERE locktype = 'advisory' AND granted")
+        heir = there(address, session)
+        until(lambda: _claims(heir))
+        seq = heir.head().seq
+        add(writer, 1)
+        keeper.child.send_signal(signal.SIGCONT)
+        heir.release()  # even if the lock is free again
+        code, said = keeper.child.wait(PATIENCE), keeper.child.stderr.read()  # type: ignore[union-attr]
+        assert code == 5 and "was taken over by" in said and "(incarnation 2)" in said
+    assert heir.head().seq == seq
+
+
+def _claims(peer: SharedPeer) -> bool:
+    from rlgpt.store.errors import LeaseTaken
+
+    try:
+        return peer.claim() == 2
+    except LeaseTaken:
+        return False
+
+
+def test_a_session_that_another_has_is_not_begun(
+    session: SessionFolder, address: str, keep: Callable[..., Keeper]
+) -> None:
+    held = there(address, session)
+    held.claim()
+    code, said = keep(session.path, address).end()
+    assert code == 4 and f"session {session.id} is already run" in said
+    held.release()
+
+
+def test_a_session_goes_on_where_another_machine_left_it(
+    session: SessionFolder, address: str, keep: Callable[..., Keeper], tmp_path: Path
+) -> None:
+    copy = FolderPeer(tmp_path / session.id)
+    sync(FolderPeer(session.path), copy)
+    with Writer(session) as writer:
+        writer.event(events.Started())
+        keeper = keep(session.path, address)
+        keeper.ready()
+        add(writer, 1)
+        keeper.end()
+    second = keep(copy.folder.path, address)
+    assert second.ready() == 2
+    assert second.end()[0] == 0
+    assert everything(copy.folder.path) == everything(session.path)
+
+
+def test_a_new_session_begins_while_the_store_is_away_and_an_old_one_does_not(
+    new_session: Callable[[], SessionFolder], address: str, server: Server, keep: Callable[..., Keeper]
+) -> None:
+    old, new = new_session(), new_session()
+    keeper = keep(old.path, address)
+    keeper.ready()
+    keeper.end()
+    server.stop("immediate")
+    try:
+        begun = keep(new.path, address)
+        assert begun.ready() == 0
+        code, said = keep(old.path, address).end()
+        assert code == 4 and "only the store knows whether somebody else has" in said
+    finally:
+        server.start()
+    until(lambda: there(address, new).head().seq == 1)
+    assert begun.end()[0] == 0
+
+
+def test_an_address_that_is_no_store_is_told_before_anything_begins(
+    session: SessionFolder, server: Server, keep: Callable[..., Keeper]
+) -> None:
+    code, said = keep(session.path, server.new_database()).end()
+    assert code == 4 and "is no store yet: its owner runs `rlgpt store init" in said
