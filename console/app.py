@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import os
 import select
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 
     from rlgpt.console.shell import Shell
     from rlgpt.console.view.news import Severity
+    from rlgpt.store.folder import SessionFolder
 
 
 def _actions() -> type[Provider]:
@@ -67,6 +69,7 @@ class ConsoleApp(App[int]):
         `tour`: a person who was never here is shown around."""
         super().__init__()
         self._begin, self._guides = begin, tour
+        self.mirrors = contextlib.ExitStack()
         self.home, self.read_only, self.clock, self.animated = home, read_only, clock, animated
         self._opened = (session, replay, cursor)
         self.preferences = Preferences.load(home)
@@ -165,15 +168,38 @@ class ConsoleApp(App[int]):
     # ---- what screens ask of the app --------------------------------------------------------------
     def open_session(self, ident: str, *, replay: bool = False, cursor: int | None = None) -> None:
         from rlgpt.console.screens.session import SessionScreen
-        from rlgpt.store import catalog
+        from rlgpt.store import catalog, reach
         from rlgpt.store.errors import StoreError
+        from rlgpt.store.mirror import source_of
+
+        def opened(folder: SessionFolder) -> None:
+            self.push_screen(SessionScreen(self, folder.path, replay=replay, cursor=cursor, read_only=self.read_only))
 
         try:
             found = catalog.find(ident)
         except StoreError as error:
-            self.tell(str(error), "error")
+            if not reach.has_store():
+                self.tell(str(error), "error")
+                return
+            self.tell("asking the team's store …")
+            self.run_worker(lambda: self._reach(ident, opened), thread=True, exit_on_error=False)
             return
-        self.push_screen(SessionScreen(self, found.path, replay=replay, cursor=cursor, read_only=self.read_only))
+        if source_of(found.path):
+            self.run_worker(lambda: self._reach(ident, opened), thread=True, exit_on_error=False)
+            return
+        opened(found)
+
+    def _reach(self, ident: str, opened: Callable[[SessionFolder], None]) -> None:
+        """A session that is run elsewhere: its mirror is kept up as long as the console is open."""
+        from rlgpt.store.errors import StoreError
+        from rlgpt.store.reach import reached
+
+        try:
+            folder = self.mirrors.enter_context(reached(ident))
+        except StoreError as error:
+            self.call_from_thread(self.tell, str(error), "error")
+            return
+        self.call_from_thread(opened, folder)
 
     def show_tour(self) -> None:
         if self._guides and not self.preferences.toured:
@@ -344,5 +370,6 @@ def run(
         return 2
     threading.Thread(target=_end_with_terminal, name="end with terminal", daemon=True).start()
     app = ConsoleApp(home, session, replay=replay, cursor=cursor, read_only=read_only, begin=begin, tour=tour)
-    code = app.run()
+    with app.mirrors:
+        code = app.run()
     return int(code or 0) if app.return_code in (0, None) else int(app.return_code)

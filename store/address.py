@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import tomllib
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from rlgpt.store.errors import StoreError
+from rlgpt.store.errors import MissingExtra, StoreError
 from rlgpt.store.home import FILE, home
 
 VARIABLE = "RLGPT_STORE"
 SCHEMES = ("postgresql", "postgres")
+EXTRA = "a store in PostgreSQL needs psycopg: install it with `pip install 'rlgpt[postgres]'`"
 
 
 def named() -> str:
@@ -50,3 +52,9 @@ def checked(where: str) -> str:
             "file or the variable PGPASSWORD"
         )
     return where
+
+
+def need_extra() -> None:
+    """Raises MissingExtra where no shared store can be spoken to."""
+    if importlib.util.find_spec("psycopg") is None:
+        raise MissingExtra(EXTRA)

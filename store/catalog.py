@@ -79,6 +79,8 @@ class Summary:
     tags: tuple[str, ...] = ()
     size: int = 0
     """Bytes on the disk."""
+    store: str = ""
+    """The team's store it is in, where it is not here."""
 
     @property
     def dev(self) -> Measured:

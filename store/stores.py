@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 from rlgpt.store import catalog
 from rlgpt.store.address import checked, is_shared
@@ -14,6 +15,7 @@ from rlgpt.store.errors import BadPlace, StoreError
 from rlgpt.store.folder import SessionFolder
 from rlgpt.store.folder_peer import FolderPeer
 from rlgpt.store.home import home
+from rlgpt.store.lease import Lease
 from rlgpt.store.peers import Peer, Remote
 
 
@@ -30,9 +32,13 @@ class Store(Protocol):
     def target(self, session_id: str) -> AbstractContextManager[Peer]:
         """The same, to be written. Raises LeaseTaken while a worker has it there."""
 
+    def summaries(self) -> list[dict[str, Any]]:
+        """`catalog.Summary` as a tree, `alive` told by the worker's lock. Newest first."""
+
     def tags(self, session_id: str) -> tuple[str, ...]: ...
 
-    def set_tags(self, session_id: str, tags: tuple[str, ...]) -> None: ...
+    def describe(self, session: SessionFolder) -> None:
+        """What is told of a session that was copied there, besides its rows: tags, and its line in the list."""
 
     def close(self) -> None: ...
 
@@ -64,8 +70,14 @@ class FolderStore:
     def tags(self, session_id: str) -> tuple[str, ...]:
         return catalog.tags(SessionFolder(self._root / session_id))
 
-    def set_tags(self, session_id: str, tags: tuple[str, ...]) -> None:
-        catalog.set_tags(SessionFolder(self._root / session_id), tags)
+    def summaries(self) -> list[dict[str, Any]]:
+        found = [SessionFolder(self._root / name) for name in reversed(self.sessions())]
+        told = [(session, dataclasses.asdict(catalog.summary(session))) for session in found]
+        return [summary | {"alive": Lease.held(session.path)} for session, summary in told]
+
+    def describe(self, session: SessionFolder) -> None:
+        if tags := catalog.tags(session):
+            catalog.set_tags(SessionFolder(self._root / session.id), tags)
 
     def close(self) -> None:
         pass

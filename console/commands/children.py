@@ -13,6 +13,7 @@ from typing import Any
 
 from rlgpt.console.commands.failure import Exit, Failure
 from rlgpt.console.commands.limits import need_room
+from rlgpt.store import address
 from rlgpt.store.folder import check_place
 
 SERVICE = "training.service"
@@ -74,6 +75,8 @@ def start_worker(folder: Path) -> int:
     """
     check_place(folder)
     need_room()
+    if address.is_shared(store := address.named()):
+        address.need_extra()
     log = os.open(folder / "worker.log", os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
     try:
         child = subprocess.Popen(
@@ -84,6 +87,7 @@ def start_worker(folder: Path) -> int:
             stderr=log,
             start_new_session=True,
             close_fds=True,
+            env=os.environ | ({address.VARIABLE: store} if store else {}),
         )
     finally:
         os.close(log)

@@ -77,7 +77,7 @@ def _push(store: Store, folder: SessionFolder) -> int:
         raise StoreError(f"session {folder.id} is a mirror of {source}: copy it from there")
     with store.target(folder.id) as target:
         copied = sync(FolderPeer(folder.path), target)
-        store.set_tags(folder.id, catalog.tags(folder))
+        store.describe(folder)
     return copied
 
 

@@ -17,13 +17,14 @@ from rlgpt.console.commands import children, output
 from rlgpt.console.commands.failure import Exit, Failure
 from rlgpt.console.commands.words import Json, Revision, Session, complete_session
 from rlgpt.store import inbox, processes
-from rlgpt.store.catalog import find
 from rlgpt.store.commands import parse_command
 from rlgpt.store.epilogue import append_event
 from rlgpt.store.events import Ended, payload_of
 from rlgpt.store.folder import SessionFolder
 from rlgpt.store.folder import sessions as all_sessions
 from rlgpt.store.lease import Lease, owner
+from rlgpt.store.mirror import source_of
+from rlgpt.store.reach import fetched, reached
 from rlgpt.store.reader import Reader
 from rlgpt.store.row_types import EventRow
 
@@ -54,8 +55,8 @@ def resume(
     if bool(session) == everything:
         raise Failure("say which session to resume, or --all for every one that died.", Exit.USAGE)
     if not everything:
-        folder = find(session)
-        if Lease.held(folder.path) and not _starts(folder):
+        folder, elsewhere = fetched(session)
+        if elsewhere or (Lease.held(folder.path) and not _starts(folder)):
             _command(session, "resume", {}, json)
             return
         if not Lease.held(folder.path):
@@ -77,17 +78,19 @@ def stop(
     json: Json = False,
 ) -> None:
     """Stop a session after what it is doing; everything is kept."""
-    folder = find(session)
-    if not Lease.held(folder.path):
-        raise Failure(f"session {folder.id} is not running.", Exit.REFUSED)
-    if now:
+    with reached(session) as folder:
+        if not Lease.held(folder.path):
+            raise Failure(f"session {folder.id} is not running.", Exit.REFUSED)
+        if not now:
+            _command(session, "stop", {}, json, until_end=True)
+            return
+        if source := source_of(folder.path):
+            raise Failure(f"session {folder.id} is a mirror of {source}: stop it there.", Exit.REFUSED)
         _kill(folder)
-        if json:
-            output.document({"session": folder.id, "kind": "stop", "state": "applied", "reason": "killed"})
-        else:
-            output.say(f"the processes of {folder.id} are gone; `rlgpt resume {folder.id}` goes on")
-        return
-    _command(session, "stop", {}, json, until_end=True)
+    if json:
+        output.document({"session": folder.id, "kind": "stop", "state": "applied", "reason": "killed"})
+    else:
+        output.say(f"the processes of {folder.id} are gone; `rlgpt resume {folder.id}` goes on")
 
 
 def approve(session: Session, revision: Revision, json: Json = False) -> None:
@@ -217,8 +220,7 @@ def _command(
     until_end: bool = False,
 ) -> None:
     """Send, wait a little for what becomes of it, and tell. Refused is a Failure with the worker's reason."""
-    folder = find(session)
-    with Reader(folder) as reader:
+    with reached(session) as folder, Reader(folder) as reader:
         history = reader.history_at()
         if history.status == "ended":
             raise Failure(f"session {folder.id} has ended ({history.result}): {history.reason}")
@@ -279,6 +281,8 @@ def _starts(folder: SessionFolder) -> bool:
 
 
 def _restart(folder: SessionFolder) -> None:
+    if source := source_of(folder.path):
+        raise Failure(f"session {folder.id} is a mirror of {source}: resume it there.", Exit.REFUSED)
     with Reader(folder) as reader:
         history = reader.history_at()
     if history.status == "ended" and history.result in ("succeeded", "finished"):

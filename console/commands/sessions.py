@@ -19,11 +19,12 @@ from rlgpt.console.view.happenings import logged
 from rlgpt.console.view.logs import LEVEL, LEVELS, at_level, log_line
 from rlgpt.console.view.numbers import count, day_time, measured, money
 from rlgpt.console.view.text import plain
-from rlgpt.store.catalog import Summary, find, summaries
+from rlgpt.store.catalog import Summary, find
 from rlgpt.store.errors import NoSession
 from rlgpt.store.folder import SessionFolder, root
 from rlgpt.store.folder import sessions as all_sessions
 from rlgpt.store.lease import Lease
+from rlgpt.store.reach import Listing, reached
 from rlgpt.store.reader import Reader
 
 TITLES = (
@@ -38,7 +39,11 @@ def register(app: typer.Typer) -> None:
 
 def sessions(json: Json = False) -> None:
     """List the sessions of this store, newest last."""
-    found = summaries()[::-1]
+    listing = Listing()
+    found = listing.summaries()[::-1]
+    listing.close()
+    if listing.fault:
+        output.note(listing.fault)
     if json:
         output.document({"sessions": [_tree(summary) for summary in found]})
         return
@@ -69,7 +74,9 @@ def attach(
     read_only: Annotated[bool, typer.Option("--read-only", help="Look, send nothing.")] = False,
 ) -> None:
     """Open the console on a session; `q` leaves it running."""
-    raise typer.Exit(open_console(find(session) if session else _newest(), read_only=read_only))
+    with reached(session) if session else contextlib.nullcontext(_newest()) as folder:
+        code = open_console(folder, read_only=read_only)
+    raise typer.Exit(code)
 
 
 def replay(session: Session) -> None:
@@ -94,7 +101,9 @@ def serve(
 
 def wait(session: Session, json: Json = False) -> None:
     """Wait for the end of a session, silently; the exit code tells how it ended."""
-    raise typer.Exit(follow(find(session), json=json, quiet=True))
+    with reached(session) as folder:
+        code = follow(folder, json=json, quiet=True)
+    raise typer.Exit(code)
 
 
 def logs(
@@ -134,7 +143,8 @@ def logs(
 def looked_at(wanted: str) -> Iterator[SessionFolder]:
     """A session of the store, or that of a bundle file, which may lie on read-only media."""
     if not Path(wanted).is_file():
-        yield find(wanted)
+        with reached(wanted) as folder:
+            yield folder
         return
     from rlgpt.store.bundle import viewed
 
@@ -163,6 +173,7 @@ def _tree(s: Summary) -> dict[str, Any]:
         "active_seconds": s.active,
         "parent": s.parent_id,
         "bytes": s.size,
+        "store": s.store or None,
         "error": s.fault or None,
     }
 

@@ -27,6 +27,7 @@ from rlgpt.console.watch import Watch
 from rlgpt.store import catalog, folder, progress
 from rlgpt.store.catalog import Summary
 from rlgpt.store.errors import StoreError
+from rlgpt.store.reach import Listing
 
 POLL = 1.0
 
@@ -45,6 +46,7 @@ class SessionsScreen(Screen[None]):
     def __init__(self) -> None:
         super().__init__()
         self._found: list[Summary] | None = None
+        self._listing = Listing()
         self._marked: frozenset[str] = frozenset()
         self._next_read = 0.0
         self._slots = 0
@@ -86,7 +88,7 @@ class SessionsScreen(Screen[None]):
     def _read_in_thread(self) -> None:
         start = time.monotonic()
         try:
-            found, slots = catalog.summaries(), training_slots()
+            found, slots = self._listing.summaries(), training_slots()
             hung = self._silent(found)
         except (StoreError, OSError) as error:
             self.app.call_from_thread(shell_of(self).tell, str(error), "error")

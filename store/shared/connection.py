@@ -6,7 +6,7 @@ import contextlib
 from collections.abc import Iterator
 from typing import Any
 
-from rlgpt.store.address import checked
+from rlgpt.store.address import EXTRA, checked
 from rlgpt.store.errors import MissingExtra, StoreError
 
 try:
@@ -16,9 +16,7 @@ try:
     from psycopg.pq import Format
     from psycopg.types.string import TextBinaryLoader
 except ImportError as error:
-    raise MissingExtra(
-        f"a store in PostgreSQL needs psycopg ({error}): install it with `pip install 'rlgpt[postgres]'`"
-    ) from error
+    raise MissingExtra(f"{EXTRA} ({error})") from error
 
 Connection = Any
 """psycopg's, of which mypy knows nothing, because the package is optional."""

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import json
 from collections.abc import Iterator
 from typing import Any
 
+from rlgpt.store import catalog
+from rlgpt.store.folder import SessionFolder
 from rlgpt.store.shared.connection import connect, place_of, said
 from rlgpt.store.shared.peer import LOCKED, SharedPeer
 
@@ -52,10 +55,11 @@ class SharedStore:
             row = self._base.execute("SELECT tags::text FROM head WHERE session_id = %s", (session_id,)).fetchone()
         return tuple(json.loads(row[0])) if row else ()
 
-    def set_tags(self, session_id: str, tags: tuple[str, ...]) -> None:
+    def describe(self, session: SessionFolder) -> None:
+        told = dataclasses.replace(catalog.summary(session), tags=catalog.tags(session))
         with said(self._address):
-            sql = "UPDATE head SET tags = %s WHERE session_id = %s"
-            self._base.execute(sql, (json.dumps(tags), session_id))
+            sql = "UPDATE head SET tags = %s, summary = %s WHERE session_id = %s"
+            self._base.execute(sql, (json.dumps(told.tags), json.dumps(dataclasses.asdict(told)), session.id))
 
     def close(self) -> None:
         self._base.close()

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
-from rlgpt.store import catalog
+from rlgpt.console.commands import operate
+from rlgpt.store import catalog, events
 from rlgpt.store.folder import SessionFolder
 from rlgpt.store.folder_peer import FolderPeer
+from rlgpt.store.mirror import source_of
 from rlgpt.store.peers import digest
+from rlgpt.store.writer import Writer
+from rlgpt.training.session.inbox import Inbox
 from tests.commands.conftest import Answer, make
+from tests.store.keeping import Keeper, until
 from tests.store.postgres import Server, programs
 
 pytestmark = [
@@ -65,3 +71,72 @@ def test_many_sessions_move_at_once(rlgpt: Rlgpt, address: str) -> None:
     answer = rlgpt("store", "move", "--json").document
     assert [one["id"] for one in answer["sessions"]] == sorted(session.id for session in sessions)
     assert not any(one["error"] for one in answer["sessions"]) and not catalog.summaries()
+
+
+def test_a_colleague_sees_and_steers_a_session_that_runs_elsewhere(
+    rlgpt: Rlgpt, running: tuple[SessionFolder, Writer], address: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rlgpt("store", "init")
+    session, writer = running
+    keeper = Keeper(session.path, address)
+    assert keeper.ready() == 1
+    until(lambda: rlgpt("store", "size", "--in", address).out.startswith("id") and _pushed(rlgpt, session))
+    inbox = Inbox(writer)
+    inbox.start()
+    monkeypatch.setenv("RLGPT_HOME", str(tmp_path / "colleague"))
+    mirror = tmp_path / "colleague" / "sessions" / session.id
+    (listed,) = rlgpt("sessions", "--json").document["sessions"]
+    assert (listed["id"], listed["name"], listed["alive"]) == (session.id, "wood", True)
+    assert listed["store"].startswith("postgresql:///") and not mirror.exists()
+    assert rlgpt("show", "wood").code == 0
+    monkeypatch.setattr(operate, "PATIENCE", 3.0)
+    advised = rlgpt("advise", "wood", "use the axe")
+    assert advised.code == 0 and "advise seen" in advised.out, advised.err
+    (command,) = writer.history.commands.values()
+    assert command.state == "seen" and command.author.startswith("postgres (")
+    refused = rlgpt("stop", "wood", "--now")
+    assert refused.code == 4 and "stop it there" in refused.err
+    inbox.close()
+    writer.event(events.Ended("finished", "all is done"))
+    assert keeper.end() == (0, "")
+    (listed,) = rlgpt("sessions", "--json").document["sessions"]
+    assert (listed["status"], listed["alive"]) == ("finished", False)
+    assert "has ended" in rlgpt("advise", "wood", "too late").err
+    assert rlgpt("show", "wood").code == 0
+    assert source_of(mirror) == "" and digest(FolderPeer(mirror)) == digest(FolderPeer(session.path))
+
+
+def _pushed(rlgpt: Rlgpt, session: SessionFolder) -> bool:
+    return any(one["id"] == session.id and one["store"] for one in _in_store(rlgpt))
+
+
+def _in_store(rlgpt: Rlgpt) -> list[dict[str, object]]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("RLGPT_HOME", "/nowhere/at/all")
+        found = rlgpt("sessions", "--json").document["sessions"]
+    assert isinstance(found, list)
+    return found
+
+
+def test_a_store_that_is_away_hides_nothing_that_is_here(
+    rlgpt: Rlgpt, finished: SessionFolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("RLGPT_STORE", "postgresql:///rlgpt?host=/nowhere")
+    answer = rlgpt("sessions")
+    assert answer.code == 0 and finished.id in answer.out and "cannot be reached" in answer.err
+    assert rlgpt("show", "wood").code == 0
+    missing = rlgpt("show", "iron")
+    assert missing.code != 0 and "cannot be reached" in missing.err
+
+
+def test_without_the_extra_an_address_answers_with_the_install_line(
+    rlgpt: Rlgpt, finished: SessionFolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in [name for name in sys.modules if name.startswith(("rlgpt.store.shared", "psycopg"))]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "psycopg", None)
+    monkeypatch.setenv("RLGPT_STORE", "postgresql:///rlgpt")
+    for words in (("push",), ("pull", "wood"), ("move",), ("init",), ("upgrade",)):
+        answer = rlgpt("store", *words)
+        assert answer.code == 5 and "pip install 'rlgpt[postgres]'" in answer.err
+    assert "pip install 'rlgpt[postgres]'" in rlgpt("sessions").err

@@ -5,8 +5,6 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
-import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -29,13 +27,13 @@ from rlgpt.store.shared.peer import SharedPeer
 from rlgpt.store.shared.store import SharedStore
 from rlgpt.store.writer import Writer
 from tests.store.copies import everything
+from tests.store.keeping import PATIENCE, Keeper, until
 from tests.store.postgres import Server, programs
 
 pytestmark = [
     pytest.mark.postgres,
     pytest.mark.skipif(programs() is None, reason="PostgreSQL's server is not installed (Debian: postgresql)"),
 ]
-PATIENCE = 60.0
 
 
 @pytest.fixture(scope="module")
@@ -52,26 +50,6 @@ def address(server: Server) -> str:
     return made
 
 
-class Keeper:
-    """The process, as the supervisor starts it."""
-
-    def __init__(self, folder: Path, address: str, *incarnation: int) -> None:
-        line = [sys.executable, "-P", "-m", "rlgpt.store.shared.keeper", str(folder), address, *map(str, incarnation)]
-        pipe = subprocess.PIPE
-        self.child = subprocess.Popen(line, stdin=pipe, stdout=pipe, stderr=pipe, text=True, bufsize=1)
-
-    def ready(self) -> int:
-        assert self.child.stdout is not None
-        words = self.child.stdout.readline().split()
-        assert words[:1] == ["ready"], self.end()
-        return int(words[1])
-
-    def end(self) -> tuple[int, str]:
-        """As when the trainer has ended: (exit code, last words)."""
-        _, said = self.child.communicate("", timeout=PATIENCE)
-        return self.child.returncode, said.strip()
-
-
 @pytest.fixture
 def keep() -> Iterator[Callable[..., Keeper]]:
     started: list[Keeper] = []
@@ -85,14 +63,6 @@ def keep() -> Iterator[Callable[..., Keeper]]:
         if keeper.child.poll() is None:
             keeper.child.kill()
         keeper.child.wait()
-
-
-def until(holds: Callable[[], Any]) -> Any:
-    end = time.monotonic() + PATIENCE
-    while not (found := holds()):
-        assert time.monotonic() < end, "it did not happen"
-        time.sleep(0.05)
-    return found
 
 
 def add(writer: Writer, number: int) -> None:

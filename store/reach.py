@@ -1,0 +1,174 @@
+"""Sessions of a team's store as if they were here: one list of both, and a mirror as long as one is looked at."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+import time
+from collections.abc import Iterator
+from dataclasses import fields
+
+from rlgpt.store import catalog
+from rlgpt.store.address import is_shared, named
+from rlgpt.store.catalog import Summary
+from rlgpt.store.errors import LeaseTaken, NoSession, StoreError
+from rlgpt.store.folder import SessionFolder, root
+from rlgpt.store.folder_peer import FolderPeer
+from rlgpt.store.lease import Lease
+from rlgpt.store.mirror import EVERY, Mirror, settle, source_of
+from rlgpt.store.peers import sync
+from rlgpt.store.stores import Store, open_store
+
+LOCK = "mirror.lock"
+"""Held by the one process that keeps the mirror up: several consoles may look at it."""
+AGAIN = 2.0
+"""Seconds before a store that is away is asked again."""
+
+
+@contextlib.contextmanager
+def reached(wanted: str) -> Iterator[SessionFolder]:
+    """The session: its folder here, or, where it is run elsewhere, a mirror that is kept up until the block ends.
+    Raises NoSession, StoreError."""
+    found = _elsewhere(wanted)
+    if found is None:
+        yield catalog.find(wanted)
+        return
+    address, ident = found
+    follower = _Follower(address, ident)
+    follower.begin()
+    try:
+        yield follower.folder
+    finally:
+        follower.end()
+
+
+def fetched(wanted: str) -> tuple[SessionFolder, bool]:
+    """The session brought up to what the team's store has, to go on with it here, and whether a worker elsewhere has
+    it: if none does, it is no mirror any more. Raises NoSession, StoreError."""
+    found = _elsewhere(wanted)
+    if found is None:
+        return catalog.find(wanted), False
+    address, ident = found
+    folder = SessionFolder(root() / ident)
+    with contextlib.closing(open_store(address)) as store:
+        remote = store.remote(ident)
+        alive = remote.beat() is not None
+        sync(remote, FolderPeer(folder.path))
+    if not alive:
+        settle(folder.path)
+    return folder, alive
+
+
+def has_store() -> bool:
+    """Whether a team's store is named, if perhaps wrongly: who asks it is told so."""
+    try:
+        return is_shared(named())
+    except StoreError:
+        return True
+
+
+def _elsewhere(wanted: str) -> tuple[str, str] | None:
+    """(store, id) of a session that is not here, or here as a mirror."""
+    try:
+        folder = catalog.find(wanted)
+    except NoSession:
+        if not is_shared(address := named()):
+            raise
+        with contextlib.closing(open_store(address)) as store:
+            names = store.sessions()
+        return address, catalog.chosen(wanted, list(names), lambda: names, f" here or in {store.place}")
+    if not source_of(folder.path) or not is_shared(address := named()):
+        return None
+    return address, folder.id
+
+
+class _Follower(threading.Thread):
+    def __init__(self, address: str, ident: str) -> None:
+        super().__init__(name=f"mirror of {ident}", daemon=True)
+        self.folder = SessionFolder(root() / ident)
+        self._address = address
+        self._ending = threading.Event()
+        self._begun = threading.Event()
+        self._first: StoreError | None = None
+
+    def begin(self) -> None:
+        """The mirror is up to date when this returns."""
+        self.start()
+        self._begun.wait()
+        if self._first is not None:
+            raise self._first
+
+    def end(self) -> None:
+        self._ending.set()
+        self.join(timeout=10)
+
+    def run(self) -> None:
+        while not self._ending.is_set():
+            try:
+                self._follow()
+            except LeaseTaken:  # another console keeps it up
+                pass
+            except StoreError as error:
+                if not self._begun.is_set():
+                    self._first = error
+            self._begun.set()
+            self._ending.wait(AGAIN)
+
+    def _follow(self) -> None:
+        with contextlib.ExitStack() as undo:
+            store = undo.enter_context(contextlib.closing(open_store(self._address)))
+            remote = store.remote(self.folder.id)
+            if not self.folder.path.exists():
+                sync(remote, FolderPeer(self.folder.path))
+            undo.enter_context(Lease.acquire(self.folder.path, LOCK))
+            mirror = undo.enter_context(contextlib.closing(Mirror(remote, self.folder.path)))
+            alive = mirror.step()
+            self._begun.set()
+            while not self._ending.wait(EVERY):
+                alive = mirror.step()
+            if not alive:
+                settle(self.folder.path)
+
+
+class Listing:
+    """All sessions, here and in the team's store, for who looks again and again."""
+
+    def __init__(self) -> None:
+        self._store: Store | None = None
+        self._next_try = 0.0
+        self.fault = ""
+        """Why those of the store are not among them now."""
+
+    def summaries(self) -> list[Summary]:
+        """Newest first. Raises BadPlace."""
+        here = catalog.summaries()
+        known = {summary.id for summary in here if not source_of(root() / summary.id)}
+        there = [summary for summary in self._there() if summary.id not in known]
+        mirrored = {summary.id for summary in there}
+        every = [*(summary for summary in here if summary.id not in mirrored), *there]
+        return sorted(every, key=lambda summary: summary.id, reverse=True)
+
+    def _there(self) -> list[Summary]:
+        if time.monotonic() < self._next_try:
+            return []
+        try:
+            if not is_shared(address := named()):
+                return []
+            if self._store is None:
+                self._store = open_store(address)
+            place = self._store.place
+            names = {field.name for field in fields(Summary)}
+            told = [{k: v for k, v in tree.items() if k in names} for tree in self._store.summaries()]
+            self.fault = ""
+            return [Summary(**{**tree, "tags": tuple(tree.get("tags", ())), "store": place}) for tree in told]
+        except StoreError as error:
+            self.fault = str(error)
+            self.close()
+            self._next_try = time.monotonic() + AGAIN
+            return []
+
+    def close(self) -> None:
+        if self._store is not None:
+            with contextlib.suppress(StoreError):
+                self._store.close()
+        self._store = None
