@@ -8,6 +8,8 @@ from importlib.resources import files
 
 from rlgpt.store.row_types import JsonObject
 
+EVIDENCE = 2
+"""To be raised when an evaluation or a trial keeps other evidence for the same episodes (`training/rollouts`)."""
 _MODULES = ("asking", "memory", "planner", "slow", "fast", "critic", "contracts", "schema", "context")
 """Of this package: what they say of a session stands in the requests."""
 
@@ -16,7 +18,9 @@ def wording(sheet: JsonObject) -> str:
     """Of the templates, the modules that fill them, and the world sheet of the session's task."""
     digest = hashlib.blake2b(digest_size=16)
     templates = sorted((part for part in files("rlgpt.prompts").iterdir() if part.name.endswith(".md")), key=str)
-    for part in (*templates, *(files("rlgpt.agents").joinpath(f"{name}.py") for name in _MODULES)):
+    modules = [files("rlgpt.agents").joinpath(f"{name}.py") for name in _MODULES]
+    told = [files("rlgpt.store").joinpath(f"{name}.py") for name in ("failures", "training_series")]
+    for part in (*templates, *modules, *told):
         digest.update(part.read_bytes())
-    digest.update(json.dumps(sheet, sort_keys=True, default=str).encode())
+    digest.update(json.dumps([EVIDENCE, sheet], sort_keys=True, default=str).encode())
     return digest.hexdigest()

@@ -12,7 +12,7 @@ Standard library only.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from rlgpt.store.row_types import JsonObject
@@ -93,11 +93,21 @@ def _value(value: Any) -> str:
 
 def choose(failures: Sequence[Failure], most: int) -> list[Failure]:
     """The most telling of them: first one of each way to be lost, the commonest way first, then more of each."""
-    ways: dict[tuple[Any, ...], list[Failure]] = {}
+    return _in_turns(failures, lambda failure: (failure["end"], failure.get("cause"), failure.get("undone")))[:most]
+
+
+def cover(failures: Sequence[Failure], most: int) -> list[Failure]:
+    """`choose`, but one of each sub-action that lost any, however many: each is repaired by what it lost."""
+    chosen = choose(failures, most)
+    lacking = [f for f in choose(failures, len(failures)) if f.get("undone") not in {c.get("undone") for c in chosen}]
+    return [*chosen, *_in_turns(lacking, lambda failure: failure.get("undone"))[: len({f["undone"] for f in lacking})]]
+
+
+def _in_turns(failures: Sequence[Failure], way: Callable[[Failure], Any]) -> list[Failure]:
+    """One of each way, the commonest first, then another of each."""
+    ways: dict[Any, list[Failure]] = {}
     for failure in failures:
-        ways.setdefault((failure["end"], failure.get("cause"), failure.get("undone")), []).append(failure)
+        ways.setdefault(way(failure), []).append(failure)
     queues = sorted(ways.values(), key=len, reverse=True)
-    chosen: list[Failure] = []
-    for turn in range(max(map(len, queues), default=0)):
-        chosen += [queue[turn] for queue in queues if turn < len(queue)]
-    return chosen[:most]
+    turns = range(max(map(len, queues), default=0))
+    return [queue[turn] for turn in turns for queue in queues if turn < len(queue)]

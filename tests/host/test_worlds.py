@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from rlgpt.training.host.api import FOLLOW_PLAN, Action, Answer, Ask, Host, PlanItem, Programs, source_hash
 from rlgpt.training.host.client.open_host import open_host
 from rlgpt.training.worlds import registry
@@ -55,3 +57,27 @@ def test_crafter_is_served_alike_in_two_processes_and_in_the_trainer() -> None:
     assert runs[0] == runs[1] == runs[2]
     commands = {answer.command for answers in runs[0] for answer in answers}
     assert len(commands) > 2
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ('approach(view, "iron", avoid=("lava",))', "`avoid` does not take 'lava'; it takes: grass, path, sand"),
+        ('nearest(view, "stone", "ores")', "`nearest` does not take 'ores'; it takes: "),
+        ('view.known("zombie")', "`known` does not take 'zombie'; it takes: "),
+        ('explore(view, "mountain", dig=True)', "`explore` does not take 'mountain'"),
+    ],
+)
+def test_a_name_that_the_world_does_not_have_is_refused_before_the_code_runs(line: str, said: str) -> None:
+    """It may stand in a branch that no dry run comes to."""
+    source = f'def look(view):\n    if view.steps > 9000:\n        {line}\n    view = yield "noop"\n'
+    host = open_host(registry.get("crafter"), lanes=1, mode="trusted", seed=1)
+    try:
+        told = host.admit("action", source)
+        assert (told.admitted, told.rule, told.line) == (False, "text", 3)
+        assert told.message.startswith(said)
+        mine = source.replace("def look", "def nearest(name):\n    return name\n\n\ndef look")
+        refused = host.admit("action", mine).rule == "text"
+        assert refused != ("nearest(view" in line), "a function of its own takes any"
+    finally:
+        host.close()

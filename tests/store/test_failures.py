@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from rlgpt.store.failures import choose, ended, told
+from rlgpt.store.failures import choose, cover, ended, told
 
 LOST: dict[str, Any] = {
     "seed": 7, "end": "death", "cause": "zombie", "steps": 231, "vitals": {"health": 0.0, "food": 5.0},
@@ -43,3 +43,11 @@ def test_one_of_each_way_to_be_lost_is_chosen_first_and_the_commonest_way_before
     many = [lost(seed, cause) for seed, cause in enumerate(causes, 1)]
     assert [failure["seed"] for failure in choose(many, 4)] == [2, 1, 6, 3]
     assert choose([], 4) == []
+
+
+def test_each_sub_action_that_lost_an_episode_has_one() -> None:
+    many = [{"seed": seed, "end": "death", "cause": "zombie", "undone": "iron"} for seed in range(9)]
+    many += [{"seed": 10 + n, "end": "time", "cause": "", "undone": undone} for n, undone in enumerate("abcc")]
+    chosen = cover(many, 2)
+    assert {failure["undone"] for failure in chosen} == {"iron", "a", "b", "c"} and len(chosen) == 4
+    assert cover(many[:9], 2) == many[:2] and cover([], 2) == []

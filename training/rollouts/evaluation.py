@@ -14,7 +14,7 @@ from typing import Any, Literal, Protocol
 import numpy as np
 
 from rlgpt.agents.contracts import RewardTerm
-from rlgpt.store.failures import choose, ended
+from rlgpt.store.failures import cover, ended
 from rlgpt.store.intervals import wilson
 from rlgpt.training.host.api import Host, PlanItem, Programs
 from rlgpt.training.options.dead_loops import DeadLoopWatch
@@ -34,7 +34,7 @@ PLAN_OPTION_STEPS = 200
 """Env steps after which follow_plan alone starts its sub-action afresh."""
 MAX_PREDICATES = 64
 SHOWN_LOST = 4
-"""Lost episodes of an evaluation of which it is kept how they went."""
+"""Lost episodes of an evaluation of which it is kept how they went; more where more sub-actions lost any."""
 REPEATS = 2
 """How often the seed of a truncated episode is played again; after that it counts as it is."""
 
@@ -319,5 +319,5 @@ def failures_of(
         "mean_step": {name: round(sum(steps) / len(steps), 1) for name, steps in since.items() if steps},
         "lost_at": {name: dict(ends.most_common()) for name, ends in lost_at.items()},
         "won": [e.index for e in episodes if e.success],
-        "lost": [dict(each) | shower.shown(traces[each["index"]]) for each in choose(brief, SHOWN_LOST)],
+        "lost": [dict(each) | shower.shown(traces[each["index"]]) for each in cover(brief, SHOWN_LOST)],
     }

@@ -1,0 +1,75 @@
+"""Which losses are significant, and whose statistics count."""
+
+from __future__ import annotations
+
+import pytest
+
+from rlgpt.agents import choice, fast
+from rlgpt.agents.client import make_client
+from rlgpt.agents.contracts import CodeReply, RlConfigAsked
+from rlgpt.agents.loop import Evaluate, JudgeItem, Limits, next_step
+from tests.agents.histories import Told, context
+from tests.agents.toys import BREAD, Ledger, bakery
+
+
+@pytest.mark.parametrize(
+    ("done", "of", "needed", "below"),
+    [
+        (20, 20, 0.995, False),
+        (19, 20, 0.995, False),  # it happens in one of ten such evaluations
+        (18, 20, 0.995, True),
+        (45, 50, 0.95, False),
+        (43, 50, 0.95, True),
+        (4, 5, 0.9, False),
+        (6, 10, 0.9, True),
+        (0, 0, 0.9, False),
+    ],
+)
+def test_a_loss_counts_where_chance_does_not_explain_it(done: int, of: int, needed: float, below: bool) -> None:
+    assert choice.is_below(done, of, needed) == below
+
+
+def test_a_version_with_the_same_source_has_the_statistics_of_that_source() -> None:
+    told = Told().iteration().plan(dig="code").code("dig", "cafe").trial("dig")
+    told.evaluate(6, funnel={"dig": 6}).verdict().iteration(1).plan(dig="code")
+    assert isinstance(next_step(told.history, Limits()), JudgeItem), "6 of 20 is no chance"
+    plan = told.code("dig", "cafe").trial("dig").history.plan
+    assert plan is not None
+    uses = choice.plan_uses(told.history, plan.items[0])
+    assert uses == {"cafe": choice.PlanUse(6, 20)}
+    newest = told.history.attempts[-1]
+    assert newest.version == 2 and not choice.good_enough(told.history, plan, plan.items[0], newest, 0.95)
+
+
+def test_one_lost_episode_of_twenty_starts_no_rewrite() -> None:
+    told = Told().iteration().plan(dig="code").code("dig").trial("dig")
+    told.evaluate(19, funnel={"dig": 19}).verdict().iteration(1).plan(dig="code")
+    assert isinstance(next_step(told.history, Limits(target=0.995)), Evaluate)
+
+
+def test_the_same_source_again_says_keep_it_where_it_is_accepted() -> None:
+    told = Told().iteration().plan(dig="code").code("dig", "cafe").trial("dig", 3)
+    assert told.history.plan
+    client = make_client({"kind": "rules"}, Ledger(), {})
+    source = "def dig(view):\n    yield 'walk'\n"
+    client.ask = lambda *_: CodeReply(source=source + "\n", note="it is good")  # type: ignore[method-assign,assignment]
+    there = context(told, bakery(), BREAD, text=lambda name: source)
+    reply = fast.write(client, there, told.history.plan.items[0], 2)
+    assert (reply.source, reply.note) == ("", "it is good")
+
+
+def test_a_refused_reward_comes_back_with_its_source_and_one_in_use_is_shown() -> None:
+    terms = [{"term": "generated", "argument": "beef", "weight": 1.0}, {"term": "task", "argument": "", "weight": 1.0}]
+    told = Told().iteration().plan("policy", dig="code").code("dig").trial("dig").config(reward=terms)
+    told.train().evaluate(3, run=1).verdict().iteration(1).plan("policy", dig="code")
+    client = make_client({"kind": "rules"}, Ledger(), {})
+    asked: list[str] = []
+    client.ask = lambda role, step, sent, *_: asked.append(sent[1]["content"])  # type: ignore[method-assign,assignment]
+    texts = {"beef": "def reward(before, view):\n    return 0.25\n"}
+    points = {"success": [0.1, 0.2], "kl": [0.01, 0.02]}
+    there = context(told, bakery(), BREAD, text=lambda name: texts.get(name, ""), series=lambda run: points)
+    fast.configure(client, there, "line 2: no import", "import os\n")
+    (text,) = asked
+    assert "return 0.25" in text and "import os" in text and "line 2: no import" in text
+    assert '"ten_points": {"success": [0.1, 0.2], "kl": [0.01, 0.02]}' in text
+    assert RlConfigAsked.model_fields["reward_source"].description
