@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 
 import pytest
 from hostile import CORPUS
@@ -17,13 +18,17 @@ from rlgpt.console.view import (
     code,
     compare,
     curves,
+    leaderboard,
     logs,
     override,
     plan,
+    revisions,
+    spending,
     status,
     system,
     timeline,
     verdicts,
+    waiting,
     world,
 )
 from rlgpt.console.view import sessions as sessions_view
@@ -191,6 +196,14 @@ def all_lines(m: Moment) -> Iterable[Line]:
         fault="x",
     )
     yield from every(sessions_view.entries([summary], WIDTH, 0.0))
+    yield status.goal(m, WIDTH)
+    yield from every(revisions.entries(m.history, WIDTH))
+    yield from spending.lines(logs.merged(m.calls), WIDTH)
+    tested = replace(summary, fault="", status="waiting", waiting_for=f"your verdict on {summary.name}", alive=True)
+    tested = replace(tested, test_episodes=9, settings={"seed": 1, summary.name[:30]: summary.name})
+    yield from every(waiting.entries([tested], 0.0, WIDTH))
+    yield from every(leaderboard.entries([tested], tested.task, WIDTH))
+    yield from every(sessions_view.entries([tested], WIDTH, 0.0, sort=sessions_view.FORKS))
 
 
 @pytest.mark.parametrize("text", CORPUS, ids=range(len(CORPUS)))
@@ -211,6 +224,7 @@ def test_lines_of_the_bars_never_exceed_their_width(text: str) -> None:
     for line in (
         status.title(m, WIDTH),
         status.budgets(m, WIDTH),
+        status.goal(m, WIDTH),
         *code.tabs(m.history, m.history.attempts[-1], WIDTH),
     ):
         assert sum(cell_len(span.text) for span in line) <= WIDTH
