@@ -6,7 +6,6 @@ import contextlib
 import threading
 import time
 from collections.abc import Iterator
-from dataclasses import fields
 
 from rlgpt.store import catalog
 from rlgpt.store.address import is_shared, named
@@ -156,11 +155,9 @@ class Listing:
                 return []
             if self._store is None:
                 self._store = open_store(address)
-            place = self._store.place
-            names = {field.name for field in fields(Summary)}
-            told = [{k: v for k, v in tree.items() if k in names} for tree in self._store.summaries()]
+            found = self._store.summaries()
             self.fault = ""
-            return [Summary(**{**tree, "tags": tuple(tree.get("tags", ())), "store": place}) for tree in told]
+            return found
         except StoreError as error:
             self.fault = str(error)
             self.close()

@@ -7,10 +7,11 @@ import dataclasses
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Protocol
 
 from rlgpt.store import catalog
 from rlgpt.store.address import checked, is_shared
+from rlgpt.store.catalog import Summary
 from rlgpt.store.errors import BadPlace, StoreError
 from rlgpt.store.folder import SessionFolder
 from rlgpt.store.folder_peer import FolderPeer
@@ -32,8 +33,8 @@ class Store(Protocol):
     def target(self, session_id: str) -> AbstractContextManager[Peer]:
         """The same, to be written. Raises LeaseTaken while a worker has it there."""
 
-    def summaries(self) -> list[dict[str, Any]]:
-        """`catalog.Summary` as a tree, `alive` told by the worker's lock. Newest first."""
+    def summaries(self) -> list[Summary]:
+        """Newest first; `alive` is told by the worker's lock there."""
 
     def tags(self, session_id: str) -> tuple[str, ...]: ...
 
@@ -70,10 +71,12 @@ class FolderStore:
     def tags(self, session_id: str) -> tuple[str, ...]:
         return catalog.tags(SessionFolder(self._root / session_id))
 
-    def summaries(self) -> list[dict[str, Any]]:
+    def summaries(self) -> list[Summary]:
         found = [SessionFolder(self._root / name) for name in reversed(self.sessions())]
-        told = [(session, dataclasses.asdict(catalog.summary(session))) for session in found]
-        return [summary | {"alive": Lease.held(session.path)} for session, summary in told]
+        return [
+            dataclasses.replace(catalog.summary(session), alive=Lease.held(session.path), store=self.place)
+            for session in found
+        ]
 
     def describe(self, session: SessionFolder) -> None:
         if tags := catalog.tags(session):

@@ -64,6 +64,10 @@ class Keeper(Keeping):
                 env=os.environ | {VARIABLE: self._address},
             )
 
+    @property
+    def pid(self) -> int:
+        return self._child.pid
+
     def _watch(self) -> None:
         """A keeper holds nothing that another could not find in the store, so a dead one is simply started again; one
         that was taken over ends the trainer, through the supervisor's own signal."""

@@ -23,9 +23,10 @@ from rlgpt.store.transactions import first_rows
 
 OUTSIDE = ("text", "artifact", "command", "inbox", "head", "version")
 LOCKED = """
-    SELECT EXISTS (SELECT FROM pg_locks WHERE locktype = 'advisory' AND granted AND objsubid = 1
-    AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
-    AND ((classid::bigint << 32) | objid::bigint) = hashtextextended(%s, 0))"""
+    hashtextextended(session_id, 0) IN (SELECT (classid::bigint << 32) | objid::bigint FROM pg_locks
+    WHERE locktype = 'advisory' AND granted AND objsubid = 1
+    AND database = (SELECT oid FROM pg_database WHERE datname = current_database()))"""
+"""Whether a keeper has the session of a head now."""
 
 
 class Claim(NamedTuple):
@@ -145,9 +146,9 @@ class SharedPeer:
     # ---- the worker there -----------------------------------------------------------------------
     def beat(self) -> Beat | None:
         """A worker lives while its keeper's lock is held: nothing else says so."""
-        sql = f"SELECT beat::text, ({LOCKED}) FROM head WHERE session_id = %s"
+        sql = f"SELECT beat::text, {LOCKED} FROM head WHERE session_id = %s"
         with said(self._address):
-            row = self._base.execute(sql, (self.session_id, self.session_id)).fetchone()
+            row = self._base.execute(sql, (self.session_id,)).fetchone()
         if not row or not row[1] or not row[0]:
             return None
         told = json.loads(row[0])

@@ -6,9 +6,9 @@ import contextlib
 import dataclasses
 import json
 from collections.abc import Iterator
-from typing import Any
 
 from rlgpt.store import catalog
+from rlgpt.store.catalog import Summary
 from rlgpt.store.folder import SessionFolder
 from rlgpt.store.shared.connection import connect, place_of, said
 from rlgpt.store.shared.peer import LOCKED, SharedPeer
@@ -30,13 +30,19 @@ class SharedStore:
             sql = "SELECT session_id, name FROM head WHERE seq > 0 ORDER BY session_id"
             return dict(self._base.execute(sql).fetchall())
 
-    def summaries(self) -> list[dict[str, Any]]:
-        """What the keepers last told of each session, with `alive`: whether one has it now. Newest first."""
-        locked = LOCKED.replace("%s", "session_id")
-        sql = f"SELECT summary::text, ({locked}) FROM head WHERE seq > 0 AND summary IS NOT NULL ORDER BY session_id"
+    def summaries(self) -> list[Summary]:
+        """What the keepers last told of each session, and whether one has it now. Newest first."""
+        sql = f"SELECT summary::text, {LOCKED} FROM head WHERE seq > 0 AND summary IS NOT NULL ORDER BY session_id"
         with said(self._address):
             rows = self._base.execute(sql).fetchall()
-        return [{**json.loads(body), "alive": alive} for body, alive in reversed(rows)]
+        names = {field.name for field in dataclasses.fields(Summary)}
+        told = [{k: v for k, v in json.loads(body).items() if k in names} for body, _ in rows]  # of any rlgpt
+        summaries = [Summary(**{**tree, "tags": tuple(tree.get("tags", ()))}) for tree in told]
+        alive = [alive for _, alive in rows]
+        return [
+            dataclasses.replace(summary, alive=lives, store=self.place)
+            for summary, lives in reversed(list(zip(summaries, alive, strict=True)))
+        ]
 
     def remote(self, session_id: str) -> SharedPeer:
         return SharedPeer(self._base, self._address, session_id)

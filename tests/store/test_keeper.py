@@ -95,13 +95,13 @@ def test_what_a_worker_writes_is_in_the_store_and_commands_come_back(
         assert (arrived.id, arrived.author, arrived.payload["text"]) == (sent, "postgres (ann@desk)", "use wood")
         add(writer, 1)
         until(lambda: mirror.step() and FolderPeer(mirror.folder).head().seq == writer.history.seq)
-        (told,) = until(lambda: [s for s in store.summaries() if s["status"] == "running"])
-        assert told["alive"] and told["name"] == writer.history.session["name"]
+        (told,) = until(lambda: [s for s in store.summaries() if s.status == "running"])
+        assert told.alive and told.name == writer.history.session["name"]
         writer.event(events.Ended("finished", "all is done"))
         assert keeper.end() == (0, "")
     assert not mirror.step() and owner(mirror.folder) is None
     assert digest(store.remote(session.id)) == digest(FolderPeer(session.path))
-    assert [s["alive"] for s in store.summaries()] == [False]
+    assert [s.alive for s in store.summaries()] == [False]
     mirror.close()
     store.close()
 
