@@ -20,30 +20,43 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
-from rlgpt.agents.backends import Backend
+from rlgpt.agents.backends import Backend, Hear, unheard
 from rlgpt.agents.charges import Charge, broken_off, charged
 from rlgpt.agents.completions import Completion
 from rlgpt.agents.endpoint import Endpoint
 from rlgpt.agents.errors import AgentError, BudgetReached
 from rlgpt.agents.journal import NOTHING, Answer, Call, Held, Journal
 from rlgpt.agents.refusals import Failure
+from rlgpt.store.live_calls import LiveCall, LiveCalls
 
 FILE = "answers.part"
+
+
+CANCELLED = "cancelled"
+"""The code of an exchange that the operator ended."""
 
 
 class NotNeeded(AgentError):
     """The loop asks this question itself by now."""
 
 
+class _Cancelled(Exception):
+    """Leaves an exchange whose end was told already."""
+
+
 @dataclass
 class Exchange:
-    """One request that was sent ahead."""
+    """One request on its way, in a thread of its own."""
 
     endpoint: Endpoint
     call: Call
     result: Completion | Failure | None = None
     """None while it is under way, and when it ended in neither."""
     seconds: float = 0.0
+    error: Exception | None = None
+    """What else it died of."""
+    received: int = 0
+    """Characters so far."""
     over: threading.Event = field(default_factory=threading.Event)
 
     @property
@@ -64,15 +77,22 @@ class Ahead:
     """The backend of the session's client, in front of the one that reaches the servers."""
 
     def __init__(
-        self, backend: Backend, journal: Journal, roles: Mapping[str, Endpoint], folder: Path | None = None
+        self,
+        backend: Backend,
+        journal: Journal,
+        roles: Mapping[str, Endpoint],
+        folder: Path | None = None,
+        live: LiveCalls | None = None,
     ) -> None:
-        """`folder`: where answers that wait are kept."""
-        self._backend, self._journal, self._roles = backend, journal, roles
+        """`folder`: where answers that wait are kept. `live` is told what is under way."""
+        self._backend, self._journal, self._roles, self._live = backend, journal, roles, live
         self._file = folder / FILE if folder else None
         self._lock = threading.RLock()
         self._exchanges: dict[tuple[str, str], Exchange] = {}
         self._begun: set[str] = set()
         """Steps that the session's client has come to."""
+        self._awaited: Exchange | None = None
+        """Whose answer the session's client waits for, or waited for last."""
         self._room = {e.base_url: threading.Semaphore(max(0, e.parallel - 1)) for e in roles.values()}
         self.wide = any(endpoint.parallel > 1 for endpoint in roles.values())
         """Whether calls may be made side by side."""
@@ -80,21 +100,40 @@ class Ahead:
         self._load()
 
     # ---- for the session's client -----------------------------------------------------------------
-    def complete(self, endpoint: Endpoint, call: Call) -> Completion:
+    def complete(self, endpoint: Endpoint, call: Call, hear: Hear = unheard) -> Completion:
         """What was asked ahead, once; else the server's answer. Raises Failure."""
         with self._lock:
             self._begun.add(call.step)
             asked_ahead = any(step == call.step for step, _ in self._exchanges)
             exchange = self._exchanges.get((call.step, call.request_hash))
             self._missed = self._missed or (asked_ahead and exchange is None)
-        if exchange is None:
-            return self._backend.complete(endpoint, call)
-        exchange.over.wait()
-        with self._lock:
-            self._exchanges.pop((call.step, call.request_hash), None)
-        if exchange.result is None:
-            return self._backend.complete(endpoint, call)
+        if exchange is not None:
+            self._wait_for(exchange)
+            with self._lock:
+                self._exchanges.pop((call.step, call.request_hash), None)
+        if exchange is None or exchange.result is None:
+            exchange = Exchange(endpoint, call)
+            threading.Thread(target=self._run, args=(exchange, False), name="llm-exchange", daemon=True).start()
+            self._wait_for(exchange)
         return _result(exchange)
+
+    def _wait_for(self, exchange: Exchange) -> None:
+        self._awaited = exchange
+        exchange.over.wait()
+
+    def cancel(self, by: str) -> bool:
+        """End the exchange that the session's client waits for; False if there is none. The server is told with the
+        next piece that it sends."""
+        with self._lock:
+            exchange = self._awaited
+            if exchange is None or exchange.over.is_set():
+                return False
+            sentence = f"cancelled by {by} after {exchange.received} characters"
+            exchange.result = Failure(CANCELLED, sentence, received=max(1, exchange.received))  # its prompt was read
+            exchange.over.set()
+        if self._live:
+            self._live.ended(exchange.call.id)
+        return True
 
     def reserve(self, call: Call) -> None:
         """Raises BudgetReached when a call of the session's client does not fit beside what was sent ahead."""
@@ -139,7 +178,7 @@ class Ahead:
     def ask(self, endpoint: Endpoint, call: Call) -> Completion:
         """Raises Failure, BudgetReached, NotNeeded."""
         if endpoint.parallel < 2:
-            raise NotNeeded
+            raise NotNeeded(call.step)
         exchange = self._exchanges.get((call.step, call.request_hash))
         if exchange is None:
             with self._room[endpoint.base_url]:
@@ -150,20 +189,44 @@ class Ahead:
     def _send(self, endpoint: Endpoint, call: Call) -> Exchange:
         with self._lock:
             if call.step in self._begun:
-                raise NotNeeded
+                raise NotNeeded(call.step)
             self._journal.reserve(call, self._held(call))
             exchange = self._exchanges[call.step, call.request_hash] = Exchange(endpoint, call)
+        self._run(exchange, True)
+        return exchange
+
+    def _run(self, exchange: Exchange, ahead: bool) -> None:
+        """To its end, whatever that is; one that was cancelled has had its end."""
+        call, live = exchange.call, self._live
+
+        def hear(thought: str, content: str) -> None:
+            if exchange.over.is_set():
+                raise _Cancelled
+            exchange.received += len(thought) + len(content)
+            if live:
+                live.heard(call.id, thought, content)
+
+        if live:
+            live.began(_live(call, ahead))
+        result: Completion | Failure | None = None
         start = time.monotonic()
         try:
-            exchange.result = self._backend.complete(endpoint, call)
-            exchange.seconds = time.monotonic() - start
-            self._keep(exchange)
+            result = self._backend.complete(exchange.endpoint, call, hear)
         except Failure as failure:
-            exchange.result = failure
-            exchange.seconds = time.monotonic() - start
+            result = failure
+        except _Cancelled:
+            pass
+        except Exception as error:
+            exchange.error = error
         finally:
-            exchange.over.set()
-        return exchange
+            with self._lock:
+                if not exchange.over.is_set():
+                    exchange.result, exchange.seconds = result, time.monotonic() - start
+                    if ahead:
+                        self._keep(exchange)
+                    exchange.over.set()
+            if live:
+                live.ended(call.id)
 
     def _held(self, call: Call) -> Held:
         """By all others than this one."""
@@ -198,12 +261,16 @@ class Ahead:
                 self._exchanges[call.step, call.request_hash] = exchange
 
 
+def _live(call: Call, ahead: bool) -> LiveCall:
+    return LiveCall(call.id, call.step, call.role, call.model, call.try_number, ahead, time.time())
+
+
 def _result(exchange: Exchange) -> Completion:
     result = exchange.result
     if isinstance(result, Failure):  # a copy: two threads may raise it
         raise Failure(result.code, result.sentence, result.retry_after, result.received)
     if result is None:
-        raise NotNeeded
+        raise exchange.error or NotNeeded("its turn has come")
     return replace(result, seconds=exchange.seconds)
 
 
@@ -213,7 +280,7 @@ class Aside:
     def __init__(self, ahead: Ahead, journal: Journal) -> None:
         self._ahead, self._journal = ahead, journal
 
-    def complete(self, endpoint: Endpoint, call: Call) -> Completion:
+    def complete(self, endpoint: Endpoint, call: Call, hear: Hear = unheard) -> Completion:
         """Raises Failure, BudgetReached, NotNeeded."""
         return self._ahead.ask(endpoint, call)
 

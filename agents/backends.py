@@ -29,8 +29,16 @@ PATIENCE = 3
 __all__ = ["Backend", "Completion", "Failure", "OpenAIBackend", "Outcome", "ReplayBackend"]
 
 
+Hear = Callable[[str, str], None]
+"""Is told of a reply while it comes: (thought, content), piece by piece. What it raises ends the exchange."""
+
+
+def unheard(thought: str, content: str) -> None:
+    """Nobody listens."""
+
+
 class Backend(Protocol):
-    def complete(self, endpoint: Endpoint, call: Call) -> Completion:
+    def complete(self, endpoint: Endpoint, call: Call, hear: Hear = unheard) -> Completion:
         """Raises Failure (or NotRecorded)."""
 
 
@@ -38,19 +46,16 @@ class Backend(Protocol):
 class OpenAIBackend:
     """The `openai` package against OpenAI, Azure, vLLM, Ollama, llama.cpp or anything alike, by URL."""
 
-    def __init__(
-        self, transport: httpx2.BaseTransport | None = None, *, hear: Callable[[Call, str, str], None] | None = None
-    ) -> None:
-        """`transport` replaces the network (the rule-based model answers in process). `hear(call, thought, content)`
-        is told of the pieces of a reply as they come."""
-        self._transport, self._hear = transport, hear
+    def __init__(self, transport: httpx2.BaseTransport | None = None) -> None:
+        """`transport` replaces the network (the rule-based model answers in process)."""
+        self._transport = transport
         self._clients: dict[tuple[str, str], openai.OpenAI] = {}
         self._silences: Counter[str] = Counter()
 
-    def complete(self, endpoint: Endpoint, call: Call) -> Completion:
+    def complete(self, endpoint: Endpoint, call: Call, hear: Hear = unheard) -> Completion:
         request: dict[str, Any] = json.loads(call.request)
         silence = endpoint.timeout * 2 ** min(self._silences[endpoint.base_url], PATIENCE)
-        reply = Reply(lambda thought, content: self._hear(call, thought, content) if self._hear else None)
+        reply = Reply(hear)
         where = redacted_url(endpoint.base_url)
         try:
             return self._exchange(endpoint, request, silence, reply)
@@ -179,7 +184,7 @@ class ReplayBackend:
         self._session, self._outcomes, self._by_step = session, outcomes, by_step
         self._used: Counter[tuple[str, str | None]] = Counter()
 
-    def complete(self, endpoint: Endpoint, call: Call) -> Completion:
+    def complete(self, endpoint: Endpoint, call: Call, hear: Hear = unheard) -> Completion:
         name = (call.step, None if self._by_step else call.request_hash)
         recorded = self._outcomes(*name)
         if self._used[name] >= len(recorded):

@@ -21,7 +21,7 @@ import tenacity
 from pydantic import BaseModel
 
 from rlgpt import prompts
-from rlgpt.agents.ahead import Ahead, Aside
+from rlgpt.agents.ahead import CANCELLED, Ahead, Aside
 from rlgpt.agents.backends import Backend, OpenAIBackend, Outcome, ReplayBackend
 from rlgpt.agents.charges import broken_off, charged, new_call
 from rlgpt.agents.completions import Completion
@@ -32,6 +32,7 @@ from rlgpt.agents.journal import Answer, Call, Journal, canonical, text_hash
 from rlgpt.agents.parsing import parse
 from rlgpt.agents.refusals import Failure
 from rlgpt.agents.rules.transport import RulesTransport
+from rlgpt.store.live_calls import LiveCalls
 
 R = TypeVar("R", bound=BaseModel)
 Read = Callable[[Completion], tuple[R | None, str]]
@@ -104,6 +105,10 @@ class Client:
         client = Client(self._roles, aside, aside, tries=1)
         client._dialects, client._remembers = copy.deepcopy(self._dialects), True
         return client
+
+    def cancel(self, by: str) -> bool:
+        """End the call whose answer is waited for; False if there is none. From any thread."""
+        return self._ahead is not None and self._ahead.cancel(by)
 
     def settle(self) -> None:
         """Rows for answers that were asked ahead and are not needed any more."""
@@ -195,7 +200,7 @@ class Client:
             except Failure as failure:
                 if dialect.learn(str(failure), tree):
                     continue
-                if failure.code == "filtered":
+                if failure.code in ("filtered", CANCELLED):
                     return Completion("", "content_filter", failure.sentence, endpoint.model, 0, 0)
                 self.away.pop(role, None)
                 self._journal.given_up(role, failure.sentence)
@@ -330,17 +335,16 @@ def make_client(
     *,
     recorded: Callable[[str, str | None], Sequence[Outcome]] | None = None,
     sleep: Callable[[float], None] | None = None,
-    hear: Callable[[Call, str, str], None] | None = None,
     waits: Callable[[float], None] = lambda seconds: None,
     folder: Path | None = None,
+    live: LiveCalls | None = None,
 ) -> Client:
     """The client that the `llm` part of the settings asks for. Raises MissingKey, Unclear, NotRecorded.
 
     For kind `replay:ID`, the rest of `llm` is the recorded session's own, `llm["replayed"]` is its kind,
     `llm["reworded"]` whether its requests had other words than ours, and `recorded(step, request_hash)` says how its
-    exchanges ended, in order. `hear(call, thought, content)` is told of a
-    reply while it comes, `waits(seconds)` of each wait between two tries. `folder`: where answers are kept that were
-    asked before their turn.
+    exchanges ended, in order. `waits(seconds)` is told of each wait between two tries. `folder`: where answers are kept
+    that were asked before their turn. `live` is told what is under way.
     """
     kind = str(llm["kind"])
     patience = float(llm.get("patience", 12.0))
@@ -352,6 +356,6 @@ def make_client(
         replayed = ReplayBackend(session, recorded, by_step=bool(llm.get("reworded")))
         return Client(free, replayed, journal, patience=patience, sleep=sleep)
     transport = RulesTransport() if kind == "rules" else None
-    backend, roles = OpenAIBackend(transport, hear=hear), endpoints(llm, environ)
-    ahead = Ahead(backend, journal, roles, folder) if kind == "openai" else None
+    backend, roles = OpenAIBackend(transport), endpoints(llm, environ)
+    ahead = Ahead(backend, journal, roles, folder, live) if kind == "openai" else None
     return Client(roles, backend, journal, patience=patience, sleep=sleep, waits=waits, ahead=ahead)

@@ -3,7 +3,8 @@
     python -m benchmarks.agents [--seconds 2] [--task collect_diamond] [--repeats 1] [--json FILE]
 
 The model is the rule-based one behind HTTP, so that it answers the same every time, and takes `--seconds` for each
-answer. Both sessions have four iterations, with a target that none of them reaches. Their rows are compared: all of
+answer. Both sessions have four iterations of code alone, with a target that none of them reaches: PPO would only add
+the same to both. Their rows are compared: all of
 them, calls in their order included, but for clocks. `waiting` is what a session spends with at least one call under
 way, and `rest` the trials, the training and the evaluations, which no model's speed changes; what a session takes with
 20 s a call follows from both.
@@ -28,7 +29,10 @@ from rlgpt.store.folder import SessionFolder
 from tests.agents.chat_server import ChatServer
 from tests.end_to_end.sameness import every_row
 
-SETTINGS = {"RLGPT_LOOP__TARGET": "1.0", "RLGPT_LOOP__DEV_MORE": "0", "RLGPT_LOOP__TEST_EPISODES": "2"}
+SETTINGS = {
+    "RLGPT_METHOD__ARM": "code", "RLGPT_LOOP__TARGET": "1.0", "RLGPT_LOOP__DEV_MORE": "0",
+    "RLGPT_LOOP__TEST_EPISODES": "2",
+}  # fmt: skip
 SLOW = 20.0
 
 

@@ -21,7 +21,7 @@ from rlgpt.console.view.moment import Moment, Worker
 from rlgpt.console.view.timeline import TimeMap
 from rlgpt.console.view.words import bound
 from rlgpt.console.watch import Watch
-from rlgpt.store import progress
+from rlgpt.store import live_calls, progress
 from rlgpt.store.errors import StoreError
 from rlgpt.store.events import TrainerDied, read_event
 from rlgpt.store.history import History, fold, fold_all
@@ -227,6 +227,7 @@ class Feed:
             beat=beat["at"] if beat else None,
             what=str(beat.get("what", "")),
             next_try=beat.get("next_try"),
+            calls=live_calls.read(self.folder) if lock else (),
             pid=lock.pid if lock else 0,
             host=lock.host if lock else "",
             usage=self._usage,

@@ -93,6 +93,12 @@ class StopTraining(_Command):
     kind: Literal["stop_training"] = "stop_training"
 
 
+class CancelCall(_Command):
+    """Ends the call to a model whose answer the session waits for; it is asked once more, then done without."""
+
+    kind: Literal["cancel_call"] = "cancel_call"
+
+
 class Pause(_Command):
     kind: Literal["pause"] = "pause"
 
@@ -117,14 +123,14 @@ class SetBudget(_Command):
 
 
 Command = Annotated[
-    Override | Approve | Reject | Advise | Verdict | EditCode | EditReward | StopTraining | Pause | Resume | Stop
-    | SetBudget,
+    Override | Approve | Reject | Advise | Verdict | EditCode | EditReward | StopTraining | CancelCall
+    | Pause | Resume | Stop | SetBudget,
     Field(discriminator="kind"),
 ]  # fmt: skip
 _COMMAND: TypeAdapter[Command] = TypeAdapter(Command)
 KINDS = (
-    "override", "approve", "reject", "advise", "verdict", "edit_code", "edit_reward", "stop_training", "pause",
-    "resume", "stop", "budget",
+    "override", "approve", "reject", "advise", "verdict", "edit_code", "edit_reward", "stop_training", "cancel_call",
+    "pause", "resume", "stop", "budget",
 )  # fmt: skip
 
 

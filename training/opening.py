@@ -10,12 +10,12 @@ from typing import Any
 
 from rlgpt.agents.backends import Outcome
 from rlgpt.agents.client import Client, make_client
-from rlgpt.agents.journal import Call
 from rlgpt.agents.loop import Limits
 from rlgpt.store import artifacts, catalog, events, skills
 from rlgpt.store.errors import StoreError
 from rlgpt.store.folder import SessionFolder
 from rlgpt.store.history import CheckpointState, Run
+from rlgpt.store.live_calls import LiveCalls
 from rlgpt.store.progress import Progress
 from rlgpt.store.reader import Reader
 from rlgpt.store.settings import Settings, stored
@@ -161,11 +161,8 @@ def _client(
 ) -> Client:
     llm = settings.llm.model_dump()
     if not settings.llm.kind.startswith(REPLAY):
-
-        def hear(call: Call, thought: str, content: str) -> None:
-            progress.heard(len(thought) + len(content))
-
-        return make_client(llm, journal, os.environ, hear=hear, waits=progress.waits, folder=folder.path)
+        live = LiveCalls(folder.path, progress)
+        return make_client(llm, journal, os.environ, waits=progress.waits, folder=folder.path, live=live)
     source = Reader(catalog.find(settings.llm.kind.removeprefix(REPLAY)))
     told = _asked_first(source)
 

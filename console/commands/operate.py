@@ -39,6 +39,7 @@ def register(app: typer.Typer) -> None:
     for command in (pause, resume, stop, approve, reject, override, edit, advise, verdict, budget):
         app.command()(command)
     app.command("stop-training")(stop_training)
+    app.command("cancel-call")(cancel_call)
 
 
 def pause(session: Session, json: Json = False) -> None:
@@ -196,6 +197,11 @@ def budget(
 def stop_training(session: Session, json: Json = False) -> None:
     """End the PPO run in progress early; what it learnt is kept and evaluated."""
     _command(session, "stop_training", {}, json)
+
+
+def cancel_call(session: Session, json: Json = False) -> None:
+    """End the call to a model that is under way; it is asked once more, and then done without."""
+    _command(session, "cancel_call", {}, json)
 
 
 def _edits(name: str | None, fields: dict[str, Any], *, add: bool, remove: bool) -> list[dict[str, Any]]:

@@ -13,9 +13,9 @@ from rlgpt.console.view.words import wanted
 from rlgpt.store.errors import StoreError
 from rlgpt.store.history import Attempt
 from rlgpt.store.row_types import SessionRow
-from rlgpt.store.states import NO_SESSION
+from rlgpt.store.states import MODEL, NO_SESSION
 
-AT_ONCE = ("pause", "stop_training", "stop")
+AT_ONCE = ("pause", "stop_training", "cancel_call", "stop")
 """Commands to the worker that runs now; the others may wait in the inbox for the next one."""
 
 
@@ -46,6 +46,7 @@ class Operator:
             "advise": self.advise,
             "pause": self.pause,
             "stop_training": self.stop_training,
+            "cancel_call": self.cancel_call,
             "stop": self.stop,
             "budget": self.budget,
             "resume": self.resume,
@@ -77,7 +78,9 @@ class Operator:
             over = h.result in ("succeeded", "finished")
             if self.starting:
                 return "a worker is being started"
-            return "a worker runs this session" if m.worker.alive else f"the session has {h.result}" if over else ""
+            if m.worker.alive:
+                return "" if h.waiting_for == MODEL else "a worker runs this session"
+            return f"the session has {h.result}" if over else ""
         if h.status == "ended":
             return "the session has ended"
         if command in AT_ONCE and not m.worker.alive:
@@ -91,6 +94,7 @@ class Operator:
             "verdict": "" if wanted(h.waiting_for) == "verdict" or tried else "there is nothing to judge yet",
             "override": "" if h.plans else "there is no plan yet",
             "edit_code": "" if h.attempts else "there is no code yet",
+            "cancel_call": "" if m.worker.calls else "no call to a model is under way",
             "stop_training": "" if any(r.state == "running" for r in h.runs.values()) else "no PPO run is under way",
         }
         return lacking.get(command, "")
@@ -175,6 +179,9 @@ class Operator:
         question = "The PPO run ends at the next decision; what it learnt is kept and evaluated."
         self._shell.push_screen(Confirm("End this PPO run", question, "End it"), self._if_yes("stop_training"))
 
+    def cancel_call(self) -> None:
+        self.send("cancel_call")
+
     def stop(self) -> None:
         from rlgpt.console.screens.dialogs import Confirm
 
@@ -219,6 +226,9 @@ class Operator:
             self._shell.push_screen(EditCodeScreen(self, self._stage.shown_attempt))
 
     def resume(self) -> None:
+        if self.moment is not None and self.moment.worker.alive:  # it waits for the model: try now
+            self.send("resume")
+            return
         self._start(True)
         launch.resume(self._shell, self._controller.folder.name, lambda: self._start(False))
 

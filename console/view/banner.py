@@ -9,6 +9,7 @@ from rlgpt.console.view.moment import Moment
 from rlgpt.console.view.numbers import duration
 from rlgpt.console.view.text import Line, line, wrap
 from rlgpt.console.view.words import ROLES, judged, state_of
+from rlgpt.store.states import MODEL
 
 MOST = 4
 """Lines."""
@@ -83,6 +84,7 @@ def _outage(m: Moment) -> str:
     role = ROLES.get(str(failed["role"]), str(failed["role"]))
     left = (m.worker.next_try or 0.0) - m.now
     again = f", next in {duration(left)}" if m.calls[-1]["state"] == "failed" and left > 0 else ""
+    again += " (R: now)" if again and m.history.waiting_for == MODEL else ""
     return f"{failed['model']} gives the {role} no answer, try {failed['try_number']}{again}: {failed['error']}"
 
 

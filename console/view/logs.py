@@ -6,7 +6,7 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
-from rlgpt.console.view import spending
+from rlgpt.console.view import live, spending
 from rlgpt.console.view.happenings import LogLine
 from rlgpt.console.view.moment import Moment
 from rlgpt.console.view.numbers import count, duration, many, money, time_of_day
@@ -74,11 +74,13 @@ def call_entries(m: Moment, width: int, expanded: frozenset[str] = frozenset()) 
     )
     table = spending.lines(calls, width, m.rules)
     out = [Entry("head", (head, *table), selectable=False), *_left_out(len(calls))]
+    under_way = {call.call: call for call in m.worker.calls} if m.live else {}
     for call in calls[-MOST:]:
         key = f"call:{call['call']}"
         answered = call["state"] == "answered"
         glyph, style = ("✓", "ok") if answered else ("✗", "bad") if call["state"] == "failed" else ("…", "accent")
         tokens = "" if m.rules else f"{count(call['tokens_in'])}→{count(call['tokens_out'])} "
+        spoken = under_way.pop(str(call["call"]), None)
         if call["state"] == "sent":
             tokens = "waiting "
         price = "unknown" if call["cost"] is None else money(call["cost"])
@@ -91,9 +93,12 @@ def call_entries(m: Moment, width: int, expanded: frozenset[str] = frozenset()) 
             (f"  iteration {number}" if number is not None else "", "dim"),
             (f"  {call['model']}" if not m.rules else "", "dim"),
         )  # fmt: skip
-        lines: list[Line] = [spread(left, line((f"{tokens}{cost}{duration(call['seconds'])}", "dim")), width)]
+        right = live.tail(spoken, m.now) if spoken else line((f"{tokens}{cost}{duration(call['seconds'])}", "dim"))
+        lines: list[Line] = [spread(left, right, width)]
         if call["error"]:
             lines += wrap(str(call["error"]), width, "bad", "  ", most=0 if key in expanded else 2)
+        if spoken:
+            lines += live.lines(spoken, m.now, width)
         if key in expanded:
             for name, ref in (("prompt", call["request_hash"]), ("reply", call["reply_hash"])):
                 if ref:
@@ -113,7 +118,8 @@ def call_entries(m: Moment, width: int, expanded: frozenset[str] = frozenset()) 
                 fields={"texts": [h for h in (call["request_hash"], call["reply_hash"]) if h]},
             )
         )
-    if not calls:
+    out += [live.entry(call, m, width) for call in under_way.values()]
+    if not calls and not under_way:
         out.append(Entry("note", (line(("No calls yet.", "dim")),), selectable=False))
     return out
 

@@ -13,6 +13,7 @@ from rlgpt.console.view.happenings import LogLine
 from rlgpt.console.view.metrics import MetricTable
 from rlgpt.store.events import TrainerDied
 from rlgpt.store.history import History
+from rlgpt.store.live_calls import LiveCall
 from rlgpt.store.row_types import CommandRow, EpisodeRow, FrameRow, LlmCallRow
 
 
@@ -30,6 +31,8 @@ class Worker:
     what: str = ""
     next_try: float | None = None
     """UTC seconds at which a model that did not answer is asked again."""
+    calls: tuple[LiveCall, ...] = ()
+    """Calls to a model that are under way."""
     pid: int = 0
     host: str = ""
     usage: Mapping[str, Any] = field(default_factory=dict)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from rlgpt.console.view import ahead
+from rlgpt.console.view import ahead, live
 from rlgpt.console.view.moment import Moment
 from rlgpt.console.view.numbers import count, duration, money
 from rlgpt.console.view.text import Line, Span, fit, line, spread, width_of
@@ -29,7 +29,7 @@ def title(m: Moment, width: int, read_only: bool = False) -> Line:
     word, style = state_of(m)
     what = _what(m)
     limit = settings.get("loop", {}).get("iterations")
-    right = [Span("● ", style), Span(word, f"{style} bold"), Span(what, "")]
+    right = [Span("● ", style), Span(word, f"{style} bold"), Span(what, ""), *(live.under_way(m) if m.live else ())]
     if h.iteration:
         of = f"/{limit}" if limit is not None else ""
         right.append(Span(f"  iteration {h.iteration.number}{of}", ""))

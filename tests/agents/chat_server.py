@@ -10,6 +10,7 @@ rule-based model). What came in is in `requests`.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import threading
 import time
@@ -181,7 +182,8 @@ class ChatServer:
                     reply = _error(404, f"there is no {self.path}")
                 time.sleep(reply.delay)
                 if reply.pieces:
-                    self._stream(reply)
+                    with contextlib.suppress(OSError):  # the client has gone
+                        self._stream(reply)
                     return
                 self.send_response(reply.status)
                 for name, value in reply.headers.items():

@@ -14,9 +14,12 @@ import pytest
 
 from rlgpt.agents.client import Client, make_client
 from rlgpt.agents.contracts import CodeReply
-from rlgpt.agents.errors import AgentError, BudgetReached
+from rlgpt.agents.errors import AgentError, BudgetReached, UselessReply
 from rlgpt.agents.journal import NOTHING, Answer, Call, Held
-from tests.agents.chat_server import ChatServer, Reply, completion, rate_limited, rejects
+from rlgpt.store import live_calls
+from rlgpt.store.live_calls import LiveCall, LiveCalls
+from rlgpt.store.progress import Progress
+from tests.agents.chat_server import ChatServer, Reply, completion, rate_limited, rejects, streamed
 from tests.agents.toys import Ledger
 
 NAMES = ("first", "second", "third", "fourth")
@@ -35,9 +38,11 @@ def name_of(request: dict[str, Any]) -> str:
     return next(m["content"] for m in request["messages"] if m["role"] == "user").split()[0]
 
 
-def client_of(server: ChatServer, ledger: Ledger, folder: Path | None = None, **more: Any) -> Client:
+def client_of(
+    server: ChatServer, ledger: Ledger, folder: Path | None = None, live: LiveCalls | None = None, **more: Any
+) -> Client:
     llm = {"kind": "openai", "model": "m", "base_url": server.url, "parallel": 8, "price_in": 1, "price_out": 1}
-    client = make_client(llm | more, ledger, {}, sleep=lambda s: None, folder=folder)
+    client = make_client(llm | more, ledger, {}, sleep=lambda s: None, folder=folder, live=live)
     client.ask("slow", "plan", asked("plan"), CodeReply)  # from then on it knows the server
     return client
 
@@ -237,3 +242,88 @@ def test_a_reply_that_breaks_off_ahead_is_charged() -> None:
             thread.join(20)
         client.settle()
     assert rows(ledger)[-1][2].startswith("unused: ") and ledger.charged[-1][1] == 4
+
+
+# ---- an exchange that the operator ends --------------------------------------------------------------
+class Endless:
+    """A server that thinks and never comes to an end, for the first so many requests."""
+
+    def __init__(self, times: int) -> None:
+        self._left = times
+        self.done = threading.Event()
+
+    def __call__(self, request: dict[str, Any]) -> Any:
+        if name_of(request) == "plan" or not self._left:
+            return code(name_of(request))
+        self._left -= 1
+        thought = b'data: {"choices": [{"delta": {"reasoning_content": "hm "}}]}\n\n'
+
+        def pieces() -> Any:
+            while not self.done.wait(0.01):
+                yield thought
+
+        return Reply(pieces=pieces())  # type: ignore[arg-type]
+
+
+def cancel_soon(client: Client, live: Path, times: int) -> threading.Thread:
+    """Cancel what is heard of, so many times."""
+
+    def watch() -> None:
+        for _ in range(times):
+            until(lambda: any(call.characters > 20 for call in live_calls.read(live)))
+            assert client.cancel("ann")
+            until(lambda: not live_calls.read(live))
+
+    thread = threading.Thread(target=watch, daemon=True)
+    thread.start()
+    return thread
+
+
+@pytest.mark.parametrize("times", [1, 2])
+def test_a_cancelled_call_is_a_row_and_is_asked_once_more(tmp_path: Path, times: int) -> None:
+    progress = Progress(tmp_path)
+    with ChatServer(endless := Endless(times)) as server:
+        live = LiveCalls(tmp_path, progress)
+        client = client_of(server, ledger := Ledger(), tmp_path, live, stream=True)
+        thread = cancel_soon(client, tmp_path, times)
+        if times == 1:
+            assert take(client, "first") == ["# first"]
+        else:
+            with pytest.raises(UselessReply, match="cancelled by ann"):
+                take(client, "first")
+        thread.join(20)
+        endless.done.set()
+    told = [fault for state, step, fault in rows(ledger) if step == "first" and state != "sent"]
+    assert [fault.partition(" by ann")[0] for fault in told] == ["cancelled: cancelled"] * times + [""] * (2 - times)
+    assert all(charge[1] > 20 for charge in ledger.charged)
+    temperatures = [r["temperature"] for r in server.requests if name_of(r) == "first"]
+    assert temperatures == [0.0, 0.7]
+    assert not client.cancel("ann"), "nothing is under way"
+    assert not (tmp_path / live_calls.FILE).exists()
+    progress.close()
+
+
+def test_who_reads_along_sees_thoughts_and_words_apart_and_the_number_of_the_try(tmp_path: Path) -> None:
+    seen: list[LiveCall] = []
+
+    def answer(request: dict[str, Any]) -> Any:
+        if len(server.requests) == 1:
+            return rate_limited()
+        tree = code("plan")
+        tree["choices"][0]["message"]["reasoning_content"] = "let me think"
+        return Reply(pieces=streamed(tree).pieces, pace=0.3)
+
+    progress, journal = Progress(tmp_path), Ledger()
+    with ChatServer(answer) as server:
+        llm = {"kind": "openai", "model": "m", "base_url": server.url, "stream": True}
+        live = LiveCalls(tmp_path, progress)
+        client = make_client(llm, journal, {}, sleep=lambda s: None, live=live)
+        thread = threading.Thread(target=lambda: client.ask("slow", "plan", asked("plan"), CodeReply))
+        thread.start()
+        while thread.is_alive():
+            thread.join(0.05)
+            seen.extend(live_calls.read(tmp_path))
+    assert any("let me think".startswith(call.thought) and call.thought and not call.content for call in seen)
+    assert any(call.content.startswith('{"source"') for call in seen)
+    assert {call.try_number for call in seen if call.characters} == {2}
+    progress.close()

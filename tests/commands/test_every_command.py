@@ -60,6 +60,7 @@ WORDS: dict[str, Sequence[str]] = {
     "verdict": ["last", "--success", "--cause", "it works"],
     "budget": ["last", "cost", "2"],
     "stop-training": ["last"],
+    "cancel-call": ["last"],
     "fork": ["last", "--no-start"],
     "compare": ["last"],
     "experiment": ["arms", "collect_wood", "--dry-run"],

@@ -106,6 +106,7 @@ def test_each_action_of_an_operator_is_one_command(rlgpt: Cli, running: Running)
     assert sent(rlgpt, running, "approve", "--revision", 1)[2] == 1
     assert sent(rlgpt, running, "budget", "env_steps", 5000)[1] == {"name": "env_steps", "value": 5000}
     assert sent(rlgpt, running, "stop-training")[0] == "stop_training"
+    assert sent(rlgpt, running, "cancel-call")[:2] == ("cancel_call", {})
     verdict = sent(rlgpt, running, "verdict", "--failure", "--cause", "too slow", "--sub-action", "strike")[1]
     assert (verdict["success"], verdict["cause"], verdict["sub_action"]) == (False, "too slow", "strike")
 

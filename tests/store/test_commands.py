@@ -27,6 +27,7 @@ GOOD: list[tuple[str, dict[str, Any], int | None]] = [
     ("edit_code", {"sub_action": "wood", "source": "def wood(view):\n    yield 'noop'\n"}, None),
     ("edit_reward", {"source": "def reward(before, view): return 0.0", "weight": -2}, None),
     ("stop_training", {}, None),
+    ("cancel_call", {}, None),
     ("pause", {}, None),
     ("resume", {}, None),
     ("stop", {"now": True}, None),

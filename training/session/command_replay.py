@@ -54,8 +54,8 @@ class CommandReplay:
             told = events.read_event(change[1]["kind"], change[1]["payload"]) if change[0] == "event" else None
             if not isinstance(told, events.Command) or told.place is None or told.id in given:
                 continue
-            if told.kind == "resume" and history.waiting_for == MODEL:
-                continue  # it shortened a wait for a server; a replay does not wait
+            if told.kind == "cancel_call" or (told.kind == "resume" and history.waiting_for == MODEL):
+                continue  # it ended a call, which is a row, or a wait for a server; a replay waits for neither
             waits = told.payload.get("apply") == "next"
             if (told.state == "seen") == waits:
                 parsed = parse_command(told.kind, told.payload)

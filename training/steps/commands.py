@@ -113,6 +113,9 @@ def _act(
             if not any(run.state == "running" for run in runtime.history.runs.values()):
                 raise CommandRefused("no training is running")
             tx.event(events.TrainingStopRequested(author=author))
+        case commands.CancelCall():
+            if not runtime.client.cancel(author):
+                raise CommandRefused("no call to a model is under way")
         case commands.Approve():
             plan = _waiting_plan(runtime, revision)
             tx.event(events.PlanApproved(revision=plan.revision, author=author))
