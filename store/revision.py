@@ -7,7 +7,7 @@ from pathlib import Path
 
 from rlgpt.store.errors import BadSchema, Damaged
 
-REVISION = "0003"
+REVISION = "0004"
 """The newest revision; they are numbered, so that their order is that of their names."""
 REVISIONS = tuple(f"{number:04}" for number in range(1, int(REVISION) + 1))
 """All there were."""

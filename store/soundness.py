@@ -7,7 +7,7 @@ import json
 import sqlite3
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args, get_origin
 
 from rlgpt.store import query, revision
 from rlgpt.store.database import connect
@@ -124,12 +124,13 @@ def _is_proper_json(body: object, kind: str) -> bool:
 
 
 def json_kind(table: str, column: str) -> str:
-    """`object` or `array`, as the model's default is."""
+    """`object` or `array`, as the model's type is."""
     from rlgpt.store import tables  # late: imports and checks only
 
     models: tuple[Any, ...] = (*tables.CONTENT, tables.Command)
     model = next(m for m in models if str(m.__tablename__) == table)
-    return "array" if model.model_fields[column].get_default(call_default_factory=True) == [] else "object"
+    kind = model.model_fields[column].annotation
+    return "array" if any(get_origin(part) is list for part in (kind, *get_args(kind))) else "object"
 
 
 def _sequence_faults(base: sqlite3.Connection) -> list[str]:

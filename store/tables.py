@@ -244,15 +244,20 @@ class Metric(Row, table=True):
     """Sum per reward term since the previous row."""
     score: float | None = Field(default=None, sa_column_kwargs={"info": {"since": "0002"}})
     """The task's score, in [0, 1], over all training episodes of the session so far, where its result is a score."""
+    option_steps: dict[str, Any] | None = Field(default=None, sa_column=later_json("0004"))
+    """Env steps per slot name, as `option_usage`; NULL where it was not recorded."""
 
 
 class Episode(Row, table=True):
-    """One evaluation or trial episode (training episodes only as sums in metric)."""
+    """One episode of an evaluation, or of a training where it was filmed (the others are sums in metric). Those of
+    trials stand in the trial's row."""
 
     split: str
+    """train | dev | test."""
     owner: int
-    """seq-free reference: evaluation number or, for trials, code version."""
+    """Number of the evaluation, or PPO run."""
     variant: str
+    """As the evaluation's; "" in training."""
     index: int
     seed: int
     success: bool
@@ -270,6 +275,10 @@ class Episode(Row, table=True):
     know, NULL in sessions that did not record it."""
     vitals: Sums | None = Field(default=None, sa_column=later_json("0003"))
     """What it lived by at the end, where the world tells: {"health": 0.0, "food": 4.0 ...}."""
+    reached: list[Any] | None = Field(default=None, sa_column=later_json("0004"))
+    """Sub-actions whose done_when was ever true, in the order of the plan; NULL where it was not recorded."""
+    last: str | None = Field(default=None, sa_column_kwargs={"info": {"since": "0004"}})
+    """The sub-action whose code ran last, "" if none did."""
 
 
 class Evaluation(Row, table=True):
@@ -366,11 +375,20 @@ class Frame(Row, table=True):
     source: str
     """trial | train | dev | test."""
     owner: int
+    """Number of the evaluation, of the trial (from 1 over the session), or of the PPO run."""
     episode: int
+    """`Episode.index`; of a trial its seed."""
     step: int
     format: str
     decision: str = ""
+    """Name of the option that ran, or of the primitive that was chosen."""
     body: bytes = Field(sa_column=Column(LargeBinary, nullable=False))
+    primitive: str | None = Field(default=None, sa_column_kwargs={"info": {"since": "0004"}})
+    """What was done in the world's last env step; "" at the beginning, NULL where it was not recorded."""
+    inner: str | None = Field(default=None, sa_column_kwargs={"info": {"since": "0004"}})
+    """The sub-action whose code ran, where the option runs one of several."""
+    return_: float | None = Field(default=None, sa_column_kwargs={"name": "return", "info": {"since": "0004"}})
+    """Undiscounted reward of the episode so far."""
 
 
 class Checkpoint(Row, table=True):

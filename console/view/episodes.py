@@ -18,6 +18,8 @@ from rlgpt.store.history import EvaluationState, History, Run, TrialState
 
 TASK = "the task"
 """Where an episode is lost that reached every sub-action and did not do the task."""
+WITH_SEED = 64
+"""Cells from which on an entry has room for the seed."""
 MOST = 400
 """Entries of the pane; those behind are counted, and said."""
 
@@ -203,11 +205,13 @@ def _head(shown: Sequence[Episode], failing: int, item: str) -> Line:
 def _entry(e: Episode, width: int) -> Entry:
     mark = Span("✓ ", "ok") if e.success else Span("✗ ", "bad")
     film = Span("▸ " if e.frames else "  ", "accent")
-    left = line(mark, film, (f"{e.owner:<5} ", "bold"), (f"seed {e.seed}  ", "dim"))
-    where = f"  at {e.lost}" if e.lost and e.place.source != "trial" else ""
-    if not where and e.last and e.place.source != "trial":
-        where = f"  in {e.last}"
-    left += line((e.ended, "" if e.success else "warn"), (where, ""))
+    where = f" at {e.lost}" if e.lost and e.place.source != "trial" else ""
+    if not where and e.last and not e.success and e.place.source != "trial":
+        where = f" in {e.last}"
+    left = line(
+        mark, film, (e.ended, "" if e.success else "warn"), where, (f"  {e.owner}", "dim"),
+        (f"  seed {e.seed}" if width >= WITH_SEED else "", "dim"),
+    )  # fmt: skip
     right = line((f"{count(e.env_steps)} steps", "dim"))
     words = f"{e.owner} {e.ended} {e.lost} {e.last} seed {e.seed} {'success' if e.success else 'failed'}"
     return Entry(

@@ -243,7 +243,8 @@ def _entry(f: Finding, keys: dict[str, str], width: int) -> Entry:
     lines = [spread(line((f"{glyph} ", style), (f.title, "bold" if f.bad else "")), line((f.shown, style)), width)]
     lines += wrap(f.sentence, width, "" if f.bad else "dim", "  ")
     if f.action:
-        lines += wrap(f"{keys.get(f.action, '')} {f.advice}".strip(), width, "accent", "  → ")
+        advice = wrap(f"{keys.get(f.action, '')} {f.advice}".strip(), width, "accent", "    ")
+        lines += [line(("  → ", "accent"), *advice[0][1:]), *advice[1:]]
     return Entry(f"why:{f.test}", tuple(lines), search=f"{f.title} {f.sentence}", yank=f.sentence)
 
 

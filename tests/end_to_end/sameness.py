@@ -36,7 +36,7 @@ def outcome(place: Place) -> dict[str, list[dict[str, Any]]]:
         tables = {table: reader.rows(table) for table in TABLES if table != "llm_call"}
         kept: dict[str, list[dict[str, Any]]] = {}
         for table, rows in tables.items():
-            if table in ("metric", "checkpoint", "frame"):
+            if table in ("metric", "checkpoint", "frame", "episode"):
                 rows = [row for row in rows if not _superseded(history, table, row)]
             if table == "checkpoint":
                 rows = [row for row in rows if row["kind"] == "boundary"]
@@ -66,8 +66,8 @@ def _without_moments(value: object) -> object:
 
 
 def _superseded(history: Any, table: str, row: dict[str, Any]) -> bool:
-    number = row["owner"] if table == "frame" else row["run"]
-    if table == "frame" and row["source"] != "train":
+    number = row["owner"] if table in ("frame", "episode") else row["run"]
+    if row.get("source", row.get("split", "train")) != "train":
         return False
     run = history.runs[number]
     return any(after < row["seq"] < before for after, before in run.hidden)

@@ -128,7 +128,7 @@ def test_three_rollouts_and_updates_equal_stock_ppo(pair: tuple[PPO, _Twin, Opti
     np.random.seed(3)
     runner.start()
     for _ in range(3):
-        assert ours.collect_rollouts(runner, N * STEPS, keep_going=lambda: True, on_tick=lambda: None)
+        assert ours.collect_rollouts(runner, N * STEPS, keep_going=lambda: True)
         ours.train(keep_going=lambda: True)
     assert np.array_equal(ours.buffer.actions[:, 0], stock.rollout_buffer.actions[:, 0].astype(int))
     assert np.array_equal(ours.buffer.rewards, stock.rollout_buffer.rewards.T.flatten())

@@ -9,10 +9,12 @@ import numpy as np
 import pytest
 
 from rlgpt.training.host.api import Action, PlanItem, source_hash
+from rlgpt.training.options.film import FrameSnapshot
+from rlgpt.training.options.lane import EpisodeResult
 from rlgpt.training.options.observer import Observer, Signal
 from rlgpt.training.ppo.checkpoints import CheckpointError, pack, unpack
 from rlgpt.training.ppo.ppo import OptionPPO
-from rlgpt.training.ppo.run import TrainResult, train
+from rlgpt.training.ppo.run import MOST_MINIBATCHES, TrainResult, train
 from rlgpt.training.ppo.setup import ConfigError
 from tests.options.toys import BACK, GET_KEY, USE, WALK, ChangedWorld, code, configuration, host_of, term
 
@@ -33,12 +35,18 @@ def _config(**changes: Any) -> Any:
 
 
 class Log(Observer):
+    films = True
+
     def __init__(self) -> None:
         self.rows: list[dict[str, Any]] = []
         self.checkpoints: list[bytes] = []
+        self.filmed: list[Any] = []
 
     def on_update(self, metrics: dict[str, Any]) -> None:
         self.rows.append({key: value for key, value in metrics.items() if key not in WALL_CLOCK})
+
+    def on_film(self, result: EpisodeResult, moments: list[FrameSnapshot]) -> None:
+        self.filmed.append((result, moments))
 
     def on_checkpoint(self, blob: bytes, update: int, env_steps: int, kind: str) -> None:
         self.checkpoints.append(blob)
@@ -70,14 +78,17 @@ def test_resuming_at_any_update_gives_the_same_rows_and_the_same_bytes(
     setting: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("rlgpt.training.ppo.imitation.PASS_EVERY", 2)
+    monkeypatch.setattr("rlgpt.training.ppo.run.FILM_EVERY", 2)
     config = _config(**setting)
     whole = Log()
     result = _train(config, whole)
     assert len(whole.checkpoints) >= 4
+    assert len(whole.filmed) >= 2
     for cut, blob in enumerate(whole.checkpoints[:-1], start=1):
         rest = Log()
         again = _train(config, rest, resume=blob)
         assert rest.rows == whole.rows[cut:]
+        assert rest.filmed == whole.filmed[len(whole.filmed) - len(rest.filmed) :]
         assert again.checkpoint == result.checkpoint
 
 
@@ -88,13 +99,12 @@ def test_an_abrupt_cut_inside_a_rollout_repeats_it_exactly() -> None:
         pass
 
     class Kill(Log):
-        ticks = 0
+        wake = 300 * MOST_MINIBATCHES
 
-        def wants_frame(self) -> bool:
-            self.ticks += 1
-            if self.ticks == 150:
+        def poll(self) -> Signal:
+            if self.clock >= self.wake:
                 raise Killed
-            return False
+            return "go"
 
     whole, cut, rest = Log(), Kill(), Log()
     result = _train(_config(), whole)

@@ -147,7 +147,9 @@ def test_the_rows_of_the_pages_are_those_that_sqlite_reads(sound: SessionFolder)
         (s.rowid, *(v for i, v in enumerate(s.values) if i or len(s.values) < 7 or s.values[0] is not None))
         for s in found
     }
-    assert set(wanted) <= told
+    most = max(len(row) for row in wanted)
+    filled = {(*row, *[None] * (most - len(row))) for row in told}  # a row lacks the columns that came after it
+    assert {(*row, *[None] * (most - len(row))) for row in wanted} <= filled
 
 
 def test_a_sound_session_is_repaired_to_itself(sound: SessionFolder) -> None:

@@ -90,7 +90,7 @@ def test_a_migration_that_fails_leaves_the_database_as_it_was() -> None:
     with contextlib.closing(sqlite3.connect(":memory:", isolation_level=None)) as base:
         base.execute("CREATE TABLE trial (other)")
         before = shape(base)
-        with pytest.raises(BadSchema, match="could not be brought to schema 0003, it is as it was"):
+        with pytest.raises(BadSchema, match="could not be brought to schema 0004, it is as it was"):
             migrations.upgrade(base, Path("some.db"))
         assert shape(base) == before and not base.in_transaction
 

@@ -10,7 +10,11 @@ import pytest
 from rlgpt.store import tables
 from rlgpt.store.intervals import wilson
 from rlgpt.training.host.api import Action, PlanItem, source_hash
-from rlgpt.training.options.observer import FrameSnapshot, Observer, Signal
+from rlgpt.training.options.dead_loops import DeadLoopWatch
+from rlgpt.training.options.film import MOST, Camera, Film
+from rlgpt.training.options.lane import Lane
+from rlgpt.training.options.observer import Observer, Signal
+from rlgpt.training.options.rewards import RewardStream
 from rlgpt.training.ppo.run import train
 from rlgpt.training.ppo.trained import TrainedPolicy, load_policy
 from rlgpt.training.rollouts.evaluation import EvaluationResult, FollowPlan, evaluate
@@ -116,7 +120,7 @@ def test_the_sums_are_those_of_the_episodes(policy: TrainedPolicy) -> None:
 
 def test_the_evaluation_row_finds_its_columns(policy: TrainedPolicy) -> None:
     given = {"sub_task", "iteration", "revision", "number", "split", "first", "run", "policy"}
-    given |= {"score", "score_low", "score_high"}  # the world's, from the milestones
+    given |= {"score", "score_low", "score_high", "failures"}  # the world's, and what the step adds
     columns = set(tables.Evaluation.model_fields) - set(tables.Row.model_fields) - given
     assert columns - {"episodes"} <= set(vars(_evaluate(policy)))
 
@@ -145,22 +149,54 @@ def test_a_stop_keeps_only_whole_episodes(policy: TrainedPolicy) -> None:
     assert result.episodes == whole.episodes[: len(result.episodes)]
 
 
-def test_moments_are_shown_only_when_asked_for(policy: TrainedPolicy) -> None:
-    class Watch(Observer):
-        def __init__(self) -> None:
-            self.moments: list[FrameSnapshot] = []
+class Filming(Observer):
+    films = True
 
-        def wants_frame(self) -> bool:
-            return len(self.moments) < 5
 
-        def on_frame(self, moment: FrameSnapshot) -> None:
-            self.moments.append(moment)
+def test_episodes_are_filmed_only_where_that_is_asked_for(policy: TrainedPolicy) -> None:
+    assert _evaluate(policy).moments == []
 
-    watch = Watch()
-    _evaluate(policy, observer=watch)
-    assert len(watch.moments) == 5
-    assert watch.moments[0].step == 1 and len(watch.moments[0].frame) == 8
-    assert watch.moments[0].decision in ("left", "right", "use", "walk", "use_it")
+
+@pytest.mark.parametrize("n_envs", [1, 5])
+def test_of_each_way_to_end_the_first_episode_is_filmed_whole(policy: TrainedPolicy, n_envs: int) -> None:
+    result = _evaluate(policy, observer=Filming(), n_envs=n_envs, predicates={"key": "view.key"})
+    films = {index: [m for m in result.moments if m.episode == index] for index in {m.episode for m in result.moments}}
+    won = [e.index for e in result.episodes if e.success]
+    lost = [e.index for e in result.episodes if not e.success]
+    assert min(won, default=None) in {*films, None} and min(lost, default=None) in {*films, None} and films
+    for index, moments in films.items():
+        episode = next(e for e in result.episodes if e.index == index)
+        assert [m.step for m in moments] == list(range(episode.env_steps + 1))
+        assert moments[0].primitive == moments[0].decision == "" and moments[0].total == 0
+        assert moments[-1].total == pytest.approx(episode.return_)
+        assert {m.primitive for m in moments[1:]} <= {"left", "right", "use", "wait"}
+        assert all(len(m.frame) == 8 for m in moments)
+    assert result.moments == _evaluate(policy, observer=Filming(), predicates={"key": "view.key"}).moments
+
+
+def test_a_long_film_keeps_every_step_of_its_end(policy: TrainedPolicy) -> None:
+    film = Film(Camera(WORLD, policy.space), 3)
+    env = WORLD.make("take_coin")
+    env.reset(1)
+    film.start(env)
+    lane = Lane(0, env, RewardStream(policy.terms, WORLD), DeadLoopWatch(1), 1, action=(0,))
+    for _ in range(10 * MOST):
+        env.steps += 1
+        film.step(lane, (0,))
+    steps = [m.step for m in film.end(2.5)]
+    assert len(steps) <= MOST and steps[0] == 0 and steps == sorted(set(steps))
+    assert steps[-MOST // 2 :] == list(range(10 * MOST - MOST // 2 + 1, 10 * MOST + 1))
+    assert film.moments[-1].total == 2.5
+
+
+def test_what_an_option_took_and_whether_it_did_its_work_is_counted(policy: TrainedPolicy) -> None:
+    result = _evaluate(policy, predicates={"walk": "view.position >= 2"})
+    assert sum(result.option_steps.values()) == sum(e.env_steps for e in result.episodes)
+    assert set(result.option_steps) == set(result.option_usage)
+    assert set(result.option_done) <= {"walk"} and result.option_done.get("walk", 0) <= result.option_usage["walk"]
+    for episode in result.episodes:
+        assert result.reached(episode) in ([], ["walk"])
+        assert episode.last in ("", "walk", "use_it")
 
 
 def test_too_many_predicates_are_refused(policy: TrainedPolicy) -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from rlgpt.store import tables
 from rlgpt.training.host.api import Action, source_hash
-from rlgpt.training.options.observer import FrameSnapshot, Observer, Signal
+from rlgpt.training.options.observer import Observer, Signal
 from rlgpt.training.ppo.run import train
 from rlgpt.training.ppo.trained import load_policy
 from rlgpt.training.rollouts.partial_trial import PartialTrial
@@ -174,26 +174,40 @@ def test_yields_are_shown_as_run_lengths() -> None:
     assert run_lengths(many, 4) == ["0", "1", "... 96 more ...", "98", "99"]
 
 
+class Filming(Observer):
+    films = True
+
+
+def test_one_failing_and_one_succeeding_trial_are_filmed() -> None:
+    seeds = _key_at(2, 2, 1, 1, 2, 2, 1, 2, 1, 1)
+    result = _try(KEY_AT_2, "view.key", seeds=seeds, max_steps=3, observer=Filming())
+    won = next(t["seed"] for t in result.trials if t["end_true"])
+    lost = next(t["seed"] for t in result.trials if not t["end_true"])
+    assert list(dict.fromkeys(m.episode for m in result.moments)) == [won, lost]
+
+
+def test_a_trial_that_never_got_to_the_sub_action_is_filmed_too() -> None:
+    result = _try(
+        GET_KEY, "view.key", (PrefixItem("view.opened", Action(source_hash(GET_KEY)), "open_it"),), observer=Filming()
+    )
+    assert result.outcome == "unreached" and {m.episode for m in result.moments} == {result.trials[0]["seed"]}
+
+
 def test_a_trial_that_begins_again_repeats_one_batch_at_most(tmp_path: Path) -> None:
     class Killed(Exception):
         pass
 
     class Watching(Observer):
+        films = True
+
         def __init__(self, until: int) -> None:
             self.until, self.polls = until, 0
-            self.moments: list[FrameSnapshot] = []
 
         def poll(self) -> Signal:
             self.polls += 1
             if self.polls == self.until:
                 raise Killed
             return "go"
-
-        def wants_frame(self) -> bool:
-            return len(self.moments) < 12
-
-        def on_frame(self, moment: FrameSnapshot) -> None:
-            self.moments.append(moment)
 
     seeds = _key_at(2, 2, 2, 2, 1, 2, 2, 1, 1, 1)
     whole = Watching(10_000)
@@ -210,7 +224,7 @@ def test_a_trial_that_begins_again_repeats_one_batch_at_most(tmp_path: Path) -> 
         )
     again = Watching(10_000)
     result = _try(KEY_AT_2, "view.key", seeds=seeds, max_steps=3, observer=again, partial=PartialTrial(tmp_path, "a"))
-    assert vars(result) == vars(unbroken) and again.moments == whole.moments
+    assert vars(result) == vars(unbroken) and result.moments
     assert again.polls < whole.polls, "everything was done again"
     other = Watching(10_000)
     _try(

@@ -67,6 +67,8 @@ class Lane:
     trace: Tracer | None = None
     usage: dict[str, int] = field(default_factory=dict)
     ends: dict[str, dict[str, int]] = field(default_factory=dict)
+    last: str = ""
+    """The sub-action whose code ran last."""
 
     # the decision
     phase: Phase = "idle"
@@ -112,6 +114,8 @@ class Lane:
     moved: bool = False
     note: Any = None
     """For whoever drives the lane."""
+    film: Tracer | None = None
+    """Of this episode, where it is filmed."""
 
     def introduce(self) -> None:
         """The host knows nothing of this lane any more: it is told anew of its episode and its view."""
@@ -142,6 +146,8 @@ class EpisodeResult:
     """Bit i: predicate i was ever true."""
     true_since: Mapping[int, int] = field(default_factory=dict)
     """Predicate -> env step at which it was true first."""
+    last: str = ""
+    """The sub-action whose code ran last, "" if none did."""
     cause: str = ""
     """What killed the agent, where the world told it."""
     vitals: Mapping[str, float] = field(default_factory=dict)

@@ -4,25 +4,17 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
+
+if TYPE_CHECKING:
+    from rlgpt.training.options.film import FrameSnapshot
+    from rlgpt.training.options.lane import EpisodeResult
 
 Signal = Literal["go", "stop", "supersede", "pause"]
 NEVER = sys.maxsize
 PAUSE_POLL = 0.1
 """Seconds between two looks while paused."""
-
-
-@dataclass(frozen=True)
-class FrameSnapshot:
-    """What a console needs to draw env 0 now."""
-
-    episode: int
-    step: int
-    decision: str
-    """Name of the primitive or option that runs."""
-    frame: bytes
 
 
 @dataclass(frozen=True)
@@ -44,8 +36,8 @@ class Observer:
 
     clock: int = 0
     """Where a training stands, by its env steps and, in an update, its minibatches: the same in a repetition."""
-    moments: Sequence[FrameSnapshot] = ()
-    """Kept so far of a trial or an evaluation."""
+    films: bool = False
+    """Whether some episodes are to be kept frame by frame."""
     wake: int = NEVER
     """The `clock` at which a training must `poll`, however little time has gone by."""
 
@@ -57,11 +49,8 @@ class Observer:
         included; must return at once. `pause` is asked again until it is over."""
         return "go"
 
-    def wants_frame(self) -> bool:
-        """Asked after each tick; True costs one `Env.frame()`."""
-        return False
-
-    def on_frame(self, moment: FrameSnapshot) -> None: ...
+    def on_film(self, result: EpisodeResult, moments: list[FrameSnapshot]) -> None:
+        """A training episode that was filmed has ended."""
 
     def on_update(self, metrics: dict[str, Any]) -> None:
         """After each update: the columns of the metric row but `run`."""

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from rlgpt.training.host.api import FOLLOW_PLAN, Answer, Ask, Host
 from rlgpt.training.options.lane import EpisodeEnd, EpisodeResult, Lane
 from rlgpt.training.options.observation import Observation
-from rlgpt.training.options.slots import ActionSpace, Slot
+from rlgpt.training.options.slots import FOLLOW, ActionSpace, Slot
 from rlgpt.training.worlds.protocol import NativeAction, StepsElsewhere, World, ending_of, is_slow
 
 PLAN_ITEM = 0x8000
@@ -65,6 +65,9 @@ class OptionRunner:
         self.gamma = gamma
         self.predicates = predicates
         self.record = record
+        named = {slot.source_hash: slot.name for slot in space.slots if slot is not None}
+        self._items = [named.get(item.action.source_hash, FOLLOW) for item in space.programs.plan]
+        """Of the plan, as slots name them."""
         self.env_steps = 0
         self.decisions = 0
         self._target = target
@@ -294,6 +297,8 @@ class OptionRunner:
             lane.commands.append(command)
         if lane.trace is not None:
             lane.trace.step(lane, command)
+        if lane.film is not None:
+            lane.film.step(lane, command)
         lane.synced, lane.served, lane.owed = lane.served, False, True
         if lane.phase == "running":
             slot = self.space.slots[lane.slot]
@@ -343,6 +348,8 @@ class OptionRunner:
             name = slot.name
             ends = lane.ends.setdefault(name, {})
             ends[lane.end] = ends.get(lane.end, 0) + 1
+            runs_plan = slot.program == FOLLOW_PLAN and lane.running >= PLAN_ITEM
+            lane.last = (self._items[lane.running - PLAN_ITEM] if runs_plan else name).partition("(")[0]
         lane.usage[name] = lane.usage.get(name, 0) + 1
         lane.phase = "decide"
         lane.trouble.decided(lane.end, lane.novelty)
@@ -372,6 +379,7 @@ class OptionRunner:
             true_since=lane.true_since,
             cause=ending.cause if lane.outcome == "death" else "",
             vitals=ending.vitals,
+            last=lane.last,
             commands=commands,
         )
 
@@ -384,7 +392,9 @@ class OptionRunner:
             return
         lane.phase = "decide"
         lane.decisions, lane.total, lane.truths_ever, lane.truths, lane.available = 0, 0.0, 0, 0, -1
-        lane.usage, lane.ends, lane.true_since = {}, {}, {}
+        lane.usage, lane.ends, lane.true_since, lane.last = {}, {}, {}, ""
+        if lane.film is not None:
+            lane.film.start(lane.env)
         lane.commands = [] if self.record else None
         lane.fresh, lane.served, lane.synced = True, False, False
         lane.stream.start(lane.env)

@@ -109,9 +109,7 @@ class OptionPPO:
         self.prior.requires_grad_(False)
 
     # ---- collecting a rollout --------------------------------------------------------------------
-    def collect_rollouts(
-        self, runner: OptionRunner, env_steps: int, keep_going: Callable[[], bool], on_tick: Callable[[], None]
-    ) -> bool:
+    def collect_rollouts(self, runner: OptionRunner, env_steps: int, keep_going: Callable[[], bool]) -> bool:
         """Run until `env_steps` more were made and every open option is finished, then compute the targets.
 
         `keep_going` is asked before each tick. Where it says False the result is False, and nothing may be learnt from
@@ -124,7 +122,6 @@ class OptionPPO:
                 runner.rest()
                 return False
             runner.tick()
-            on_tick()
         runner.rest()
         for lane in runner.lanes:
             runner.look(lane)

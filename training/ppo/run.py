@@ -8,14 +8,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
+import msgpack
 import numpy as np
 import torch as th
 from numpy.typing import NDArray
 
 from rlgpt.agents.contracts import RlConfigReply
 from rlgpt.training.host.api import Host, PlanItem
+from rlgpt.training.options.film import Camera, Film, loaded, saved
 from rlgpt.training.options.lane import EpisodeResult, Lane
-from rlgpt.training.options.observer import FrameSnapshot, Observer, Signal, Start, obey
+from rlgpt.training.options.observer import Observer, Signal, Start, obey
 from rlgpt.training.options.probe import find_similar, walk_views
 from rlgpt.training.options.runner import OptionRunner
 from rlgpt.training.options.slots import CodedAction, shares
@@ -48,6 +50,8 @@ RECENT = 256
 """States of the last rollout that a checkpoint keeps for the priors of a later run's new slots."""
 MOST_MINIBATCHES = 1_000_000
 """Of one update: Observer.clock counts env steps in so many parts."""
+FILM_EVERY = 20
+"""Updates after which lane 0's next episode is filmed."""
 KERNELS = {"eager": "eager, fused Adam", "compiled": "compiled loss, fused Adam"}
 
 
@@ -162,7 +166,11 @@ class Run:
         self.episodes = self.successes = self.next_episode = 0
         self.tally = Tally()
         self.usage: Counter[str] = Counter()
+        self.spent: Counter[str] = Counter()
         self.ends: dict[str, Counter[str]] = {}
+        self.film_from = 0
+        """The update from which on the next episode is filmed."""
+        self.camera = Camera(world, setup.space) if observer.films else None
         self.paid: Counter[str] = Counter()
         """Reward per term of all finished episodes."""
         self.shown: dict[str, float] = {}
@@ -231,6 +239,7 @@ class Run:
         lane.episode = self.next_episode
         self.next_episode += 1
         lane.seed = episode_seed(self.seed, "train", lane.episode)
+        lane.film = None
         start = self._recovers(lane)
         if start is not None:
             lane.seed = start.seed
@@ -240,6 +249,8 @@ class Run:
             lane.start_view, lane.moved = start.view, True
             return True
         lane.rng = np.random.default_rng((lane.seed, 1))
+        if self.camera and lane.index == 0 and self.updates >= self.film_from:
+            lane.film, self.film_from = Film(self.camera, lane.episode), self.updates + FILM_EVERY
         lane.env.reset(lane.seed)
         expect(self.world, [episode_seed(self.seed, "train", lane.episode + self.ahead)])
         return True
@@ -253,6 +264,7 @@ class Run:
             name = slot.name
             self.ends.setdefault(name, Counter())[lane.end] += 1
         self.usage[name] += 1
+        self.spent[name] += lane.steps
         if self.imitation is not None and lane.observation is not None and lane.mask is not None:
             trajectory = self.imitation.pending.setdefault(lane.index, Trajectory())
             trajectory.add(lane.observation, lane.mask, lane.action, lane.reward, lane.discount)
@@ -262,6 +274,8 @@ class Run:
         return self.setup.observation.read(lane.env, lane.stream, left)
 
     def on_end(self, lane: Lane, result: EpisodeResult) -> None:
+        if isinstance(lane.film, Film):
+            self.observer.on_film(result, lane.film.end(result.return_))
         self.paid.update(result.rewards)
         if self._recovers(lane) is None:  # the curves tell of whole episodes
             self.tally.add(result)
@@ -283,7 +297,7 @@ class Run:
             steps = min(rollout, env_steps - self.env_steps)
             if self.ppo.branching is not None:
                 self.ppo.branching.begin(stream_seed(self.seed, "branches"), self.updates)
-            complete = self.ppo.collect_rollouts(self.runner, steps, self._keep_going, self._show)
+            complete = self.ppo.collect_rollouts(self.runner, steps, self._keep_going)
             if complete and self.ppo.branching is not None:
                 complete = self._branch()
             self.env_steps = self.base + self.runner.env_steps
@@ -326,17 +340,6 @@ class Run:
             self.signal = obey(self.observer)
         return self.signal == "go"
 
-    def _show(self) -> None:
-        if self.observer.wants_frame():
-            lane = self.lanes[0]
-            self.observer.on_frame(FrameSnapshot(lane.episode, lane.env.steps, self._decision(lane), lane.env.frame()))
-
-    def _decision(self, lane: Lane) -> str:
-        slot = self.setup.space.slots[lane.slot] if lane.slot >= 0 else None
-        if slot is not None:
-            return slot.name
-        return self.setup.world.primitives[lane.action[0]].name if lane.action else ""
-
     def _keep_recent(self) -> None:
         buffer = self.ppo.buffer
         rows = np.linspace(0, buffer.size - 1, min(RECENT, buffer.size)).astype(np.intp)
@@ -355,10 +358,11 @@ class Run:
             "rate": (self.env_steps - before) / seconds,
             "learning_rate": self.config.hyperparameters.learning_rate,
             "option_usage": dict(sorted(self.usage.items())),
+            "option_steps": dict(sorted(self.spent.items())),
             "end_reasons": {name: dict(sorted(ends.items())) for name, ends in sorted(self.ends.items())},
             "rewards": {name: paid[name] - self.shown.get(name, 0.0) for name in self.lanes[0].stream.names},
         }
-        self.tally, self.usage, self.ends, self.shown = Tally(), Counter(), {}, dict(paid)
+        self.tally, self.usage, self.spent, self.ends, self.shown = Tally(), Counter(), Counter(), {}, dict(paid)
         return fields
 
     # ---- checkpoints -----------------------------------------------------------------------------
@@ -380,6 +384,7 @@ class Run:
             "priors": [[slot, share] for slot, share in self.priors.items()],
             "shuffle": self.ppo.shuffle.bit_generator.state,
             "lanes": [lane_fields(lane) for lane in self.lanes],
+            "film_from": self.film_from,
         }  # fmt: skip
         parts: dict[str, Mapping[str, NDArray[Any]]] = {
             "policy": module_arrays(policy),
@@ -397,6 +402,8 @@ class Run:
                 for lane in self.lanes
                 if lane.start_view is not None
             }
+            if isinstance(film := self.lanes[0].film, Film):
+                parts["film"] = {"moments": np.frombuffer(msgpack.packb(saved(film.moments)), np.uint8)}
         if self.imitation is not None:
             kept, arrays = self.imitation.save()
             fields["imitation"] = {"kept": kept, "shuffle": self.imitation.shuffle.bit_generator.state}
@@ -429,6 +436,7 @@ class Run:
         recent = saved.part("recent")
         if recent:
             self.recent = (recent["observations"], recent["masks"])
+        self.film_from = fields.get("film_from", self.updates)
         restorable = self.setup.world.restorable
         if self.imitation is not None:
             self._load_imitation(saved)
@@ -445,3 +453,6 @@ class Run:
             lane.env.restore(envs[str(lane.index)].tobytes())
             view = starts.get(str(lane.index))
             restore_lane(lane, entry, None if view is None else view.tobytes())
+        if self.camera and "moments" in (filmed := saved.part("film")):
+            film = self.lanes[0].film = Film(self.camera, self.lanes[0].episode)
+            film.moments = loaded(msgpack.unpackb(filmed["moments"].tobytes()))

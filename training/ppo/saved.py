@@ -73,7 +73,7 @@ def _pairs(stored: Sequence[Sequence[object]]) -> tuple[tuple[str, object], ...]
 def lane_fields(lane: Lane) -> dict[str, Any]:
     return {
         "episode": lane.episode, "seed": lane.seed, "decisions": lane.decisions, "total": lane.total,
-        "usage": lane.usage, "ends": lane.ends, "rng": lane.rng.bit_generator.state,
+        "usage": lane.usage, "ends": lane.ends, "last": lane.last, "rng": lane.rng.bit_generator.state,
         "watch": lane.watch.save(), "stream": lane.stream.save(), "trouble": lane.trouble.save(),
     }  # fmt: skip
 
@@ -82,6 +82,7 @@ def restore_lane(lane: Lane, entry: Mapping[str, Any], start_view: bytes | None)
     lane.episode, lane.seed = entry["episode"], entry["seed"]
     lane.decisions, lane.total = entry["decisions"], entry["total"]
     lane.usage, lane.ends = dict(entry["usage"]), {name: dict(ends) for name, ends in entry["ends"].items()}
+    lane.last = entry.get("last", "")
     lane.rng = np.random.default_rng(0)
     lane.rng.bit_generator.state = entry["rng"]
     lane.watch.restore(entry["watch"])

@@ -18,9 +18,10 @@ from rlgpt.store.failures import cover, ended
 from rlgpt.store.intervals import wilson
 from rlgpt.training.host.api import Host, PlanItem, Programs
 from rlgpt.training.options.dead_loops import DeadLoopWatch
+from rlgpt.training.options.film import Camera, Film, FrameSnapshot, Reels
 from rlgpt.training.options.lane import EpisodeResult, Lane
 from rlgpt.training.options.observation import Observation, make_env
-from rlgpt.training.options.observer import FrameSnapshot, Observer, Signal, obey
+from rlgpt.training.options.observer import Observer, Signal, obey
 from rlgpt.training.options.policies import PlanPolicy, UniformPolicy
 from rlgpt.training.options.rewards import RewardStream
 from rlgpt.training.options.runner import Chooser, OptionRunner
@@ -35,6 +36,10 @@ PLAN_OPTION_STEPS = 200
 MAX_PREDICATES = 64
 SHOWN_LOST = 4
 """Lost episodes of an evaluation of which it is kept how they went; more where more sub-actions lost any."""
+KEPT_FILMS = 3
+"""Lost episodes of an evaluation that are kept frame by frame, of the most frequent ways to be lost; and one that
+succeeded."""
+SUCCESS = "success"
 REPEATS = 2
 """How often the seed of a truncated episode is played again; after that it counts as it is."""
 
@@ -116,6 +121,14 @@ class EvaluationResult:
     option_steps: dict[str, int]
     option_done: dict[str, int]
     """Slot name -> calls after which the predicate of that name held."""
+    predicates: dict[str, int]
+    """Predicate name -> its bit in `EpisodeResult.truths`."""
+    moments: list[FrameSnapshot]
+    """Some whole episodes, one after the other, where the observer films."""
+
+    def reached(self, episode: EpisodeResult) -> list[str]:
+        """The predicates that were ever true in it."""
+        return [name for name, bit in self.predicates.items() if episode.truths >> bit & 1]
 
 
 def evaluate(
@@ -156,7 +169,9 @@ def evaluate(
     published = world.tasks[task]
     limit = min(horizon or published.horizon, published.horizon)
     count = side_by_side(world, min(n_envs, len(seeds)))
-    games = _Games(world, seeds, first, count, space, bits, (lambda: Trace(space, names)) if traced else None)
+    watching = observer or Observer()
+    trace = (lambda: Trace(space, names)) if traced else None
+    games = _Games(world, seeds, first, count, space, bits, trace, Camera(world, space) if watching.films else None)
     lanes = [
         Lane(
             index,
@@ -171,7 +186,7 @@ def evaluate(
         world, host, space, lanes, chooser, games,
         observation=policy.observation, predicates=bool(space.programs.predicates), record=record_actions,
     )  # fmt: skip
-    complete = _play(runner, observer or Observer(), world)
+    complete = _play(runner, watching)
     for lane in lanes:
         lane.env.close()
     shower = Shower(world, space.programs.sources)
@@ -195,14 +210,15 @@ class _Games:
 
     def __init__(
         self, world: World, seeds: Sequence[int], first: int, lanes: int, space: ActionSpace, bits: Mapping[str, int],
-        trace: Callable[[], Trace] | None,
+        trace: Callable[[], Trace] | None, camera: Camera | None,
     ) -> None:  # fmt: skip
         self._world, self._seeds, self._first, self._ahead = world, seeds, first, lanes
         self._left = deque(range(len(seeds)))
         """Places in `seeds` that are still to be played."""
         self._repeated = Counter[int]()
         self._results: dict[int, EpisodeResult] = {}
-        self._trace, self._space, self._bits = trace, space, bits
+        self._trace, self._camera, self._space, self._bits = trace, camera, space, bits
+        self.reels = Reels()
         self.option_steps, self.option_done = Counter[str](), Counter[str]()
         self._episode: dict[int, tuple[Counter[str], Counter[str]]] = {}
         """The two counts of each lane's episode: one that is played again counts once."""
@@ -218,6 +234,7 @@ class _Games:
         lane.rng = np.random.default_rng((lane.seed, 2))
         lane.trace = self._trace() if self._trace else None
         self._episode[lane.index] = Counter[str](), Counter[str]()
+        lane.film = Film(self._camera, lane.episode) if self._camera else None
         lane.env.reset(lane.seed)
         expect(self._world, self._seeds[place + self._ahead :][:1])
         return True
@@ -242,21 +259,25 @@ class _Games:
             self.option_done.update(done)
             if isinstance(lane.trace, Trace) and not result.success:
                 self.traces[result.index] = lane.trace
+            if isinstance(lane.film, Film):
+                self.reels.add(self._kind(result), result.index, lane.film.end(result.return_))
+
+    def _kind(self, result: EpisodeResult) -> str:
+        """Episodes of one kind were lost at the same place in the same way."""
+        if result.success:
+            return SUCCESS
+        lost = next((name for name, bit in self._bits.items() if not result.truths >> bit & 1), "")
+        return f"{lost} {ended(result.end, result.cause)}"
 
     def in_order(self) -> list[EpisodeResult]:
         return [self._results[index] for index in sorted(self._results)]
 
 
-def _play(runner: OptionRunner, observer: Observer, world: World) -> bool:
+def _play(runner: OptionRunner, observer: Observer) -> bool:
     runner.start()
     signal: Signal = "go"
     while any(lane.phase != "idle" for lane in runner.lanes):
         runner.tick()
-        lane = runner.lanes[0]
-        if lane.phase != "idle" and observer.wants_frame():
-            slot = runner.space.slots[lane.slot] if lane.slot >= 0 else None
-            name = slot.name if slot else world.primitives[lane.action[0]].name if lane.action else ""
-            observer.on_frame(FrameSnapshot(lane.episode, lane.env.steps, name, lane.env.frame()))
         signal = obey(observer)
         if signal != "go":
             return False
@@ -290,6 +311,8 @@ def _result(
         failures=failures,
         option_steps=dict(sorted(games.option_steps.items())),
         option_done=dict(sorted(games.option_done.items())),
+        predicates=dict(bits),
+        moments=games.reels.most_frequent(KEPT_FILMS, SUCCESS),
     )
 
 

@@ -20,9 +20,10 @@ from rlgpt.agents.contracts import RewardTerm
 from rlgpt.store.failures import choose
 from rlgpt.training.host.api import Action, Host, Programs
 from rlgpt.training.options.dead_loops import DeadLoopWatch
+from rlgpt.training.options.film import Camera, Film, FrameSnapshot, Reels
 from rlgpt.training.options.lane import EpisodeResult, Lane
 from rlgpt.training.options.observation import make_env
-from rlgpt.training.options.observer import FrameSnapshot, Observer, Signal, obey
+from rlgpt.training.options.observer import Observer, Signal, obey
 from rlgpt.training.options.rewards import RewardStream
 from rlgpt.training.options.runner import Chooser, OptionRunner
 from rlgpt.training.options.slots import ActionSpace, Slot, noop_of
@@ -61,6 +62,7 @@ class PrefixItem:
 
     done_when: str
     action: Action | None
+    name: str = ""
 
 
 @dataclass(frozen=True)
@@ -98,6 +100,9 @@ class TrialResult:
     message} or None; and how some of the failed ones went."""
     views: list[bytes]
     """Whole views of the start states."""
+    moments: list[FrameSnapshot]
+    """The first trial that succeeded and the first that failed, frame by frame, where the observer films. Where the
+    sub-action was never needed, the first of these."""
 
 
 def try_item(
@@ -189,7 +194,7 @@ class _TrialRunner:
             slots.append(
                 Slot(
                     f"item_{index}",
-                    f"item_{index}" if index < len(prefix) else name,
+                    (prefix[index].name or f"item_{index}") if index < len(prefix) else name,
                     bound.source_hash,
                     len(actions),
                     bound.arguments,
@@ -215,10 +220,13 @@ class _TrialRunner:
         }
         self._queue: list[int] = []
         self._done: list[_Evidence] = []
+        self._camera = Camera(world, self.space) if observer.films else None
+        self._reels = Reels()
         self.env_steps = 0
 
     # ---- the course of a trial -------------------------------------------------------------------
     def run(self, seeds: Sequence[int]) -> TrialResult:
+        self._seeds = seeds
         self._go_on()
         signal = self._until(INITIAL_TRIALS, seeds)
         needed = sum(_needed(e.attempt) for e in self._done)
@@ -245,7 +253,7 @@ class _TrialRunner:
             "env_steps": self.env_steps,
             "computing": [self._seconds, self._item_steps],
             "done": [[vars(e.attempt), e.before, e.after, e.yields, e.lost] for e in self._done],
-            "moments": [[m.episode, m.step, m.decision, m.frame] for m in self.observer.moments],
+            "reels": self._reels.save(),
         }
 
     def _go_on(self) -> None:
@@ -257,7 +265,7 @@ class _TrialRunner:
                 _Evidence(TrialEpisode(**of), before, after, yields, *(lost or (None,)))
                 for of, before, after, yields, *lost in state["done"]
             ]
-            self.observer.moments = [FrameSnapshot(*moment) for moment in state["moments"]]
+            self._reels.load(state["reels"])
 
     def _batch(self, seeds: Sequence[int]) -> Signal:
         if not seeds:
@@ -309,6 +317,7 @@ class _TrialRunner:
         lane.rng = np.random.default_rng((seed, 3))
         lane.note = _TrialProgress(seed, "prefix")
         lane.trace = Trace(self.space, ())
+        lane.film = Film(self._camera, seed) if self._camera else None
         lane.env.reset(seed)
         return True
 
@@ -388,6 +397,9 @@ class _TrialRunner:
         names = [self._names.get(command, str(command)) for command in commands]
         lost = self._lost(lane, attempt) if _needed(attempt) and not done else None
         self._done.append(_Evidence(attempt, note.before, lane.env.view(True), names, lost))
+        if isinstance(lane.film, Film):
+            kind = "won" if _won(attempt) else "failed" if _needed(attempt) else "not needed"
+            self._reels.add(kind, self._seeds.index(note.seed), lane.film.end(lane.total))
 
     def _lost(self, lane: Lane, attempt: TrialEpisode) -> dict[str, Any]:
         assert isinstance(lane.trace, Trace)
@@ -425,6 +437,7 @@ class _TrialRunner:
         return TrialResult(
             outcome, len(needed), wins, len(attempts), self.env_steps, error,
             [vars(a) | {} for a in attempts], self._evidence(), [e.before for e in self._done if e.before],
+            self._reels.of("won", "failed") or self._reels.of("not needed"),
         )  # fmt: skip
 
     def _evidence(self) -> dict[str, Any]:

@@ -26,7 +26,7 @@ from rlgpt.store.settings import Settings
 from rlgpt.store.states import MODEL
 from rlgpt.store.writer import Transaction, Writer
 from rlgpt.training.host.api import Admission, Host
-from rlgpt.training.options.observer import FrameSnapshot
+from rlgpt.training.options.film import FrameSnapshot
 from rlgpt.training.session.command_replay import CommandReplay
 from rlgpt.training.session.inbox import Inbox
 from rlgpt.training.worlds.protocol import World
@@ -198,6 +198,9 @@ class SessionRuntime:
                     format=self.world.frame_format,
                     decision=moment.decision,
                     body=moment.frame,
+                    primitive=moment.primitive,
+                    inner=moment.inner,
+                    return_=moment.total,
                 )
             )
 

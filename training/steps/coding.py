@@ -62,7 +62,7 @@ def trial(runtime: SessionRuntime, step: loop.Trial) -> None:
     actions = [coded_action(runtime, a) for a in (*acting.values(), attempt)]
     known = admitted_predicates(runtime, plan)
     prefix = [
-        trials.PrefixItem(i.done_when, first_action(acting[i.name]) if i.name in acting else None)
+        trials.PrefixItem(i.done_when, first_action(acting[i.name]) if i.name in acting else None, i.name)
         for i in before
         if i.name in acting or (i.mode == "rl" and i.name in known)
     ]
@@ -88,7 +88,7 @@ def trial(runtime: SessionRuntime, step: loop.Trial) -> None:
     )
     with runtime.writer.transaction(durable=True) as tx:
         tx.add(trial_row(runtime.history.sub_task, plan, item, attempt.version, attempt.source_hash, result))
-        runtime.write_moments(tx, "trial", attempt.seq, observer.moments)
+        runtime.write_moments(tx, "trial", runtime.history.counts.get("trial", 0) + 1, result.moments)
         runtime.write_deaths(tx)
     partial.clear()
 

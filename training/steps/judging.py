@@ -66,7 +66,7 @@ def evaluate(runtime: SessionRuntime, step: loop.Evaluate) -> None:
         tx.add(evaluation_row(number, step, iteration, chosen.plan.revision, run, policy, result, score))
         for row in episode_rows(number, step, result):
             tx.add(row)
-        runtime.write_moments(tx, step.split, number, observer.moments)
+        runtime.write_moments(tx, step.split, number, result.moments)
         runtime.write_deaths(tx)
 
 

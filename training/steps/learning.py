@@ -12,7 +12,9 @@ from rlgpt.store import events, tables
 from rlgpt.store.errors import StoreError
 from rlgpt.store.history import IterationState, PlanState, Run
 from rlgpt.store.row_types import MetricRow
-from rlgpt.training.options.observer import FrameSnapshot, Observer, Signal, Start
+from rlgpt.training.options.film import FrameSnapshot
+from rlgpt.training.options.lane import EpisodeResult
+from rlgpt.training.options.observer import Observer, Signal, Start
 from rlgpt.training.ppo.run import train as run_ppo
 from rlgpt.training.seeds import stream_seed
 from rlgpt.training.session.budgets import over_budget
@@ -20,6 +22,7 @@ from rlgpt.training.session.runtime import Interrupted, SessionRuntime
 from rlgpt.training.steps.admission import admit, admit_again
 from rlgpt.training.steps.candidates import acting_of, candidate, coded_action, plan_items
 from rlgpt.training.steps.config_rows import config_row, observed, shared_by_arms, with_own_reward
+from rlgpt.training.steps.result_rows import training_episode_row
 from rlgpt.training.worlds.protocol import score_of
 
 KEPT_ROLLOUTS = 2
@@ -171,6 +174,8 @@ def _trained(runtime: SessionRuntime) -> tuple[Counter[str], int]:
 class TrainingObserver(Observer):
     """Turns what PPO tells into rows, and the operator's commands into signals."""
 
+    films = True
+
     def __init__(
         self,
         runtime: SessionRuntime,
@@ -187,7 +192,7 @@ class TrainingObserver(Observer):
         self._paused = False
         self._kept: list[str] = []
         self._metric: tables.Metric | None = None
-        self._frames: list[FrameSnapshot] = []
+        self._films: list[tuple[EpisodeResult, list[FrameSnapshot]]] = []
         self._env_steps = run.env_steps if run else 0
         self._reached, self._episodes = _trained(runtime)
 
@@ -226,9 +231,11 @@ class TrainingObserver(Observer):
     def on_checkpoint(self, blob: bytes, update: int, env_steps: int, kind: str) -> None:
         name = self.runtime.writer.artifact(blob)
         with self.runtime.writer.transaction(durable=kind == "boundary") as tx:
+            for result, moments in self._films:
+                tx.add(training_episode_row(self.number, result))
+                self.runtime.write_moments(tx, "train", self.number, moments)
             if self._metric is not None:
                 tx.add(self._metric)
-                self.runtime.write_moments(tx, "train", self.number, self._frames)
             tx.add(
                 tables.Checkpoint(
                     run=self.number, update=update, env_steps=env_steps, kind=kind, artifact=name, size=len(blob)
@@ -236,7 +243,7 @@ class TrainingObserver(Observer):
             )
             self.runtime.write_deaths(tx)
         self._metric = None
-        self._frames.clear()
+        self._films.clear()
         if kind == "rollout":
             self._kept.append(name)
         while len(self._kept) > (0 if kind == "boundary" else KEPT_ROLLOUTS):
@@ -244,8 +251,8 @@ class TrainingObserver(Observer):
             if old != name:
                 self.runtime.writer.discard(old)
 
-    def on_frame(self, moment: FrameSnapshot) -> None:
-        self._frames.append(moment)
+    def on_film(self, result: EpisodeResult, moments: list[FrameSnapshot]) -> None:
+        self._films.append((result, moments))
 
     def poll(self) -> Signal:
         runtime = self.runtime

@@ -8,6 +8,7 @@ from rlgpt.agents import loop
 from rlgpt.agents.contracts import CritiqueReply
 from rlgpt.store import commands, tables
 from rlgpt.store.history import Item, IterationState, Measured, PlanState
+from rlgpt.training.options.lane import EpisodeResult
 from rlgpt.training.rollouts.evaluation import EvaluationResult
 from rlgpt.training.rollouts.trials import TrialOutcome, TrialResult
 
@@ -15,8 +16,9 @@ from rlgpt.training.rollouts.trials import TrialOutcome, TrialResult
 def untried(outcome: TrialOutcome, error: str) -> TrialResult:
     """Of code that was not run."""
     return TrialResult(
-        outcome=outcome, episodes=0, successes=0, prefixes=0, env_steps=0, error=error, trials=[], evidence={}, views=[]
-    )
+        outcome=outcome, episodes=0, successes=0, prefixes=0, env_steps=0, error=error, trials=[], evidence={},
+        views=[], moments=[],
+    )  # fmt: skip
 
 
 def trial_row(
@@ -103,10 +105,33 @@ def episode_rows(number: int, step: loop.Evaluate, result: EvaluationResult) -> 
             milestones=list(episode.milestones),
             cause=episode.cause,
             vitals=dict(episode.vitals) or None,
+            reached=result.reached(episode),
+            last=episode.last,
             actions=zstandard.compress(episode.commands) if episode.commands else None,
         )
         for episode in result.episodes
     ]
+
+
+def training_episode_row(run: int, episode: EpisodeResult) -> tables.Episode:
+    """Of a training episode that was filmed."""
+    return tables.Episode(
+        split="train",
+        owner=run,
+        variant="",
+        index=episode.index,
+        seed=episode.seed,
+        success=episode.success,
+        return_=episode.return_,
+        env_steps=episode.env_steps,
+        decisions=episode.decisions,
+        dead_loop=episode.dead_loop,
+        end=episode.end,
+        milestones=list(episode.milestones),
+        last=episode.last,
+        cause=episode.cause,
+        vitals=dict(episode.vitals) or None,
+    )
 
 
 def verdict_row(
