@@ -240,6 +240,7 @@ class MetricRow(Row):
     end_reasons: Ends
     rewards: Sums
     score: float | None
+    option_steps: Counts | None
 
 
 _Return = TypedDict("_Return", {"return": float})
@@ -260,6 +261,8 @@ class EpisodeRow(Row, _Return):
     actions: bytes | None
     cause: str | None
     vitals: Sums | None
+    reached: Sequence[str] | None
+    last: str | None
 
 
 class EvaluationRow(Row):
@@ -326,7 +329,10 @@ class LlmCallRow(Row):
     seconds: float
 
 
-class FrameRow(Row):
+_FrameReturn = TypedDict("_FrameReturn", {"return": float | None})
+
+
+class FrameRow(Row, _FrameReturn):
     source: str
     owner: int
     episode: int
@@ -334,6 +340,8 @@ class FrameRow(Row):
     format: str
     decision: str
     body: bytes
+    primitive: str | None
+    inner: str | None
 
 
 class CheckpointRow(Row):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import sqlite3
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any, get_args, get_origin
@@ -130,7 +131,7 @@ def json_kind(table: str, column: str) -> str:
     models: tuple[Any, ...] = (*tables.CONTENT, tables.Command)
     model = next(m for m in models if str(m.__tablename__) == table)
     kind = model.model_fields[column].annotation
-    return "array" if any(get_origin(part) is list for part in (kind, *get_args(kind))) else "object"
+    return "array" if any(get_origin(part) in (list, Sequence) for part in (kind, *get_args(kind))) else "object"
 
 
 def _sequence_faults(base: sqlite3.Connection) -> list[str]:

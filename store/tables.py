@@ -244,7 +244,7 @@ class Metric(Row, table=True):
     """Sum per reward term since the previous row."""
     score: float | None = Field(default=None, sa_column_kwargs={"info": {"since": "0002"}})
     """The task's score, in [0, 1], over all training episodes of the session so far, where its result is a score."""
-    option_steps: dict[str, Any] | None = Field(default=None, sa_column=later_json("0004"))
+    option_steps: Counts | None = Field(default=None, sa_column=later_json("0004"))
     """Env steps per slot name, as `option_usage`; NULL where it was not recorded."""
 
 
@@ -275,7 +275,7 @@ class Episode(Row, table=True):
     know, NULL in sessions that did not record it."""
     vitals: Sums | None = Field(default=None, sa_column=later_json("0003"))
     """What it lived by at the end, where the world tells: {"health": 0.0, "food": 4.0 ...}."""
-    reached: list[Any] | None = Field(default=None, sa_column=later_json("0004"))
+    reached: Sequence[str] | None = Field(default=None, sa_column=later_json("0004"))
     """Sub-actions whose done_when was ever true, in the order of the plan; NULL where it was not recorded."""
     last: str | None = Field(default=None, sa_column_kwargs={"info": {"since": "0004"}})
     """The sub-action whose code ran last, "" if none did."""
