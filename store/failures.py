@@ -37,7 +37,7 @@ def told(failure: Failure, timeline: bool = True) -> str:
     for name in ("before", "after"):
         shot = failure.get(name)
         if isinstance(shot, Mapping) and shot.get("picture"):
-            parts += [f"{'' if name == 'before' else 'the end, '}step {shot['step']}:", str(shot["picture"])]
+            parts += [f"{'' if name == 'before' else 'the end, '}step {shot.get('step')}:", str(shot["picture"])]
     return "\n".join(parts)
 
 
@@ -92,7 +92,9 @@ def _value(value: Any) -> str:
 
 
 def choose(failures: Sequence[Failure], most: int) -> list[Failure]:
-    """The most telling of them: first one of each way to be lost, the commonest way first, then more of each."""
+    """The most telling of them: first one of each way to be lost, the commonest way first, then more of each. What is
+    no failure, in a bundle from somebody else, is left out."""
+    failures = [failure for failure in failures if _sound(failure)]
     return _in_turns(failures, lambda failure: (failure["end"], failure.get("cause"), failure.get("undone")))[:most]
 
 
@@ -111,3 +113,31 @@ def _in_turns(failures: Sequence[Failure], way: Callable[[Failure], Any]) -> lis
     queues = sorted(ways.values(), key=len, reverse=True)
     turns = range(max(map(len, queues), default=0))
     return [queue[turn] for turn in turns for queue in queues if turn < len(queue)]
+
+
+def _sound(failure: object) -> bool:
+    """Whether `told` can tell it."""
+    if not isinstance(failure, Mapping):
+        return False
+    timeline, last = failure.get("timeline", []), failure.get("last", [])
+    vitals = failure.get("vitals") or {}
+    words = [failure.get(name) for name in ("cause", "undone")]
+    return (
+        isinstance(failure.get("end"), str) and all(isinstance(word, str | None) for word in words)
+        and {"seed", "steps"} <= failure.keys()
+        and isinstance(vitals, Mapping)
+        and isinstance(timeline, list) and all(_at_step(moment) for moment in timeline)
+        and isinstance(last, list) and all(_at_step(step) and _yielded(step) for step in last)
+    )  # fmt: skip
+
+
+def _at_step(moment: object) -> bool:
+    return isinstance(moment, Mapping) and isinstance(moment.get("step"), int)
+
+
+def _yielded(step: Mapping[str, Any]) -> bool:
+    changed = step.get("changed") or {}
+    pairs = changed.values() if isinstance(changed, Mapping) else [None]
+    code = isinstance(step.get("code", ""), str) and (not step.get("line") or "code" in step)
+    named = isinstance(step.get("doing"), str) and "did" in step
+    return code and named and all(isinstance(pair, list) and len(pair) == 2 for pair in pairs)

@@ -7,8 +7,9 @@ from collections.abc import Mapping
 from rlgpt.console.keymap import NO_KEYS, short
 from rlgpt.console.view.moment import Moment
 from rlgpt.console.view.numbers import measured
-from rlgpt.console.view.text import Entry, Line, Span, line, spread, wrap
+from rlgpt.console.view.text import Entry, Line, Span, fit, line, spread, wrap
 from rlgpt.console.view.words import ACTING, ENDS, RULES, VARIANTS, wanted
+from rlgpt.store import failures
 from rlgpt.store.history import Attempt, History, IterationState, VerdictState
 
 
@@ -122,6 +123,9 @@ def _iteration(
     lines += wrap(verdict.cause, width, "", "   ", most=0 if key in expanded else 3)
     if key in expanded:
         lines += _advice(verdict, width)
+        played = [e for e in iteration.evaluations if (e.split, e.variant) == ("dev", "full")]
+        for evaluation in played[-1:]:
+            lines += lost(evaluation.failures.get("lost"), "a lost episode", width)
     return Entry(
         key,
         tuple(lines),
@@ -152,6 +156,9 @@ def _evaluation(m: Moment, iteration: IterationState, number: int, width: int) -
         lines += wrap(
             "reached " + "  ".join(f"{k} {v}/{e.episodes}" for k, v in e.funnel.items()), width, "dim", "   ", most=3
         )
+    ends = e.failures.get("ends")
+    if ends and isinstance(ends, dict):
+        lines += wrap("ended " + "  ".join(f"{why} {n}/{e.episodes}" for why, n in ends.items()), width, "dim", "   ")
     if e.dead_loops and e.variant == "full":
         lines.append(line((f"   dead loops {e.dead_loops}/{e.episodes}", "warn")))
     return Entry(f"evaluation:{number}", tuple(lines), search=name, yank=f"{name} {measured(e.measured)}", seq=e.seq)
@@ -180,6 +187,15 @@ def _evidence(attempt: Attempt, width: int) -> list[Line]:
         for part in ("before", "after", "difference", "yields", "message"):
             if shown.get(part):
                 lines += wrap(f"{part}: {_flat(shown[part])}", width, "dim", "     ", most=3)
+    return lines + lost(evidence.get("lost"), "a failed trial", width)
+
+
+def lost(kept: object, what: str, width: int, most: int = 1) -> list[Line]:
+    """How lost episodes went, as the agents are told."""
+    lines: list[Line] = []
+    for failure in failures.choose(kept if isinstance(kept, list) else [], most):
+        lines.append(line((f"   {what}", "bad")))
+        lines += [fit(line((f"     {text}", "dim")), width) for text in failures.told(failure).split("\n")]
     return lines
 
 

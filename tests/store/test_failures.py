@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from rlgpt.store.failures import choose, cover, ended, told
 
 LOST: dict[str, Any] = {
@@ -37,7 +39,7 @@ def test_deaths_are_counted_by_their_cause() -> None:
 
 def test_one_of_each_way_to_be_lost_is_chosen_first_and_the_commonest_way_before() -> None:
     def lost(seed: int, cause: str) -> dict[str, Any]:
-        return {"seed": seed, "end": "death", "cause": cause, "undone": "x"}
+        return {"seed": seed, "steps": 1, "end": "death", "cause": cause, "undone": "x"}
 
     causes = ("lava", "zombie", "zombie", "zombie", "lava", "thirst")
     many = [lost(seed, cause) for seed, cause in enumerate(causes, 1)]
@@ -46,8 +48,23 @@ def test_one_of_each_way_to_be_lost_is_chosen_first_and_the_commonest_way_before
 
 
 def test_each_sub_action_that_lost_an_episode_has_one() -> None:
-    many = [{"seed": seed, "end": "death", "cause": "zombie", "undone": "iron"} for seed in range(9)]
-    many += [{"seed": 10 + n, "end": "time", "cause": "", "undone": undone} for n, undone in enumerate("abcc")]
+    many: list[dict[str, Any]] = [
+        {"seed": seed, "steps": 1, "end": "death", "cause": "zombie", "undone": "iron"} for seed in range(9)
+    ]
+    many += [{"seed": 9 + n, "steps": 1, "end": "time", "undone": undone} for n, undone in enumerate("abcc")]
     chosen = cover(many, 2)
     assert {failure["undone"] for failure in chosen} == {"iron", "a", "b", "c"} and len(chosen) == 4
     assert cover(many[:9], 2) == many[:2] and cover([], 2) == []
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"end": 3}, {"cause": ["x"]}, {"timeline": "no"}, {"timeline": [3]}, {"timeline": [{"step": "x"}]},
+        {"last": [{"step": 1}]}, {"last": [{"step": 1, "doing": "a", "did": "b", "changed": {"x": 1}}]},
+        {"last": [{"step": 1, "doing": "a", "did": "b", "line": 3}]}, {"vitals": [1]}, {"undone": {}},
+    ],
+)  # fmt: skip
+def test_what_is_no_failure_is_left_out(change: dict[str, Any]) -> None:
+    assert choose([LOST | change, LOST], 4) == [LOST]
+    assert told(LOST | {"before": 3, "after": {"picture": "x"}})
