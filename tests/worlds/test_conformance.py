@@ -135,6 +135,10 @@ class ListingDecoder:
         ({"ATTRIBUTES": ("position", "key", "opened", "coin", "cell", "length")}, "lacks steps_left"),
         ({"ATTRIBUTES": "position"}, "must be a sequence"),
         ({"describe": lambda view: {"at": (view.position,)}}, "describe()"),
+        ({"moment": lambda view: {"step": 3}}, "must leave `step` and `doing`"),
+        ({"moment": lambda view: {"at": (1, 2)}}, "moment() gives other values"),
+        ({"picture": lambda view: ""}, "picture() is empty"),
+        ({"TEXTS": {"ahead": "far"}}, "TEXTS['ahead'] must be a collection"),
     ],
 )
 def test_it_says_what_is_wrong_in_a_host_module(monkeypatch, members, why):

@@ -10,6 +10,7 @@ import sys
 from collections.abc import Callable, Iterator
 from importlib import import_module
 from importlib.util import find_spec
+from math import isfinite
 from typing import Any, NamedTuple, cast
 
 import numpy as np
@@ -17,15 +18,19 @@ import numpy as np
 from rlgpt.training.worlds.protocol import (
     ChargesCalls,
     ChecksMachine,
+    DrawsViews,
     Env,
     FrameSide,
     HostSide,
     LimitsEnvs,
     NamesAttributes,
+    NamesTexts,
     NativeAction,
     ReportsEvents,
     Scores,
+    ShowsMoments,
     StepsSlowly,
+    TellsEnding,
     UnknownTask,
     World,
     WorldFailed,
@@ -37,6 +42,8 @@ from rlgpt.training.worlds.unchanging import flaw, public_data
 STEPS = 120
 SETTLING = 8
 """Env steps after which what moves by itself at a start has come to rest."""
+PICTURE = 4_000
+"""Characters of a view's picture at most: a request may hold a dozen of them."""
 SHEET = (
     "items", "recipes", "primitives", "view_doc", "library_doc", "dangers", "milestones", "scripts", "limits",
 )  # fmt: skip
@@ -328,7 +335,26 @@ def _optional_host_parts(world: World) -> list[str]:
     env = world.make(_task(world))
     env.reset(1)
     view = host.decoder().view(env.view(True))
+    if isinstance(env, TellsEnding):
+        has.append("ending")
+        cause, vitals = env.ending()
+        _expect(cause == "", f"ending() says {cause!r} killed an agent that has just begun")
+        known = all(isinstance(name, str) and isfinite(value) for name, value in vitals.items())
+        _expect(known, f"the vitals of ending() are not numbers by name: {dict(vitals)!r}")
     env.close()
+    if isinstance(host, ShowsMoments):
+        has.append("moment")
+        told = dict(host.moment(view))
+        _expect(json.loads(json.dumps(told)) == told, "moment() gives other values than JSON's")
+        _expect(not {"step", "doing"} & told.keys(), "moment() must leave `step` and `doing` to the timeline")
+    if isinstance(host, DrawsViews):
+        has.append("picture")
+        _expect(0 < len(host.picture(view)) <= PICTURE, f"picture() is empty or longer than {PICTURE} characters")
+    if isinstance(host, NamesTexts):
+        has.append("TEXTS")
+        for name, texts in host.TEXTS.items():
+            plain = not isinstance(texts, str) and all(isinstance(text, str) for text in texts)
+            _expect(plain, f"TEXTS[{name!r}] must be a collection of texts")
     if isinstance(host, ChargesCalls):
         has.append("COSTS")
         for name, ticks in host.COSTS.items():
