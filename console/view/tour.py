@@ -5,18 +5,20 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from rlgpt.console.keymap import short
-from rlgpt.console.view.text import Line, Span, line, wrap
+from rlgpt.console.view.text import Line, fit, line, wrap
 
 INTRODUCTION = (
     "rlgpt lets language-model agents decide which parts of a task are written as code and which are learnt with PPO. "
     "The lines at the top say what the session does now, what its goal is, and what it has spent."
 )
 PANES = (
-    ("plan", "the parts of the task, each marked code or rl, and how far each is"),
-    ("code", "what the fast agent wrote for a part, against the version before"),
-    ("curves", "how PPO learns, over env steps"),
-    ("verdicts", "what the critic concluded, beside what was measured"),
-    ("world", "episodes to watch, frame by frame"),
+    ("session.pane1", "Plan", "the parts of the task, each marked code or rl"),
+    ("session.pane2", "Code", "what was written for a part, against the version before"),
+    ("session.pane3", "Curves", "how PPO learns, over env steps"),
+    ("session.pane4", "Verdicts", "what the critic concluded, and what was measured"),
+    ("session.pane5", "World", "episodes to watch, frame by frame"),
+    ("session.pane9", "Funnel", "where most episodes are lost, and how they end there"),
+    ("session.why", "Why", "whether PPO helps, and if not why"),
 )
 KEYS = (
     ("app.help", "every key that works here, and what every word means"),
@@ -30,12 +32,10 @@ KEYS = (
 
 def lines(width: int, keys: Mapping[str, str]) -> list[Line]:
     """`keys`: the user's own."""
-    out = [*wrap(INTRODUCTION, width), ()]
-    for number, (name, text) in enumerate(PANES, 1):
-        out.append(line((f" {number} ", "key"), (f"{name.capitalize():<10}", "bold"), text))
-    out.append(())
+    out = wrap(INTRODUCTION, width)
+    for ident, name, text in PANES:
+        out.append(fit(line((f" {short(ident, keys):<3} ", "key"), (f"{name:<10}", "bold"), text), width))
     for ident, text in KEYS:
-        pressed = short(ident, keys)
-        shown = text.format(live=short("time.live", keys))
-        out.append((Span(f" {pressed} ", "key"), Span(" " * max(3 - len(pressed), 0)), Span(shown)))
+        told = text.format(live=short("time.live", keys))
+        out.append(fit(line((f" {short(ident, keys):<3} ", "key"), told), width))
     return out

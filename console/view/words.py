@@ -141,4 +141,4 @@ PLAN_STATUS = {"in_force": "active", "waiting": "waits for approval"}
 
 def author(name: str) -> str:
     """Who wrote a plan: an agent of ours or a person."""
-    return f"{name} agent" if name == "slow" else name
+    return "slow agent" if name in ("slow", "refine") else name

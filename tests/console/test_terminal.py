@@ -56,6 +56,8 @@ def test_a_bundle_is_replayed_where_it_lies_and_left_without_a_word(
     bundle.chmod(0o400)
     shutil.rmtree(home)
     with Terminal([sys.executable, "-m", "rlgpt.console.cli", "replay", str(bundle)]) as t:
+        t.until("Welcome to rlgpt")
+        t.press("q")
         t.until(lambda text: "1 Plan" in text and "READ-ONLY" in text and "▶ PLAY" in text)
         t.press("q")
         assert t.wait() == 0

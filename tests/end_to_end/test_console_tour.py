@@ -42,12 +42,14 @@ def history(session: SessionFolder) -> History:
 def test_a_session_is_started_reviewed_left_lost_found_again_and_replayed(home: Path) -> None:
     with Tmux(RLGPT, (120, 40), {"RLGPT_HOME": str(home), **QUICK}) as t:
         # a new session, every plan of which waits
-        t.until("No sessions yet")
+        t.until("Welcome to rlgpt")
+        t.keys("Escape")
+        t.until(lambda text: "No sessions yet" in text and "Welcome" not in text)
         t.keys("n")
         t.until("collect_diamond")
         t.type("collect_iron")
         t.until(lambda text: "collect_iron: " in text and "collect_diamond" not in text)
-        t.keys("F6", *["Tab"] * 11)
+        t.keys("F6", *["Tab"] * 12)
         t.until("review: plans wait for me")
         t.keys("Space", "C-s")
         t.until("Plan 1 waits for you: A makes it active, X rejects it, o edits it.")
