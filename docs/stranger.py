@@ -24,8 +24,8 @@ from typing import Any
 SIZES = ((80, 24), (120, 40), (200, 60))
 THEMES = {"dark": "rlgpt-dark", "light": "rlgpt-light", "no-colour": "rlgpt-dark"}
 MOST_KEYS, MOST_SECONDS = 6, 60.0
-KEYS = ("enter", "9", "z", "W")
-"""The tour is closed, the funnel opened, zoomed, then the pane that says why PPO is not improving."""
+KEYS = ("enter", "9", "W", "z", "G")
+"""The tour is closed, the funnel opened, then the pane that says why PPO does not improve, alone and to its end."""
 PATIENCE = 20.0
 """Seconds for a key to be answered."""
 
