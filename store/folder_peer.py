@@ -28,7 +28,7 @@ from rlgpt.store.folder import DATABASE, SessionFolder, prepare
 from rlgpt.store.history import History, fold_all
 from rlgpt.store.lease import WRITER, Lease, owner
 from rlgpt.store.peers import COMMAND, LIMIT, NOTHING, PRUNABLE, Batch, Beat, Behind, Head, row_bytes
-from rlgpt.store.revision import REVISION, found
+from rlgpt.store.revision import REVISION, REWRITTEN, found
 from rlgpt.store.row_types import JsonObject
 from rlgpt.store.snapshot import copy_database
 from rlgpt.store.transactions import first_rows
@@ -198,7 +198,8 @@ class FolderPeer:
 
     def _go_on(self, batch: Batch) -> None:
         head = self.head()
-        if (batch.first, batch.schema) != (head.seq, head.schema):
+        fits = batch.schema == head.schema or REWRITTEN <= head.schema < batch.schema <= REVISION
+        if batch.first != head.seq or not fits:
             raise Behind(
                 f"{self.place} ends at row {head.seq} of schema {head.schema}, and what came goes on from row "
                 f"{batch.first} of schema {batch.schema}"
@@ -207,6 +208,10 @@ class FolderPeer:
         if batch.schema < REVISION and batch.rows:
             self._rehearse(batch)
         with contextlib.closing(connect(self.folder.database, "rw", timeout=30.0)) as base:
+            if head.schema < batch.schema:
+                from rlgpt.store.migrations import upgrade  # late: Alembic costs half a second
+
+                upgrade(base, self.folder.database, batch.schema)
             base.execute("PRAGMA synchronous=FULL")
             base.execute("BEGIN IMMEDIATE")
             try:

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple, Protocol
 from rlgpt.store.errors import StoreError
 from rlgpt.store.lease import Owner
 from rlgpt.store.progress import Heartbeat
+from rlgpt.store.revision import REWRITTEN
 from rlgpt.store.row_types import JsonObject
 
 LIMIT = 5_000
@@ -158,7 +159,7 @@ def _common(source: Peer, target: Peer) -> int:
     copy = f"{target.place} is no copy of {source.place}"
     if has.session_id != given.session_id:
         raise Diverged(f"{copy}: it holds session {has.session_id}, not {given.session_id}")
-    if has.schema != given.schema:
+    if has.schema != given.schema and not REWRITTEN <= has.schema < given.schema:
         raise Diverged(
             f"{copy} any more: its rows have schema {has.schema}, those of the session {given.schema}; "
             "delete the copy, then copy the session again"
@@ -190,6 +191,7 @@ def digest(peer: Peer, limit: int = LIMIT) -> str:
 
 
 def row_bytes(table: str, columns: tuple[str, ...], row: tuple[Any, ...]) -> bytes:
-    """A row in one spelling, whatever the order of its columns: 1 and 1.0 differ, as do a text and bytes."""
-    values = sorted(zip(columns, row, strict=True))
+    """A row in one spelling, whatever the order of its columns: 1 and 1.0 differ, as do a text and bytes. A column that
+    holds nothing is left out, as if its revision had not come yet."""
+    values = sorted((name, value) for name, value in zip(columns, row, strict=True) if value is not None)
     return repr((table, [(name, type(value).__name__, value) for name, value in values])).encode()

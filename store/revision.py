@@ -9,6 +9,8 @@ from rlgpt.store.errors import BadSchema, Damaged
 
 REVISION = "0004"
 """The newest revision; they are numbered, so that their order is that of their names."""
+REWRITTEN = "0002"
+"""The newest revision that changed or moved rows that were there; those since only add columns."""
 REVISIONS = tuple(f"{number:04}" for number in range(1, int(REVISION) + 1))
 """All there were."""
 

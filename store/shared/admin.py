@@ -42,12 +42,19 @@ def version(address: str) -> str:
 
 
 def upgrade(address: str) -> str:
-    """Bring the store to this rlgpt's version; returns a sentence. Raises StoreError."""
+    """Bring the store to this rlgpt's version, so that it takes its sessions; returns a sentence. Raises StoreError."""
     now = version(address)
     if not now:
         raise StoreError(f"{place_of(address)} is no store yet: `rlgpt store init {place_of(address)}` makes one")
     if now > schema.VERSION:
         raise StoreError(f"the store has version {now}, newer than this rlgpt's {schema.VERSION}: update rlgpt")
+    with connect(address) as base, said(address), base.transaction():
+        base.execute("SELECT pg_advisory_xact_lock(hashtextextended('rlgpt.version', 0))")
+        added = list(schema.additions(layout(base)))
+        for statement in added:
+            base.execute(statement)
+    if added:
+        return f"the store has version {now} and {len(added) // 2} new columns"
     return f"the store has version {now}, the newest there is"
 
 

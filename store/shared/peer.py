@@ -224,7 +224,7 @@ class SharedPeer:
             moved = cursor.execute(
                 "UPDATE head SET seq = %(last)s, schema = %(schema)s "
                 "WHERE session_id = %(id)s AND incarnation = %(mine)s AND seq = %(first)s "
-                "AND schema IN ('', %(schema)s)",
+                "AND schema <= %(schema)s",
                 {
                     "last": batch.last,
                     "schema": batch.schema,

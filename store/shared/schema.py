@@ -6,11 +6,11 @@ a later revision of the sessions' schema say so in a comment, since sessions of 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Mapping
 
 from sqlalchemy import Column, MetaData, PrimaryKeyConstraint, Table
 from sqlalchemy.dialects import postgresql
-from sqlalchemy.schema import CreateTable
+from sqlalchemy.schema import CreateColumn, CreateTable
 from sqlmodel import SQLModel
 
 from rlgpt.store import tables
@@ -81,6 +81,18 @@ def statements() -> Iterator[str]:
         )
     yield from _grants([table.name for table in contents])
     yield f"INSERT INTO {NAME}.version VALUES ('{VERSION}')"
+
+
+def additions(known: Mapping[str, Collection[str]]) -> Iterator[str]:
+    """What a store made by an earlier rlgpt lacks: columns that came with later revisions of the sessions' schema."""
+    for model in tables.CONTENT:
+        table = SQLModel.metadata.tables[str(model.__tablename__)]
+        for column in _of_all_sessions(table).columns:
+            if column.name not in known[table.name]:
+                since = table.columns[column.name].info["since"]
+                made = CreateColumn(column).compile(dialect=DIALECT)
+                yield f'ALTER TABLE {NAME}."{table.name}" ADD COLUMN {made}'
+                yield f"""COMMENT ON COLUMN {NAME}."{table.name}"."{column.name}" IS '{since}'"""
 
 
 def _of_all_sessions(table: Table) -> Table:

@@ -20,6 +20,7 @@ from rlgpt.store.folder import SessionFolder
 from rlgpt.store.folder_peer import FolderPeer
 from rlgpt.store.inbox import send
 from rlgpt.store.peers import Behind, Diverged, Fenced, digest, sync
+from rlgpt.store.revision import REVISION
 from rlgpt.store.shared import admin
 from rlgpt.store.shared.connection import Away, connect
 from rlgpt.store.shared.peer import SharedPeer
@@ -352,6 +353,34 @@ def test_a_store_is_made_once(address: str, server: Server) -> None:
         admin.upgrade(empty)
     with pytest.raises(StoreError, match="is no store yet"):
         SharedStore(empty).sessions()
+
+
+def test_a_store_of_an_earlier_rlgpt_takes_new_sessions_after_its_upgrade(
+    finished: SessionFolder, store: SharedStore, address: str, server: Server
+) -> None:
+    database = address.partition("?")[0].rpartition("/")[2]
+    for column in ("score", "failures"):
+        server.sql(f"ALTER TABLE rlgpt.evaluation DROP COLUMN {column}", database)
+    with pytest.raises(StoreError, match=r"does not know evaluation.failures.*its owner runs `rlgpt store upgrade`"):
+        push(store, finished)
+    assert "and 2 new columns" in admin.upgrade(address)
+    assert "the newest there is" in admin.upgrade(address)
+    push(store, finished)
+    assert digest(store.remote(finished.id)) == digest(FolderPeer(finished.path))
+
+
+def test_a_session_that_a_newer_rlgpt_resumed_goes_on_in_the_store(store: SharedStore, tmp_path: Path) -> None:
+    source = unpacked(next(b for b in BUNDLES if b.stem == "0002-finished"), tmp_path / "a")
+    push(store, source)
+    copy = FolderPeer(tmp_path / "b" / source.id)
+    sync(store.remote(source.id), copy)
+    assert store.remote(source.id).head().schema == copy.head().schema == "0002"
+    grow(source, 1)  # its writer brings it to this schema
+    push(store, source)
+    assert sync(store.remote(source.id), copy) == 1
+    assert store.remote(source.id).head().schema == copy.head().schema == REVISION
+    assert digest(store.remote(source.id)) == digest(FolderPeer(source.path))
+    assert everything(copy.folder.path) == everything(source.path)
 
 
 @pytest.mark.parametrize(
