@@ -131,6 +131,14 @@ def test_code_alone_never_trains_whatever_the_slow_agent_says_and_ends_tested() 
         assert all("no critic" in row["cause"] for row in verdicts)
 
 
+def test_a_sub_action_without_code_that_no_plan_has_is_told_of() -> None:
+    with finished({"arm": "code", "uncoded": ["take_key", "fly"]}, critic="none") as reader:
+        (told,) = [row for row in reader.rows("log") if row["event"] == "uncoded"]
+        assert told["level"] == "warning"
+        assert told["fields"]["sentence"] == "the plan has no sub-action fly to leave without code"
+        assert not reader.rows("code_version")
+
+
 def test_every_pass_trains_afresh_where_warm_starts_are_off() -> None:
     with finished({"warm": False, "whole_budget": True, "plan": "fixed"}, env_steps=2048, loop=SMALL) as reader:
         runs = reader.rows("training_run")

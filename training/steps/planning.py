@@ -72,6 +72,10 @@ def plan(runtime: SessionRuntime, step: loop.Plan) -> None:
             impossible=lambda item: bool(wrong_name(runtime, item)),
         )
     )
+    strange = sorted(set(runtime.limits.uncoded) - {item.name for item in made.items})
+    if strange and previous is None:
+        names = ", ".join(strange)
+        runtime.log("warning", "uncoded", sentence=f"the plan has no sub-action {names} to leave without code")
     with runtime.writer.transaction(durable=True) as tx:
         write_plan(
             runtime,
