@@ -18,11 +18,28 @@ class PlanPane(ListPane):
     BINDINGS: ClassVar[list[BindingType]] = [*bindings("revisions"), *bindings("plan")]
     listing = False
     """Whether the revisions are listed, instead of the plan."""
+    _moved_in = -1
+    """The revision in which the operator moved the cursor; until then it follows what is being worked on."""
 
     def entries_of(self, moment: Moment) -> list[Entry]:
         if self.listing:
             return revisions.entries(moment.history, self.width)
         return plan.entries(moment, self.width, self.expanded)
+
+    def redraw(self) -> None:
+        super().redraw()
+        h = self.moment.history if self.moment else None
+        if (
+            h is not None
+            and not self.listing
+            and h.status == "running"
+            and h.phase.item
+            and self._moved_in != h.revision
+        ):
+            self.look_at(h.phase.item)
+
+    def on_lines_moved(self) -> None:
+        self._moved_in = self.moment.history.revision if self.moment else -1
 
     def summary(self) -> str:
         if self.listing:

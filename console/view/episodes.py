@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 from rlgpt.console.view.moment import Moment
@@ -20,7 +19,7 @@ TASK = "the task"
 """Where an episode is lost that reached every sub-action and did not do the task."""
 WITH_SEED = 64
 """Cells from which on an entry has room for the seed."""
-MOST = 400
+MOST = 150
 """Entries of the pane; those behind are counted, and said."""
 
 
@@ -35,8 +34,7 @@ class Place(NamedTuple):
     """Its place in the range of seeds; of a trial its seed."""
 
 
-@dataclass(frozen=True)
-class Episode:
+class Episode(NamedTuple):
     place: Place
     variant: str
     """How an evaluation played; "" for others."""
@@ -110,9 +108,11 @@ def ordered(h: History, evaluation: EvaluationState) -> tuple[str, ...]:
 
 def episodes(m: Moment, failed: bool = False) -> list[Episode]:
     """All of them, failing first, then those that can be watched, then the newest."""
-    found = [*of_evaluations(m), *_of_trials(m.history), *_of_trainings(m)]
-    stored = Counter((source, owner, episode) for _, source, owner, episode, _ in m.frames)
-    found = [replace(e, frames=stored[e.place]) for e in found if not (failed and e.success)]
+    stored = Counter(frame[1:4] for frame in m.frames)
+    every = (*of_evaluations(m), *_of_trials(m.history), *_of_trainings(m))
+    found = [
+        e._replace(frames=stored[e.place]) if e.place in stored else e for e in every if not (failed and e.success)
+    ]
     return sorted(found, key=lambda e: (e.success, not e.frames, -e.seq, e.place.episode))
 
 

@@ -108,13 +108,13 @@ def funnel(m: Moment) -> Funnel:
     return Funnel(dev, test, before, tuple(steps), recorded)
 
 
-def reached(h: History, revision: int, name: str) -> Share | None:
-    """How often a sub-action of a plan was reached in development, None where the plan was not evaluated."""
+def shares(h: History, revision: int) -> Mapping[str, Share]:
+    """How often each sub-action of a plan was reached in development; {} where the plan was not evaluated."""
     for iteration in reversed(h.iterations):
         parts = parts_of(iteration, "dev")
         if parts and parts[-1].revision == revision:
-            return _measured(h, iteration, "dev").shares.get(name)
-    return None
+            return _measured(h, iteration, "dev").shares
+    return {}
 
 
 def parts_of(iteration: IterationState, split: str) -> list[EvaluationState]:

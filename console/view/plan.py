@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from itertools import islice
 
-from rlgpt.console.view.funnel import Share, reached
+from rlgpt.console.view.funnel import Share, shares
 from rlgpt.console.view.moment import Moment
 from rlgpt.console.view.numbers import many
 from rlgpt.console.view.revisions import SIGNS, ItemChange, changes, previous
@@ -109,11 +110,12 @@ def _revision(
             fields={"revision": plan.revision},
         )
     ]
+    measured = shares(m.history, plan.revision)
     whole_plan = before is None or plan.status != "waiting" or f"plan:{plan.revision}" in expanded
     for position, item in enumerate(plan.items, 1):
         if not whole_plan and item.name not in found:
             continue
-        out.append(_item(m, plan, position, item, found.get(item.name), width, expanded))
+        out.append(_item(m, plan, position, item, found.get(item.name), measured, width, expanded))
     for name in (name for name, change in found.items() if change.kind == "removed"):
         removed = line(("   - ", "bad"), (name, "dim strike"), ("  removed", "dim"))
         out.append(Entry(f"gone:{plan.revision}:{name}", (removed,), search=name, selectable=False))
@@ -124,11 +126,13 @@ def _revision(
     return out
 
 
-def _works(h: History, plan: PlanState, item: Item, share: Share) -> tuple[str, str]:
+def _works(plan: PlanState, item: Item, measured: Mapping[str, Share]) -> tuple[str, str]:
     """(glyph, style) of a measured sub-action: how many of the episodes that came to it went on from it."""
-    before = [reached(h, plan.revision, other.name) for other in plan.items[: plan.items.index(item)]]
-    came = min([share.episodes, *(other.reached for other in before if other)])
-    went_on = share.reached / came if came else 0.0
+    before = plan.items[: plan.items.index(item)]
+    came = min(
+        [measured[item.name].episodes, *(measured[other.name].reached for other in before if other.name in measured)]
+    )
+    went_on = measured[item.name].reached / came if came else 0.0
     return ("✓", "ok") if went_on >= WORKS else ("◐", "warn") if went_on >= HARDLY else ("✗", "bad")
 
 
@@ -138,13 +142,14 @@ def _item(
     position: int,
     item: Item,
     change: ItemChange | None,
+    measured: Mapping[str, Share],
     width: int,
     expanded: frozenset[str],
 ) -> Entry:
     glyph, style, words = state_of_item(m, plan, item)
-    share = reached(m.history, plan.revision, item.name)
+    share = measured.get(item.name)
     if share and glyph != "▶":
-        glyph, style = _works(m.history, plan, item, share)
+        glyph, style = _works(plan, item, measured)
         number = f"{share.reached}/{share.episodes}"
         words = f"{words}, reached {number}" if width >= 60 else f"reached {number}" if width >= 44 else f"{number} dev"
     sign, sign_style = SIGNS[change.kind] if change else (" ", "")

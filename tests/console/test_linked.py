@@ -88,6 +88,27 @@ async def test_the_cursor_of_the_plan_leads_code_verdicts_funnel_and_options(pla
         assert plan.item == "make_wood_pickaxe", "the selected pane moved itself"
 
 
+async def test_the_cursor_of_the_plan_follows_the_work_until_the_operator_moves_it(place: Path) -> None:
+    async with console(place, SESSION, (120, 40)) as (app, pilot):
+        plan = app.screen.query_one(PlanPane)
+        screen = app.screen
+        assert isinstance(screen, SessionScreen) and screen.controller.moment is not None
+        trials = [
+            (row["seq"], row["payload"]["item"])
+            for _, row in told().rows
+            if row.get("kind") == "phase" and row["payload"].get("name") == "Trial"
+        ]
+        for seq, item in (trials[0], trials[-1]):
+            screen.controller.go_to(seq)
+            await until(pilot, lambda item=item: plan.item == item)
+        await pilot.press("1", "k")
+        own = plan.item
+        screen.controller.go_to(trials[-1][0] - 1)
+        screen.controller.go_to(trials[-1][0])
+        await pilot.pause(0.3)
+        assert plan.item == own != trials[-1][1]
+
+
 async def test_a_pane_that_is_shown_later_knows_the_selected_sub_action(place: Path) -> None:
     async with console(place, SESSION, (120, 40)) as (app, pilot):
         plan = app.screen.query_one(PlanPane)
