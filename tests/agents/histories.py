@@ -1,41 +1,37 @@
-"""Histories made by hand: rows as the worker writes them, folded as everybody folds them."""
+"""Histories told part by part: what the agents' tests are tried on."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from rlgpt.agents.choice import undecided
 from rlgpt.agents.context import Context
 from rlgpt.agents.loop import Limits
 from rlgpt.store import events
-from rlgpt.store.history import History, fold
-
-
-def event_fields(event: events.Event) -> dict[str, Any]:
-    return {"kind": events.kind_of(event), "payload": events.payload_of(event)}
+from rlgpt.store.history import History
+from tests.stories import Rows
 
 
 class Told:
     """A story told row by row: `Told().iteration().plan(dig="code").code("dig").trial("dig", 5)`."""
 
     def __init__(self, **session: Any) -> None:
-        self.history = History()
-        self._row("session", id="s", name="s", task="t", task_info={"long_horizon": False} | session)
+        self._rows = Rows()
+        info = {"long_horizon": False} | session
+        self._row("session", name="s", task="t", world="w", world_version="1", task_info=info)
 
-    def _row(self, table: str, **fields: Any) -> Told:
+    @property
+    def history(self) -> History:
+        return self._rows.history
+
+    def _row(self, table: str, **columns: Any) -> Told:
         """One row, and what the worker decides after it."""
-        self._fold(table, fields)
+        self._rows.add(table, **columns)
         if table != "sub_action":  # its plan_in_force or plan_waiting follows in the same transaction
-            for decision in undecided(self.history):
-                self._fold("event", event_fields(decision))
+            self._rows.decide()
         return self
 
-    def _fold(self, table: str, fields: dict[str, Any]) -> None:
-        seq = self.history.seq + 1
-        fold(self.history, table, {"seq": seq, "incarnation": 1, "at": 0.0, "active": 0.0} | fields)
-
     def event(self, event: events.Event) -> Told:
-        return self._row("event", **event_fields(event))
+        return self._row("event", kind=events.kind_of(event), payload=events.payload_of(event))
 
     def tasks(self, *names: str) -> Told:
         ordered = [{"task": name, "goal": name, "reason": ""} for name in names]

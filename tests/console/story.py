@@ -12,10 +12,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
-from rlgpt.agents.choice import undecided
 from rlgpt.store import commands, events
 from rlgpt.store.commands import parse_command
-from rlgpt.store.history import History, fold
+from tests.stories import Rows
 
 STARTED = 1_760_000_000.0
 
@@ -90,7 +89,7 @@ ITEMS = (
 
 
 @dataclass
-class Story:
+class Story(Rows):
     """Appends rows with the clock and the sequence moving."""
 
     session_id: str = "s-demo"
@@ -98,34 +97,17 @@ class Story:
     llm: str = "rules"
     review: bool = False
     started: float = STARTED
-    rows: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
     texts: dict[str, str] = field(default_factory=dict)
-    clock: float = 0.0
-    incarnation: int = 1
     env_steps: int = 0
     random: random.Random = field(default_factory=lambda: random.Random(7))
     versions: dict[str, int] = field(default_factory=dict)
     calls: int = 0
-    seq: int = 0
-    history: History = field(default_factory=History)
 
-    def add(self, table: str, wait: float = 0.5, /, **fields: Any) -> dict[str, Any]:
-        self.clock += wait
-        self.seq += 1
-        row = {
-            "seq": self.seq,
-            "session_id": self.session_id,
-            "incarnation": self.incarnation,
-            "at": self.started + self.clock,
-            "active": self.clock,
-            **fields,
-        }
-        self.rows.append((table, row))
-        fold(self.history, table, row)
-        return row
+    def add(self, table: str, wait: float = 0.5, /, **columns: Any) -> dict[str, Any]:
+        return super().add(table, wait, **columns)
 
-    def event(self, event: events.Event, wait: float = 0.1) -> None:
-        self.add("event", wait, kind=events.kind_of(event), payload=events.payload_of(event))
+    def event(self, event: events.Event, wait: float = 0.1) -> dict[str, Any]:
+        return super().event(event, wait)
 
     def text(self, body: str) -> str:
         from hashlib import blake2b
@@ -202,10 +184,6 @@ class Story:
         """A new step; the worker has written first what the one before led to."""
         self.decide()
         self.event(events.Phase(name=name, **more))
-
-    def decide(self) -> None:
-        for decision in undecided(self.history):
-            self.event(decision, 0.0)
 
     def call(self, role: str, step: str, prompt: str, reply: str, seconds: float = 2.0, error: str = "") -> None:
         self.calls += 1
