@@ -134,9 +134,12 @@ class Host(Protocol):
     mode: Mode
     enforced: Mapping[str, str]
     """Protection -> `enforced` or why not; stored with the session."""
-    deaths: int
     quarantined: Mapping[str, str]
     """Source hash -> why it is not run any more."""
+
+    @property
+    def deaths(self) -> int:
+        """Of the process, so far."""
 
     def admit(self, kind: Kind, source: str, views: Sequence[Sequence[bytes]] = ()) -> Admission:
         """Check and dry-run twice on recorded views (each a sequence whose first is whole). Never raises for

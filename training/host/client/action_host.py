@@ -7,12 +7,9 @@ that was running when the process died is not continued.
 
 from __future__ import annotations
 
-import time
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from types import MappingProxyType
-from typing import Protocol
 
 from rlgpt.training.host import wire
 from rlgpt.training.host.api import (
@@ -26,52 +23,20 @@ from rlgpt.training.host.api import (
     source_hash,
 )
 from rlgpt.training.host.client.asks import LaneLog, flags_of, tick_body
+from rlgpt.training.host.client.blame import Blame, admits, loading, running, token_of
 from rlgpt.training.host.client.crash_recovery import Ended, Losses, Running
 from rlgpt.training.host.client.errors import HostLost
 from rlgpt.training.host.client.loading import admit_body, check, load_body, wanted
 from rlgpt.training.host.client.process import BROKE_PROTOCOL, HostDied
+from rlgpt.training.host.client.transport import Processes, Transport, replacement
 from rlgpt.training.host.wire import AnswerCodec, Verdict, WireError
 
-DEATHS_ALLOWED = 2
-"""Host deaths from one source after which it is not run any more."""
 UNEXPLAINED_ALLOWED = 3
 """Deaths in one exchange with no source to blame before the host gives up."""
 MEMORY_OF_A_CALL = 32 << 20
 """Bytes by which rebuilding one lane may grow a fresh process."""
 _CHUNK = 256
 """Views replayed in one message when a lane is rebuilt."""
-_PAUSES = (0.0, 0.1, 0.5, 2.0)
-"""Seconds before another process is tried where one could not be started."""
-
-
-class Transport(Protocol):
-    enforced: dict[str, str]
-
-    def begin(self, kind: int, body: bytes) -> None:
-        """Send a message; its reply must be awaited before the next. Raises HostDied."""
-
-    def finish(self, kind: int) -> bytes:
-        """The reply's body. Raises HostDied."""
-
-    def exchange(self, kind: int, body: bytes) -> bytes:
-        """Both."""
-
-    def cpu_seconds(self) -> float:
-        """Of CPU time it has used so far."""
-
-    def resident(self) -> int:
-        """Bytes of memory it holds now."""
-
-    def close(self) -> None: ...
-
-
-class Processes(Protocol):
-    """Where transports come from."""
-
-    def take(self) -> Transport:
-        """One that is ready; raises HostDied."""
-
-    def close(self) -> None: ...
 
 
 class ActionHost:
@@ -79,9 +44,8 @@ class ActionHost:
 
     def __init__(self, mode: Mode, lanes: int, native_action_size: int, processes: Processes) -> None:
         self.mode = mode
-        self.deaths = 0
-        self._quarantined: dict[str, str] = {}
-        self.quarantined: Mapping[str, str] = MappingProxyType(self._quarantined)
+        self._blamed = Blame()
+        self.quarantined: Mapping[str, str] = MappingProxyType(self._blamed.quarantined)
         self._processes = processes
         self._transport = self._replacement()
         self.enforced: Mapping[str, str] = dict(self._transport.enforced)
@@ -96,8 +60,6 @@ class ActionHost:
         self._admitted: dict[tuple[Kind, str], Admission] = {}
         self._refused: dict[tuple[Kind, str], str] = {}
         self._sources: dict[str, str] = {}
-        self._died_with: Counter[str] = Counter()
-        self._new_deaths: list[Death] = []
         self._posted: Callable[[], list[Answer]] | None = None
         """What brings the answers to the posted tick."""
 
@@ -138,10 +100,10 @@ class ActionHost:
                 died = HostDied(f"{BROKE_PROTOCOL}: {error}", _ADMITTING, own=True)
             except HostDied as error:
                 died = error
-            if not _admits(died.token):
+            if not admits(died.token):
                 self._recover(died, Losses())
                 continue
-            self._count(died, name, "the source in its dry run", 0)
+            self._blamed.count(died, name, "the source in its dry run", 0)
             self._rebuild_or_recover(Losses())
             line = 0 if died.forbidden else self._line_of_death(died, body)
             ran = f"line {line}" if line else "the source"
@@ -156,7 +118,7 @@ class ActionHost:
             self._transport.exchange(wire.TRACE, body)
         except HostDied as again:
             self._rebuild_or_recover(Losses())
-            if _admits(again.token) and (again.cause == died.cause or (again.too_slow and died.too_slow)):
+            if admits(again.token) and (again.cause == died.cause or (again.too_slow and died.too_slow)):
                 return int(wire.LINE.unpack_from(again.token, wire.LINE_AT)[0])
         return 0
 
@@ -302,7 +264,7 @@ class ActionHost:
 
     def _restart(self, died: HostDied) -> None:
         """A fresh process in the state of the dead one, whose death is nobody's yet."""
-        self._count(died, "", "no source", 0)
+        self._blamed.count(died, "", "no source", 0)
         self._rebuild_or_recover(Losses())
 
     def _rebuild_or_recover(self, losses: Losses) -> None:
@@ -319,16 +281,9 @@ class ActionHost:
             self._replay(index, losses)
 
     def _replacement(self) -> Transport:
-        for pause in _PAUSES:
-            try:
-                return self._processes.take()
-            except HostDied:
-                self.deaths += 1
-                time.sleep(pause)
-        try:
-            return self._processes.take()
-        except HostDied as died:
-            raise HostLost(f"no action host can be started: the process {died.cause}") from died
+        transport, failures = replacement(self._processes)
+        self._blamed.deaths += failures
+        return transport
 
     def _load_again(self) -> None:
         if self._loaded:
@@ -338,7 +293,7 @@ class ActionHost:
         """Hash -> why, of what is to be loaded and not to be run."""
         needed = wanted(self._loading)
         refused = {name: self._refused[kind, name] for kind, name in needed if (kind, name) in self._refused}
-        return refused | {name: self._quarantined[name] for _, name in needed if name in self._quarantined}
+        return refused | {name: why for _, name in needed if (why := self.quarantined.get(name))}
 
     def _replay(self, index: int, losses: Losses) -> int:
         """Send a lane's views again; returns which action its call runs, -1 if none.
@@ -370,8 +325,7 @@ class ActionHost:
                 action = self._replay(index, losses)
                 after = self._transport.resident()
                 if after - before > MEMORY_OF_A_CALL and action >= 0:
-                    what = wire.RUNS_PLAN_ACTION if action & wire.PLAN_BIT else wire.RUNS_ACTION
-                    return HostDied(died.cause, wire.TOKEN.pack(index, what, action & ~wire.PLAN_BIT))
+                    return HostDied(died.cause, token_of(index, action))
                 before = after
         except HostDied as again:
             return HostDied(again.cause, again.token, again.forbidden)
@@ -379,17 +333,18 @@ class ActionHost:
 
     def _blame(self, died: HostDied, losses: Losses) -> bool:
         """Whether a source was running; its call, or what was asked of it, is not asked again."""
-        if loaded := self._loads(died.token):
-            self._count(died, loaded, f"`{self._label(loaded)}`", 0, "loading")
+        if loaded := loading(died.token, self._loading):
+            self._blamed.count(died, loaded, f"`{self._label(loaded)}`", 0, "loading")
             return True
         running = self._running(died.token)
         if running is None and died.own and len(losses.skip) == 1:
-            running = self._running(self._only_call(losses))
+            (lane,) = losses.skip
+            running = self._running(token_of(lane, losses.opening.get(lane, self._lanes[lane].action)))
         if running is None or (running.asked_of and running.lane not in losses.skip):
-            self._count(died, "", "no source", 0)
+            self._blamed.count(died, "", "no source", 0)
             return False
         lane, name, asked_of = running.lane, running.source_hash, running.asked_of
-        message = self._count(died, name, f"`{self._label(name)}`", lane)
+        message = self._blamed.count(died, name, f"`{self._label(name)}`", lane)
         if asked_of:
             losses.skip[lane] |= asked_of
             losses.notes[lane] = message
@@ -406,68 +361,21 @@ class ActionHost:
         else:
             self._lost[lane] = lost
 
-    def _only_call(self, losses: Losses) -> bytes:
-        """Token of the call in the one lane of this tick."""
-        (lane,) = losses.skip
-        action = losses.opening.get(lane, self._lanes[lane].action)
-        what = wire.RUNS_PLAN_ACTION if action & wire.PLAN_BIT else wire.RUNS_ACTION
-        return wire.TOKEN.pack(lane, what, action & ~wire.PLAN_BIT)
-
     def _running(self, token: bytes) -> Running | None:
-        """What a token names, None if that is no source of ours."""
-        lane, what, index = wire.TOKEN.unpack(token)
-        name = self._source_of(what, index)
-        if name is None or lane >= len(self._lanes):
-            return None
-        plan = what in (wire.RUNS_PLAN_ACTION, wire.RUNS_PLAN_TEST)
-        return Running(lane, name, _ASKED_OF.get(what, 0), index | wire.PLAN_BIT if plan else index)
-
-    def _loads(self, token: bytes) -> str:
-        """Hash of the source that was being loaded, empty if none was."""
-        _, what, index = wire.TOKEN.unpack(token)
-        needed = wanted(self._loading)
-        return needed[index][1] if what == wire.LOADS and index < len(needed) else ""
-
-    def _source_of(self, what: int, index: int) -> str | None:
-        programs = self._programs
-        try:
-            match what:
-                case wire.RUNS_ACTION | wire.RUNS_AVAILABLE:
-                    return programs.actions[index].source_hash
-                case wire.RUNS_PLAN_ACTION:
-                    return programs.plan[index].action.source_hash
-                case wire.RUNS_PLAN_TEST:
-                    item = programs.plan[index & ~wire.TRIGGER_BIT]
-                    return source_hash(item.trigger if index & wire.TRIGGER_BIT else item.done_when)
-                case wire.RUNS_PREDICATE:
-                    return source_hash(programs.predicates[index])
-                case wire.RUNS_REWARD:
-                    return programs.rewards[index]
-        except IndexError:
-            pass
-        return None
+        return running(token, self._programs, len(self._lanes))
 
     def _label(self, name: str) -> str:
         return next((a.name for a in self._admitted.values() if a.source_hash == name), "a refused source")
 
-    def _count(self, died: HostDied, name: str, label: str, lane: int, doing: str = "running") -> str:
-        """Book a death; the sentence about it."""
-        self.deaths += 1
-        message = f"the host {died.cause} while {doing} {label}"
-        if name:
-            self._died_with[name] += 1
-            message += f", death {self._died_with[name]} of this source"
-            if died.forbidden or self._died_with[name] >= DEATHS_ALLOWED:
-                self._quarantined[name] = message
-        self._new_deaths.append(Death(message, name, lane, name in self.quarantined))
-        return message
+    @property
+    def deaths(self) -> int:
+        return self._blamed.deaths
 
     def cpu_seconds(self) -> float:
         return self._transport.cpu_seconds()
 
     def take_deaths(self) -> list[Death]:
-        taken, self._new_deaths = self._new_deaths, []
-        return taken
+        return self._blamed.take()
 
     def close(self) -> None:
         self._transport.close()
@@ -475,17 +383,6 @@ class ActionHost:
 
 
 _ADMITTING = wire.TOKEN.pack(0, wire.ADMITS, 0)
-
-
-def _admits(token: bytes) -> bool:
-    return bool(wire.TOKEN.unpack(token)[1] == wire.ADMITS)
-
-
-_ASKED_OF = {
-    wire.RUNS_PREDICATE: wire.PREDICATES,
-    wire.RUNS_AVAILABLE: wire.AVAILABLE,
-    wire.RUNS_REWARD: wire.REWARD,
-}
 
 
 def _refusal(rule: str, message: str, line: int = 0) -> Verdict:

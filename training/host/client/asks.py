@@ -1,4 +1,4 @@
-"""Asks on their way to a host: as flags, as a message, and as the log from which a lane is rebuilt."""
+"""Encodes asks as flags and messages, and logs them so that a lane can be rebuilt after a death."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a death of the process costs: whose call it was, and what the tick goes on without."""
+"""What a tick goes on without after a death of the process: ended calls and questions that are not asked again."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What can go wrong with an action host, each with the sentence for the operator."""
+"""Errors of the action host. Each carries the sentence for the operator."""
 
 
 class HostError(RuntimeError):

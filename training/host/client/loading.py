@@ -1,4 +1,4 @@
-"""What is asked to be admitted, and what is loaded into a host: checked against what it admitted, and as messages."""
+"""Checks sources against what the host admitted, and encodes the messages that admit and load them."""
 
 from __future__ import annotations
 

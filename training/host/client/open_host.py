@@ -1,4 +1,4 @@
-"""How a host is opened: which modes there are, which one this machine can give, and the process behind it."""
+"""Opens a host: checks which modes this machine can give and starts the process behind it."""
 
 from __future__ import annotations
 

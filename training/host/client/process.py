@@ -1,4 +1,4 @@
-"""One host process seen from the trusted side: exchange of frames, watchdog, and how it died."""
+"""One host process as the trusted side sees it: exchange of frames, watchdog, cause of death."""
 
 from __future__ import annotations
 

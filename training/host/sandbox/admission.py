@@ -1,4 +1,4 @@
-"""Whether a source may run at all, decided on its syntax tree; a refusal says what to write instead.
+"""Decides on the syntax tree whether a source may run; a refusal says what to write instead.
 
 Runs inside a host. Nothing here executes the source.
 """

@@ -1,4 +1,4 @@
-"""What escaped code would try, one function each, run under the lock of a host with no language in the way.
+"""The attacks of `doctor`: one function for each thing that escaped code could try inside a locked host.
 
 Each function is called in a locked process with a `Target` that the trusted side has set up for it. It returns a
 sentence if the attack worked. An attack has failed if the kernel refuses it (OSError) or kills the process.

@@ -1,4 +1,4 @@
-"""Before it is admitted a source runs twice on recorded views: without failing, and the same in another order."""
+"""Runs a source twice on recorded views before it is admitted: it must not fail, and give the same in another order."""
 
 from __future__ import annotations
 

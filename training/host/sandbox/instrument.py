@@ -1,4 +1,4 @@
-"""A checked tree becomes code that counts its own work.
+"""Adds counters to a checked syntax tree, so that the compiled code counts its own work.
 
 A call to `_tick` stands at the start of every function and loop body and in every clause of a comprehension,
 so no loop written in the language runs uncounted. `_mod` and `_text` take the place of `%` and of values in

@@ -1,4 +1,4 @@
-"""A source that was admitted, compiled and ready to be called."""
+"""An admitted source, compiled and ready to be called."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What generated code may be made of: an allow-list, and for the rest the sentence that says what to write.
+"""The allow-list of syntax for generated code, and for everything else the sentence that says what to write.
 
 Names a world adds come from its host-side module (`LIBRARY`, and the public attributes of its classes).
 """

@@ -1,4 +1,4 @@
-"""What a source finds around it when it runs: its builtins, its random numbers, its budget of ticks."""
+"""The names that a source finds when it runs: builtins, random numbers and its budget."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which line of a source runs: told on the shared page, where it can be read when the process is dead."""
+"""Writes the line that runs to the shared page, where it can be read after the process died."""
 
 from __future__ import annotations
 
