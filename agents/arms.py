@@ -1,4 +1,4 @@
-"""The arms of an experiment, enforced on every plan whatever the slow agent answered. Pure.
+"""Enforces an experiment's arm on every plan of the slow agent. Pure.
 
 `rlgpt` is the whole method. `code`: every sub-action is coded and the plan itself acts, PPO never runs. `rl`: no
 sub-action is coded, PPO learns on primitives alone. Beside that, single sub-actions may be left without code.

@@ -1,4 +1,4 @@
-"""Ways to get one reply: the real `openai` client (over the network, or in process), or a recorded session."""
+"""Two ways to get a reply: the `openai` client, over the network or in process, and a recorded session."""
 
 from __future__ import annotations
 

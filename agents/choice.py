@@ -1,4 +1,4 @@
-"""The rules that choose: which code version acts, and which iteration is the result (docs/method.md).
+"""The rules that decide which code version acts and which iteration is the result (docs/method.md).
 
 Pure. The worker writes what `undecided` returns as events before it asks the loop for the next step; everything else
 reads those events. So a decision is made once, with its reason, and a later change of these rules does not change

@@ -1,4 +1,4 @@
-"""What one model at one URL takes, learnt from what it refused; and the request in that form.
+"""Learns from a model's refusals which parameters it takes at its URL, and builds requests in that form.
 
 Everything is learnt from codes in the record (agents/refusals.py), so a resumed session and a replay know what the
 session before them knew. A request that was refused is never sent again unchanged.

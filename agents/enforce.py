@@ -1,4 +1,4 @@
-"""What the loop makes of a plan reply, whatever the model answered: pins hold, names are unique, depth ends. Pure."""
+"""Corrects a plan reply by the rules of the loop: pins hold, names are unique, refinement depth ends. Pure."""
 
 from __future__ import annotations
 

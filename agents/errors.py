@@ -1,4 +1,4 @@
-"""What can go wrong between the loop and a model. Each carries one sentence for the operator."""
+"""Errors between the loop and a model. Each carries one sentence for the operator."""
 
 from __future__ import annotations
 

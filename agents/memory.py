@@ -1,4 +1,4 @@
-"""What a role remembers of a session: the last attempt and critique in full, a line for each earlier one.
+"""Summarises a session for a role: the last attempt and critique in full, a line for each earlier one.
 
 Plain data for the prompts; pure. The two critics are blind to some of it: see critic.py.
 """

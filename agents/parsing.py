@@ -1,4 +1,4 @@
-"""A reply's text as a contract, whatever surrounds the JSON object.
+"""Finds the JSON object in a reply's text and parses it as a contract.
 
 Models put thoughts, prose, Markdown fences, an array or a wrapper around the object that was asked for, and write
 JSON as Python or JavaScript programmers do: trailing commas, comments, raw newlines, triple quotes. The last object

@@ -1,4 +1,4 @@
-"""Untrusted text for Textual's own widgets."""
+"""Makes untrusted text safe for Textual's own widgets."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Textual's driver, but for how it hears of a new terminal size."""
+"""Textual's driver with another way to learn of a new terminal size."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Asking child processes for what the console must not import, in threads, with their sentence when they fail."""
+"""Runs child processes in threads for what the console must not import, and shows their sentence on failure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What screens, panes and the asking of child processes need of the app, so that none of them imports it."""
+"""The protocol of the app that screens and panes use, so that none of them imports the app."""
 
 from __future__ import annotations
 

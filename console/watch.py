@@ -1,4 +1,4 @@
-"""How long a worker has been silent: hung is told by progress that does not come, never by the age of a clock."""
+"""Measures how long a worker has made no progress. The age of its last row says nothing: a phase may take long."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Seconds of work: what budgets, ETA and replay count, unlike the time of day."""
+"""Counts seconds of work, which budgets, ETA and replay use instead of the time of day."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Opening a session's database: the one place that makes SQLite's addresses and looks at what the file is.
+"""Opens a session's database: builds SQLite's URI and checks what kind of file it is.
 
 Standard library only.
 """

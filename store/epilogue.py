@@ -1,4 +1,4 @@
-"""Last words: one event row appended to a session by a process that is not its trainer.
+"""Appends one event to a session from a process that is not its worker.
 
 Only the supervisor uses this, while it holds the session's lease and no trainer runs, so there is still one
 writer at a time. Standard library only: a supervisor must stay small and must not fail to import.

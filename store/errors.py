@@ -1,4 +1,4 @@
-"""What the store refuses, each with the sentence for the operator as its only argument."""
+"""Errors of the store. Each has the sentence for the operator as its only argument."""
 
 from __future__ import annotations
 

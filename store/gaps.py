@@ -1,4 +1,4 @@
-"""Up to which number no row of a damaged session can be lost unseen.
+"""Finds up to which row number a damaged session can have lost no row unnoticed.
 
 Numbers of rows are consecutive, so a lost row leaves a gap; but so do frames that were pruned. What tells the two
 apart are the pages of the file: a gap is a lost row only if a page that can have held it cannot be read. Pages above

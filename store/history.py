@@ -1,4 +1,4 @@
-"""The session folded: plain dataclasses, and the one function that folds a row into them.
+"""The fold: one function that adds a row to the state of a session.
 
 `fold(history, table, row)` is total over rows in `seq` order. The loop asks this state for the next step,
 the console draws it, replay is the same fold up to a cursor. Pure: no SQL, no clock, no I/O.

@@ -1,4 +1,4 @@
-"""Sending a command to a session: the one thing that a console ever writes."""
+"""Sends a command to a session. This is all that a console ever writes."""
 
 from __future__ import annotations
 

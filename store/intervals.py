@@ -1,4 +1,4 @@
-"""Intervals for shares: pure, standard library only."""
+"""Wilson's interval for shares. Pure, standard library only."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who runs a session: a lock on `worker.lock`, and who may train now: one of a few slots of this machine.
+"""Locks: `worker.lock` says who runs a session, and a few slots of this machine say who may train now.
 
 A lock is `flock` on a descriptor that no child keeps (close-on-exec, and closed after a bare fork), so it is
 free the moment its owner is gone, however it went. Dead = the lock is free; nothing else says so.

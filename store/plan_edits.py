@@ -1,4 +1,4 @@
-"""Edits of a plan: what an operator may change, and the plan that comes of it. Pure.
+"""Edits of a plan, and the plan that results from them. Pure.
 
 Console and worker apply edits by the same function, so an editor shows what the worker will do.
 """

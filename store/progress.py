@@ -1,4 +1,4 @@
-"""A heartbeat that says how far, not when: one small file in the session's folder, rewritten in place.
+"""A heartbeat file in the session's folder that says how much work is done. It is rewritten in place.
 
 Progress moves with env steps, bytes of an LLM reply and phase changes. It is no row: rows of the same session
 are equal from run to run, a clock is not.

@@ -1,4 +1,4 @@
-"""From a typed row to the plain values that are stored, folded and exported: the same ones in all three.
+"""Encodes a typed row as the plain values that are stored, folded and exported.
 
 What a column gives back is what went in, so NaN and infinity become NULL (no measurement), numpy scalars
 become Python's, tuples lists, and text loses what not every database can keep (see `plain.py`).

@@ -1,4 +1,4 @@
-"""What a session is asked to be: one tree, from `rlgpt.toml`, then `RLGPT_*` variables, then flags.
+"""The settings of a session: one tree, from `rlgpt.toml`, then `RLGPT_*` variables, then flags.
 
 Stored whole in the session's first row and never re-decided. No field may hold a secret: keys come from the
 environment variable named by `llm.api_key_env`, in the worker.

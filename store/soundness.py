@@ -1,4 +1,4 @@
-"""Is this database what it says it is? For bundles before they are believed, and for `rlgpt store check`."""
+"""Checks whether a database is a sound session: before a bundle is imported, and for `rlgpt store check`."""
 
 from __future__ import annotations
 

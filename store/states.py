@@ -1,4 +1,4 @@
-"""What a session has come to: plain dataclasses, filled by the fold (`history.py`) and by nothing else."""
+"""The state of a session as plain dataclasses. Only the fold (`history.py`) fills them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The one writer of a session: every row of a worker goes through here, in transactions, in order.
+"""The only writer of a session: every row of a worker goes through here, in transactions, in order.
 
 A transaction collects rows and touches the database only when its block ends, in one `BEGIN IMMEDIATE` ...
 `COMMIT`: whatever the block does, a console that sends a command meanwhile never waits for it, and a block

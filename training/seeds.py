@@ -1,4 +1,4 @@
-"""Episode seeds in four ranges that can never meet.
+"""Draws episode seeds from four disjoint ranges.
 
 The two top bits of a 31-bit seed name the split, the rest is drawn from (session seed, index).
 """

@@ -1,4 +1,4 @@
-"""The trainer of one session: fold the rows, ask the loop for the next step, do it, append its rows, again.
+"""The worker of one session: folds the rows, asks the loop for the next step, does it, and appends its rows.
 
 `python -P -m rlgpt.training.worker FOLDER`, started by the supervisor. Exit code 0: the session has ended or was
 stopped, whatever its result. CANNOT: it cannot go on here, and the last line of standard error says why. Anything else

@@ -1,4 +1,4 @@
-"""Fast agent of the rule-based model: a ladder of scripts, climbed by measured failure; and the RL configuration."""
+"""Fast agent of the rule-based model: takes the next script of a ladder when a trial fails, and configures RL."""
 
 from __future__ import annotations
 

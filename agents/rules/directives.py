@@ -1,4 +1,4 @@
-"""What a sentence of the operator or the critic asks of a plan, as far as fixed phrases go."""
+"""Recognises fixed phrases of the operator or the critic that change a plan."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What needs a world, torch or generated code is asked of a child process that answers in JSON."""
+"""Asks child processes, which answer in JSON, for all that needs a world, torch or generated code."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Stepping in: every action of an operator on a running session, as a command in its inbox."""
+"""The operator's commands on a running session, each sent to its inbox."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a screen needs of the session below it: what is known of it, and a way to send it a command."""
+"""The part of `Operator` that other screens use: the session's state, and sending a command."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an operator who looks elsewhere is told: somebody is needed, it died or ended, what became of a command."""
+"""Notices for an operator who looks elsewhere: a session needs somebody, died or ended, or answered a command."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an experiment will cost, before it starts: env steps, hours, USD. The hours come from a measured rate."""
+"""Estimates what an experiment costs before it starts: env steps, hours (from a measured rate) and USD."""
 
 from __future__ import annotations
 

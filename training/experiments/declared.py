@@ -1,4 +1,4 @@
-"""What is compared with what: tasks and arms, fixed before anything runs.
+"""The tasks and arms of each experiment, fixed before anything runs.
 
 All arms of an experiment share task, horizon, observation, budgets, an empty skill library and the session seeds;
 they differ in what is listed here and in nothing else. method.md, "Experiments".

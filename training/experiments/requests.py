@@ -1,4 +1,4 @@
-"""What the console asks about an experiment, apart from running it.
+"""Answers the console's questions about an experiment.
 
 A request is {kind, name, tasks, seeds: [...], settings: tree, jobs, to}.
 """

@@ -1,4 +1,4 @@
-"""How a training, an evaluation or a trial talks to whoever started it."""
+"""How training, evaluation and trials report to their caller and hear from it."""
 
 from __future__ import annotations
 

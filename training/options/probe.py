@@ -1,4 +1,4 @@
-"""Which coded actions behave alike: equal first yields on a set of states (method.md, "Slots")."""
+"""Finds coded actions that behave alike: equal first yields on a set of states (method.md, "Slots")."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sums over episodes, as metric and evaluation rows want them."""
+"""Sums over episodes in the form of metric and evaluation rows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is asked about sources: whether a worker would admit them, and what they do in a trial."""
+"""Answers questions about sources: would a worker admit them, and what do they do in a trial?"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Making a session from its settings, checked against world, models and machine before anything is written."""
+"""Creates a session from its settings after checking world, models and machine."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What one running session consists of: the store, the world, the host, the agents' client, the inbox.
+"""The parts of a running session: store, world, host, client of the agents, inbox.
 
 Every step of the loop gets this and nothing else. Opened once per trainer, closed once.
 """

@@ -1,4 +1,4 @@
-"""Asking the action host whether a source may run, and what its row says."""
+"""Asks the action host whether a source may run, and builds the row of the version."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the open iteration's dev episodes say: is the target reached, and which of policy and code is better?"""
+"""Compares policy and code by the open iteration's dev episodes, and checks whether the target is reached."""
 
 from __future__ import annotations
 

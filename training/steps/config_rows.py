@@ -1,4 +1,4 @@
-"""What an RL configuration becomes: the arms' common part of it, and its row."""
+"""Builds the row of an RL configuration, and sets what the arms of an experiment share."""
 
 from __future__ import annotations
 

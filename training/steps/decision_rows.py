@@ -1,4 +1,4 @@
-"""What the rules decide becomes rows: `agents/choice.py` decides, this writes."""
+"""Writes the decisions of `agents/choice.py` as events."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What of a proposed plan cannot be, found in the host before anything is coded or tried: names and predicates."""
+"""Checks names and predicates of a proposed plan in the host before anything is coded or tried."""
 
 from __future__ import annotations
 

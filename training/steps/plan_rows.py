@@ -1,4 +1,4 @@
-"""Writing a plan revision: the plan row, its sub-actions, and whether it is in force or waits for approval."""
+"""Writes a plan revision: the plan row, its sub-actions, and whether it is active or waits for approval."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a trial, an evaluation or a verdict came to, as the rows that keep it: one function for each table."""
+"""Builds the rows of trials, evaluations, episodes and verdicts: one function for each table."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether a value that generated code can reach is immutable all the way down, and ordered by nothing but itself.
+"""Checks that a value which generated code can reach is immutable all the way down and has a fixed order.
 
 A list in a view could be filled by one coded action and read by the next, and the order of Python's own sets comes
 from hashes, which are addresses for some values: then an execution would not follow from seeds and views alone.

@@ -1,4 +1,4 @@
-"""What stands under a frame: compass, vitals and inventory, as the comment of its JPEG."""
+"""The text under a frame (compass, vitals, inventory), kept as the comment of its JPEG."""
 
 from __future__ import annotations
 

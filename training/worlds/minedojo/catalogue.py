@@ -1,4 +1,4 @@
-"""What the installed client knows (tasks, items, recipes), asked once through the bridge and kept as JSON."""
+"""Tasks, items and recipes of the installed client, asked once through the bridge and kept as JSON."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What coded actions find in Minecraft: the view, the named actions, and the check of what they yield.
+"""The view of coded actions in Minecraft, the named actions, and the check of what they yield.
 
 Imported in the action host: stdlib only, no I/O. A command is MineDojo's native vector of 8 small integers:
 forward / back, left / right, jump / sneak / sprint, pitch bin, yaw bin, function, craft item, inventory slot.

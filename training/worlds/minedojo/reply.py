@@ -1,4 +1,4 @@
-"""What an observation of the bridge child must look like before anything computes with it.
+"""Checks an observation of the bridge child before anything computes with it.
 
 The game's Java side writes it as JSON, which has NaN and infinity, and the client passes on what it finds. A game
 that sends such a thing is treated as a lost one.
