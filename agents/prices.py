@@ -30,7 +30,8 @@ LISTED: dict[str, Price] = {
     "o3": Price(2.0, 8.0, 0.5),
     "o4-mini": Price(1.1, 4.4, 0.275),
 }
-"""As listed in 2025 at https://openai.com/api/pricing; `price_in`, `price_out` and `price_cached` in the settings,
+"""Prices of prompt and reply as https://deploybase.ai/articles/openai-pricing quotes OpenAI's page of March 2026. The
+prices of cached tokens were not checked against any page. `price_in`, `price_out` and `price_cached` in the settings,
 global or per role, replace them."""
 
 _DATED = re.compile(r"-\d{4}-\d{2}-\d{2}$")

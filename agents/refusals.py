@@ -1,9 +1,10 @@
 """What a server's refusal means: which parameter it will not take, how many tokens fit, or that nobody is there.
 
 Servers agree on neither status nor wording: the same unsupported `response_format` is a 400 of OpenAI with a field
-`param`, a 400 of LM Studio with {"error": "text"}, a 422 of FastAPI with {"detail": [{"loc": ...}]}, a 500 of
-llama-cpp-python, and an error inside a stream that began with 200 at text-generation-inference. So the whole body is
-read as text, by words that name a parameter. docs/language-models.md shows what was learnt from whom.
+`param`, a 400 of LM Studio with {"error": "text"} (of its form json_object), a 422 of FastAPI with
+{"detail": [{"loc": ...}]}, a 500 of llama-cpp-python, and an error inside a stream that began with 200 at
+text-generation-inference. So the whole body is read as text, by words that name a parameter.
+docs/language-models.md shows what was learnt from whom.
 """
 
 from __future__ import annotations

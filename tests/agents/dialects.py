@@ -181,8 +181,9 @@ class Ollama(Dialect):
 
 class LmStudio(Dialect):
     """https://lmstudio.ai/docs/developer/openai-compat; {"error": "text"} as in
-    https://github.com/lmstudio-ai/lmstudio-bug-tracker/issues/189. Its MLX engine without structured output refuses
-    json_schema too: only `text` is left."""
+    https://github.com/lmstudio-ai/lmstudio-bug-tracker/issues/189, its words as in
+    https://github.com/LoadShine/tada/issues/16. That json_schema is refused as well, so that only `text` is left, is
+    made up here, as the worst case: we know of no report of it."""
 
     def refuse(self, request: Tree) -> Reply | None:
         if form(request) == "json_object":

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -18,7 +17,7 @@ from tests.console.tmux import Tmux
 from tests.end_to_end.conftest import Make, Running
 from tests.end_to_end.consoles import RLGPT, states
 
-pytestmark = pytest.mark.skipif(shutil.which("tmux") is None, reason="tmux is not installed")
+pytestmark = pytest.mark.tmux
 SHORT = {"iterations": 0, "dev_first": 2, "test_episodes": 2}
 
 

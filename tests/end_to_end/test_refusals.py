@@ -36,7 +36,11 @@ psutil.disk_partitions = lambda all=False: [psutil._ntp.sdiskpart("server:/share
         (("run", "make_wood_pickaxe", "--provider", "azure"), USAGE, "give the one of your resource with --base-url"),
         (("run", "make_wood_pickaxe", "--provider", "acme"), USAGE, "llm.provider"),
         (("run", "make_wood_pickaxe", "--provider", "ollama", "--price-in", "cheap"), USAGE, "llm.price_in"),
-        ((*LOCAL, "--max-cost", "1"), USAGE, "a budget of 1 USD cannot hold, because no price of m at http://127.0.0.1:9"),
+        (
+            (*LOCAL, "--max-cost", "1"),
+            USAGE,
+            "a budget of 1 USD cannot hold, because no price of m at http://127.0.0.1:9",
+        ),
         (("run", "make_wood_pickaxe", "--llm", "replay:nobody"), 3, "there is no session 'nobody'"),
         (("run", "make_wood_pickaxe", "--device", "tpu"), USAGE, "device"),
     ],

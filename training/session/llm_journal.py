@@ -49,7 +49,7 @@ class StoreJournal:
         return [
             Outcome(reply=source.text(row["reply_hash"])) if row["state"] == "answered" else Outcome(error=row["error"])
             for row in rows
-            if row["state"] != "sent"
+            if row["state"] != "sent" and not (request_hash is None and row["error"].startswith("unused"))
         ]
 
     def reserve(self, call: Call, held: Held = NOTHING) -> None:
