@@ -13,6 +13,8 @@ from rlgpt.store.home import FILE, home
 
 VARIABLE = "RLGPT_STORE"
 SCHEMES = ("postgresql", "postgres")
+CLAIM = "shared.json"
+"""In a session's folder: which store it is in, with which incarnation, and when that store was last reached."""
 EXTRA = "a store in PostgreSQL needs psycopg: install it with `pip install 'rlgpt[postgres]'`"
 
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import threading
-import time
 from collections.abc import Iterator
 
 from rlgpt.store import catalog
-from rlgpt.store.address import is_shared, named
+from rlgpt.store.address import CLAIM, is_shared, named
 from rlgpt.store.catalog import Summary
 from rlgpt.store.errors import LeaseTaken, NoSession, StoreError
 from rlgpt.store.folder import SessionFolder, root
@@ -130,42 +130,50 @@ class _Follower(threading.Thread):
 
 
 class Listing:
-    """All sessions, here and in the team's store, for who looks again and again."""
+    """All sessions, here and in the team's store, for who looks again and again. `patience`: seconds to wait for that
+    store; what it answers later is in the next list."""
 
-    def __init__(self) -> None:
+    def __init__(self, patience: float) -> None:
+        self._patience = patience
+        self._asking: threading.Thread | None = None
         self._store: Store | None = None
-        self._next_try = 0.0
+        self._there: list[Summary] = []
         self.fault = ""
         """Why those of the store are not among them now."""
 
     def summaries(self) -> list[Summary]:
         """Newest first. Raises BadPlace."""
+        if has_store() and (self._asking is None or not self._asking.is_alive()):
+            self._asking = threading.Thread(target=self._ask, name="team's store", daemon=True)
+            self._asking.start()
         here = catalog.summaries()
+        if self._asking is not None:
+            self._asking.join(self._patience)
         known = {summary.id for summary in here if not source_of(root() / summary.id)}
-        there = [summary for summary in self._there() if summary.id not in known]
+        there = [summary for summary in self._there if summary.id not in known]
         mirrored = {summary.id for summary in there}
         every = [*(summary for summary in here if summary.id not in mirrored), *there]
         return sorted(every, key=lambda summary: summary.id, reverse=True)
 
-    def _there(self) -> list[Summary]:
-        if time.monotonic() < self._next_try:
-            return []
+    def _ask(self) -> None:
         try:
-            if not is_shared(address := named()):
-                return []
             if self._store is None:
-                self._store = open_store(address)
-            found = self._store.summaries()
-            self.fault = ""
-            return found
+                self._store = open_store(named())
+            self._there, self.fault = self._store.summaries(), ""
         except StoreError as error:
-            self.fault = str(error)
+            self._there, self.fault = [], str(error)
             self.close()
-            self._next_try = time.monotonic() + AGAIN
-            return []
 
     def close(self) -> None:
         if self._store is not None:
             with contextlib.suppress(StoreError):
                 self._store.close()
         self._store = None
+
+
+def claimed_at(folder: SessionFolder) -> float:
+    """When this machine last reached the team's store for the session, UTC seconds; 0.0 if never."""
+    try:
+        return float(json.loads((folder.path / CLAIM).read_bytes())["reached"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return 0.0

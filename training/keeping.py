@@ -11,6 +11,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from pathlib import Path
 
 from rlgpt.store.address import VARIABLE, is_shared, named
@@ -18,8 +19,8 @@ from rlgpt.store.errors import StoreError
 
 FENCED = 5
 """Exit code of a keeper whose session was taken over."""
-AGAIN = 2.0
-"""Seconds before a keeper that died is started again."""
+AGAIN, SELDOM = 2.0, 60.0
+"""Seconds before a keeper that died is started again: twice as many each time, up to the second number."""
 LAST_PUSH = 30.0
 """Seconds that a keeper may take to push the last rows."""
 
@@ -71,8 +72,10 @@ class Keeper(Keeping):
     def _watch(self) -> None:
         """A keeper holds nothing that another could not find in the store, so a dead one is simply started again; one
         that was taken over ends the trainer, through the supervisor's own signal."""
+        wait, started = AGAIN, time.monotonic()
         while True:
             code = self._child.wait()
+            wait = AGAIN if time.monotonic() - started > SELDOM else min(2 * wait, SELDOM)
             with self._changing:
                 if self._closing.is_set():
                     return
@@ -80,8 +83,9 @@ class Keeper(Keeping):
                     self.fenced = True
                     os.kill(os.getpid(), signal.SIGTERM)
                     return
-            if self._closing.wait(AGAIN):
+            if self._closing.wait(wait):
                 return
+            started = time.monotonic()
             with self._changing:
                 if not self._closing.is_set():
                     self._child = self._start(*([str(self.incarnation)] if self.incarnation else []))

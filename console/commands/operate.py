@@ -24,7 +24,7 @@ from rlgpt.store.folder import SessionFolder
 from rlgpt.store.folder import sessions as all_sessions
 from rlgpt.store.lease import Lease, owner
 from rlgpt.store.mirror import source_of
-from rlgpt.store.reach import fetched, reached
+from rlgpt.store.reach import claimed_at, fetched, has_store, reached
 from rlgpt.store.reader import Reader
 from rlgpt.store.row_types import EventRow
 
@@ -293,10 +293,18 @@ def _restart(folder: SessionFolder) -> None:
         history = reader.history_at()
     if history.status == "ended" and history.result in ("succeeded", "finished"):
         raise Failure(f"session {folder.id} has ended ({history.result}): {history.reason}")
+    began = time.time()
     children.start_worker(folder.path)
     until = time.monotonic() + PATIENCE
     while not Lease.held(folder.path) and time.monotonic() < until:
         time.sleep(0.02)
+    if not has_store():
+        return
+    while claimed_at(folder) < began and time.monotonic() < until:  # or it may not begin, or the store is away
+        if not Lease.held(folder.path):
+            words = folder.log.read_text(errors="replace").strip().splitlines()
+            raise Failure(words[-1] if words else f"session {folder.id} did not begin.", Exit.REFUSED)
+        time.sleep(0.05)
 
 
 def _kill(folder: SessionFolder) -> None:

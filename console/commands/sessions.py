@@ -27,6 +27,8 @@ from rlgpt.store.lease import Lease
 from rlgpt.store.reach import Listing, reached
 from rlgpt.store.reader import Reader
 
+STORE_PATIENCE = 12.0
+"""Seconds to wait for the team's store: a little longer than a connection may take."""
 TITLES = (
     "id", "name", "task", "model", "status", "iteration", "result", "env steps", "cost", "started",
 )  # fmt: skip
@@ -39,7 +41,7 @@ def register(app: typer.Typer) -> None:
 
 def sessions(json: Json = False) -> None:
     """List the sessions of this store, newest last."""
-    listing = Listing()
+    listing = Listing(STORE_PATIENCE)
     found = listing.summaries()[::-1]
     listing.close()
     if listing.fault:

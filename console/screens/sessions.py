@@ -40,13 +40,17 @@ FORESEE = 2.0
 """Seconds after which nobody waits for the list any more."""
 
 
+STORE_PATIENCE = 0.2
+"""Seconds that the list waits for the team's store: then its sessions come with the next one."""
+
+
 class SessionsScreen(Screen[None]):
     BINDINGS: ClassVar[list[BindingType]] = keymap.bindings("sessions")
 
     def __init__(self) -> None:
         super().__init__()
         self._found: list[Summary] | None = None
-        self._listing = Listing()
+        self._listing = Listing(STORE_PATIENCE)
         self._marked: frozenset[str] = frozenset()
         self._next_read = 0.0
         self._slots = 0

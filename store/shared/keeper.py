@@ -18,6 +18,7 @@ import uuid
 from pathlib import Path
 
 from rlgpt.store import atomic, catalog, progress
+from rlgpt.store.address import CLAIM
 from rlgpt.store.errors import BadCommand, LeaseTaken, StoreError
 from rlgpt.store.folder import SessionFolder
 from rlgpt.store.folder_peer import FolderPeer
@@ -39,8 +40,6 @@ OFFLINE = 600.0
 """Seconds without the store after which the session pauses."""
 LAST_TRY = 10.0
 """Seconds that the last push may take where the store is away."""
-MARK = "shared.json"
-"""Says which store the session is in, with which incarnation, and when that store was last reached."""
 REFUSED, FENCED = 4, 5
 """Exit codes: somebody else has the session; it was taken over."""
 
@@ -93,7 +92,7 @@ class Keeper:
 
     def _away(self, error: Away) -> None:
         """The first time it matters whether somebody else may have the session by now."""
-        if not self._said_ready and (self._folder.path / MARK).exists():
+        if not self._said_ready and (self._folder.path / CLAIM).exists():
             raise StoreError(
                 f"{error}; only the store knows whether somebody else has session {self._folder.id}: try again later, "
                 "or unset RLGPT_STORE to go on alone"
@@ -142,7 +141,7 @@ class Keeper:
         self._incarnation = incarnation
         words = {"of": place_of(self._address), "incarnation": incarnation, "reached": time.time()}
         with contextlib.suppress(OSError):
-            atomic.write_bytes(self._folder.path / MARK, json.dumps(words).encode())
+            atomic.write_bytes(self._folder.path / CLAIM, json.dumps(words).encode())
 
     def _ready(self) -> None:
         if not self._said_ready:

@@ -129,6 +129,24 @@ def test_a_store_that_is_away_hides_nothing_that_is_here(
     assert missing.code != 0 and "cannot be reached" in missing.err
 
 
+def test_a_resume_of_what_another_machine_has_says_so(
+    rlgpt: Rlgpt, finished: SessionFolder, address: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A copy of one's own is no mirror: only the claim shows that somebody else went on with it."""
+    from rlgpt.store.shared.connection import connect
+    from rlgpt.store.shared.peer import SharedPeer
+
+    rlgpt("store", "init")
+    session = make("unfinished")
+    with Writer(session) as writer:
+        writer.event(events.Started())
+    held = SharedPeer(connect(address), address, session.id)
+    held.claim()
+    answer = rlgpt("resume", session.id)
+    assert answer.code == 4 and "is already run" in answer.err
+    held.release()
+
+
 def test_without_the_extra_an_address_answers_with_the_install_line(
     rlgpt: Rlgpt, finished: SessionFolder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
