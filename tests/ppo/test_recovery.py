@@ -9,6 +9,7 @@ import pytest
 from rlgpt.training.host.api import Action, PlanItem, source_hash
 from rlgpt.training.options.lane import EpisodeResult, Lane
 from rlgpt.training.options.observer import Observer, Signal
+from rlgpt.training.options.runner import OptionRunner
 from rlgpt.training.options.trouble import LASTS, QUIET, TroubleWatch
 from rlgpt.training.ppo import recovery
 from rlgpt.training.ppo.run import Run, train
@@ -155,3 +156,36 @@ def test_without_trouble_the_plan_runs_in_training_and_in_the_test() -> None:
         assert first == (20 if plan_first else 0), variant
         if plan_first:
             assert any(set(e.usage) - {"follow_plan"} for e in played.episodes), "the policy decides in trouble"
+
+
+def test_with_the_options_off_the_primitives_of_several_heads_are_left() -> None:
+    world = ChangedWorld(two_heads=True)
+    walk = 'def walk(view):\n    while True:\n        yield ("right", False)\n'
+    plan = [PlanItem("view.key", Action(source_hash(walk)))]
+    config = configuration(
+        options=["follow_plan"], primitives=["stay", "left", "right"], recovery={"only_in_trouble": True}
+    )
+    setup = build_setup(world, "take_key", config, [], plan, {source_hash(walk): walk}, [])
+    allowed = {}
+    for name, space in (("full", setup.space), ("options_off", setup.space.without_options())):
+        lane = setup.lane(0)
+        runner = OptionRunner(world, host_of(world), space, [lane], Nobody(), Nobody(), observation=setup.observation)
+        lane.env.reset(1)
+        runner.look(lane)
+        assert lane.mask is not None
+        allowed[name] = lane.mask[: space.first].nonzero()[0].tolist()
+    assert allowed == {"full": [setup.space.follow], "options_off": [0, 2]}
+
+
+class Nobody:
+    def choose(self, lanes: Any) -> Any:
+        return []
+
+    def on_start(self, lane: Lane) -> bool:
+        return False
+
+    def on_decision(self, lane: Lane) -> None:
+        pass
+
+    def on_end(self, lane: Lane, result: EpisodeResult) -> None:
+        pass

@@ -192,9 +192,10 @@ class OptionRunner:
         for index, program in self._available:
             if not lane.available >> program & 1:
                 row[index] = False
-        if self.space.only_in_trouble and not lane.trouble.left and row[self.space.follow]:
+        follow = self.space.follow
+        if self.space.only_in_trouble and follow >= 0 and not lane.trouble.left and row[follow]:
             row[:first] = False
-            row[self.space.follow] = True
+            row[follow] = True
         if not row[:first].any():
             row[self.space.noop] = True
         return row
