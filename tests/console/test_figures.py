@@ -107,6 +107,9 @@ def test_every_share_in_a_pane_is_one_that_rows_tell(both: tuple[Moment, Rows]) 
         known |= {(sums[k], sums["of"]) for k in sums if not k.startswith(("uses", "done", "of"))}
         known |= {(sums["loops"], sums["of"]), (sums[""], sums["of"])}
         known |= {(sums[f"done {k[5:]}"], sums[k]) for k in sums if k.startswith("uses ")}
+    counted = dict(rows("SELECT owner, count(*) FROM episode WHERE split != 'train' AND {upto} GROUP BY owner"))
+    ended = rows("SELECT owner, count(*) FROM episode WHERE split != 'train' AND {upto} GROUP BY owner, end, cause")
+    known |= {(count, counted[owner]) for owner, count in ended}
     judged = rows("SELECT success = measured FROM verdict WHERE author = 'critic' AND measured IS NOT NULL AND {upto}")
     for name, shown in panes(m).items():
         if name in ("log", "calls", "status", "system"):

@@ -12,7 +12,10 @@ WALL_CLOCK = {"at", "active", "seconds", "rate", "session_id", "call"}
 """Columns that tell when or where, not what."""
 PLACES = {"seq", "incarnation"}
 """Columns that also differ between an unbroken session and one that was resumed."""
-MOMENTS = {"seq", "at", "active", "started_at", "incarnation", "phase_seq", "hidden", "session_id", "counts", "calls"}
+MOMENTS = {
+    "seq", "at", "active", "started_at", "incarnation", "phase_seq", "phase_active", "hidden", "session_id", "counts",
+    "calls",
+}  # fmt: skip
 """What a fold says of when and where. `calls` counts requests sent: one whose answer a kill swallowed is sent again."""
 TABLES = (
     "task_plan", "iteration", "plan", "sub_action", "code_version", "trial", "rl_config", "training_run", "metric",
