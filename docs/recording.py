@@ -22,7 +22,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "console"))
 from terminal import Terminal, _without_unknown
 
 TARGET = Path(__file__).parent / "images" / "tour.cast"
-SIZE = (110, 32)
+SIZE = (100, 30)
 LONGEST_PAUSE = 2.0
 """Seconds; a longer silence is cut."""
 
@@ -41,7 +41,7 @@ BEATS = (
     Beat("\r", 2.5, "Plan"),
     Beat("9", 3.0, "Most are lost at"),
     Beat("W", 3.0, "PPO does not improve"),
-    Beat("E", 2.5, "failing"),
+    Beat("E", 2.5, "▸"),
     Beat("3", 1.0, "smoothing"),
     Beat("\r", 1.5, "charts 1 of"),
     Beat("x", 0.5, "crosshair"),
@@ -52,7 +52,7 @@ BEATS = (
     Beat("d", 1.0),
     Beat("H", 1.0, "REPLAY"),
     *(Beat(".", 0.1) for _ in range(4)),
-    Beat(" ", 3.0, "PLAY"),
+    Beat(" ", 1.6, "PLAY"),
     Beat("l", 1.5, "END"),
     Beat("?", 1.0, "type to search"),
     *(Beat(letter, 0.15) for letter in "loop"),

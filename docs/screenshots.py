@@ -1,4 +1,4 @@
-"""Draws the pictures of the README again: `make screenshots`.
+"""Draws the pictures of the README again and makes its recording: `make screenshots`.
 
 Runs a session to its end in a store of its own (or takes `--session ID` of yours), opens the real console on it
 without a terminal, and saves what it shows. Needs `rsvg-convert` (Debian: librsvg2-bin, fonts-firacode).
@@ -38,7 +38,7 @@ class Picture(NamedTuple):
 
 PICTURES = (
     Picture("session", 170, 50),
-    Picture("small", 80, 24),
+    Picture("small", 80, 24, ("9",)),
 )
 
 
@@ -98,6 +98,10 @@ def main() -> None:
 
         for picture in PICTURES:
             print(save(asyncio.run(draw(picture, home(), session, options.settle)), picture.name))
+        from recording import TARGET, record
+
+        TARGET.write_text("\n".join(record(session)) + "\n", encoding="utf-8")
+        print(TARGET)
 
 
 if __name__ == "__main__":

@@ -31,6 +31,7 @@ MOST_POINTS = 400
 """Of a curve."""
 WIDTH = 104
 """Cells of a line of code."""
+NO_FURTHER = "no further version"
 MOST_STRIPS, MOST_FRAMES = 8, 6
 TEMPLATE = Path(__file__).with_name("page") / "session.html"
 BETTER = {
@@ -133,12 +134,12 @@ def _version(m: Moment, attempt: Attempt) -> dict[str, Any]:
     if trial:
         outcome = f"{trial.outcome} {trial.successes}/{trial.episodes}" if trial.episodes else trial.outcome
     if attempt.admission.get("rule") == NO_CODE:
-        outcome = "no further version"
+        outcome = NO_FURTHER
     refused = "" if attempt.admitted else str(attempt.admission.get("message", ""))
     return {
         "attempt": attempt,
         "outcome": outcome,
-        "error": (trial.error if trial else "") or refused,
+        "error": "" if outcome == NO_FURTHER else (trial.error if trial else "") or refused,
         "against": before.version if before else None,
         "source": block(source_lines(m.text(attempt.source_hash) or "", old, attempt, WIDTH)),
     }

@@ -31,7 +31,9 @@ class Choice:
 def chosen(h: History, choice: Choice) -> tuple[Attempt | None, Attempt | None]:
     """(shown, compared with)."""
     mine = [a for a in h.attempts if choice.sub_action in (None, a.sub_action)]
-    shown = next((a for a in reversed(mine) if choice.version in (None, a.version)), None)
+    newest = [a for a in mine if not _ended(a)] or mine
+    shown = next((a for a in reversed(mine) if a.version == choice.version), None) if choice.version else None
+    shown = shown or (newest[-1] if newest and choice.version is None else None)
     if shown is None:
         return None, None
     wanted = shown.version - 1 if choice.against is None else choice.against
@@ -47,7 +49,7 @@ def tabs(h: History, shown: Attempt | None, width: int) -> list[Line]:
     """One line that names the sub-actions with code, and one with the versions of the shown one."""
     if shown is None:
         return []
-    newest: dict[str, Attempt] = {a.sub_action: a for a in h.attempts}
+    newest = {a.sub_action: a for a in (*h.attempts, *(a for a in h.attempts if not _ended(a)))}
     names: list[Line] = []
     for name, attempt in newest.items():
         glyph, style = outcome(attempt)
@@ -79,7 +81,14 @@ def _strip(parts: Sequence[Line], chosen: int, width: int) -> Line:
     return line(("…" if first else "", "dim"), *shown, ("…" if last < len(parts) else "", "dim"))
 
 
+def _ended(attempt: Attempt) -> bool:
+    """An answer without code: the fast agent had nothing better to offer."""
+    return bool(attempt.admission.get("rule") == NO_CODE)
+
+
 def outcome(attempt: Attempt) -> tuple[str, str]:
+    if _ended(attempt):
+        return "·", "dim"
     if attempt.trial:
         return OUTCOMES.get(attempt.trial.outcome, ("?", "warn"))
     return ("⊘", "bad") if not attempt.admitted else ("…", "accent")
@@ -94,7 +103,7 @@ def facts(h: History, attempt: Attempt, before: Attempt | None, width: int) -> l
     if before:
         left.append(Span(f", against v{before.version}", "dim"))
     right: list[Span] = []
-    if attempt.trial:
+    if attempt.trial and not _ended(attempt):
         glyph, style = outcome(attempt)
         score = f" {attempt.trial.successes}/{attempt.trial.episodes}" if attempt.trial.episodes else ""
         right = [Span(f"{glyph} {attempt.trial.outcome}{score}", style)]
@@ -106,11 +115,11 @@ def facts(h: History, attempt: Attempt, before: Attempt | None, width: int) -> l
         acts = f"v{chosen.version} acts" if chosen.version else "no code acts"
         lines += wrap(f"{acts}: {chosen.why}", width, "ok" if chosen.version == attempt.version else "dim", " ", most=2)
     rule = attempt.admission.get("rule", "")
-    if rule == NO_CODE:
+    if _ended(attempt):
         lines.append(line((" no further version", "dim")))
     elif not attempt.admitted:
         lines += wrap(f"not admitted ({rule}): {attempt.admission.get('message', '')}", width, "bad", " ", most=3)
-    if attempt.trial and attempt.trial.error:
+    if attempt.trial and attempt.trial.error and not _ended(attempt):
         lines += wrap(attempt.trial.error, width, "bad", " ", most=3)
     if attempt.verdict:
         verdict = attempt.verdict

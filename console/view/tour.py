@@ -13,7 +13,7 @@ INTRODUCTION = (
 )
 PANES = (
     ("session.pane1", "Plan", "the parts of the task, each marked code or rl"),
-    ("session.pane2", "Code", "what was written for a part, against the version before"),
+    ("session.pane2", "Code", "the code of a part, against the version before"),
     ("session.pane3", "Curves", "how PPO learns, over env steps"),
     ("session.pane4", "Verdicts", "what the critic concluded, and what was measured"),
     ("session.pane5", "World", "episodes to watch, frame by frame"),

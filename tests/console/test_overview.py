@@ -217,7 +217,7 @@ async def test_the_tour_fits_is_shown_once_and_any_key_closes_it(place: Path, si
 def test_the_tour_names_only_keys_that_are_in_the_table() -> None:
     for width in (50, 72):
         assert all(width_of(line) <= width for line in tour.lines(width, {}))
-    whole_ = "".join(plain(line) for line in tour.lines(70, {}))
+    whole_ = "".join(plain(line) for line in tour.lines(69, {}))
     assert "…" not in whole_ and all(text in whole_ for _, _, text in tour.PANES)
     assert "f9" in "".join(plain(line) for line in tour.lines(72, {"app.help": "f9"}))
 

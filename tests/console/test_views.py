@@ -397,3 +397,16 @@ def test_a_worker_that_was_asked_for_is_told_until_it_is_there() -> None:
     dead = moment(whole(ended=False), worker=Worker(alive=False, status="running"))
     assert "A worker is being started" in text_of(banner.lines(dead, 90, starting=True))
     assert "A worker is being started" not in text_of(banner.lines(moment(whole(ended=False)), 90, starting=True))
+
+
+def test_an_answer_without_code_is_no_refusal_and_does_not_hide_the_code_before_it() -> None:
+    s = whole(ended=False)
+    s.attempt(1, 4, "collect_wood", "", 0, admitted=False, rule="empty", message="there is no code", error="rule empty")
+    h = moment(s).history
+    ended = h.attempts[-1]
+    shown, _ = code.chosen(h, code.Choice("collect_wood"))
+    assert shown is not None and shown.version == ended.version - 1
+    chosen, before = code.chosen(h, code.Choice("collect_wood", ended.version))
+    assert chosen is ended
+    text = text_of(code.facts(h, ended, before, 90))
+    assert "no further version" in text and "refused" not in text and "rule empty" not in text
