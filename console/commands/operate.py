@@ -113,6 +113,9 @@ def override(
     rename: Annotated[str | None, typer.Option(help="Its new name.")] = None,
     goal: Annotated[str | None, typer.Option(help="Its new goal.")] = None,
     done_when: Annotated[str | None, typer.Option(help="An expression over start and view.")] = None,
+    trigger: Annotated[
+        str | None, typer.Option(help="An expression that makes it a guard, run whenever it holds; empty: a step.")
+    ] = None,
     max_steps: Annotated[int | None, typer.Option(help="Env steps a trial may spend on it.")] = None,
     position: Annotated[int | None, typer.Option(min=0, help="Move it there, from 0.")] = None,
     remove: Annotated[bool, typer.Option("--remove", help="Take it out of the plan.")] = False,
@@ -122,7 +125,9 @@ def override(
     json: Json = False,
 ) -> None:
     """Change the plan: a sub-action's mode, goal, place or pin, or the executor."""
-    fields = {"mode": mode, "goal": goal, "done_when": done_when, "max_steps": max_steps, "rename": rename}
+    fields = {
+        "mode": mode, "goal": goal, "done_when": done_when, "trigger": trigger, "max_steps": max_steps, "rename": rename
+    }  # fmt: skip
     edits = _edits(sub_action, {k: v for k, v in fields.items() if v is not None}, add=add, remove=remove)
     if sub_action and position is not None and not add:
         edits.append({"op": "move", "name": sub_action, "position": position})

@@ -139,6 +139,7 @@ def _plan(h: History, plan: PlanState) -> dict[str, Any]:
                 "reason": item.reason,
                 "pinned": item.pinned,
                 "goal": item.goal,
+                **({"trigger": item.trigger} if item.trigger else {}),
                 "done_when": item.done_when,
                 "max_steps": item.max_steps,
                 "author": item.author,

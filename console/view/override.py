@@ -13,7 +13,7 @@ from rlgpt.console.view.text import Entry, Line, Span, columns, line, spread, wr
 from rlgpt.console.view.words import author
 from rlgpt.store.history import History, Item, PlanState
 
-DIFFERENCES = ("mode", "goal", "done_when", "max_steps", "pinned", "executor")
+DIFFERENCES = ("mode", "goal", "trigger", "done_when", "max_steps", "pinned", "executor")
 
 
 def stale(h: History, draft: Draft) -> PlanState | None:

@@ -12,7 +12,7 @@ from rlgpt.console.view.timeline import whole
 from rlgpt.console.view.words import PLAN_STATUS, author
 from rlgpt.store.history import History, Item, PlanState
 
-FIELDS = ("mode", "goal", "done_when", "max_steps", "pinned")
+FIELDS = ("mode", "goal", "trigger", "done_when", "max_steps", "pinned")
 """What an item is, besides its name; the reason and the author say why it is so."""
 SIGNS = {"added": ("+", "ok"), "removed": ("-", "bad"), "changed": ("~", "warn"), "moved": ("↕", "warn")}
 
