@@ -17,7 +17,7 @@ from rlgpt.store.errors import BadCommand
 from rlgpt.store.folder import DATABASE
 from rlgpt.store.folder_peer import FolderPeer
 from rlgpt.store.lease import Lease, Owner
-from rlgpt.store.peers import COMMAND, Beat, Remote, sync
+from rlgpt.store.peers import COMMAND, Beat, Remote, bring, sync
 
 MARK = "mirror.json"
 EVERY = 0.5
@@ -33,11 +33,17 @@ class Mirror:
         self._lease: Lease | None = None
         self._shown: Owner | None = None
         self._carried = 0
+        self._seq: int | None = None
+        self._names: set[str] = set()
 
     def step(self) -> bool:
         """One round; returns whether a worker lives there."""
         beat = self._remote.beat()  # before the rows, so that what it wrote until its end is among them
-        sync(self._remote, self._local)
+        if self._seq is None:
+            sync(self._remote, self._local)
+            self._seq, self._names = self._local.head().seq, self._local.names()
+        else:  # nobody else writes the mirror
+            self._seq = bring(self._remote, self._local, self._seq, self._names).seq
         if not (self.folder / MARK).exists():
             atomic.write_bytes(self.folder / MARK, json.dumps({"of": self._remote.place}).encode())
         self._carry()
@@ -52,6 +58,7 @@ class Mirror:
         there = self._remote.names() if queued else set()
         for rowid, *values in queued:
             command = dict(zip(COMMAND, values, strict=True))
+            self._names.add(command["id"])
             if command["id"] not in there:
                 with contextlib.suppress(BadCommand):  # of a later version of rlgpt: nobody there can decide it
                     self._remote.send(command | {"payload": json.loads(command["payload"])})

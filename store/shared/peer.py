@@ -55,6 +55,8 @@ class SharedPeer:
     def __init__(self, base: Connection, address: str, session_id: str, claim: Claim | None = None) -> None:
         self.session_id = session_id
         self._base, self._address, self._claim = base, address, claim
+        self._nothing_since: tuple[int, int, int] | None = None
+        """The row, the changes of the head and the number of known names for which there was nothing new."""
         with said(address):
             self._layout = layout(base)
 
@@ -99,6 +101,18 @@ class SharedPeer:
             return blake2b(row_bytes(table, columns, row.fetchall()[0]), digest_size=16).hexdigest()
 
     def since(self, seq: int, names: set[str], limit: int = LIMIT) -> Batch:
+        with said(self._address):
+            sql = "SELECT changes, schema FROM head WHERE session_id = %s"
+            row = self._base.execute(sql, (self.session_id,)).fetchone()
+        changes, schema = row or (0, "")
+        asked = (seq, changes, len(names))
+        if self._nothing_since == asked:
+            return Batch(seq, seq, schema, {}, {}, [], {}, [])
+        batch = self._read(seq, names, limit)
+        self._nothing_since = None if batch else asked
+        return batch
+
+    def _read(self, seq: int, names: set[str], limit: int) -> Batch:
         with said(self._address), self._base.transaction(), self._base.cursor(binary=True) as cursor:
             cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
             schema = self.head().schema
@@ -222,7 +236,7 @@ class SharedPeer:
         self._check_columns(batch)
         with said(self._address), self._base.transaction(), self._base.cursor() as cursor:
             moved = cursor.execute(
-                "UPDATE head SET seq = %(last)s, schema = %(schema)s "
+                "UPDATE head SET seq = %(last)s, schema = %(schema)s, changes = changes + 1 "
                 "WHERE session_id = %(id)s AND incarnation = %(mine)s AND seq = %(first)s "
                 "AND schema <= %(schema)s",
                 {
@@ -292,7 +306,7 @@ class SharedPeer:
         told = json.dumps({"worker": beat.worker, "progress": beat.progress}) if beat else None
         with said(self._address):
             moved = self._base.execute(
-                "UPDATE head SET beat = %s, beat_at = clock_timestamp(), summary = coalesce(%s::json, summary) "
+                "UPDATE head SET beat = %s, told_at = clock_timestamp(), summary = coalesce(%s::json, summary) "
                 "WHERE session_id = %s AND incarnation = %s",
                 (told, json.dumps(summary) if summary else None, self.session_id, self._claim.incarnation),
             )

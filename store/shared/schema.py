@@ -34,7 +34,8 @@ COMMENT ON TABLE rlgpt.inbox IS 'commands of operators elsewhere, which the keep
 CREATE INDEX inbox_n ON rlgpt.inbox (session_id, n);
 CREATE TABLE rlgpt.head (
     session_id text PRIMARY KEY, seq bigint NOT NULL, incarnation bigint NOT NULL, schema text NOT NULL,
-    name text NOT NULL DEFAULT '', beat json, beat_at timestamptz, summary json, tags json NOT NULL DEFAULT '[]');
+    changes bigint NOT NULL DEFAULT 0, name text NOT NULL DEFAULT '', beat json, told_at timestamptz, summary json,
+    tags json NOT NULL DEFAULT '[]');
 COMMENT ON TABLE rlgpt.head IS 'the only rows that change; incarnation counts the claims';
 CREATE TABLE rlgpt.version (number text PRIMARY KEY);
 """

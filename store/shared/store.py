@@ -6,6 +6,7 @@ import contextlib
 import dataclasses
 import json
 from collections.abc import Iterator
+from typing import Any
 
 from rlgpt.store import catalog
 from rlgpt.store.catalog import Summary
@@ -20,6 +21,7 @@ class SharedStore:
     def __init__(self, address: str) -> None:
         self._address = address
         self._base = connect(address)
+        self._told: dict[str, tuple[Any, Summary]] = {}
 
     @property
     def place(self) -> str:
@@ -31,18 +33,26 @@ class SharedStore:
             return dict(self._base.execute(sql).fetchall())
 
     def summaries(self) -> list[Summary]:
-        """What the keepers last told of each session, and whether one has it now. Newest first."""
-        sql = f"SELECT summary::text, {LOCKED} FROM head WHERE seq > 0 AND summary IS NOT NULL ORDER BY session_id"
+        """What the keepers last told of each session, and whether one has it now. Newest first. Only what was told
+        since the last call is read."""
+        sql = f"SELECT session_id, told_at, {LOCKED} FROM head WHERE seq > 0 AND summary IS NOT NULL"
         with said(self._address):
-            rows = self._base.execute(sql).fetchall()
-        names = {field.name for field in dataclasses.fields(Summary)}
-        told = [{k: v for k, v in json.loads(body).items() if k in names} for body, _ in rows]  # of any rlgpt
-        summaries = [Summary(**{**tree, "tags": tuple(tree.get("tags", ()))}) for tree in told]
-        alive = [alive for _, alive in rows]
+            heads = self._base.execute(sql).fetchall()
+            stale = [ident for ident, at, _ in heads if self._told.get(ident, (None,))[0] != at]
+            sql = "SELECT session_id, told_at, summary::text FROM head WHERE session_id = ANY(%s)"
+            told = self._base.execute(sql, (stale,)).fetchall() if stale else []
+        self._told |= {ident: (at, self._summary(json.loads(body))) for ident, at, body in told}
+        found = [(ident, alive) for ident, _, alive in heads if ident in self._told]
         return [
-            dataclasses.replace(summary, alive=lives, store=self.place)
-            for summary, lives in reversed(list(zip(summaries, alive, strict=True)))
+            summary if (summary := self._told[ident][1]).alive == alive else dataclasses.replace(summary, alive=alive)
+            for ident, alive in sorted(found, reverse=True)
         ]
+
+    def _summary(self, tree: dict[str, Any]) -> Summary:
+        """As any rlgpt, an older or a newer one, told it."""
+        names = {field.name for field in dataclasses.fields(Summary)}
+        known = {name: value for name, value in tree.items() if name in names}
+        return Summary(**{**known, "tags": tuple(known.get("tags", ())), "alive": False, "store": self.place})
 
     def remote(self, session_id: str) -> SharedPeer:
         return SharedPeer(self._base, self._address, session_id)
@@ -64,7 +74,7 @@ class SharedStore:
     def describe(self, session: SessionFolder) -> None:
         told = dataclasses.replace(catalog.summary(session), tags=catalog.tags(session))
         with said(self._address):
-            sql = "UPDATE head SET tags = %s, summary = %s WHERE session_id = %s"
+            sql = "UPDATE head SET tags = %s, summary = %s, told_at = clock_timestamp() WHERE session_id = %s"
             self._base.execute(sql, (json.dumps(told.tags), json.dumps(dataclasses.asdict(told)), session.id))
 
     def close(self) -> None:
