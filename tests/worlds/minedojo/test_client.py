@@ -71,7 +71,7 @@ import numpy
 spec = importlib.util.spec_from_file_location("child", sys.argv[1])
 child = importlib.util.module_from_spec(spec); spec.loader.exec_module(child)
 made = child.Child(None, None, sys.argv[2], 0, sys.argv[4], ""); made.numpy = numpy; made._hello(True, "")
-game = child.Game(made.client, numpy, json.loads(sys.argv[3]))
+game = child.GAME.Game(made.client, numpy, json.loads(sys.argv[3]))
 reply = game.reset(0)
 for command in ([1, 0, 0, 12, 13, 0, 0, 0], [0, 0, 0, 12, 12, 4, 29, 0], [0, 0, 0, 12, 14, 0, 0, 0]) * 6:
     raw = game.sim.prev_info
