@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
@@ -194,6 +195,16 @@ class RlConfigReply(Reply):
     branches: Branches = Branches()
     note: str = ""
     """What was changed and why."""
+
+
+def with_fields(config: RlConfigReply, fields: Mapping[str, Any]) -> RlConfigReply:
+    """The configuration with these fields in place of its own; of a part, such as the hyperparameters, only what is
+    named. Raises pydantic's ValidationError."""
+    tree = config.model_dump()
+    for name, value in fields.items():
+        own = tree.get(name)
+        tree[name] = {**own, **value} if isinstance(own, dict) and isinstance(value, Mapping) else value
+    return RlConfigReply.model_validate(tree)
 
 
 class RlConfigAsked(RlConfigReply):

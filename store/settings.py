@@ -179,6 +179,8 @@ class MethodSettings(Part):
     """`fixed`: the slow agent is asked once per sub-task; neither failed code nor a verdict changes its plan."""
     warm: bool = True
     """Whether PPO starts from the incumbent where it can."""
+    rl: dict[str, Any] = Field(default_factory=dict)
+    """Fields of the RL configuration (`agents/contracts.py`, RlConfigReply) in place of the fast agent's."""
     whole_budget: bool = False
     """PPO gets all env steps that are left in its last pass, and before it at most an equal share."""
     uncoded: tuple[str, ...] = ()

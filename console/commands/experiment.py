@@ -17,7 +17,10 @@ from rlgpt.console.commands.run import interactive
 from rlgpt.console.commands.words import Json, complete_task
 from rlgpt.console.view.numbers import count, duration, many
 
-Kind = StrEnum("Kind", ["arms", "blind", "iterations", "critic", "fast", "slow", "interface", "complexity", "coverage"])
+Kind = StrEnum(
+    "Kind",
+    ["arms", "blind", "iterations", "critic", "fast", "slow", "interface", "complexity", "learner", "coverage"],
+)
 Reward = StrEnum("Reward", ["published", "success"])
 MODULE = "training.experiments"
 Tree = dict[str, Any]

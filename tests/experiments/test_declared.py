@@ -54,10 +54,15 @@ def test_arms_share_the_budget_the_task_the_seed_and_the_loop_but_for_what_makes
         "slow": {"method.plan"},
         "interface": {"method.arm", "method.reward", "loop.iterations"},
         "complexity": {"method.arm", "loop.iterations", "loop.inner"},
+        "learner": {
+            "method.controls", "method.rl.prior_kl", "method.rl.recovery.share", "method.rl.recovery.only_in_trouble",
+            "method.rl.branches.decisions",
+        },
         "coverage": {"method.arm", "method.uncoded", "loop.iterations"},
     }
     found = [leaves(settle(tree).model_dump()) for _, _, _, tree in trees(kind, BASE, ["collect_iron"], [3])]
-    differing = {key for key in found[0] if len({repr(one[key]) for one in found}) > 1}
+    keys = {key for one in found for key in one}
+    differing = {key for key in keys if len({repr(one.get(key)) for one in found}) > 1}
     assert differing == varied[kind] | {"method.label"}
 
 

@@ -131,6 +131,22 @@ def test_code_alone_never_trains_whatever_the_slow_agent_says_and_ends_tested() 
         assert all("no critic" in row["cause"] for row in verdicts)
 
 
+def test_an_arm_may_set_fields_of_the_rl_configuration_and_a_wrong_one_is_refused() -> None:
+    asked = {"prior_kl": 0.5, "hyperparameters": {"width": 32}, "recovery": {"share": 0.5}}
+    with finished({"arm": "rl", "rl": asked}, env_steps=256, loop=SMALL | {"iterations": 0}) as reader:
+        (config,) = reader.rows("rl_config")
+        assert config["config"]["prior_kl"] == 0.5 and config["config"]["recovery"]["share"] == 0.0
+        assert (config["config"]["hyperparameters"]["width"], config["config"]["hyperparameters"]["n_envs"]) == (32, 8)
+        assert [run.state for run in reader.history_at().runs.values()] == ["finished"]
+    for fields, sentence in (
+        ({"prior_kl": -1}, r"method.rl.prior_kl: Input should be greater than or equal to 0 \(got -1\)"),
+        ({"recovery": {"parts": 1}}, "method.rl.recovery.parts: Extra inputs are not permitted"),
+        ({"fly": 1}, "method.rl.fly: Extra inputs"),
+    ):
+        with pytest.raises(creation.CannotCreate, match=sentence):
+            creation.create({"task": "take_key", "world": WORLD, "method": {"rl": fields}})
+
+
 def test_a_sub_action_without_code_that_no_plan_has_is_told_of() -> None:
     with finished({"arm": "code", "uncoded": ["take_key", "fly"]}, critic="none") as reader:
         (told,) = [row for row in reader.rows("log") if row["event"] == "uncoded"]

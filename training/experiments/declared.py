@@ -135,6 +135,17 @@ KINDS: dict[str, Declared] = {
         ("collect_wood", "make_stone_pickaxe", "collect_iron", "collect_diamond"),
         (WHOLE, CODE, RL),
     ),
+    "learner": Declared(
+        "PPO as it is, and with each setting that keeps it near its plan or has it learn where the plan fails",
+        ("collect_diamond",),
+        (
+            Arm("rlgpt", _method(controls=["plan", "prior"])),
+            Arm("prior kl", _method(rl={"prior_kl": 0.5})),
+            Arm("recovery", _method(rl={"recovery": {"share": 0.5}})),
+            Arm("in trouble", _method(rl={"recovery": {"share": 0.5, "only_in_trouble": True}})),
+            Arm("branches", _method(rl={"branches": {"decisions": 16}})),
+        ),
+    ),
     "coverage": Declared(
         "RL alone, and code alone and RL-GPT where code is missing for none, each and several of the sub-actions",
         ("make_stone_pickaxe", "collect_iron"),

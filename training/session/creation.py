@@ -79,6 +79,7 @@ def create(flags: Mapping[str, Any]) -> dict[str, Any]:
     except Refused as error:
         raise CannotCreate(str(error)) from error
     _check_models(settings)
+    _check_rl(settings.method.rl)
     world = registry.get(settings.world)
     info = task_info(world, settings.task)
     check_machine(world)
@@ -99,6 +100,26 @@ def create(flags: Mapping[str, Any]) -> dict[str, Any]:
         sentence = f"{home()} cannot keep sessions: {why}; set RLGPT_HOME to another folder"
         raise CannotCreate(sentence, UNAVAILABLE) from error
     return {"id": made.id, "name": made.name, "folder": str(made.path)}
+
+
+def _check_rl(fields: Mapping[str, Any]) -> None:
+    """Raises CannotCreate for fields that no RL configuration can have."""
+    if not fields:
+        return
+    from pydantic import ValidationError
+
+    from rlgpt.agents.contracts import RewardTerm, RlConfigReply, with_fields
+
+    usual = RlConfigReply(
+        target="", observation=["any"], reward=[RewardTerm(term="task", weight=1.0)], primitives=[], options=[],
+        horizon=10, env_steps=0,
+    )  # fmt: skip
+    try:
+        with_fields(usual, fields)
+    except ValidationError as error:
+        wrong = error.errors(include_url=False)[0]
+        place = ".".join(map(str, wrong["loc"]))
+        raise CannotCreate(f"method.rl.{place}: {wrong['msg']} (got {wrong['input']!r:.60})") from error
 
 
 def _skills_of_the_replayed(settings: Settings) -> bytes | None:

@@ -7,11 +7,12 @@ import json
 from collections.abc import Mapping
 from typing import Any, Literal
 
-from rlgpt.agents.contracts import RewardTerm, RlConfigAsked, RlConfigReply
+from rlgpt.agents.contracts import RewardTerm, RlConfigAsked, RlConfigReply, with_fields
 from rlgpt.store import tables
 from rlgpt.store.history import IterationState
 from rlgpt.store.settings import MethodSettings, Observation
 from rlgpt.training.options.observation import PIXELS
+from rlgpt.training.options.slots import FOLLOW
 
 
 def config_row(
@@ -58,4 +59,7 @@ def shared_by_arms(
     if method.whole_budget:
         share = env_steps_left if passes == 1 else min(reply.env_steps, env_steps_left // passes)
         shared["env_steps"] = min(share, 100_000_000)
-    return reply.model_copy(update=shared)
+    asked = dict(method.rl)
+    if FOLLOW not in reply.options:
+        asked.pop("recovery", None)  # there is no plan yet that could fail
+    return with_fields(reply.model_copy(update=shared), asked)
