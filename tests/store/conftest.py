@@ -16,7 +16,9 @@ from rlgpt.store.folder import SessionFolder
 from rlgpt.store.settings import Settings
 from rlgpt.store.writer import Writer
 
-collect_ignore = [] if importlib.util.find_spec("psycopg") else ["test_shared.py", "test_keeper.py"]
+collect_ignore = (
+    [] if importlib.util.find_spec("psycopg") else ["test_shared.py", "test_keeper.py", "test_partition.py"]
+)
 """What needs the extra `rlgpt[postgres]`, which `rlgpt[dev]` installs."""
 Story = list[list[t.Row]]
 """One list of rows a transaction."""

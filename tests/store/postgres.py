@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import shutil
+import socket
 import subprocess
 import tempfile
 from pathlib import Path
@@ -21,13 +22,22 @@ def programs() -> Path | None:
 
 
 class Server:
-    def __init__(self) -> None:
+    def __init__(self, listens: str = "") -> None:
+        """`listens`: an address of a network that it is reached from too."""
+        self._listens = listens
+        self.port = 5432
         self._programs = programs()
         assert self._programs, "PostgreSQL's server is not installed"
         self.folder = Path(tempfile.mkdtemp(prefix="rlgpt-pg-"))
         if os.getuid() == 0:
             shutil.chown(self.folder, ACCOUNT)
         self._run("initdb", "-D", self._data, "-A", "trust", "-U", ACCOUNT, "-E", "UTF8", "--no-sync")
+        if listens:
+            with socket.socket() as free:
+                free.bind((listens, 0))
+                self.port = free.getsockname()[1]
+            with (self._data / "pg_hba.conf").open("a") as rules:
+                rules.write(f"host all all {listens}/24 trust\n")
         self.start()
         self._databases = 0
 
@@ -36,7 +46,9 @@ class Server:
         return self.folder / "data"
 
     def start(self) -> None:
-        options = f"-c listen_addresses='' -c fsync=off -c max_connections=200 -k {self.folder}"
+        options = (
+            f"-c listen_addresses='{self._listens}' -p {self.port} -c fsync=off -c max_connections=200 -k {self.folder}"
+        )
         self._run("pg_ctl", "-D", self._data, "-o", options, "-l", self.folder / "log", "-w", "-t", "120", "start")
 
     def stop(self, mode: str = "fast") -> None:
@@ -44,7 +56,7 @@ class Server:
         self._run("pg_ctl", "-D", self._data, "-m", mode, "-w", "stop")
 
     def address(self, database: str = "postgres", user: str = ACCOUNT) -> str:
-        return f"postgresql:///{database}?host={self.folder}&user={user}"
+        return f"postgresql:///{database}?host={self.folder}&port={self.port}&user={user}"
 
     def new_database(self) -> str:
         """The address of an empty one."""
@@ -54,7 +66,7 @@ class Server:
         return self.address(name)
 
     def sql(self, statement: str, database: str = "postgres") -> str:
-        return self._run("psql", "-h", self.folder, "-U", ACCOUNT, "-d", database, "-tAc", statement)
+        return self._run("psql", "-h", self.folder, "-p", self.port, "-U", ACCOUNT, "-d", database, "-tAc", statement)
 
     def remove(self) -> None:
         with contextlib.suppress(subprocess.CalledProcessError):  # a test stopped it
