@@ -59,6 +59,9 @@ class Pane(Widget):
 
     def set_tabs(self, slot: tuple[str, ...]) -> None:
         """Write the title: the pane's key and name, then the other panes that share its place."""
+        if not self.outer_size.width:  # it was hidden until now: its size comes with the next layout
+            self.call_after_refresh(self.set_tabs, slot)
+            return
         keys = {name: pane_key(name, shell_of(self).user_keys) for name in slot}
         room = max(self.outer_size.width - 6, 10)
         short = sum(len(title(name)) + 5 for name in slot) > room

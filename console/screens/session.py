@@ -223,7 +223,9 @@ class SessionScreen(Screen[None]):
             self._shell.tell("no frames of this episode are kept; ▸ marks those that can be watched", "warning")
             return
         self.action_pane("world")
-        self.query_one(WorldPane).show_episode(message.place)
+        world = self.query_one(WorldPane)
+        world.moment = self._moment  # it may never have been shown
+        world.show_episode(message.place)
 
     # ---- panes ----------------------------------------------------------------------------------
     def action_pane(self, name: str) -> None:

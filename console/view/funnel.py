@@ -9,10 +9,14 @@ from typing import Any, NamedTuple
 from rlgpt.console.view.episodes import TASK, lost_at, of_evaluations, ordered
 from rlgpt.console.view.moment import Moment
 from rlgpt.console.view.numbers import many, percent, rate
-from rlgpt.console.view.text import Entry, Line, Span, fit, line, spread, width_of, wrap
+from rlgpt.console.view.text import Entry, Line, Span, fit, line, pad, spread, width_of, wrap
 from rlgpt.console.view.words import ACTING
 from rlgpt.store.history import EvaluationState, History, IterationState
 
+WITH_INTERVAL = 64
+"""Cells from which on a bar has room for its interval."""
+TAIL, TAIL_WITH_INTERVAL = 17, 29
+"""Cells behind a bar, so that all bars of a pane are of one scale."""
 EIGHTHS = "▏▎▍▌▋▊▉"
 
 
@@ -204,10 +208,10 @@ def _change(step: Step) -> Line:
 
 
 def _bar(split: str, share: Share, change: Sequence[Span], width: int) -> Line:
-    words = rate(share.reached, share.episodes, interval=width >= 64)
-    if width < 64:
+    words = rate(share.reached, share.episodes, interval=width >= WITH_INTERVAL)
+    if width < WITH_INTERVAL:
         words += f" {percent(share.value):>4}"
-    tail = (Span(f" {words}"), *change)
+    tail = pad((Span(f" {words}"), *change), TAIL_WITH_INTERVAL if width >= WITH_INTERVAL else TAIL)
     lead = line((f"   {split:<4} ", "dim"))
     room = max(width - width_of(lead) - width_of(tail), 4)
     eighths = round(share.value * room * 8)

@@ -86,7 +86,7 @@ def _flat_return(m: Moment, rows: Any) -> Finding:
     if not flat:
         return Finding("flat_return", title, False, 0.0, decimal(last), "The return rises over the last updates.")
     return Finding(
-        "flat_return", title, True, float(flat), f"{many(flat, 'update')}",
+        "flat_return", title, True, float(flat), f"flat for {flat:,}",
         f"The return has been flat for {many(flat, 'update')}, at about {decimal(last)} an episode.",
         "session.stop_training", "End this run and go on with the next iteration, or change what it is paid for.",
     )  # fmt: skip

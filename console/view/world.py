@@ -80,8 +80,9 @@ def _head(m: Moment, frame: Frame, width: int) -> list[Line]:
     who = {"train": f"run {owner}", "trial": f"no. {owner}"}.get(source, f"no. {owner}")
     if told and source == "trial":
         who = f"of {told.lost} v{told.version}"
-    text = f"{SOURCES.get(source, source)} {who}, {'seed' if source == 'trial' else 'episode'} {episode}, step {step}"
-    lines = [fit(line((text, "bold"), (f"  frame {mine.index(frame) + 1} of {len(mine)}", "dim")), width)]
+    text = f"{SOURCES.get(source, source)} {who}, {'seed' if source == 'trial' else 'episode'} {episode}"
+    where = line((f"step {step}", "bold"), (f"  frame {mine.index(frame) + 1} of {len(mine)}  ", "dim"), (text, "bold"))
+    lines = [fit(where, width)]
     if told:
         where = f" at {told.lost}" if told.lost and source != "trial" else ""
         ended = line(

@@ -25,6 +25,7 @@ def place(home: Path, store: Callable[..., Path]) -> Path:
     s = told()
     for step in range(3):
         s.frame("dev", 50, 2, step)
+    s.frame("dev", 50, 4, 0)
     store(SESSION, s)
     return home
 
