@@ -81,8 +81,8 @@ def _head(m: Moment, frame: Frame, width: int) -> list[Line]:
     if told and source == "trial":
         who = f"of {told.lost} v{told.version}"
     text = f"{SOURCES.get(source, source)} {who}, {'seed' if source == 'trial' else 'episode'} {episode}"
-    where = line((f"step {step}", "bold"), (f"  frame {mine.index(frame) + 1} of {len(mine)}  ", "dim"), (text, "bold"))
-    lines = [fit(where, width)]
+    head = line((f"step {step}", "bold"), (f"  frame {mine.index(frame) + 1} of {len(mine)}  ", "dim"), (text, "bold"))
+    lines = [fit(head, width)]
     if told:
         where = f" at {told.lost}" if told.lost and source != "trial" else ""
         ended = line(
