@@ -8,7 +8,6 @@ each up to the point where a trial must answer.
 from __future__ import annotations
 
 import contextlib
-import copy
 import threading
 from dataclasses import dataclass, field, replace
 from typing import cast
@@ -50,7 +49,7 @@ class Lookahead:
         ]
         if not following or runtime.client.aside() is None:
             return
-        context = replace(runtime.context(), history=copy.deepcopy(runtime.history))
+        context = replace(runtime.context(), history=runtime.history.copy())
         for item, question in following:
             self.asked.add(question)
             asking = (runtime.client.aside(), context, item, question)
@@ -62,7 +61,7 @@ def _ask(client: Client, context: Context, item: Item, question: loop.Step | Non
     with contextlib.suppress(Exception):
         if isinstance(question, loop.JudgeItem):
             reply = ask_critic(client, context, item, question.version)
-            context = replace(context, history=copy.deepcopy(context.history))
+            context = replace(context, history=context.history.copy())
             verdict = critique_row(context.history, item, question.version, reply)
             row = verdict.model_dump() | {"seq": context.history.seq + 1}
             fold(context.history, "verdict", cast(VerdictRow, row))
