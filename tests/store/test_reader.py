@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from sqlmodel import SQLModel
 
 from rlgpt.store import events
 from rlgpt.store import tables as t
@@ -225,8 +226,10 @@ def _make_older(session: SessionFolder) -> None:
     """As a worker of schema 0001 left it."""
     _set_schema(session, "0001")
     base = sqlite3.connect(session.database)
-    for table, column in (("metric", "score"), *(("evaluation", c) for c in ("score", "score_low", "score_high"))):
-        base.execute(f"ALTER TABLE {table} DROP COLUMN {column}")
+    for table in (SQLModel.metadata.tables[str(model.__tablename__)] for model in t.CONTENT):
+        for column in table.columns:
+            if "since" in column.info:
+                base.execute(f'ALTER TABLE "{table.name}" DROP COLUMN "{column.name}"')
     base.commit()
     base.close()
 
