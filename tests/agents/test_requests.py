@@ -105,6 +105,24 @@ def test_a_request_keeps_its_size_and_begins_with_the_same_bytes(name: str) -> N
     assert "of another world" in system or "from another world" in system, "one worked example"
 
 
+@pytest.mark.parametrize("name", sorted({"slow_plan", "slow_refine", "fast_write", "fast_configure", "critic_item"}))
+@pytest.mark.parametrize("tried", ["", "trial", "refused", "empty", "verdict"])
+@pytest.mark.parametrize("later", ["same goals", "other goals"])
+def test_a_request_can_be_made_at_every_moment(name: str, tried: str, later: str) -> None:
+    """Also where a model says in a later plan that something else does a step: no trial of its code holds then."""
+    told = Told().iteration().plan("policy", get_wood="code", get_iron="code")
+    for sub_action in ("get_wood", "get_iron") if tried else ():
+        told.code(sub_action, admitted=tried not in ("refused", "empty"), rule="empty" if tried == "empty" else "call")
+        if tried in ("trial", "verdict"):
+            told.trial(sub_action, 9)
+        if tried == "verdict":
+            told.verdict(sub_action, cause="it is slow")
+    if later == "other goals":
+        told.evaluate(10, funnel={"get_wood": 20, "get_iron": 10}, failures=FAILURES).verdict().iteration(1)
+        told.plan("policy", get_wood="code", get_iron="code", done="view.{} > 1")
+    of(ASKED[name], told)
+
+
 @pytest.mark.parametrize("name", ["slow_plan", "fast_write", "critic_item", "critic_iteration", "slow_refine"])
 def test_a_request_about_a_loss_shows_the_loss(name: str) -> None:
     told = history()
