@@ -12,6 +12,7 @@ from rlgpt.console.commands import operate
 from rlgpt.store import catalog, events
 from rlgpt.store.folder import SessionFolder
 from rlgpt.store.folder_peer import FolderPeer
+from rlgpt.store.lease import Lease
 from rlgpt.store.mirror import source_of
 from rlgpt.store.peers import digest
 from rlgpt.store.writer import Writer
@@ -158,3 +159,39 @@ def test_without_the_extra_an_address_answers_with_the_install_line(
         answer = rlgpt("store", *words)
         assert answer.code == 5 and "pip install 'rlgpt[postgres]'" in answer.err
     assert "pip install 'rlgpt[postgres]'" in rlgpt("sessions").err
+
+
+async def test_the_console_lists_and_opens_a_session_that_runs_elsewhere(
+    rlgpt: Rlgpt, running: tuple[SessionFolder, Writer], address: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from rlgpt.console.app import ConsoleApp
+    from rlgpt.console.screens.session import SessionScreen
+    from rlgpt.console.screens.sessions import SessionsScreen
+
+    rlgpt("store", "init")
+    session, _ = running
+    keeper = Keeper(session.path, address)
+    keeper.ready()
+    until(lambda: _pushed(rlgpt, session))
+    home = tmp_path / "colleague"
+    monkeypatch.setenv("RLGPT_HOME", str(home))
+    app = ConsoleApp(home)
+    async with app.run_test(size=(120, 40)) as pilot:
+
+        async def comes(holds: Callable[[], object]) -> None:
+            for _ in range(400):
+                if holds():
+                    return
+                await pilot.pause(0.1)
+            raise AssertionError("it did not come")
+
+        screen = app.screen
+        assert isinstance(screen, SessionsScreen)
+        await comes(lambda: screen.selected is not None)
+        assert screen.selected is not None and screen.selected.id == session.id and screen.selected.alive
+        app.open_session(session.id)
+        await comes(lambda: isinstance(app.screen, SessionScreen))
+        assert Lease.held(home / "sessions" / session.id)
+    app.mirrors.close()
+    assert not Lease.held(home / "sessions" / session.id)
+    keeper.end()
