@@ -404,7 +404,8 @@ class History:
 
     def copy(self) -> History:
         """A state that can be folded on while this one stays: all that `fold` changes in place is new."""
-        return _copy(self)  # type: ignore[no-any-return]
+        copied: History = _copy(self)
+        return copied
 
     # ---- questions everybody asks -------------------------------------------------------------
     @property

@@ -123,10 +123,12 @@ class OptionPolicy(ActorCriticPolicy):
         return self.action_net(latent_pi), self.value_net(latent_vf).squeeze(1)
 
     def logits(self, observations: th.Tensor) -> th.Tensor:
-        return self.action_net(self.mlp_extractor.forward_actor(self.features_extractor(observations)))  # type: ignore[no-any-return]
+        logits: th.Tensor = self.action_net(self.mlp_extractor.forward_actor(self.features_extractor(observations)))
+        return logits
 
     def values(self, observations: th.Tensor) -> th.Tensor:
-        return self.value_net(self.mlp_extractor.forward_critic(self.features_extractor(observations))).squeeze(1)  # type: ignore[no-any-return]
+        values: th.Tensor = self.value_net(self.mlp_extractor.forward_critic(self.features_extractor(observations)))
+        return values.squeeze(1)
 
     def evaluate_masked(
         self, observations: th.Tensor, mask: th.Tensor, actions: th.Tensor
