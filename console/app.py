@@ -168,9 +168,9 @@ class ConsoleApp(App[int]):
     # ---- what screens ask of the app --------------------------------------------------------------
     def open_session(self, ident: str, *, replay: bool = False, cursor: int | None = None) -> None:
         from rlgpt.console.screens.session import SessionScreen
-        from rlgpt.store import catalog, reach
+        from rlgpt.store import catalog
+        from rlgpt.store.address import has_store, source_of
         from rlgpt.store.errors import StoreError
-        from rlgpt.store.mirror import source_of
 
         def opened(folder: SessionFolder) -> None:
             self.push_screen(SessionScreen(self, folder.path, replay=replay, cursor=cursor, read_only=self.read_only))
@@ -178,7 +178,7 @@ class ConsoleApp(App[int]):
         try:
             found = catalog.find(ident)
         except StoreError as error:
-            if not reach.has_store():
+            if not has_store():
                 self.tell(str(error), "error")
                 return
             self.tell("asking the team's store …")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import json
 import os
 import tomllib
 from pathlib import Path
@@ -15,6 +16,8 @@ VARIABLE = "RLGPT_STORE"
 SCHEMES = ("postgresql", "postgres")
 CLAIM = "shared.json"
 """In a session's folder: which store it is in, with which incarnation, and when that store was last reached."""
+MARK = "mirror.json"
+"""In the folder of a mirror: the place that it mirrors."""
 EXTRA = "a store in PostgreSQL needs psycopg: install it with `pip install 'rlgpt[postgres]'`"
 
 
@@ -60,3 +63,19 @@ def need_extra() -> None:
     """Raises MissingExtra where no shared store can be spoken to."""
     if importlib.util.find_spec("psycopg") is None:
         raise MissingExtra(EXTRA)
+
+
+def has_store() -> bool:
+    """Whether a team's store is named, if perhaps wrongly: who asks it is told so."""
+    try:
+        return is_shared(named())
+    except StoreError:
+        return True
+
+
+def source_of(folder: Path) -> str:
+    """The place that a session's folder mirrors, "" for a session of its own."""
+    try:
+        return str(json.loads((folder / MARK).read_bytes())["of"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return ""

@@ -12,6 +12,7 @@ import json
 from pathlib import Path
 
 from rlgpt.store import atomic, progress
+from rlgpt.store.address import MARK
 from rlgpt.store.database import connect
 from rlgpt.store.errors import BadCommand
 from rlgpt.store.folder import DATABASE
@@ -19,7 +20,6 @@ from rlgpt.store.folder_peer import FolderPeer
 from rlgpt.store.lease import Lease, Owner
 from rlgpt.store.peers import COMMAND, Beat, Remote, bring, sync
 
-MARK = "mirror.json"
 EVERY = 0.5
 """Seconds between two rounds."""
 
@@ -82,14 +82,6 @@ class Mirror:
     def close(self) -> None:
         self._release()
         self._local.close()
-
-
-def source_of(folder: Path) -> str:
-    """The place that the folder mirrors, "" for a session of its own."""
-    try:
-        return str(json.loads((folder / MARK).read_bytes())["of"])
-    except (OSError, ValueError, KeyError, TypeError):
-        return ""
 
 
 def settle(folder: Path) -> None:

@@ -8,13 +8,13 @@ import threading
 from collections.abc import Iterator
 
 from rlgpt.store import catalog
-from rlgpt.store.address import CLAIM, is_shared, named
+from rlgpt.store.address import CLAIM, has_store, is_shared, named, source_of
 from rlgpt.store.catalog import Summary
 from rlgpt.store.errors import LeaseTaken, NoSession, StoreError
 from rlgpt.store.folder import SessionFolder, root
 from rlgpt.store.folder_peer import FolderPeer
 from rlgpt.store.lease import Lease
-from rlgpt.store.mirror import EVERY, Mirror, settle, source_of
+from rlgpt.store.mirror import EVERY, Mirror, settle
 from rlgpt.store.peers import sync
 from rlgpt.store.stores import Store, open_store
 
@@ -56,14 +56,6 @@ def fetched(wanted: str) -> tuple[SessionFolder, bool]:
     if not alive:
         settle(folder.path)
     return folder, alive
-
-
-def has_store() -> bool:
-    """Whether a team's store is named, if perhaps wrongly: who asks it is told so."""
-    try:
-        return is_shared(named())
-    except StoreError:
-        return True
 
 
 def _elsewhere(wanted: str) -> tuple[str, str] | None:

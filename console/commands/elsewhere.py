@@ -14,10 +14,11 @@ from rlgpt.console.commands.failure import Exit, Failure
 from rlgpt.console.commands.words import Json, Some
 from rlgpt.console.view.numbers import many
 from rlgpt.store import address, catalog, stores, upkeep
+from rlgpt.store.address import source_of
 from rlgpt.store.errors import StoreError
 from rlgpt.store.folder import SessionFolder, root, sessions
 from rlgpt.store.folder_peer import FolderPeer
-from rlgpt.store.mirror import EVERY, Mirror, settle, source_of
+from rlgpt.store.mirror import EVERY, Mirror, settle
 from rlgpt.store.peers import digest, sync
 from rlgpt.store.stores import Store
 

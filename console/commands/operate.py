@@ -17,14 +17,14 @@ from rlgpt.console.commands import children, output
 from rlgpt.console.commands.failure import Exit, Failure
 from rlgpt.console.commands.words import Json, Revision, Session, complete_session
 from rlgpt.store import inbox, processes
+from rlgpt.store.address import has_store, source_of
 from rlgpt.store.commands import parse_command
 from rlgpt.store.epilogue import append_event
 from rlgpt.store.events import Ended, payload_of
 from rlgpt.store.folder import SessionFolder
 from rlgpt.store.folder import sessions as all_sessions
 from rlgpt.store.lease import Lease, owner
-from rlgpt.store.mirror import source_of
-from rlgpt.store.reach import claimed_at, fetched, has_store, reached
+from rlgpt.store.reach import claimed_at, fetched, reached
 from rlgpt.store.reader import Reader
 from rlgpt.store.row_types import EventRow
 

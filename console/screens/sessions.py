@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from textual import events
 from textual.app import ComposeResult
@@ -25,9 +25,12 @@ from rlgpt.console.view.text import Line, line, spread
 from rlgpt.console.view.words import bound
 from rlgpt.console.watch import Watch
 from rlgpt.store import catalog, folder, progress
+from rlgpt.store.address import has_store
 from rlgpt.store.catalog import Summary
 from rlgpt.store.errors import StoreError
-from rlgpt.store.reach import Listing
+
+if TYPE_CHECKING:
+    from rlgpt.store.reach import Listing
 
 POLL = 1.0
 
@@ -50,7 +53,7 @@ class SessionsScreen(Screen[None]):
     def __init__(self) -> None:
         super().__init__()
         self._found: list[Summary] | None = None
-        self._listing = Listing(STORE_PATIENCE)
+        self._listing: Listing | None = None
         self._marked: frozenset[str] = frozenset()
         self._next_read = 0.0
         self._slots = 0
@@ -92,7 +95,7 @@ class SessionsScreen(Screen[None]):
     def _read_in_thread(self) -> None:
         start = time.monotonic()
         try:
-            found, slots = self._listing.summaries(), training_slots()
+            found, slots = self._summaries(), training_slots()
             hung = self._silent(found)
         except (StoreError, OSError) as error:
             self.app.call_from_thread(shell_of(self).tell, str(error), "error")
@@ -102,6 +105,16 @@ class SessionsScreen(Screen[None]):
             self._next_read = time.monotonic() + max(POLL, 10 * took)
             self._reading = False
         self.app.call_from_thread(self._take, found, slots, hung)
+
+    def _summaries(self) -> list[Summary]:
+        """Of this machine, and of the team's store if one is named: what reaches it takes long to import."""
+        if not has_store():
+            return catalog.summaries()
+        if self._listing is None:
+            from rlgpt.store.reach import Listing
+
+            self._listing = Listing(STORE_PATIENCE)
+        return self._listing.summaries()
 
     def _silent(self, found: list[Summary]) -> frozenset[str]:
         """Sessions whose worker lives and makes no progress for longer than their phase may take."""

@@ -10,10 +10,10 @@ import pytest
 
 from rlgpt.console.commands import operate
 from rlgpt.store import catalog, events
+from rlgpt.store.address import source_of
 from rlgpt.store.folder import SessionFolder
 from rlgpt.store.folder_peer import FolderPeer
 from rlgpt.store.lease import Lease
-from rlgpt.store.mirror import source_of
 from rlgpt.store.peers import digest
 from rlgpt.store.writer import Writer
 from rlgpt.training.session.inbox import Inbox

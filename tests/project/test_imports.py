@@ -68,7 +68,8 @@ def test_a_worker_loads_without_a_terminal() -> None:
 
 
 def test_a_bare_rlgpt_reaches_the_console_without_typer_pydantic_or_sqlmodel() -> None:
-    found = loaded_by(["rlgpt.console.cli", "rlgpt.console.commands.open", "rlgpt.console.app"])
+    console = ("cli", "commands.open", "app", "screens.sessions", "screens.session")
+    found = loaded_by([f"rlgpt.console.{name}" for name in console])
     assert not found & {"typer", "pydantic", "sqlmodel", "sqlalchemy", "openai"}
 
 

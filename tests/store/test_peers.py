@@ -19,13 +19,14 @@ from hypothesis import strategies as st
 
 from rlgpt.store import artifacts, events, progress
 from rlgpt.store import tables as t
+from rlgpt.store.address import source_of
 from rlgpt.store.commands import parse_command
 from rlgpt.store.errors import BadBundle, LeaseTaken, StoreError
 from rlgpt.store.folder import SessionFolder
 from rlgpt.store.folder_peer import FolderPeer
 from rlgpt.store.inbox import send
 from rlgpt.store.lease import Lease, Owner, owner
-from rlgpt.store.mirror import Mirror, source_of
+from rlgpt.store.mirror import Mirror
 from rlgpt.store.peers import Batch, Behind, Diverged, digest, sync
 from rlgpt.store.reader import Reader
 from rlgpt.store.revision import REVISION
