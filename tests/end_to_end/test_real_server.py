@@ -95,7 +95,7 @@ def test_a_session_with_a_tiny_model_ends_by_itself_and_names_every_failure(url:
         history, calls = reader.history_at(None), reader.rows("llm_call")
     print(said.out, said.err, file=sys.stderr)
     assert history.status == "ended" and history.reason, said.out + said.err
-    assert said.code in (0, 1), said.out + said.err
+    assert said.code in (0, 6), said.out + said.err  # 6: it ended as failed, with the reason
     assert not [row for row in history.nondeterministic if "trainer" in row]
     ended = [row for row in calls if row["state"] != "sent"]
     assert ended and len(ended) == len([row for row in calls if row["state"] == "sent"])
