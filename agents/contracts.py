@@ -7,6 +7,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
+from rlgpt.store.row_types import JsonObject
+
 Name = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]{0,39}$")]
 Mode = Literal["code", "rl"]
 Executor = Literal["sequence", "policy"]
@@ -197,7 +199,7 @@ class RlConfigReply(Reply):
     """What was changed and why."""
 
 
-def with_fields(config: RlConfigReply, fields: Mapping[str, Any]) -> RlConfigReply:
+def with_fields(config: RlConfigReply, fields: JsonObject) -> RlConfigReply:
     """The configuration with these fields in place of its own; of a part, such as the hyperparameters, only what is
     named. Raises pydantic's ValidationError."""
     tree = config.model_dump()

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import threading
+import traceback
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar, cast, overload
 
@@ -246,6 +247,8 @@ class Reader:
             except Exception as error:
                 from rlgpt.store.soundness import explained  # late: it needs the whole schema
 
+                # A statement that failed half way keeps the database locked as long as the frames of its error live.
+                traceback.clear_frames(error.__traceback__)
                 if damage := explained(self.folder.database):
                     raise damage from error
                 raise

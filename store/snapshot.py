@@ -23,7 +23,7 @@ def copy_database(source: Path, target: Path) -> None:
         with contextlib.closing(connect(source, timeout=30)) as base:
             base.execute("VACUUM INTO ?", (address(target, "rw"),))  # an address: a path may be no Unicode
         settle_journal(target)
-    except (sqlite3.Error, OSError) as error:
+    except (sqlite3.Error, OSError, UnicodeError) as error:  # sqlite3 cannot decode a message that quotes damaged bytes
         from rlgpt.store.soundness import explained  # late: it needs the whole schema
 
         target.unlink(missing_ok=True)
