@@ -52,7 +52,8 @@ class Terminal:
         """One key at a time, each answered before the next, as a person presses them."""
         for key in keys:
             self.press(key)
-            self.read(0.1) or self.read(1.0)  # a busy machine answers later
+            select.select([self._file], [], [], 1.0)  # a busy machine answers later; a key without effect never
+            self.read(0.1)
 
     def read(self, seconds: float = 0.05) -> bytes:
         """What it writes until it is silent for `seconds`."""
