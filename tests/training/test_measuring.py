@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from rlgpt.agents.loop import Limits
+from rlgpt.store.row_types import EpisodeRow
 from rlgpt.training.steps.comparison import Comparison, measure
 from rlgpt.training.worlds import registry
 from tests.agents.histories import Told
@@ -20,8 +21,8 @@ def measured(policy: list[int], code: list[int], kind: str = "score", won: tuple
     told = Told(kind=kind, milestones=MILESTONES).iteration().plan("policy", dig="code").code("dig").trial("dig")
     told.config().train().evaluate(won[0], len(policy), run=1).evaluate(won[1], len(code), run=1, variant="plan")
 
-    def rows(table: str, where: dict[str, Any]) -> list[dict[str, Any]]:
-        assert (table, where["split"]) == ("episode", "dev")
+    def rows(table: type[EpisodeRow], where: dict[str, Any]) -> list[dict[str, Any]]:
+        assert (table, where["split"]) == (EpisodeRow, "dev")
         counts = policy if where["owner"] == 1 else code
         return [{"seed": n, "milestones": [*MILESTONES[:count], "unasked"]} for n, count in enumerate(counts)]
 
