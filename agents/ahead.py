@@ -158,7 +158,7 @@ class Ahead:
         """Rows for what was asked ahead and is not needed any more. What is still under way stays for the next time."""
         with self._lock:
             over = {key: e for key, e in self._exchanges.items() if e.over.is_set()}
-            for key, exchange in over.items():
+            for key, exchange in sorted(over.items(), key=lambda item: item[0]):  # not in the order they were sent in
                 if (cost := exchange.charge) != Charge():
                     self._tell_unused(exchange, cost)
                 del self._exchanges[key]

@@ -1,6 +1,29 @@
-"""For all tests: how long a generated example takes says something about the machine, nothing about the code."""
+"""For all tests: examples that take long on this machine, and a PostgreSQL server for those that need one."""
 
+from collections.abc import Iterator
+
+import pytest
 from hypothesis import HealthCheck, settings
 
+from tests.store.postgres import Server
+
+# How long a generated example takes says something about the machine, nothing about the code.
 settings.register_profile("any machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("any machine")
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[Server]:
+    made = Server()
+    yield made
+    made.remove()
+
+
+@pytest.fixture
+def address(server: Server) -> str:
+    """Of a store without sessions."""
+    from rlgpt.store.shared import admin
+
+    made = server.new_database()
+    admin.init(made)
+    return made

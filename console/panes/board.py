@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 from textual import events
 from textual.geometry import Region as Area
@@ -76,13 +77,14 @@ class Board(Widget):
 
     def show(self, pane: str) -> None:
         """Bring a pane to the front of its slot (or under the zoom)."""
-        shown = {**self.choices.shown, layout.slot_of(self.variant, pane): pane}
         zoomed = pane if self.choices.zoomed else ""
-        self.choose(Choices(self.choices.widths, self.choices.heights, shown, zoomed))
+        self.choose(replace(self._with_shown(pane), zoomed=zoomed))
+
+    def _with_shown(self, pane: str) -> Choices:
+        return replace(self.choices, shown={**self.choices.shown, layout.slot_of(self.variant, pane): pane})
 
     def zoom(self, pane: str) -> None:
-        zoomed = "" if self.choices.zoomed else pane
-        self.choose(Choices(self.choices.widths, self.choices.heights, self.choices.shown, zoomed))
+        self.choose(replace(self.choices, zoomed="" if self.choices.zoomed else pane))
 
     def resize(self, pane: str, columns: float, rows: float) -> None:
         """Move the border beside (below) a pane by a share of the board."""
@@ -96,7 +98,7 @@ class Board(Widget):
             every = list(every_height)
             every[column] = layout.moved(every[column], min(slot, len(every[column]) - 2), rows)
             heights[here.name] = tuple(every)
-        self.choose(Choices(widths, heights, self.choices.shown, self.choices.zoomed))
+        self.choose(replace(self.choices, widths=widths, heights=heights))
 
     # ---- dragging a border ----------------------------------------------------------------------
     def on_mouse_down(self, event: events.MouseDown) -> None:
@@ -132,5 +134,8 @@ class Board(Widget):
             self.post_message(self.Dragged())
 
     def on_resize(self, event: events.Resize) -> None:
+        focused = self.screen.focused
+        if focused in self.children and str(focused.id) not in self.visible_panes:
+            self.choices = self._with_shown(str(focused.id))  # another layout shall not hide what is looked at
         self.arrange_panes()
         self.post_message(self.Changed())

@@ -266,13 +266,19 @@ class Endless:
 
 
 def cancel_soon(client: Client, live: Path, times: int) -> threading.Thread:
-    """Cancel what is heard of, so many times."""
+    """Cancel what is heard of, so many times, each call once."""
+    cancelled: set[str] = set()
+
+    def cancel_another() -> bool:
+        for call in live_calls.read(live):
+            if call.characters > 20 and call.call not in cancelled and client.cancel("ann"):
+                cancelled.add(call.call)
+                return True
+        return False
 
     def watch() -> None:
         for _ in range(times):
-            until(lambda: any(call.characters > 20 for call in live_calls.read(live)))
-            assert client.cancel("ann")
-            until(lambda: not live_calls.read(live))
+            until(cancel_another)
 
     thread = threading.Thread(target=watch, daemon=True)
     thread.start()

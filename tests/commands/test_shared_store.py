@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -19,20 +19,10 @@ from rlgpt.store.writer import Writer
 from rlgpt.training.session.inbox import Inbox
 from tests.commands.conftest import Answer, make
 from tests.store.keeping import Keeper, until
-from tests.store.postgres import Server, programs
+from tests.store.postgres import NEEDS_SERVER, Server
 
-pytestmark = [
-    pytest.mark.postgres,
-    pytest.mark.skipif(programs() is None, reason="PostgreSQL's server is not installed (Debian: postgresql)"),
-]
+pytestmark = NEEDS_SERVER
 Rlgpt = Callable[..., Answer]
-
-
-@pytest.fixture(scope="module")
-def server() -> Iterator[Server]:
-    made = Server()
-    yield made
-    made.remove()
 
 
 @pytest.fixture

@@ -32,3 +32,15 @@ async def test_a_size_is_taken_over_though_the_machine_pauses_as_its_timer_start
             await pilot.resize_terminal(*size)
         await until(pilot, lambda: len(screen_text(app).splitlines()) == 30, seconds=5.0)
         assert paused
+
+
+async def test_the_pane_that_is_looked_at_stays_whatever_the_size(home: Path, store: Callable[..., Path]) -> None:
+    store()
+    async with console(home, "261121-010000-aa", size=(120, 40)) as (app, pilot):
+        for key, pane in (("9", "funnel"), ("E", "episodes"), ("2", "code")):
+            await pilot.press(key)
+            for size in ((80, 24), (200, 60), (120, 40)):
+                await pilot.resize_terminal(*size)
+                await until(pilot, lambda size=size: len(screen_text(app).splitlines()) == size[1])
+                await until(pilot, lambda pane=pane: app.focused is not None and app.focused.id == pane)
+                assert app.focused is not None and app.focused.display

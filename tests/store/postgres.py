@@ -10,6 +10,8 @@ import subprocess
 import tempfile
 from pathlib import Path
 
+import pytest
+
 ACCOUNT = "postgres"
 
 
@@ -19,6 +21,13 @@ def programs() -> Path | None:
         Path(name) for name in (shutil.which("initdb"),) if name
     ]
     return found[-1].parent if found else None
+
+
+NEEDS_SERVER = [
+    pytest.mark.postgres,
+    pytest.mark.skipif(programs() is None, reason="PostgreSQL's server is not installed (Debian: postgresql)"),
+]
+"""Marks of a module whose tests start one."""
 
 
 class Server:

@@ -21,33 +21,15 @@ from rlgpt.store.inbox import send
 from rlgpt.store.lease import Lease, owner
 from rlgpt.store.mirror import Mirror
 from rlgpt.store.peers import digest, sync
-from rlgpt.store.shared import admin
 from rlgpt.store.shared.connection import connect
 from rlgpt.store.shared.peer import SharedPeer
 from rlgpt.store.shared.store import SharedStore
 from rlgpt.store.writer import Writer
 from tests.store.copies import everything
 from tests.store.keeping import PATIENCE, Keeper, until
-from tests.store.postgres import Server, programs
+from tests.store.postgres import NEEDS_SERVER, Server
 
-pytestmark = [
-    pytest.mark.postgres,
-    pytest.mark.skipif(programs() is None, reason="PostgreSQL's server is not installed (Debian: postgresql)"),
-]
-
-
-@pytest.fixture(scope="module")
-def server() -> Iterator[Server]:
-    made = Server()
-    yield made
-    made.remove()
-
-
-@pytest.fixture
-def address(server: Server) -> str:
-    made = server.new_database()
-    admin.init(made)
-    return made
+pytestmark = NEEDS_SERVER
 
 
 @pytest.fixture

@@ -27,27 +27,10 @@ from rlgpt.store.shared.peer import SharedPeer
 from rlgpt.store.shared.store import SharedStore
 from rlgpt.store.writer import Writer
 from tests.store.copies import BUNDLES, EXPERIMENTS, bundles_of, everything, files, unpacked
-from tests.store.postgres import Server, programs
+from tests.store.postgres import NEEDS_SERVER, Server
 
-pytestmark = [
-    pytest.mark.postgres,
-    pytest.mark.skipif(programs() is None, reason="PostgreSQL's server is not installed (Debian: postgresql)"),
-]
+pytestmark = NEEDS_SERVER
 Tell = Callable[[random.Random, int], list[list[t.Row]]]
-
-
-@pytest.fixture(scope="module")
-def server() -> Iterator[Server]:
-    made = Server()
-    yield made
-    made.remove()
-
-
-@pytest.fixture
-def address(server: Server) -> str:
-    made = server.new_database()
-    admin.init(made)
-    return made
 
 
 @pytest.fixture

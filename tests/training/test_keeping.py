@@ -18,30 +18,16 @@ from rlgpt.store.settings import Settings
 from rlgpt.store.writer import Writer
 from rlgpt.training import keeping
 from tests.store.keeping import until
-from tests.store.postgres import Server, programs
+from tests.store.postgres import NEEDS_SERVER, Server
 
 pytest.importorskip("psycopg")
-pytestmark = [
-    pytest.mark.postgres,
-    pytest.mark.skipif(programs() is None, reason="PostgreSQL's server is not installed (Debian: postgresql)"),
-]
-
-
-@pytest.fixture(scope="module")
-def server() -> Iterator[Server]:
-    made = Server()
-    yield made
-    made.remove()
+pytestmark = NEEDS_SERVER
 
 
 @pytest.fixture
-def address(server: Server, monkeypatch: pytest.MonkeyPatch) -> str:
-    from rlgpt.store.shared import admin
-
-    made = server.new_database()
-    admin.init(made)
-    monkeypatch.setenv("RLGPT_STORE", made)
-    return made
+def address(address: str, monkeypatch: pytest.MonkeyPatch) -> str:
+    monkeypatch.setenv("RLGPT_STORE", address)
+    return address
 
 
 @pytest.fixture

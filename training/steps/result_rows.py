@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import zstandard
 
 from rlgpt.agents import loop
@@ -90,23 +92,12 @@ def evaluation_row(
 def episode_rows(number: int, step: loop.Evaluate, result: EvaluationResult) -> list[tables.Episode]:
     """`number`: of the evaluation."""
     return [
-        tables.Episode(
-            split=step.split,
-            owner=number,
-            variant=step.variant,
-            index=episode.index,
-            seed=episode.seed,
-            success=episode.success,
-            return_=episode.return_,
-            env_steps=episode.env_steps,
-            decisions=episode.decisions,
-            dead_loop=episode.dead_loop,
-            end=episode.end,
-            milestones=list(episode.milestones),
-            cause=episode.cause,
-            vitals=dict(episode.vitals) or None,
+        _episode_row(
+            step.split,
+            number,
+            step.variant,
+            episode,
             reached=result.reached(episode),
-            last=episode.last,
             actions=zstandard.compress(episode.commands) if episode.commands else None,
         )
         for episode in result.episodes
@@ -115,10 +106,22 @@ def episode_rows(number: int, step: loop.Evaluate, result: EvaluationResult) -> 
 
 def training_episode_row(run: int, episode: EpisodeResult) -> tables.Episode:
     """Of a training episode that was filmed."""
+    return _episode_row("train", run, "", episode)
+
+
+def _episode_row(
+    split: str,
+    owner: int,
+    variant: str,
+    episode: EpisodeResult,
+    *,
+    reached: Sequence[str] | None = None,
+    actions: bytes | None = None,
+) -> tables.Episode:
     return tables.Episode(
-        split="train",
-        owner=run,
-        variant="",
+        split=split,
+        owner=owner,
+        variant=variant,
         index=episode.index,
         seed=episode.seed,
         success=episode.success,
@@ -128,9 +131,11 @@ def training_episode_row(run: int, episode: EpisodeResult) -> tables.Episode:
         dead_loop=episode.dead_loop,
         end=episode.end,
         milestones=list(episode.milestones),
-        last=episode.last,
         cause=episode.cause,
         vitals=dict(episode.vitals) or None,
+        reached=reached,
+        last=episode.last,
+        actions=actions,
     )
 
 
