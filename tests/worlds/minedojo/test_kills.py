@@ -38,14 +38,20 @@ def launching(client_python: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPat
     monkeypatch.setenv("RLGPT_MINEDOJO_IMAGE", "32x48")
     monkeypatch.setenv("RLGPT_MINEDOJO_GAMES", "1")
 
+    started: list[SessionFolder] = []
+
     def start(script: str) -> SessionFolder:
         file = malmo / "launchClient.sh"
         file.write_text(f"#!/bin/bash\n{script}\n")
         file.chmod(0o755)
         told = rlgpt("run", MILK, "--world", "minedojo", "--llm", "rules", "--iterations", "0", "--detach", "--json")
-        return catalog.find(json.loads(told)["id"])
+        started.append(catalog.find(json.loads(told)["id"]))
+        return started[-1]
 
     yield start
+    for session in started:  # a test that failed has not stopped it
+        if owner(session.path) is not None:
+            rlgpt("stop", "--now", session.id)
     for process in games():
         process.kill()
 
