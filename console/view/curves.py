@@ -14,6 +14,7 @@ from rlgpt.console.charts.smooth import smoothed
 from rlgpt.console.view.axis import Axis, axis_of
 from rlgpt.console.view.metrics import SCALARS, MetricTable
 from rlgpt.console.view.moment import Moment
+from rlgpt.console.view.words import CALL_ENDS
 
 Floats = NDArray[np.float64]
 SCORE_TITLE = "score (of training: all episodes so far)"
@@ -257,8 +258,8 @@ def _told(table: MetricTable, prefix: str, axis: Axis) -> list[str]:
     return [name for name in mine if np.isfinite(table.column(name)[axis.rows]).any()]
 
 
-def _shares(prefix: str) -> Callable[[Moment, Axis], Sequence[Curve]]:
-    """Each name's share of the row's sum, the largest first."""
+def _shares(prefix: str, words: Mapping[str, str] | None = None) -> Callable[[Moment, Axis], Sequence[Curve]]:
+    """Each name's share of the row's sum, the largest first. `words`: what a name is called here."""
 
     def curves(moment: Moment, axis: Axis) -> list[Curve]:
         table = moment.metrics
@@ -271,11 +272,16 @@ def _shares(prefix: str) -> Callable[[Moment, Axis], Sequence[Curve]]:
             share = np.where(total > 0, block / total, np.nan)
         order = np.argsort(-block.sum(axis=1), kind="stable")
         return [
-            Curve(names[i][len(prefix) :], axis.x, share[i], CURVE_STYLES[place % MOST_SERIES], segments=axis.breaks)
+            Curve(_called(names[i][len(prefix) :], words), axis.x, share[i], CURVE_STYLES[place % MOST_SERIES],
+                  segments=axis.breaks)
             for place, i in enumerate(order.tolist())
-        ]
+        ]  # fmt: skip
 
     return curves
+
+
+def _called(name: str, words: Mapping[str, str] | None) -> str:
+    return words.get(name, name) if words else name
 
 
 def _per_episode(prefix: str) -> Callable[[Moment, Axis], Sequence[Curve]]:
@@ -304,7 +310,7 @@ _CHARTS: tuple[Chart, ...] = (
     Chart("success", "success rate", _success, True, "no trial, update or evaluation yet"),
     Chart("return", "episode return", _scalar("return_mean")),
     Chart("usage", "option usage (share of decisions)", _shares("usage:"), True),
-    Chart("ends", "option ends (share by reason)", _shares("end:"), True),
+    Chart("ends", "option ends (share by reason)", _shares("end:", CALL_ENDS), True),
     Chart("length", "episode length (env steps)", _scalar("length_mean", "curve2")),
     Chart("entropy", "entropy (normalised)", _scalar("entropy", "curve3")),
     Chart("kl", "approximate KL", _scalar("kl", "curve4")),

@@ -16,6 +16,7 @@ from rlgpt.console.view.funnel import parts_of
 from rlgpt.console.view.moment import Moment
 from rlgpt.console.view.numbers import count, decimal, percent
 from rlgpt.console.view.text import Entry, Line, Span, columns, fit, line, wrap
+from rlgpt.console.view.words import CALL_ENDS
 from rlgpt.store.history import Run
 
 PRIMITIVE = "primitive"
@@ -172,7 +173,7 @@ def _entry(table: Table, use: Use, room: int, width: int) -> Entry:
     for reason, number in use.ends.items():
         ended += line(
             (" · " if ended else "   ends: ", "dim"),
-            (f"{reason} {percent(number / total)}", "warn" if reason in BAD else "dim"),
+            (f"{CALL_ENDS.get(reason, reason)} {percent(number / total)}", "warn" if reason in BAD else "dim"),
         )
     if ended:
         lines.append(fit(ended, width))

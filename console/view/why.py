@@ -148,14 +148,14 @@ def _option_ends(m: Moment, rows: Any) -> Finding:
     total = sum(ends.values())
     if not total:
         return _unknown("option_ends", title, "no coded action was called yet")
-    cap, alarm = ends.get("cap", 0.0), ends.get("alarm", 0.0)
-    share = (cap + alarm) / total
+    limit, interrupt = ends.get("cap", 0.0), ends.get("alarm", 0.0)
+    share = (limit + interrupt) / total
     bad = share > CUT
-    said = f"{percent(share)} of the calls were cut off: {percent(cap / total)} by the cap of env steps, "
-    said += f"{percent(alarm / total)} by an alarm."
-    advice = (
-        "Let the code return earlier or ask for a higher cap." if cap >= alarm else "Let the code ignore the alarm."
-    )
+    said = f"{percent(share)} of the calls were cut off: {percent(limit / total)} by their limit of env steps, "
+    said += f"{percent(interrupt / total)} by an interrupt of the world."
+    advice = "Let the code return earlier, or ask for a longer limit."
+    if interrupt > limit:
+        advice = "Let the code go on through interrupts (`ignore_alarm = True`)."
     return Finding(
         "option_ends", title, bad, share, percent(share), said, *_help(bad, "session.edit_code", advice)
     )  # fmt: skip

@@ -130,6 +130,13 @@ ENDED = {
     "bad_yield": "no action", "budget": "computed too long", "killed": "code stopped", "quarantined": "code stopped",
 }  # fmt: skip
 """How an episode ended that nothing is known to have killed, in a word or two."""
+CALL_ENDS = {
+    "return": "returned", "cap": "step limit", "alarm": "interrupted", "success": "task done", "time": "episode over",
+    "episode": "episode over",
+    "death": "died", "truncated": "broken off", "error": "code failed", "bad_yield": "no action",
+    "budget": "computed too long", "killed": "code stopped", "quarantined": "stopped before",
+}  # fmt: skip
+"""How a call of a coded action ended, by the word of its row."""
 VARIANTS = {
     "full": "session's policy", "plan": "code alone", "greedy": "greedy policy", "sampled": "sampled",
     "options_off": "without coded actions", "primitives_off": "coded actions only",
