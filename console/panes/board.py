@@ -135,7 +135,7 @@ class Board(Widget):
 
     def on_resize(self, event: events.Resize) -> None:
         focused = self.screen.focused
-        if focused in self.children and str(focused.id) not in self.visible_panes:
+        if focused is not None and focused in self.children and str(focused.id) not in self.visible_panes:
             self.choices = self._with_shown(str(focused.id))  # another layout shall not hide what is looked at
         self.arrange_panes()
         self.post_message(self.Changed())

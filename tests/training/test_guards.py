@@ -5,7 +5,8 @@ from __future__ import annotations
 from rlgpt.training.host.api import FOLLOW_PLAN, Action, Ask, Host, PlanItem, Programs, source_hash
 from rlgpt.training.host.client.open_host import open_host
 from rlgpt.training.rollouts.evaluation import EvaluationResult, FollowPlan, evaluate
-from rlgpt.training.rollouts.trials import PrefixItem, TrialResult, try_item
+from rlgpt.training.rollouts.trial_result import TrialResult
+from rlgpt.training.rollouts.trials import PrefixItem, try_item
 from rlgpt.training.seeds import episode_seed
 from tests.host.driving import COUNT, LEFT, admitted, source
 from tests.host.world import WORLD as HOST_WORLD

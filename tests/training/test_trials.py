@@ -14,7 +14,8 @@ from rlgpt.training.options.observer import Observer, Signal
 from rlgpt.training.ppo.run import train
 from rlgpt.training.ppo.trained import load_policy
 from rlgpt.training.rollouts.partial_trial import PartialTrial
-from rlgpt.training.rollouts.trials import PrefixItem, TrialResult, run_lengths, try_item
+from rlgpt.training.rollouts.trial_result import TrialResult, run_lengths
+from rlgpt.training.rollouts.trials import PrefixItem, try_item
 from rlgpt.training.seeds import episode_seed
 from tests.options.toys import (
     BACK,

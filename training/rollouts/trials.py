@@ -9,7 +9,6 @@ broke off (`truncated`, such as a lost game): another prefix is executed in its 
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
@@ -17,10 +16,9 @@ from typing import Any, Literal
 import numpy as np
 
 from rlgpt.agents.contracts import RewardTerm
-from rlgpt.store.failures import choose
 from rlgpt.training.host.api import Action, Host, Programs
 from rlgpt.training.options.dead_loops import DeadLoopWatch
-from rlgpt.training.options.film import Camera, Film, FrameSnapshot, Reels
+from rlgpt.training.options.film import Camera, Film, Reels
 from rlgpt.training.options.lane import EpisodeResult, Lane
 from rlgpt.training.options.observation import make_env
 from rlgpt.training.options.observer import Observer, Signal, obey
@@ -28,27 +26,29 @@ from rlgpt.training.options.rewards import RewardStream
 from rlgpt.training.options.runner import Chooser, OptionRunner
 from rlgpt.training.options.slots import ActionSpace, Slot, noop_of
 from rlgpt.training.ppo.trained import TrainedPolicy
-from rlgpt.training.rollouts.evidence import Describer, difference
+from rlgpt.training.rollouts.evidence import Describer
 from rlgpt.training.rollouts.partial_trial import PartialTrial
 from rlgpt.training.rollouts.trace import Shower, Trace
+from rlgpt.training.rollouts.trial_result import (
+    MIN_TRIALS,
+    TRUNCATED,
+    FinishedTrial,
+    TrialEpisode,
+    TrialOutcome,
+    TrialResult,
+    gather_evidence,
+    judge_trials,
+)
 from rlgpt.training.worlds.protocol import World, ending_of, side_by_side
 
-TrialOutcome = Literal["accepted", "failed", "unreached", "vacuous", "stopped", "refused"]
 INITIAL_TRIALS = 5
 """Trials after which most versions are accepted or failed."""
 MAX_TRIALS = 10
 """Trials where the first ones leave it open."""
 MAX_SEEDS = 20
 """Seeds from which the steps before the item are executed, at most, to find a state in which it is needed."""
-MIN_TRIALS = 3
-"""Trials below which nothing is said about the item: a long chain rarely arrives, and that is no failure of its."""
-ACCEPT_RATE = 0.6
-"""Share of successful trials from which a version is accepted."""
 IDLE_CALLS = 5
 """Calls in a row that return without acting, after which a trial is over."""
-SHOWN_LOST = 3
-"""Failed trials of which it is kept how they went."""
-TRUNCATED = "truncated"
 STEP_MS = 20.0
 """CPU time per env step of the item above which it fails, in milliseconds. Far above what code can take that keeps to
 its budget of loop rounds (2 ms), so that no slow or busy machine turns a verdict: above it come only calls that work
@@ -63,46 +63,6 @@ class PrefixItem:
     done_when: str
     action: Action | None
     name: str = ""
-
-
-@dataclass(frozen=True)
-class TrialEpisode:
-    """One trial, as the trial row lists it."""
-
-    seed: int
-    arrived: bool
-    start_true: bool
-    end_true: bool
-    env_steps: int
-    """Of the item alone."""
-    end: str
-    """done | time | death | truncated | idle | prefix | already done, or the fault that ended it."""
-    message: str
-    cause: str = ""
-    """What killed the agent in it, where the world told it."""
-
-
-@dataclass(frozen=True)
-class TrialResult:
-    outcome: TrialOutcome
-    episodes: int
-    """Trials whose prefix arrived where the item is needed."""
-    successes: int
-    prefixes: int
-    """Trials started."""
-    env_steps: int
-    """Prefixes included."""
-    error: str
-    """The first fault's message, or why nothing was measured."""
-    trials: list[dict[str, Any]]
-    evidence: dict[str, Any]
-    """{good, bad, lost}: one trial that ended well and one that did not, each {before, after, difference, yields, end,
-    message} or None; and how some of the failed ones went."""
-    views: list[bytes]
-    """Whole views of the start states."""
-    moments: list[FrameSnapshot]
-    """The first trial that succeeded and the first that failed, frame by frame, where the observer films. Where the
-    sub-action was never needed, the first of these."""
 
 
 def try_item(
@@ -158,16 +118,6 @@ class _TrialProgress:
     arrived: bool = False
 
 
-@dataclass(frozen=True)
-class _Evidence:
-    attempt: TrialEpisode
-    before: bytes
-    after: bytes
-    yields: list[str]
-    lost: dict[str, Any] | None
-    """How it went, where it failed (`store/failures.py`)."""
-
-
 class _TrialRunner:
     """Chooser and listener of the runner that runs the trials."""
 
@@ -219,7 +169,7 @@ class _TrialRunner:
             for i, p in enumerate(world.primitives)
         }
         self._queue: list[int] = []
-        self._done: list[_Evidence] = []
+        self._done: list[FinishedTrial] = []
         self._camera = Camera(world, self.space) if observer.films else None
         self._reels = Reels()
         self.env_steps = 0
@@ -229,9 +179,9 @@ class _TrialRunner:
         self._seeds = seeds
         self._go_on()
         signal = self._until(INITIAL_TRIALS, seeds)
-        needed = sum(_needed(e.attempt) for e in self._done)
+        needed = sum(t.episode.needed for t in self._done)
         if signal == "go" and needed >= MIN_TRIALS:
-            wins = sum(_won(e.attempt) for e in self._done)
+            wins = sum(t.episode.won for t in self._done)
             if 2 <= wins < needed or wins == needed < INITIAL_TRIALS:
                 signal = self._until(MAX_TRIALS, seeds)
         return self._result(stopped=signal != "go")
@@ -240,7 +190,7 @@ class _TrialRunner:
         """Execute further prefixes, in batches, until so many needed the item or the seeds are used up."""
         signal: Signal = "go"
         while signal == "go" and (tried := len(self._done)) < len(seeds):
-            missing = wanted - sum(_needed(e.attempt) for e in self._done)
+            missing = wanted - sum(t.episode.needed for t in self._done)
             if missing <= 0:
                 break
             signal = self._batch(seeds[tried : tried + missing])
@@ -252,7 +202,7 @@ class _TrialRunner:
         return {
             "env_steps": self.env_steps,
             "computing": [self._seconds, self._item_steps],
-            "done": [[vars(e.attempt), e.before, e.after, e.yields, e.lost] for e in self._done],
+            "done": [[vars(t.episode), t.before, t.after, t.yields, t.lost] for t in self._done],
             "reels": self._reels.save(),
         }
 
@@ -262,7 +212,7 @@ class _TrialRunner:
             self.env_steps = state["env_steps"]
             self._seconds, self._item_steps = state.get("computing", (0.0, 0))
             self._done = [
-                _Evidence(TrialEpisode(**of), before, after, yields, *(lost or (None,)))
+                FinishedTrial(TrialEpisode(**of), before, after, yields, *(lost or (None,)))
                 for of, before, after, yields, *lost in state["done"]
             ]
             self._reels.load(state["reels"])
@@ -295,7 +245,7 @@ class _TrialRunner:
         for lane in lanes:
             lane.env.close()
         order = {seed: place for place, seed in enumerate(seeds)}
-        self._done.sort(key=lambda evidence: order.get(evidence.attempt.seed, -1))
+        self._done.sort(key=lambda trial: order.get(trial.episode.seed, -1))
         return signal
 
     def _measured(self, runner: OptionRunner) -> None:
@@ -392,100 +342,32 @@ class _TrialRunner:
         self.env_steps += lane.env.steps
         steps = lane.env.steps - note.item_from if note.arrived else 0
         message = lane.message if end in FAULTS or end == "prefix" else ""
-        attempt = TrialEpisode(note.seed, note.arrived, end == "already done", done, steps, end, message, cause)
+        episode = TrialEpisode(note.seed, note.arrived, end == "already done", done, steps, end, message, cause)
         commands = (lane.commands or [])[note.yielded_from :]
         names = [self._names.get(command, str(command)) for command in commands]
-        lost = self._lost(lane, attempt) if _needed(attempt) and not done else None
-        self._done.append(_Evidence(attempt, note.before, lane.env.view(True), names, lost))
+        lost = self._lost(lane, episode) if episode.needed and not done else None
+        self._done.append(FinishedTrial(episode, note.before, lane.env.view(True), names, lost))
         if isinstance(lane.film, Film):
-            kind = "won" if _won(attempt) else "failed" if _needed(attempt) else "not needed"
+            kind = "won" if episode.won else "failed" if episode.needed else "not needed"
             self._reels.add(kind, self._seeds.index(note.seed), lane.film.end(lane.total))
 
-    def _lost(self, lane: Lane, attempt: TrialEpisode) -> dict[str, Any]:
+    def _lost(self, lane: Lane, episode: TrialEpisode) -> dict[str, Any]:
         assert isinstance(lane.trace, Trace)
         brief = {
-            "seed": attempt.seed, "end": attempt.end, "cause": attempt.cause, "steps": attempt.env_steps,
-            "vitals": dict(ending_of(lane.env).vitals), "message": attempt.message,
+            "seed": episode.seed, "end": episode.end, "cause": episode.cause, "steps": episode.env_steps,
+            "vitals": dict(ending_of(lane.env).vitals), "message": episode.message,
         }  # fmt: skip
         return brief | self._shower.shown(lane.trace)
 
-    # ---- the result ------------------------------------------------------------------------------
     def _result(self, stopped: bool) -> TrialResult:
-        attempts = [e.attempt for e in self._done]
-        arrived = sum(a.arrived and a.end != TRUNCATED for a in attempts)
-        needed = [a for a in attempts if _needed(a)]
-        wins = sum(_won(a) for a in needed)
-        outcome: TrialOutcome = "accepted" if needed and wins >= ACCEPT_RATE * len(needed) else "failed"
-        error = next((a.message for a in needed if a.message), "")
-        if stopped:
-            outcome, error = "stopped", "the trial was stopped"
-        elif len(needed) < min(MIN_TRIALS, len(attempts)) and 2 * len(needed) < arrived:
-            outcome = "vacuous"
-            error = f"done_when was already true in {arrived - len(needed)} of {arrived} start states"
-        elif len(needed) < min(MIN_TRIALS, len(attempts)) or not attempts:
-            outcome = "unreached"
-            error = f"only {len(needed)} of {len(attempts)} trials reached a state in which the plan needs it"
-            if cut := sum(a.end == TRUNCATED for a in attempts):
-                error += f"; the world broke {cut} of them off"
-        elif self._item_steps and self._seconds * 1000 > self.step_ms * self._item_steps:
-            taken = self._seconds * 1000 / self._item_steps
-            outcome = "failed"
-            error = (
-                f"it takes about {_rounded(taken):g} ms of computing per env step; at most {self.step_ms:g} ms. "
-                "Work on less data at once: no long lists, texts or numbers"
-            )
+        episodes = [trial.episode for trial in self._done]
+        ms_per_step = self._seconds * 1000 / self._item_steps if self._item_steps else 0.0
+        outcome: TrialOutcome = "stopped"
+        error = "the trial was stopped"
+        if not stopped:
+            outcome, error = judge_trials(episodes, ms_per_step, self.step_ms)
         return TrialResult(
-            outcome, len(needed), wins, len(attempts), self.env_steps, error,
-            [vars(a) | {} for a in attempts], self._evidence(), [e.before for e in self._done if e.before],
-            self._reels.of("won", "failed") or self._reels.of("not needed"),
+            outcome, sum(e.needed for e in episodes), sum(e.won for e in episodes), len(episodes), self.env_steps,
+            error, [vars(e) | {} for e in episodes], gather_evidence(self._done, Describer(self.world)),
+            [t.before for t in self._done if t.before], self._reels.of("won", "failed") or self._reels.of("not needed"),
         )  # fmt: skip
-
-    def _evidence(self) -> dict[str, Any]:
-        describe = Describer(self.world)
-        measured = [e for e in self._done if _needed(e.attempt)]
-        good = next((e for e in measured if _won(e.attempt)), None)
-        bad = next((e for e in measured if not _won(e.attempt)), None)
-        lost = choose([e.lost for e in self._done if e.lost], SHOWN_LOST)
-        return {"good": _shown(good, describe), "bad": _shown(bad, describe), "lost": lost}
-
-
-def _rounded(number: float) -> float:
-    """To one digit: more would differ from run to run."""
-    return round(number, -math.floor(math.log10(number)))
-
-
-def _needed(attempt: TrialEpisode) -> bool:
-    return attempt.arrived and not attempt.start_true and attempt.end != TRUNCATED
-
-
-def _won(attempt: TrialEpisode) -> bool:
-    return _needed(attempt) and attempt.end_true
-
-
-def _shown(evidence: _Evidence | None, describe: Describer) -> dict[str, Any] | None:
-    if evidence is None:
-        return None
-    before, after = describe(evidence.before), describe(evidence.after)
-    return {
-        "before": before,
-        "after": after,
-        "difference": difference(before, after),
-        "yields": run_lengths(evidence.yields),
-        "end": evidence.attempt.end,
-        "message": evidence.attempt.message,
-    }
-
-
-def run_lengths(names: Sequence[str], limit: int = 60) -> list[str]:
-    """`["left", "left", "do"]` -> `["left x2", "do"]`; the middle of a long list is left out."""
-    runs: list[list[Any]] = []
-    for name in names:
-        if runs and runs[-1][0] == name:
-            runs[-1][1] += 1
-        else:
-            runs.append([name, 1])
-    texts = [name if count == 1 else f"{name} x{count}" for name, count in runs]
-    if len(texts) <= limit:
-        return texts
-    half = limit // 2
-    return [*texts[:half], f"... {len(texts) - 2 * half} more ...", *texts[-half:]]

@@ -13,6 +13,7 @@ from rlgpt.store.history import Attempt, History, Item
 from rlgpt.training.ppo.trained import TrainedPolicy, load_policy
 from rlgpt.training.rollouts import trials
 from rlgpt.training.rollouts.partial_trial import PartialTrial
+from rlgpt.training.rollouts.trial_result import TrialOutcome
 from rlgpt.training.seeds import episode_seed
 from rlgpt.training.session.runtime import SessionRuntime
 from rlgpt.training.steps.admission import admit, admit_version
@@ -145,7 +146,7 @@ def _learnt(runtime: SessionRuntime) -> TrainedPolicy | None:
 
 
 def _untried(
-    runtime: SessionRuntime, item: Item, version: int, source_hash: str, outcome: trials.TrialOutcome, error: str
+    runtime: SessionRuntime, item: Item, version: int, source_hash: str, outcome: TrialOutcome, error: str
 ) -> tables.Trial:
     plan = runtime.history.plan
     assert plan is not None

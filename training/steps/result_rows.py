@@ -12,7 +12,7 @@ from rlgpt.store import commands, tables
 from rlgpt.store.history import Item, IterationState, Measured, PlanState
 from rlgpt.training.options.lane import EpisodeResult
 from rlgpt.training.rollouts.evaluation import EvaluationResult
-from rlgpt.training.rollouts.trials import TrialOutcome, TrialResult
+from rlgpt.training.rollouts.trial_result import TrialOutcome, TrialResult
 
 
 def untried(outcome: TrialOutcome, error: str) -> TrialResult:
