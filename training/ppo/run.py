@@ -21,7 +21,6 @@ from rlgpt.training.options.observer import Observer, Signal, Start, obey
 from rlgpt.training.options.probe import find_similar, walk_views
 from rlgpt.training.options.runner import OptionRunner
 from rlgpt.training.options.slots import CodedAction, shares
-from rlgpt.training.options.tally import Tally
 from rlgpt.training.ppo.branches import Branching
 from rlgpt.training.ppo.checkpoints import (
     Checkpoint,
@@ -41,6 +40,7 @@ from rlgpt.training.ppo.priors import activate
 from rlgpt.training.ppo.recovery import NOTHING, Collected, StartState, collect
 from rlgpt.training.ppo.saved import lane_fields, restore_lane, space_fields
 from rlgpt.training.ppo.setup import ConfigError, build_setup
+from rlgpt.training.ppo.update_counts import UpdateCounts
 from rlgpt.training.seeds import episode_seed, stream_seed
 from rlgpt.training.worlds.protocol import World, expect, side_by_side
 
@@ -164,17 +164,10 @@ class Run:
         self.updates = self.decisions = self.base = 0
         self.env_steps = self.collected.env_steps
         self.episodes = self.successes = self.next_episode = 0
-        self.tally = Tally()
-        self.usage: Counter[str] = Counter()
-        self.spent: Counter[str] = Counter()
-        self.ends: dict[str, Counter[str]] = {}
+        self.counts = UpdateCounts()
         self.film_from = 0
         """The update from which on the next episode is filmed."""
         self.camera = Camera(world, setup.space) if observer.films else None
-        self.paid: Counter[str] = Counter()
-        """Reward per term of all finished episodes."""
-        self.shown: dict[str, float] = {}
-        """Reward per term that metric rows have told."""
         self.recent: tuple[NDArray[Any], NDArray[np.bool_]] | None = None
         self.priors: dict[int, float] = {}
         if resume and origin is not None:
@@ -258,13 +251,8 @@ class Run:
     def on_decision(self, lane: Lane) -> None:
         self.decisions += 1
         self.ppo.record(lane, lambda: self._final(lane))
-        name = "primitive"
         slot = self.setup.space.slots[lane.slot] if lane.slot >= 0 else None
-        if slot is not None:
-            name = slot.name
-            self.ends.setdefault(name, Counter())[lane.end] += 1
-        self.usage[name] += 1
-        self.spent[name] += lane.steps
+        self.counts.add_decision(slot.name if slot is not None else None, lane.steps, lane.end)
         if self.imitation is not None and lane.observation is not None and lane.mask is not None:
             trajectory = self.imitation.pending.setdefault(lane.index, Trajectory())
             trajectory.add(lane.observation, lane.mask, lane.action, lane.reward, lane.discount)
@@ -276,9 +264,9 @@ class Run:
     def on_end(self, lane: Lane, result: EpisodeResult) -> None:
         if isinstance(lane.film, Film):
             self.observer.on_film(result, lane.film.end(result.return_))
-        self.paid.update(result.rewards)
+        self.counts.add_reward(result)
         if self._recovers(lane) is None:  # the curves tell of whole episodes
-            self.tally.add(result)
+            self.counts.add_episode(result)
             self.episodes += 1
             self.successes += result.success
         if self.imitation is not None:
@@ -346,24 +334,17 @@ class Run:
         self.recent = (buffer.observations[rows], buffer.masks[rows])
 
     def _metrics(self, report: UpdateReport, before: int, seconds: float) -> dict[str, Any]:
-        paid = Counter(self.paid)
-        for lane in self.lanes:
-            for name, value in zip(lane.stream.names, lane.stream.totals, strict=True):
-                paid[name] += value  # type: ignore[assignment]
-        fields = self.tally.fields() | asdict(report)
-        fields |= {
-            "update": self.updates,
-            "env_steps": self.env_steps,
-            "decisions": self.decisions,
-            "rate": (self.env_steps - before) / seconds,
-            "learning_rate": self.config.hyperparameters.learning_rate,
-            "option_usage": dict(sorted(self.usage.items())),
-            "option_steps": dict(sorted(self.spent.items())),
-            "end_reasons": {name: dict(sorted(ends.items())) for name, ends in sorted(self.ends.items())},
-            "rewards": {name: paid[name] - self.shown.get(name, 0.0) for name in self.lanes[0].stream.names},
-        }
-        self.tally, self.usage, self.spent, self.ends, self.shown = Tally(), Counter(), Counter(), {}, dict(paid)
-        return fields
+        return (
+            self.counts.take(lane.stream for lane in self.lanes)
+            | asdict(report)
+            | {
+                "update": self.updates,
+                "env_steps": self.env_steps,
+                "decisions": self.decisions,
+                "rate": (self.env_steps - before) / seconds,
+                "learning_rate": self.config.hyperparameters.learning_rate,
+            }
+        )
 
     # ---- checkpoints -----------------------------------------------------------------------------
     def checkpoint(self) -> bytes:
@@ -379,8 +360,8 @@ class Run:
             "counters": [
                 self.updates, self.env_steps, self.decisions, self.episodes, self.successes, self.next_episode
             ],
-            "paid": dict(self.paid),
-            "shown": self.shown,
+            "paid": dict(self.counts.paid),
+            "shown": self.counts.reported,
             "priors": [[slot, share] for slot, share in self.priors.items()],
             "shuffle": self.ppo.shuffle.bit_generator.state,
             "lanes": [lane_fields(lane) for lane in self.lanes],
@@ -424,8 +405,8 @@ class Run:
             raise ConfigError("The checkpoint to resume from was made with another configuration.")
         counters = fields["counters"]
         self.updates, self.env_steps, self.decisions, self.episodes, self.successes, self.next_episode = counters
-        self.paid = Counter(fields["paid"])
-        self.shown = dict(fields["shown"])
+        self.counts.paid = Counter(fields["paid"])
+        self.counts.reported = dict(fields["shown"])
         self.priors = dict(fields["priors"])
         self.ppo.shuffle.bit_generator.state = fields["shuffle"]
         th.set_rng_state(th.from_numpy(np.array(saved.part("torch")["state"])))
