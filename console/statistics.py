@@ -61,6 +61,25 @@ def bootstrap(
     return Interval(float(statistic(scores)), float(low), float(high))
 
 
+class Band(NamedTuple):
+    """An interval at each point of a curve."""
+
+    value: Scores
+    low: Scores
+    high: Scores
+
+
+def bootstrap_curve(curves: Scores, seed: int = 0, resamples: int = 500, level: float = 0.95) -> Band:
+    """IQM of curves (seeds, points) with its percentile interval; whole curves are drawn with replacement."""
+
+    def over_seeds(values: Scores) -> Scores:
+        return iqm(np.moveaxis(values, -2, -1)[..., None])
+
+    drawn = over_seeds(curves[np.random.default_rng(seed).integers(0, len(curves), (resamples, len(curves)))])
+    low, high = np.quantile(drawn, [(1 - level) / 2, (1 + level) / 2], axis=0)
+    return Band(over_seeds(curves), low, high)
+
+
 def paired(ours: Sequence[float], theirs: Sequence[float], seed: int = 0, resamples: int = RESAMPLES) -> Difference:
     """Mean of ours - theirs over paired seeds with its 95% bootstrap interval."""
     differences = np.asarray(ours, dtype=float) - np.asarray(theirs, dtype=float)

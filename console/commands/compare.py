@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from rlgpt.console.commands import output, record
-from rlgpt.console.commands.compare_runs import Run, labelled, runs_of
+from rlgpt.console.commands.compare_runs import Run, runs_of
 from rlgpt.console.commands.failure import Exit, Failure
 from rlgpt.console.commands.words import Json, complete_session
-from rlgpt.console.view.arms import arm_of, differing
+from rlgpt.console.view.arms import arms_of
 from rlgpt.console.view.numbers import count
 from rlgpt.store.catalog import find
 from rlgpt.store.folder import SessionFolder
@@ -58,12 +58,12 @@ def compare(
     json: Json = False,
 ) -> None:
     """Compare sessions by their test episodes: intervals over seeds, paired differences, Holm over tasks."""
-    from rlgpt.console.commands import compare_coverage, compare_curves
+    from rlgpt.console.commands import compare_coverage, compare_svg
 
     with contextlib.ExitStack() as stack:
         readers = [stack.enter_context(Reader(folder)) for folder in _opened(sessions, stack)]
         trees = [_settings(reader) for reader in readers]
-        named = [tree["method"]["label"] for tree in trees] if not by and labelled(trees) else _arms(trees, by)
+        named = arms_of(trees, by)
         runs: list[Run] = []
         untested: list[str] = []
         for reader, arm in zip(readers, named, strict=True):
@@ -73,14 +73,14 @@ def compare(
                 untested.append(reader.folder.id)
         answer = analysed(runs, base) | {"untested": untested}
         answer["title"] = SCRIPTED if all(t["llm"]["kind"] == "rules" for t in trees) else "RL-GPT"
-        drawn = compare_curves.curves(readers, named) if svg_file or png_file else {}
+        drawn = _curves(readers, named) if svg_file or png_file else {}
         if svg_file:
-            _write(svg_file, compare_curves.svg(drawn))
+            _write(svg_file, compare_svg.svg(drawn, "env steps", "success of training episodes"))
         if png_file:
             _write_png(png_file, drawn)
         if coverage_file:
             curves = compare_coverage.curves(readers)
-            _write(coverage_file, compare_curves.svg(curves, compare_coverage.UNIT, compare_coverage.WHAT))
+            _write(coverage_file, compare_svg.svg(curves, compare_coverage.UNIT, compare_coverage.WHAT))
     if csv_file:
         with _opening(csv_file) as file:
             writer = csv.DictWriter(file, list(asdict(runs[0])) if runs else ["id"])
@@ -97,9 +97,24 @@ def _settings(reader: Reader) -> JsonObject:
     return stored(reader.history_at().session["settings"]).model_dump(mode="json")
 
 
-def _arms(trees: Sequence[JsonObject], by: Sequence[str] | None) -> list[str]:
-    keys = by or differing(trees)
-    return [arm_of(tree, keys) for tree in trees]
+def _curves(readers: Sequence[Reader], arms: Sequence[str]) -> dict[str, list[Line]]:
+    """The curves of success of each task, with their intervals as lines."""
+    from rlgpt.console.view.compare_curves import SUCCESS, arm_curves  # late: numpy comes with it
+    from rlgpt.console.view.metrics import SCALARS, MetricTable
+    from rlgpt.store.export.svg import Line
+
+    sessions = []
+    for reader in readers:
+        metrics = MetricTable()
+        metrics.extend_scalars(reader.matrix("metric", SCALARS))
+        sessions.append((reader.history_at(), metrics))
+    tasks: dict[str, list[Line]] = {}
+    for curve in arm_curves(SUCCESS, sessions, arms):
+        for what, y in (("", curve.y), (", 95% low", curve.low), (", 95% high", curve.high)):
+            if y is not None:
+                line = Line(curve.name + what, list(zip(curve.x.tolist(), y.tolist(), strict=True)))
+                tasks.setdefault(curve.task, []).append(line)
+    return tasks
 
 
 def analysed(runs: Sequence[Run], base: str | None) -> dict[str, Any]:

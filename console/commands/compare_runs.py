@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -38,11 +38,6 @@ class Run:
     def score(self) -> float:
         """What arms are compared by: the score of such a task, else the success rate."""
         return self.successes / self.episodes if self.score_test is None else self.score_test
-
-
-def labelled(trees: Sequence[Mapping[str, Any]]) -> bool:
-    """Whether all sessions belong to arms that an experiment has named."""
-    return bool(trees) and all(tree.get("method", {}).get("label") for tree in trees)
 
 
 def runs_of(reader: Reader, arm: str) -> list[Run]:

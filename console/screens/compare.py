@@ -18,6 +18,7 @@ from rlgpt.console.panes.bars import Bar, Footer
 from rlgpt.console.panes.lines import Lines
 from rlgpt.console.shell import shell_of
 from rlgpt.console.view import compare as view
+from rlgpt.console.view.compare_curves import CHARTS
 from rlgpt.console.view.moment import Moment
 from rlgpt.console.view.numbers import many
 from rlgpt.console.view.text import line
@@ -93,7 +94,7 @@ class CompareScreen(Screen[None]):
                 line(
                     ("rlgpt", "brand"),
                     ("  Compare", "bold"),
-                    (f"  {names}, chart {self._chart + 1} of {len(view.CHARTS)}", "dim"),
+                    (f"  {names}, chart {self._chart + 1} of {len(CHARTS)}", "dim"),
                 )
             ]
         )
@@ -102,7 +103,7 @@ class CompareScreen(Screen[None]):
         width, height = chart.content_size
         chart.set_lines(
             draw(
-                view.plot(view.CHARTS[self._chart], self._moments),
+                view.plot(CHARTS[self._chart], self._moments),
                 max(width, 20),
                 max(height, 4),
                 "NO_COLOR" in os.environ,
@@ -114,7 +115,7 @@ class CompareScreen(Screen[None]):
         shell_of(self).hints()
 
     def action_chart(self, by: int) -> None:
-        self._chart = (self._chart + by) % len(view.CHARTS)
+        self._chart = (self._chart + by) % len(CHARTS)
         self._draw()
 
     def action_base(self) -> None:

@@ -17,6 +17,15 @@ def differing(trees: Sequence[Settings]) -> list[str]:
     return [name for name in names if len({repr(one.get(name)) for one in flat}) > 1]
 
 
+def arms_of(trees: Sequence[Settings], by: Sequence[str] | None = None) -> list[str]:
+    """The arm of each session: the label that an experiment gave it, else the settings `by`, else those that differ."""
+    labels = [str(tree.get("method", {}).get("label") or "") for tree in trees]
+    if not by and all(labels):
+        return labels
+    keys = by or differing(trees)
+    return [arm_of(tree, keys) for tree in trees]
+
+
 def arm_of(tree: Settings, keys: Sequence[str]) -> str:
     flat = dict(_leaves(tree))
     return ", ".join(f"{key}={flat.get(key)}" for key in keys) or "all"

@@ -1,16 +1,12 @@
-"""Two or more sessions side by side: curves on one axis, plans, success with interval, cost."""
+"""Two or more sessions side by side: a chart, facts and plans."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-
-import numpy as np
-from numpy.typing import NDArray
 
 from rlgpt.console.charts.plot import Curve, Plot
-from rlgpt.console.charts.smooth import smoothed
-from rlgpt.console.view.axis import axis_of
+from rlgpt.console.view.arms import arms_of
+from rlgpt.console.view.compare_curves import ArmCurve, Chart, arm_curves, session_curves
 from rlgpt.console.view.curves import CURVE_STYLES
 from rlgpt.console.view.moment import Moment
 from rlgpt.console.view.numbers import count, duration, measured, money
@@ -18,86 +14,28 @@ from rlgpt.console.view.status import limits_of
 from rlgpt.console.view.text import Entry, Line, Span, columns, line, wrap
 from rlgpt.console.view.words import model_name, state_of
 from rlgpt.store.history import History, PlanState
-
-Floats = NDArray[np.float64]
-Z = 1.959964
+from rlgpt.store.settings import stored
 
 
-@dataclass(frozen=True)
-class Chart:
-    key: str
-    title: str
-    column: str
-    bounded: bool = False
-
-
-CHARTS = (
-    Chart("success", "success rate in training (or score so far)", "", True),
-    Chart("return", "episode return", "return_mean"),
-    Chart("length", "episode length (env steps)", "length_mean"),
-    Chart("entropy", "entropy (normalised)", "entropy"),
-    Chart("kl", "approximate KL", "kl"),
-    Chart("explained", "explained variance", "explained_variance"),
-)
-
-
-def group_of(h: History) -> tuple[str, str, str, str]:
-    """Sessions that differ only in their seed are one group: (task, world, model, executor of the last plan)."""
-    session = h.session
-    executor = h.plan.executor if h.plan else ""
-    return str(session["task"]), str(session["world"]), model_name(session["settings"]), executor
-
-
-def plot(chart: Chart, moments: Sequence[Moment], weight: float = 0.9) -> Plot:
-    """One curve a session; groups of two or more seeds also get their mean with a 95% interval over seeds."""
-    series = [_series(chart, m) for m in moments]
-    curves = [
-        Curve(str(m.history.session["name"]), x, smoothed(y, weight), CURVE_STYLES[i % len(CURVE_STYLES)])
-        for i, (m, (x, y)) in enumerate(zip(moments, series, strict=True))
-        if len(x)
-    ]
-    curves += _bands(moments, series, weight)
+def plot(chart: Chart, moments: Sequence[Moment]) -> Plot:
+    """One curve a session, and one for each arm of several sessions."""
+    sessions = [(m.history, m.metrics) for m in moments]
+    arms = arms_of([stored(h.session["settings"]).model_dump(mode="json") for h, _ in sessions])
+    pooled = [arm for arm in arm_curves(chart, sessions, arms) if arm.low is not None]
+    curves = [_curve(one, one.sessions[0]) for one in session_curves(chart, sessions)]
+    curves += [_curve(arm, len(moments) + place) for place, arm in enumerate(pooled)]
     end = max((float(c.x[-1]) for c in curves), default=1.0)
     return Plot(
         chart.title,
         curves,
         x_range=(0.0, end),
-        y_range=(0.0, 1.0) if chart.bounded else None,
+        y_range=None if chart.column else (0.0, 1.0),
         empty="no PPO update in these sessions",
     )
 
 
-def _series(chart: Chart, m: Moment) -> tuple[Floats, Floats]:
-    axis = axis_of(m.history, m.metrics)
-    if chart.column:
-        return axis.x, m.metrics.column(chart.column)[axis.rows]
-    if m.history.scored:
-        return axis.x, m.metrics.column("score")[axis.rows]
-    won, of = m.metrics.column("successes")[axis.rows], m.metrics.column("episodes")[axis.rows]
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return axis.x, np.where(of > 0, won / of, np.nan)
-
-
-def _bands(moments: Sequence[Moment], series: Sequence[tuple[Floats, Floats]], weight: float) -> list[Curve]:
-    groups: dict[tuple[str, ...], list[int]] = {}
-    for index, m in enumerate(moments):
-        groups.setdefault(group_of(m.history), []).append(index)
-    out: list[Curve] = []
-    for number, members in enumerate(g for g in groups.values() if len(g) >= 2):
-        parts = [series[i] for i in members if len(series[i][0]) >= 2]
-        if len(parts) < 2:
-            continue
-        low, high = max(p[0][0] for p in parts), min(p[0][-1] for p in parts)
-        if high <= low:
-            continue
-        x = np.linspace(low, high, 24)
-        values = np.array([np.interp(x, px, np.nan_to_num(smoothed(py, weight))) for px, py in parts])
-        mean, half = values.mean(axis=0), Z * values.std(axis=0, ddof=1) / np.sqrt(len(parts))
-        style = CURVE_STYLES[(len(moments) + number) % len(CURVE_STYLES)]
-        out.append(
-            Curve(f"mean of {len(parts)} seeds ±95%", x, mean, style, points=True, low=mean - half, high=mean + half)
-        )
-    return out
+def _curve(arm: ArmCurve, place: int) -> Curve:
+    return Curve(arm.name, arm.x, arm.y, CURVE_STYLES[place % len(CURVE_STYLES)], low=arm.low, high=arm.high)
 
 
 def table(moments: Sequence[Moment], base: int, width: int) -> list[Entry]:
