@@ -54,8 +54,10 @@ class Driver:
         if not self.seeds:
             return False
         lane.seed = self.seeds.pop(0)
-        lane.env.reset(lane.seed)
         return True
+
+    def on_reset(self, lane: Lane) -> None:
+        pass
 
     def choose(self, lanes: Sequence[Lane]) -> list[tuple[int, ...]]:
         self.batches.append(len(lanes))

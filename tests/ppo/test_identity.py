@@ -76,9 +76,12 @@ class _Listener:
         self.ppo, self.setup, self.counts = ppo, setup, [0] * N
 
     def on_start(self, lane: Lane) -> bool:
-        lane.env.reset(100 * lane.index + self.counts[lane.index])
+        lane.seed = 100 * lane.index + self.counts[lane.index]
         self.counts[lane.index] += 1
         return True
+
+    def on_reset(self, lane: Lane) -> None:
+        pass
 
     def on_decision(self, lane: Lane) -> None:
         self.ppo.record(lane, lambda: pytest.fail("nothing is cut here"))

@@ -6,12 +6,14 @@ checkpoints are asked for at each number of lanes, not across them; across them,
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
 
 import pytest
 
 from rlgpt.training.host.api import Host
 from rlgpt.training.host.client.open_host import open_host
+from rlgpt.training.options.lane import Lane
 from rlgpt.training.options.runner import OptionRunner
 from rlgpt.training.options.slots import CodedAction
 from rlgpt.training.ppo.run import train
@@ -42,10 +44,17 @@ def hosted(request: pytest.FixtureRequest) -> Iterator[tuple[str, Host]]:
     host.close()
 
 
-@pytest.mark.parametrize("lanes", LANES)
-def test_a_checkpoint_is_the_same_wherever_the_envs_compute(hosted: tuple[str, Host], lanes: int) -> None:
+def _slow(world: World, reset_steps: int) -> World:
+    kind = type(world)
+    return type(f"Slow{kind.__name__}", (kind,), {"slow": True, "reset_steps": reset_steps})()  # type: ignore[no-any-return]
+
+
+@pytest.mark.parametrize(("lanes", "reset_steps"), [*((lanes, None) for lanes in LANES), (8, 0), (3, 200), (16, 7)])
+def test_a_checkpoint_is_the_same_wherever_the_envs_compute(
+    hosted: tuple[str, Host], lanes: int, reset_steps: int | None
+) -> None:
     name, host = hosted
-    world = _world(name)
+    world = _world(name) if reset_steps is None else _slow(_world(name), reset_steps)
     ways = tuple(primitive.name for primitive in world.primitives[:3])
     source = WANDER.format(ways=ways)
     assert host.admit("action", source).admitted
@@ -73,3 +82,56 @@ def test_a_world_that_says_that_it_is_slow_has_all_its_lanes_stepped_at_once() -
         driver = Driver([])
         runner = OptionRunner(world, host_of(ChangedWorld()), setup.space, lanes, driver, driver, predicates=True)
         assert len(runner._turns) == turns
+
+
+class Diary(Driver):
+    """Chooses the first primitive; keeps the order in which envs were begun to reset, stepped and waited for."""
+
+    def __init__(self, seeds: Sequence[int]) -> None:
+        super().__init__([], seeds=seeds)
+        self.lines: list[tuple[str, int]] = []
+
+    def watch(self, lane: Lane) -> None:
+        for name in ("begin_reset", "reset", "step"):
+            setattr(lane.env, name, self._told(name, lane.index, getattr(lane.env, name)))
+
+    def _told(self, name: str, index: int, call: Callable[..., Any]) -> Callable[..., Any]:
+        def told(*arguments: Any) -> Any:
+            self.lines.append((name, index))
+            return call(*arguments)
+
+        return told
+
+
+def test_while_a_slow_env_is_reset_the_others_are_stepped() -> None:
+    world = elsewhere(_slow(ChangedWorld(), 5))
+    setup = build_setup(world, "take_coin", configuration(horizon=10), [], [], {}, [])
+    lanes = [setup.lane(index) for index in range(3)]
+    diary = Diary(range(6))
+    for lane in lanes:
+        diary.watch(lane)
+        lane.horizon -= lane.index  # episodes end one after the other
+    runner = OptionRunner(world, host_of(ChangedWorld()), setup.space, lanes, diary, diary)
+    runner.start()
+    assert diary.lines == [("begin_reset", 0), ("begin_reset", 1), ("begin_reset", 2),
+                           ("reset", 0), ("reset", 1), ("reset", 2)]  # fmt: skip
+    while any(lane.phase != "idle" for lane in lanes):
+        runner.tick()
+    begun = diary.lines.index(("begin_reset", 0), 6)
+    waited = diary.lines.index(("reset", 0), begun)
+    between = diary.lines[begun + 1 : waited]
+    assert ("step", 1) in between and ("step", 2) in between and ("step", 0) not in between
+    assert len(diary.results) == 6
+
+
+def test_what_rests_for_a_rollout_has_no_reset_open() -> None:
+    world = elsewhere(_slow(ChangedWorld(), 50))
+    setup = build_setup(world, "take_coin", configuration(horizon=10), [], [], {}, [])
+    lanes = [setup.lane(index) for index in range(3)]
+    driver = Driver([], seeds=range(9))
+    runner = OptionRunner(world, host_of(ChangedWorld()), setup.space, lanes, driver, driver)
+    runner.start()
+    while all(lane.phase != "resetting" for lane in lanes):
+        runner.tick()
+    runner.rest()
+    assert {lane.phase for lane in lanes} == {"decide"}

@@ -50,20 +50,19 @@ def _train(recovery: dict[str, Any], plan: tuple[PlanItem, ...] = PLAN, **more: 
 def test_starts_are_states_of_lost_episodes_of_the_plan_before_their_end(monkeypatch: pytest.MonkeyPatch) -> None:
     begun: list[tuple[int, bool]] = []
     finished: list[int] = []
-    on_start, on_end = Run.on_start, Run.on_end
+    on_reset, on_end = Run.on_reset, Run.on_end
 
-    def started(run: Run, lane: Lane) -> bool:
-        going = on_start(run, lane)
+    def started(run: Run, lane: Lane) -> None:
+        on_reset(run, lane)
         begun.append((lane.env.steps, run._recovers(lane) is not None))
         if begun[-1][1]:
             assert "take_key" in lane.env.milestones() and lane.start_view is not None and lane.moved
-        return going
 
     def ended(run: Run, lane: Lane, result: EpisodeResult) -> None:
         on_end(run, lane, result)
         finished.append(run._recovers(lane) is None)
 
-    monkeypatch.setattr(Run, "on_start", started)
+    monkeypatch.setattr(Run, "on_reset", started)
     monkeypatch.setattr(Run, "on_end", ended)
     rows = Rows()
     result = _train({"share": 0.5}, observer=rows)
@@ -183,6 +182,9 @@ class Nobody:
 
     def on_start(self, lane: Lane) -> bool:
         return False
+
+    def on_reset(self, lane: Lane) -> None:
+        pass
 
     def on_decision(self, lane: Lane) -> None:
         pass

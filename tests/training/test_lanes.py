@@ -51,6 +51,7 @@ class Uniform:
 def test_episodes_do_not_depend_on_the_lanes(name: str, task: str) -> None:
     world: World = ChangedWorld() if name == "corridor" else registry.get(name)
     source = SOURCE.format(ways=tuple(primitive.name for primitive in world.primitives[:3]))
+    slow = type("Slow", (type(world),), {"slow": True, "reset_steps": 30})()
     host = open_host(world, lanes=max(LANES), mode="locked", seed=5)
     try:
         said = host.admit("action", source)
@@ -63,7 +64,7 @@ def test_episodes_do_not_depend_on_the_lanes(name: str, task: str) -> None:
         policy = Uniform(ActionSpace(world.action_nvec, noop_of(world), primitives, slots, programs))
         played = [
             evaluate(place, task, policy, host, SEEDS, horizon=60, record_actions=True, n_envs=lanes).episodes
-            for place in (world, elsewhere(world))
+            for place in (world, elsewhere(world), elsewhere(slow))
             for lanes in LANES
         ]
     finally:

@@ -1,7 +1,8 @@
-"""Any world with its envs' steps taken on threads: what `StepsElsewhere` is for, without a process for each env."""
+"""Any world with its envs' steps and resets taken on threads: what `StepsElsewhere` is for, without more processes."""
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
@@ -16,6 +17,8 @@ class _Elsewhere:
 
     begun: Future[StepResult] | None = None
     sent: NativeAction = ()
+    begun_reset: Future[None] | None = None
+    seed = -1
 
     def begin_step(self, command: NativeAction) -> None:
         assert self.begun is None, "the step before was not waited for"
@@ -27,6 +30,23 @@ class _Elsewhere:
             return super().step(command)  # type: ignore[misc,no-any-return]
         assert command == self.sent
         return begun.result()
+
+    def begin_reset(self, seed: int) -> None:
+        assert self.begun is None and self.begun_reset is None, "what was begun before was not waited for"
+
+        def reset() -> None:
+            time.sleep(seed % 5 / 1000)  # resets end in another order than they begin
+            super(_Elsewhere, self).reset(seed)  # type: ignore[misc]
+
+        self.seed, self.begun_reset = seed, POOL.submit(reset)
+
+    def reset(self, seed: int) -> None:
+        begun, self.begun_reset = self.begun_reset, None
+        if begun is None:
+            super().reset(seed)  # type: ignore[misc]
+            return
+        assert seed == self.seed
+        begun.result()
 
 
 class Elsewhere:

@@ -159,6 +159,8 @@ def fails_in_silence():
     [
         ("max_envs", 0, "max_envs is 0"),
         ("slow", "no", "slow is 'no'"),
+        ("reset_steps", -1, "reset_steps is -1"),
+        ("reset_steps", 3, "reset_steps is for worlds that say that they are slow"),
         ("report", None, "report is no function"),
         ("ready", fails_in_silence, "without a sentence"),
         ("max_envs", 2, ""),

@@ -24,8 +24,9 @@ class Tracer(Protocol):
         """An env step was taken."""
 
 
-Phase = Literal["idle", "decide", "opening", "running", "repeating", "settling"]
-"""idle: no episode. decide: the policy is asked next. opening: an option was chosen, the host not yet asked.
+Phase = Literal["idle", "resetting", "decide", "opening", "running", "repeating", "settling"]
+"""idle: no episode. resetting: the env is being reset for the next episode. decide: the policy is asked next.
+opening: an option was chosen, the host not yet asked.
 running: an option is open. repeating: a primitive is to be repeated. settling: a decision is over, but the host still
 owes something about its end."""
 EpisodeEnd = Literal["", "success", "time", "death", "truncated"]
@@ -54,6 +55,8 @@ class Lane:
     episode: int = -1
     seed: int = 0
     outcome: EpisodeEnd = ""
+    turns_left: int = 0
+    """Until the env, which is being reset, is waited for."""
     decisions: int = 0
     total: float = 0.0
     """Undiscounted reward so far."""

@@ -1,10 +1,11 @@
 """The engine that training, evaluation and trials share.
 
-A tick gives every lane its turn: the policy is asked for the lanes at a decision, the action host gets one message
-for those with an open option, and every lane that has a command is stepped. Where options are, the lanes take turns
-in two halves: while the host works on one, the other is stepped and decided for; a slow world's envs are all stepped at
-once. A lane whose option has just returned waits for its next turn's decision, so no turn needs a second message. Where
-predicates, generated rewards or `available` are wanted, the host sees every view ("services").
+A tick gives every lane its turn: the policy is asked for the lanes at a decision, the action host gets one message for
+those with an open option, and every lane that has a command is stepped. Where options are, the lanes take turns in two
+halves: while the host works on one, the other is stepped and decided for; a slow world's envs are all stepped at once,
+and a lane of it sits out some turns while its env is reset. A lane whose option has just returned waits for its next
+turn's decision, so no turn needs a second message. Where predicates, generated rewards or `available` are wanted, the
+host sees every view ("services").
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from rlgpt.training.host.api import FOLLOW_PLAN, Answer, Ask, Host
 from rlgpt.training.options.lane import EpisodeEnd, EpisodeResult, Lane
 from rlgpt.training.options.observation import Observation
 from rlgpt.training.options.slots import FOLLOW, ActionSpace, Slot
-from rlgpt.training.worlds.protocol import NativeAction, StepsElsewhere, World, ending_of, is_slow
+from rlgpt.training.worlds.protocol import NativeAction, StepsElsewhere, World, ending_of, is_slow, reset_turns
 
 PLAN_ITEM = 0x8000
 HALVED = 4
@@ -34,7 +35,11 @@ class Chooser(Protocol):
 
 class EpisodeListener(Protocol):
     def on_start(self, lane: Lane) -> bool:
-        """Put the lane's env at the start of its next episode (sets seed, episode, rng); False if none is left."""
+        """Choose the lane's next episode (sets seed, episode, rng), to whose seed its env is then reset; False if none
+        is left."""
+
+    def on_reset(self, lane: Lane) -> None:
+        """The lane's env has been reset: it may be put into another state of the episode."""
 
     def on_decision(self, lane: Lane) -> None:
         """A decision is over; the env still stands where it ended."""
@@ -71,6 +76,7 @@ class OptionRunner:
         self.env_steps = 0
         self.decisions = 0
         self._target = target
+        self._reset_turns = reset_turns(world)
         self._elsewhere = {lane.index: lane.env for lane in lanes if isinstance(lane.env, StepsElsewhere)}
         self._reward = any(lane.stream.generated is not None for lane in lanes)
         self._available = [
@@ -99,14 +105,17 @@ class OptionRunner:
     def start(self) -> None:
         """Begin an episode in every lane."""
         for lane in self.lanes:
-            self._begin(lane)
+            self._begin_reset(lane)
+        for lane in self.lanes:
+            if lane.phase == "resetting":
+                self._end_reset(lane)
 
     def at_rest(self) -> bool:
         """Whether every lane stands at a decision (or idle) and the host owes nothing."""
-        return all(
-            lane.phase == "idle" or (lane.phase == "decide" and (lane.served or not self.services))
-            for lane in self.lanes
-        )
+        return all(self._rests(lane) for lane in self.lanes)
+
+    def _rests(self, lane: Lane) -> bool:
+        return lane.phase == "idle" or (lane.phase == "decide" and (lane.served or not self.services))
 
     def rest(self) -> None:
         """Finish what is open without new decisions: nothing is dropped, no generator is left."""
@@ -114,8 +123,21 @@ class OptionRunner:
             self.tick(deciding=False)
 
     def tick(self, deciding: bool = True) -> None:
+        if self._reset_turns:
+            self._count_turns(deciding)
         for lanes in self._turns:
             self._turn(lanes, deciding)
+
+    def _count_turns(self, deciding: bool) -> None:
+        """One turn less for the lanes that are being reset; where no other goes on, as many as the first has left."""
+        resetting = [lane for lane in self.lanes if lane.phase == "resetting"]
+        others = [lane for lane in self.lanes if lane.phase not in ("resetting", "idle")]
+        go_on = any(deciding or not self._rests(lane) for lane in others)
+        passed = 1 if go_on else min((lane.turns_left for lane in resetting), default=0)
+        for lane in resetting:
+            lane.turns_left -= passed
+            if lane.turns_left <= 0:
+                self._end_reset(lane)
 
     def _turn(self, lanes: Sequence[Lane], deciding: bool) -> None:
         moves: list[tuple[Lane, NativeAction]] = []
@@ -385,12 +407,25 @@ class OptionRunner:
         )
 
     def _begin(self, lane: Lane) -> None:
+        """The lane's next episode, or the reset that comes before it."""
+        self._begin_reset(lane)
+        if lane.phase == "resetting" and not self._reset_turns:
+            self._end_reset(lane)
+
+    def _begin_reset(self, lane: Lane) -> None:
         lane.outcome = ""
         lane.until, lane.running = 0, -1
         lane.start_view, lane.moved, lane.owed = None, False, False
         if not self.listener.on_start(lane):
             lane.phase = "idle"
             return
+        lane.phase, lane.turns_left = "resetting", self._reset_turns
+        if lane.index in self._elsewhere:
+            self._elsewhere[lane.index].begin_reset(lane.seed)
+
+    def _end_reset(self, lane: Lane) -> None:
+        lane.env.reset(lane.seed)
+        self.listener.on_reset(lane)
         lane.phase = "decide"
         lane.decisions, lane.total, lane.truths_ever, lane.truths, lane.available = 0, 0.0, 0, 0, -1
         lane.usage, lane.ends, lane.true_since, lane.last = {}, {}, {}, ""

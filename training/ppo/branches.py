@@ -122,7 +122,7 @@ class _Branch:
 
     job: Job
     forced: Action | None
-    until: int
+    until: int = 0
     """Env steps of the episode at which it ends."""
     total: float = 0.0
     discount: float = 1.0
@@ -158,16 +158,21 @@ class _Player:
         point = self._branching.points[job.point]
         lane.seed, lane.episode = point.seed, job.point
         # Both actions meet the same chances: what differs between them is then less of an accident.
-        chances = (*self._branching.seed, job.point, job.repeat)
-        lane.rng = np.random.default_rng(chances)
-        lane.env.reset(point.seed)
+        lane.rng = np.random.default_rng(self._chances(job))
+        lane.note = _Branch(job, (point.taken, point.other)[job.place])
+        return True
+
+    def _chances(self, job: Job) -> tuple[int, ...]:
+        return (*self._branching.seed, job.point, job.repeat)
+
+    def on_reset(self, lane: Lane) -> None:
+        branch: _Branch = lane.note
+        point = self._branching.points[branch.job.point]
         lane.env.restore(point.state)
         if isinstance(lane.env, Reseeds):
-            lane.env.reseed(int(np.random.default_rng((*chances, 1)).integers(1 << 31)))
+            lane.env.reseed(int(np.random.default_rng((*self._chances(branch.job), 1)).integers(1 << 31)))
         lane.start_view, lane.moved = point.view, point.view is not None
-        until = lane.env.steps + self._branching.settings.env_steps
-        lane.note = _Branch(job, (point.taken, point.other)[job.place], until)
-        return True
+        branch.until = lane.env.steps + self._branching.settings.env_steps
 
     def choose(self, lanes: Sequence[Lane]) -> list[Action | None]:
         return [self._next(lane) for lane in lanes]

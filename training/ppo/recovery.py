@@ -89,9 +89,11 @@ class _Collector:
         lane.episode = self._next
         lane.seed = episode_seed(self._seed, "train", lane.episode)
         lane.note = deque(maxlen=EARLIEST)
-        lane.env.reset(lane.seed)
         self._next += 1
         return True
+
+    def on_reset(self, lane: Lane) -> None:
+        pass
 
     def on_decision(self, lane: Lane) -> None:
         pass

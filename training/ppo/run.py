@@ -237,16 +237,18 @@ class Run:
         if start is not None:
             lane.seed = start.seed
             lane.rng = np.random.default_rng((lane.seed, 5, lane.episode))
-            lane.env.reset(lane.seed)
-            lane.env.restore(start.state)
-            lane.start_view, lane.moved = start.view, True
             return True
         lane.rng = np.random.default_rng((lane.seed, 1))
         if self.camera and lane.index == 0 and self.updates >= self.film_from:
             lane.film, self.film_from = Film(self.camera, lane.episode), self.updates + FILM_EVERY
-        lane.env.reset(lane.seed)
         expect(self.world, [episode_seed(self.seed, "train", lane.episode + self.ahead)])
         return True
+
+    def on_reset(self, lane: Lane) -> None:
+        start = self._recovers(lane)
+        if start is not None:
+            lane.env.restore(start.state)
+            lane.start_view, lane.moved = start.view, True
 
     def on_decision(self, lane: Lane) -> None:
         self.decisions += 1

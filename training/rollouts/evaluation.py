@@ -235,9 +235,11 @@ class _Games:
         lane.trace = self._trace() if self._trace else None
         self._episode[lane.index] = Counter[str](), Counter[str]()
         lane.film = Film(self._camera, lane.episode) if self._camera else None
-        lane.env.reset(lane.seed)
         expect(self._world, self._seeds[place + self._ahead :][:1])
         return True
+
+    def on_reset(self, lane: Lane) -> None:
+        pass
 
     def on_decision(self, lane: Lane) -> None:
         slot = self._space.slots[lane.slot] if lane.slot >= 0 else None

@@ -268,8 +268,10 @@ class _TrialRunner:
         lane.note = _TrialProgress(seed, "prefix")
         lane.trace = Trace(self.space, ())
         lane.film = Film(self._camera, seed) if self._camera else None
-        lane.env.reset(seed)
         return True
+
+    def on_reset(self, lane: Lane) -> None:
+        pass
 
     def on_decision(self, lane: Lane) -> None:
         pass

@@ -27,6 +27,7 @@ from rlgpt.training.worlds.protocol import (
     NamesTexts,
     NativeAction,
     ReportsEvents,
+    ResetsSlowly,
     Scores,
     ShowsMoments,
     StepsSlowly,
@@ -35,6 +36,7 @@ from rlgpt.training.worlds.protocol import (
     World,
     WorldFailed,
     describe_view,
+    is_slow,
     report_to,
 )
 from rlgpt.training.worlds.unchanging import flaw, public_data
@@ -316,6 +318,11 @@ def _optional_parts(world: World) -> str:
     if isinstance(world, StepsSlowly):
         has.append("slow")
         _expect(type(world.slow) is bool, f"slow is {world.slow!r}")
+    if isinstance(world, ResetsSlowly):
+        has.append("reset_steps")
+        whole = type(world.reset_steps) is int and world.reset_steps >= 0
+        _expect(whole, f"reset_steps is {world.reset_steps!r}")
+        _expect(is_slow(world), "reset_steps is for worlds that say that they are slow")
     if isinstance(world, ReportsEvents):
         has.append("report")
         before = world.report

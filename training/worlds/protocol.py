@@ -186,6 +186,10 @@ class StepsElsewhere(Protocol):
     def begin_step(self, command: NativeAction) -> None:
         """Send the command; the `step` with the same command that must follow waits for its result."""
 
+    def begin_reset(self, seed: int) -> None:
+        """Begin an episode; the `reset` with the same seed that must follow waits until it has begun. Until then only
+        `steps` may be read, which is still that of the episode before."""
+
 
 @runtime_checkable
 class World(Protocol):
@@ -255,6 +259,13 @@ class StepsSlowly(Protocol):
     """Optional part of a World; see `is_slow`."""
 
     slow: bool
+
+
+@runtime_checkable
+class ResetsSlowly(Protocol):
+    """Optional part of a slow World whose resets take as long as many env steps; see `reset_turns`."""
+
+    reset_steps: int
 
 
 @runtime_checkable
@@ -409,6 +420,16 @@ def is_slow(world: World) -> bool:
     world: an env may compute here or elsewhere (`StepsElsewhere`), and nothing but time changes.
     """
     return isinstance(world, StepsSlowly) and world.slow
+
+
+def reset_turns(world: World) -> int:
+    """Turns that a lane of a slow world is left out between two episodes, while the others go on:
+    `ResetsSlowly.reset_steps`, about as many env steps as a reset takes; 0 where it has none.
+
+    It is a number of the world and not the time that a reset happens to take, because the order in which lanes decide
+    depends on it.
+    """
+    return world.reset_steps if is_slow(world) and isinstance(world, ResetsSlowly) else 0
 
 
 def ending_of(env: Env) -> Ending:

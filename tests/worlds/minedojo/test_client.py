@@ -349,6 +349,34 @@ def test_a_step_begun_ahead_is_the_same_step_and_a_game_left_in_one_is_not_used_
     env.close()
 
 
+def test_a_reset_begun_ahead_is_the_same_reset(double_world: Callable[..., Played]) -> None:
+    played = double_world(doubles=2, options=("--seed", "3"), remake_every=3)
+    ahead, plain = (played.world.make(MILK) for _ in range(2))
+    for seed in range(4):
+        before = ahead.steps
+        ahead.begin_reset(seed)
+        assert ahead.steps == before
+        for env in (ahead, plain):
+            env.reset(seed)
+        assert ahead.view(True) == plain.view(True) and ahead.steps == 0
+        assert ahead.step(host_side.NOOP) == plain.step(host_side.NOOP)
+    assert played.kinds().count("remake") == 2
+    ahead.begin_reset(9)
+    ahead.close()
+    plain.close()
+
+
+def test_a_game_that_dies_in_a_reset_begun_ahead_is_started_again(launching_world: Callable[..., Played]) -> None:
+    played = launching_world("--die-after", "8")
+    env = played.world.make(MILK)
+    env.reset(0)
+    env.begin_reset(1)
+    env.reset(1)
+    assert played.kinds() == ["process", "fault", "restart", "process"]
+    assert not env.step(host_side.NOOP).truncated
+    env.close()
+
+
 def test_the_world_is_generated_anew_every_n_episodes(double_world: Callable[..., Played]) -> None:
     played = double_world(remake_every=2)
     env = played.world.make(MILK)

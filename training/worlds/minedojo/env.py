@@ -70,7 +70,7 @@ class MineDojoEnv:
         self._broken = False
         """The game of this episode was lost, and `step` has told so."""
         self._begun = False
-        """A step was sent and not answered yet."""
+        """A step or a reset was sent and not answered yet."""
         self._reply: dict[str, Any] = {}
         self._clear()
 
@@ -78,8 +78,7 @@ class MineDojoEnv:
     def reset(self, seed: int) -> None:
         """Start an episode. `seed` decides where the task's animals appear; terrain, weather and the animals'
         walks are the game's own, so an episode cannot be repeated."""
-        remake = self._settings.remake_every and self._episodes and self._episodes % self._settings.remake_every == 0
-        if remake and self._bridge is not None:
+        if self._remakes() and not self._begun:
             self._report(WorldEvent("remake", f"The world is generated anew after {self._episodes} episodes."))
             self._drop(orderly=True)
         while True:
@@ -98,6 +97,18 @@ class MineDojoEnv:
         self._most.update(self._counts)
         if self._embedding is not None:
             self._embedding.clear()
+
+    def _remakes(self) -> bool:
+        every = self._settings.remake_every
+        return bool(self._bridge is not None and every and self._episodes and self._episodes % every == 0)
+
+    def begin_reset(self, seed: int) -> None:
+        """See `protocol.StepsElsewhere`: of a game that runs; a new one is launched in `reset`."""
+        if self._bridge is None or self._broken or self._remakes():
+            return
+        with suppress(MineDojoError):
+            self._bridge.send("reset", seed=seed)
+            self._begun = True
 
     def _begin(self, seed: int) -> dict[str, Any]:
         if self._bridge is None and not self._has_room:
@@ -118,7 +129,10 @@ class MineDojoEnv:
                     port=self._port, socket_timeout=0.9 * self._settings.step_timeout,
                 )  # fmt: skip
                 return self._sound(self._bridge.ask("reset", self._settings.reset_timeout, seed=seed))
-        return self._sound(self._bridge.ask("reset", self._settings.reset_timeout, seed=seed))
+        begun, self._begun = self._begun, False
+        if not begun:
+            self._bridge.send("reset", seed=seed)
+        return self._sound(self._bridge.answer("reset", self._settings.reset_timeout))
 
     def _sound(self, reply: dict[str, Any]) -> dict[str, Any]:
         height, width = self._settings.image_size

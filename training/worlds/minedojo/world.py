@@ -57,6 +57,8 @@ class MineDojoWorld:
     frame_module = ""
     restorable = False
     slow = True
+    reset_steps = 8
+    """Game ticks of a fast reset: the client sends 6 to 8 messages for one, counted with the double of the game."""
 
     def __init__(self, settings: Settings | None = None, report: Callable[[WorldEvent], None] = log_event) -> None:
         self.settings = settings or from_environment()
