@@ -21,6 +21,7 @@ from rlgpt.store.live_calls import LiveCall, LiveCalls
 from rlgpt.store.progress import Progress
 from tests.agents.chat_server import ChatServer, Reply, completion, rate_limited, rejects, streamed
 from tests.agents.toys import Ledger
+from tests.patience import PATIENCE
 
 NAMES = ("first", "second", "third", "fourth")
 
@@ -76,7 +77,7 @@ def rows(ledger: Ledger) -> list[tuple[str, str, str]]:
 
 
 def until(condition: Callable[[], object]) -> None:
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + 20 * PATIENCE
     while not condition():
         assert time.monotonic() < deadline
         time.sleep(0.005)
@@ -97,7 +98,7 @@ def test_answers_that_arrive_in_any_order_make_the_rows_of_one_after_the_other()
             name = name_of(request)
             arrived.append(name)
             if ahead and name != "plan":
-                assert gates[name].wait(20)
+                assert gates[name].wait(20 * PATIENCE)
             return code(name)
 
         ledger = Ledger()
@@ -108,7 +109,7 @@ def test_answers_that_arrive_in_any_order_make_the_rows_of_one_after_the_other()
                 until(lambda arrived=arrived: len(arrived) == 5)  # all of them are under way at once
                 for name, thread in reversed(list(zip(NAMES, threads, strict=True))):
                     gates[name].set()
-                    thread.join(20)
+                    thread.join(20 * PATIENCE)
             sources = take(client, *NAMES)
             told[ahead] = (sources, rows(ledger), [call.request for state, call, _ in ledger.rows if state == "sent"])
             assert len(server.requests) == 5
@@ -119,7 +120,7 @@ def test_a_question_is_sent_once_whoever_comes_to_it_first() -> None:
     gate = threading.Event()
 
     def answer(request: dict[str, Any]) -> dict[str, Any]:
-        assert name_of(request) == "plan" or gate.wait(20)
+        assert name_of(request) == "plan" or gate.wait(20 * PATIENCE)
         return code(name_of(request))
 
     with ChatServer(answer) as server:
@@ -129,7 +130,7 @@ def test_a_question_is_sent_once_whoever_comes_to_it_first() -> None:
         threading.Timer(0.2, gate.set).start()
         assert take(client, "second", "first") == ["# second", "# first"]
         for thread in threads:
-            thread.join(20)
+            thread.join(20 * PATIENCE)
         assert sorted(map(name_of, server.requests)) == ["first", "plan", "second"]
     assert [row[1] for row in rows(ledger) if row[0] == "answered"] == ["plan", "second", "first"]
 
@@ -138,7 +139,7 @@ def test_a_killed_worker_does_not_pay_again_for_what_had_arrived(tmp_path: Path)
     with ChatServer(lambda request: code(name_of(request))) as server:
         ledger = Ledger()
         for thread in ask_ahead(client_of(server, ledger, tmp_path), *NAMES):
-            thread.join(20)
+            thread.join(20 * PATIENCE)
         (file,) = tmp_path.iterdir()
         with file.open("a") as torn:
             torn.write('{"call": {"id": "half a li')
@@ -159,7 +160,7 @@ def test_a_failure_of_a_request_sent_ahead_is_its_first_try() -> None:
     with ChatServer(answer) as server:
         client = client_of(server, ledger := Ledger())
         for thread in ask_ahead(client, "first", "second"):
-            thread.join(20)
+            thread.join(20 * PATIENCE)
         take(client, "first", "second")
     assert [(state, fault.partition(":")[0]) for state, step, fault in rows(ledger) if step == "second"] == [
         ("sent", "None"), ("failed", "429"), ("sent", "None"), ("answered", ""),
@@ -175,7 +176,7 @@ def test_what_is_refused_ahead_is_learnt_in_its_turn_and_costs_nothing() -> None
     with ChatServer(answer) as server:
         client = client_of(server, ledger := Ledger())
         for thread in ask_ahead(client, "first", "second"):
-            thread.join(20)
+            thread.join(20 * PATIENCE)
         sent = len(server.requests)
         assert take(client, "first", "second") == ["# first", "# second"]
         client.settle()
@@ -189,7 +190,7 @@ def test_an_answer_that_nobody_came_for_is_a_row_with_its_cost() -> None:
     with ChatServer(lambda request: code(name_of(request))) as server:
         client = client_of(server, ledger := Ledger())
         for thread in ask_ahead(client, "first", "second"):
-            thread.join(20)
+            thread.join(20 * PATIENCE)
         client.ask("fast", "first", asked("first but otherwise"), CodeReply)
         assert client.missed() and not client.missed()
         client.settle()
@@ -213,7 +214,7 @@ def test_what_is_under_way_counts_against_the_budget() -> None:
                 raise BudgetReached("the budget is used up")
 
     def answer(request: dict[str, Any]) -> dict[str, Any]:
-        assert name_of(request) == "plan" or gate.wait(20)
+        assert name_of(request) == "plan" or gate.wait(20 * PATIENCE)
         return code(name_of(request))
 
     with ChatServer(answer) as server:
@@ -239,7 +240,7 @@ def test_a_reply_that_breaks_off_ahead_is_charged() -> None:
     with ChatServer(answer) as server:
         client = client_of(server, ledger := Ledger(), stream=True)
         for thread in ask_ahead(client, "first"):
-            thread.join(20)
+            thread.join(20 * PATIENCE)
         client.settle()
     assert rows(ledger)[-1][2].startswith("unused: ") and ledger.charged[-1][1] == 4
 
@@ -297,7 +298,7 @@ def test_a_cancelled_call_is_a_row_and_is_asked_once_more(tmp_path: Path, times:
         else:
             with pytest.raises(UselessReply, match="cancelled by ann"):
                 take(client, "first")
-        thread.join(20)
+        thread.join(20 * PATIENCE)
         endless.done.set()
     told = [fault for state, step, fault in rows(ledger) if step == "first" and state != "sent"]
     assert [fault.partition(" by ann")[0] for fault in told] == ["cancelled: cancelled"] * times + [""] * (2 - times)

@@ -44,7 +44,7 @@ class Watcher(threading.Thread):
 def test_an_answer_in_the_folder_is_the_reply(tmp_path: Path, stream: bool) -> None:
     watcher = Watcher(tmp_path, lambda asked: CODE)
     with QueueServer(tmp_path) as server:
-        client = make_client(settings(server.url, stream=stream, timeout=10), Ledger(), {})
+        client = make_client(settings(server.url, stream=stream, timeout=60), Ledger(), {})
         assert client.ask("fast", "one", ASKED, CodeReply).note == "n"
     (asked,) = watcher.seen
     assert set(asked) == {"messages", "schema"} and asked["messages"] == ASKED
@@ -53,11 +53,11 @@ def test_an_answer_in_the_folder_is_the_reply(tmp_path: Path, stream: bool) -> N
 
 def test_a_request_asked_again_takes_the_answer_that_is_there(tmp_path: Path) -> None:
     with QueueServer(tmp_path) as server:
-        llm = settings(server.url, timeout=10)
+        llm = settings(server.url, timeout=60)
         Watcher(tmp_path, lambda asked: CODE)
         make_client(llm, Ledger(), {}).ask("fast", "one", ASKED, CodeReply)
     with QueueServer(tmp_path) as server:
-        make_client(settings(server.url, timeout=10), Ledger(), {}).ask("fast", "one", ASKED, CodeReply)
+        make_client(settings(server.url, timeout=60), Ledger(), {}).ask("fast", "one", ASKED, CodeReply)
     assert len(list(tmp_path.glob("*.request.json"))) == 1
 
 
@@ -67,5 +67,5 @@ def test_a_whole_chain_of_questions_can_be_answered_through_the_folder(tmp_path:
 
     watcher = Watcher(tmp_path, answer)
     with QueueServer(tmp_path) as server:
-        replies = chain(make_client(settings(server.url, model=RULES_MODEL, timeout=10), Ledger(), {}))
+        replies = chain(make_client(settings(server.url, model=RULES_MODEL, timeout=60), Ledger(), {}))
     assert replies == chain(make_client({"kind": "rules"}, Ledger(), {})) and len(watcher.seen) == len(replies)

@@ -90,7 +90,7 @@ async def test_a_browser_with_the_address_sees_the_console_and_one_without_sees_
         async with browser.ws_connect(f"{origin}/ws?width=100&height=30", origin=origin) as socket:
             shown = ""
             while "essions" not in shown:
-                message = await socket.receive(timeout=20)
+                message = await socket.receive(timeout=100)
                 assert message.type in (aiohttp.WSMsgType.TEXT, aiohttp.WSMsgType.BINARY), shown
                 if message.type is aiohttp.WSMsgType.BINARY:
                     shown += message.data.decode(errors="replace")

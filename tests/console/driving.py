@@ -14,6 +14,7 @@ from textual.widgets import Input
 
 from rlgpt.console.app import ConsoleApp
 from rlgpt.console.screens.session import SessionScreen
+from tests.patience import PATIENCE
 
 SIZES = ((80, 24), (120, 40), (200, 60))
 
@@ -26,7 +27,7 @@ def screen_text(app: ConsoleApp) -> str:
 
 async def until(pilot: Pilot[Any], condition: Callable[[], object], seconds: float = 20.0) -> None:
     """Wait until `condition` holds; fails with the screen's text when it never does."""
-    for _ in range(int(seconds / 0.02)):
+    for _ in range(int(seconds * PATIENCE / 0.02)):
         if condition():
             await pilot.pause()
             return

@@ -16,6 +16,8 @@ from types import TracebackType
 
 import pyte
 
+from tests.patience import PATIENCE
+
 _NOT_PASSED = ("COLUMNS", "LINES", "PYTHONDONTWRITEBYTECODE")
 """A size that is not the terminal's, and what makes every start compile everything again."""
 
@@ -81,7 +83,7 @@ class Terminal:
 
     def until(self, condition: str | Callable[[str], bool], seconds: float = 60.0) -> str:
         """Wait for a text on the screen (or a predicate of it)."""
-        end = time.monotonic() + seconds
+        end = time.monotonic() + seconds * PATIENCE
         while time.monotonic() < end:
             self.read(0.02)
             text = self.text()
@@ -91,7 +93,7 @@ class Terminal:
 
     def wait(self, seconds: float = 20.0) -> int:
         """The exit code."""
-        end = time.monotonic() + seconds
+        end = time.monotonic() + seconds * PATIENCE
         while time.monotonic() < end:
             self.read(0.02)
             done, status = os.waitpid(self.pid, os.WNOHANG)

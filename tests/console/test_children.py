@@ -33,7 +33,7 @@ def test_one_checker_answers_again_and_again_and_leaves_nothing_behind() -> None
         assert len(family) > 1, "its action host"
     finally:
         checker.close()
-    assert psutil.wait_procs(family, timeout=20)[1] == []
+    assert psutil.wait_procs(family, timeout=100)[1] == []
 
 
 def test_a_checker_for_no_world_says_why() -> None:

@@ -10,6 +10,8 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from types import TracebackType
 
+from tests.patience import PATIENCE
+
 _SERVERS = itertools.count()
 
 
@@ -30,7 +32,7 @@ class Tmux:
     def tmux(self, *words: str) -> str:
         done = subprocess.run(
             ["tmux", "-L", self._socket, *words],
-            env=self._environment, capture_output=True, text=True, timeout=20, check=True,
+            env=self._environment, capture_output=True, text=True, timeout=100, check=True,
         )  # fmt: skip
         return done.stdout
 
@@ -64,7 +66,7 @@ class Tmux:
 
     def until(self, condition: str | Callable[[str], bool], seconds: float = 90.0) -> str:
         """Wait for a text on the screen (or a predicate of it)."""
-        end = time.monotonic() + seconds
+        end = time.monotonic() + seconds * PATIENCE
         while time.monotonic() < end:
             text = self.text()
             if condition in text if isinstance(condition, str) else condition(text):

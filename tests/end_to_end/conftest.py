@@ -20,6 +20,7 @@ import pytest
 from rlgpt.store.folder import SessionFolder
 from rlgpt.store.history import History
 from rlgpt.store.reader import Reader
+from tests.patience import PATIENCE
 
 SMALL = {"dev_first": 4, "dev_more": 0, "test_episodes": 6}
 """Evaluations small enough for a test."""
@@ -45,7 +46,7 @@ class Running:
 
     def finish(self, timeout: float = 100) -> History:
         assert self.supervisor is not None
-        self.supervisor.wait(timeout)
+        self.supervisor.wait(timeout * PATIENCE)
         return self.history()
 
     def history(self) -> History:
@@ -57,20 +58,21 @@ class Running:
             return reader.rows(table)
 
     def until(self, what: Callable[[History], object], timeout: float = 60) -> History:
-        """The first history for which `what` holds. Fails after `timeout` seconds, or when the session is over."""
-        deadline = time.monotonic() + timeout
+        """The first history for which `what` holds. Fails when the session is over, or after `timeout` seconds of
+        an idle machine."""
+        deadline = time.monotonic() + timeout * PATIENCE
         while True:
             history = self.history()
             if what(history):
                 return history
-            assert time.monotonic() < deadline, f"still {history.status}, {history.phase} after {timeout} s"
+            assert time.monotonic() < deadline, f"still {history.status}, {history.phase} after {timeout * PATIENCE} s"
             assert history.status != "ended", f"the session ended: {history.reason}"
             time.sleep(0.02)
 
     def trainer(self) -> psutil.Process:
         """The trainer's process, waiting for it to start."""
         assert self.supervisor is not None
-        for _ in range(500):
+        for _ in range(500 * PATIENCE):
             for child in psutil.Process(self.supervisor.pid).children():
                 if "rlgpt.training.worker" in child.cmdline():
                     return child
@@ -93,7 +95,7 @@ class Running:
     def kill(self) -> None:
         if self.supervisor is not None and self.supervisor.poll() is None:
             os.killpg(self.supervisor.pid, signal.SIGKILL)
-            self.supervisor.wait(10)
+            self.supervisor.wait(100)
 
 
 Make = Callable[..., Running]

@@ -13,7 +13,6 @@ import time
 from typing import Any
 
 import psutil
-import pytest
 
 from rlgpt.agents.rules import question
 from rlgpt.agents.rules.model import respond
@@ -96,7 +95,6 @@ def settings(server: ChatServer) -> dict[str, Any]:
     return {"llm": {"kind": "openai", "base_url": server.url, "model": "rlgpt-rules"}, "loop": SMALL}
 
 
-@pytest.mark.timeout(400)
 def test_sources_that_break_everything_end_no_session(make: Make) -> None:
     with ChatServer(Breaking()) as server:
         session = make("make_wood_pickaxe", **settings(server), budget={"env_steps": 8_000})
@@ -112,7 +110,6 @@ def test_sources_that_break_everything_end_no_session(make: Make) -> None:
     assert faults & {"killed", "error"}, faults
 
 
-@pytest.mark.timeout(400)
 def test_rewards_that_break_in_training_end_no_session(make: Make) -> None:
     with ChatServer(Breaking()) as server:
         session = make("collect_wood", **settings(server), method={"arm": "rl"}, budget={"env_steps": 4_096})
@@ -123,7 +120,6 @@ def test_rewards_that_break_in_training_end_no_session(make: Make) -> None:
     assert logged or died
 
 
-@pytest.mark.timeout(400)
 def test_a_session_that_is_killed_among_such_sources_goes_on(make: Make) -> None:
     with ChatServer(Breaking()) as server:
         session = make("make_wood_pickaxe", **settings(server), budget={"env_steps": 8_000})
@@ -136,7 +132,6 @@ def test_a_session_that_is_killed_among_such_sources_goes_on(make: Make) -> None
     assert history.incarnation >= 3
 
 
-@pytest.mark.timeout(400)
 def test_hosts_that_are_killed_from_outside_again_and_again_fail_no_session(make: Make) -> None:
     """It goes on, or stops with a sentence and is resumed."""
     session = make("make_wood_pickaxe", loop=SMALL)
@@ -157,7 +152,7 @@ def test_hosts_that_are_killed_from_outside_again_and_again_fail_no_session(make
     hunter.start()
     assert session.supervisor is not None
     with contextlib.suppress(subprocess.TimeoutExpired):
-        session.supervisor.wait(20)
+        session.supervisor.wait(100)
     over.set()
     hunter.join()
     if session.supervisor.poll() is not None:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
-
 from tests.end_to_end.conftest import Make
 from tests.end_to_end.consoles import (
     CTRL_S,
@@ -18,8 +16,6 @@ from tests.end_to_end.consoles import (
     console,
     filtered,
 )  # fmt: skip
-
-pytestmark = pytest.mark.timeout(600)
 
 
 def test_the_operator_is_the_critic_and_what_was_accepted_becomes_a_skill(make: Make, tmp_path: Path) -> None:

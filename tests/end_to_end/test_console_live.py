@@ -32,7 +32,6 @@ from tests.end_to_end.consoles import (
     training,
 )
 
-pytestmark = pytest.mark.timeout(600)
 LONG = {
     "loop": {"iterations": 3, "target": 1.0, "dev_first": 8},
     "budget": {"env_steps": 5_000_000},

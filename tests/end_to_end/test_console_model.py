@@ -52,7 +52,6 @@ class Rambling:
         yield DONE
 
 
-@pytest.mark.timeout(400)
 def test_an_answer_is_watched_while_it_comes_and_cut_short(make: Make) -> None:
     with ChatServer(model := Rambling()) as server:
         session = session_at(make, server)
@@ -85,7 +84,6 @@ class Away:
         return respond(request) if self.there else server_error(503)
 
 
-@pytest.mark.timeout(400)
 def test_a_model_that_is_away_is_announced_and_tried_again_at_once_when_the_operator_says_so(make: Make) -> None:
     with ChatServer(away := Away()) as server:
         session = session_at(make, server)

@@ -14,7 +14,6 @@ from tests.end_to_end.conftest import Make, Running
 from tests.end_to_end.consoles import CTRL_S, CTRL_U, ENTER, ESCAPE, RIGHT, SPACE, command, console, filtered
 from tests.end_to_end.sameness import outcome
 
-pytestmark = pytest.mark.timeout(600)
 TRAINED = {"loop": {"iterations": 1, "dev_first": 4, "target": 1.0}, "budget": {"env_steps": 9_000}}
 
 

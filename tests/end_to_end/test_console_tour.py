@@ -17,7 +17,7 @@ from rlgpt.store.reader import Reader
 from tests.console.tmux import Tmux
 from tests.end_to_end.consoles import RLGPT, worker_of
 
-pytestmark = [pytest.mark.tmux, pytest.mark.timeout(600)]
+pytestmark = pytest.mark.tmux
 QUICK = {"RLGPT_LOOP__DEV_FIRST": "4", "RLGPT_LOOP__DEV_MORE": "0", "RLGPT_LOOP__TEST_EPISODES": "4"}
 
 

@@ -15,7 +15,6 @@ QUICK = ("vllm", "llama-cpp-python", "responses")
 LASTING = ("rejected", "suspected", "tokens")
 
 
-@pytest.mark.timeout(400)
 @pytest.mark.parametrize(
     "name", [name if name in QUICK else pytest.param(name, marks=pytest.mark.slow) for name in DIALECTS]
 )

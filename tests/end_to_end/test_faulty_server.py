@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
-
 from rlgpt.store.folder import SessionFolder
 from rlgpt.store.reader import Reader
 from tests.agents.chat_server import ChatServer
@@ -16,7 +14,6 @@ SMALL = {"RLGPT_LLM__TIMEOUT": "1", "RLGPT_LOOP__DEV_FIRST": "2", "RLGPT_LOOP__T
 RUN = ("run", "make_wood_pickaxe", "--llm", "openai", "--model", "rlgpt-rules", "--iterations", "0", "--headless")
 
 
-@pytest.mark.timeout(240)
 def test_a_session_on_a_server_that_fails_in_every_way_completes_and_tells_each_failure(tmp_path: Path) -> None:
     with ChatServer(script=FAULTS) as server:
         said = rlgpt(tmp_path / "home", *RUN, "--base-url", server.url, timeout=200, **SMALL)

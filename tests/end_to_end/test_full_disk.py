@@ -60,7 +60,6 @@ def sound(session: Running, home: Path) -> None:
     assert said.code == 0, said.out + said.err
 
 
-@pytest.mark.timeout(300)
 def test_a_session_that_fills_its_disk_stops_and_goes_on_to_the_same_end_with_room(disk: SmallDisk, make: Make) -> None:
     session = make(TASK, **STORY)
     history = session.finish(200)
@@ -79,7 +78,6 @@ def test_a_session_that_fills_its_disk_stops_and_goes_on_to_the_same_end_with_ro
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(300)
 def test_a_disk_without_a_byte_left_costs_at_most_one_step(disk: SmallDisk, make: Make) -> None:
     disk.mount(SESSIONS_STOP_BELOW + 100_000_000, again=True)
     session = make(TASK, **STORY)

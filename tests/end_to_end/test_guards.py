@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 from typing import Any
 
-import pytest
-
 from rlgpt.agents.rules.model import respond
 from rlgpt.agents.rules.question import read
 from tests.agents.chat_server import ChatServer
@@ -74,7 +72,6 @@ def model(request: dict[str, Any]) -> dict[str, Any]:
     return answer
 
 
-@pytest.mark.timeout(300)
 def test_a_guard_of_a_plan_is_coded_tried_and_used(make: Make) -> None:
     with ChatServer(model) as server:
         llm = {"kind": "openai", "base_url": server.url, "model": "m"}

@@ -6,8 +6,6 @@ import itertools
 import json
 from typing import Any
 
-import pytest
-
 from rlgpt.agents.rules.model import respond
 from tests.agents.chat_server import ChatServer
 from tests.end_to_end.conftest import Make
@@ -45,7 +43,6 @@ class Hostile:
         return answer
 
 
-@pytest.mark.timeout(300)
 def test_a_hostile_model_cannot_do_more_than_fail(make: Make) -> None:
     with ChatServer(Hostile()) as server:
         session = make(

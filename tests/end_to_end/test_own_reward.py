@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 from typing import Any
 
-import pytest
-
 from rlgpt.agents.rules import question
 from rlgpt.agents.rules.model import respond
 from rlgpt.store.reader import Reader
@@ -37,7 +35,6 @@ class Rewarding:
         return answer
 
 
-@pytest.mark.timeout(200)
 def test_an_agents_own_reward_is_admitted_trained_with_and_asked_for_again_when_refused(make: Make) -> None:
     model = Rewarding(FORBIDDEN, HEALTHY)
     with ChatServer(model) as server:

@@ -13,7 +13,6 @@ from tests.end_to_end.story import training
 from tests.options.toys import ChangedWorld
 
 
-@pytest.mark.timeout(300)
 def test_the_policy_of_a_session_on_pixels_sees_pixels(make: Make) -> None:
     session = make("collect_wood", observation="pixels", method={"arm": "rl"}, budget={"env_steps": 16_000})
     history = session.until(training, 240)

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
-
 from rlgpt.store.commands import parse_command
 from rlgpt.store.inbox import send
 from tests.agents.chat_server import ChatServer, rejects
@@ -13,7 +11,6 @@ from tests.end_to_end.conftest import Make
 from tests.end_to_end.sameness import every_row, outcome
 
 
-@pytest.mark.timeout(400)
 def test_a_replay_and_a_replay_of_the_replay_have_the_rows_of_the_first(make: Make) -> None:
     first = make("make_wood_pickaxe")
     assert first.finish().result == "succeeded"
@@ -28,7 +25,6 @@ def test_a_replay_and_a_replay_of_the_replay_have_the_rows_of_the_first(make: Ma
             assert rows[table] == expected[table], f"{table} differs"
 
 
-@pytest.mark.timeout(300)
 def test_a_replay_has_the_skills_of_the_recorded_session_not_those_kept_since(make: Make) -> None:
     first = make("make_wood_pickaxe", skills="all")
     assert first.finish().result == "succeeded" and first.history().skills_kept
@@ -37,7 +33,6 @@ def test_a_replay_has_the_skills_of_the_recorded_session_not_those_kept_since(ma
     assert every_row(again.folder)["llm_call"] == every_row(first.folder)["llm_call"]
 
 
-@pytest.mark.timeout(300)
 def test_a_replay_repeats_what_the_operator_did_and_where(make: Make) -> None:
     settings: dict[str, Any] = {"loop": {"iterations": 1, "target": 1.0}, "budget": {"env_steps": 60_000}}
     first = make("collect_iron", review=True, **settings)
@@ -77,7 +72,6 @@ def test_a_replay_repeats_what_the_operator_did_and_where(make: Make) -> None:
         assert (now.state, now.reason, now.author, now.payload) == (was.state, was.reason, was.author, was.payload)
 
 
-@pytest.mark.timeout(240)
 def test_a_parameter_that_the_server_refused_is_not_sent_again_by_a_restarted_trainer(make: Make) -> None:
     with ChatServer(script=[rejects("temperature")]) as server:
         session = make(

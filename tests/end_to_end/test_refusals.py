@@ -13,7 +13,6 @@ from rlgpt.store.reader import Reader
 from tests.end_to_end.conftest import Make
 from tests.end_to_end.typed import rlgpt
 
-pytestmark = pytest.mark.timeout(300)
 USAGE, REFUSED, UNAVAILABLE, BUDGET = 2, 4, 5, 8
 RUN = ("run", "make_wood_pickaxe", "--llm", "rules", "--headless")
 LOCAL = ("run", "make_wood_pickaxe", "--base-url", "http://127.0.0.1:9/v1", "--model", "m")

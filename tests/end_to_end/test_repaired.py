@@ -16,7 +16,6 @@ from tests.end_to_end.story import STORY, TASK
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(900)
 def test_a_repaired_session_and_a_fork_of_it_run_to_their_end(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
     session = make(TASK, **STORY)
     monkeypatch.setenv("RLGPT_HOME", session.environment["RLGPT_HOME"])

@@ -24,7 +24,6 @@ def check(session: Running, follower: Follower, most: int) -> int:
     return len(cursors)
 
 
-@pytest.mark.timeout(240)
 def test_a_short_session_replays_as_it_was_seen(make: Make) -> None:
     session = make("make_wood_pickaxe", start=False)
     with Follower(session.folder.path) as follower:
@@ -33,7 +32,6 @@ def test_a_short_session_replays_as_it_was_seen(make: Make) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(900)
 @pytest.mark.parametrize("kind", ["whole", "resumed", "overridden"])
 def test_at_200_random_cursors_a_replay_shows_what_was_seen_live(make: Make, kind: str) -> None:
     session = make(TASK, **STORY, start=False)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
-
 from tests.end_to_end.conftest import Make
 from tests.end_to_end.sameness import every_row
 
@@ -22,7 +20,6 @@ def test_a_session_goes_from_the_task_to_a_tested_incumbent(make: Make) -> None:
     assert not session.processes()
 
 
-@pytest.mark.timeout(240)
 def test_the_same_session_twice_gives_the_same_rows(make: Make) -> None:
     first, second = (make("collect_iron", **TRAINED) for _ in range(2))
     assert first.finish(200).runs, "this session never trained, so it shows nothing"

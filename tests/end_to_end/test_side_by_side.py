@@ -8,8 +8,6 @@ import time
 from collections import Counter
 from typing import Any
 
-import pytest
-
 from rlgpt.agents.ahead import FILE
 from rlgpt.agents.rules.model import respond
 from tests.agents.chat_server import ChatServer
@@ -50,7 +48,6 @@ class LastFirst:
         return respond(request)
 
 
-@pytest.mark.timeout(900)
 def test_a_session_whose_calls_are_side_by_side_has_the_rows_of_one_after_the_other(make: Make) -> None:
     with ChatServer() as server:
         alone = session_at(make, server, 1)
@@ -70,7 +67,6 @@ def test_a_session_whose_calls_are_side_by_side_has_the_rows_of_one_after_the_ot
         assert outcome(replayed.folder.path)[table] == rows, f"{table} of the replay differs"
 
 
-@pytest.mark.timeout(900)
 def test_a_kill_pays_for_no_answer_twice_that_had_arrived(make: Make) -> None:
     gate = threading.Event()
 

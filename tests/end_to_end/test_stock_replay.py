@@ -27,7 +27,6 @@ def repeat(session: Running, goal: str) -> list[str]:
     return [row["variant"] for row in won]
 
 
-@pytest.mark.timeout(300)
 def test_every_tested_success_of_code_repeats_in_stock_crafter(make: Make) -> None:
     session = make("make_stone_pickaxe", loop={"test_episodes": 5, "iterations": 0})
     session.finish()
@@ -35,7 +34,6 @@ def test_every_tested_success_of_code_repeats_in_stock_crafter(make: Make) -> No
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(900)
 def test_every_tested_success_of_a_trained_policy_repeats_in_stock_crafter(make: Make) -> None:
     method = {"arm": "rl", "whole_budget": True}
     session = make(

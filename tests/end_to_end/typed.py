@@ -9,6 +9,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from tests.patience import PATIENCE
+
 RLGPT = (sys.executable, "-P", "-m", "rlgpt.console.cli")
 KEYS = ("OPENAI_API_KEY", "AZURE_OPENAI_API_KEY", "OPENAI_BASE_URL")
 
@@ -39,6 +41,6 @@ def rlgpt(home: Path, *words: str, timeout: float = 120, at: Sequence[str] = RLG
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
-        timeout=timeout,
+        timeout=timeout * PATIENCE,
     )
     return Said(done.returncode, done.stdout, done.stderr)

@@ -39,7 +39,7 @@ def results(user: str) -> dict[str, tuple[str, str, float]]:
     command = [sys.executable, "-m", "tests.host.corpus", "locked"]
     if user == "ordinary" and os.geteuid() == 0:
         command = as_nobody(" ".join(command))
-    run = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=110)
+    run = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=600)
     assert run.returncode == 0, run.stderr[-2000:]
     found: dict[str, tuple[str, str, float]] = json.loads(run.stdout)
     return found

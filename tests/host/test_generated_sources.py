@@ -108,7 +108,6 @@ def any_source(data: st.DataObject) -> tuple[Kind, str]:
     return kind, data.draw(hostile.sources(kind))  # type: ignore[return-value]
 
 
-@pytest.mark.timeout(300)
 @FEW
 @given(data=st.data())
 def test_a_few_hundred_sources_are_admitted_or_refused_in_words(court: Host, data: st.DataObject) -> None:

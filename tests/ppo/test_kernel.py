@@ -48,7 +48,6 @@ def test_without_a_compiler_the_compiled_kernel_is_refused_with_a_sentence(monke
 
 @pytest.mark.slow
 @pytest.mark.skipif(not shutil.which("g++") and not shutil.which("clang++"), reason="no C++ compiler")
-@pytest.mark.timeout(400)
 def test_the_compiled_kernel_learns_as_the_eager_one_and_resumes_bit_by_bit() -> None:
     _, eager = trained("eager")
     result, compiled = trained("compiled")

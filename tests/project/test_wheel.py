@@ -78,7 +78,6 @@ SMALL = {
 
 
 @pytest.mark.network
-@pytest.mark.timeout(300)
 def test_a_headless_session_runs_to_its_end_beside_a_package_named_agents(installed: Path, tmp_path: Path) -> None:
     pip = (sys.executable, "-m", "pip", "--python", str(installed), "install", "-q", "--no-deps", "--retries", "1")
     got = subprocess.run([*pip, "openai-agents"], capture_output=True, text=True)

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-PATIENCE = 60.0
+PATIENCE = 200.0
 
 
 class Keeper:

@@ -77,7 +77,6 @@ INSTEAD: dict[str, tuple[Callable[[Path], object], str]] = {
 }
 
 
-@pytest.mark.timeout(30)
 @pytest.mark.parametrize("what", INSTEAD)
 def test_what_lies_in_place_of_a_database_is_told_and_never_opened(
     what: str, finished: SessionFolder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

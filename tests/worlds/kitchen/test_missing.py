@@ -19,7 +19,7 @@ CURE = "pip install 'rlgpt[kitchen]'."
 
 def sentence(before):
     words = [sys.executable, "-P", "-c", CODE.format(before=before)]
-    return subprocess.run(words, capture_output=True, text=True, timeout=100, check=True).stdout.strip()
+    return subprocess.run(words, capture_output=True, text=True, timeout=500, check=True).stdout.strip()
 
 
 def test_without_mujoco_the_sentence_says_what_to_install():

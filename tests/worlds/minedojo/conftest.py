@@ -39,7 +39,6 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker("minedojo")
             if item.get_closest_marker("slow") is None:
                 item.add_marker("network")
-                item.add_marker(pytest.mark.timeout(300))
 
 
 @pytest.fixture(autouse=True, scope="module")
