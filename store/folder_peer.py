@@ -27,7 +27,7 @@ from rlgpt.store.errors import BadBundle, Damaged, DiskFull, StoreError, WriteFa
 from rlgpt.store.folder import DATABASE, SessionFolder, prepare
 from rlgpt.store.history import History, fold_all
 from rlgpt.store.lease import WRITER, Lease, owner
-from rlgpt.store.peers import COMMAND, LIMIT, NOTHING, PRUNABLE, Batch, Beat, Behind, Head, row_bytes
+from rlgpt.store.peers import COMMAND, LIMIT, NOTHING, PRUNABLE, Batch, Behind, Head, RemoteWorker, row_bytes
 from rlgpt.store.revision import REVISION, REWRITTEN, found
 from rlgpt.store.row_types import JsonObject
 from rlgpt.store.snapshot import copy_database
@@ -148,9 +148,9 @@ class FolderPeer:
                 return None
             raise
 
-    def beat(self) -> Beat | None:
-        worker = owner(self.folder.path)
-        return Beat(worker, progress.read(self.folder.path)) if worker else None
+    def worker(self) -> RemoteWorker | None:
+        lock = owner(self.folder.path)
+        return RemoteWorker(lock, progress.read(self.folder.path)) if lock else None
 
     def send(self, command: JsonObject) -> None:
         """Raises BadCommand, ReadOnly, DiskFull."""

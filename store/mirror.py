@@ -18,7 +18,7 @@ from rlgpt.store.errors import BadCommand
 from rlgpt.store.folder import DATABASE
 from rlgpt.store.folder_peer import FolderPeer
 from rlgpt.store.lease import Lease, Owner
-from rlgpt.store.peers import COMMAND, Beat, Remote, bring, sync
+from rlgpt.store.peers import COMMAND, Remote, RemoteWorker, bring, sync
 
 EVERY = 0.5
 """Seconds between two rounds."""
@@ -38,7 +38,7 @@ class Mirror:
 
     def step(self) -> bool:
         """One round; returns whether a worker lives there."""
-        beat = self._remote.beat()  # before the rows, so that what it wrote until its end is among them
+        worker = self._remote.worker()  # before the rows, so that what it wrote until its end is among them
         if self._seq is None:
             sync(self._remote, self._local)
             self._seq, self._names = self._local.head().seq, self._local.names()
@@ -47,8 +47,8 @@ class Mirror:
         if not (self.folder / MARK).exists():
             atomic.write_bytes(self.folder / MARK, json.dumps({"of": self._remote.place}).encode())
         self._carry()
-        self._show(beat)
-        return beat is not None
+        self._show(worker)
+        return worker is not None
 
     def _carry(self) -> None:
         """What was sent here since, and did not come from there."""
@@ -64,15 +64,15 @@ class Mirror:
                     self._remote.send(command | {"payload": json.loads(command["payload"])})
             self._carried = rowid
 
-    def _show(self, beat: Beat | None) -> None:
-        if beat is None:
+    def _show(self, worker: RemoteWorker | None) -> None:
+        if worker is None:
             self._release()
             return
-        if beat.worker != self._shown:
+        if worker.owner != self._shown:
             self._release()
-            self._lease, self._shown = Lease.acquire(self.folder, holder=beat.worker), beat.worker
-        if beat.progress:
-            progress.show(self.folder, beat.progress)
+            self._lease, self._shown = Lease.acquire(self.folder, holder=worker.owner), worker.owner
+        if worker.heartbeat:
+            progress.show(self.folder, worker.heartbeat)
 
     def _release(self) -> None:
         if self._lease is not None:

@@ -102,18 +102,17 @@ class Peer(Protocol):
         """Whole, or not at all. Raises Fenced, Behind, StoreError."""
 
 
-class Beat(NamedTuple):
-    """A worker that lives elsewhere."""
+class RemoteWorker(NamedTuple):
+    """A worker that lives elsewhere, with its last heartbeat."""
 
-    worker: Owner
-    progress: Heartbeat
-    """Its last heartbeat (`progress.py`)."""
+    owner: Owner
+    heartbeat: Heartbeat
 
 
 class Remote(Peer, Protocol):
     """A peer that the session's worker writes, and that takes commands for it."""
 
-    def beat(self) -> Beat | None:
+    def worker(self) -> RemoteWorker | None:
         """None while no worker lives there."""
 
     def send(self, command: JsonObject) -> None:

@@ -51,7 +51,7 @@ def fetched(wanted: str) -> tuple[SessionFolder, bool]:
     folder = SessionFolder(root() / ident)
     with contextlib.closing(open_store(address)) as store:
         remote = store.remote(ident)
-        alive = remote.beat() is not None
+        alive = remote.worker() is not None
         sync(remote, FolderPeer(folder.path))
     if not alive:
         settle(folder.path)

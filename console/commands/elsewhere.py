@@ -84,7 +84,7 @@ def _push(store: Store, folder: SessionFolder) -> int:
 
 def _pull(store: Store, folder: SessionFolder) -> int:
     there = store.remote(folder.id)
-    alive = there.beat() is not None
+    alive = there.worker() is not None
     copied = sync(there, FolderPeer(folder.path))
     if not alive:
         settle(folder.path)

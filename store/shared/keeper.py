@@ -25,7 +25,7 @@ from rlgpt.store.folder_peer import FolderPeer
 from rlgpt.store.history import History, fold_all
 from rlgpt.store.inbox import whoami
 from rlgpt.store.lease import owner
-from rlgpt.store.peers import Beat, Fenced, bring, sync
+from rlgpt.store.peers import Fenced, RemoteWorker, bring, sync
 from rlgpt.store.reader import Reader
 from rlgpt.store.shared.connection import Away, connect, place_of
 from rlgpt.store.shared.peer import SharedPeer
@@ -132,9 +132,9 @@ class Keeper:
             fold_all(reader.folded_since(self._history.seq, None), self._history)
         summary = catalog.summarised(self._folder.id, self._history)
         told = dataclasses.asdict(dataclasses.replace(summary, tags=catalog.tags(self._folder)))
-        worker = owner(self._folder.path)
-        beat = Beat(worker, progress.read(self._folder.path)) if worker and not over else None
-        peer.tell(beat, told)
+        lock = owner(self._folder.path)
+        worker = RemoteWorker(lock, progress.read(self._folder.path)) if lock and not over else None
+        peer.tell(worker, told)
         self._mark(peer.incarnation)
 
     def _mark(self, incarnation: int) -> None:

@@ -17,7 +17,7 @@ from psycopg.sql import SQL, Identifier
 
 from rlgpt.store.errors import LeaseTaken, StoreError
 from rlgpt.store.lease import Owner
-from rlgpt.store.peers import COMMAND, LIMIT, NOTHING, PRUNABLE, Batch, Beat, Behind, Fenced, Head, row_bytes
+from rlgpt.store.peers import COMMAND, LIMIT, NOTHING, PRUNABLE, Batch, Behind, Fenced, Head, RemoteWorker, row_bytes
 from rlgpt.store.shared.connection import Connection, place_of, said
 from rlgpt.store.transactions import first_rows
 
@@ -158,7 +158,7 @@ class SharedPeer:
         return tuple(name for name, since in self._layout[table].items() if since <= schema)
 
     # ---- the worker there -----------------------------------------------------------------------
-    def beat(self) -> Beat | None:
+    def worker(self) -> RemoteWorker | None:
         """A worker lives while its keeper's lock is held: nothing else says so."""
         sql = f"SELECT beat::text, {LOCKED} FROM head WHERE session_id = %s"
         with said(self._address):
@@ -166,7 +166,7 @@ class SharedPeer:
         if not row or not row[1] or not row[0]:
             return None
         told = json.loads(row[0])
-        return Beat(Owner(*told["worker"]), told["progress"]) if told.get("worker") else None
+        return RemoteWorker(Owner(*told["worker"]), told["progress"]) if told.get("worker") else None
 
     def send(self, command: Mapping[str, Any]) -> None:
         told = {**command, "session_id": self.session_id, "payload": json.dumps(command["payload"])}
@@ -225,8 +225,8 @@ class SharedPeer:
         sql = "SELECT pg_try_advisory_lock(hashtextextended(%s, 0))"
         row = self._base.execute(sql, (self.session_id,)).fetchone()
         if not row or not row[0]:
-            beat = self.beat()
-            by = f" by process {beat.worker.pid} on {beat.worker.host}" if beat else ""
+            worker = self.worker()
+            by = f" by process {worker.owner.pid} on {worker.owner.host}" if worker else ""
             raise LeaseTaken(f"session {self.session_id} is already run{by}; attach to it, or stop it first")
 
     def append(self, batch: Batch) -> None:
@@ -300,10 +300,10 @@ class SharedPeer:
             return Fenced(f"session {self.session_id} was deleted from {place_of(self._address)}")
         return Fenced(f"session {self.session_id} was taken over by {row[1] or 'another'} (incarnation {row[0]})")
 
-    def tell(self, beat: Beat | None, summary: Mapping[str, Any] | None = None) -> None:
+    def tell(self, worker: RemoteWorker | None, summary: Mapping[str, Any] | None = None) -> None:
         """Show who works on it, how far that is, and the session at a glance. Raises Fenced."""
         assert self._claim is not None
-        told = json.dumps({"worker": beat.worker, "progress": beat.progress}) if beat else None
+        told = json.dumps({"worker": worker.owner, "progress": worker.heartbeat}) if worker else None
         with said(self._address):
             moved = self._base.execute(
                 "UPDATE head SET beat = %s, told_at = clock_timestamp(), summary = coalesce(%s::json, summary) "

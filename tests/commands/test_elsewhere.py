@@ -124,7 +124,7 @@ def test_a_mirror_is_followed_until_its_worker_has_ended(
     mirror = SessionFolder(tmp_path / "watching" / "sessions" / session.id)
     ending = threading.Timer(1.0, lambda: writer.event(events.Ended("finished", "all is done")))
 
-    monkeypatch.setattr("rlgpt.store.folder_peer.FolderPeer.beat", _until_ended(writer))
+    monkeypatch.setattr("rlgpt.store.folder_peer.FolderPeer.worker", _until_ended(writer))
     ending.start()
     answer = rlgpt("store", "pull", session.id, "--from", home, "--follow")
     assert answer.code == 0, answer.err
@@ -135,10 +135,10 @@ def test_a_mirror_is_followed_until_its_worker_has_ended(
 
 def _until_ended(writer: Writer) -> Callable[[FolderPeer], object]:
     from rlgpt.store.lease import owner
-    from rlgpt.store.peers import Beat
+    from rlgpt.store.peers import RemoteWorker
 
-    def beat(peer: FolderPeer) -> object:
-        worker = owner(peer.folder.path)
-        return Beat(worker, {}) if worker and writer.history.status != "ended" else None
+    def remote_worker(peer: FolderPeer) -> object:
+        lock = owner(peer.folder.path)
+        return RemoteWorker(lock, {}) if lock and writer.history.status != "ended" else None
 
-    return beat
+    return remote_worker

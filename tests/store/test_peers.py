@@ -350,8 +350,8 @@ def test_a_mirror_shows_the_last_row_before_it_lets_its_lock_go(session: Session
     """Who waits for the end looks at the lock first and at the rows then."""
 
     class Dying(FolderPeer):
-        def beat(self) -> Any:
-            found = super().beat()
+        def worker(self) -> Any:
+            found = super().worker()
             if found is not None:
                 writer.event(events.Ended("finished", "all is done"))
                 writer.close()
