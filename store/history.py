@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from rlgpt.store import events, row_types
+from rlgpt.store.measured import EvaluationState, Measured, pool
 from rlgpt.store.row_types import Change, Row
 from rlgpt.store.states import (
     AdviceState,
@@ -20,18 +21,15 @@ from rlgpt.store.states import (
     CheckpointState,
     CommandState,
     ConfigState,
-    EvaluationState,
     History,
     Item,
     IterationState,
-    Measured,
     PlanState,
     Run,
     Spent,
     TaskPlanState,
     TrialState,
     VerdictState,
-    pool,
 )
 
 __all__ = [
