@@ -27,7 +27,6 @@ from rlgpt.store.snapshot import copy_database, without_evidence_bulk
 from rlgpt.store.soundness import check_database
 
 FORMAT = "rlgpt-bundle-1"
-SUFFIX = ".rlgpt"
 MANIFEST = "manifest.json"
 EVIDENCE_BYTES = 1_000_000
 MOST_FILES = 20_000

@@ -210,7 +210,6 @@ def _event(h: History, row: row_types.EventRow) -> None:
     match events.read_event(row["kind"], row["payload"]):
         case events.Phase() as phase:
             _next_phase(h, phase)
-            h.phase_seq = seq
             h.status, h.waiting_for = "running", ""
         case events.Command() as fate:
             h.commands[fate.id] = CommandState(

@@ -9,10 +9,10 @@ from __future__ import annotations
 import contextlib
 import threading
 import traceback
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, TypeVar, cast, overload
 
-from rlgpt.store import artifacts, query, series
+from rlgpt.store import artifacts, query
 from rlgpt.store.database import connect
 from rlgpt.store.errors import StoreError
 from rlgpt.store.folder import Place, SessionFolder, path_of
@@ -56,7 +56,6 @@ class Reader:
         self._sequenced = {n: t for n, t in self._tables.items() if "seq" in t.columns}
         self._folded = query.folded(self._sequenced)
         self._timeline = Timeline(self._folded_rows)
-        self._series = series.Columns(self._base)
 
     # ---- the stream of changes ------------------------------------------------------------------
     def data_version(self) -> int:
@@ -175,28 +174,6 @@ class Reader:
             found = selection.rows(self._base, "WHERE rowid > ? ORDER BY rowid", (after_rowid,))
             return cast(list[CommandRow], found)
 
-    # ---- curves ---------------------------------------------------------------------------------
-    def metric_series(
-        self,
-        runs: int | Iterable[int],
-        column: str,
-        upto_seq: int | None = None,
-        max_points: int = 400,
-        *,
-        window: tuple[float, float] | None = None,
-        hidden: bool = True,
-    ) -> list[tuple[float, float]]:
-        """[(env steps, value)] of one run, or of several in a row, without what a resume superseded.
-
-        At most `max_points` points: the first, last, lowest and highest of every stretch. `column` is a
-        column of `metric` or `option_usage.NAME`, `rewards.TERM`, `milestones.NAME`. `window`: only these env
-        steps. Env steps of later runs count on from the end of those before. `hidden=False` keeps all rows.
-        """
-        wanted = [runs] if isinstance(runs, int) else list(runs)
-        with self._reading():
-            skipped = {run: self._hidden(run, upto_seq) if hidden else () for run in wanted}
-            return self._series.points(wanted, column, upto_seq, max_points, window, skipped)
-
     # ---- life -----------------------------------------------------------------------------------
     def alive(self) -> bool:
         """Whether a worker has the session now."""
@@ -213,14 +190,6 @@ class Reader:
         self.close()
 
     # ---- inside ---------------------------------------------------------------------------------
-    def _hidden(self, run: int, upto: int | None) -> Sequence[tuple[int, int]]:
-        values = {"run": run, "upto": 2**62 if upto is None else upto}
-        rows = self._base.execute(
-            "SELECT json_extract(payload, '$.from_seq'), seq FROM event WHERE kind = 'resumed' "
-            "AND json_extract(payload, '$.run') = :run AND seq <= :upto ORDER BY seq",
-            values,
-        )
-        return [(int(after), int(before)) for after, before in rows]
 
     def _folded_rows(self, after: int, upto: int | None, limit: int | None) -> list[Change]:
         with self._snapshot():

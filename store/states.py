@@ -288,7 +288,6 @@ class History:
     reason: str = ""
     phase: Phase = field(default_factory=Phase)
     """The step in progress; its name is empty before the first."""
-    phase_seq: int = 0
     phase_active: float = 0.0
     """Active seconds when it began."""
     phase_env_steps: int = 0

@@ -20,9 +20,6 @@ from sqlmodel import Field, SQLModel
 
 from rlgpt.store.row_types import Counts, Ends, JsonObject, Sums
 
-SCHEMA = 1
-"""Major version of the schema; a store with a higher one is refused."""
-
 
 def _snake(name: str) -> str:
     return "".join(f"_{c.lower()}" if c.isupper() else c for c in name).lstrip("_")
@@ -239,7 +236,7 @@ class Metric(Row, table=True):
     option_usage: Counts = json_column()
     """Decisions per slot name; primitives together under `primitive`."""
     end_reasons: Ends = json_column()
-    """slot name -> {why: count}; `training.options.lane.END_REASONS`."""
+    """slot name -> {why: count}; see `end` of `training.options.lane.Lane`."""
     rewards: Sums = json_column()
     """Sum per reward term since the previous row."""
     score: float | None = Field(default=None, sa_column_kwargs={"info": {"since": "0002"}})

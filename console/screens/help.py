@@ -58,7 +58,6 @@ class HelpScreen(ModalScreen[None]):
 
     def __init__(self, below: Screen[Any]) -> None:
         super().__init__()
-        self._below = below
         self._active = {b.binding.id: b for b in below.active_bindings.values() if b.binding.id}
         here = below.focused
         self._here = terms_in(here.seen()) if here is not None and hasattr(here, "seen") else []

@@ -13,8 +13,6 @@ from rlgpt.console.view.text import Entry, Line, Span, columns, line, spread, wr
 from rlgpt.console.view.words import author
 from rlgpt.store.history import History, Item, PlanState
 
-DIFFERENCES = ("mode", "goal", "trigger", "done_when", "max_steps", "pinned", "executor")
-
 
 def stale(h: History, draft: Draft) -> PlanState | None:
     """The revision that came into force (or waits) since the draft was begun, None while it is fresh."""

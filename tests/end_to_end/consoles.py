@@ -21,7 +21,7 @@ from tests.end_to_end.conftest import Running
 RLGPT = (sys.executable, "-P", "-m", "rlgpt.console.cli")
 ESCAPE, ENTER, SPACE, TAB, SHIFT_TAB, BACKSPACE, DELETE = "\x1b", "\r", " ", "\t", "\x1b[Z", "\x7f", "\x1b[3~"
 DOWN, RIGHT, END, CTRL_HOME, CTRL_S, CTRL_U = "\x1b[B", "\x1b[C", "\x1b[F", "\x1b[1;5H", "\x13", "\x15"
-F4, F6, F7 = "\x1bOS", "\x1b[17~", "\x1b[18~"
+F4, F7 = "\x1bOS", "\x1b[18~"
 
 
 def console(home: str | Path, *words: str, size: tuple[int, int] = (120, 40), **environment: str) -> Terminal:

@@ -13,7 +13,7 @@ WALL_CLOCK = {"at", "active", "seconds", "rate", "session_id", "call"}
 PLACES = {"seq", "incarnation"}
 """Columns that also differ between an unbroken session and one that was resumed."""
 MOMENTS = {
-    "seq", "at", "active", "started_at", "incarnation", "phase_seq", "phase_active", "hidden", "session_id", "counts",
+    "seq", "at", "active", "started_at", "incarnation", "phase_active", "hidden", "session_id", "counts",
     "calls", "worked",
 }  # fmt: skip
 """What a fold says of when and where. `calls` counts requests sent: one whose answer a kill swallowed is sent again."""

@@ -19,7 +19,6 @@ from rlgpt.store.upkeep import check
 from rlgpt.store.writer import Writer
 
 KEPT = Path(__file__).parents[1] / "sessions"
-WHERE = ("seq", "session_id", "incarnation", "at")
 
 
 @pytest.fixture

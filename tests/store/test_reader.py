@@ -13,8 +13,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from sqlmodel import SQLModel
 
 from rlgpt.store import events
@@ -26,7 +24,6 @@ from rlgpt.store.history import fold_all
 from rlgpt.store.inbox import send
 from rlgpt.store.reader import Reader
 from rlgpt.store.revision import REVISION
-from rlgpt.store.series import kept
 from rlgpt.store.upkeep import size
 from rlgpt.store.writer import Writer
 
@@ -104,81 +101,6 @@ def test_commands_are_listed_with_their_order(writer: Writer) -> None:
         second = send(writer.folder, parse_command("advise", {"agent": "slow", "text": "try wood"}))
         assert [c["id"] for c in reader.commands()] == [first, second]
         assert [c["payload"] for c in reader.commands(1)] == [{"agent": "slow", "text": "try wood"}]
-
-
-# ---- curves ---------------------------------------------------------------------------------------
-@given(st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=300), st.integers(4, 50))
-def test_a_thinned_curve_keeps_its_ends_and_extremes_in_few_points(values: list[float], most: int) -> None:
-    indices = kept(values, most)
-    assert indices == sorted(set(indices)) and len(indices) <= max(most, 4)
-    assert indices[0] == 0 and indices[-1] == len(values) - 1
-    shown = [values[i] for i in indices]
-    assert min(shown) == min(values) and max(shown) == max(values)
-    if len(values) <= most:
-        assert shown == values
-
-
-@pytest.fixture
-def curve(session: SessionFolder) -> Iterator[Reader]:
-    """Two runs: 1 was resumed from update 3 after update 5, 2 has no value at update 2."""
-    with Writer(session) as writer, Reader(session) as reader:
-
-        def metric(run: int, update: int, value: float | None) -> None:
-            row = t.Metric(
-                run=run, update=update, env_steps=update * 100, decisions=0, episodes=0, successes=0,
-                return_mean=value, option_usage={"get 'wood'\"": update},
-            )  # fmt: skip
-            writer.add(row)
-
-        for run in (1, 2):
-            writer.add(t.TrainingRun(sub_task=0, iteration=0, revision=1, run=run, config_hash="", env_steps_planned=1))
-        for update in range(1, 6):
-            metric(1, update, update)
-        writer.event(events.Resumed(from_seq=writer.history.seq - 2, run=1, update=3, env_steps=300, cause="killed"))
-        for update in range(4, 7):
-            metric(1, update, -update)
-        for update in range(1, 4):
-            metric(2, update, None if update == 2 else 10.0 * update)
-        yield reader
-
-
-def test_a_curve_leaves_out_what_a_resume_superseded(curve: Reader) -> None:
-    assert curve.metric_series(1, "return_mean") == [(100, 1), (200, 2), (300, 3), (400, -4), (500, -5), (600, -6)]
-    assert len(curve.metric_series(1, "return_mean", hidden=False)) == 8
-
-
-def test_a_curve_at_an_earlier_cursor_shows_what_was_known_then(curve: Reader) -> None:
-    at = curve.rows("event", {"kind": "resumed"})[0]["seq"]
-    assert curve.metric_series(1, "return_mean", at - 1) == [(100, 1), (200, 2), (300, 3), (400, 4), (500, 5)]
-    assert curve.metric_series(1, "return_mean", at) == [(100, 1), (200, 2), (300, 3)]
-    assert curve.metric_series(1, "return_mean", 1) == []
-
-
-def test_curves_of_several_runs_follow_each_other(curve: Reader) -> None:
-    assert curve.metric_series([1, 2], "return_mean")[-3:] == [(600, -6), (700, 10), (900, 30)]
-    assert curve.metric_series([1, 2], "return_mean", window=(550, 750)) == [(600, -6), (700, 10)]
-    assert curve.metric_series([7], "return_mean") == []
-
-
-def test_a_number_inside_a_column_is_a_curve_of_its_own(curve: Reader) -> None:
-    assert curve.metric_series(2, "return_mean") == [(100, 10), (300, 30)]
-    with pytest.raises(StoreError, match="no metric 'nothing'"):
-        curve.metric_series(1, "nothing")
-
-
-def test_a_curve_grows_with_the_run(writer: Writer) -> None:
-    writer.add(t.TrainingRun(sub_task=0, iteration=0, revision=1, run=1, config_hash="", env_steps_planned=1))
-    with Reader(writer.folder) as reader:
-        for update in range(1, 4):
-            writer.add(
-                t.Metric(
-                    run=1, update=update, env_steps=update, decisions=0, episodes=0, successes=0, kl=update / 8,
-                    option_usage={"wood": update * 2},
-                )
-            )  # fmt: skip
-            assert reader.metric_series(1, "kl") == [(u, u / 8) for u in range(1, update + 1)]
-        assert reader.metric_series(1, "option_usage.wood") == [(1, 2), (2, 4), (3, 6)]
-        assert reader.metric_series(1, "option_usage.stone") == []
 
 
 # ---- media and schemas ------------------------------------------------------------------------------

@@ -262,8 +262,7 @@ def reader_of(place: SessionFolder) -> None:
         for name in reader.texts():
             reader.text(name)
         reader.commands()
-        for run in range(1, 4):
-            reader.metric_series(run, "return_mean")
+        reader.matrix("metric", ("env_steps", "return_mean"))
 
 
 @pytest.mark.parametrize("form", FORMATS)

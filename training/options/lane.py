@@ -30,12 +30,6 @@ opening: an option was chosen, the host not yet asked.
 running: an option is open. repeating: a primitive is to be repeated. settling: a decision is over, but the host still
 owes something about its end."""
 EpisodeEnd = Literal["", "success", "time", "death", "truncated"]
-END_REASONS = (
-    "return", "cap", "success", "time", "death", "truncated", "alarm", "error", "bad_yield", "budget", "killed",
-    "quarantined",
-)  # fmt: skip
-"""Why an option ended, as rows and prompts call it: `cap` for the end after `max_option_steps`, `alarm` for that by an
-interrupt; where its episode ended in it, how that did (one word, `episode`, in sessions before 0003)."""
 
 
 @dataclass(slots=True, eq=False)
@@ -89,6 +83,9 @@ class Lane:
     weight: float = 1.0
     """gamma ** (steps - 1): the discount of the last env step."""
     end: str = ""
+    """Why the option ended, as rows and prompts call it: return, cap (after `max_option_steps`), alarm (an interrupt),
+    error, bad_yield, budget, killed or quarantined; where its episode ended in it, how that did (one word, `episode`,
+    in sessions before 0003)."""
     message: str = ""
     idle: bool = False
     """Whether the option ended without a step of its own (it cost a no-op)."""

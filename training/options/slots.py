@@ -21,7 +21,6 @@ from rlgpt.training.worlds.protocol import World
 K = 24
 """Slots of every policy."""
 FOLLOW = "follow_plan"
-UNCAPPED = 1 << 30
 
 
 class ActionSpaceError(ValueError):

@@ -12,8 +12,6 @@ from rlgpt.training.host.sandbox.instrument import compiled
 from rlgpt.training.host.sandbox.runtime import BUILTINS, LIBRARY_TICKS, Meter, caught, frozen, remainder, text
 from rlgpt.training.ordered_sets import Set, window
 
-Predicate = Callable[[Any, Any], Any]
-
 
 class Language:
     """One world's vocabulary and library, charged to one meter."""
