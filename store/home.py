@@ -6,6 +6,8 @@ import os
 from pathlib import Path
 
 VARIABLE = "RLGPT_HOME"
+GAMES_ON = "RLGPT_GAMES_ON"
+"""Where a worker plays the games of a slow world (training/worlds/away)."""
 FILE = "rlgpt.toml"
 """The settings of this machine's user, beside the sessions."""
 

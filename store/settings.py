@@ -26,7 +26,7 @@ from rlgpt.store.home import FILE, home
 from rlgpt.store.providers import ProviderName
 
 PREFIX = "RLGPT_"
-_OTHERS = re.compile(r"RLGPT_(HOME|STORE|SESSION_FOLDER|NUMBA|MINECLIP_WEIGHTS|MINEDOJO_\w+|TEST_\w+)\Z")
+_OTHERS = re.compile(r"RLGPT_(HOME|STORE|GAMES_ON|SESSION_FOLDER|NUMBA|MINECLIP_WEIGHTS|MINEDOJO_\w+|TEST_\w+)\Z")
 """Variables of ours that are no settings of a session."""
 ROLES = ("planner", "slow", "fast", "critic")
 

@@ -29,6 +29,7 @@ from rlgpt.training.session.llm_journal import StoreJournal
 from rlgpt.training.session.runtime import SessionRuntime
 from rlgpt.training.steps.commands import apply_pending
 from rlgpt.training.worlds import registry
+from rlgpt.training.worlds.away.world import named, placed
 from rlgpt.training.worlds.protocol import report_to
 
 REWORDED = "the recorded requests had other words than today's: each answer is known by the step that asked for it"
@@ -37,13 +38,13 @@ LANES = 64
 
 
 def open_session(place: Path) -> SessionRuntime:
-    """Raises StoreError, AgentError, HostError or UnknownWorld, each with the operator's sentence."""
+    """Raises StoreError, AgentError, HostError, UnknownWorld or WorldFailed, each with the operator's sentence."""
     folder = SessionFolder(place)
     with contextlib.ExitStack() as undo:  # what is open when something is refused
         writer = undo.enter_context(Writer(folder))
         reader = Reader(folder)
         settings = stored(writer.history.session["settings"])
-        world = registry.get(settings.world)
+        world = placed(registry.get(settings.world), settings.world, named())
         progress = Progress(folder.path)
         undo.callback(progress.close)
         reworded = _reworded(settings, writer)

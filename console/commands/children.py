@@ -15,6 +15,7 @@ from rlgpt.console.commands.failure import Exit, Failure
 from rlgpt.console.commands.limits import need_room
 from rlgpt.store import address
 from rlgpt.store.folder import check_place
+from rlgpt.store.home import GAMES_ON
 
 SERVICE = "training.service"
 """Module that answers questions, one line each: see its `questions`."""
@@ -66,6 +67,12 @@ def run(*words: str) -> Any:
 def hand_over(module: str, *arguments: str) -> int:
     """Run with this terminal's input and output; returns the exit code."""
     return subprocess.run(command(module, *arguments), check=False).returncode
+
+
+def play_games_on(place: str) -> None:
+    """From now on, what is started plays the games of its slow world there; see training/worlds/away."""
+    if place:
+        os.environ[GAMES_ON] = place
 
 
 def start_worker(folder: Path) -> int:

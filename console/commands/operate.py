@@ -15,7 +15,7 @@ import typer
 
 from rlgpt.console.commands import children, output
 from rlgpt.console.commands.failure import Exit, Failure
-from rlgpt.console.commands.words import Json, Revision, Session, complete_session
+from rlgpt.console.commands.words import GamesOn, Json, Revision, Session, complete_session
 from rlgpt.store import inbox, processes
 from rlgpt.store.address import has_store, source_of
 from rlgpt.store.commands import parse_command
@@ -50,11 +50,13 @@ def pause(session: Session, json: Json = False) -> None:
 def resume(
     session: Annotated[str, typer.Argument(metavar="[ID]", autocompletion=complete_session)] = "",
     everything: Annotated[bool, typer.Option("--all", help="Every session whose worker died.")] = False,
+    games_on: GamesOn = "",
     json: Json = False,
 ) -> None:
     """Go on with a paused session, or start the worker of a dead one again."""
     if bool(session) == everything:
         raise Failure("say which session to resume, or --all for every one that died.", Exit.USAGE)
+    children.play_games_on(games_on)
     if not everything:
         folder, elsewhere = fetched(session)
         if elsewhere or (Lease.held(folder.path) and not _starts(folder)):

@@ -14,7 +14,7 @@ from rlgpt.console.commands.failure import Exit, Failure
 from rlgpt.console.commands.follow import follow
 from rlgpt.console.commands.limits import MOST_SESSIONS, need_room
 from rlgpt.console.commands.open import open_console
-from rlgpt.console.commands.words import Json, complete_task
+from rlgpt.console.commands.words import GamesOn, Json, complete_task
 from rlgpt.store import catalog
 from rlgpt.store.folder import SessionFolder, sessions
 from rlgpt.store.lease import Lease
@@ -122,12 +122,14 @@ def run(
     host_mode: Annotated[str | None, typer.Option(help="locked, process or trusted.", show_default="locked")] = None,
     review: Annotated[bool, typer.Option("--review", help="Every plan waits for your approval.")] = False,
     headless: Annotated[bool, typer.Option("--headless", help="Progress lines until the end.")] = False,
+    games_on: GamesOn = "",
     detach: Annotated[bool, typer.Option("--detach", help="Return at once; the session goes on.")] = False,
     json: Json = False,
 ) -> None:
     """Start a session on TASK and open the console on it."""
     if headless and detach:
         raise Failure("--headless waits for the session and --detach does not: choose one.", Exit.USAGE)
+    children.play_games_on(games_on)
     wanted = 1 if seeds is None else seeds
     if not 1 <= wanted <= MOST_SESSIONS:
         raise Failure(f"--seeds is a number of sessions from 1 to {MOST_SESSIONS}.", Exit.USAGE)

@@ -40,4 +40,10 @@ Some = Annotated[
     typer.Argument(metavar="[ID]...", help="All sessions if left out.", autocompletion=complete_session),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON with stable keys (docs/json.md).")]
+GamesOn = Annotated[
+    str,
+    typer.Option(
+        "--games-on", help="local: each game of a slow world in a process of its own.", show_default="in the trainer"
+    ),
+]
 Revision = Annotated[int, typer.Option("--revision", min=1, help="The plan revision you saw; a stale one is refused.")]

@@ -9,7 +9,7 @@ import typer
 
 from rlgpt.console.commands import children, output
 from rlgpt.console.commands.failure import Exit
-from rlgpt.console.commands.words import Json, complete_task
+from rlgpt.console.commands.words import GamesOn, Json, complete_task
 
 
 def register(app: typer.Typer) -> None:
@@ -74,9 +74,13 @@ def try_(
         raise typer.Exit(Exit.DIFFERENT)
 
 
-def check(name: Annotated[str, typer.Argument(help="The world.")], json: Json = False) -> None:
+def check(
+    name: Annotated[str, typer.Argument(help="The world.")],
+    games_on: GamesOn = "",
+    json: Json = False,
+) -> None:
     """Run the conformance check: does the world keep every promise of the protocol?"""
-    answer = children.ask("check_world", {"world": name})
+    answer = children.ask("check_world", {"world": name, "games_on": games_on})
     if json:
         output.document(answer)
     else:

@@ -25,11 +25,12 @@ def tasks(world: str) -> dict[str, Any]:
     return {"world": found.name, "version": found.version, "tasks": told}
 
 
-def check_world(world: str) -> dict[str, Any]:
-    """Whether it keeps the promises of the protocol."""
+def check_world(world: str, games_on: str = "") -> dict[str, Any]:
+    """Whether it keeps the promises of the protocol, with its games at `games_on` where that is given."""
+    from rlgpt.training.worlds.away.world import placed
     from rlgpt.training.worlds.conformance import check
 
-    findings = check(registry.get(world))
+    findings = check(placed(registry.get(world), world, games_on))
     return {
         "world": world,
         "ok": all(finding.ok for finding in findings),

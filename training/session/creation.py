@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from rlgpt.store.row_types import JsonObject, TaskInfo
 from rlgpt.training.worlds import registry
+from rlgpt.training.worlds.away.world import check_place, named
 from rlgpt.training.worlds.protocol import World, check_machine
 
 if TYPE_CHECKING:  # describing a world needs none of it
@@ -83,6 +84,7 @@ def create(flags: Mapping[str, Any]) -> dict[str, Any]:
     world = registry.get(settings.world)
     info = task_info(world, settings.task)
     check_machine(world)
+    check_place(world, named())
     if settings.observation == "pixels" and world.pixel_shape is None:
         raise CannotCreate(f"the world {world.name} draws no picture to learn from: leave out --observation pixels")
     try:

@@ -7,6 +7,7 @@ running copy of it on one task. Third parties register a world under the entry p
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
@@ -14,6 +15,8 @@ from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
+
+log = logging.getLogger(__name__)
 
 NativeAction = tuple[int, ...]
 """One action in the world's own form, always `World.native_action_size` small integers (int16)."""
@@ -283,6 +286,12 @@ class WorldEvent:
     kind: str
     sentence: str
     detail: Mapping[str, Any] = field(default_factory=dict)
+
+
+def log_event(event: WorldEvent) -> None:
+    """Where no session listens: to the worker's log."""
+    level = logging.WARNING if event.kind in ("fault", "restart") else logging.INFO
+    log.log(level, "%s: %s", event.kind, event.sentence)
 
 
 @runtime_checkable

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import os
-import select
 import shutil
-import struct
 import subprocess
 import sys
 import time
 import uuid
 from collections.abc import Callable
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import msgpack
 
@@ -20,6 +18,7 @@ from rlgpt.store import processes as marks
 from rlgpt.training.worlds.minedojo import processes
 from rlgpt.training.worlds.minedojo.processes import MARK, ProcessRecord
 from rlgpt.training.worlds.minedojo.settings import Settings, folder
+from rlgpt.training.worlds.pipe import ChildPipe, TooLong
 from rlgpt.training.worlds.protocol import WorldFailed
 
 PROTOCOL = 3
@@ -27,9 +26,6 @@ CHILD = Path(__file__).with_name("child.py")
 SHIM = Path(__file__).with_name("shim")
 MARKS = marks.__file__
 LAST_WORDS = 2000
-FRAME_LIMIT = 64 << 20
-READ = 1 << 16
-"""Bytes of a pipe: a small reply is one read."""
 KEPT = ("PATH", "HOME", "USER", "LOGNAME", "LANG", "LC_", "DISPLAY", "XAUTHORITY", "JAVA", "LD_LIBRARY_PATH", "XDG_",
         "MINEDOJO_", "MALMO_", "LIBGL_", "MESA_", marks.SESSION)  # fmt: skip
 """Prefixes of the variables that reach the child: no key or token does."""
@@ -89,12 +85,7 @@ class Bridge:
         processes.write_record(self.folder, self.record)
         if started is not None:
             started(self.record)
-        assert self._process.stdin is not None and self._process.stdout is not None
-        self._requests: IO[bytes] = self._process.stdin
-        self._replies = self._process.stdout.fileno()
-        os.set_blocking(self._replies, False)
-        self._early = bytearray()
-        """Read already, and not asked for yet."""
+        self._pipe = ChildPipe(self._process)
         self.about: dict[str, Any] = {}
         self._hello()
 
@@ -124,41 +115,27 @@ class Bridge:
 
     def send(self, operation: str, **arguments: Any) -> None:
         """The first half of `ask`; `answer` must follow. Raises `MineDojoError`."""
-        packed = msgpack.packb({"op": operation, **arguments})
         try:
-            self._requests.write(struct.pack("!I", len(packed)) + packed)
-            self._requests.flush()
+            self._pipe.send(msgpack.packb({"op": operation, **arguments}))
         except BrokenPipeError as error:
             raise self._died() from error
 
     def answer(self, operation: str, timeout: float) -> dict[str, Any]:
         """The reply to what was sent. Raises `MineDojoError`."""
-        deadline = time.monotonic() + timeout
-        (size,) = struct.unpack("!I", self._read(4, deadline, operation, timeout))
-        if size > FRAME_LIMIT:
-            raise MineDojoError("client", f"MineDojo sent a message of {size} bytes.", self.last_words())
-        answer = msgpack.unpackb(self._read(size, deadline, operation, timeout))
+        try:
+            answer = msgpack.unpackb(self._pipe.receive(timeout))
+        except TimeoutError as error:
+            sentence = f"MineDojo did not answer {operation} within {timeout:g} s."
+            raise MineDojoError("stalled", sentence, self.last_words()) from error
+        except EOFError as error:
+            raise self._died() from error
+        except TooLong as error:
+            raise MineDojoError("client", f"MineDojo sent {error}.", self.last_words()) from error
         if "error" in answer:
             told = answer["error"]
             raise MineDojoError(told["kind"], told["sentence"], told["trace"] or self.last_words())
         done: dict[str, Any] = answer["ok"]
         return done
-
-    def _read(self, count: int, deadline: float, operation: str, timeout: float) -> bytes:
-        parts, self._early = self._early, bytearray()
-        while len(parts) < count:
-            left = deadline - time.monotonic()
-            ready = left > 0 and select.select([self._replies], [], [], left)[0]
-            if not ready:
-                raise MineDojoError(
-                    "stalled", f"MineDojo did not answer {operation} within {timeout:g} s.", self.last_words()
-                )
-            part = os.read(self._replies, max(READ, count - len(parts)))
-            if not part:
-                raise self._died()
-            parts += part
-        self._early = parts[count:]
-        return bytes(parts[:count])
 
     def _died(self) -> MineDojoError:
         try:
@@ -196,11 +173,6 @@ class Bridge:
     def end(self) -> None:
         """Kill the child's group, the game and the watchdog; remove the run directory."""
         processes.end(self.run, self._process.pid)
-        for pipe in (self._process.stdin, self._process.stdout):
-            try:
-                if pipe is not None:
-                    pipe.close()
-            except BrokenPipeError:
-                continue
+        self._pipe.close()
         self._process.wait(timeout=10)
         shutil.rmtree(self.folder, ignore_errors=True)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import atexit
-import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
@@ -16,9 +15,8 @@ from rlgpt.training.worlds.minedojo.launching import GamePool
 from rlgpt.training.worlds.minedojo.processes import sweep_folder
 from rlgpt.training.worlds.minedojo.settings import Settings, folder, from_environment
 from rlgpt.training.worlds.minedojo.tasks import TaskList
-from rlgpt.training.worlds.protocol import Feature, NativeAction, Primitive, Script, Task, WorldEvent
+from rlgpt.training.worlds.protocol import Feature, NativeAction, Primitive, Script, Task, WorldEvent, log_event
 
-log = logging.getLogger(__name__)
 PRIMITIVES = (
     Primitive("none", "Stand still."),
     Primitive("forward", "Walk forward, 0.2 blocks a step."),
@@ -35,12 +33,6 @@ PRIMITIVES = (
 )
 FUNCTION_OF_HEAD = (0, 1, 3)
 """Head 1: nothing, use, attack, as the native function."""
-
-
-def log_event(event: WorldEvent) -> None:
-    """Where no session listens: to the worker's log."""
-    level = logging.WARNING if event.kind in ("fault", "restart") else logging.INFO
-    log.log(level, "%s: %s", event.kind, event.sentence)
 
 
 class MineDojoWorld:
@@ -110,6 +102,9 @@ class MineDojoWorld:
     def _mineclip(self, prompt: str) -> mineclip.Embedding:
         known = self._tasks.catalogue.get("tasks", {}).values()
         return mineclip.Embedding(prompt, mineclip.negatives(prompt, [str(entry["prompt"]) for entry in known]))
+
+    def place_games(self, place: str) -> None:
+        """See `away.world.PlacesGames`: on this machine each has a process of its own already."""
 
     def ready(self) -> None:
         """Raises `MineDojoError` where no session can start."""

@@ -1,0 +1,50 @@
+"""The side of the game: performs moves with one env and answers questions about it.
+
+A message is `["make", world, task, features, pixels]` or `["play", moves, questions]`; a move is `[method, argument]`,
+a question `[method, *arguments]`, both of the env. The answer is `["ok", ...]` or `["error", types, sentence]`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from rlgpt.training.worlds import registry
+from rlgpt.training.worlds.away.channel import pack, unpack
+from rlgpt.training.worlds.protocol import CountsObtained, Env, Reseeds, TellsEnding
+
+MOVES = ("reset", "step", "restore", "reseed")
+PARTS = {"ending": TellsEnding, "obtained": CountsObtained, "reseed": Reseeds}
+"""Optional parts of an env that it may have away as well."""
+
+
+class Player:
+    """One game: an env of the world that the first message names."""
+
+    def __init__(self) -> None:
+        self._env: Env | None = None
+
+    def answer(self, message: bytes) -> bytes:
+        try:
+            kind, *arguments = unpack(message)
+            answer = self._make(*arguments) if kind == "make" else self._play(*arguments)
+            return pack(["ok", *answer])
+        except Exception as error:  # whatever an env raises, the trainer decides what becomes of it
+            names = [each.__name__ for each in type(error).__mro__]
+            sentence = str(error.args[0]) if error.args else ""
+            return pack(["error", names, sentence])
+
+    def _make(self, world: str, task: str, features: Sequence[str] | None, pixels: bool) -> list[Any]:
+        if self._env is not None:
+            self._env.close()
+        self._env = registry.get(world).make(task, features=features, pixels=pixels)
+        return [[name for name, part in PARTS.items() if isinstance(self._env, part)], registry.get(world).version]
+
+    def _play(self, moves: Sequence[Sequence[Any]], questions: Sequence[Sequence[Any]]) -> list[Any]:
+        """[what the last move gave, env steps so far, the answers in the order of the questions]"""
+        env = self._env
+        assert env is not None, "make comes first"
+        given = None
+        for method, argument in moves:
+            given = getattr(env, method)(tuple(argument) if method == "step" else argument)
+        return [given, env.steps, [getattr(env, method)(*arguments) for method, *arguments in questions]]

@@ -1,0 +1,71 @@
+"""A game in a process of its own on this machine: `python -m rlgpt.training.worlds.away.process` is the game's side."""
+
+from __future__ import annotations
+
+import os
+import struct
+import subprocess
+import sys
+
+from rlgpt.training.worlds.away.channel import GameLost
+from rlgpt.training.worlds.pipe import ChildPipe, TooLong, serve_request
+
+
+class GameProcess:
+    """See `channel.Channel`."""
+
+    def __init__(self) -> None:
+        path = os.pathsep.join(filter(None, sys.path))  # a world may come from anywhere that this process looks into
+        try:
+            self._process: subprocess.Popen[bytes] = subprocess.Popen(
+                [sys.executable, "-P", "-m", __name__], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                env=os.environ | {"PYTHONPATH": path},
+            )  # fmt: skip
+        except OSError as error:
+            raise GameLost(f"no process can be started for it: {error.strerror}") from error
+        self._pipe = ChildPipe(self._process)
+        self.place = f"process {self._process.pid}"
+
+    def send(self, message: bytes) -> None:
+        try:
+            self._pipe.send(message)
+        except BrokenPipeError as error:
+            raise GameLost(self._how_it_ended()) from error
+
+    def receive(self, timeout: float) -> bytes:
+        try:
+            return self._pipe.receive(timeout)
+        except TimeoutError as error:
+            raise GameLost(f"{self.place} did not answer within {timeout:g} s") from error
+        except (EOFError, TooLong) as error:
+            raise GameLost(self._how_it_ended()) from error
+
+    def _how_it_ended(self) -> str:
+        try:
+            code = self._process.wait(timeout=5)
+        except subprocess.TimeoutExpired:
+            return f"{self.place} closed its pipe"
+        return f"{self.place} died of signal {-code}" if code < 0 else f"{self.place} ended with exit code {code}"
+
+    def end(self) -> None:
+        self._process.kill()
+        self._process.wait()
+        self._pipe.close()
+
+
+def main() -> None:
+    requests, answers = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)  # what a world prints is no answer
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(nothing, 0)
+    from rlgpt.training.worlds.away.player import Player
+
+    player = Player()
+    while (message := serve_request(requests)) is not None:
+        answer = player.answer(message)
+        answers.write(struct.pack("!I", len(answer)) + answer)
+        answers.flush()
+
+
+if __name__ == "__main__":
+    main()
