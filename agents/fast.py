@@ -20,7 +20,8 @@ def write(client: Client, context: Context, item: Item, attempt: int) -> CodeRep
     """The source of a coded action; a reply without source says that the model cannot code it."""
     history = context.history
     attempts = history.attempts_of(item.name)
-    previous = context.text(attempts[-1].source_hash) if attempts else ""
+    newest = attempts[-1] if attempts else None
+    previous = context.text(newest.source_hash) if newest else ""
     plan = history.plan
 
     last = memory.last_attempt(context, item)
@@ -35,7 +36,7 @@ def write(client: Client, context: Context, item: Item, attempt: int) -> CodeRep
         "fast_write",
         context,
         scripts=entries(client, "fast", context, item),
-        trim=("earlier", "skills", "lost_in_plan", "lost_trials", "previous"),
+        trim=("code_of_others", "earlier", "skills", "lost_in_plan", "lost_trials", "previous"),
         request={"ask": "write", "attempt": attempt, "attempts": context.limits.inner, **memory.passes(context)},
         item=memory.wanted(item),
         before=[step.name for step in plan.steps_before(item)] if plan and item in plan.items else [],
@@ -43,10 +44,11 @@ def write(client: Client, context: Context, item: Item, attempt: int) -> CodeRep
         skills=[dict(s) for s in context.skills if s.get("name") == item.name],
         last=last,
         previous=previous,
-        critique=memory.critique(attempts[-1].verdict, "advice_fast") if attempts else None,
+        critique=memory.critique(newest.verdict, "advice_fast") if newest else None,
         earlier=memory.earlier_attempts(context, item),
-        lost_trials=memory.lost_trials(attempts[-1].last_trial(item.done_when)) if attempts else [],
-        lost_in_plan=memory.lost_episodes(memory.last_closed(history), item.name) if attempts else [],
+        code_of_others=memory.code_of_others(context, item),
+        lost_trials=memory.lost_trials(newest.last_trial(item.done_when) or newest.trial) if newest else [],
+        lost_in_plan=memory.lost_episodes(memory.last_closed(history), item.name) if newest else [],
     )
     where = history.iteration.number if history.iteration else 0
     step = f"write/{history.sub_task}.{where}/{item.name}/{len(attempts) + 1}"

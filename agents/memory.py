@@ -28,6 +28,9 @@ Plain = dict[str, Any]
 MOST_LOST = 3
 """Lost episodes, or failed trials, that one request shows."""
 
+OTHERS_CAP = 8_000
+"""Characters of code of other sub-actions that one request shows."""
+
 
 # ---- plans --------------------------------------------------------------------------------------
 def plan_now(context: Context) -> Plain | None:
@@ -270,8 +273,9 @@ def last_attempt(context: Context, item: Item) -> Plain | None:
     if trial:
         facts |= {"outcome": trial.outcome, "measured": _ratio(trial), "error": trial.error}
         facts["evidence"] = _evidence(trial.evidence)
-    elif last.trial:
-        facts["measured_against"] = last.done_when
+    elif last.trial:  # the plan has re-worded it since
+        facts |= {"measured_against": last.done_when, "outcome_then": last.trial.outcome}
+        facts["measured_then"] = _ratio(last.trial)
     facts |= _in_use(context, item, last)
     if not last.admitted and last.admission:
         told: Mapping[str, Any] = last.admission
@@ -288,6 +292,24 @@ def _evidence(evidence: Mapping[str, Any]) -> Plain:
         for name in names
         if isinstance(trial := evidence.get(name), Mapping)
     }
+
+
+def code_of_others(context: Context, item: Item) -> list[str]:
+    """Sources of the plan's other sub-actions that act, as they were when this plan was made: what becomes of them
+    since may not change what is asked about this one, because the questions about all are asked together."""
+    history, plan = context.history, context.history.plan
+    if plan is None:
+        return []
+    sources: list[str] = []
+    room = OTHERS_CAP
+    for other in plan.items:
+        tried = [a for a in history.attempts_of(other.name) if (t := a.accepting_trial(other.done_when))
+                 and t.seq < plan.seq]  # fmt: skip
+        source = context.text(tried[-1].source_hash) if tried and other.name != item.name else ""
+        if source and len(source) <= room:
+            room -= len(source)
+            sources.append(source)
+    return sources
 
 
 def earlier_attempts(context: Context, item: Item) -> list[Plain]:

@@ -8,7 +8,7 @@ from importlib.resources import files
 
 from rlgpt.store.row_types import JsonObject
 
-EVIDENCE = 2
+EVIDENCE = 3
 """To be raised when an evaluation or a trial keeps other evidence for the same episodes (`training/rollouts`)."""
 _MODULES = ("asking", "memory", "planner", "slow", "fast", "critic", "contracts", "schema", "context")
 """Of this package: what they say of a session stands in the requests."""

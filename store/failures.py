@@ -6,6 +6,7 @@ A failure is plain data of a row (`evaluation.failures["lost"]`, `trial.evidence
     timeline  [{step, doing, and what the world tells of a moment}], a line every 25 env steps and at the end
     last      [{step, doing, did, line, code, changed}], the last env steps one by one
     before, after  {step, picture}
+    survey    what of the episode's world was seen and what there was; only where the world tells
 
 Standard library only.
 """
@@ -30,6 +31,8 @@ def ended(end: str, cause: str | None = "") -> str:
 def told(failure: Failure, timeline: bool = True) -> str:
     """The failure as text. `timeline` False: the last steps and pictures only."""
     parts = [_heading(failure)]
+    if failure.get("survey"):
+        parts.append(f"the world: {failure['survey']}")
     if timeline and failure.get("timeline"):
         parts += ["timeline:", *(_moment(moment) for moment in failure["timeline"])]
     if failure.get("last"):

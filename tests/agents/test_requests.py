@@ -57,7 +57,12 @@ def history() -> Told:
     return told.plan("policy", get_wood="code", get_iron="code").code("get_iron").trial("get_iron", 3)
 
 
-def of(ask: Callable[[Client, Context], Any], told: Told) -> tuple[str, str]:
+CODE = "def code(view):\n    yield 'do'\n" * 20
+
+
+def of(
+    ask: Callable[[Client, Context], Any], told: Told, text: Callable[[str], str | None] = lambda name: None
+) -> tuple[str, str]:
     """(system, user) of the only question that `ask` puts."""
     world = registry.get("crafter")
     task = world.tasks["collect_diamond"]
@@ -70,7 +75,7 @@ def of(ask: Callable[[Client, Context], Any], told: Told) -> tuple[str, str]:
     sent: list[Any] = []
     client.ask = lambda role, step, asked, *_: sent.append(asked)  # type: ignore[method-assign,assignment]
     with contextlib.suppress(AttributeError):  # in what is made of the reply, which there is none of
-        ask(client, context(told, sheet, task, text=lambda name: "def code(view):\n    yield 'do'\n" * 20))
+        ask(client, context(told, sheet, task, text=lambda name: text(name) or CODE))
     (asked,) = sent
     return asked[0]["content"], asked[1]["content"]
 
@@ -145,6 +150,30 @@ def test_the_slow_agent_and_the_critic_are_told_how_episodes_end_and_when_steps_
     same = next(json.loads(body) for _, block, body in fenced(user) if block == "same_seeds")
     counted = {"episodes": 20, "won_in_both": 2, "won_only_now": 1, "won_only_before": 8, "lost_in_both": 9}
     assert same == {"same_seeds_as_the_iteration_before": counted}
+
+
+def test_code_of_other_sub_actions_is_shown_as_it_was_when_the_plan_was_made() -> None:
+    """What became of them since would make another question of one that was asked ahead."""
+    told = history()
+    name = next(a.source_hash for a in told.history.attempts if a.sub_action == "get_wood")
+    sources = {name: "def get_wood(view):\n    yield 'do'\n"}
+    shown = [body for _, block, body in fenced(of(ASKED["fast_write"], told, sources.get)[1]) if block == "other"]
+    assert shown == [sources[name]]
+    told.code("get_wood").trial("get_wood", 5)
+    later = [body for _, block, body in fenced(of(ASKED["fast_write"], told, sources.get)[1]) if block == "other"]
+    assert later == shown
+    sources[name] = "# long\n" * 2000
+    assert len(of(ASKED["fast_write"], told, sources.get)[1]) < USER, "too long to be shown beside the rest"
+
+
+def test_a_repair_under_a_new_done_when_shows_how_the_version_failed_under_the_old_one() -> None:
+    told = Told().iteration().plan("policy", get_wood="code", get_iron="code").code("get_iron")
+    told.trial("get_iron", 0, lost=[lost(7, "zombie")]).evaluate(0).verdict().iteration(1)
+    told.plan("policy", get_wood="code", get_iron="code", done="view.{} > 1")
+    _, user = of(ASKED["fast_write"], told)
+    (last,) = (json.loads(body) for _, block, body in fenced(user) if block == "last")
+    assert last["measured_against"] == "view.get_iron" and last["outcome_then"] == "failed"
+    assert "an earlier plan (`measured_against`)" in user and "killed by: zombie" in user
 
 
 @pytest.mark.parametrize("contract", [TaskPlanReply, PlanReply, CodeReply, RlConfigAsked, CritiqueReply])

@@ -260,6 +260,7 @@ class _Games:
             self.option_steps.update(steps)
             self.option_done.update(done)
             if isinstance(lane.trace, Trace) and not result.success:
+                lane.trace.end(lane.env)
                 self.traces[result.index] = lane.trace
             if isinstance(lane.film, Film):
                 self.reels.add(self._kind(result), result.index, lane.film.end(result.return_))

@@ -13,7 +13,7 @@ from rlgpt.training.options.lane import Lane
 from rlgpt.training.options.runner import PLAN_ITEM
 from rlgpt.training.options.slots import ActionSpace
 from rlgpt.training.rollouts.evidence import Describer
-from rlgpt.training.worlds.protocol import Env, NativeAction, World
+from rlgpt.training.worlds.protocol import Env, NativeAction, World, survey_of
 
 EVERY = 25
 """Env steps between two lines of the timeline."""
@@ -50,6 +50,8 @@ class Trace:
         self._space, self._names = space, names
         self.timeline: list[Moment] = []
         self.last: deque[Moment] = deque(maxlen=LAST + 1)
+        self.survey = ""
+        """Of the world, at the end."""
 
     def start(self, env: Env) -> None:
         first = Moment(env.steps, "", "", 0, (), env.view(True))
@@ -64,6 +66,10 @@ class Trace:
         self.last.append(moment)
         if moment.step - self.timeline[-1].step >= EVERY:
             self.timeline.append(moment)
+
+    def end(self, env: Env) -> None:
+        """While the env still shows how the episode ended."""
+        self.survey = survey_of(env)
 
     def _doing(self, lane: Lane) -> tuple[str, str]:
         """(name of what acts, hash of its source)."""
@@ -88,7 +94,8 @@ class Shower:
         self._names = {world.native_action([i, *rest]): p.name for i, p in enumerate(world.primitives)}
 
     def shown(self, trace: Trace) -> dict[str, Any]:
-        """timeline, last steps with the line that yielded each, pictures before the end and at it."""
+        """timeline, last steps with the line that yielded each, pictures before the end and at it, and what there was
+        to be seen."""
         last = list(trace.last)
         end, before = last[-1], last[max(0, len(last) - 1 - BEFORE)]
         every = math.ceil(len(trace.timeline) / LINES)
@@ -98,6 +105,7 @@ class Shower:
             "last": [self._yielded(m, earlier) for earlier, m in pairwise(last)],
             "before": {"step": before.step, "picture": self._describe.picture(before.view)},
             "after": {"step": end.step, "picture": self._describe.picture(end.view)},
+            **({"survey": trace.survey} if trace.survey else {}),
         }
 
     def _yielded(self, moment: Moment, earlier: Moment) -> dict[str, Any]:

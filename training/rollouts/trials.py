@@ -355,6 +355,7 @@ class _TrialRunner:
 
     def _lost(self, lane: Lane, episode: TrialEpisode) -> dict[str, Any]:
         assert isinstance(lane.trace, Trace)
+        lane.trace.end(lane.env)
         brief = {
             "seed": episode.seed, "end": episode.end, "cause": episode.cause, "steps": episode.env_steps,
             "vitals": dict(ending_of(lane.env).vitals), "message": episode.message,

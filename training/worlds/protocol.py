@@ -164,6 +164,16 @@ class TellsEnding(Protocol):
 
 
 @runtime_checkable
+class Surveys(Protocol):
+    """Optional part of an Env that hides most of its world; see `survey_of`."""
+
+    def survey(self) -> str:
+        """How much of this episode's world the agent has seen, and what there is of it that a goal may need, in one
+        sentence. Told of lost episodes, so that agents and operators can tell a search that was too short from a goal
+        that was out of reach."""
+
+
+@runtime_checkable
 class CountsObtained(Protocol):
     """Optional part of an Env: lets a distance reward start anew for the next target of the same kind."""
 
@@ -444,6 +454,11 @@ def reset_turns(world: World) -> int:
 def ending_of(env: Env) -> Ending:
     """How the episode stands that has just ended; empty where the world does not tell."""
     return env.ending() if isinstance(env, TellsEnding) else Ending()
+
+
+def survey_of(env: Env) -> str:
+    """Of the episode that is played; empty where the world does not tell."""
+    return env.survey() if isinstance(env, Surveys) else ""
 
 
 def score_of(world: World, task: Task, reached: Mapping[str, int], episodes: int) -> float | None:

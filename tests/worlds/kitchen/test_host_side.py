@@ -76,3 +76,18 @@ def test_milestones_are_read_from_their_bits():
     seen = view(reached=0b1011 << 4)
     assert seen.reached == {"kettle_reached", "kettle_grasped", "kettle"}
     assert describe(seen)["reached"] == ["kettle", "kettle_grasped", "kettle_reached"]
+
+
+def test_roots_and_angles_are_numbers_in_radians():
+    sqrt, sin, cos, atan2 = (LIBRARY[name] for name in ("sqrt", "sin", "cos", "atan2"))
+    assert sqrt(16) == 4.0 and sin(0) == 0.0 and cos(0) == 1.0
+    assert atan2(1, 0) == pytest.approx(1.570796327) and sin(atan2(1, 1)) == pytest.approx(sqrt(0.5))
+
+
+@pytest.mark.parametrize("value", ["4", None, float("nan"), float("inf"), True, (1, 2), 1e400])
+def test_roots_and_angles_take_finite_numbers_only(value):
+    for name in ("sqrt", "sin", "cos"):
+        with pytest.raises(ValueError, match="finite number"):
+            LIBRARY[name](value)
+    with pytest.raises(ValueError, match="from 0 on"):
+        LIBRARY["sqrt"](-1)

@@ -15,6 +15,7 @@ from rlgpt.training.worlds import registry
 from rlgpt.training.worlds.conformance import check
 from rlgpt.training.worlds.kitchen import names
 from rlgpt.training.worlds.kitchen.host_side import decoder
+from rlgpt.training.worlds.kitchen.model import compiled
 from rlgpt.training.worlds.kitchen.tasks import BLIND
 
 STILL = (0, 0, 0, 0, 0)
@@ -46,6 +47,48 @@ def test_objects_goals_and_threshold_are_stock_s():
         assert each.joints == tuple(stock.OBS_ELEMENT_INDICES[name])
         assert each.goal == tuple(stock.OBS_ELEMENT_GOALS[name])
     assert names.THRESHOLD == stock.BONUS_THRESH
+
+
+def test_what_is_told_of_hinges_and_bars_is_the_models():
+    import mujoco
+
+    model = compiled()
+    data = mujoco.MjData(model)
+    for each in names.OBJECTS:
+        data.qpos[list(each.joints)] = each.start
+    mujoco.mj_forward(model, data)
+    docs = {each.name: each.doc for each in names.OBJECTS}
+
+    def told(name, *figures):
+        for text in figures:
+            assert text in docs[name], (name, text)
+
+    def turned(name, index):
+        """(hinge from the handle, handle's way until it is done): mm right and ahead."""
+        each = names.OBJECTS[names.INDEX[name]]
+        angle = each.goal[index] - np.sign(each.goal[index]) * names.THRESHOLD
+        handle = 1000 * data.site(each.site).xpos[:2]
+        hinge = 1000 * data.xanchor[np.flatnonzero(model.jnt_qposadr == each.joints[index])[0]][:2]
+        x, y = handle - hinge
+        moved = np.array((x * np.cos(angle) - y * np.sin(angle), x * np.sin(angle) + y * np.cos(angle)))
+        return np.round(hinge - handle), np.round(moved - (x, y)), f"{round(1000 * abs(angle))} mrad"
+
+    def bar(name):
+        """Thickness and length in mm of the longest round part of the body that the handle belongs to."""
+        body = model.site_bodyid[model.site(names.OBJECTS[names.INDEX[name]].site).id]
+        parts = np.flatnonzero((model.geom_bodyid == body) & np.isin(model.geom_type, (3, 5)))
+        radius, half, _ = max(model.geom_size[parts], key=lambda size: size[1])
+        return f"{round(2000 * radius)} mm thick, {round(2000 * half)} mm long"
+
+    (right, ahead), (dx, dy), done = turned("microwave", 0)
+    told("microwave", f"{-right:.0f} mm to the left of the handle and {-ahead:.0f} mm nearer", f"Done from {done}")
+    told("microwave", f"{-dx:.0f} mm further left and {-dy:.0f} mm nearer", bar("microwave"))
+    (right, ahead), (dx, dy), done = turned("hinge_cabinet", 1)
+    told("hinge_cabinet", f"{right:.0f} mm to the right of the handle and {ahead:.0f} mm behind it", done)
+    told("hinge_cabinet", f"{dx:.0f} mm further right and {-dy:.0f} mm nearer", bar("hinge_cabinet"))
+    (right, ahead), _, done = turned("light_switch", 0)
+    told("light_switch", f"{ahead:.0f} mm behind its tip and {-right:.0f} mm to the left", f"Done from {done}")
+    told("slide_cabinet", bar("slide_cabinet"), "Done from 70 mm")
 
 
 def test_a_command_of_zeros_holds_the_hand_where_it_is(world):

@@ -16,6 +16,7 @@ from rlgpt.training.worlds.crafter.frame import pack_frame, window_codes
 from rlgpt.training.worlds.crafter.random_stream import seed_stream
 from rlgpt.training.worlds.crafter.render import Painter
 from rlgpt.training.worlds.crafter.simulation import Simulation
+from rlgpt.training.worlds.crafter.survey import survey
 from rlgpt.training.worlds.crafter.tasks import NIGHT_OVER, SURVIVED, goal_index
 from rlgpt.training.worlds.protocol import Ending, NativeAction, StepResult, Task
 
@@ -77,6 +78,10 @@ class CrafterEnv:
         daylight = round(float(self._simulation.senses[names.AT_DAYLIGHT]) / 255, 2)
         cause = "" if self._alive() else names.HARMS[int(state[layout.HURT_BY])]
         return Ending(cause, vitals | {"daylight": daylight})
+
+    def survey(self) -> str:
+        """See `protocol.Surveys`."""
+        return survey(self._simulation.material, self._simulation.memory)
 
     def milestones(self) -> frozenset[str]:
         bits = self._simulation.senses[names.AT_ACHIEVED : names.AT_ACHIEVED + 3].tobytes()

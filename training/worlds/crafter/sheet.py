@@ -88,14 +88,25 @@ _ITEM_DOCS = {
     "diamond": "white, rare, deep in the mountains, often beside water or lava",
 }
 DANGERS = (
-    "zombie: on grass, many in the dark. Walks up to you and hits for 2 about every 5 steps, a sleeper for 7. "
-    "It has 5 health; your blow takes 1, with a wood, stone or iron sword 2, 3 or 5.",
-    "skeleton: in the tunnels of the mountains. Shoots arrows for 2 from up to 5 cells. It has 3 health.",
+    "distances here are |dx| + |dy|. Whatever is 18 cells away or more stands still: it neither moves nor grows.",
+    "zombie: 5 health, so 5 blows kill it, with a wood, stone or iron sword 3, 2 or 1. Within 8 cells it takes one "
+    "step towards you in 9 of 10 steps: as fast as you. At distance 1 (not diagonally) it hits at once for 2 and then "
+    "every 6 steps; a sleeper for 7, who wakes up. Born on grass, 6 cells away or more, in areas of 12 x 12 cells "
+    "with 50 of grass: up to 1 an area where daylight is below 0.83, 2 below 0.5, 3 below 0.17; the others vanish.",
+    "skeleton: 3 health, so 3 blows, with a sword 2, 1 or 1. Born on `path`, 7 cells away or more: in tunnels, and "
+    "where you dug 6 cells or more. Within 3 cells it backs away if it can; within 5 it shoots in half of the steps, "
+    "an arrow in 4 steps at most; within 8 it comes closer in 3 of 10.",
+    "arrow: flies one cell a step in a straight line, over anything free, also water and lava; 2 damage to whatever "
+    "is in its way. A placed stone stops it; a table or furnace that it hits becomes path.",
+    "plant: ripe after 300 steps within 17 cells of you. Only a ripe one is eaten (4 food), and it grows again; `do` "
+    "on a sapling does nothing. A zombie, skeleton or cow on one of its 4 neighbour cells eats it at once: put stones "
+    "there.",
     "lava: walking onto it kills at once.",
     "needs: food, drink and energy fall by 1 every 26, 21 and 31 steps awake, food and drink half as fast asleep. "
     "Asleep energy rises by 1 every 11 steps. While none of them is 0, health rises by 1 every 26 steps (asleep 13); "
     "while one is 0 it falls by 1 every 16 steps (asleep 31).",
-    "meals: water gives 1 drink, a cow 6 food and takes several blows, a ripe plant 4 food.",
+    "meals: water gives 1 drink, a cow 6 food. A cow has 3 health (blows as for a skeleton), takes a random step in "
+    "half of the steps and harms nobody.",
     "night: a day lasts 300 steps and starts in the morning; it is dark from about step 180 to 270, and "
     "zombies are born on dark grass.",
 )

@@ -75,8 +75,37 @@ def distance(view: object, point: object) -> float:
     return math.dist(_look(view).hand, _place(point))
 
 
+def _number(value: object) -> float:
+    if type(value) not in (int, float) or not math.isfinite(value):  # type: ignore[arg-type]
+        raise ValueError(f"this takes a finite number, not {str(value)[:30]!r}")
+    return float(value)  # type: ignore[arg-type]
+
+
+def sqrt(x: float) -> float:
+    """The square root of a number from 0 on."""
+    if _number(x) < 0:
+        raise ValueError("sqrt takes a number from 0 on")
+    return math.sqrt(_number(x))
+
+
+def sin(angle: float) -> float:
+    """Of an angle in radians, not mrad."""
+    return round(math.sin(_number(angle)), 9)
+
+
+def cos(angle: float) -> float:
+    """Of an angle in radians, not mrad."""
+    return round(math.cos(_number(angle)), 9)
+
+
+def atan2(y: float, x: float) -> float:
+    """The angle in radians, -pi to pi, of the direction (x, y)."""
+    return round(math.atan2(_number(y), _number(x)), 9)
+
+
 LIBRARY: Mapping[str, Any] = MappingProxyType({
     "move": move, "go": go, "beside": beside, "offset": offset, "distance": distance,
+    "sqrt": sqrt, "sin": sin, "cos": cos, "atan2": atan2,
     "OPEN": OPEN, "CLOSE": CLOSE, "KEEP": KEEP,
 })  # fmt: skip
 """Everything generated code may name besides the host's own builtins."""

@@ -27,33 +27,39 @@ class Object(NamedTuple):
 OBJECTS = (
     Object(
         "microwave", "microhandle_site", (22,), (0.0,), (-0.75,),
-        "A microwave at the left. Its door is hinged at the left; the handle is an upright bar at the right of the "
-        "door. Pulled towards the robot, the door swings to the left.",
+        "A microwave at the left. Its door is hinged at the left, 486 mm to the left of the handle and 37 mm nearer; "
+        "the handle is an upright bar, 40 mm thick, 260 mm long. Pulled towards the robot, the door swings to the "
+        "left. Done from 450 mrad: the handle is then 32 mm further left and 215 mm nearer.",
     ),
     Object(
         "kettle", "kettle_site", (23, 24, 25, 26, 27, 28, 29),
         (-0.269, 0.35, 1.619, 1.0, 0.0, 0.0, 0.0), (-0.23, 0.75, 1.62, 0.99, 0.0, 0.0, -0.06),
         "A kettle on the front left burner, free to be pushed or lifted; about 24 cm wide, its body reaches 12 cm "
-        "above the stove. The handle is a bar along x, 26 cm above the stove. It belongs 40 cm further back.",
+        "above the stove. The handle is a bar along x, 64 mm thick, 200 mm long, 26 cm above the stove. It "
+        "belongs 40 cm further back. Done within 30 cm of there.",
     ),
     Object(
         "light_switch", "light_site", (17, 18), (0.0, 0.0), (-0.69, -0.05),
-        "A lever below the hood, which points at the robot. It is pushed sideways, to the left.",
+        "A lever below the hood, 42 mm thick, 60 mm long, which points at the robot. It is pushed sideways, to the "
+        "left, and turns about an upright axis 75 mm behind its tip and 31 mm to the left. Done from 390 mrad.",
     ),
     Object(
         "slide_cabinet", "slide_site", (19,), (0.0,), (0.37,),
-        "A sliding door above, at the right. The handle is an upright bar; the door slides to the right.",
+        "A sliding door above, at the right. The handle is an upright bar, 44 mm thick, 318 mm long; the door slides "
+        "to the right. Done from 70 mm.",
     ),
     Object(
         "hinge_cabinet", "hinge_site2", (20, 21), (0.0, 0.0), (0.0, 1.45),
-        "A cabinet with two doors above, at the left; the task is its right door. It is hinged at its right side, "
-        "302 mm to the right of the handle, which is an upright bar. Pulled towards the robot, the door swings to the "
-        "right; the left door must stay shut.",
+        "A cabinet with two doors above, at the left; the task is its right door. It is hinged at its right side, 302 "
+        "mm to the right of the handle and 128 mm behind it. The handle is an upright bar, 44 mm thick, 320 mm long. "
+        "Pulled towards the robot, the door swings to the right; the left door must stay shut. Done from 1150 mrad: "
+        "the handle is then 295 mm further right and 200 mm nearer.",
     ),
     Object(
         "top_burner", "knob4_site", (15, 16), (0.0, 0.0), (-0.92, -0.01),
-        "The upper left of four knobs on the wall. Its grip is a flat upright bar, 96 mm long, which reaches 4 cm out "
-        "of the wall; it is turned clockwise as seen by the robot: its upper end goes to the right.",
+        "The upper left of four knobs on the wall. Its grip is a flat upright bar, 96 mm long, 28 mm wide, which "
+        "reaches 4 cm out of the wall; it is turned clockwise as seen by the robot: its upper end goes to the right. "
+        "Done from 620 mrad.",
     ),
     Object(
         "bottom_burner", "knob2_site", (11, 12), (0.0, 0.0), (-0.88, -0.01),

@@ -108,7 +108,9 @@ def sheet(task: Task) -> dict[str, Any]:
             "option_cap": MAX_OPTION_STEPS,
             "env_step": "80 ms",
             "command": f"dx, dy, dz up to {names.STEP} mm, roll up to {names.ROLL_STEP} mrad, fingers 1, 0 or -1",
-            "axes": "x to the right, y away from the robot, z up; mm",
+            "axes": "x to the right, y away from the robot, z up",
+            "units": "mm, and mrad of roll; env steps of 80 ms. `sin`, `cos` and `atan2` take and give radians",
+            "numbers": "there is no `**`, `abs` and `round` are there; sqrt, sin, cos and atan2 are in the library",
         },
         "advised_rl": ADVISED_RL,
     }
