@@ -7,7 +7,7 @@ what a finished session says it did.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from math import comb, sqrt
 from typing import NamedTuple
 
@@ -53,6 +53,34 @@ def undecided(h: History) -> list[Decision]:
     if incumbent and incumbent != h.incumbents.get(incumbent.sub_task):
         decisions.append(incumbent)
     return decisions
+
+
+# ---- drafts of one attempt ----------------------------------------------------------------------
+def draft_of(attempt: Attempt) -> int:
+    """Its number among the drafts of an attempt, from 1; 0 where an attempt is one version."""
+    return int(attempt.admission.get("draft", 0))
+
+
+def rounds(versions: Sequence[Attempt]) -> list[list[Attempt]]:
+    """The drafts of one attempt together; every other version by itself."""
+    found: list[list[Attempt]] = []
+    for version in versions:
+        if draft_of(version) > 1 and found and draft_of(found[-1][-1]) == draft_of(version) - 1:
+            found[-1].append(version)
+        else:
+            found.append([version])
+    return found
+
+
+def best_draft(drafts: Sequence[Attempt]) -> Attempt:
+    """The one with the largest share of successful trials, the first of equals: what is judged, shown and repaired."""
+    return max(drafts, key=lambda a: (a.admitted, a.trial.share if a.trial and a.trial.episodes else 0.0))
+
+
+def before_drafts(versions: Sequence[Attempt], draft: int) -> Sequence[Attempt]:
+    """The versions before the attempt of which `draft` is the next: what its drafts are written from, all of them."""
+    last = draft_of(versions[-1]) if versions and draft > 1 else 0
+    return versions[: len(versions) - last] if last < draft else versions
 
 
 # ---- which version acts -------------------------------------------------------------------------

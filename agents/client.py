@@ -135,8 +135,10 @@ class Client:
         messages: Sequence[Message],
         contract: type[R],
         useless: Callable[[R], str] = lambda reply: "",
+        warmth: float = 0.0,
     ) -> R:
-        """The validated reply. `useless(reply)` says why a valid reply is of no use, empty if it is.
+        """The validated reply. `useless(reply)` says why a valid reply is of no use, empty if it is. `warmth`: how far
+        from the role's own temperature to 1.
 
         Raises ModelUnavailable, UselessReply, NotRecorded, BudgetReached.
         """
@@ -157,7 +159,8 @@ class Client:
             return completion, *read(completion)
 
         fault = ""
-        for temperature in (endpoint.temperature, max(WARM, endpoint.temperature)):
+        first = endpoint.temperature + round(warmth * max(0.0, 1.0 - endpoint.temperature), 2)
+        for temperature in (first, max(WARM, first)):
             again: list[Message] = [_user("again", fault)] if fault else []
             completion, reply, fault = put([*messages, *again], temperature)
             if reply is None and not completion.refusal:

@@ -24,9 +24,12 @@ ENDS = ("return", "death", "error", "bad_yield", "budget", "killed", "quarantine
 said."""
 
 
-def judge_item(client: Client, context: Context, item: Item, evidence: Evidence) -> CritiqueReply:
-    """On one sub-action. `evidence`: {good: trial | None, bad: trial | None}, trials as in the trial row."""
-    attempts = context.history.attempts_of(item.name)
+def judge_item(
+    client: Client, context: Context, item: Item, evidence: Evidence, version: int | None = None
+) -> CritiqueReply:
+    """On one sub-action, the newest version unless told which. `evidence`: {good: trial | None, bad: trial | None},
+    trials as in the trial row."""
+    attempts = [a for a in context.history.attempts_of(item.name) if version is None or a.version == version]
     asked = messages(
         "critic",
         "critic_item",

@@ -2,42 +2,52 @@
 
 from __future__ import annotations
 
-from rlgpt.agents import memory
+from collections.abc import Sequence
+
+from rlgpt.agents import choice, memory
 from rlgpt.agents.asking import entries, messages
 from rlgpt.agents.client import Client
 from rlgpt.agents.context import Context
 from rlgpt.agents.contracts import CodeReply, RlConfigAsked
 from rlgpt.agents.errors import UselessReply
 from rlgpt.agents.rules import coding, question
-from rlgpt.store.history import Item
+from rlgpt.store.history import Attempt, Item
 
 FOLLOW_PLAN = "follow_plan"
 """The option that runs the first sub-action whose done_when is false."""
 
 
 # ---- coded actions ------------------------------------------------------------------------------
-def write(client: Client, context: Context, item: Item, attempt: int) -> CodeReply:
-    """The source of a coded action; a reply without source says that the model cannot code it."""
+def write(client: Client, context: Context, item: Item, attempt: int, draft: int = 1) -> CodeReply:
+    """The source of a coded action; a reply without source says that the model cannot code it.
+
+    All drafts of an attempt answer the same question, but for their number and the temperature: none waits for what
+    was measured of another.
+    """
     history = context.history
-    attempts = history.attempts_of(item.name)
-    newest = attempts[-1] if attempts else None
+    attempts = choice.before_drafts(history.attempts_of(item.name), draft)
+    newest, second = _to_repair(attempts)
     previous = context.text(newest.source_hash) if newest else ""
     plan = history.plan
 
-    last = memory.last_attempt(context, item)
+    last = memory.attempt_now(context, item, newest)
     to_repair = previous.strip() if last and last.get("outcome") in ("failed", "refused") else ""
 
     def useless(reply: CodeReply) -> str:
         same = bool(to_repair) and reply.source.strip() == to_repair
         return "this is the very source that failed" if same else ""
 
+    drafts = context.limits.candidates
     asked = messages(
         "fast",
         "fast_write",
         context,
         scripts=entries(client, "fast", context, item),
-        trim=("code_of_others", "earlier", "skills", "lost_in_plan", "lost_trials", "previous"),
-        request={"ask": "write", "attempt": attempt, "attempts": context.limits.inner, **memory.passes(context)},
+        trim=("code_of_others", "earlier", "second", "skills", "lost_in_plan", "lost_trials", "previous"),
+        request={
+            "ask": "write", "attempt": attempt, "attempts": context.limits.inner, **memory.passes(context),
+            **({"draft": draft, "drafts": drafts} if drafts > 1 else {}),
+        },
         item=memory.wanted(item),
         before=[step.name for step in plan.steps_before(item)] if plan and item in plan.items else [],
         advice=context.advice("fast"),
@@ -45,17 +55,35 @@ def write(client: Client, context: Context, item: Item, attempt: int) -> CodeRep
         last=last,
         previous=previous,
         critique=memory.critique(newest.verdict, "advice_fast") if newest else None,
-        earlier=memory.earlier_attempts(context, item),
+        earlier=memory.earlier_attempts(context, item, [a for a in attempts if a not in (newest, second)]),
+        second=memory.attempt_now(context, item, second),
+        second_source=context.text(second.source_hash) if second else "",
         code_of_others=memory.code_of_others(context, item),
-        lost_trials=memory.lost_trials(newest.last_trial(item.done_when) or newest.trial) if newest else [],
+        lost_trials=_lost_trials(newest, item),
+        second_lost=_lost_trials(second, item)[:1],
         lost_in_plan=memory.lost_episodes(memory.last_closed(history), item.name) if newest else [],
-    )
+    )  # fmt: skip
     where = history.iteration.number if history.iteration else 0
-    step = f"write/{history.sub_task}.{where}/{item.name}/{len(attempts) + 1}"
-    reply = client.ask("fast", step, asked, CodeReply, useless)
+    step = f"write/{history.sub_task}.{where}/{item.name}/{len(attempts) + draft}"
+    warmth = (draft - 1) / (drafts - 1) if drafts > 1 else 0.0
+    reply = client.ask("fast", step, asked, CodeReply, useless, warmth)
     if previous.strip() and reply.source.strip() == previous.strip():  # the same again means: keep it
         return CodeReply(source="", note=reply.note)
     return reply
+
+
+def _to_repair(attempts: Sequence[Attempt]) -> tuple[Attempt | None, Attempt | None]:
+    """The version to go on from, and the second best of the drafts beside it."""
+    if not attempts:
+        return None, None
+    drafts = choice.rounds(attempts)[-1]
+    best = choice.best_draft(drafts)
+    others = [draft for draft in drafts if draft is not best and draft.admitted]
+    return best, choice.best_draft(others) if others else None
+
+
+def _lost_trials(attempt: Attempt | None, item: Item) -> list[str]:
+    return memory.lost_trials(attempt.last_trial(item.done_when) or attempt.trial) if attempt else []
 
 
 # ---- RL -----------------------------------------------------------------------------------------

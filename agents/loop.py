@@ -21,6 +21,8 @@ class Limits:
     """Refinements after iteration 0."""
     inner: int = 3
     """Attempts per coded sub-action and iteration."""
+    candidates: int = 1
+    """Drafts of an attempt: each is tried on the same seeds, and the best goes on."""
     depth: int = 2
     """Refinements of the plan inside one iteration."""
     target: float = 0.95
@@ -67,6 +69,8 @@ class Code:
     item: str
     attempt: int
     """Within the iteration, from 1."""
+    draft: int | None = None
+    """Within the attempt, from 1; None where an attempt is one version."""
 
 
 @dataclass(frozen=True)
@@ -207,17 +211,32 @@ def _code_item(
     if proven:
         return Trial(item.name, proven.version)
     current = [a for a in versions if a.iteration == iteration.number and a.done_when == item.done_when]
-    last = current[-1] if current else None
+    if versions and (draft := _next_draft(versions, iteration, item, limits)):
+        return draft
+    last = choice.best_draft(choice.rounds(current)[-1]) if current else None
     if last and last.trial and last.verdict is None and last.trial.outcome == "failed" and limits.critic != "none":
         if limits.critic == "human":
             return Wait("critic", item=item.name)
         return JudgeItem(item.name, last.version)
-    written = [a for a in current if a.author == "fast"]
+    written = choice.rounds([a for a in current if a.author == "fast"])
     if len(written) >= limits.inner or (last and last.trial and last.trial.outcome == "vacuous"):
         return "failed"
     if written and _gave_up(written[-1]):
         return "failed"
-    return Code(item.name, len(written) + 1)
+    return Code(item.name, len(written) + 1, 1 if limits.candidates > 1 else None)
+
+
+def _next_draft(versions: list[Attempt], iteration: IterationState, item: Item, limits: Limits) -> Code | None:
+    """The next draft of an attempt that has begun, unless no draft could be measured."""
+    last = versions[-1]
+    if not 0 < choice.draft_of(last) < limits.candidates or last.author != "fast" or last.trial is None:
+        return None
+    where = (last.sub_task, last.iteration, last.done_when)
+    if where != (iteration.sub_task, iteration.number, item.done_when):
+        return None
+    if last.trial.outcome in ("vacuous", "unreached"):
+        return None
+    return Code(item.name, last.attempt, choice.draft_of(last) + 1)
 
 
 def _better_code(
@@ -225,19 +244,22 @@ def _better_code(
 ) -> Step | Literal["accepted"]:
     """Accepted code that fails too often, in its trials or in the whole plan, is repaired while attempts are left."""
     mine = [a for a in h.attempts_of(item.name) if a.done_when == item.done_when]
-    last = mine[-1]
-    written = [a for a in mine if a.author == "fast" and a.iteration == iteration.number]
+    if best.author != "operator" and (draft := _next_draft(h.attempts_of(item.name), iteration, item, limits)):
+        return draft
+    last = choice.best_draft(choice.rounds(mine)[-1])
+    written = choice.rounds([a for a in mine if a.author == "fast" and a.iteration == iteration.number])
     good = choice.good_enough(h, plan, item, best, limits.target)
-    given_up = any(_gave_up(a) for a in mine)
+    given_up = any(map(_gave_up, choice.rounds(mine)))
     if good or given_up or best.author == "operator" or len(written) >= limits.inner:
         return "accepted"
     if last.trial and last.trial.episodes and last.verdict is None and limits.critic == "model":
         return JudgeItem(item.name, last.version)
-    return Code(item.name, len(written) + 1)
+    return Code(item.name, len(written) + 1, 1 if limits.candidates > 1 else None)
 
 
-def _gave_up(attempt: Attempt) -> bool:
-    return bool(attempt.admission.get("rule") == NO_CODE)
+def _gave_up(drafts: list[Attempt]) -> bool:
+    """Whether an attempt brought no code, in none of its drafts."""
+    return all(attempt.admission.get("rule") == NO_CODE for attempt in drafts)
 
 
 def _proven_elsewhere(h: History, item: Item) -> Attempt | None:

@@ -262,12 +262,10 @@ def earlier_iterations(history: History) -> list[str]:
 
 
 # ---- code ---------------------------------------------------------------------------------------
-def last_attempt(context: Context, item: Item) -> Plain | None:
-    """The newest version of a sub-action's code, with what was measured of it for today's done_when."""
-    attempts = context.history.attempts_of(item.name)
-    if not attempts:
+def attempt_now(context: Context, item: Item, last: Attempt | None) -> Plain | None:
+    """A version of a sub-action's code, with what was measured of it for today's done_when."""
+    if last is None:
         return None
-    last = attempts[-1]
     facts: Plain = {"version": last.version, "author": last.author, "source_hash": last.source_hash}
     trial = last.last_trial(item.done_when)
     if trial:
@@ -312,10 +310,10 @@ def code_of_others(context: Context, item: Item) -> list[str]:
     return sources
 
 
-def earlier_attempts(context: Context, item: Item) -> list[Plain]:
-    """Version, source hash and outcome (for today's done_when) of each earlier version, oldest first."""
+def earlier_attempts(context: Context, item: Item, earlier: Sequence[Attempt]) -> list[Plain]:
+    """Version, source hash and outcome (for today's done_when) of each of these versions."""
     out = []
-    for attempt in context.history.attempts_of(item.name)[:-1]:
+    for attempt in earlier:
         trial = attempt.last_trial(item.done_when)
         out.append(
             {

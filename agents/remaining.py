@@ -145,7 +145,7 @@ class _Supposed:
         version = max((a.version for a in self.h.attempts_of(step.item)), default=0) + 1
         self.h.attempts.append(
             Attempt(self._iteration.sub_task, self._iteration.number, step.item, version, step.attempt, "fast",
-                    f"{self.h.seq}", "", True, {}, self.h.seq)
+                    f"{self.h.seq}", "", True, {"draft": step.draft} if step.draft else {}, self.h.seq)
         )  # fmt: skip
 
     def _trial(self, step: loop.Trial) -> None:

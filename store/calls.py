@@ -10,20 +10,20 @@ TOKENS_PER_CALL = (4_000, 700)
 """Prompt and reply, where no session says better."""
 
 
-def usual_calls(inner: int, critic: str = "model") -> int:
+def usual_calls(inner: int, critic: str = "model", candidates: int = 1) -> int:
     """A plan without a refinement, and half of the attempts at each sub-action, rounded up."""
-    return _calls(1, USUAL_PLAN, -(-inner // 2), critic)
+    return _calls(1, USUAL_PLAN, -(-inner // 2), critic, candidates)
 
 
-def most_calls(inner: int, depth: int, critic: str = "model", largest: int = LARGEST_PLAN) -> int:
+def most_calls(inner: int, depth: int, critic: str = "model", largest: int = LARGEST_PLAN, candidates: int = 1) -> int:
     """Every refinement brings a plan of `largest` new sub-actions, and every attempt at each of them fails.
 
     Calls that are made again because the server failed, and what an operator's overrides ask for, come on top.
     """
-    return _calls(1 + depth, largest * (1 + depth), inner, critic)
+    return _calls(1 + depth, largest * (1 + depth), inner, critic, candidates)
 
 
-def _calls(plans: int, items: int, attempts: int, critic: str) -> int:
-    """Plans; a version an attempt, each judged; the RL configuration; the verdict on the iteration."""
+def _calls(plans: int, items: int, attempts: int, critic: str, candidates: int) -> int:
+    """Plans; the drafts of an attempt, of which one is judged; the RL configuration; the verdict on the iteration."""
     judged = int(critic == "model")
-    return plans + items * attempts * (1 + judged) + 1 + int(critic != "human")
+    return plans + items * attempts * (candidates + judged) + 1 + int(critic != "human")

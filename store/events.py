@@ -67,6 +67,8 @@ class Phase:
     last_depth: bool | None = None
     item: str | None = None
     attempt: int | None = None
+    draft: int | None = None
+    """None where an attempt is one version."""
     version: int | None = None
     revision: int | None = None
     run: int | None = None

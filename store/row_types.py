@@ -50,6 +50,8 @@ class AdmissionFields(TypedDict, total=False):
     has_available: bool
     ignore_alarm: bool
     tree_hash: str
+    draft: int
+    """Of its attempt, from 1; only where an attempt has several."""
 
 
 class Example(TypedDict):

@@ -156,6 +156,9 @@ class LoopSettings(Part):
     iterations: int = Field(default=3, ge=0, le=100)
     """Refinements after iteration 0."""
     inner: int = Field(default=3, ge=1, le=10)
+    """Attempts at the code of a sub-action in an iteration."""
+    candidates: int = Field(default=1, ge=1, le=8)
+    """Drafts of an attempt, each tried on the same seeds."""
     step_ms: float = Field(default=20.0, gt=0.0, le=250.0)
     """CPU time per env step that a coded action may take in its trials, in milliseconds."""
     depth: int = Field(default=2, ge=0, le=5)

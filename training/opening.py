@@ -96,6 +96,7 @@ def limits(settings: Settings) -> Limits:
     return Limits(
         iterations=loop.iterations,
         inner=loop.inner,
+        candidates=loop.candidates,
         depth=loop.depth,
         target=loop.target,
         dev_first=loop.dev_first,

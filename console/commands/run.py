@@ -96,6 +96,10 @@ def run(
         typer.Option(help="USD per million reply tokens, or ROLE=PRICE.", show_default="as listed"),
     ] = None,
     iterations: Annotated[int | None, typer.Option(help="Refinements after iteration 0.", show_default="3")] = None,
+    candidates: Annotated[
+        int | None,
+        typer.Option(help="Drafts of a sub-action's code that are tried, to keep the best.", show_default="1"),
+    ] = None,
     env_steps: Annotated[
         int | None, typer.Option(help="Budget of env steps (trials and training).", show_default="1000000")
     ] = None,
@@ -162,7 +166,7 @@ def run(
                 price_out=price_out,
             ),
         },
-        "loop": {"iterations": iterations},
+        "loop": {"iterations": iterations, "candidates": candidates},
         "budget": {"env_steps": env_steps, "cost": max_cost, "tokens": max_tokens, "hours": max_hours},
     }
     if wanted > 1:

@@ -17,6 +17,7 @@ FIELDS = (
     ("name", "Name", "lower-case letters, digits and _"),
     ("goal", "Goal", "what it shall reach, in a sentence"),
     ("done_when", "Done when", "a Python expression over start and view"),
+    ("trigger", "Runs when (guards)", "an expression that interrupts the steps; empty for a step"),
     ("reason", "Reason", "why code, or why RL"),
     ("max_steps", "Env steps", "at most, in one trial; 1 to 2000"),
 )
@@ -77,6 +78,8 @@ def _fault(values: dict[str, Any]) -> str:
         return "The name has lower-case letters, digits and _, at most 40, a letter first."
     if not values["goal"] or not values["done_when"]:
         return "A sub-action needs a goal and a predicate that tells when it is done."
+    if values["trigger"] and values["mode"] == "rl":
+        return "What runs when a predicate holds is a guard, and a guard is code."
     if not values["max_steps"].isdigit() or not 1 <= int(values["max_steps"]) <= MOST_STEPS:
         return f"The env steps of a trial are a whole number from 1 to {MOST_STEPS}."
     return ""

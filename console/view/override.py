@@ -36,7 +36,8 @@ def entries(draft: Draft, model: PlanState | None, width: int) -> list[Entry]:
         ]
         right = [Span("moved " if moved else "", "warn"), Span(f"{item.max_steps} steps", "dim")]
         lines: list[Line] = [spread(left, right, width)]
-        for name in ("goal", "done_when", "reason"):
+        guard = bool(item.trigger or (origin and origin.trigger))
+        for name in ("goal", *(("trigger",) if guard else ()), "done_when", "reason"):
             lines += _field(name, str(getattr(item, name)), origin, width)
         asked = model.item(item.name) if model else None
         if asked is not None and asked.mode != item.mode and (origin is None or origin.mode == item.mode):
@@ -64,9 +65,9 @@ def entries(draft: Draft, model: PlanState | None, width: int) -> list[Entry]:
 
 
 def _field(name: str, value: str, origin: Item | None, width: int) -> list[Line]:
-    label = {"goal": "goal", "done_when": "done when", "reason": "reason"}[name]
+    label = {"goal": "goal", "trigger": "runs when", "done_when": "done when", "reason": "reason"}[name]
     changed = origin is not None and getattr(origin, name) != value
-    style = "warn" if changed else {"goal": "", "done_when": "code_string", "reason": "dim"}[name]
+    style = "warn" if changed else {"goal": "", "reason": "dim"}.get(name, "code_string")
     shown = wrap(value or "(empty)", width - 18, style, "", most=2)
     return [columns([(line((f"      {label}", "dim")), 17), (spans, width - 18)]) for spans in shown]
 

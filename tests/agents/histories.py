@@ -63,15 +63,20 @@ class Told:
         return self.event(events.PlanInForce(revision) if force else events.PlanWaiting(revision))
 
     def code(
-        self, name: str, source_hash: str = "", author: str = "fast", admitted: bool = True, rule: str = "top level"
-    ) -> Told:
+        self, name: str, source_hash: str = "", author: str = "fast", admitted: bool = True, rule: str = "top level",
+        draft: int | None = None,
+    ) -> Told:  # fmt: skip
         versions = self.history.attempts_of(name)
-        now = [a for a in versions if a.iteration == self.where["iteration"] and a.author == "fast"]
+        now = [
+            a for a in versions
+            if a.iteration == self.where["iteration"] and a.author == "fast" and a.admission.get("draft", 1) == 1
+        ]  # fmt: skip
+        drafts = {"draft": draft} if draft else {}
         return self._row(
             "code_version", **self.where, sub_action=name, version=len(versions) + 1,
-            attempt=len(now) + 1 if author == "fast" else 0, author=author,
+            attempt=len(now) + (draft in (None, 1)) if author == "fast" else 0, author=author,
             source_hash=source_hash or f"{name}{len(versions) + 1}", note="", admitted=admitted,
-            admission={} if admitted else {"rule": rule, "line": 1, "message": "no import"},
+            admission=drafts | ({} if admitted else {"rule": rule, "line": 1, "message": "no import"}),
         )  # fmt: skip
 
     def trial(self, name: str, successes: int = 5, outcome: str = "", error: str = "", **evidence: Any) -> Told:
@@ -84,12 +89,14 @@ class Told:
             prefixes=5, env_steps=100, error=error, evidence=evidence, trials=[],
         )  # fmt: skip
 
-    def verdict(self, name: str | None = None, success: bool = False, **advice: str) -> Told:
+    def verdict(
+        self, name: str | None = None, success: bool = False, version: int | None = None, **advice: str
+    ) -> Told:
         last = self.history.attempts_of(name)[-1] if name else None
         told = {"cause": "", "advice_slow": "", "advice_fast": ""} | advice
         return self._row(
             "verdict", **self.where, revision=self.history.revision, sub_action=name,
-            version=last.version if last else None, author="critic", success=success, confidence=0.8,
+            version=version or (last.version if last else None), author="critic", success=success, confidence=0.8,
             measured=False, better="", **told,
         )  # fmt: skip
 

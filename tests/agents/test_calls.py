@@ -34,12 +34,12 @@ def worst(limits: Limits, size: int) -> int:
             case Plan():
                 depth = told.history.plan.depth + 1 if told.history.plan else 0
                 told.plan("policy", depth, **{f"try{depth}_{n}": "code" for n in range(size)})
-            case Code(item=name):
-                told.code(name)
+            case Code(item=name, draft=draft):
+                told.code(name, draft=draft)
             case Trial(item=name):
                 told.trial(name, 0)
-            case JudgeItem(item=name):
-                told.verdict(name)
+            case JudgeItem(item=name, version=version):
+                told.verdict(name, version=version)
             case Configure():
                 told.config()
             case Train():
@@ -55,13 +55,14 @@ def worst(limits: Limits, size: int) -> int:
 
 
 @pytest.mark.parametrize("critic", ["model", "none"])
+@pytest.mark.parametrize("candidates", [1, 3])
 @pytest.mark.parametrize(("inner", "depth", "size"), [(3, 2, 3), (1, 0, 1), (2, 1, 5), (5, 3, 2)])
 def test_the_most_calls_of_an_iteration_are_those_of_the_loop(
-    critic: typing.Literal["model", "none"], inner: int, depth: int, size: int
+    critic: typing.Literal["model", "none"], candidates: int, inner: int, depth: int, size: int
 ) -> None:
-    limits = Limits(inner=inner, depth=depth, critic=critic)
-    assert worst(limits, size) == most_calls(inner, depth, critic, largest=size)
-    assert usual_calls(inner, critic) < most_calls(inner, depth, critic)
+    limits = Limits(inner=inner, depth=depth, critic=critic, candidates=candidates)
+    assert worst(limits, size) == most_calls(inner, depth, critic, size, candidates)
+    assert usual_calls(inner, critic, candidates) < most_calls(inner, depth, critic, candidates=candidates)
 
 
 def test_a_plan_cannot_be_larger_than_the_bound_takes_it() -> None:

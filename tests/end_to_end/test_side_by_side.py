@@ -6,6 +6,7 @@ import json
 import threading
 import time
 from collections import Counter
+from collections.abc import Callable
 from typing import Any
 
 from rlgpt.agents.ahead import FILE
@@ -28,9 +29,10 @@ def about(request: dict[str, Any]) -> str:
 
 
 class LastFirst:
-    """The rule-based model; of the requests that are under way together the last is answered first."""
+    """The rule-based model, or another; of the requests that are under way together the last is answered first."""
 
-    def __init__(self) -> None:
+    def __init__(self, model: Callable[[dict[str, Any]], dict[str, Any]] = respond) -> None:
+        self._model = model
         self._lock, self._under_way = threading.Lock(), 0
         self.most = 0
 
@@ -45,7 +47,7 @@ class LastFirst:
             time.sleep(0.005)
         with self._lock:
             self._under_way -= 1
-        return respond(request)
+        return self._model(request)
 
 
 def test_a_session_whose_calls_are_side_by_side_has_the_rows_of_one_after_the_other(make: Make) -> None:

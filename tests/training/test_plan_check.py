@@ -9,10 +9,11 @@ import pytest
 
 from rlgpt.agents.contracts import PlanReply, SubActionReply
 from rlgpt.agents.enforce import enforce
+from rlgpt.store.history import Item
 from rlgpt.training import opening
 from rlgpt.training.session import creation
 from rlgpt.training.session.runtime import SessionRuntime
-from rlgpt.training.steps.plan_check import wrong_name, wrong_with
+from rlgpt.training.steps.plan_check import wrong_name, wrong_with, wrong_with_edits
 
 
 @pytest.fixture(scope="module")
@@ -59,3 +60,22 @@ def test_every_name_and_predicate_of_the_script_book_can_be(live: SessionRuntime
     book = live.world.sheet("collect_diamond")
     assert book["scripts"]
     assert wrong_with(live, plan(*(item(s["name"], s["done_when"]) for s in book["scripts"]))) == ""
+
+
+def test_an_operators_edit_is_checked_for_what_it_changes(live: SessionRuntime) -> None:
+    def step(name: str, done_when: str = "view.health > 0", trigger: str = "", mode: str = "code") -> Item:
+        return Item(name, mode, "g", "r", done_when, 100, False, "operator", trigger)
+
+    broken_before = [step("chop", "view.no_such_thing > 1"), step("dig")]
+    assert wrong_with_edits(live, broken_before, [*broken_before, step("rest", trigger="view.energy < 3")]) == ""
+    for trigger, told in (
+        ("view.energy <", "rule syntax"), ("view.enregy < 3", "enregy"), ("open('x')", "open"), ("3 +", "rule syntax"),
+    ):  # fmt: skip
+        said = wrong_with_edits(live, broken_before, [*broken_before, step("rest", trigger=trigger)])
+        assert said.startswith(f"trigger of rest ({trigger!r}) is refused") and told in said
+    assert "a guard is code" in wrong_with_edits(
+        live, broken_before, [*broken_before, step("rest", "True", "True", "rl")]
+    )
+    assert "guards only" in wrong_with_edits(live, [step("dig")], [step("dig", trigger="view.energy < 3")])
+    assert "done_when of dig" in wrong_with_edits(live, broken_before, [broken_before[0], step("dig", "view.wod > 1")])
+    assert "'fight' is taken" in wrong_with_edits(live, broken_before, [*broken_before, step("fight")])

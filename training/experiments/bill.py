@@ -63,7 +63,7 @@ def bill(left: Sequence[tuple[Planned, Settings, int]], jobs: int, rate: Rate) -
 
 
 def _calls(settings: Settings) -> int:
-    return (settings.loop.iterations + 1) * usual_calls(settings.loop.inner, settings.critic)
+    return (settings.loop.iterations + 1) * usual_calls(settings.loop.inner, settings.critic, settings.loop.candidates)
 
 
 def _evaluations(settings: Settings) -> int:

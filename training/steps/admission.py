@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
+from rlgpt.agents import choice
 from rlgpt.store import tables
-from rlgpt.store.history import Item
+from rlgpt.store.history import Attempt, Item
 from rlgpt.training.host.api import Admission, Kind
 from rlgpt.training.rollouts.dry_views import dry_views
 from rlgpt.training.session.runtime import SessionRuntime
@@ -52,9 +54,10 @@ def plain(admission: Admission) -> dict[str, Any]:
 
 
 def admit_version(
-    runtime: SessionRuntime, item: Item, source: str, *, author: str, attempt: int, note: str
+    runtime: SessionRuntime, item: Item, source: str, *, author: str, attempt: int, note: str, draft: int | None = None
 ) -> tables.CodeVersion:
-    """The row of a new version of an item's code, admitted or not. The text is stored, the row is not."""
+    """The row of a new version of an item's code, admitted or not. The text is stored, the row is not. `draft`: of its
+    attempt, from 1, where several are written."""
     admission = admit(runtime, "action", source)
     history = runtime.history
     told = plain(admission)
@@ -66,6 +69,12 @@ def admit_version(
             "line": 1,
             "message": f"the generator function must be called {item.name}, not {admission.name}",
         }
+    if draft:
+        told["draft"] = draft
+    same = _same_draft(history.attempts_of(item.name), runtime.writer.text(source), draft or 1)
+    if admitted and same:
+        admitted = False
+        told |= {"rule": "same", "line": 0, "message": f"it is word for word draft {choice.draft_of(same)}"}
     return tables.CodeVersion(
         sub_task=history.sub_task,
         iteration=history.iteration.number if history.iteration else 0,
@@ -78,3 +87,9 @@ def admit_version(
         admitted=admitted,
         admission=told,
     )
+
+
+def _same_draft(versions: Sequence[Attempt], source_hash: str, draft: int) -> Attempt | None:
+    """The draft of the same attempt with the same source: to try it again would only take env steps."""
+    beside = versions[len(choice.before_drafts(versions, draft)) :]
+    return next((version for version in beside if version.source_hash == source_hash), None)

@@ -1,16 +1,17 @@
 """Questions of the inner loop that are asked before their turn (agents/ahead.py).
 
-What happens to one sub-action changes nothing of what the others are asked about next: the first draft of their code,
-or the critique of their last version and its repair. So these are asked while the loop is busy with the one before,
-each up to the point where a trial must answer.
+What happens to one sub-action changes nothing of what the others are asked about next: the first drafts of their code,
+or the critique of their last version and its repair; nor do the drafts of an attempt know of each other. So
+these are asked while the loop is busy with the one before, each up to the point where a trial must answer.
 """
 
 from __future__ import annotations
 
 import contextlib
 import threading
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import cast
+from typing import Any, cast
 
 from rlgpt.agents import loop
 from rlgpt.agents.client import Client
@@ -39,32 +40,53 @@ class Lookahead:
             return
         if runtime.client.missed():
             self.asked.clear()
-        plan = runtime.history.plan
         following = [
             (item, question)
-            for item in (plan.items if plan else ())
-            if item.name != step.item
-            and isinstance(question := loop.item_step(runtime.history, item, runtime.limits), Question)
-            and question not in self.asked
+            for item in (runtime.history.plan.items if runtime.history.plan else ())
+            for question in _questions(runtime, step, item)
+            if question not in self.asked
         ]
         if not following or runtime.client.aside() is None:
             return
         context = replace(runtime.context(), history=runtime.history.copy())
         for item, question in following:
             self.asked.add(question)
-            asking = (runtime.client.aside(), context, item, question)
-            threading.Thread(target=_ask, args=asking, name=f"ahead {item.name}", daemon=True).start()
+            most = runtime.limits.candidates if isinstance(question, loop.JudgeItem) else 1
+            clients = [client for _ in range(most) if (client := runtime.client.aside())]
+            _begin(_ask, clients, context, item, question)
 
 
-def _ask(client: Client, context: Context, item: Item, question: loop.Step | None) -> None:
-    """Whatever goes wrong here is met again when its turn has come."""
+def _questions(runtime: SessionRuntime, step: loop.Step, item: Item) -> list[Question]:
+    """What is certain to be asked about a sub-action: its next question, and all drafts of an attempt."""
+    its = step if item.name == getattr(step, "item", "") else loop.item_step(runtime.history, item, runtime.limits)
+    if isinstance(its, loop.JudgeItem):
+        return [its] if its is not step else []
+    return [draft for draft in _drafts(its, runtime.limits) if draft is not step]
+
+
+def _drafts(question: loop.Step | None, limits: loop.Limits) -> list[loop.Code]:
+    """Those of its attempt from this one on."""
+    if not isinstance(question, loop.Code):
+        return []
+    later = range((question.draft or 1) + 1, limits.candidates + 1)
+    return [question, *(replace(question, draft=draft) for draft in later)]
+
+
+def _begin(ask: Callable[[list[Client], Context, Item, Question], None], *asking: Any) -> None:
+    threading.Thread(target=ask, args=asking, name="ahead", daemon=True).start()
+
+
+def _ask(clients: list[Client], context: Context, item: Item, question: Question) -> None:
+    """A client for each draft. Whatever goes wrong here is met again when its turn has come."""
     with contextlib.suppress(Exception):
-        if isinstance(question, loop.JudgeItem):
-            reply = ask_critic(client, context, item, question.version)
-            context = replace(context, history=context.history.copy())
-            verdict = critique_row(context.history, item, question.version, reply)
-            row = verdict.model_dump() | {"seq": context.history.seq + 1}
-            fold(context.history, "verdict", cast(VerdictRow, row))
-            question = loop.item_step(context.history, item, context.limits)
         if isinstance(question, loop.Code):
-            ask_fast(client, context, item, question.attempt)
+            ask_fast(clients[0], context, item, question)
+            return
+        reply = ask_critic(clients[0], context, item, question.version)
+        context = replace(context, history=context.history.copy())
+        verdict = critique_row(context.history, item, question.version, reply)
+        row = verdict.model_dump() | {"seq": context.history.seq + 1}
+        fold(context.history, "verdict", cast(VerdictRow, row))
+        drafts = _drafts(loop.item_step(context.history, item, context.limits), context.limits)
+        for client, draft in zip(clients, drafts, strict=False):
+            _begin(_ask, [client], context, item, draft)

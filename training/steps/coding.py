@@ -26,10 +26,12 @@ def code(runtime: SessionRuntime, step: loop.Code) -> None:
     item = runtime.item(step.item)
     context = runtime.context()
     try:
-        reply = runtime.ask(lambda: ask_fast(runtime.client, context, item, step.attempt))
+        reply = runtime.ask(lambda: ask_fast(runtime.client, context, item, step))
     except UselessReply as error:
         reply = CodeReply(source="", note=str(error)[:2000])
-    version = admit_version(runtime, item, reply.source, author="fast", attempt=step.attempt, note=reply.note)
+    version = admit_version(
+        runtime, item, reply.source, author="fast", attempt=step.attempt, draft=step.draft, note=reply.note
+    )
     with runtime.writer.transaction(durable=True) as tx:
         tx.add(version)
         if not version.admitted:
@@ -106,14 +108,14 @@ def judge_item(runtime: SessionRuntime, step: loop.JudgeItem) -> None:
 
 
 # ---- what is asked: in its turn, or ahead of it (ahead.py) -------------------------------------------
-def ask_fast(client: Client, context: Context, item: Item, attempt: int) -> CodeReply:
-    return fast.write(client, context, item, attempt)
+def ask_fast(client: Client, context: Context, item: Item, step: loop.Code) -> CodeReply:
+    return fast.write(client, context, item, step.attempt, step.draft or 1)
 
 
 def ask_critic(client: Client, context: Context, item: Item, version: int) -> CritiqueReply:
     trial = _attempt(context.history, item.name, version).trial
     assert trial is not None
-    return critic.judge_item(client, context, item, trial.evidence)
+    return critic.judge_item(client, context, item, trial.evidence, version)
 
 
 def critique_row(history: History, item: Item, version: int, reply: CritiqueReply) -> tables.Verdict:

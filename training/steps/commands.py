@@ -19,6 +19,7 @@ from rlgpt.training.steps.admission import admit, admit_version
 from rlgpt.training.steps.comparison import measure
 from rlgpt.training.steps.config_rows import config_row
 from rlgpt.training.steps.decision_rows import write_decisions
+from rlgpt.training.steps.plan_check import wrong_with_edits
 from rlgpt.training.steps.plan_rows import write_plan
 from rlgpt.training.steps.result_rows import verdict_row
 
@@ -155,6 +156,8 @@ def _override(runtime: SessionRuntime, tx: Transaction, command: commands.Overri
     executor, items = apply_edits(plan, command.edits)
     if (executor, items) == (plan.executor, plan.items):
         raise CommandRefused("the edit changes nothing")
+    if mistakes := wrong_with_edits(runtime, plan.items, items):
+        raise CommandRefused(mistakes)
     write_plan(
         runtime, tx, plan.iteration, plan.sub_task, "operator", executor, plan.rationale, items, depth=plan.depth
     )

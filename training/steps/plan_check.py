@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+
 from rlgpt.agents.contracts import PlanReply, SubActionReply
 from rlgpt.agents.fast import FOLLOW_PLAN
+from rlgpt.store.history import Item
 from rlgpt.training.session.runtime import SessionRuntime
 from rlgpt.training.steps.admission import admit
 
@@ -14,21 +17,38 @@ MOST = 6
 def wrong_with(runtime: SessionRuntime, reply: PlanReply) -> str:
     """Every mistake, a clause each, for the plan's repair turn; empty if there is none."""
     clauses = [sentence for item in reply.sub_actions if (sentence := wrong_name(runtime, item))]
-    for item in reply.sub_actions:
+    return _some([*clauses, *_wrong_items(runtime, reply.sub_actions, reply.sub_actions)])
+
+
+def wrong_with_edits(runtime: SessionRuntime, before: Sequence[Item], after: Sequence[Item]) -> str:
+    """The same of an operator's edits: of what they changed, since nobody can mend the rest by them."""
+    changed = [item for item in after if item not in before]
+    named = {item.name for item in before}
+    clauses = [sentence for item in changed if item.name not in named and (sentence := wrong_name(runtime, item))]
+    return _some([*clauses, *_wrong_items(runtime, changed, after)])
+
+
+def _wrong_items(
+    runtime: SessionRuntime, asked: Sequence[SubActionReply | Item], plan: Sequence[SubActionReply | Item]
+) -> Iterator[str]:
+    for item in asked:
         for field, expression in (("done_when", item.done_when), ("trigger", item.trigger)):
             told = admit(runtime, "done_when", expression) if expression or field == "done_when" else None
             if told and not told.admitted:
                 why = f"rule {told.rule}: {told.message}"
-                clauses.append(f"{field} of {item.name} ({expression!r}) is refused, {why}")
+                yield f"{field} of {item.name} ({expression!r}) is refused, {why}"
         if item.trigger and item.mode == "rl":
-            clauses.append(f"{item.name} has a trigger, so it is a guard, and a guard is code")
-    if all(item.trigger for item in reply.sub_actions):
-        clauses.append("there are guards only; a plan needs a step, whose trigger is empty")
+            yield f"{item.name} has a trigger, so it is a guard, and a guard is code"
+    if all(item.trigger for item in plan):
+        yield "there are guards only; a plan needs a step, whose trigger is empty"
+
+
+def _some(clauses: Sequence[str]) -> str:
     more = f"; and {len(clauses) - MOST} more" if len(clauses) > MOST else ""
     return "; ".join(clauses[:MOST]) + more
 
 
-def wrong_name(runtime: SessionRuntime, item: SubActionReply) -> str:
+def wrong_name(runtime: SessionRuntime, item: SubActionReply | Item) -> str:
     """Why no code can have this name: it is that of something that code calls. A primitive is yielded as a text, so
     its name is free."""
     if item.name in (FOLLOW_PLAN, "available"):

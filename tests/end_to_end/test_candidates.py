@@ -1,0 +1,121 @@
+"""Several drafts of an attempt in whole sessions: the same rows whatever arrives first, nothing paid twice, and a draft
+that is rubbish costs only itself."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from collections import Counter
+from typing import Any
+
+import pytest
+
+from rlgpt.agents.ahead import FILE
+from rlgpt.agents.rules import question
+from rlgpt.agents.rules.model import respond
+from tests.agents.chat_server import ChatServer
+from tests.end_to_end.conftest import Make, Running
+from tests.end_to_end.sameness import every_row, outcome
+from tests.end_to_end.test_side_by_side import LastFirst, about
+
+TASK = "make_wood_pickaxe"
+LOOP = {"iterations": 0, "candidates": 3, "dev_first": 4, "test_episodes": 2}
+
+
+def session_at(make: Make, server: ChatServer, parallel: int, **more: Any) -> Running:
+    llm = {"kind": "openai", "base_url": server.url, "model": "rlgpt-rules", "parallel": parallel}
+    return make(TASK, llm=llm, loop=LOOP, critic="model", **more)
+
+
+def drafted(request: dict[str, Any]) -> int:
+    """Number of the draft that is asked for, 0 for every other question."""
+    asked = question.read(request)["request"]
+    return int(asked.get("draft", 0))
+
+
+def mixed(request: dict[str, Any]) -> dict[str, Any]:
+    """The rule-based model, but a second draft is no JSON at all, and a third is code that does nothing."""
+    answer = respond(request)
+    message = answer["choices"][0]["message"]
+    if drafted(request) == 2:
+        message["content"] = "I would rather talk about something else."
+    if drafted(request) == 3:
+        name = question.read(request)["item"]["name"]
+        message["content"] = json.dumps({"source": f"def {name}(view):\n    yield 'noop'\n", "note": ""})
+    return answer
+
+
+@pytest.mark.timeout(900)
+def test_a_rubbish_draft_costs_only_itself_and_every_draft_is_a_row(make: Make) -> None:
+    with ChatServer(LastFirst(mixed)) as server:
+        together = session_at(make, server, 8)
+        history = together.finish(300)
+    assert history.result == "succeeded", history.reason
+    plan = history.plan
+    assert plan is not None
+    for item in plan.items:
+        versions = history.attempts_of(item.name)
+        assert [a.admission["draft"] for a in versions] == [1, 2, 3] and {a.attempt for a in versions} == {1}
+        good, rubbish, idle = versions
+        assert rubbish.admission["rule"] == "empty" and "no usable answer" in rubbish.note
+        assert good.trial and good.trial.outcome == "accepted" and idle.trial and idle.trial.successes == 0
+        assert plan.chosen[item.name].version == good.version
+    with ChatServer(mixed) as server:
+        alone = session_at(make, server, 1)
+        alone.finish(300)
+    one, other = every_row(alone.folder.path), every_row(together.folder.path)
+    for table, rows in one.items():
+        assert other[table] == rows, f"{table} differs"
+    replayed = make(TASK, llm={"kind": f"replay:{together.folder.id}"}, loop=LOOP)
+    replayed.finish(300)
+    for table, rows in outcome(together.folder.path).items():
+        assert outcome(replayed.folder.path)[table] == rows, f"{table} of the replay differs"
+
+
+@pytest.mark.timeout(900)
+def test_a_draft_that_repeats_another_is_not_tried_again(make: Make) -> None:
+    with ChatServer(respond) as server:  # the rule-based model answers every draft alike
+        history = session_at(make, server, 8).finish(300)
+    assert history.result == "succeeded", history.reason
+    told = [(a.admission["draft"], a.admission["rule"], a.trial and a.trial.env_steps > 0) for a in history.attempts]
+    assert set(told) == {(1, "", True), (2, "same", False), (3, "same", False)}
+
+
+@pytest.mark.timeout(900)
+def test_a_kill_between_drafts_pays_for_none_twice(make: Make) -> None:
+    gate = threading.Event()
+
+    def answer(request: dict[str, Any]) -> dict[str, Any]:
+        if drafted(request) == 1:
+            assert gate.wait(120)
+        return mixed(request)
+
+    with ChatServer(answer) as server:
+        session = session_at(make, server, 8)
+        waiting = session.folder.path / FILE
+        deadline = time.monotonic() + 100
+        while not waiting.exists() or len(waiting.read_text().splitlines()) < 2:
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
+        session.trainer().kill()
+        kept = {json.loads(line)["call"]["request"] for line in waiting.read_text().splitlines()}
+        gate.set()
+        history = session.finish(300)
+        asked = Counter(about(request) for request in server.requests)
+    assert history.result == "succeeded", history.reason
+    for request in kept:
+        assert asked[json.dumps(json.loads(request)["messages"])] == 1
+    answered = [(row["step"], row["request_hash"]) for row in session.rows("llm_call") if row["state"] == "answered"]
+    assert len(answered) == len(set(answered)) and not waiting.exists()
+
+
+@pytest.mark.timeout(900)
+def test_a_budget_that_ends_between_drafts_ends_the_session_with_its_sentence(make: Make) -> None:
+    with ChatServer(mixed) as server:
+        whole = session_at(make, server, 8).finish(300)
+        for budget in ({"env_steps": whole.spent.env_steps // 2}, {"tokens": whole.spent.tokens // 2}):
+            history = session_at(make, server, 8, budget=budget).finish(300)
+            assert history.result == "finished" and "budget" in history.reason, history.reason
+            assert len(history.attempts) < len(whole.attempts)
+            assert history.spent.tokens <= budget.get("tokens", 10**9)
