@@ -122,6 +122,7 @@ KEYS: tuple[Key, ...] = (
     Key("session.resume", "R", "command('resume')", "resume", "Start a worker again for this session", 1),
     Key("session.budget", "b", "command('budget')", "budget", "Change a budget"),
     Key("session.fork", "f", "fork", "fork", "New session from the last complete phase before the cursor", 13),
+    Key("session.report", "h", "report", "report", "Write the session, as it is at the cursor, as one HTML page"),
     Key(
         "session.filter", "slash", "filter", "filter", "Show only entries with these words in the focused pane", 14, "/"
     ),

@@ -10,6 +10,7 @@ import typer
 
 from rlgpt.console.commands import output
 from rlgpt.console.commands.failure import Exit, Failure
+from rlgpt.console.commands.insight import At
 from rlgpt.console.commands.sessions import looked_at
 from rlgpt.console.commands.words import Json, Session
 from rlgpt.console.view import spending
@@ -34,15 +35,17 @@ def calls(
     number: Annotated[
         int | None, typer.Argument(metavar="[NO]", min=1, help="One exchange with its prompt and its reply.")
     ] = None,
+    at: At = None,
     json: Json = False,
 ) -> None:
     """List the exchanges with language models; NO shows one of them whole."""
     with looked_at(session) as folder, Reader(folder) as reader:
-        found = _exchanges(reader.rows(LlmCallRow))
+        found = _exchanges(reader.rows(LlmCallRow, upto_seq=at))
         roles = spending.by_role([exchange.row for exchange in found])
         if number is not None:
             if number > len(found):
-                raise Failure(f"{folder.id} has {len(found)} exchanges with language models.", Exit.NOT_FOUND)
+                then = "" if at is None else f" at row {at}"
+                raise Failure(f"{folder.id} has {len(found)} exchanges with language models{then}.", Exit.NOT_FOUND)
             found = [found[number - 1]]
         told = [_told(reader, row, texts=json or number is not None) for row in found]
     if json:
@@ -57,7 +60,7 @@ def calls(
         output.say()
         output.table(spending.TITLES, map(spending.cells, roles))
     else:
-        output.say("no language model was asked yet")
+        output.say("no language model was asked yet" if at is None else f"no language model was asked up to row {at}")
 
 
 @dataclass(frozen=True)

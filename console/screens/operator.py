@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, Protocol
 
 from rlgpt.console import keymap, launch
@@ -243,3 +244,29 @@ class Operator:
         if self.moment is not None:
             seq = self.moment.history.seq
             self._shell.push_screen(ForkDialog(self._controller.folder.name, seq))
+
+    def report(self) -> None:
+        """One HTML page of the session, as it is at the cursor."""
+        from rlgpt.console.commands.failure import Failure
+        from rlgpt.console.commands.report import file_name, write_page
+        from rlgpt.console.screens.dialogs import Ask
+
+        moment, shell = self.moment, self._shell
+        if moment is None:
+            return
+
+        def answered(path: str | None) -> None:
+            if path:
+                shell.tell("writing the page …")
+                shell.run_worker(lambda: work(path), thread=True, exit_on_error=False)
+
+        def work(path: str) -> None:
+            try:
+                write_page(moment, Path(path))
+            except Failure as error:
+                shell.call_from_thread(shell.tell, str(error), "error")
+            else:
+                shell.call_from_thread(shell.tell, f"written to {path}")
+
+        target = Path.cwd() / file_name(self._controller.folder.name)
+        shell.push_screen(Ask("Report as one HTML page", "File to write:", str(target)), answered)

@@ -332,6 +332,9 @@ class SessionScreen(Screen[None]):
     def action_fork(self) -> None:
         self.operator.fork()
 
+    def action_report(self) -> None:
+        self.operator.report()
+
     def action_play(self) -> None:
         self.controller.play()
 

@@ -13,6 +13,7 @@ from rlgpt.agents.contracts import CodeReply
 from rlgpt.agents.errors import UselessReply
 from rlgpt.store.folder import SessionFolder
 from rlgpt.store.reader import Reader
+from rlgpt.store.row_types import LlmCallRow
 from rlgpt.store.settings import Settings
 from rlgpt.store.writer import Writer
 from rlgpt.training.session.llm_journal import StoreJournal
@@ -80,3 +81,13 @@ def test_one_exchange_is_shown_whole_and_harmless(rlgpt: Cli, asked: SessionFold
 
 def test_a_session_that_asked_nothing_says_so(rlgpt: Cli, tmp_path: Path) -> None:
     assert "no language model was asked yet" in rlgpt("calls", make().id).out
+
+
+def test_calls_at_a_row_are_those_that_had_been_made(rlgpt: Cli, asked: SessionFolder) -> None:
+    with Reader(asked) as reader:
+        sent, failed = (row["seq"] for row in reader.rows(LlmCallRow)[:2])
+    shown = [rlgpt("calls", asked.id, "--at", row, "--json").document["calls"] for row in (sent, failed)]
+    assert [[call["state"] for call in calls] for calls in shown] == [["sent"], ["failed"]]
+    assert "up to row 1" in rlgpt("calls", asked.id, "--at", 1).out
+    refused = rlgpt("calls", asked.id, 2, "--at", sent)
+    assert refused.code == 3 and "at row" in refused.err

@@ -10,14 +10,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from driving import console, screen_text, until
 from hostile import CORPUS
 from moments import moment
 from story import whole
 from test_views_hostile import poisoned
 
+from rlgpt.console.app import ConsoleApp
 from rlgpt.console.commands import report
 from rlgpt.console.commands.failure import Failure
 from rlgpt.console.report.document import page
+from rlgpt.console.screens.dialogs import Ask
 from rlgpt.console.view.funnel import funnel
 from rlgpt.console.view.numbers import measured
 
@@ -125,3 +128,27 @@ def test_every_field_of_the_template_is_given() -> None:
     for more in ({}, {"llm": "openai"}, {"ended": False}):
         arguments: dict[str, Any] = more
         assert "</html>" in page(moment(whole(**arguments)))
+
+
+async def test_the_console_writes_the_page_of_the_moment_at_the_cursor_and_overwrites_nothing(
+    home: Path, store: Callable[..., Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store("261121-010000-aa")
+    monkeypatch.chdir(tmp_path)
+    said: list[str] = []
+    monkeypatch.setattr(ConsoleApp, "tell", lambda app, sentence, *more, **other: said.append(sentence))
+    written = tmp_path / "261121-010000-aa-report.html"
+    async with console(home, "261121-010000-aa") as (app, pilot):
+        await pilot.press("H")
+        await until(pilot, lambda: "row 1 of" in screen_text(app))
+        await pilot.press("h")
+        await until(pilot, lambda: isinstance(app.screen, Ask))
+        await pilot.press("enter")
+        await until(pilot, lambda: said[-1:] == [f"written to {written}"])
+        text = written.read_text()
+        assert "Make a stone pickaxe." in unescape(text) and "place_table" not in text
+        await pilot.press("h")
+        await until(pilot, lambda: isinstance(app.screen, Ask))
+        await pilot.press("enter")
+        await until(pilot, lambda: said[-1:] == [f"{written} is already there."])
+    assert written.read_text() == text
