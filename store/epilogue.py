@@ -1,6 +1,6 @@
 """Appends one event to a session from a process that is not its worker.
 
-Only the supervisor uses this, while it holds the session's lease and no trainer runs, so there is still one
+Only the supervisor uses this, while it holds the session's lease and no worker runs, so there is still one
 writer at a time. Standard library only: a supervisor must stay small and must not fail to import.
 """
 
@@ -35,7 +35,7 @@ def append_event(folder: Path, event: Event) -> int:
 
 
 def progress_mark(folder: Path) -> int:
-    """Seq of the newest row that stands for completed work: what a restarted trainer need not do again."""
+    """Seq of the newest row that stands for completed work: what a restarted worker need not do again."""
     base = connect(folder / "session.db")
     try:
         tables = ("plan", "code_version", "trial", "rl_config", "checkpoint", "evaluation", "verdict")

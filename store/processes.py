@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     import psutil
 
 SESSION = "RLGPT_SESSION_FOLDER"
-"""The mark of a session's trainer and of all that it starts; `session_value` is its value."""
+"""The mark of a session's worker and of all that it starts; `session_value` is its value."""
 QUIET = 2
 """Looks in a row that must find nothing: a process that forks and ends during one look hides its child from it."""
 

@@ -31,7 +31,7 @@ class Keeping:
     fenced = False
 
     def close(self) -> None:
-        """The trainer has ended."""
+        """The worker has ended."""
 
 
 class Keeper(Keeping):
@@ -51,7 +51,7 @@ class Keeper(Keeping):
         threading.Thread(target=self._watch, name="keeper", daemon=True).start()
 
     def _start(self, *incarnation: str) -> subprocess.Popen[bytes]:
-        """Its words go where the trainer's go."""
+        """Its words go where the worker's go."""
         with (self._folder / "worker.log").open("ab") as log:
             return subprocess.Popen(
                 [
@@ -71,7 +71,7 @@ class Keeper(Keeping):
 
     def _watch(self) -> None:
         """A keeper holds nothing that another could not find in the store, so a dead one is simply started again; one
-        that was taken over ends the trainer, through the supervisor's own signal."""
+        that was taken over ends the worker, through the supervisor's own signal."""
         wait, started = AGAIN, time.monotonic()
         while True:
             code = self._child.wait()

@@ -1,4 +1,4 @@
-"""Opening a session for its trainer: store, world, host, client, and the row that says it started or resumed."""
+"""Opening a session for its worker: store, world, host, client, and the row that says it started or resumed."""
 
 from __future__ import annotations
 

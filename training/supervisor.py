@@ -1,8 +1,8 @@
-"""Keeps one session's trainer running: holds the lock, restarts, writes last words.
+"""Keeps one session's worker running: holds the lock, restarts, writes last words.
 
-Standard library only, so that it stays small and outlives anything the trainer can do to itself.
+Standard library only, so that it stays small and outlives anything the worker can do to itself.
 `python -P -m rlgpt.training.supervisor FOLDER`; ends with the session. SIGTERM and SIGHUP stop it: they are passed
-on to the trainer, which leaves at its next poll.
+on to the worker, which leaves at its next poll.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ LOG_FILES = 3
 TAKEN = 4
 """Exit code: another worker has the session."""
 CANNOT = 3
-"""Exit code of a trainer that no restart would help."""
+"""Exit code of a worker that no restart would help."""
 
 
 def supervise(folder: Path) -> int:
@@ -62,14 +62,14 @@ def supervise(folder: Path) -> int:
 
 def _keep_running(folder: Path) -> int:
     failures, mark = 0, progress_mark(folder)
-    trainer: _Trainer | None = None
+    worker: _Worker | None = None
     told_to_stop = False
 
     def stop(number: int, frame: FrameType | None) -> None:
         nonlocal told_to_stop
         told_to_stop = True
-        if trainer is not None:
-            trainer.stop()
+        if worker is not None:
+            worker.stop()
 
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, stop)
@@ -77,20 +77,20 @@ def _keep_running(folder: Path) -> int:
         if told_to_stop:
             _say(folder, Ended("stopped", "stopped by a signal"))
             return 0
-        trainer = _Trainer(folder)
+        worker = _Worker(folder)
         if told_to_stop:  # between the look and the start
-            trainer.stop()
-        code, peak = trainer.wait()
+            worker.stop()
+        code, peak = worker.wait()
         if code == 0:
             return 0
         if code == CANNOT:
-            _say(folder, Ended("failed", (trainer.last_lines() or ["it said nothing"])[-1]))
+            _say(folder, Ended("failed", (worker.last_lines() or ["it said nothing"])[-1]))
             return 1
         now = progress_mark(folder)
         failures = 1 if now > mark else failures + 1
         mark = now
         again = failures <= RESTARTS and not told_to_stop
-        words = trainer.last_lines()
+        words = worker.last_lines()
         _say(
             folder,
             TrainerDied(
@@ -105,7 +105,7 @@ def _keep_running(folder: Path) -> int:
             continue
         if not again:
             last = words[-1] if words else "it said nothing"
-            reason = f"the trainer died {failures} times without getting further; its last words: {last}"
+            reason = f"the worker died {failures} times without getting further; its last words: {last}"
             _say(folder, Ended("failed", reason))
             return 1
         time.sleep(0.25 * 2 ** (failures - 1))
@@ -119,8 +119,8 @@ def _say(folder: Path, event: Event) -> None:
             log.write(f"supervisor: could not write {event}: {error}\n")
 
 
-class _Trainer:
-    """One trainer process and the tail of what it prints."""
+class _Worker:
+    """One worker process and the tail of what it prints."""
 
     def __init__(self, folder: Path) -> None:
         self._log = folder / "worker.log"
@@ -141,7 +141,7 @@ class _Trainer:
         for raw in output:
             line = raw.decode(errors="replace").rstrip("\n")
             self._tail.append(line[:500])
-            with contextlib.suppress(OSError):  # on a full disk: read on, or the trainer waits for ever
+            with contextlib.suppress(OSError):  # on a full disk: read on, or the worker waits for ever
                 _rotate(self._log)
                 with self._log.open("a") as log:
                     log.write(line + "\n")

@@ -78,7 +78,7 @@ def play_games_on(place: str) -> None:
 def start_worker(folder: Path) -> int:
     """Start the session's supervisor, which outlives this process and holds no descriptor of it; its pid.
 
-    Its own words go where the trainer's go, so a session that cannot start still says why. Raises BadPlace, Failure.
+    Its own words go where the worker's go, so a session that cannot start still says why. Raises BadPlace, Failure.
     """
     check_place(folder)
     need_room()

@@ -28,7 +28,7 @@ NEEDS = (
     Need(resource.RLIMIT_NOFILE, "-n", 64, "64", "open files"),
     Need(resource.RLIMIT_CPU, "-t", 60, "60", "processor time"),
 )
-"""A trainer in Crafter maps 1.0 GB (VmPeak, without a GPU): twice that. Sixteen open files are too few for its action
+"""A worker in Crafter maps 1.0 GB (VmPeak, without a GPU): twice that. Sixteen open files are too few for its action
 host."""
 
 

@@ -315,7 +315,7 @@ def _restart(folder: SessionFolder) -> None:
 
 
 def _kill(folder: SessionFolder) -> None:
-    """End the supervisor's process group, with the trainer and its hosts, and then whatever carries the session's mark:
+    """End the supervisor's process group, with the worker and its hosts, and then whatever carries the session's mark:
     a world's games may lead sessions of their own. Raises Failure while one is left."""
     who = owner(folder.path)
     if who is None or who.pid <= 1:

@@ -43,7 +43,7 @@ Json = Annotated[bool, typer.Option("--json", help="Print JSON with stable keys 
 GamesOn = Annotated[
     str,
     typer.Option(
-        "--games-on", help="local: each game of a slow world in a process of its own.", show_default="in the trainer"
+        "--games-on", help="local: each game of a slow world in a process of its own.", show_default="in the worker"
     ),
 ]
 Revision = Annotated[int, typer.Option("--revision", min=1, help="The plan revision you saw; a stale one is refused.")]

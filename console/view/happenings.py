@@ -108,7 +108,7 @@ def _event(event: events.Event | None) -> str:
             return f"waiting for {what}"
         case events.TrainerDied():
             words = f": {event.last_words}" if event.last_words else ""
-            return f"the trainer died ({event.how}{words}); {'it is started again' if event.restart else 'given up'}"
+            return f"the worker died ({event.how}{words}); {'it is started again' if event.restart else 'given up'}"
         case events.HostDeath():
             fate = "; that source is not run again" if event.quarantined else ""
             return f"the action host died: {event.cause}{fate}"

@@ -52,7 +52,7 @@ def since(before: Known, now: Known, m: Moment, sent: Mapping[str, str]) -> list
     elif now.needs and now.needs != before.needs:
         found.append(Notice(f"{name} waits for {now.needs}", "warning", True))
     if now.deaths > before.deaths and m.deaths[-1].restart:
-        found.append(Notice(f"{name}: the trainer died ({m.deaths[-1].how}) and is started again", "warning", True))
+        found.append(Notice(f"{name}: the worker died ({m.deaths[-1].how}) and is started again", "warning", True))
     for ident, state in now.fates.items():
         if state in FINAL and before.fates.get(ident) != state:
             reason = h.commands[ident].reason

@@ -1,7 +1,7 @@
 """Keeps a shared store up to a session whose worker is here: claims it, pushes what is new, brings operators' commands.
 
-`python -P -m rlgpt.store.shared.keeper FOLDER ADDRESS [INCARNATION]`, started by the supervisor beside the trainer. It
-says `ready` and the incarnation on its standard output; its standard input ends when the trainer has. The trainer never
+`python -P -m rlgpt.store.shared.keeper FOLDER ADDRESS [INCARNATION]`, started by the supervisor beside the worker. It
+says `ready` and the incarnation on its standard output; its standard input ends when the worker has. The worker never
 waits for it: while the store is away the session goes on, and what was not pushed is pushed later.
 """
 
@@ -56,7 +56,7 @@ class Keeper:
         self._said_ready = bool(incarnation)
 
     def keep(self) -> None:
-        """Until the trainer has ended. Raises Fenced, LeaseTaken, StoreError."""
+        """Until the worker has ended. Raises Fenced, LeaseTaken, StoreError."""
         wait = ROUND
         while True:
             try:
@@ -104,7 +104,7 @@ class Keeper:
             self._source.send(command | {"revision": None})
 
     def _follow(self, peer: SharedPeer) -> None:
-        """Push and carry, until the trainer has ended."""
+        """Push and carry, until the worker has ended."""
         names, seq, cursor, seen = peer.names(), peer.head().seq, 0, -1
         while True:
             over = self._ended.is_set()

@@ -81,7 +81,7 @@ def test_wait_tells_the_end_by_its_exit_code(rlgpt: Cli) -> None:
     for status, reason, code in (
         ("succeeded", "dev success reached the target", 0),
         ("finished", "all 4 iterations are done", 0),
-        ("failed", "the trainer died 4 times", 6),
+        ("failed", "the worker died 4 times", 6),
         ("stopped", "stopped by the operator", 7),
         ("finished", "the budget of 5 USD for language models is used up", 8),
     ):

@@ -40,7 +40,7 @@ def test_hung_is_not_dead_and_a_dead_session_goes_on_by_one_key(make: Make) -> N
         thaw(pids)
         t.until(lambda text: "hung" not in text and "♥" in text)
 
-        # the trainer dies: the supervisor says how, and starts another
+        # the worker dies: the supervisor says how, and starts another
         session.trainer().kill()
         session.until(lambda h: h.incarnation == 2 and training(h), 90)
 

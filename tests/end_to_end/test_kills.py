@@ -23,7 +23,7 @@ def kill_trainer(session: Running) -> None:
     try:
         session.trainer().kill()
     except (psutil.NoSuchProcess, AssertionError):
-        assert session.history().status == "ended", "the trainer is gone and the session is not over"
+        assert session.history().status == "ended", "the worker is gone and the session is not over"
 
 
 def redone(session: Running) -> list[int]:

@@ -27,7 +27,7 @@ class Keeper:
         return int(words[1])
 
     def end(self) -> tuple[int, str]:
-        """As when the trainer has ended: (exit code, last words)."""
+        """As when the worker has ended: (exit code, last words)."""
         _, said = self.child.communicate("", timeout=PATIENCE)
         return self.child.returncode, said.strip()
 

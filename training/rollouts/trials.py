@@ -94,7 +94,7 @@ def try_item(
     `sources` by hash for prefix and action; `uninterruptible`: hashes of sources that an interrupt does not end.
     `incumbent` executes prefix items of mode rl. Raises ValueError when such an item has none.
     Code that takes more than `step_ms` of CPU time per env step has failed, whatever it achieved.
-    `partial` keeps what is finished, batch by batch, and gives it back to a trainer that begins again.
+    `partial` keeps what is finished, batch by batch, and gives it back to a worker that begins again.
     """
     if incumbent is None and any(item.action is None for item in prefix):
         raise ValueError("A sub-action before this one is learnt, and there is no trained policy yet to execute it.")
@@ -207,7 +207,7 @@ class _TrialRunner:
         }
 
     def _go_on(self) -> None:
-        """From what an earlier trainer had finished of this very trial."""
+        """From what an earlier worker had finished of this very trial."""
         if self.partial is not None and (state := self.partial.load()):
             self.env_steps = state["env_steps"]
             self._seconds, self._item_steps = state.get("computing", (0.0, 0))

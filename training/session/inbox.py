@@ -33,7 +33,7 @@ class Inbox:
         self._thread.start()
 
     def look(self) -> None:
-        """Take what is new; commands that an earlier trainer saw but did not decide come back."""
+        """Take what is new; commands that an earlier worker saw but did not decide come back."""
         with self._looking:
             self._look()
 

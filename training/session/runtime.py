@@ -1,6 +1,6 @@
 """The parts of a running session: store, world, host, client of the agents, inbox.
 
-Every step of the loop gets this and nothing else. Opened once per trainer, closed once.
+Every step of the loop gets this and nothing else. Opened once per worker, closed once.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class SessionRuntime:
     """The operator's commands of the session that is replayed."""
     skills: list[Mapping[str, Any]] = field(default_factory=list)
     admissions: dict[tuple[str, str], Admission] = field(default_factory=dict)
-    """(kind, source) -> admission in this trainer's host."""
+    """(kind, source) -> admission in this worker's host."""
     admitting: threading.Lock = field(default_factory=threading.Lock)
     """Held while the host admits a source: from the thread of a call to a model, or from that of the loop."""
     dry: dict[str, list[list[bytes]]] = field(default_factory=dict)

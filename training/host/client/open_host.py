@@ -91,7 +91,7 @@ class InProcess:
     def __init__(self, world: World, lanes: int, seed: int) -> None:
         self.enforced = {
             "language": "enforced",
-            "process": "not enforced: mode trusted runs in the trainer's process",
+            "process": "not enforced: mode trusted runs in the worker's process",
         }
         self._body = b""
         self._seconds = 0.0

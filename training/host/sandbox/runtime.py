@@ -33,7 +33,7 @@ class OutOfTicks(BaseException):
 
 class Stack:
     """Gives a source the same room to recurse in whoever asks for it: Python counts from the bottom of the stack, and a
-    call lies deeper there when it is the plan's, when something else is asked in the same message, and in a trainer."""
+    call lies deeper there when it is the plan's, when something else is asked in the same message, and in a worker."""
 
     def __init__(self) -> None:
         self._depth = 0

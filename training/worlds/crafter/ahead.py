@@ -50,7 +50,7 @@ def new_world(seed: int) -> NewWorld:
 
 
 def _step_back() -> None:
-    """What is played now goes first: this thread takes what the trainer and the action host leave free."""
+    """What is played now goes first: this thread takes what the worker and the action host leave free."""
     if sys.platform == "linux":  # elsewhere a priority belongs to the whole process
         with suppress(OSError):
             os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), 19)
