@@ -4,7 +4,7 @@ PYTHON ?=
 VENV := .venv
 PY := $(VENV)/bin/python
 FOLDERS := console agents training store prompts
-MARK ?= not slow and not tmux and not network and not postgres
+MARK ?= not slow and not tmux and not network and not postgres and not ray
 TESTS ?=
 JOBS ?=
 

@@ -1,10 +1,12 @@
-"""For all tests: examples that take long on this machine, and a PostgreSQL server for those that need one."""
+"""For all tests: examples that take long on this machine; a PostgreSQL server or a Ray cluster for those that need one.
+"""
 
 from collections.abc import Iterator
 
 import pytest
 from hypothesis import HealthCheck, settings
 
+from tests.ray_cluster import Machines
 from tests.store.postgres import Server
 
 # How long a generated example takes says something about the machine, nothing about the code.
@@ -27,3 +29,11 @@ def address(server: Server) -> str:
     made = server.new_database()
     admin.init(made)
     return made
+
+
+@pytest.fixture(scope="module")
+def machines() -> Iterator[Machines]:
+    """A Ray cluster without nodes that compute."""
+    made = Machines()
+    yield made
+    made.remove()

@@ -16,6 +16,7 @@ import pytest
 from rlgpt.training.service.questions import QUESTIONS
 
 ROOT = Path(__file__).parents[2]
+EXTRAS = ("psycopg", "ray")
 HEAVY = ("torch", "stable_baselines3", "gymnasium", "crafter", "numba")
 
 
@@ -42,12 +43,12 @@ print(*sys.modules)
 
 
 def test_the_whole_console_loads_without_what_sessions_do() -> None:
-    assert not loaded_by(modules("console")) & {*HEAVY, "rlgpt.training", "rlgpt.agents", "psycopg"}
+    assert not loaded_by(modules("console")) & {*HEAVY, "rlgpt.training", "rlgpt.agents", *EXTRAS}
 
 
 @pytest.mark.parametrize("folder", ["agents", "store", "prompts"])
 def test_deciding_and_remembering_need_no_learning_and_no_terminal(folder: str) -> None:
-    assert not loaded_by(modules(folder)) & {*HEAVY, "textual", "typer", "rlgpt.console", "rlgpt.training", "psycopg"}
+    assert not loaded_by(modules(folder)) & {*HEAVY, "textual", "typer", "rlgpt.console", "rlgpt.training", *EXTRAS}
 
 
 def test_the_import_contracts_hold() -> None:

@@ -1,0 +1,25 @@
+"""A cluster on this machine is reached, and its nodes are known."""
+
+from __future__ import annotations
+
+from rlgpt.training.cluster import connect
+from tests.ray_cluster import NEEDS_RAY, Machines
+
+pytestmark = NEEDS_RAY
+
+
+def test_a_connected_process_runs_an_actor_on_a_node(machines: Machines) -> None:
+    machines.add(resources={"minecraft": 2})
+    ray = connect.connect(machines.address)
+    assert connect.connect("auto") is ray  # one connection a process
+    (node,) = [node for node in connect.nodes(ray) if node.resources.get("CPU")]
+    assert node.resources["minecraft"] == 2
+
+    class Where:
+        def node(self) -> str:
+            import ray  # Ray is in the actor too
+
+            return str(ray.get_runtime_context().get_node_id())
+
+    actor = ray.remote(Where).options(resources={"minecraft": 1}).remote()
+    assert ray.get(actor.node.remote(), timeout=60) == node.id
