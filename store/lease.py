@@ -60,10 +60,15 @@ class Lease:
                 by = f" by process {who.pid} on {who.host}" if who else ""
                 raise LeaseTaken(f"session {folder.name} is already run{by}; attach to it, or stop it first")
             time.sleep(0.01)
-        words = (holder or Owner(os.getpid(), socket.gethostname(), time.time()))._asdict()
-        os.ftruncate(descriptor, 0)
-        os.pwrite(descriptor, json.dumps(words).encode(), 0)
-        return cls(descriptor)
+        lease = cls(descriptor)
+        lease.tell(holder)
+        return lease
+
+    def tell(self, holder: Owner | None = None) -> None:
+        """For whom it is held from now on; this process if nobody is named."""
+        words = json.dumps((holder or Owner(os.getpid(), socket.gethostname(), time.time()))._asdict()).encode()
+        os.ftruncate(self._descriptor, 0)
+        os.pwrite(self._descriptor, words, 0)
 
     @staticmethod
     def held(folder: Path, name: str = WORKER) -> bool:

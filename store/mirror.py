@@ -27,8 +27,10 @@ EVERY = 0.5
 class Mirror:
     """Raises what `sync` raises, LeaseTaken where a worker has the session in this folder, BadPlace."""
 
-    def __init__(self, remote: Remote, folder: Path) -> None:
+    def __init__(self, remote: Remote, folder: Path, lease: Lease | None = None) -> None:
+        """`lease`: the folder's lock, of who places the session and holds it also while no worker lives there."""
         self.folder = folder
+        self._placing = lease
         self._remote, self._local = remote, FolderPeer(folder)
         self._lease: Lease | None = None
         self._shown: Owner | None = None
@@ -70,13 +72,19 @@ class Mirror:
             return
         if worker.owner != self._shown:
             self._release()
-            self._lease, self._shown = Lease.acquire(self.folder, holder=worker.owner), worker.owner
+            if self._placing is not None:
+                self._placing.tell(worker.owner)
+            else:
+                self._lease = Lease.acquire(self.folder, holder=worker.owner)
+            self._shown = worker.owner
         if worker.heartbeat:
             progress.show(self.folder, worker.heartbeat)
 
     def _release(self) -> None:
         if self._lease is not None:
             self._lease.release()
+        if self._placing is not None and self._shown is not None:
+            self._placing.tell()
         self._lease = self._shown = None
 
     def close(self) -> None:

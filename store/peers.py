@@ -80,7 +80,12 @@ class Batch(NamedTuple):
 COMMAND = ("id", "session_id", "at", "author", "kind", "payload", "revision")
 
 
-class Peer(Protocol):
+class Target(Protocol):
+    def append(self, batch: Batch) -> None:
+        """Whole, or not at all. Raises Fenced, Behind, StoreError."""
+
+
+class Peer(Target, Protocol):
     @property
     def place(self) -> str:
         """Where it is, for a sentence."""
@@ -97,9 +102,6 @@ class Peer(Protocol):
 
     def since(self, seq: int, names: set[str], limit: int = LIMIT) -> Batch:
         """At most about `limit` rows behind `seq`, never half a transaction, and what is not in `names`."""
-
-    def append(self, batch: Batch) -> None:
-        """Whole, or not at all. Raises Fenced, Behind, StoreError."""
 
 
 class RemoteWorker(NamedTuple):
@@ -132,7 +134,7 @@ class Brought(NamedTuple):
     """That it took."""
 
 
-def bring(source: Peer, target: Peer, seq: int, names: set[str], limit: int = LIMIT) -> Brought:
+def bring(source: Peer, target: Target, seq: int, names: set[str], limit: int = LIMIT) -> Brought:
     """As `sync`, for who writes the target alone and knows how far it is. `names`: what the target has outside the
     sequence, which grows with it."""
     rows = 0

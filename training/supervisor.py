@@ -1,8 +1,9 @@
 """Keeps one session's worker running: holds the lock, restarts, writes last words.
 
 Standard library only, so that it stays small and outlives anything the worker can do to itself.
-`python -P -m rlgpt.training.supervisor FOLDER`; ends with the session. SIGTERM and SIGHUP stop it: they are passed
-on to the worker, which leaves at its next poll.
+`python -P -m rlgpt.training.supervisor FOLDER [--leash]`; ends with the session. SIGTERM and SIGHUP stop it: they are
+passed on to the worker, which leaves at its next poll. On a leash it ends at once, with everything of the session,
+when its standard input does.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from rlgpt.store.epilogue import append_event, progress_mark
 from rlgpt.store.errors import StoreError
 from rlgpt.store.events import Ended, Event, TrainerDied, Waiting
 from rlgpt.store.lease import Lease, LeaseTaken, training_slot
-from rlgpt.store.processes import SESSION, session_value
+from rlgpt.store.processes import SESSION, end_marked, session_value
 from rlgpt.training.keeping import begin_keeping, set_aside
 
 RESTARTS = 3
@@ -174,6 +175,19 @@ def _rotate(log: Path) -> None:
             newer.replace(older)
 
 
+def _end_with_leash() -> None:
+    """Whoever held the other end is gone, however it went, and nobody reads what the session writes any more. What left
+    the group (a world's games) carries the session's mark."""
+    sys.stdin.buffer.read()
+    with contextlib.suppress(Exception):
+        end_marked(SESSION, session_value(Path(sys.argv[1])), patience=2.0)
+    os.killpg(os.getpgrp(), signal.SIGKILL)
+
+
 if __name__ == "__main__":
     os.umask(0o077)
+    if sys.argv[2:] == ["--leash"]:
+        if os.getpgrp() != os.getpid():
+            os.setpgid(0, 0)
+        threading.Thread(target=_end_with_leash, name="leash", daemon=True).start()
     sys.exit(supervise(Path(sys.argv[1])))

@@ -16,9 +16,12 @@ from rlgpt.console.commands.limits import need_room
 from rlgpt.store import address
 from rlgpt.store.folder import check_place
 from rlgpt.store.home import GAMES_ON
+from rlgpt.store.placing import placed_on
 
 SERVICE = "training.service"
 """Module that answers questions, one line each: see its `questions`."""
+SUPERVISOR, CLUSTER = "training.supervisor", "training.cluster"
+"""Modules that run a session: here, or on the cluster that its folder names."""
 CLI = "console.cli"
 """Module of the `rlgpt` command."""
 
@@ -76,18 +79,20 @@ def play_games_on(place: str) -> None:
 
 
 def start_worker(folder: Path) -> int:
-    """Start the session's supervisor, which outlives this process and holds no descriptor of it; its pid.
+    """Start the session's supervisor, or what follows it on a cluster: it outlives this process and holds no descriptor
+    of it. Returns its pid.
 
     Its own words go where the worker's go, so a session that cannot start still says why. Raises BadPlace, Failure.
     """
     check_place(folder)
     need_room()
+    module = CLUSTER if placed_on(folder) else SUPERVISOR
     if address.is_shared(store := address.named()):
         address.need_extra()
     log = os.open(folder / "worker.log", os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
     try:
         child = subprocess.Popen(
-            command("training.supervisor", str(folder)),
+            command(module, str(folder)),
             cwd=folder,
             stdin=subprocess.DEVNULL,
             stdout=log,

@@ -122,10 +122,25 @@ def experiment_bundles(request: dict[str, Any]) -> dict[str, Any]:
     return requests.write_bundles(request)
 
 
+def cluster(on: str) -> dict[str, Any]:
+    """{address, nodes: [{host, cpus, gpus, python, packages, cpu, free, fault}]}: whether sessions can run there."""
+    from rlgpt.training.cluster.nodes import told
+
+    return told(on)
+
+
+def cluster_reached(on: str) -> dict[str, Any]:
+    """{address} of a cluster that answers."""
+    from rlgpt.training.cluster.connect import connect
+
+    connect(on)
+    return {"address": on}
+
+
 QUESTIONS: Mapping[str, Callable[..., Any]] = {
     question.__name__: question
     for question in (
         worlds, tasks, check_world, create, prices, open_admission, admit, try_action, try_skill, protections,
-        minedojo_needs, experiment_bill, experiment_bundles,
+        minedojo_needs, experiment_bill, experiment_bundles, cluster, cluster_reached,
     )
 }  # fmt: skip

@@ -1,0 +1,103 @@
+"""Sessions that are placed on machines of a cluster of the tests' own."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+
+from rlgpt.store.placing import place
+from tests.end_to_end.conftest import Make, Running, make, sessions_in
+from tests.ray_cluster import Machines
+
+__all__ = ["make"]
+PATIENCE = 240.0
+
+
+class Away(Running):
+    """A session, and the process here that follows it."""
+
+    def start(self) -> Away:
+        self.supervisor = subprocess.Popen(
+            [sys.executable, "-P", "-m", "rlgpt.training.cluster", str(self.folder.path)],
+            env=self.environment,
+            stdin=subprocess.DEVNULL,
+            start_new_session=True,
+        )
+        return self
+
+    def leave(self) -> None:
+        """Stop following."""
+        assert self.supervisor is not None
+        self.supervisor.send_signal(signal.SIGTERM)
+        assert self.supervisor.wait(60) == 0
+
+    def there(self) -> list[psutil.Process]:
+        """What runs of it on any node."""
+        found = []
+        for process in psutil.process_iter():
+            try:
+                words = process.cmdline()
+                mark = process.environ().get("RLGPT_SESSION_FOLDER", "")
+            except (psutil.NoSuchProcess, psutil.AccessDenied, psutil.ZombieProcess):
+                continue
+            on_a_node = [word for word in (*words, mark) if f"/sessions/{self.folder.id}" in word and "/seats/" in word]
+            if on_a_node and process.status() != psutil.STATUS_ZOMBIE:
+                found.append(process)
+        return found
+
+
+def until(what: Callable[[], Any], patience: float = PATIENCE) -> Any:
+    """What it says at last."""
+    deadline = time.monotonic() + patience
+    while not (found := what()):
+        assert time.monotonic() < deadline, f"not within {patience} s"
+        time.sleep(0.05)
+    return found
+
+
+@pytest.fixture(scope="module")
+def machine(machines: Machines) -> Iterator[Callable[[], Any]]:
+    """Adds a machine with one CPU and a disk of its own."""
+    with tempfile.TemporaryDirectory(prefix="rlgpt-nodes-") as disks:
+
+        def add() -> Any:
+            disk = tempfile.mkdtemp(dir=disks)
+            return machines.add(env_vars={"RLGPT_HOME": disk})
+
+        yield add
+
+
+@pytest.fixture
+def away(machines: Machines, tmp_path: Path) -> Iterator[Make]:
+    """Sessions placed on the machines."""
+    made: list[Away] = []
+    with sessions_in(tmp_path / "home") as make:
+
+        def create(task: str, start: bool = True, **settings: Any) -> Away:
+            here = make(task, start=False, **settings)
+            made.append(Away(here.folder, here.environment))
+            place(here.folder.path, machines.address)
+            return made[-1].start() if start else made[-1]
+
+        yield create
+        for session in made:
+            session.kill()
+            for process in session.there():
+                process.kill()
+
+
+@pytest.fixture(autouse=True)
+def _home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RLGPT_HOME", str(tmp_path / "home"))
+    monkeypatch.delenv("RLGPT_STORE", raising=False)
+    assert os.environ["RLGPT_HOME"]

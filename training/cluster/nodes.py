@@ -1,0 +1,159 @@
+"""The nodes of a cluster, and whether a session would be on each what it would be here.
+
+A node is looked at once, before anything is placed on it. One that does not fit is left out with its sentence; nothing
+is downgraded and nothing is installed.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib.metadata
+import platform
+import shutil
+import threading
+import time
+from typing import Any, NamedTuple
+
+from rlgpt.store.folder import SESSIONS_STOP_BELOW
+from rlgpt.store.home import home
+from rlgpt.training.cluster import connect
+from rlgpt.training.cluster.connect import NoCluster, Node, Ray
+
+SAME = ("rlgpt", "ray", "torch", "numpy", "numba")
+"""Packages whose version must be the one here."""
+LOOK = 120.0
+"""Seconds that the look at a node may take: it imports what a trainer imports."""
+
+
+class Found(NamedTuple):
+    """What a machine told of itself."""
+
+    python: str
+    packages: dict[str, str]
+    cpu: str
+    free: int
+    """Bytes."""
+    unlocked: str
+    """Why generated code could not be locked up there, "" where it can."""
+
+
+class Looked(NamedTuple):
+    node: Node
+    found: Found | None
+    fault: str
+    """Why no session is placed there, "" if it fits."""
+
+
+def examine(world: str) -> Found:
+    """This machine. It runs on every node."""
+    from rlgpt.training.session.where import cpu  # late: torch
+
+    there = home()
+    while not there.exists():
+        there = there.parent
+    return Found(_minor(), packages(), cpu(), shutil.disk_usage(there).free, _unlocked(world))
+
+
+def packages() -> dict[str, str]:
+    found = {}
+    for name in SAME:
+        with contextlib.suppress(importlib.metadata.PackageNotFoundError):
+            found[name] = importlib.metadata.version(name)
+    return found
+
+
+def _minor() -> str:
+    return ".".join(platform.python_version_tuple()[:2])
+
+
+def _unlocked(world: str) -> str:
+    from rlgpt.training.host.client.errors import HostError
+    from rlgpt.training.host.client.open_host import open_host
+    from rlgpt.training.worlds import registry
+
+    try:
+        open_host(registry.get(world), lanes=1).close()
+    except (HostError, registry.UnknownWorld) as error:
+        return str(error.args[0])
+    return ""
+
+
+def fault(found: Found) -> str:
+    """Why no session of this machine is placed where this was found."""
+    if found.python != _minor():
+        return f"it has Python {found.python}, and here is {_minor()}: the same is needed"
+    here = packages()
+    others = [f"{name} {found.packages.get(name, 'is missing')} (here {here[name]})" for name in here]
+    others = [words for name, words in zip(here, others, strict=True) if found.packages.get(name) != here[name]]
+    if others:
+        return f"other versions: {', '.join(others)}; install the same there"
+    if found.unlocked:
+        return f"generated code cannot be locked up there: {found.unlocked}"
+    if found.free < SESSIONS_STOP_BELOW:
+        return f"only {found.free // 1_000_000} MB are free there: make room"
+    return ""
+
+
+class Nodes:
+    """Those of one cluster. Raises MissingExtra, NoCluster."""
+
+    def __init__(self, address: str) -> None:
+        self.ray: Ray = connect.connect(address)
+        self.address = address
+        self._fitted: dict[tuple[str, str], Looked] = {}
+        self._looking = threading.Lock()
+
+    def fitting(self, world: str) -> list[Node]:
+        """Raises NoCluster if none of those that compute fits."""
+        looked = self.look(world)
+        fit = [one.node for one in looked if not one.fault]
+        if not fit:
+            faults = "; ".join(f"{one.node.host}: {one.fault}" for one in looked) or "it has no node with a CPU to lend"
+            raise NoCluster(f"no node of the cluster at {self.address} can run this session: {faults}")
+        return fit
+
+    def look(self, world: str) -> list[Looked]:
+        """At every node that computes. One that fitted is not asked again."""
+        nodes = [node for node in connect.nodes(self.ray) if node.resources.get("CPU", 0) >= 1]
+        with self._looking:
+            new = [node for node in nodes if (node.id, world) not in self._fitted]
+            answers = [(node, self._ask(node, world)) for node in new]
+            until = time.monotonic() + LOOK
+            looked = {node.id: self._judged(node, answer, until) for node, answer in answers}
+            self._fitted |= {(one.node.id, world): one for one in looked.values() if not one.fault}
+            return [looked.get(node.id) or self._fitted[node.id, world] for node in nodes]
+
+    def _ask(self, node: Node, world: str) -> Any:
+        here = self.ray.util.scheduling_strategies.NodeAffinitySchedulingStrategy(node.id, soft=False)
+        return self.ray.remote(examine).options(num_cpus=0, max_retries=0, scheduling_strategy=here).remote(world)
+
+    def _judged(self, node: Node, answer: Any, until: float) -> Looked:
+        errors = self.ray.exceptions
+        try:
+            found = self.ray.get(answer, timeout=max(1.0, until - time.monotonic()))
+        except errors.GetTimeoutError:
+            return Looked(node, None, f"it did not answer within {LOOK:.0f} seconds")
+        except errors.RayTaskError as error:
+            return Looked(node, None, f"rlgpt does not run there ({error.cause!r:.200}): install the one that is here")
+        except errors.RayError as error:
+            return Looked(node, None, f"it could not be looked at ({type(error).__name__})")
+        return Looked(node, found, fault(found))
+
+    def cpus(self, world: str) -> int:
+        """Of the nodes that fit: how many sessions run at once."""
+        return int(sum(node.resources["CPU"] for node in self.fitting(world)))
+
+
+def told(address: str, world: str = "crafter") -> dict[str, Any]:
+    """{address, nodes: [...]} for the operator; the nodes that compute."""
+    nodes = Nodes(address)
+    return {"address": address, "nodes": [_told(looked) for looked in nodes.look(world)]}
+
+
+def _told(looked: Looked) -> dict[str, Any]:
+    resources, found = looked.node.resources, looked.found
+    machine: dict[str, Any] = dict.fromkeys(("python", "packages", "cpu", "free"))
+    if found is not None:
+        machine = {name: getattr(found, name) for name in machine}
+    counted = {"cpus": int(resources.get("CPU", 0)), "gpus": int(resources.get("GPU", 0))}
+    return {"host": looked.node.host, **counted, **machine, "fault": looked.fault}

@@ -1,0 +1,226 @@
+"""One session that runs on a cluster: its seat is found or placed, followed into the session's folder here, and placed
+again when it is lost.
+
+The folder here is a mirror (`store/mirror.py`), and whoever follows it holds its lock, also while the seat waits for a
+node: so for everybody else the session runs. A seat that is lost is placed again from the newest prefix, by the
+supervisor's own rule. Who only stops following leaves the seat: it goes on, and is found by its name.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+import time
+from collections.abc import Callable
+
+from rlgpt.store import catalog, skills
+from rlgpt.store.epilogue import append_event, progress_mark
+from rlgpt.store.errors import StoreError
+from rlgpt.store.events import Ended, Event, TrainerDied, Waiting
+from rlgpt.store.folder import SessionFolder
+from rlgpt.store.folder_peer import FolderPeer
+from rlgpt.store.lease import Lease, LeaseTaken
+from rlgpt.store.mirror import EVERY, Mirror, settle
+from rlgpt.store.peers import Diverged, bring
+from rlgpt.store.placing import place
+from rlgpt.store.reach import LOCK
+from rlgpt.store.reader import Reader
+from rlgpt.store.settings import Settings, stored
+from rlgpt.training.cluster.connect import NAMESPACE
+from rlgpt.training.cluster.nodes import Nodes
+from rlgpt.training.cluster.seat import Ending, Seat
+from rlgpt.training.cluster.seat_peer import SeatLost, SeatPeer, SourcePeer
+from rlgpt.training.session.creation import REPLAY
+from rlgpt.training.supervisor import RESTARTS, TAKEN
+
+MEMORY = 1_500_000_000
+"""Bytes that a session is taken to need."""
+ROOM = 5.0
+"""Seconds for a free node before the session is told to wait for one."""
+
+
+class Left(Exception):
+    """Somebody asked to stop following."""
+
+
+class Placed(threading.Thread):
+    """Follows the session until it is over. `nodes` is called once the session's lock is held."""
+
+    def __init__(self, folder: SessionFolder, address: str, nodes: Callable[[], Nodes]) -> None:
+        super().__init__(name=f"seat of {folder.id}", daemon=True)
+        self._folder, self._address, self._reach = folder, address, nodes
+        self._leaving = threading.Event()
+        self._last = 0
+        """Number of the last seat that was placed."""
+        self.code: int | None = None
+        """Of its supervisor; 0 as well if it was left."""
+
+    # ---- as a process that runs the session -----------------------------------------------------
+    def poll(self) -> int | None:
+        return None if self.is_alive() else self.code
+
+    def terminate(self) -> None:
+        """Stop following: the seat goes on."""
+        self._leaving.set()
+
+    def wait(self, timeout: float | None = None) -> int:
+        self.join(timeout)
+        return self.code or 0
+
+    # ---- the work -------------------------------------------------------------------------------
+    def run(self) -> None:
+        try:
+            with Lease.acquire(self._folder.path, LOCK), Lease.acquire(self._folder.path) as lease:
+                place(self._folder.path, self._address)
+                self.code = self._keep(lease)
+        except LeaseTaken as error:
+            self._log(str(error))
+            self.code = TAKEN
+        except Left:
+            self.code = 0
+
+    def _keep(self, lease: Lease) -> int:
+        failures, mark = 0, progress_mark(self._folder.path)
+        try:
+            nodes = self._reach()
+            while True:
+                seat: SeatPeer | None = None
+                try:
+                    seat = self._found(nodes) or self._begun(nodes)
+                    return self._follow(seat, lease) if seat else 1
+                except (SeatLost, Diverged) as lost:
+                    if seat:
+                        self._ended(seat)
+                    now = progress_mark(self._folder.path)
+                    failures, mark = 1 if now > mark else failures + 1, now
+                    again = failures <= RESTARTS
+                    self._say(TrainerDied(None, None, [str(lost)], again))
+                    if not again:
+                        words = f"its seat was lost {failures} times without getting further; at last: {lost}"
+                        self._say(Ended("failed", words))
+                        return 1
+        except StoreError as error:  # a seat may live on, so that nothing may be added to the rows here
+            self._log(str(error))
+            return 1
+
+    def _follow(self, seat: SeatPeer, lease: Lease) -> int:
+        with contextlib.closing(Mirror(seat, self._folder.path, lease)) as mirror:
+            while True:
+                alive = mirror.step()
+                if not alive and (ending := seat.ending()) is not None:
+                    mirror.step()  # what it wrote between the two looks
+                    break
+                if self._leaving.wait(EVERY):
+                    raise Left
+        self._bring(seat, ending)
+        return ending.code
+
+    def _bring(self, seat: SeatPeer, ending: Ending) -> None:
+        """What is besides the rows; then the seat is not needed any more."""
+        for line in ending.words:
+            self._log(line)
+        if ending.skills:
+            skills.import_(ending.skills)
+        with contextlib.suppress(SeatLost):
+            seat.ask("remove")
+            seat.end()
+        with Reader(self._folder) as reader:
+            history = reader.history_at()
+        if history.status == "ended" and history.result in ("succeeded", "finished"):
+            settle(self._folder.path)
+
+    # ---- placing --------------------------------------------------------------------------------
+    def _found(self, nodes: Nodes) -> SeatPeer | None:
+        """The seat that runs the session. Others of it, which nobody would ever follow, are ended."""
+        found: SeatPeer | None = None
+        for name in self._names(nodes):
+            try:
+                actor = nodes.ray.get_actor(name, namespace=NAMESPACE)
+            except ValueError:  # it ended since
+                continue
+            seat = SeatPeer(nodes.ray, actor, self._address)
+            with contextlib.suppress(SeatLost):
+                if found is None and seat.ask("started"):
+                    found = self._named(seat)
+                    continue
+            seat.end()
+        return found
+
+    def _names(self, nodes: Nodes) -> list[str]:
+        """Of all seats of this session, the newest first."""
+        every = nodes.ray.util.list_named_actors()
+        return sorted((name for name in every if name.rpartition(".")[0] == self._folder.id), key=_number, reverse=True)
+
+    def _begun(self, nodes: Nodes) -> SeatPeer | None:
+        """A new seat that goes on from what is here; None, and a row that says why, where none can be had."""
+        try:
+            with contextlib.closing(FolderPeer(self._folder.path)) as here:
+                settings = self._settings()
+                self._last = 1 + max([self._last, here.head().incarnation, *map(_number, self._names(nodes))])
+                seat = self._placed(nodes, settings, f"{self._folder.id}.{self._last}")
+                for source in _sources(settings):
+                    with contextlib.closing(FolderPeer(source.path)) as recorded:
+                        bring(recorded, SourcePeer(seat, source.id), 0, set())
+                bring(here, seat, 0, set())
+            seat.ask("start")
+        except SeatLost:
+            raise
+        except StoreError as error:
+            self._log(str(error))
+            self._say(Ended("stopped", str(error)))
+            return None
+        return seat
+
+    def _placed(self, nodes: Nodes, settings: Settings, name: str) -> SeatPeer:
+        """Waits for a node. Raises Left, NoCluster."""
+        ray = nodes.ray
+        fitting = ",".join(node.id for node in nodes.fitting(settings.world))
+        actor = ray.remote(Seat).options(
+            name=name, namespace=NAMESPACE, lifetime="detached", max_restarts=0, max_task_retries=0, num_cpus=1,
+            num_gpus=1 if settings.device == "cuda" else 0, memory=MEMORY,
+            label_selector={"ray.io/node-id": f"in({fitting})"},
+        ).remote(name, self._folder.id)  # fmt: skip
+        began, told, ready = time.monotonic(), False, actor.where.remote()
+        while not ray.wait([ready], timeout=EVERY)[0]:
+            if self._leaving.is_set():
+                ray.kill(actor, no_restart=True)
+                raise Left
+            if not told and time.monotonic() - began > ROOM:
+                self._say(Waiting("a free node of the cluster"))
+                told = True
+        return self._named(SeatPeer(ray, actor, self._address))
+
+    def _named(self, seat: SeatPeer) -> SeatPeer:
+        seat.place = f"{seat.ask('where')} (Ray cluster {self._address})"
+        return seat
+
+    def _ended(self, seat: SeatPeer) -> None:
+        with contextlib.suppress(Exception):  # what is lost may not even be told to end
+            seat.end()
+
+    def _settings(self) -> Settings:
+        with Reader(self._folder) as reader:
+            return stored(reader.history_at().session["settings"])
+
+    def _say(self, event: Event) -> None:
+        """While no seat runs, this process is the session's writer."""
+        append_event(self._folder.path, event)
+
+    def _log(self, line: str) -> None:
+        with contextlib.suppress(OSError), self._folder.log.open("a") as log:
+            log.write(line + "\n")
+
+
+def _number(name: str) -> int:
+    last = name.rpartition(".")[2]
+    return int(last) if last.isdecimal() else 0
+
+
+def _sources(settings: Settings) -> list[SessionFolder]:
+    """The sessions whose recorded calls are replayed: each may be a replay itself. Raises NoSession."""
+    found: list[SessionFolder] = []
+    while settings.llm.kind.startswith(REPLAY):
+        found.append(catalog.find(settings.llm.kind.removeprefix(REPLAY)))
+        with Reader(found[-1]) as reader:
+            settings = stored(reader.history_at().session["settings"])
+    return found

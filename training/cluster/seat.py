@@ -1,0 +1,158 @@
+"""A seat: the actor that runs one session on a node. It keeps the session's folder on the node's disk, runs the
+ordinary supervisor there, and answers for both.
+
+The supervisor is on a leash: its standard input is a pipe from the seat. Whatever ends the seat (its node is lost, Ray
+kills it for its memory, its session has another one) ends the leash, and with it everything of the session here.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+from typing import NamedTuple
+
+from rlgpt.store import home as homes
+from rlgpt.store.address import VARIABLE as STORE
+from rlgpt.store.errors import LeaseTaken
+from rlgpt.store.folder_peer import FolderPeer
+from rlgpt.store.lease import Lease
+from rlgpt.store.peers import Batch, Head, RemoteWorker
+from rlgpt.store.row_types import JsonObject
+from rlgpt.store.skills import FORMAT
+
+ROLLOUTS = 30.0
+"""Seconds between two rollout checkpoints that are sent: a session that is lost goes on from the last one."""
+ABANDONED = 24 * 3600.0
+"""Seconds after which a seat whose session is over, and a folder whose seat is gone, are given up."""
+LOCK = "seat.lock"
+LAST_LINES = 20
+
+
+class Ending(NamedTuple):
+    """How the supervisor ended."""
+
+    code: int
+    words: list[str]
+    """The end of `worker.log`."""
+    skills: bytes
+    """The skills that the session kept, as `skills.import_` reads them."""
+
+
+class Seat:
+    def __init__(self, name: str, session_id: str) -> None:
+        """`name` is this actor's: each placing of a session has another one. Raises BadPlace."""
+        seats = homes.home() / "seats"
+        _sweep(seats)
+        self._home = seats / name
+        self._home.mkdir(mode=0o700, parents=True, exist_ok=True)
+        self._lease = Lease.acquire(self._home, LOCK)
+        self._folder = self._home / "sessions" / session_id
+        self._peer = FolderPeer(self._folder, rollouts_every=ROLLOUTS)
+        self._known: set[str] = set()
+        self._supervisor: subprocess.Popen[bytes] | None = None
+        self._asked = time.monotonic()
+
+    def where(self) -> str:
+        """The node's name."""
+        return socket.gethostname()
+
+    # ---- its folder as a peer -------------------------------------------------------------------
+    def head(self) -> Head:
+        return self._peer.head()
+
+    def names(self) -> set[str]:
+        return self._peer.names()
+
+    def mark(self, seq: int) -> str:
+        return self._peer.mark(seq)
+
+    def since(self, seq: int, known: set[str], limit: int) -> Batch:
+        """`known`: names that the caller has, and that it did not tell before."""
+        self._known |= known
+        return self._peer.since(seq, self._known, limit)
+
+    def append(self, batch: Batch) -> None:
+        self._peer.append(batch)
+
+    def append_source(self, session_id: str, batch: Batch) -> None:
+        """Of another session, whose recorded calls this one replays."""
+        with contextlib.closing(FolderPeer(self._folder.with_name(session_id))) as peer:
+            peer.append(batch)
+
+    def worker(self) -> RemoteWorker | None:
+        self._asked = time.monotonic()
+        if self._over():
+            self._peer.close()
+            self._peer = FolderPeer(self._folder)  # nothing is held back any more
+            return None
+        return self._peer.worker()
+
+    def send(self, command: JsonObject) -> None:
+        self._peer.send(command)
+
+    # ---- its supervisor -------------------------------------------------------------------------
+    def start(self) -> None:
+        with (self._folder / "worker.log").open("ab") as log:
+            self._supervisor = subprocess.Popen(
+                [sys.executable, "-P", "-m", "rlgpt.training.supervisor", str(self._folder), "--leash"],
+                cwd=self._folder,
+                stdin=subprocess.PIPE,
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
+                env=_environment() | {homes.VARIABLE: str(self._home)},
+            )
+        threading.Thread(target=self._watch, name="seat", daemon=True).start()
+
+    def started(self) -> bool:
+        return self._supervisor is not None
+
+    def _over(self) -> bool:
+        return self._supervisor is not None and self._supervisor.poll() is not None
+
+    def ending(self) -> Ending | None:
+        """None while the supervisor lives."""
+        if self._supervisor is None or self._supervisor.poll() is None:
+            return None
+        lines = (self._folder / "worker.log").read_text(errors="replace").splitlines()
+        kept = [json.loads(path.read_bytes()) for path in sorted((self._home / "skills").glob("*.json"))]
+        skills = json.dumps({"format": FORMAT, "skills": kept}).encode() if kept else b""
+        return Ending(self._supervisor.returncode, lines[-LAST_LINES:], skills)
+
+    def remove(self) -> None:
+        """Its session is home: nothing of it is needed here any more."""
+        self._peer.close()
+        shutil.rmtree(self._home, ignore_errors=True)
+
+    def _watch(self) -> None:
+        while not (self._over() and time.monotonic() - self._asked > ABANDONED):
+            time.sleep(60)
+        os._exit(0)
+
+
+def _environment() -> dict[str, str]:
+    """The node's, without what Ray set for this actor: a trainer that reaches the cluster must not take itself for the
+    actor. No store of a team: the session's rows go where it was placed from."""
+    foreign = {"OMP_NUM_THREADS", STORE}
+    return {
+        name: value
+        for name, value in os.environ.items()
+        if name not in foreign and (not name.startswith("RAY_") or name.startswith("RAY_AUTH_"))
+    }
+
+
+def _sweep(seats: Path) -> None:
+    """Delete what lost seats left here long ago."""
+    for folder in seats.iterdir() if seats.is_dir() else ():
+        with contextlib.suppress(OSError, LeaseTaken):
+            if time.time() - folder.stat().st_mtime > ABANDONED:
+                with Lease.acquire(folder, LOCK, patience=0.0):
+                    shutil.rmtree(folder)
