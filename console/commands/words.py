@@ -46,4 +46,13 @@ GamesOn = Annotated[
         "--games-on", help="local: each game of a slow world in a process of its own.", show_default="in the worker"
     ),
 ]
+On = Annotated[
+    str,
+    typer.Option(
+        "--on",
+        metavar="CLUSTER",
+        help="Run on a Ray cluster: auto, HOST:PORT or ray://HOST:10001.",
+        show_default="this machine",
+    ),
+]
 Revision = Annotated[int, typer.Option("--revision", min=1, help="The plan revision you saw; a stale one is refused.")]
