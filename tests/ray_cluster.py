@@ -10,7 +10,6 @@ import pytest
 
 NEEDS_RAY = [
     pytest.mark.ray,
-    pytest.mark.timeout(300),
     pytest.mark.skipif(importlib.util.find_spec("ray") is None, reason="Ray is not installed (rlgpt[ray])"),
 ]
 """Marks of a module whose tests start one."""

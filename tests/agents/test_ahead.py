@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.patience import PATIENCE
 
 from rlgpt.agents.client import Client, make_client
 from rlgpt.agents.contracts import CodeReply
@@ -22,6 +21,7 @@ from rlgpt.store.live_calls import LiveCall, LiveCalls
 from rlgpt.store.progress import Progress
 from tests.agents.chat_server import ChatServer, Reply, completion, rate_limited, rejects, streamed
 from tests.agents.toys import Ledger
+from tests.patience import PATIENCE
 
 NAMES = ("first", "second", "third", "fourth")
 

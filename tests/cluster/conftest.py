@@ -20,7 +20,7 @@ from tests.end_to_end.conftest import Make, Running, make, sessions_in
 from tests.ray_cluster import Machines
 
 __all__ = ["make"]
-PATIENCE = 240.0
+PATIENCE = 600.0
 
 
 class Away(Running):
@@ -39,7 +39,7 @@ class Away(Running):
         """Stop following."""
         assert self.supervisor is not None
         self.supervisor.send_signal(signal.SIGTERM)
-        assert self.supervisor.wait(60) == 0
+        assert self.supervisor.wait(300) == 0
 
     def there(self) -> list[psutil.Process]:
         """What runs of it on any node."""
