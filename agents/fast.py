@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from rlgpt.agents import choice, memory
@@ -10,11 +11,18 @@ from rlgpt.agents.client import Client
 from rlgpt.agents.context import Context
 from rlgpt.agents.contracts import CodeReply, RlConfigAsked
 from rlgpt.agents.errors import UselessReply
+from rlgpt.agents.linking import link, signature
 from rlgpt.agents.rules import coding, question
 from rlgpt.store.history import Attempt, Item
+from rlgpt.store.row_types import JsonObject
 
 FOLLOW_PLAN = "follow_plan"
 """The option that runs the first sub-action whose done_when is false."""
+
+TRIM = (
+    "code_of_others", "earlier", "second", "skills_to_call", "skills", "lost_in_plan", "lost_trials", "previous",
+)  # fmt: skip
+"""What is shortened of a question that is too long, in this order."""
 
 
 # ---- coded actions ------------------------------------------------------------------------------
@@ -33,9 +41,14 @@ def write(client: Client, context: Context, item: Item, attempt: int, draft: int
     last = memory.attempt_now(context, item, newest)
     to_repair = previous.strip() if last and last.get("outcome") in ("failed", "refused") else ""
 
+    others, skills = memory.code_of_others(context, item), memory.nearest_skills(context, item)
+    callable_from = [*others, *(str(skill["source"]) for skill in skills)]
+    library = set(re.findall(r"^(\w+)\(", str(context.sheet["library_doc"]), re.M))
+
     def useless(reply: CodeReply) -> str:
-        same = bool(to_repair) and reply.source.strip() == to_repair
-        return "this is the very source that failed" if same else ""
+        linked = link(reply.source, callable_from, library)
+        same = bool(to_repair) and linked.source.strip() == to_repair
+        return "this is the very source that failed" if same else linked.clash
 
     drafts = context.limits.candidates
     asked = messages(
@@ -43,7 +56,7 @@ def write(client: Client, context: Context, item: Item, attempt: int, draft: int
         "fast_write",
         context,
         scripts=entries(client, "fast", context, item),
-        trim=("code_of_others", "earlier", "second", "skills", "lost_in_plan", "lost_trials", "previous"),
+        trim=TRIM,
         request={
             "ask": "write", "attempt": attempt, "attempts": context.limits.inner, **memory.passes(context),
             **({"draft": draft, "drafts": drafts} if drafts > 1 else {}),
@@ -58,7 +71,8 @@ def write(client: Client, context: Context, item: Item, attempt: int, draft: int
         earlier=memory.earlier_attempts(context, item, [a for a in attempts if a not in (newest, second)]),
         second=memory.attempt_now(context, item, second),
         second_source=context.text(second.source_hash) if second else "",
-        code_of_others=memory.code_of_others(context, item),
+        code_of_others=others,
+        skills_to_call=[_offered(skill) for skill in skills],
         lost_trials=_lost_trials(newest, item),
         second_lost=_lost_trials(second, item)[:1],
         lost_in_plan=memory.lost_episodes(memory.last_closed(history), item.name) if newest else [],
@@ -67,9 +81,10 @@ def write(client: Client, context: Context, item: Item, attempt: int, draft: int
     step = f"write/{history.sub_task}.{where}/{item.name}/{len(attempts) + draft}"
     warmth = (draft - 1) / (drafts - 1) if drafts > 1 else 0.0
     reply = client.ask("fast", step, asked, CodeReply, useless, warmth)
-    if previous.strip() and reply.source.strip() == previous.strip():  # the same again means: keep it
+    source = link(reply.source, callable_from, library).source
+    if previous.strip() and source.strip() == previous.strip():  # the same again means: keep it
         return CodeReply(source="", note=reply.note)
-    return reply
+    return CodeReply(source=source, note=reply.note)
 
 
 def _to_repair(attempts: Sequence[Attempt]) -> tuple[Attempt | None, Attempt | None]:
@@ -80,6 +95,11 @@ def _to_repair(attempts: Sequence[Attempt]) -> tuple[Attempt | None, Attempt | N
     best = choice.best_draft(drafts)
     others = [draft for draft in drafts if draft is not best and draft.admitted]
     return best, choice.best_draft(others) if others else None
+
+
+def _offered(skill: JsonObject) -> memory.Plain:
+    told = {k: skill[k] for k in ("goal", "done_when", "measured") if k in skill}
+    return {"call": signature(str(skill["source"])), **told}
 
 
 def _lost_trials(attempt: Attempt | None, item: Item) -> list[str]:

@@ -5,6 +5,7 @@ Plain data for the prompts; pure. The two critics are blind to some of it: see c
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -23,11 +24,14 @@ from rlgpt.store.history import (
     VerdictState,
     pool,
 )
+from rlgpt.store.row_types import JsonObject
 
 Plain = dict[str, Any]
 MOST_LOST = 3
 """Lost episodes, or failed trials, that one request shows."""
 
+NEAREST = 10
+"""Skills that are offered to be called."""
 OTHERS_CAP = 8_000
 """Characters of code of other sub-actions that one request shows."""
 
@@ -308,6 +312,18 @@ def code_of_others(context: Context, item: Item) -> list[str]:
             room -= len(source)
             sources.append(source)
     return sources
+
+
+def nearest_skills(context: Context, item: Item) -> list[JsonObject]:
+    """Skills of other names whose name and goal share most words with this sub-action's."""
+    wanted = _words(item.name, item.goal)
+    scored = [(len(wanted & _words(str(s.get("name")), str(s.get("goal")))), s) for s in context.skills]
+    near = [(score, skill) for score, skill in scored if score and skill.get("name") != item.name]
+    return [skill for _, skill in sorted(near, key=lambda pair: -pair[0])[:NEAREST]]  # the sort is stable
+
+
+def _words(*texts: str) -> set[str]:
+    return {word for text in texts for word in re.findall(r"[a-z]{3,}", text.lower())} - {"the", "and", "for", "with"}
 
 
 def earlier_attempts(context: Context, item: Item, earlier: Sequence[Attempt]) -> list[Plain]:
