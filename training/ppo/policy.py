@@ -26,9 +26,10 @@ LAYERS, PLAIN_LAYERS = 1, 2
 
 
 class NamedFeatures(BaseFeaturesExtractor):
-    """Scalars scaled to [0, 1]; categories through embeddings and one shared layer.
+    """Scalars and categories, these through embeddings, through one shared layer; scalars scaled to [0, 1] before it.
 
-    Without categories it is the identity on scalars in [0, 1], so the network is stock SB3's MlpPolicy.
+    Without categories it is the identity on scalars in [-1, 1], so the network is stock SB3's MlpPolicy, and an offset
+    of 0 is an input of 0.
     """
 
     scalars: th.Tensor
@@ -44,13 +45,15 @@ class NamedFeatures(BaseFeaturesExtractor):
         low: list[float] = []
         scale: list[float] = []
         embedded: list[tuple[int, int, int]] = []
+        categories = any(feature.categories for feature in features)
         for feature, start in zip(features, starts, strict=False):
             if feature.categories:
                 embedded.append((int(start), feature.size, feature.categories))
                 continue
+            least = feature.low if categories else 0.0
             scalars.extend(range(int(start), int(start) + feature.size))
-            low.extend([feature.low] * feature.size)
-            scale.extend([1.0 / (feature.high - feature.low)] * feature.size)
+            low.extend([least] * feature.size)
+            scale.extend([1.0 / (feature.high - least)] * feature.size)
         width = len(scalars) + EMBEDDING * sum(size for _, size, _ in embedded)
         super().__init__(observation_space, TRUNK if embedded else len(scalars))
         self.embedded = embedded
