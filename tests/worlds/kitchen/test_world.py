@@ -14,9 +14,12 @@ pytest.importorskip("gymnasium_robotics", reason=MISSING)
 from rlgpt.training.worlds import registry
 from rlgpt.training.worlds.conformance import check
 from rlgpt.training.worlds.kitchen import names
+from rlgpt.training.worlds.kitchen.env import NEAR_HANDLE
+from rlgpt.training.worlds.kitchen.features import MOST_QUIET
 from rlgpt.training.worlds.kitchen.host_side import decoder
 from rlgpt.training.worlds.kitchen.model import compiled
 from rlgpt.training.worlds.kitchen.tasks import BLIND
+from tests.worlds.kitchen.play import plan_of, play
 
 STILL = (0, 0, 0, 0, 0)
 
@@ -178,6 +181,36 @@ def test_a_saved_kitchen_goes_on_alike_where_the_robot_stands_elsewhere(world):
         assert env.step(command) == other.step(command)
         assert env.view(True) == other.view(True)
     assert env.observe().tolist() == other.observe().tolist()
+
+
+def test_the_policy_sees_for_how_long_nothing_was_new(world):
+    env = world.make("microwave", features=["quiet"])
+    known = env.novelty()
+    for step in range(1, 50):
+        env.step(STILL)
+        assert env.novelty() == known and env.observe()[0] == pytest.approx(min(1.0, step / MOST_QUIET))
+    while env.novelty() == known:
+        env.step((0, 40, 0, 0, 0))
+    assert env.observe()[0] == 0.0
+    while env.observe()[0] < 3 / MOST_QUIET:  # the hand comes to rest
+        env.step(STILL)
+    other = world.make("microwave", features=["quiet"])
+    other.restore(env.save())
+    assert other.observe()[0] == env.observe()[0]
+
+
+def test_the_policy_sees_where_a_handle_was_felt_once_it_was_held(world):
+    env, held = world.make("microwave_blind2", features=["target_felt"]), 0
+    for seed in range(6):
+        env.reset(seed)
+        assert not env.observe().any()
+        played = play(env, seed, plan_of("microwave_blind2"))
+        felt = 0.05 * env.observe()
+        assert ("microwave_grasped" in played.milestones) == bool(felt.any())
+        if felt.any() and np.abs(felt).max() < 0.05:  # beyond that it is cut
+            held += 1
+            assert far(felt, env._errors[names.INDEX["microwave"]]) < NEAR_HANDLE
+    assert held
 
 
 def test_the_chain_is_won_when_each_of_its_objects_was_at_its_goal(world):

@@ -31,10 +31,10 @@ from rlgpt.training.worlds.kitchen.tasks import CHAIN, objects
 from rlgpt.training.worlds.protocol import NativeAction, StepResult, Task
 
 _PHYSICS = mujoco.mjtState.mjSTATE_INTEGRATION
-_OWN = struct.Struct(f"<8sHIb?{2 * len(OBJECTS)}B3dd2dd{3 * len(OBJECTS)}d")
-_MAGIC = b"kitchen1"
-"""Begins a saved state; then env steps, milestones, fingers, interrupt, levels, aim, roll, place of the robot,
-way of the kettle, errors of the told handles, and MuJoCo's own state."""
+_OWN = struct.Struct(f"<8sHHIb?{2 * len(OBJECTS)}B3dd2dd{6 * len(OBJECTS)}d")
+_MAGIC = b"kitchen2"
+"""Begins a saved state; then env steps, the one with the last news, milestones, fingers, interrupt, levels, aim, roll,
+place of the robot, way of the kettle, errors of the told handles, what of them was felt, and MuJoCo's own state."""
 ARM_NOISE, BASE_NOISE, KETTLE_NOISE = 0.1, 0.03, 0.03
 """Half-widths of the uniform noise of a start: rad of each arm joint, m of the robot and of the kettle, along x and y.
 Stock begins every episode alike."""
@@ -86,7 +86,9 @@ class KitchenEnv:
         self._data.qpos[ARM] += draw.uniform(-ARM_NOISE, ARM_NOISE, 7)
         self._data.qpos[23:25] += draw.uniform(-KETTLE_NOISE, KETTLE_NOISE, 2)
         self._errors = draw.normal(0.0, 1.0, (len(OBJECTS), 3)) * float(self.task.start.get("blind", 0.0))
-        self.steps, self._reached, self._fingers, self._holding, self._interrupt = 0, 0, 1, False, False
+        self._felt = np.zeros((len(OBJECTS), 3))
+        self.steps, self._news, self._reached = 0, 0, 0
+        self._fingers, self._holding, self._interrupt = 1, False, False
         self._levels = np.zeros(2 * len(OBJECTS), np.uint8)
         self._data.ctrl[FINGERS] = OPEN_GAP
         self._derive()
@@ -106,7 +108,10 @@ class KitchenEnv:
         held = self._holding
         self._look()
         self._interrupt = held and not self._holding and self._fingers < 0
+        known = self.novelty()
         self._notice()
+        if self.novelty() != known:
+            self._news = self.steps
         reward = float((self._reached & ~before & self._goal_bits).bit_count())
         return StepResult(reward, self.succeeded() or self.steps >= self.task.horizon, False)
 
@@ -151,7 +156,7 @@ class KitchenEnv:
         """What is worked out from the state and the told errors alone."""
         data = self._data
         self._hand = data.site_xpos[self._site]
-        grip = self._hand + GRIP_AHEAD * data.site_xmat[self._site, 2::3]
+        grip = self._grip = self._hand + GRIP_AHEAD * data.site_xmat[self._site, 2::3]
         far = data.site_xpos[self._sites]
         self._told = far + self._errors
         far -= grip
@@ -174,6 +179,8 @@ class KitchenEnv:
             stages = (progress[index] >= AJAR_SHARE) << AJAR | (progress[index] >= 1.0) << DONE
             if far < NEAR_HANDLE:
                 stages |= 1 << REACHED | self._holding << GRASPED
+                if self._holding:
+                    self._felt[index] = self._told[index] - self._grip
             self._reached |= stages << 4 * index
         count = len(OBJECTS)
         np.maximum(self._levels[:count], (10 * self._progress).astype(np.uint8), out=self._levels[:count])
@@ -220,7 +227,8 @@ class KitchenEnv:
         target = next((index for index in self._goals if not self._reached >> 4 * index + DONE & 1), self._goals[-1])
         write_features(
             row, self._data, self._hand, self._aim, self._roll, self._gap, self._fingers, self._holding,
-            self._progress, self._told, target, 1.0 - self.steps / self.task.horizon, self._reached,
+            self._progress, self._told, self._felt, target, 1.0 - self.steps / self.task.horizon,
+            self.steps - self._news, self._reached,
         )  # fmt: skip
         np.clip(row, -1.0, 1.0, out=row)
         return row.astype(np.float32) if self._columns is None else row[self._columns].astype(np.float32)
@@ -254,9 +262,9 @@ class KitchenEnv:
         self._await()
         mujoco.mj_getState(self._model, self._data, self._state, _PHYSICS)
         own = _OWN.pack(
-            _MAGIC, self.steps, self._reached, self._fingers, self._interrupt, *self._levels.tolist(),
+            _MAGIC, self.steps, self._news, self._reached, self._fingers, self._interrupt, *self._levels.tolist(),
             *self._aim.tolist(), self._roll, *self._model.body_pos[BASE, :2].tolist(), self._ways[_KETTLE],
-            *self._errors.ravel().tolist(),
+            *self._errors.ravel().tolist(), *self._felt.ravel().tolist(),
         )  # fmt: skip
         return own + self._state.tobytes()
 
@@ -265,13 +273,13 @@ class KitchenEnv:
         self._await()
         if len(state) != _OWN.size + self._state.nbytes or state[:8] != _MAGIC:
             raise ValueError("These bytes are not a saved kitchen.")
-        _, self.steps, self._reached, self._fingers, self._interrupt, *rest = _OWN.unpack_from(state)
+        _, self.steps, self._news, self._reached, self._fingers, self._interrupt, *rest = _OWN.unpack_from(state)
         count = 2 * len(OBJECTS)
         self._levels = np.array(rest[:count], np.uint8)
         self._aim, self._roll = np.array(rest[count : count + 3]), rest[count + 3]
         self._model.body_pos[BASE, :2] = rest[count + 4 : count + 6]
         self._ways[_KETTLE] = rest[count + 6]
-        self._errors = np.array(rest[count + 7 :]).reshape(len(OBJECTS), 3)
+        self._errors, self._felt = np.array(rest[count + 7 :]).reshape(2, len(OBJECTS), 3)
         self._state[:] = np.frombuffer(state, offset=_OWN.size)
         mujoco.mj_resetData(self._model, self._data)
         mujoco.mj_setState(self._model, self._data, self._state, _PHYSICS)

@@ -13,6 +13,9 @@ from rlgpt.training.worlds.kitchen.names import LEASH, MILESTONES, MOST_ROLL, MO
 from rlgpt.training.worlds.protocol import Feature
 
 _OBJECTS = ", ".join(NAMES)
+MOST_QUIET = 40
+"""Env steps without anything new from which on `quiet` says the same. Without it a policy, which has no memory, cannot
+tell that what it does leads nowhere: a hand that is stuck looks as it did when the fingers began to close."""
 FEATURES = {
     feature.name: feature
     for feature in (
@@ -26,9 +29,18 @@ FEATURES = {
         Feature("target", 7, f"one-hot, the object that is to be moved next, of {_OBJECTS}"),
         Feature("target_far", 3, "from the hand to where that object's handle is said to be / 1 m", -1.0),
         Feature("target_near", 3, "the same / 10 cm", -1.0),
+        Feature(
+            "target_felt", 3,
+            "from where its handle was felt, when it was held last, to where it is said to be / 5 cm; 0 before",
+            -1.0,
+        ),
         Feature("handles_far", 21, f"the same / 1 m for the handles of {_OBJECTS}", -1.0),
         Feature("handles_near", 21, "the same / 10 cm", -1.0),
         Feature("time_left", 1, "share of the horizon that is left"),
+        Feature(
+            "quiet", 1,
+            f"env steps since a milestone, a tenth of progress or a handle 5 cm nearer was new / {MOST_QUIET}",
+        ),
         Feature("milestones", len(MILESTONES), "reached in this episode: " + ", ".join(MILESTONES)),
     )
 }
@@ -57,8 +69,8 @@ def columns(selected: Sequence[str]) -> NDArray[np.intp] | None:
 
 def write_features(
     row: NDArray[np.float64], data: mujoco.MjData, hand: NDArray[np.float64], aim: NDArray[np.float64], roll: float,
-    gap: float, fingers: int, holding: bool, opened: NDArray[np.float64], told: NDArray[np.float64], target: int,
-    time_left: float, reached: int,
+    gap: float, fingers: int, holding: bool, opened: NDArray[np.float64], told: NDArray[np.float64],
+    felt: NDArray[np.float64], target: int, time_left: float, quiet: int, reached: int,
 ) -> None:  # fmt: skip
     """Write all features, not yet clipped, into `row` (SIZE,). Places are metres."""
     offsets = told - hand
@@ -73,7 +85,9 @@ def write_features(
     row[_AT["target"].start + target] = 1.0
     row[_AT["target_far"]] = offsets[target]
     row[_AT["target_near"]] = offsets[target] * 10.0
+    row[_AT["target_felt"]] = felt[target] * 20.0
     row[_AT["handles_far"]] = offsets.ravel()
     row[_AT["handles_near"]] = offsets.ravel() * 10.0
     row[_AT["time_left"]] = time_left
+    row[_AT["quiet"]] = quiet / MOST_QUIET
     row[_AT["milestones"]] = reached >> _BITS & 1
