@@ -88,12 +88,14 @@ FEW_GAMES, FEW_ROLLOUT, FEW_EPOCHS = 8, 2048, 8
 """A world that plays fewer games than this at once is slow: shorter rollouts, and more passes over each."""
 MAX_OPTION_STEPS = 16
 """Env steps of one option, where the world sheet does not ask for longer ones."""
+MOST_ENV_STEPS = 100_000_000
 TRIALS_SHARE = 0.1
 """Of the remaining env steps, kept for trials of later iterations."""
 
 
-HYPERPARAMETERS = ("gamma", "n_epochs", "target_kl", "width")
-"""That a world sheet may advise, beside `learning_rate`, `rollout`, `plan_prior` and `primitive_steps`."""
+HYPERPARAMETERS = ("gamma", "n_epochs", "batch_size", "target_kl", "width")
+"""That a world sheet may advise, beside `learning_rate`, `rollout`, `plan_prior`, `primitive_steps`, and `env_steps` as
+the most of one training."""
 
 
 def configure(question: Question) -> RlConfigReply:
@@ -105,6 +107,7 @@ def configure(question: Question) -> RlConfigReply:
     milestones = [str(name) for name in world.get("task_milestones") or ()]
     score = world.get("kind") == "score"
     advised: Mapping[str, Any] = world.get("advised_rl") or {}
+    most = int(advised.get("env_steps", MOST_ENV_STEPS))
     games = int((world.get("limits") or {}).get("games_at_once", MANY_GAMES))
     n_envs = min(MANY_GAMES, games) if options else DEFAULTS.n_envs
     rollout = int(advised.get("rollout", _rollout(bool(options), games))) // n_envs * n_envs
@@ -119,7 +122,7 @@ def configure(question: Question) -> RlConfigReply:
         rate = advised.get("learning_rate", rate)
         plan_prior = advised.get("plan_prior", plan_prior) if plan_prior else 0.0
         note = "what the world sheet advises"
-    if last and not patient and _policy_is_worse(measured):
+    if last and not patient and not advised and _policy_is_worse(measured):
         rate = max(3e-5, last["hyperparameters"]["learning_rate"] / 2)
         plan_prior = min(0.85, round(last["plan_prior"] + 0.15, 2)) if plan_prior else 0.0
         note = "the policy was below the code alone: slower learning, more weight on the plan"
@@ -137,7 +140,7 @@ def configure(question: Question) -> RlConfigReply:
         primitive_steps=int(advised.get("primitive_steps", 1)),
         option_cap=int((world.get("limits") or {}).get("option_cap", MAX_OPTION_STEPS)),
         horizon=max(10, min(20_000, horizon)),
-        env_steps=_env_steps(asked, rollout, growing=patient or score),
+        env_steps=min(most, _env_steps(asked, rollout, growing=(patient or score) and "env_steps" not in advised)),
         hyperparameters=_hyperparameters(
             rate, 0.997 if horizon >= 300 and not score else 0.99, bool(options), n_envs, games, score, rollout
         ).model_copy(update={name: advised[name] for name in HYPERPARAMETERS if name in advised}),
@@ -204,7 +207,7 @@ def _env_steps(asked: Mapping[str, Any], rollout: int, growing: bool) -> int:
     left, passes = int(asked["env_steps_left"]), max(1, asked["iterations_left"])
     parts = passes * (passes + 1) * (2 * passes + 1) // 6 if growing else passes
     share = int(left * (1 - TRIALS_SHARE) / parts)
-    return min(100_000_000, max(share // rollout * rollout, min(left, rollout)))
+    return min(MOST_ENV_STEPS, max(share // rollout * rollout, min(left, rollout)))
 
 
 def _policy_is_worse(measured: Mapping[str, Any]) -> bool:

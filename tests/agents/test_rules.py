@@ -308,6 +308,21 @@ def test_a_policy_below_its_code_is_trained_more_carefully_and_one_above_it_is_n
     assert same.plan_prior == first.plan_prior and same.hyperparameters == first.hyperparameters
 
 
+def test_settings_that_the_world_advises_are_kept_when_the_policy_is_below_its_code(client: Client) -> None:
+    advised = {"learning_rate": 2e-4, "plan_prior": 0.7, "rollout": 1024, "batch_size": 64, "env_steps": 8192}
+    sheet = bakery() | {"advised_rl": advised}
+    told = accepted_plan("policy")
+    first = fast.configure(client, replace(where(told, sheet), env_steps_left=1_000_000))
+    told.config(**first.model_dump()).train().evaluate(3, run=1).evaluate(12, run=1, variant="plan")
+    told.verdict().iteration(1).plan("policy", **FIRST)
+    second = fast.configure(client, replace(where(told, sheet), env_steps_left=1_000_000))
+    assert (first.hyperparameters.learning_rate, first.hyperparameters.batch_size, first.plan_prior) == (2e-4, 64, 0.7)
+    assert second.hyperparameters == first.hyperparameters and second.plan_prior == first.plan_prior
+    assert first.env_steps == second.env_steps == 8192
+    little = fast.configure(client, replace(where(told, sheet), env_steps_left=2048))
+    assert little.env_steps <= 2048
+
+
 def test_a_score_below_its_code_is_no_reason_to_slow_down(client: Client) -> None:
     task = Task("score", "Do it all.", ("make_bread", "build_oven", "get_flour"), kind="score")
     told = accepted_plan("policy")
