@@ -16,7 +16,7 @@ import typer
 
 from rlgpt.console.commands import children, output
 from rlgpt.console.commands.failure import Exit, Failure
-from rlgpt.console.commands.words import Json
+from rlgpt.console.commands.words import Json, On
 from rlgpt.console.view.doctor import conclusion
 from rlgpt.console.view.numbers import many, size
 from rlgpt.store import folder
@@ -43,8 +43,11 @@ def register(app: typer.Typer) -> None:
     app.add_typer(family, name="minedojo")
 
 
-def doctor(json: Json = False) -> None:
-    """Say what is and is not available on this machine, and how to mend it."""
+def doctor(on: On = "", json: Json = False) -> None:
+    """Say what is and is not available on this machine, or on the nodes of a Ray cluster, and how to mend it."""
+    if on:
+        _cluster(on, json)
+        return
     found: list[Finding] = []
     for area, look in AREAS.items():
         if not json:
@@ -60,6 +63,25 @@ def doctor(json: Json = False) -> None:
         output.say()
         output.say(conclusion([asdict(f) for f in found]) + ".")
     if not good:
+        raise typer.Exit(Exit.DIFFERENT)
+
+
+def _cluster(on: str, json: bool) -> None:
+    if not json:
+        output.note(f"looking at the nodes of {on}; this takes some seconds …")
+    told = children.ask("cluster", {"on": on})
+    nodes = told["nodes"]
+    fit = sum(not node["fault"] for node in nodes)
+    if json:
+        output.document({"ok": fit > 0, **told})
+    else:
+        rows = [
+            [n["host"], f"{n['cpus']}", f"{n['gpus']}", n["cpu"] or "", size(n["free"] or 0), n["fault"] or "fits"]
+            for n in nodes
+        ]
+        output.table(["node", "CPUs", "GPUs", "kind", "free", "sessions"], rows)
+        output.say(f"{fit} of {many(len(nodes), 'node')} that compute can run sessions.")
+    if not fit:
         raise typer.Exit(Exit.DIFFERENT)
 
 

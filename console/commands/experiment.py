@@ -14,7 +14,7 @@ import typer
 from rlgpt.console.commands import children, output
 from rlgpt.console.commands.failure import Exit, Failure
 from rlgpt.console.commands.run import interactive
-from rlgpt.console.commands.words import Json, complete_task
+from rlgpt.console.commands.words import Json, On, complete_task
 from rlgpt.console.view.numbers import count, duration, many
 
 Kind = StrEnum(
@@ -57,6 +57,7 @@ def experiment(
     evidence: Annotated[Path | None, typer.Option(help="Write the finished sessions there as small bundles.")] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the bill and stop.")] = False,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask before it starts.")] = False,
+    on: On = "",
     json: Json = False,
 ) -> None:
     """Run an experiment of the paper, or go on with it: the same tasks, seeds and budgets for every arm."""
@@ -73,7 +74,8 @@ def experiment(
         "tasks": tasks or [],
         "seeds": list(range(seeds)),
         "settings": settings,
-        "jobs": jobs or os.cpu_count() or 1,
+        "jobs": jobs or (_cpus(on) if on else os.cpu_count()) or 1,
+        "on": on,
         "to": str(evidence.absolute()) if evidence else "",
     }
     bill = children.ask("experiment_bill", {"request": request})
@@ -93,6 +95,19 @@ def experiment(
             output.record({"kind": "kept"} | kept)
         else:
             output.say(f"{len(kept['written'])} bundles in {evidence}")
+
+
+def _cpus(on: str) -> int:
+    """Of the nodes on which a session can run. Raises Failure if there are none."""
+    nodes = children.ask("cluster", {"on": on})["nodes"]
+    for node in nodes:
+        if node["fault"]:
+            output.note(f"{node['host']} is left out: {node['fault']}")
+    cpus = sum(node["cpus"] for node in nodes if not node["fault"])
+    if not cpus:
+        words = f"no node of the cluster {on} can run a session; `rlgpt doctor --on {on}` says why."
+        raise Failure(words, Exit.UNAVAILABLE)
+    return int(cpus)
 
 
 def _given(**fields: Any) -> Tree:
@@ -122,14 +137,15 @@ def _follow(request: Tree, json: bool) -> int:
             else:
                 _tell(told)
     except KeyboardInterrupt:
-        output.note("stopping; the same command goes on from here")
+        output.note("leaving" if request["on"] else "stopping; the same command goes on from here")
         child.wait()
         raise
     code = child.wait()
     if error:
         raise Failure(str(error), Exit.USAGE)
     if code == Exit.INTERRUPTED:
-        output.note("stopped; the same command goes on from here")
+        left = f"left: the sessions go on at {request['on']}, and the same command follows them again"
+        output.note(left if request["on"] else "stopped; the same command goes on from here")
         return Exit.INTERRUPTED
     return Exit.OK if code == 0 else Exit.ERROR
 

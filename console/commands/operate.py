@@ -15,7 +15,7 @@ import typer
 
 from rlgpt.console.commands import children, output
 from rlgpt.console.commands.failure import Exit, Failure
-from rlgpt.console.commands.words import GamesOn, Json, Revision, Session, complete_session
+from rlgpt.console.commands.words import GamesOn, Json, On, Revision, Session, complete_session
 from rlgpt.store import inbox, processes
 from rlgpt.store.address import has_store, source_of
 from rlgpt.store.commands import parse_command
@@ -24,6 +24,7 @@ from rlgpt.store.events import Ended, payload_of
 from rlgpt.store.folder import SessionFolder
 from rlgpt.store.folder import sessions as all_sessions
 from rlgpt.store.lease import Lease, owner
+from rlgpt.store.placing import place, placed_on
 from rlgpt.store.reach import claimed_at, fetched, reached
 from rlgpt.store.reader import Reader
 from rlgpt.store.row_types import EventRow
@@ -51,6 +52,7 @@ def resume(
     session: Annotated[str, typer.Argument(metavar="[ID]", autocompletion=complete_session)] = "",
     everything: Annotated[bool, typer.Option("--all", help="Every session whose worker died.")] = False,
     games_on: GamesOn = "",
+    on: On = "",
     json: Json = False,
 ) -> None:
     """Go on with a paused session, or start the worker of a dead one again."""
@@ -63,6 +65,9 @@ def resume(
             _command(session, "resume", {}, json)
             return
         if not Lease.held(folder.path):
+            if on:
+                children.ask("cluster_reached", {"on": on})
+                place(folder.path, on)
             _restart(folder)
         resumed = [folder]
     else:
@@ -87,6 +92,8 @@ def stop(
         if not now:
             _command(session, "stop", {}, json, until_end=True)
             return
+        if placed_on(folder.path):
+            raise Failure(f"session {folder.id} runs on a Ray cluster: stop it without --now.", Exit.REFUSED)
         if source := source_of(folder.path):
             raise Failure(f"session {folder.id} is a mirror of {source}: stop it there.", Exit.REFUSED)
         _kill(folder)
@@ -294,7 +301,7 @@ def _starts(folder: SessionFolder) -> bool:
 
 
 def _restart(folder: SessionFolder) -> None:
-    if source := source_of(folder.path):
+    if (source := source_of(folder.path)) and not placed_on(folder.path):
         raise Failure(f"session {folder.id} is a mirror of {source}: resume it there.", Exit.REFUSED)
     with Reader(folder) as reader:
         history = reader.history_at()

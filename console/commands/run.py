@@ -14,10 +14,11 @@ from rlgpt.console.commands.failure import Exit, Failure
 from rlgpt.console.commands.follow import follow
 from rlgpt.console.commands.limits import MOST_SESSIONS, need_room
 from rlgpt.console.commands.open import open_console
-from rlgpt.console.commands.words import GamesOn, Json, complete_task
+from rlgpt.console.commands.words import GamesOn, Json, On, complete_task
 from rlgpt.store import catalog
 from rlgpt.store.folder import SessionFolder, sessions
 from rlgpt.store.lease import Lease
+from rlgpt.store.placing import place
 from rlgpt.store.providers import NAMES
 
 DEMO_NAME = "demo"
@@ -127,6 +128,7 @@ def run(
     review: Annotated[bool, typer.Option("--review", help="Every plan waits for your approval.")] = False,
     headless: Annotated[bool, typer.Option("--headless", help="Progress lines until the end.")] = False,
     games_on: GamesOn = "",
+    on: On = "",
     detach: Annotated[bool, typer.Option("--detach", help="Return at once; the session goes on.")] = False,
     json: Json = False,
 ) -> None:
@@ -169,12 +171,14 @@ def run(
         "loop": {"iterations": iterations, "candidates": candidates},
         "budget": {"env_steps": env_steps, "cost": max_cost, "tokens": max_tokens, "hours": max_hours},
     }
+    if on:
+        children.ask("cluster_reached", {"on": on})
     if wanted > 1:
         names = [None if name is None else f"{name}-{n + 1}" for n in range(wanted)]
-        started = [start(flags | {"seed": (seed or 0) + n, "name": names[n]}) for n in range(wanted)]
+        started = [start(flags | {"seed": (seed or 0) + n, "name": names[n]}, on) for n in range(wanted)]
         _say_all_started(started, json)
         return
-    session = start(flags)
+    session = start(flags, on)
     if detach:
         _say_started(session, json)
     elif headless or json or not interactive():
@@ -203,11 +207,13 @@ def demo(
     raise typer.Exit(open_console(begin=lambda: start(DEMO | {"seed": seed}).id))
 
 
-def start(flags: Tree) -> SessionFolder:
-    """Make a session from a tree of settings (None: not given) and start its worker."""
+def start(flags: Tree, on: str = "") -> SessionFolder:
+    """Make a session from a tree of settings (None: not given) and start its worker, here or on a Ray cluster."""
     need_room()
     made = children.ask("create", {"settings": _given(flags)})
     session = SessionFolder(Path(made["folder"]))
+    if on:
+        place(session.path, on)
     children.start_worker(session.path)
     return session
 

@@ -22,7 +22,7 @@ from rlgpt.training.cluster.connect import NoCluster, Node, Ray
 SAME = ("rlgpt", "ray", "torch", "numpy", "numba")
 """Packages whose version must be the one here."""
 LOOK = 120.0
-"""Seconds that the look at a node may take: it imports what a trainer imports."""
+"""Seconds that the look at a node may take: it imports what a worker imports."""
 
 
 class Found(NamedTuple):

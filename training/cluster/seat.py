@@ -139,7 +139,7 @@ class Seat:
 
 
 def _environment() -> dict[str, str]:
-    """The node's, without what Ray set for this actor: a trainer that reaches the cluster must not take itself for the
+    """The node's, without what Ray set for this actor: a worker that reaches the cluster must not take itself for the
     actor. No store of a team: the session's rows go where it was placed from."""
     foreign = {"OMP_NUM_THREADS", STORE}
     return {

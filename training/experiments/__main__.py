@@ -15,11 +15,12 @@ from types import FrameType
 from typing import Any
 
 from rlgpt.store.errors import StoreError
+from rlgpt.store.folder import SessionFolder
 from rlgpt.store.lease import Lease, LeaseTaken
 from rlgpt.store.settings import Refused
 from rlgpt.training.experiments.declared import Undeclared
 from rlgpt.training.experiments.requests import Request, declared
-from rlgpt.training.experiments.running import Runner
+from rlgpt.training.experiments.running import Launch, Runner, supervisor
 from rlgpt.training.session.creation import CannotCreate, create
 from rlgpt.training.worlds import registry
 
@@ -29,7 +30,7 @@ RUNNER = "runner.lock"
 def _run(request: Request) -> int:
     manifest = declared(request)
     manifest.save()
-    jobs = max(1, int(request["jobs"]))
+    jobs, on = max(1, int(request["jobs"])), str(request.get("on", ""))
 
     def make(settings: Mapping[str, Any]) -> str:
         return str(create({**settings, "limits": {"host_slots": jobs}})["id"])
@@ -41,9 +42,26 @@ def _run(request: Request) -> int:
             f"experiment {manifest.name} is being run by another process already; wait for it"
         ) from taken
     with lease:
-        complete = Runner(manifest, jobs, make, _print).run()
+        launch = _on_cluster(on) if on else supervisor
+        signal.signal(signal.SIGTERM, _interrupt)  # again: Ray sets one of its own
+        complete = Runner(manifest, jobs, make, _print, launch).run()
     _print({"kind": "done", "complete": complete, "sessions": [p.id for p in manifest.sessions]})
     return 0 if complete else 1
+
+
+def _on_cluster(address: str) -> Launch:
+    """Who leaves a grid on a cluster leaves its sessions running there; the same command follows them again."""
+    from rlgpt.training.cluster.nodes import Nodes
+    from rlgpt.training.cluster.placed import Placed
+
+    nodes = Nodes(address)
+
+    def launch(folder: SessionFolder) -> Placed:
+        placed = Placed(folder, address, lambda: nodes)
+        placed.start()
+        return placed
+
+    return launch
 
 
 def _print(told: dict[str, Any]) -> None:

@@ -7,13 +7,12 @@ from __future__ import annotations
 
 import contextlib
 import os
-import signal
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 from rlgpt.store.errors import StoreError
 from rlgpt.store.folder import SessionFolder, root
@@ -31,8 +30,20 @@ GRACE = 20.0
 
 Make = Callable[[Mapping[str, Any]], str]
 """Make a session from a settings tree; its id."""
-Launch = Callable[[SessionFolder], subprocess.Popen[bytes]]
-"""Start what runs a session to its end."""
+
+
+class Job(Protocol):
+    """What runs a session to its end: a supervisor here, or who follows a seat on a cluster."""
+
+    def poll(self) -> int | None:
+        """None while it runs."""
+
+    def terminate(self) -> None: ...
+
+    def wait(self, timeout: float | None = None) -> int: ...
+
+
+Launch = Callable[[SessionFolder], Job]
 Tell = Callable[[dict[str, Any]], None]
 
 
@@ -79,21 +90,21 @@ class _Session:
     """One that runs now."""
 
     planned: Planned
-    supervisor: subprocess.Popen[bytes] | None
+    job: Job | None
     """None: another process started it."""
     reader: Reader
 
     def alive(self) -> bool:
-        if self.supervisor is not None:
-            return self.supervisor.poll() is None
+        if self.job is not None:
+            return self.job.poll() is None
         return Lease.held(self.reader.folder.path)
 
     def known(self) -> Known:
         return _told(self.planned, self.reader.history_at(), self.alive())
 
     def stop(self) -> None:
-        if self.supervisor is not None and self.supervisor.poll() is None:
-            self.supervisor.send_signal(signal.SIGTERM)
+        if self.job is not None and self.job.poll() is None:
+            self.job.terminate()
 
 
 @dataclass
@@ -158,9 +169,9 @@ class Runner:
             session.stop()
         until = time.monotonic() + GRACE
         for session in sessions:
-            if session.supervisor is not None:
+            if session.job is not None:
                 with contextlib.suppress(subprocess.TimeoutExpired):
-                    session.supervisor.wait(max(0.0, until - time.monotonic()))
+                    session.job.wait(max(0.0, until - time.monotonic()))
             self._close(session)
 
 
