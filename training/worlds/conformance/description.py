@@ -1,0 +1,75 @@
+"""Promises of what people and models are shown of a world: frames, the world sheet, the script book."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from importlib import import_module
+from importlib.util import find_spec
+from typing import Any, cast
+
+from rlgpt.training.worlds.conformance.promise import Broken, expect, longest_task, walk
+from rlgpt.training.worlds.protocol import (
+    FrameSide,
+    World,
+)
+
+SHEET = (
+    "items", "recipes", "primitives", "view_doc", "library_doc", "dangers", "milestones", "scripts", "limits",
+)  # fmt: skip
+
+
+def check_frames(world: World) -> str:
+    if not world.frame_module:
+        expect(world.frame_format in ("jpeg", "text"), f"frames of the format {world.frame_format} need a frame_module")
+        return f"{world.frame_format}, drawn by the console"
+    spec = find_spec(world.frame_module)
+    origin = spec.origin if spec is not None else None
+    if origin is None:
+        raise Broken(f"there is no module {world.frame_module}")
+    alone = [sys.executable, "-I", "-S", "-c", "import runpy, sys; runpy.run_path(sys.argv[1])", origin]
+    done = subprocess.run(alone, capture_output=True, text=True, timeout=60, check=False)
+    expect(done.returncode == 0, f"{origin} cannot be loaded by its path: {done.stderr[-200:]}")
+    side = cast(FrameSide, import_module(world.frame_module))
+    env = world.make(longest_task(world))
+    env.reset(9)
+    for _ in walk(world, env, 9):
+        for width, height in ((8, 4), (80, 24), (200, 60)):
+            rows = side.draw(env.frame(), width, height, "a decision")
+            expect(bool(rows), f"a frame is not drawn in {width} x {height} cells")
+    env.close()
+    for damaged in (b"", b"\0" * 1_000):
+        expect(side.draw(damaged, 80, 24, "") is None, "bytes that are no frame are drawn")
+    return f"drawn by {world.frame_module}"
+
+
+def check_sheet(world: World) -> str:
+    for task in world.tasks:
+        sheet: dict[str, Any] = world.sheet(task)
+        missing = [name for name in SHEET if name not in sheet]
+        expect(not missing, f"the sheet lacks {', '.join(missing)}")
+        listed = [entry["name"] for entry in sheet["primitives"]]
+        expect(listed == [p.name for p in world.primitives], "the sheet's primitives differ from the world's")
+        known = {entry["name"] if isinstance(entry, dict) else entry for entry in sheet["milestones"]}
+        lost = set(world.tasks[task].milestones) - known
+        expect(not lost, f"the sheet of {task} lacks the milestones {', '.join(sorted(lost))}")
+        ast.literal_eval(repr(sheet))
+    return "complete, plain data"
+
+
+def check_scripts(world: World) -> str:
+    count = 0
+    for task in world.tasks:
+        book = {script.name: script for script in world.scripts(task)}
+        for script in book.values():
+            lost = set(script.needs) - set(book)
+            expect(not lost, f"script {script.name!r} needs {', '.join(sorted(lost))}, which is not there")
+            ast.parse(script.done_when, mode="eval")
+            lengths = [len(source) for source in script.sources]
+            expect(bool(lengths), f"script {script.name!r} has no source")
+            expect(lengths == sorted(lengths), f"versions of {script.name!r} are not ordered by length")
+            for source in script.sources:
+                ast.parse(source)
+        count = max(count, len(book))
+    return f"{count} scripts parse, needs resolve, versions ordered by length"

@@ -1,0 +1,174 @@
+"""Promises of a world and its episodes: tasks, actions, features, repeatability, saving, time limits."""
+
+from __future__ import annotations
+
+import random
+
+import numpy as np
+
+from rlgpt.training.worlds.conformance.promise import Broken, expect, legal_action, longest_task, trace, walk
+from rlgpt.training.worlds.protocol import (
+    Scores,
+    UnknownTask,
+    World,
+)
+
+SETTLING = 8
+"""Env steps after which what moves by itself at a start has come to rest."""
+
+
+def check_tasks(world: World) -> str:
+    expect(bool(world.tasks), "it has no task")
+    for name, task in world.tasks.items():
+        expect(name == task.id, f"task {task.id!r} is listed as {name!r}")
+        expect(task.horizon > 0, f"task {name!r} has no horizon")
+        expect(task.kind in ("goal", "score", "survive"), f"task {name!r} is of kind {task.kind!r}")
+        if task.kind == "score":
+            expect(isinstance(world, Scores), f"task {name!r} is of kind score, but the world has no `score` method")
+        expect(task.kind != "goal" or bool(task.milestones), f"goal task {name!r} names no milestone")
+    try:
+        world.make("no such task")
+    except UnknownTask as error:
+        expect("no such task" in str(error), "the sentence for an unknown task does not name it")
+        return f"{len(world.tasks)} tasks"
+    raise Broken("an unknown task is accepted")
+
+
+def check_actions(world: World) -> str:
+    expect(len(world.primitives) == world.action_nvec[0], "primitives and first head differ in number")
+    names = [primitive.name for primitive in world.primitives]
+    expect(len(set(names)) == len(names), "two primitives share a name")
+    expect(set(world.default_features) <= set(world.features), "a default feature is not a feature")
+    command = world.native_action([0] * len(world.action_nvec))
+    expect(len(command) == world.native_action_size, "native_action_size is not the size of a command")
+    expect(all(type(part) is int for part in command), "a command must hold plain ints")
+    return f"{len(names)} primitives, heads {world.action_nvec}, {len(world.features)} features"
+
+
+def check_neutral_action(world: World) -> str:
+    """Only of several heads: a world with one head need not have an action that does nothing."""
+    if len(world.action_nvec) == 1:
+        return "one head"
+    env = world.make(longest_task(world))
+    env.reset(1)
+    still = world.native_action([0] * len(world.action_nvec))
+    keys = []
+    for _ in range(2 * SETTLING):
+        env.step(still)
+        keys.append(env.progress_key())
+    # Two keys: what rests on the border between two cells may be counted to either.
+    expect(len(set(keys[SETTLING:])) <= 2, "index 0 of every head together gets somewhere; it must be neutral")
+    env.close()
+    return f"index 0 of {len(world.action_nvec)} heads"
+
+
+def check_features(world: World) -> str:
+    task = longest_task(world)
+    env = world.make(task)
+    for name, feature in world.features.items():
+        alone = world.make(task, features=[name])
+        alone.reset(1)
+        for _ in walk(world, alone, 1, 40):
+            seen = alone.observe()
+            expect(seen.shape == (feature.size,), f"feature {name!r} has shape {seen.shape}")
+            expect(seen.dtype == np.float32, f"feature {name!r} is {seen.dtype}")
+            low, high = float(seen.min()), float(seen.max())
+            expect(feature.low <= low and high <= feature.high, f"{name!r} left its range: {low} .. {high}")
+            if feature.categories:
+                expect(bool((seen == np.floor(seen)).all()), f"category feature {name!r} is not whole")
+        alone.close()
+    env.reset(1)
+    size = sum(world.features[name].size for name in world.default_features)
+    expect(env.observe().shape == (size,), "the default observation has the wrong size")
+    env.close()
+    return "sizes, types and ranges"
+
+
+def check_mask(world: World) -> str:
+    env = world.make(longest_task(world))
+    env.reset(2)
+    for _ in walk(world, env, 2):
+        mask, at = env.action_masks(), 0
+        expect(mask.shape == (sum(world.action_nvec),) and mask.dtype == np.bool_, f"the mask is {mask.shape}")
+        for size in world.action_nvec:
+            expect(bool(mask[at : at + size].any()), "a head has no legal action")
+            at += size
+    env.close()
+    return "boolean, over all heads, never empty"
+
+
+def check_repeatability(world: World) -> str:
+    first, second = world.make(longest_task(world)), world.make(longest_task(world))
+    traces = []
+    for env in (first, second, first):
+        env.reset(7)
+        traces.append(trace(world, env, 7))
+        env.reset(8)
+        trace(world, env, 8)
+    expect(traces[0] == traces[1], "two envs on one seed went apart")
+    expect(traces[0] == traces[2], "a second episode on the same seed went apart")
+    first.close()
+    second.close()
+    return f"{len(traces[0])} steps, two envs, an episode in between"
+
+
+def check_observers(world: World) -> str:
+    quiet, watched = world.make(longest_task(world)), world.make(longest_task(world))
+    quiet.reset(3)
+    watched.reset(3)
+    commands = list(walk(world, quiet, 3))
+    watched.reset(3)
+    for command in commands:
+        watched.observe(), watched.view(True), watched.frame(), watched.action_masks(), watched.progress_key()
+        watched.interrupt(), watched.waiting(), watched.milestones(), watched.novelty(), watched.succeeded()
+        for target in world.targets:
+            far = watched.distance(target)
+            expect(far is None or far >= 0, f"distance({target!r}) is {far}")
+        watched.step(command)
+    expect(quiet.view(True) == watched.view(True), "looking at the world changed it")
+    quiet.close()
+    watched.close()
+    return "looking does not change the episode"
+
+
+def check_saving(world: World) -> str:
+    if not world.restorable:
+        return "the world does not claim it"
+    env, other = world.make(longest_task(world)), world.make(longest_task(world))
+    env.reset(4)
+    list(walk(world, env, 4, 30))
+    saved, steps = env.save(), env.steps
+    expect(type(saved) is bytes, "save() must return bytes")
+    expect(not saved.startswith(b"\x80"), "save() looks like a pickle")
+    future = trace(world, env, 5)
+    other.reset(6)
+    other.restore(saved)
+    expect(other.steps == steps, "restore() lost the step count")
+    expect(other.save() == saved, "what is saved after restore() differs")
+    expect(trace(world, other, 5) == future, "the restored world has another future")
+    for damaged in (b"", saved[:-1], b"\0" * len(saved)):
+        try:
+            other.restore(damaged)
+        except ValueError:
+            continue
+        raise Broken("restore() accepts damaged bytes")
+    env.close()
+    other.close()
+    return f"exact, {len(saved)} bytes"
+
+
+def check_horizon(world: World) -> str:
+    task = min(world.tasks.values(), key=lambda task: task.horizon)
+    env = world.make(task.id)
+    env.reset(5)
+    idle, result = world.native_action(legal_action(world, env, random.Random(0))), None
+    for _ in range(task.horizon):
+        result = env.step(idle)
+        expect(np.isfinite(result.reward), "a reward is not finite")
+        if result.terminated or result.truncated:
+            break
+    cut = result is not None and result.truncated
+    expect(not cut, f"{task.id} was broken off (truncated) after {env.steps} steps")
+    expect(result is not None and result.terminated, "time up must terminate")
+    env.close()
+    return f"{task.id}: over after {env.steps} of at most {task.horizon} steps"
