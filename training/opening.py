@@ -20,6 +20,7 @@ from rlgpt.store.progress import Progress
 from rlgpt.store.reader import Reader
 from rlgpt.store.settings import Settings, stored
 from rlgpt.store.writer import Writer
+from rlgpt.training.cluster.games import placed
 from rlgpt.training.host.client.open_host import open_host
 from rlgpt.training.seeds import stream_seed
 from rlgpt.training.session.command_replay import CommandReplay
@@ -29,7 +30,7 @@ from rlgpt.training.session.llm_journal import StoreJournal
 from rlgpt.training.session.runtime import SessionRuntime
 from rlgpt.training.steps.commands import apply_pending
 from rlgpt.training.worlds import registry
-from rlgpt.training.worlds.away.world import named, placed
+from rlgpt.training.worlds.away.world import named
 from rlgpt.training.worlds.protocol import report_to
 
 REWORDED = "the recorded requests had other words than today's: each answer is known by the step that asked for it"

@@ -43,7 +43,10 @@ Json = Annotated[bool, typer.Option("--json", help="Print JSON with stable keys 
 GamesOn = Annotated[
     str,
     typer.Option(
-        "--games-on", help="local: each game of a slow world in a process of its own.", show_default="in the worker"
+        "--games-on",
+        metavar="PLACE",
+        help="Games of a slow world: local (each in a process of its own), or a Ray cluster (auto, HOST:PORT ...).",
+        show_default="in the worker",
     ),
 ]
 On = Annotated[

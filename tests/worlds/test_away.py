@@ -8,13 +8,16 @@ from typing import Any
 import numpy as np
 import pytest
 
+from rlgpt.training.cluster.connect import NoCluster
+from rlgpt.training.cluster.games import placed
 from rlgpt.training.host.api import Host
 from rlgpt.training.host.client.open_host import open_host
 from rlgpt.training.worlds import conformance, registry
+from rlgpt.training.worlds.away import env as env_module
 from rlgpt.training.worlds.away.channel import Channel, GameLost, pack, unpack
 from rlgpt.training.worlds.away.env import RESTARTS
 from rlgpt.training.worlds.away.process import GameProcess
-from rlgpt.training.worlds.away.world import AwayWorld, placed
+from rlgpt.training.worlds.away.world import PLAYER, AwayWorld, LocalGames
 from rlgpt.training.worlds.minedojo.settings import Settings
 from rlgpt.training.worlds.minedojo.world import MineDojoWorld
 from rlgpt.training.worlds.protocol import UnknownTask, World, WorldEvent, WorldFailed
@@ -25,12 +28,27 @@ from tests.worlds.away_play import evaluation, killed_at, training, trial, wande
 NAMES = {"corridor": slow.CORRIDOR, "crafter": slow.CRAFTER}
 
 
+def open_here() -> Channel:
+    return GameProcess(PLAYER)
+
+
+class Opened(LocalGames):
+    """Games that a test opens."""
+
+    def __init__(self, opened: Callable[[], Channel]) -> None:
+        self.opened = opened
+
+    def open(self, side: str, resource: str = "") -> Channel:
+        assert (side, resource) == (PLAYER, "")
+        return self.opened()
+
+
 class Away:
     """A world with its games away, and what it told of them."""
 
-    def __init__(self, name: str, opened: Callable[[], Channel] = GameProcess) -> None:
+    def __init__(self, name: str, opened: Callable[[], Channel] = open_here) -> None:
         self.events: list[WorldEvent] = []
-        self.world: Any = AwayWorld(registry.get(name), name, opened)
+        self.world: Any = AwayWorld(registry.get(name), name, Opened(opened))
         self.world.report = self.events.append
 
 
@@ -71,14 +89,14 @@ def test_a_trial_is_the_same(away: Callable[..., Away]) -> None:
     world = registry.get(slow.CORRIDOR)
     here = trial(world, host_of(world))
     messages = {9, 20, 21, 60}
-    mortal = away(slow.CORRIDOR, killed_at(GameProcess, messages))
+    mortal = away(slow.CORRIDOR, killed_at(open_here, messages))
     assert trial(away(slow.CORRIDOR).world, host_of(world)) == trial(mortal.world, host_of(world)) == here
     assert [event.kind for event in mortal.events].count("restart") >= len(messages) - 1
 
 
 def test_games_that_are_killed_change_nothing(local: tuple[str, World, Host], away: Callable[..., Away]) -> None:
     name, world, host = local
-    mortal = away(name, killed_at(GameProcess, {2, 30, 31, 101}))
+    mortal = away(name, killed_at(open_here, {2, 30, 31, 101}))
     assert evaluation(mortal.world, host) == evaluation(world, host)
     assert training(mortal.world, host) == training(world, host)
     told = [event for event in mortal.events if event.kind == "fault"]
@@ -98,7 +116,7 @@ def test_a_message_asks_ahead_what_was_asked_before(away: Callable[..., Away]) -
     sent: list[Any] = []
 
     def opened() -> Channel:
-        channel = GameProcess()
+        channel = open_here()
         send = channel.send
         channel.send = lambda message: (sent.append(unpack(message)), send(message))[1]  # type: ignore[method-assign]
         return channel
@@ -132,7 +150,7 @@ def test_a_parked_game_plays_another_task(away: Callable[..., Away]) -> None:
 
 
 def test_an_episode_that_cannot_be_repeated_is_broken_off(away: Callable[..., Away]) -> None:
-    place = away(slow.FORGETFUL, killed_at(GameProcess, {5}))
+    place = away(slow.FORGETFUL, killed_at(open_here, {5}))
     env = place.world.make("take_coin")
     env.reset(1)
     steps = [env.step((1,)) for _ in range(3)]
@@ -147,7 +165,10 @@ def test_an_episode_that_cannot_be_repeated_is_broken_off(away: Callable[..., Aw
     env.close()
 
 
-def test_a_game_that_is_always_lost_ends_in_a_sentence(away: Callable[..., Away]) -> None:
+def test_a_game_that_is_always_lost_ends_in_a_sentence(
+    away: Callable[..., Away], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(env_module, "BACKOFF", 0.0)
     place = away(slow.FAULTY)
     env = place.world.make("take_coin")
     env.reset(1)
@@ -159,7 +180,11 @@ def test_a_game_that_is_always_lost_ends_in_a_sentence(away: Callable[..., Away]
     env.close()
 
 
-def test_a_process_that_cannot_start_ends_in_a_sentence(away: Callable[..., Away]) -> None:
+def test_a_process_that_cannot_start_ends_in_a_sentence(
+    away: Callable[..., Away], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(env_module, "BACKOFF", 0.0)
+
     def nothing() -> Channel:
         raise GameLost("no process can be started for it: Cannot allocate memory")
 
@@ -191,7 +216,7 @@ def test_only_slow_worlds_are_played_elsewhere() -> None:
     assert placed(world, "crafter", "") is world
     with pytest.raises(WorldFailed, match="does not say that its env steps are slow"):
         placed(world, "crafter", "local")
-    with pytest.raises(WorldFailed, match="are local, not 'mars'"):
+    with pytest.raises(NoCluster, match="'mars' is no address"):
         placed(registry.get(slow.CORRIDOR), slow.CORRIDOR, "mars")
     assert isinstance(placed(registry.get(slow.CORRIDOR), slow.CORRIDOR, "local"), AwayWorld)
     minedojo = MineDojoWorld(Settings())

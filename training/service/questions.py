@@ -27,7 +27,7 @@ def tasks(world: str) -> dict[str, Any]:
 
 def check_world(world: str, games_on: str = "") -> dict[str, Any]:
     """Whether it keeps the promises of the protocol, with its games at `games_on` where that is given."""
-    from rlgpt.training.worlds.away.world import placed
+    from rlgpt.training.cluster.games import placed
     from rlgpt.training.worlds.conformance import check
 
     findings = check(placed(registry.get(world), world, games_on))

@@ -9,8 +9,9 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from rlgpt.store.row_types import JsonObject, TaskInfo
+from rlgpt.training.cluster.games import check_place
 from rlgpt.training.worlds import registry
-from rlgpt.training.worlds.away.world import check_place, named
+from rlgpt.training.worlds.away.world import LOCAL, named
 from rlgpt.training.worlds.protocol import World, check_machine
 
 if TYPE_CHECKING:  # describing a world needs none of it
@@ -83,8 +84,9 @@ def create(flags: Mapping[str, Any]) -> dict[str, Any]:
     _check_rl(settings.method.rl)
     world = registry.get(settings.world)
     info = task_info(world, settings.task)
-    check_machine(world)
     check_place(world, named())
+    if named() in ("", LOCAL):
+        check_machine(world)
     if settings.observation == "pixels" and world.pixel_shape is None:
         raise CannotCreate(f"the world {world.name} draws no picture to learn from: leave out --observation pixels")
     try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Any
@@ -26,6 +27,8 @@ REMEMBERED = 16
 STEP_TIMEOUT, RESET_TIMEOUT = 240.0, 600.0
 RESTARTS = 5
 """In a row, without an env step between them, before the session stops."""
+BACKOFF = 0.25
+"""Seconds before the first of them; twice as long before each further one."""
 RAISED: dict[str, type[Exception]] = {
     "ValueError": ValueError, "UnknownTask": UnknownTask, "WorldFailed": WorldFailed, "UnknownWorld": WorldFailed
 }  # fmt: skip
@@ -213,7 +216,9 @@ class AwayEnv:
         self._failures += 1
         if self._failures > RESTARTS:
             raise WorldFailed(f"The game was lost {self._failures} times without an env step; the last time: {lost}.")
-        again = f"It is started again ({self._failures} of {RESTARTS}); {len(self._history)} moves are made again."
+        time.sleep(BACKOFF * 2 ** (self._failures - 1))
+        moves = 0 if self._begun and self._begun[0] == "reset" else len(self._history)
+        again = f"It is started again ({self._failures} of {RESTARTS}); {moves} moves are made again."
         self._report(WorldEvent("restart", again))
 
     def _drop(self) -> None:

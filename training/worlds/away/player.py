@@ -29,7 +29,7 @@ class Player:
             kind, *arguments = unpack(message)
             answer = self._make(*arguments) if kind == "make" else self._play(*arguments)
             return pack(["ok", *answer])
-        except Exception as error:  # whatever an env raises, the trainer decides what becomes of it
+        except Exception as error:  # whatever an env raises, the worker decides what becomes of it
             names = [each.__name__ for each in type(error).__mro__]
             sentence = str(error.args[0]) if error.args else ""
             return pack(["error", names, sentence])

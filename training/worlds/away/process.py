@@ -6,19 +6,20 @@ import os
 import struct
 import subprocess
 import sys
+from importlib import import_module
 
 from rlgpt.training.worlds.away.channel import GameLost
 from rlgpt.training.worlds.pipe import ChildPipe, TooLong, serve_request
 
 
 class GameProcess:
-    """See `channel.Channel`."""
+    """See `channel.Channel`. `side` names the class that answers there."""
 
-    def __init__(self) -> None:
+    def __init__(self, side: str) -> None:
         path = os.pathsep.join(filter(None, sys.path))  # a world may come from anywhere that this process looks into
         try:
             self._process: subprocess.Popen[bytes] = subprocess.Popen(
-                [sys.executable, "-P", "-m", __name__], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                [sys.executable, "-P", "-m", __name__, side], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                 env=os.environ | {"PYTHONPATH": path},
             )  # fmt: skip
         except OSError as error:
@@ -58,9 +59,8 @@ def main() -> None:
     os.dup2(2, 1)  # what a world prints is no answer
     nothing = os.open(os.devnull, os.O_RDONLY)
     os.dup2(nothing, 0)
-    from rlgpt.training.worlds.away.player import Player
-
-    player = Player()
+    module, _, name = sys.argv[1].partition(":")
+    player = getattr(import_module(module), name)()
     while (message := serve_request(requests)) is not None:
         answer = player.answer(message)
         answers.write(struct.pack("!I", len(answer)) + answer)

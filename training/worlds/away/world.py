@@ -29,6 +29,7 @@ from rlgpt.training.worlds.protocol import (
     log_event,
 )
 
+PLAYER = "rlgpt.training.worlds.away.player:Player"
 LOCAL = "local"
 """Each game in a process of its own on this machine."""
 PARTS = (Scores, LimitsEnvs, StepsSlowly, ResetsSlowly, ChecksMachine)
@@ -39,24 +40,44 @@ MEMBERS = sorted(
 )
 
 
+class Games(Protocol):
+    """What starts games somewhere."""
+
+    def open(self, side: str, resource: str = "") -> Channel:
+        """`side` names the class that answers there; `resource` what a place must offer for it. Raises `GameLost`."""
+
+    def room(self, resource: str) -> int | None:
+        """For how many games there is one, None where nobody counts. Raises StoreError."""
+
+
+class LocalGames:
+    """Each in a process of its own on this machine."""
+
+    def open(self, side: str, resource: str = "") -> Channel:
+        return GameProcess(side)
+
+    def room(self, resource: str) -> int | None:
+        return None
+
+
 @runtime_checkable
 class PlacesGames(Protocol):
     """Optional part of a World whose games are processes of their own anyway."""
 
-    def place_games(self, place: str) -> None:
-        """From now on games are started there. Raises `WorldFailed`."""
+    def place_games(self, games: Games) -> None:
+        """From now on they are started there. Raises `WorldFailed`, StoreError."""
 
 
 class AwayWorld:
-    """The world `inner`, which the registry calls `name`, with a game from `opened` for each env."""
+    """The world `inner`, which the registry calls `name`, with one of `games` for each env."""
 
-    def __init__(self, inner: World, name: str, opened: Callable[[], Channel]) -> None:
+    def __init__(self, inner: World, name: str, games: Games) -> None:
         self.tasks: Mapping[str, Task] = inner.tasks
         for member in MEMBERS:
             if hasattr(inner, member):
                 setattr(self, member, getattr(inner, member))
         self.report: Callable[[WorldEvent], None] = log_event
-        self._inner, self._name, self._opened = inner, name, opened
+        self._inner, self._name, self._games = inner, name, games
         self._parked: list[Channel] = []
         self._parts: list[str] | None = None
         atexit.register(self.close)
@@ -74,7 +95,7 @@ class AwayWorld:
         return env
 
     def _open(self) -> Channel:
-        return self._parked.pop() if self._parked else self._opened()
+        return self._parked.pop() if self._parked else self._games.open(PLAYER)
 
     def close(self) -> None:
         """End the games that nobody plays."""
@@ -83,27 +104,22 @@ class AwayWorld:
 
 
 def named() -> str:
-    """Where games are to be played; empty: in the trainer."""
+    """Where games are to be played; empty: in the worker."""
     return os.environ.get(GAMES_ON, "")
 
 
-def check_place(world: World, place: str) -> None:
-    """Raises `WorldFailed` where the world's games cannot be played there, whether or not anybody answers."""
-    if place and not is_slow(world):
+def check_slow(world: World, place: str) -> None:
+    """Raises `WorldFailed`."""
+    if not is_slow(world):
         raise WorldFailed(
             f"The games of {world.name} are not played elsewhere ({place}): it does not say that its env steps are "
             f"slow, and a message would take longer than a step. Leave out --games-on and unset {GAMES_ON}."
         )
-    if place not in ("", LOCAL):
-        raise WorldFailed(f"{GAMES_ON} and --games-on are {LOCAL}, not {place!r:.200}.")
 
 
-def placed(world: World, name: str, place: str) -> World:
-    """The world with its games at `place`; the world itself where that is empty. Raises `WorldFailed`."""
-    check_place(world, place)
-    if place and isinstance(world, PlacesGames):
-        world.place_games(place)
+def played_at(world: World, name: str, games: Games) -> World:
+    """The world, which the registry calls `name`, with those games."""
+    if isinstance(world, PlacesGames):
+        world.place_games(games)
         return world
-    if not place:
-        return world
-    return cast(World, AwayWorld(world, name, GameProcess))
+    return cast(World, AwayWorld(world, name, games))

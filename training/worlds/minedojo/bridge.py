@@ -10,7 +10,7 @@ import time
 import uuid
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import msgpack
 
@@ -51,6 +51,36 @@ def need_interpreter(settings: Settings) -> None:
             f"There is no interpreter with MineDojo at {settings.interpreter}; run `rlgpt minedojo install`, or set "
             "RLGPT_MINEDOJO_PYTHON to one.",
         )
+
+
+class GameBridge(Protocol):
+    """To one game, of this machine or of another one."""
+
+    about: dict[str, Any]
+    """What the client says of itself, and in which folder its game is."""
+
+    def ask(self, operation: str, timeout: float, **arguments: Any) -> dict[str, Any]:
+        """One request and its reply. Raises `MineDojoError`; after `stalled` or `died` the bridge must be ended."""
+
+    def send(self, operation: str, **arguments: Any) -> None:
+        """The first half of `ask`; `answer` must follow. Raises `MineDojoError`."""
+
+    def answer(self, operation: str, timeout: float) -> dict[str, Any]:
+        """The reply to what was sent. Raises `MineDojoError`."""
+
+    def close(self, patience: float = 15.0) -> None:
+        """Let the client close its game, then end whatever is left."""
+
+    def end(self) -> None:
+        """Kill the game and all that belongs to it."""
+
+
+def close_orderly(bridge: GameBridge, patience: float) -> None:
+    try:
+        bridge.ask("close", patience)
+    except MineDojoError as error:
+        print(f"minedojo: closing was not orderly: {error}", file=sys.stderr)
+    bridge.end()
 
 
 class Bridge:
@@ -164,11 +194,7 @@ class Bridge:
 
     def close(self, patience: float = 15.0) -> None:
         """Let the client close its game, then end whatever is left."""
-        try:
-            self.ask("close", patience)
-        except MineDojoError as error:
-            print(f"minedojo: closing was not orderly: {error}", file=sys.stderr)
-        self.end()
+        close_orderly(self, patience)
 
     def end(self) -> None:
         """Kill the child's group, the game and the watchdog; remove the run directory."""

@@ -15,12 +15,12 @@ from numpy.typing import NDArray
 
 from rlgpt.training.worlds.minedojo import doctor
 from rlgpt.training.worlds.minedojo import features as rows
-from rlgpt.training.worlds.minedojo.bridge import Bridge, MineDojoError
+from rlgpt.training.worlds.minedojo.bridge import GameBridge, MineDojoError
 from rlgpt.training.worlds.minedojo.caption import caption, captioned
 from rlgpt.training.worlds.minedojo.features import GameReading, command_category
 from rlgpt.training.worlds.minedojo.host_side import NVEC
 from rlgpt.training.worlds.minedojo.items import CRAFT_ITEMS
-from rlgpt.training.worlds.minedojo.launching import GamePool, Parked, launch_lock
+from rlgpt.training.worlds.minedojo.launching import GamePool, Parked
 from rlgpt.training.worlds.minedojo.mineclip import Embedding
 from rlgpt.training.worlds.minedojo.processes import ProcessRecord
 from rlgpt.training.worlds.minedojo.reply import check
@@ -61,7 +61,7 @@ class MineDojoEnv:
         self._pool = pool
         self._port: int | None = None
         self._has_room = False
-        self._bridge: Bridge | None = None
+        self._bridge: GameBridge | None = None
         self._key = json.dumps([made.client_id, made.arguments, pixels], sort_keys=True, default=dict)
         self._episodes = 0
         self._failures = 0
@@ -119,16 +119,16 @@ class MineDojoEnv:
                 self._port = self._pool.room()
             self._has_room = True
         if self._bridge is None:
-            with launch_lock():  # one launch at a time: each copies the game's folder and takes a free port
-                self._bridge = Bridge(self._settings, self._started)
-                self._malmo = str(self._bridge.about["malmo"])
-                self._bridge.ask(
+            with self._pool.launched(self._settings, self._started) as bridge:
+                self._bridge = bridge
+                self._malmo = str(bridge.about["malmo"])
+                bridge.ask(
                     "make", self._settings.reset_timeout, task=self._made.client_id,
                     arguments=dict(self._made.arguments), rays=lidar(self._settings.lidar_range),
                     image=list(self._settings.image_size), pixels=self._pixels, lean=self._settings.patch,
                     port=self._port, socket_timeout=0.9 * self._settings.step_timeout,
                 )  # fmt: skip
-                return self._sound(self._bridge.ask("reset", self._settings.reset_timeout, seed=seed))
+                return self._sound(bridge.ask("reset", self._settings.reset_timeout, seed=seed))
         begun, self._begun = self._begun, False
         if not begun:
             self._bridge.send("reset", seed=seed)

@@ -7,13 +7,14 @@ parks its game here, and the next environment of the same client task takes it o
 from __future__ import annotations
 
 import fcntl
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from rlgpt.training.worlds.minedojo.bridge import Bridge, MineDojoError
-from rlgpt.training.worlds.minedojo.ports import PortLock, need_game
-from rlgpt.training.worlds.minedojo.settings import folder
+from rlgpt.training.worlds.minedojo.bridge import Bridge, GameBridge, MineDojoError
+from rlgpt.training.worlds.minedojo.ports import PortLock, free_port
+from rlgpt.training.worlds.minedojo.processes import ProcessRecord
+from rlgpt.training.worlds.minedojo.settings import Settings, folder
 
 
 @contextmanager
@@ -31,21 +32,36 @@ class Parked:
     """A running game that nobody plays. `key` names the client task and sensors it was made with."""
 
     key: str
-    bridge: Bridge
+    bridge: GameBridge
     port: int | None
     episodes: int
 
 
-class GamePool:
-    """`limit`: games at once; a parked one is ended when another task needs the room."""
+Opened = Callable[[Settings, Callable[[ProcessRecord], None]], GameBridge]
+"""Starts a bridge; the function that it is given is called once its process runs."""
 
-    def __init__(self, ports: Sequence[int], limit: int) -> None:
+
+class GamePool:
+    """`limit`: games at once; a parked one is ended when another task needs the room. `opened` starts one elsewhere."""
+
+    def __init__(self, ports: Sequence[int], limit: int, opened: Opened | None = None) -> None:
+        self._opened = opened
         self._all = tuple(ports)
         self._locks: dict[int, PortLock] = {}
         self._free = list(ports)
         self._limit = limit
         self._playing = 0
         self._parked: list[Parked] = []
+
+    @contextmanager
+    def launched(self, settings: Settings, started: Callable[[ProcessRecord], None]) -> Iterator[GameBridge]:
+        """A new bridge; while the block lasts no other game is launched on its machine: each copies the game's folder
+        and takes a free port."""
+        if self._opened is not None:
+            yield self._opened(settings, started)
+            return
+        with launch_lock():
+            yield Bridge(settings, started)
 
     def take(self, key: str) -> Parked | None:
         """A parked game of that key, if there is one."""
@@ -73,22 +89,10 @@ class GamePool:
 
     def _free_port(self) -> int:
         """The first that no other session steers."""
-        taken: MineDojoError | None = None
-        for port in self._free:
-            try:
-                self._locks[port] = PortLock(port)
-            except MineDojoError as error:
-                taken = taken or error
-                continue
-            try:
-                need_game(port)
-            except MineDojoError:
-                self._unlock(port)
-                raise
-            self._free.remove(port)
-            return port
-        assert taken is not None
-        raise taken
+        lock = free_port(self._free)
+        self._locks[lock.port] = lock
+        self._free.remove(lock.port)
+        return lock.port
 
     def park(self, parked: Parked) -> None:
         self._playing -= 1

@@ -8,6 +8,7 @@ import os
 import socket
 import tempfile
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 from rlgpt.training.worlds.minedojo.bridge import MineDojoError
@@ -26,6 +27,7 @@ class PortLock:
 
     def __init__(self, port: int) -> None:
         """Raises `MineDojoError` when another process has the port."""
+        self.port = port
         path = Path(tempfile.gettempdir()) / f"rlgpt-minedojo-port-{port}.lock"
         try:
             self._descriptor = _open(path)
@@ -48,6 +50,25 @@ class PortLock:
 
     def release(self) -> None:
         os.close(self._descriptor)
+
+
+def free_port(ports: Sequence[int]) -> PortLock:
+    """The first of them that no other session steers. Raises `MineDojoError` when all are, or when no game listens."""
+    taken: MineDojoError | None = None
+    for port in ports:
+        try:
+            lock = PortLock(port)
+        except MineDojoError as error:
+            taken = taken or error
+            continue
+        try:
+            need_game(port)
+        except MineDojoError:
+            lock.release()
+            raise
+        return lock
+    assert taken is not None
+    raise taken
 
 
 def _open(path: Path) -> int:

@@ -5,10 +5,12 @@ from __future__ import annotations
 import atexit
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
+from rlgpt.training.worlds.away.world import Games
 from rlgpt.training.worlds.minedojo import catalogue, features, mineclip, scripts, sheet
+from rlgpt.training.worlds.minedojo.away import RESOURCE, AwayBridge
 from rlgpt.training.worlds.minedojo.bridge import need_interpreter
 from rlgpt.training.worlds.minedojo.env import MineDojoEnv
 from rlgpt.training.worlds.minedojo.launching import GamePool
@@ -103,8 +105,12 @@ class MineDojoWorld:
         known = self._tasks.catalogue.get("tasks", {}).values()
         return mineclip.Embedding(prompt, mineclip.negatives(prompt, [str(entry["prompt"]) for entry in known]))
 
-    def place_games(self, place: str) -> None:
-        """See `away.world.PlacesGames`: on this machine each has a process of its own already."""
+    def place_games(self, games: Games) -> None:
+        """See `away.world.PlacesGames`. On this machine each has a process of its own anyway."""
+        room = games.room(RESOURCE)
+        if room is not None:
+            self.max_envs = room
+            self._pool = GamePool((), room, partial(AwayBridge, games))
 
     def ready(self) -> None:
         """Raises `MineDojoError` where no session can start."""

@@ -1,0 +1,123 @@
+"""Games on the nodes of a Ray cluster: nothing but time depends on it, nor on a node that is lost."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rlgpt.training.cluster.games import ClusterGames, placed
+from rlgpt.training.host.api import Host
+from rlgpt.training.host.client.open_host import open_host
+from rlgpt.training.worlds import registry
+from rlgpt.training.worlds.away.channel import Channel, GameLost
+from rlgpt.training.worlds.away.world import PLAYER, AwayWorld
+from rlgpt.training.worlds.protocol import World, WorldEvent
+from tests.options.toys import host_of
+from tests.ray_cluster import NEEDS_RAY, Machines
+from tests.worlds import slow
+from tests.worlds.away_play import evaluation, training, trial, wander
+
+pytestmark = NEEDS_RAY
+NAMES = {"corridor": slow.CORRIDOR, "crafter": slow.CRAFTER}
+
+
+@pytest.fixture(scope="module")
+def machines() -> Iterator[Machines]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PYTHONPATH", str(Path.cwd()))  # the worlds of the tests
+        machines = Machines()
+        try:
+            yield machines
+        finally:
+            machines.remove()
+
+
+@pytest.fixture(scope="module")
+def node(machines: Machines) -> Any:
+    return machines.add(2, resources={"minecraft": 3})
+
+
+@pytest.fixture(params=list(NAMES))
+def local(request: pytest.FixtureRequest) -> Iterator[tuple[str, World, Host]]:
+    world = registry.get(NAMES[request.param])
+    host = open_host(world, lanes=8, mode="locked", seed=5)
+    assert host.admit("action", wander(world).source).admitted
+    yield NAMES[request.param], world, host
+    host.close()
+
+
+@pytest.mark.usefixtures("node")
+def test_evaluation_and_checkpoint_are_the_same(local: tuple[str, World, Host], machines: Machines) -> None:
+    name, world, host = local
+    away = placed(world, name, machines.address)
+    assert isinstance(away, AwayWorld)
+    assert evaluation(away, host) == evaluation(world, host)  # type: ignore[arg-type]
+    assert training(away, host) == training(world, host)  # type: ignore[arg-type]
+    away.close()
+
+
+class Watched(ClusterGames):
+    """Does something before one of all messages."""
+
+    sent = 0
+    at = 0
+
+    def open(self, side: str, resource: str = "") -> Channel:
+        channel = super().open(side, resource)
+        send = channel.send
+
+        def counted(message: bytes) -> None:
+            self.sent += 1
+            if self.sent == self.at:
+                self.happens(channel)
+            send(message)
+
+        channel.send = counted  # type: ignore[method-assign]
+        return channel
+
+    def happens(self, channel: Channel) -> None:
+        os.kill(int(channel.place.rsplit(" ", 1)[1]), signal.SIGKILL)
+
+
+@pytest.mark.usefixtures("node")
+@pytest.mark.parametrize("at", [30, 45])
+def test_an_actor_that_is_killed_changes_nothing(machines: Machines, at: int) -> None:
+    world = registry.get(slow.CORRIDOR)
+    games = Watched(machines.address, slow.CORRIDOR)
+    games.at = at
+    away: Any = AwayWorld(world, slow.CORRIDOR, games)
+    events: list[WorldEvent] = []
+    away.report = events.append
+    assert trial(away, host_of(world)) == trial(world, host_of(world))
+    assert [event.kind for event in events] == ["fault", "restart"] and "is gone" in events[0].sentence
+    away.close()
+
+
+@pytest.mark.usefixtures("node")
+def test_a_node_that_is_lost_changes_nothing(machines: Machines) -> None:
+    world = registry.get(slow.CORRIDOR)
+    second = machines.add(2)
+    games = Watched(machines.address, slow.CORRIDOR)
+    games.at, games.happens = 200, lambda channel: machines.lose(second)  # type: ignore[method-assign]
+    away: Any = AwayWorld(world, slow.CORRIDOR, games)
+    events: list[WorldEvent] = []
+    away.report = events.append
+    host = host_of(world)
+    assert training(away, host, lanes=4) == training(world, host, lanes=4)
+    assert {event.kind for event in events} == {"fault", "restart"}
+    away.close()
+
+
+@pytest.mark.usefixtures("node")
+def test_games_that_need_something_go_where_it_is(machines: Machines) -> None:
+    games = ClusterGames(machines.address, slow.CORRIDOR)
+    assert games.room("minecraft") == 3
+    channel = games.open(PLAYER, "minecraft")
+    channel.end()
+    with pytest.raises(GameLost, match=r"it offers no lava \(ray start --resources '\{\"lava\": 4\}'\)"):
+        games.open(PLAYER, "lava")
