@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Sequence
 
+from rlgpt.training.worlds.crafter.env import CrafterEnv
 from rlgpt.training.worlds.crafter.world import CrafterWorld
 from rlgpt.training.worlds.protocol import NativeAction, StepResult
 from tests.worlds.corridor import CorridorEnv, CorridorWorld
@@ -16,6 +18,23 @@ CRAFTER, CORRIDOR, FORGETFUL, FAULTY = (
 
 class SlowCrafter(CrafterWorld):
     slow, reset_steps = True, 4
+
+
+class SleepingCrafter(SlowCrafter):
+    """Its steps take SLEEPING_STEP seconds, as those of a game that is waited for."""
+
+    def make(self, task: str, *, features: Sequence[str] | None = None, pixels: bool = False) -> CrafterEnv:
+        env = super().make(task, features=features, pixels=pixels)
+        play, seconds = env.step, float(os.environ["SLEEPING_STEP"])
+
+        def step(command: NativeAction) -> StepResult:
+            until = time.perf_counter() + seconds
+            result = play(command)
+            time.sleep(max(0.0, until - time.perf_counter()))
+            return result
+
+        env.step = step  # type: ignore[method-assign]
+        return env
 
 
 class SlowCorridor(CorridorWorld):

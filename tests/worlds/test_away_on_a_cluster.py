@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -107,8 +108,9 @@ def test_a_node_that_is_lost_changes_nothing(machines: Machines) -> None:
     away: Any = AwayWorld(world, slow.CORRIDOR, games)
     events: list[WorldEvent] = []
     away.report = events.append
-    host = host_of(world)
-    assert training(away, host, lanes=4) == training(world, host, lanes=4)
+    with closing(open_host(world, lanes=8, mode="locked", seed=5)) as host:
+        assert host.admit("action", wander(world).source).admitted
+        assert training(away, host, lanes=4) == training(world, host, lanes=4)
     assert {event.kind for event in events} == {"fault", "restart"}
     away.close()
 

@@ -18,8 +18,9 @@ class GameLost(Exception):
 class Channel(Protocol):
     """To one game. Not thread-safe. After `GameLost` it is ended."""
 
-    place: str
-    """Where the game runs, for an operator: `process 4711`, `node tower, process 4711`."""
+    @property
+    def place(self) -> str:
+        """Where the game runs, for an operator: `process 4711`, `node tower, process 4711`."""
 
     def send(self, message: bytes) -> None:
         """Returns at once; the `receive` that must follow waits for the answer. Raises `GameLost`."""
