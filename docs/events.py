@@ -18,7 +18,7 @@ END = "<!-- end of events -->\n"
 NAMES = {
     "str": "text", "int": "whole number", "float": "number", "bool": "true or false", "None": "null",
     "Sequence[str]": "list of texts", "JsonObject": "object", "Mapping[str, int]": "object of whole numbers",
-    "ActionHost": '{"mode", "enforced"}', "Place": '{"work", "clock"?}',
+    "ActionHost": '{"mode", "enforced"}', "Place": '{"work", "clock"?}', "Where": '{"node", "cpu", "versions"}',
 }  # fmt: skip
 
 

@@ -27,6 +27,15 @@ class ActionHost(TypedDict):
     enforced: dict[str, str]
 
 
+class Where(TypedDict):
+    """The machine of a worker."""
+
+    node: str
+    cpu: str
+    """Kind of processor that libraries choose their numerical kernels by: other last bits on another one."""
+    versions: JsonObject
+
+
 class Place(TypedDict):
     """Where in a session a command was taken (`training/session/command_replay.py`)."""
 
@@ -40,6 +49,7 @@ class Started:
     """A worker begins."""
 
     host: ActionHost | None = None
+    where: Where | None = None
 
 
 @dataclass(frozen=True)
@@ -53,6 +63,7 @@ class Resumed:
     cause: str | None = None
     """Why it does not go on from the last checkpoint."""
     host: ActionHost | None = None
+    where: Where | None = None
 
 
 @dataclass(frozen=True)

@@ -223,9 +223,10 @@ def _event(h: History, row: row_types.EventRow) -> None:
                     iteration.result = result
         case events.Incumbent() as incumbent:
             h.incumbents[incumbent.sub_task] = incumbent
-        case events.Started():
-            h.status = "running"
+        case events.Started(where=where):
+            h.status, h.where = "running", where or h.where
         case events.Resumed() as resumed:
+            h.where = resumed.where or h.where
             _resumed(h, resumed, seq)
         case events.Waiting(for_=what):
             h.waiting_for = what

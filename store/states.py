@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, cast
 
-from rlgpt.store.events import Incumbent, IterationResult, Phase, SkillKept, VersionChosen
+from rlgpt.store.events import Incumbent, IterationResult, Phase, SkillKept, VersionChosen, Where
 from rlgpt.store.measured import EvaluationState, Measured, pool
 from rlgpt.store.row_types import (
     AdmissionFields,
@@ -313,6 +313,8 @@ class History:
     training_stop_requested: bool = False
     stop_requested: str = ""
     """"" | stop | now."""
+    where: Where | None = None
+    """The machine of the last worker that told."""
     nondeterministic: list[str] = field(default_factory=list)
     host_deaths: dict[str, int] = field(default_factory=dict)
     """source hash -> deaths."""

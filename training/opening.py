@@ -28,6 +28,7 @@ from rlgpt.training.session.creation import REPLAY
 from rlgpt.training.session.inbox import Inbox
 from rlgpt.training.session.llm_journal import StoreJournal
 from rlgpt.training.session.runtime import SessionRuntime
+from rlgpt.training.session.where import where
 from rlgpt.training.steps.commands import apply_pending
 from rlgpt.training.worlds import registry
 from rlgpt.training.worlds.away.world import named
@@ -58,7 +59,7 @@ def open_session(place: Path) -> SessionRuntime:
             allow_process=settings.host_mode in ("process", "trusted"),
         )
         undo.callback(host.close)
-        begin(folder, writer, {"mode": host.mode, "enforced": dict(host.enforced)})
+        begin(folder, writer, {"mode": host.mode, "enforced": dict(host.enforced)}, where())
         name = writer.history.session["versions"].get("skills")
         snapshot = skills.read(reader.artifact(name)) if name else []
         runtime = SessionRuntime(
@@ -112,15 +113,23 @@ def limits(settings: Settings) -> Limits:
     )
 
 
-def begin(folder: SessionFolder, writer: Writer, host: events.ActionHost) -> None:
+def begin(folder: SessionFolder, writer: Writer, host: events.ActionHost, here: events.Where) -> None:
     """`started`, or `resumed` with the training run that goes back to its last checkpoint that is sound."""
+    before = writer.history.where
+    _say_begun(folder, writer, host, here)
+    if before is not None and before["cpu"] != here["cpu"]:
+        was = f"{here['cpu']} at {here['node']}, before it was {before['cpu']} at {before['node']}"
+        writer.event(events.Nondeterministic(f"continued on another kind of processor: {was}"))
+
+
+def _say_begun(folder: SessionFolder, writer: Writer, host: events.ActionHost, here: events.Where) -> None:
     history = writer.history
     running = [run for run in history.runs.values() if run.state == "running"]
     if not running:
         if history.status == "created" or not history.incarnation:  # a supervisor may have told of a queue before
-            writer.event(events.Started(host=host))
+            writer.event(events.Started(host, here))
         else:
-            writer.event(events.Resumed(from_seq=history.seq, host=host))
+            writer.event(events.Resumed(from_seq=history.seq, host=host, where=here))
         return
     run = running[-1]
     kept = next((c for c in reversed(run.checkpoints) if _is_sound(folder, c)), None)
@@ -133,6 +142,7 @@ def begin(folder: SessionFolder, writer: Writer, host: events.ActionHost) -> Non
             env_steps=kept.env_steps if kept else 0,
             cause=cause,
             host=host,
+            where=here,
         )
     )
 

@@ -14,7 +14,7 @@ PLACES = {"seq", "incarnation"}
 """Columns that also differ between an unbroken session and one that was resumed."""
 MOMENTS = {
     "seq", "at", "active", "started_at", "incarnation", "phase_active", "hidden", "session_id", "counts",
-    "calls", "worked",
+    "calls", "worked", "where",
 }  # fmt: skip
 """What a fold says of when and where. `calls` counts requests sent: one whose answer a kill swallowed is sent again."""
 TABLES = (

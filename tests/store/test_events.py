@@ -14,7 +14,7 @@ from rlgpt.store.history import History, fold
 from rlgpt.store.plain import plain
 
 WRITTEN: tuple[events.Event, ...] = (
-    events.Started({"mode": "locked", "enforced": {"user": "enforced"}}),
+    events.Started({"mode": "locked", "enforced": {"user": "enforced"}}, {"node": "n1", "cpu": "AVX2", "versions": {}}),
     events.Resumed(7, run=1, update=2, env_steps=400, cause="the last checkpoint is damaged"),
     events.Phase("Plan", sub_task=0, iteration=1, failed=["dig"], last_depth=False),
     events.Waiting("the model", role="slow", why="connection refused"),

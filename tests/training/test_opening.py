@@ -18,6 +18,8 @@ from rlgpt.training.opening import begin
 from rlgpt.training.session.runtime import SessionRuntime
 from rlgpt.training.steps.learning import warm_start
 
+HERE: events.Where = {"node": "here", "cpu": "x86_64 AVX2", "versions": {}}
+
 
 @pytest.fixture
 def trained(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[SessionFolder, list[str]]:
@@ -67,7 +69,7 @@ def test_a_resume_goes_back_to_the_last_sound_checkpoint(
             writer.event(events.Forked(parent="x", seq=writer.history.seq, changed=[]))
     for wanted in (cause, None):  # a second resume finds nothing more amiss
         with Writer(folder) as writer:
-            begin(folder, writer, {})
+            begin(folder, writer, {}, HERE)
             run = writer.history.runs[1]
             assert (run.updates, run.env_steps, run.episodes) == (update, 100 * update, 3 * update)
             assert (run.checkpoint.artifact if run.checkpoint else None) == (files[update - 1] if update else None)
@@ -97,3 +99,17 @@ def test_a_run_without_the_checkpoint_it_started_from_starts_with_a_fresh_policy
         found = warm_start(cast(SessionRuntime, runtime), history.iterations[0], history.runs[2])
     assert found == ((None, None) if lost else (history.runs[1], b"weights" * 2))
     assert [sentence.split("; ")[1] for sentence in said] == ["PPO starts with a fresh policy"] * lost
+
+
+def test_a_session_that_goes_on_on_another_kind_of_processor_says_so(trained: tuple[SessionFolder, list[str]]) -> None:
+    folder, _ = trained  # its first worker told no place
+    there: events.Where = {"node": "there", "cpu": "x86_64 AVX512", "versions": {}}
+    for place in (HERE, HERE, there, there):
+        with Writer(folder) as writer:
+            begin(folder, writer, {}, place)
+            assert writer.history.where == place
+    with Reader(folder) as reader:
+        (cause,) = reader.history_at().nondeterministic
+    assert cause == (
+        "continued on another kind of processor: x86_64 AVX512 at there, before it was x86_64 AVX2 at here"
+    )

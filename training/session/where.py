@@ -5,17 +5,9 @@ from __future__ import annotations
 
 import platform
 import socket
-from typing import TypedDict
 
-from rlgpt.store.row_types import JsonObject
+from rlgpt.store.events import Where
 from rlgpt.training.session.creation import versions
-
-
-class Where(TypedDict):
-    node: str
-    cpu: str
-    """The kind that libraries choose their numerical kernels by."""
-    versions: JsonObject
 
 
 def where() -> Where:
