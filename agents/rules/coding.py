@@ -88,14 +88,15 @@ FEW_GAMES, FEW_ROLLOUT, FEW_EPOCHS = 8, 2048, 8
 """A world that plays fewer games than this at once is slow: shorter rollouts, and more passes over each."""
 MAX_OPTION_STEPS = 16
 """Env steps of one option, where the world sheet does not ask for longer ones."""
-MOST_ENV_STEPS = 100_000_000
+LATER_TRAININGS = 4
+"""Where a world advises the env steps of the first training, a later one has this part of those of the one before."""
 TRIALS_SHARE = 0.1
 """Of the remaining env steps, kept for trials of later iterations."""
 
 
 HYPERPARAMETERS = ("gamma", "n_epochs", "batch_size", "target_kl", "width")
-"""That a world sheet may advise, beside `learning_rate`, `rollout`, `plan_prior`, `primitive_steps`, and `env_steps` as
-the most of one training."""
+"""That a world sheet may advise, beside `learning_rate`, `rollout`, `plan_prior`, `primitive_steps` and `env_steps` (of
+the first training)."""
 
 
 def configure(question: Question) -> RlConfigReply:
@@ -107,7 +108,6 @@ def configure(question: Question) -> RlConfigReply:
     milestones = [str(name) for name in world.get("task_milestones") or ()]
     score = world.get("kind") == "score"
     advised: Mapping[str, Any] = world.get("advised_rl") or {}
-    most = int(advised.get("env_steps", MOST_ENV_STEPS))
     games = int((world.get("limits") or {}).get("games_at_once", MANY_GAMES))
     n_envs = min(MANY_GAMES, games) if options else DEFAULTS.n_envs
     rollout = int(advised.get("rollout", _rollout(bool(options), games))) // n_envs * n_envs
@@ -140,7 +140,9 @@ def configure(question: Question) -> RlConfigReply:
         primitive_steps=int(advised.get("primitive_steps", 1)),
         option_cap=int((world.get("limits") or {}).get("option_cap", MAX_OPTION_STEPS)),
         horizon=max(10, min(20_000, horizon)),
-        env_steps=min(most, _env_steps(asked, rollout, growing=(patient or score) and "env_steps" not in advised)),
+        env_steps=_advised_env_steps(asked, rollout, int(advised["env_steps"]), last)
+        if "env_steps" in advised
+        else _env_steps(asked, rollout, growing=patient or score),
         hyperparameters=_hyperparameters(
             rate, 0.997 if horizon >= 300 and not score else 0.99, bool(options), n_envs, games, score, rollout
         ).model_copy(update={name: advised[name] for name in HYPERPARAMETERS if name in advised}),
@@ -207,7 +209,17 @@ def _env_steps(asked: Mapping[str, Any], rollout: int, growing: bool) -> int:
     left, passes = int(asked["env_steps_left"]), max(1, asked["iterations_left"])
     parts = passes * (passes + 1) * (2 * passes + 1) // 6 if growing else passes
     share = int(left * (1 - TRIALS_SHARE) / parts)
-    return min(MOST_ENV_STEPS, max(share // rollout * rollout, min(left, rollout)))
+    return min(100_000_000, max(share // rollout * rollout, min(left, rollout)))
+
+
+def _advised_env_steps(asked: Mapping[str, Any], rollout: int, most: int, last: Mapping[str, Any] | None) -> int:
+    """One long training, then short ones: each goes on from the best policy so far, and which one that is, 20
+    development episodes cannot tell well. Four trainings of equal length lost what the second and third had learnt."""
+    left, more = int(asked["env_steps_left"]), asked["iterations_left"] > 1
+    if last:
+        most = int(last["env_steps"]) // LATER_TRAININGS
+    share = int(left * (1 - TRIALS_SHARE) * (1 - 1 / LATER_TRAININGS if more else 1))
+    return max(min(most, share) // rollout * rollout, min(left, rollout))
 
 
 def _policy_is_worse(measured: Mapping[str, Any]) -> bool:

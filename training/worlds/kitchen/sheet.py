@@ -31,7 +31,7 @@ _STAGES = {
 MAX_OPTION_STEPS = 8
 ADVISED_RL = {
     "plan_prior": 0.65, "primitive_steps": 2, "rollout": 4096, "learning_rate": 3e-4, "gamma": 0.995, "n_epochs": 10,
-    "batch_size": 64, "target_kl": 0.03, "width": 128, "env_steps": 81_920,
+    "batch_size": 64, "target_kl": 0.03, "width": 128, "env_steps": 204_800,
 }  # fmt: skip
 """With which hinge cabinet and microwave were learnt (docs/kitchen.md). Less plan_prior lets fall what is held: a
 decision out of plan opens the fingers."""
