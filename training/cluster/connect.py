@@ -60,7 +60,6 @@ def connect(address: str) -> Ray:
     is Ray's afterwards: set handlers of your own behind this call. Raises MissingExtra, NoCluster."""
     need_extra()
     checked(address)
-    os.environ.setdefault("RAY_BACKEND_LOG_LEVEL", "fatal")  # a connection that fails is told by us, once
     os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")  # else a warning; a seat wants no GPU by accident
     if "RAY_AUTH_MODE" not in os.environ and _has_token():
         os.environ["RAY_AUTH_MODE"] = "token"  # a cluster that asks for none takes it too
