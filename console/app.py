@@ -115,7 +115,7 @@ class ConsoleApp(App[int]):
         def begun(ident: str) -> None:
             self.clear_notifications()
             self._opened = (ident, False, None)
-            self.open_session(ident)
+            self.open_session(ident, begun=True)
 
         def failed(sentence: str) -> None:
             self.clear_notifications()
@@ -166,14 +166,16 @@ class ConsoleApp(App[int]):
         return timer
 
     # ---- what screens ask of the app --------------------------------------------------------------
-    def open_session(self, ident: str, *, replay: bool = False, cursor: int | None = None) -> None:
+    def open_session(self, ident: str, *, replay: bool = False, cursor: int | None = None, begun: bool = False) -> None:
         from rlgpt.console.screens.session import SessionScreen
         from rlgpt.store import catalog
         from rlgpt.store.address import has_store, source_of
         from rlgpt.store.errors import StoreError
 
         def opened(folder: SessionFolder) -> None:
-            self.push_screen(SessionScreen(self, folder.path, replay=replay, cursor=cursor, read_only=self.read_only))
+            self.push_screen(
+                SessionScreen(self, folder.path, replay=replay, cursor=cursor, read_only=self.read_only, begun=begun)
+            )
 
         try:
             found = catalog.find(ident)

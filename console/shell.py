@@ -34,7 +34,10 @@ class Shell(Protocol):
     def hints(self) -> None:
         """Bring the footer up to date with the state."""
 
-    def open_session(self, ident: str, *, replay: bool = False, cursor: int | None = None) -> None: ...
+    def open_session(
+        self, ident: str, *, replay: bool = False, cursor: int | None = None, begun: bool = False
+    ) -> None:
+        """`begun`: its worker was started a moment ago and may not hold the session yet."""
 
     def settled(self) -> None:
         """What is loaded by now stays until the console is left."""

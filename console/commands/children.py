@@ -24,6 +24,8 @@ SUPERVISOR, CLUSTER = "training.supervisor", "training.cluster"
 """Modules that run a session: here, or on the cluster that its folder names."""
 CLI = "console.cli"
 """Module of the `rlgpt` command."""
+START_PATIENCE = 20.0
+"""Seconds that a new session's worker may take to hold the session."""
 
 
 def command(module: str, *arguments: str) -> list[str]:

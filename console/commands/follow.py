@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 
 from rlgpt.console.commands import output
+from rlgpt.console.commands.children import START_PATIENCE
 from rlgpt.console.commands.failure import Exit, Failure
 from rlgpt.console.commands.progress import Progress
 from rlgpt.store.folder import SessionFolder
@@ -14,8 +15,6 @@ from rlgpt.store.reader import Reader
 
 EVERY = 0.2
 """Seconds between looks."""
-START_PATIENCE = 20.0
-"""Seconds that a new session's worker may take to hold the session."""
 
 
 def follow(session: SessionFolder, *, json: bool = False, quiet: bool = False, after: int = 0) -> Exit:

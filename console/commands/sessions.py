@@ -11,7 +11,8 @@ from typing import Annotated, Any
 import typer
 
 from rlgpt.console.commands import output, record
-from rlgpt.console.commands.follow import EVERY, START_PATIENCE, follow
+from rlgpt.console.commands.children import START_PATIENCE
+from rlgpt.console.commands.follow import EVERY, follow
 from rlgpt.console.commands.open import open_console
 from rlgpt.console.commands.show import lines
 from rlgpt.console.commands.words import Json, Session, complete_session

@@ -318,7 +318,7 @@ class NewScreen(Screen[None]):
         shell = shell_of(self)
         self.app.pop_screen()
         if self._started == 1:
-            shell.open_session(str(answer["id"]))
+            shell.open_session(str(answer["id"]), begun=True)
         else:
             shell.tell(f"{many(self._started, 'session')} started; those without a training slot wait for one")
 

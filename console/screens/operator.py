@@ -233,6 +233,10 @@ class Operator:
         self._start(True)
         launch.resume(self._shell, self._controller.folder.name, lambda: self._start(False))
 
+    def expect_no_worker(self) -> None:
+        """The worker that was started has had its time."""
+        self._start(False)
+
     def _start(self, starting: bool) -> None:
         self.starting = starting
         self._stage.show_status()

@@ -17,6 +17,7 @@ from textual.widget import Widget
 from textual.widgets import Input
 
 from rlgpt.console import keymap
+from rlgpt.console.commands.children import START_PATIENCE
 from rlgpt.console.panes.bars import Bar, Footer, TimelineBar
 from rlgpt.console.panes.board import Board
 from rlgpt.console.panes.code import CodePane
@@ -46,13 +47,23 @@ class SessionScreen(Screen[None]):
     """Another pane has the focus: the two panes paint themselves, the rest of the screen stays as it is."""
 
     def __init__(
-        self, shell: Shell, folder: Path, *, replay: bool = False, cursor: int | None = None, read_only: bool = False
+        self,
+        shell: Shell,
+        folder: Path,
+        *,
+        replay: bool = False,
+        cursor: int | None = None,
+        read_only: bool = False,
+        begun: bool = False,
     ) -> None:
         super().__init__()
         self._shell = shell
         from_start = replay and cursor is None
         self.controller = Controller(folder, shell, self, 1 if from_start else cursor, from_start)
         self.operator = Operator(self.controller, shell, self, read_only)
+        self.operator.starting = begun
+        self._begun = begun
+        """Its first worker was started a moment ago."""
         self._drawn = False
         self._resized = False
         self._hinted: tuple[object, ...] = ()
@@ -84,13 +95,16 @@ class SessionScreen(Screen[None]):
         self.set_interval(POLL, self.controller.poll)
         self.set_interval(MEASURE, self.controller.measure)
         self.set_interval(FRAME, self.controller.tick)
+        if self._begun:
+            self.set_timer(START_PATIENCE, self.operator.expect_no_worker)
 
     def on_unmount(self) -> None:
         self.controller.close()
 
     # ---- drawing --------------------------------------------------------------------------------
     def show(self, moment: Moment) -> None:
-        self.operator.starting = self.operator.starting and not moment.worker.alive
+        over = self._begun and moment.history.status == "ended"
+        self.operator.starting = self.operator.starting and not moment.worker.alive and not over
         if not self._drawn:
             self._drawn = True
             self._shell.set_terminal_title(f"rlgpt {moment.history.session.get('name', '')}")

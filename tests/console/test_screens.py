@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from driving import SIZES, console, screen_text, still, until
-from story import whole
+from story import Story, whole
 from syrupy.assertion import SnapshotAssertion
 from syrupy.extensions.single_file import SingleFileSnapshotExtension, WriteMode
 
@@ -341,3 +341,18 @@ async def test_a_session_that_cannot_be_made_is_told_in_the_open_console(
 
     async with console(place, None, (120, 40), begin=begin) as (_, pilot):
         await until(pilot, lambda: told == ["no room on the disk"])
+
+
+async def test_a_session_whose_worker_was_just_started_does_not_say_that_none_runs(
+    home: Path, store: Callable[..., Path]
+) -> None:
+    new = Story("s-new")
+    new.open()
+    del new.rows[1:]
+    store("261121-010000-aa", new)
+    async with console(home) as (app, pilot):
+        app.open_session("261121-010000-aa", begun=True)
+        await until(pilot, lambda: "A worker is being started" in screen_text(app))
+        assert "R starts one" not in screen_text(app)
+        app.screen.operator.expect_no_worker()
+        await until(pilot, lambda: "R starts one" in screen_text(app))

@@ -36,7 +36,8 @@ def code(runtime: SessionRuntime, step: loop.Code) -> None:
         tx.add(version)
         if not version.admitted:
             told = version.admission
-            why = f"refused by admission, rule {told['rule']}, line {told['line']}: {told['message']}"
+            line = f", line {told['line']}" if told["line"] else ""  # the whole source is meant otherwise
+            why = f"refused by admission, rule {told['rule']}{line}: {told['message']}"
             tx.add(_untried(runtime, item, version.version, version.source_hash, "refused", why))
 
 
