@@ -91,6 +91,8 @@ class Ahead:
         self._exchanges: dict[tuple[str, str], Exchange] = {}
         self._begun: set[str] = set()
         """Steps that the session's client has come to."""
+        self._own = NOTHING
+        """What the call of the session's client may take until its row is written."""
         self._awaited: Exchange | None = None
         """Whose answer the session's client waits for, or waited for last."""
         self._room = {e.base_url: threading.Semaphore(max(0, e.parallel - 1)) for e in roles.values()}
@@ -138,7 +140,7 @@ class Ahead:
     def reserve(self, call: Call) -> None:
         """Raises BudgetReached when a call of the session's client does not fit beside what was sent ahead."""
         try:
-            self._journal.reserve(call, self._held(call))
+            self._reserve_own(call)
         except BudgetReached:
             with self._lock:
                 under_way = [e for e in self._exchanges.values() if not e.over.is_set()]
@@ -146,7 +148,16 @@ class Ahead:
                 raise
             for exchange in under_way:  # it may take less than was reserved for it
                 exchange.over.wait()
+            self._reserve_own(call)
+
+    def release(self) -> None:
+        """The row of the session's client's call is written."""
+        self._own = NOTHING
+
+    def _reserve_own(self, call: Call) -> None:
+        with self._lock:
             self._journal.reserve(call, self._held(call))
+            self._own = Held(call.reserved_tokens, call.reserved or 0.0)
 
     def take_missed(self) -> bool:
         """Whether, since this was asked last, a question was another by its turn: others may be too."""
@@ -232,6 +243,7 @@ class Ahead:
         """By all others than this one."""
         with self._lock:
             others = [e.held for key, e in self._exchanges.items() if key != (call.step, call.request_hash)]
+            others.append(self._own)
         return Held(sum(h.tokens for h in others), sum(h.cost for h in others))
 
     # ---- the file -----------------------------------------------------------------------------------

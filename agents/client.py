@@ -234,7 +234,16 @@ class Client:
     def _exchange(
         self, endpoint: Endpoint, call: Call, read: Read[R], judged: Callable[[Failure], Failure]
     ) -> Completion:
-        (self._ahead or self._journal).reserve(call)
+        if self._ahead is None:
+            self._journal.reserve(call)
+            return self._send(endpoint, call, read, judged)
+        self._ahead.reserve(call)
+        try:
+            return self._send(endpoint, call, read, judged)
+        finally:
+            self._ahead.release()
+
+    def _send(self, endpoint: Endpoint, call: Call, read: Read[R], judged: Callable[[Failure], Failure]) -> Completion:
         self._journal.sent(call)
         start = self._clock()
         try:

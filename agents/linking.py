@@ -12,13 +12,15 @@ from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
 FRONT = "# Functions of other accepted code, put here because the code below calls them."
-_BLOCK = re.compile(r"(?:def\s+(\w+)|(\w+)\s*(?::[^=\n]+)?=(?!=))")
+_BLOCK = re.compile(r"(?:def\s+(\w+)|(\w+)\s*(?::[^=\n]{1,80})?=(?!=))")
 _INSIDE = (" ", "\t", ")", "]", "}", "#")
 """What a line at the top level that goes on with a block begins with."""
-_BOUND = re.compile(r"\bdef\s+(\w+)|(?<![\w.])(\w+)\s*(?::[^=\n]+)?=(?!=)|\bfor\s+(\w+)\b")
+_BOUND = re.compile(r"\bdef\s+(\w+)|(?<![\w.])(\w+)\s*(?::[^=\n]{1,80})?=(?!=)|\bfor\s+(\w+)\b")
 _CALL = re.compile(r"(?<![\w.])(\w+)\s*\(")
 _NAME = re.compile(r"(?<![\w.])[A-Za-z_]\w*")
 _COMMENT = re.compile(r"#.*")
+_MOST = 16_384
+"""Characters of a source; the action host takes no longer one."""
 _CLASH = (
     "{name} is called, and it needs the {clash} of its own source, which means something else here: give your {clash} "
     "another name, or define {name} yourself"
@@ -35,9 +37,11 @@ class Linked(NamedTuple):
 
 def link(source: str, others: Sequence[str], taken: Collection[str] = ()) -> Linked:
     """`others`: sources whose functions may be called, the first with a name counts; `taken`: names of the library."""
+    if len(source) > _MOST:
+        return Linked(source, "")
     text = _COMMENT.sub("", source)
     own = {name for found in _BOUND.findall(text) for name in found if name}
-    homes = [_blocks(other) for other in others]
+    homes = [_blocks(other[:_MOST]) for other in others]
     front: dict[str, str] = {}
     for name in dict.fromkeys(_CALL.findall(text)):
         home = next((home for home in homes if name in home), None)

@@ -203,7 +203,7 @@ class _Supposed:
         elif step.reason == "paused":
             self.h.pause_requested = False
         elif step.item:
-            last = self.h.attempts_of(step.item)[-1]
+            last = choice.best_draft(choice.rounds(self.h.attempts_of(step.item))[-1])
             last.verdict = self._verdict()
         else:
             self._iteration.verdict, self._iteration.reopened = self._verdict(), False

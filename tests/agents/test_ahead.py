@@ -225,6 +225,36 @@ def test_what_is_under_way_counts_against_the_budget() -> None:
         assert take(client, *NAMES) == [f"# {name}" for name in NAMES]
 
 
+def test_the_call_of_the_session_s_own_client_counts_until_its_row_is_written() -> None:
+    gate = threading.Event()
+    asked_for: list[int] = []
+
+    class Counting(Ledger):
+        """Keeps what else was held when a call was reserved; its rows take a moment."""
+
+        def reserve(self, call: Call, held: Held = NOTHING) -> None:
+            if call.step != "plan":
+                asked_for.append(held.tokens)
+
+    def answer(request: dict[str, Any]) -> dict[str, Any]:
+        assert name_of(request) == "plan" or gate.wait(20 * PATIENCE)
+        return code(name_of(request))
+
+    with ChatServer(answer) as server:
+        client = client_of(server, Counting())
+        own = threading.Thread(target=take, args=(client, "first"), daemon=True)
+        own.start()
+        until(lambda: len(server.requests) == 2)
+        (ahead,) = ask_ahead(client, "second")
+        until(lambda: len(server.requests) == 3)
+        gate.set()
+        for thread in (own, ahead):
+            thread.join(20 * PATIENCE)
+        assert take(client, "second") == ["# second"]
+    assert asked_for[0] == 0 < asked_for[1], "what is under way for the loop itself is held too"
+    assert asked_for[2] == 0, "and no longer than that"
+
+
 def test_a_server_on_this_machine_is_asked_one_after_the_other_unless_told_otherwise() -> None:
     with ChatServer(lambda request: code(name_of(request))) as server:
         assert client_of(server, Ledger(), parallel=None).aside() is None

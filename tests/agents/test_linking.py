@@ -75,6 +75,8 @@ def test_what_is_called_comes_with_what_it_needs_and_nothing_else() -> None:
         "",
         "\0 not ( Python",
         "def (((((\n" * 50,
+        "a:" * 8_000,
+        "def around(view):\n" * 8_000 + "    count(view)\n",
     ],
 )
 def test_a_source_that_calls_nothing_of_them_stays_as_it_is(mine: str) -> None:

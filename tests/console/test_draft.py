@@ -30,7 +30,7 @@ name = st.sampled_from(NAMES)
 fields = st.fixed_dictionaries(
     {},
     optional={
-        "mode": st.sampled_from(["code", "rl"]), "goal": TEXTS, "reason": TEXTS, "done_when": TEXTS,
+        "mode": st.sampled_from(["code", "rl"]), "goal": TEXTS, "reason": TEXTS, "done_when": TEXTS, "trigger": TEXTS,
         "max_steps": st.integers(-1, 2001), "rename": name,
     },
 )  # fmt: skip

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from driving import console, screen_text, until
 from story import whole
-from textual.widgets import Input, TextArea
+from textual.widgets import Input, Select, TextArea
 
 from rlgpt.console.screens.dialogs import Advise, Confirm
 from rlgpt.console.screens.item import ItemDialog
@@ -74,3 +74,37 @@ async def test_a_dialog_asks_before_it_drops_what_was_typed(
             await until(pilot, lambda: isinstance(app.screen, dialog))
             await pilot.press("escape", "y")
             await until(pilot, lambda: not isinstance(app.screen, dialog | Confirm))
+
+
+async def test_a_guard_is_made_and_unmade_in_the_sub_action_editor(live: Path) -> None:
+    with Lease.acquire(live / "sessions" / LIVE):
+        async with console(live, LIVE) as (app, pilot):
+
+            async def opened() -> ItemDialog:
+                await pilot.press("e")
+                await until(pilot, lambda: isinstance(app.screen, ItemDialog))
+                assert isinstance(app.screen, ItemDialog)
+                return app.screen
+
+            await pilot.press("o")
+            await until(pilot, lambda: isinstance(app.screen, OverrideScreen))
+            editor = app.screen
+            assert isinstance(editor, OverrideScreen)
+            dialog = await opened()
+            name, mode = dialog.query_one("#name", Input).value, dialog.query_one("#mode", Select)
+            dialog.query_one("#trigger", Input).value = "view.drink < 4"
+            mode.value = "rl"
+            dialog.action_send()
+            await until(pilot, lambda: "a guard is code" in screen_text(app))
+            mode.value = "code"
+            dialog.action_send()
+            await until(pilot, lambda: app.screen is editor)
+            found = editor.draft.item(name)
+            assert found is not None and found.trigger == "view.drink < 4"
+            await until(pilot, lambda: "runs when" in screen_text(app))
+            dialog = await opened()
+            dialog.query_one("#trigger", Input).value = ""
+            dialog.action_send()
+            await until(pilot, lambda: app.screen is editor)
+            found = editor.draft.item(name)
+            assert found is not None and found.trigger == ""

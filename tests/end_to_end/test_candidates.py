@@ -14,6 +14,8 @@ import pytest
 from rlgpt.agents.ahead import FILE
 from rlgpt.agents.rules import question
 from rlgpt.agents.rules.model import respond
+from rlgpt.store.commands import parse_command
+from rlgpt.store.inbox import send
 from tests.agents.chat_server import ChatServer
 from tests.end_to_end.conftest import Make, Running
 from tests.end_to_end.sameness import every_row, outcome
@@ -24,7 +26,7 @@ LOOP = {"iterations": 0, "candidates": 3, "dev_first": 4, "test_episodes": 2}
 
 
 def session_at(make: Make, server: ChatServer, parallel: int, **more: Any) -> Running:
-    llm = {"kind": "openai", "base_url": server.url, "model": "rlgpt-rules", "parallel": parallel, "max_tokens": 1000}
+    llm = {"kind": "openai", "base_url": server.url, "model": "rlgpt-rules", "parallel": parallel}
     return make(TASK, llm=llm, loop=LOOP, critic="model", **more)
 
 
@@ -36,7 +38,7 @@ def drafted(request: dict[str, Any]) -> int:
 
 def mixed(request: dict[str, Any]) -> dict[str, Any]:
     """The rule-based model, but a second draft is no JSON at all, and a third is code that does nothing."""
-    answer = respond(request) | {"usage": {"prompt_tokens": 15_000, "completion_tokens": 500}}
+    answer = respond(request)
     message = answer["choices"][0]["message"]
     if drafted(request) == 2:
         message["content"] = "I would rather talk about something else."
@@ -114,8 +116,29 @@ def test_a_kill_between_drafts_pays_for_none_twice(make: Make) -> None:
 def test_a_budget_that_ends_between_drafts_ends_the_session_with_its_sentence(make: Make) -> None:
     with ChatServer(mixed) as server:
         whole = session_at(make, server, 8).finish(300)
-        for budget in ({"env_steps": whole.spent.env_steps // 2}, {"tokens": whole.spent.tokens // 2}):
-            history = session_at(make, server, 8, budget=budget).finish(300)
-            assert history.result == "finished" and "budget" in history.reason, history.reason
-            assert 0 < len(history.attempts) < len(whole.attempts)
-            assert history.spent.tokens <= budget.get("tokens", 10**9)
+        until_the_fourth = sum(a.trial.env_steps for a in whole.attempts[:4] if a.trial)
+        cut = session_at(make, server, 8, budget={"env_steps": until_the_fourth}).finish(300)
+    assert cut.result == "finished" and "budget" in cut.reason, cut.reason
+    assert [a.admission["draft"] for a in cut.attempts] == [1, 2, 3, 1], "the second sub-action has one of three drafts"
+
+
+@pytest.mark.timeout(900)
+def test_a_persons_verdict_is_about_the_draft_that_the_session_waits_for(make: Make) -> None:
+    def answer(request: dict[str, Any]) -> dict[str, Any]:
+        answer = respond(request)
+        if drafted(request):
+            name = question.read(request)["item"]["name"]
+            rest = "    return\n" if drafted(request) > 1 else ""
+            source = f"def {name}(view):\n    view = yield 'noop'\n" + rest * drafted(request)
+            answer["choices"][0]["message"]["content"] = json.dumps({"source": source, "note": ""})
+        return answer
+
+    with ChatServer(answer) as server:
+        llm = {"kind": "openai", "base_url": server.url, "model": "rlgpt-rules"}
+        session = make(TASK, llm=llm, loop=LOOP, critic="human")
+        waiting = session.until(lambda h: h.waiting_for == "critic", 200)
+        name = waiting.attempts[0].sub_action
+        assert [a.admission["draft"] for a in waiting.attempts_of(name)] == [1, 2, 3]
+        send(session.folder, parse_command("verdict", {"success": False, "cause": "it waits", "sub_action": name}))
+        judged = session.until(lambda h: len(h.attempts_of(name)) > 3, 200)
+    assert [a.version for a in judged.attempts_of(name) if a.verdict] == [1], "the best of three that did nothing"

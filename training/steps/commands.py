@@ -6,6 +6,7 @@ written in the same transaction. Edits of the plan are refused if their author s
 
 from __future__ import annotations
 
+from rlgpt.agents import choice
 from rlgpt.store import commands, events
 from rlgpt.store.errors import BadCommand
 from rlgpt.store.history import PlanState
@@ -214,8 +215,9 @@ def _verdict(runtime: SessionRuntime, tx: Transaction, command: commands.Verdict
         attempts = history.attempts_of(name)
         if not attempts or attempts[-1].trial is None:
             raise CommandRefused(f"no trial of {name!r} waits for a verdict")
-        version = attempts[-1].version
-        measured: bool | None = attempts[-1].trial.outcome == "accepted"
+        judged = choice.best_draft(choice.rounds(attempts)[-1])  # the one that the loop waits for
+        version = judged.version
+        measured: bool | None = judged.trial is not None and judged.trial.outcome == "accepted"
         better = ""
     else:
         if runtime.limits.critic != "human" or not any(
