@@ -20,6 +20,7 @@ from tests.agents.chat_server import ChatServer
 from tests.end_to_end.conftest import Make, Running
 from tests.end_to_end.sameness import every_row, outcome
 from tests.end_to_end.test_side_by_side import LastFirst, about
+from tests.patience import PATIENCE
 
 TASK = "make_wood_pickaxe"
 LOOP = {"iterations": 0, "candidates": 3, "dev_first": 4, "test_episodes": 2}
@@ -90,13 +91,13 @@ def test_a_kill_between_drafts_pays_for_none_twice(make: Make) -> None:
 
     def answer(request: dict[str, Any]) -> dict[str, Any]:
         if drafted(request) == 1:
-            assert gate.wait(120)
+            assert gate.wait(120 * PATIENCE)
         return mixed(request)
 
     with ChatServer(answer) as server:
         session = session_at(make, server, 8)
         waiting = session.folder.path / FILE
-        deadline = time.monotonic() + 100
+        deadline = time.monotonic() + 100 * PATIENCE
         while not waiting.exists() or len(waiting.read_text().splitlines()) < 2:
             assert time.monotonic() < deadline
             time.sleep(0.05)
