@@ -20,7 +20,6 @@ from tests.end_to_end.conftest import Make, Running, make, sessions_in
 from tests.ray_cluster import Machines
 
 __all__ = ["make"]
-PATIENCE = 600.0
 
 
 class Away(Running):
@@ -56,7 +55,7 @@ class Away(Running):
         return found
 
 
-def until(what: Callable[[], Any], patience: float = PATIENCE) -> Any:
+def until(what: Callable[[], Any], patience: float) -> Any:
     """What it says at last."""
     deadline = time.monotonic() + patience
     while not (found := what()):
@@ -65,16 +64,25 @@ def until(what: Callable[[], Any], patience: float = PATIENCE) -> Any:
     return found
 
 
-@pytest.fixture(scope="module")
-def machine(machines: Machines) -> Iterator[Callable[[], Any]]:
+class Adding:
     """Adds a machine with one CPU and a disk of its own."""
+
+    def __init__(self, machines: Machines, disks: Path) -> None:
+        self._machines, self._disks = machines, disks
+
+    def __call__(self) -> Any:
+        disk = tempfile.mkdtemp(dir=self._disks)
+        return self._machines.add(env_vars={"RLGPT_HOME": disk})
+
+    def seats(self) -> list[Path]:
+        """What seats have on any disk."""
+        return list(self._disks.glob("*/seats/*"))
+
+
+@pytest.fixture(scope="module")
+def machine(machines: Machines) -> Iterator[Adding]:
     with tempfile.TemporaryDirectory(prefix="rlgpt-nodes-") as disks:
-
-        def add() -> Any:
-            disk = tempfile.mkdtemp(dir=disks)
-            return machines.add(env_vars={"RLGPT_HOME": disk})
-
-        yield add
+        yield Adding(machines, Path(disks))
 
 
 @pytest.fixture

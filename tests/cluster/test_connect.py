@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import json
 import socket
 import subprocess
 import sys
@@ -12,6 +13,7 @@ import pytest
 from rlgpt.store.errors import MissingExtra
 from rlgpt.training.cluster import connect
 from rlgpt.training.cluster.connect import NoCluster
+from rlgpt.training.service.__main__ import answer
 from tests.ray_cluster import Machines
 
 RAY = importlib.util.find_spec("ray") is not None
@@ -34,6 +36,12 @@ def test_what_is_no_address_is_refused(address: str) -> None:
 @pytest.mark.parametrize("address", ["auto", "host:6379", "ray://host:10001", "10.0.0.1:6379", "[::1]:6379"])
 def test_addresses_that_ray_knows_are_taken(address: str) -> None:
     assert connect.checked(address) == address
+
+
+def test_the_console_is_told_before_a_session_is_made() -> None:
+    told = answer(json.dumps({"ask": "cluster_reached", "on": "nowhere"}))
+    sentence = "is no address of a Ray cluster" if RAY else "pip install 'rlgpt[ray]'"
+    assert sentence in told["error"] and told["exit_code"]
 
 
 @pytest.mark.ray

@@ -2,37 +2,130 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+import random
+import time
 
 import psutil
 import pytest
 
 from rlgpt.store.address import source_of
-from rlgpt.store.lease import Lease
-from tests.cluster.conftest import PATIENCE
+from rlgpt.store.lease import Lease, owner
+from rlgpt.store.placing import placed_on
+from tests.cluster.conftest import Adding, Away, until
 from tests.end_to_end.conftest import Make
+from tests.end_to_end.consoles import attached, command
 from tests.end_to_end.story import STORY, TASK, same_as_unbroken, training
+from tests.patience import PATIENCE
 from tests.ray_cluster import NEEDS_RAY, Machines
 
 pytestmark = NEEDS_RAY
 
-Add = Callable[[], Any]
+LONG = {"budget": {"env_steps": 5_000_000}, "method": {"whole_budget": True}}
+"""PPO runs that no test waits for."""
 
 
-@pytest.mark.timeout(600)
-def test_a_lost_node_changes_nothing_but_the_time(machines: Machines, machine: Add, away: Make, make: Make) -> None:
+def nothing_left(session: Away, before: list[psutil.Process]) -> None:
+    """Within five seconds on an idle machine."""
+    assert before, "nothing ran"
+    _, alive = psutil.wait_procs(before, timeout=5 * PATIENCE)
+    assert not alive, f"still there: {alive}"
+
+
+def home_again(session: Away) -> None:
+    """It is a session of this machine."""
+    assert not Lease.held(session.folder.path) and not source_of(session.folder.path)
+    assert not session.there()
+
+
+def test_where_no_node_computes_the_session_stops_with_the_reason(away: Make) -> None:
+    session = away(TASK, **STORY)
+    assert isinstance(session, Away)
+    history = session.finish(60 * PATIENCE)
+    assert history.result == "stopped" and "it has no node with a CPU to lend" in history.reason
+    assert placed_on(session.folder.path) and not Lease.held(session.folder.path)
+
+
+@pytest.mark.timeout(900)
+def test_neither_a_lost_follower_nor_a_lost_node_changes_anything_but_the_time(
+    machines: Machines, machine: Adding, away: Make, make: Make
+) -> None:
     first = machine()
     session = away(TASK, **STORY)
-    session.until(training, PATIENCE)
+    assert isinstance(session, Away)
+    session.until(lambda history: history.phase.name == "Trial", 60 * PATIENCE)
+    worker = owner(session.folder.path)
+    session.leave()
+    assert not Lease.held(session.folder.path) and session.there(), "the seat goes on"
+    session.start()
+    session.until(training, 150 * PATIENCE)
+    assert owner(session.folder.path) == worker, "the same seat is found again"
     second = machine()
-    old = session.there()
+    running = session.there()
     machines.lose(first)
-    gone, alive = psutil.wait_procs(old, timeout=5)
-    assert gone and not alive, f"still there: {alive}"
-    session.finish(400)
+    nothing_left(session, running)
+    session.finish(300 * PATIENCE)
     assert session.history().incarnation == 2
+    deaths = [row["payload"] for row in session.rows("event") if row["kind"] == "trainer_died"]
+    assert [death["restart"] for death in deaths] == [True] and "is gone" in deaths[0]["last_lines"][0]
     same_as_unbroken(make, session)
-    assert session.rows("event")
-    assert not Lease.held(session.folder.path) and not source_of(session.folder.path)
+    home_again(session)
     machines.lose(second)
+
+
+@pytest.mark.timeout(900)
+def test_an_operator_here_steers_what_runs_there(machines: Machines, machine: Adding, away: Make) -> None:
+    node = machine()
+    session = away(TASK, **LONG)
+    assert isinstance(session, Away)
+    session.until(training, 150 * PATIENCE)
+    with attached(session) as console:
+        assert command(session, "pause", session.folder.id)["kind"] == "pause"
+        session.until(lambda history: history.status == "paused", 60 * PATIENCE)
+        console.until("paused")
+        command(session, "resume", session.folder.id)
+        session.until(lambda history: history.status == "running", 60 * PATIENCE)
+    running = session.there()
+    command(session, "stop", session.folder.id)
+    assert session.finish(60 * PATIENCE).result == "stopped"
+    nothing_left(session, running)
+    assert placed_on(session.folder.path), "a resume goes on there"
+    assert not [seat for seat in machine.seats() if seat.name.startswith(session.folder.id)], "it left something there"
+    machines.lose(node)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(7200)
+@pytest.mark.parametrize("moment", range(20))
+def test_a_node_lost_at_a_random_moment_changes_nothing_but_the_time(
+    machines: Machines, machine: Adding, away: Make, make: Make, moment: int
+) -> None:
+    first = machine()
+    session = away(TASK, **STORY)
+    assert isinstance(session, Away)
+    until(session.there, 60 * PATIENCE)
+    time.sleep(random.Random(moment).uniform(0.0, 25.0))
+    second = machine()
+    running = session.there()
+    machines.lose(first)
+    if running:
+        nothing_left(session, running)
+    session.finish(300 * PATIENCE)
+    same_as_unbroken(make, session)
+    home_again(session)
+    machines.lose(second)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(3600)
+def test_a_killed_follower_begins_no_session_twice(machines: Machines, machine: Adding, away: Make, make: Make) -> None:
+    node = machine()
+    session = away(TASK, **STORY)
+    assert isinstance(session, Away) and session.supervisor is not None
+    session.until(training, 150 * PATIENCE)
+    session.kill()
+    session.start()
+    session.finish(300 * PATIENCE)
+    assert session.history().incarnation == 1
+    same_as_unbroken(make, session)
+    home_again(session)
+    machines.lose(node)

@@ -51,7 +51,7 @@ def examine(world: str) -> Found:
     there = home()
     while not there.exists():
         there = there.parent
-    return Found(_minor(), packages(), cpu(), shutil.disk_usage(there).free, _unlocked(world))
+    return Found(minor(), packages(), cpu(), shutil.disk_usage(there).free, _unlocked(world))
 
 
 def packages() -> dict[str, str]:
@@ -62,7 +62,7 @@ def packages() -> dict[str, str]:
     return found
 
 
-def _minor() -> str:
+def minor() -> str:
     return ".".join(platform.python_version_tuple()[:2])
 
 
@@ -80,8 +80,8 @@ def _unlocked(world: str) -> str:
 
 def fault(found: Found) -> str:
     """Why no session of this machine is placed where this was found."""
-    if found.python != _minor():
-        return f"it has Python {found.python}, and here is {_minor()}: the same is needed"
+    if found.python != minor():
+        return f"it has Python {found.python}, and here is {minor()}: the same is needed"
     here = packages()
     others = [f"{name} {found.packages.get(name, 'is missing')} (here {here[name]})" for name in here]
     others = [words for name, words in zip(here, others, strict=True) if found.packages.get(name) != here[name]]

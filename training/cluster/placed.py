@@ -35,8 +35,8 @@ from rlgpt.training.supervisor import RESTARTS, TAKEN
 
 MEMORY = 1_500_000_000
 """Bytes that a session is taken to need."""
-ROOM = 5.0
-"""Seconds for a free node before the session is told to wait for one."""
+ROOM = 15.0
+"""Seconds for a node to take it before the session is told to wait for one."""
 
 
 class Left(Exception):
