@@ -74,8 +74,11 @@ def hand_over(module: str, *arguments: str) -> int:
     return subprocess.run(command(module, *arguments), check=False).returncode
 
 
-def play_games_on(place: str) -> None:
-    """From now on, what is started plays the games of its slow world there; see training/worlds/away."""
+def play_games_on(place: str, on: str = "") -> None:
+    """From now on, what is started plays the games of its slow world there (training/worlds/away). Raises Failure where
+    the session itself is to run `on` a cluster."""
+    if place and on:
+        raise Failure("--on runs the whole session on a node, --games-on its games: choose one.", Exit.USAGE)
     if place:
         os.environ[GAMES_ON] = place
 

@@ -58,7 +58,7 @@ def resume(
     """Go on with a paused session, or start the worker of a dead one again."""
     if bool(session) == everything:
         raise Failure("say which session to resume, or --all for every one that died.", Exit.USAGE)
-    children.play_games_on(games_on)
+    children.play_games_on(games_on, on)
     if not everything:
         folder, elsewhere = fetched(session)
         if elsewhere or (Lease.held(folder.path) and not _starts(folder)):

@@ -135,7 +135,7 @@ def run(
     """Start a session on TASK and open the console on it."""
     if headless and detach:
         raise Failure("--headless waits for the session and --detach does not: choose one.", Exit.USAGE)
-    children.play_games_on(games_on)
+    children.play_games_on(games_on, on)
     wanted = 1 if seeds is None else seeds
     if not 1 <= wanted <= MOST_SESSIONS:
         raise Failure(f"--seeds is a number of sessions from 1 to {MOST_SESSIONS}.", Exit.USAGE)

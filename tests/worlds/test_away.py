@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
+from rlgpt.console.commands import children
+from rlgpt.console.commands.failure import Failure
+from rlgpt.store.errors import MissingExtra
+from rlgpt.training.cluster import connect
 from rlgpt.training.cluster.connect import NoCluster
-from rlgpt.training.cluster.games import placed
+from rlgpt.training.cluster.games import check_place, placed
 from rlgpt.training.host.api import Host
 from rlgpt.training.host.client.open_host import open_host
+from rlgpt.training.service.__main__ import answer
 from rlgpt.training.worlds import conformance, registry
 from rlgpt.training.worlds.away import env as env_module
 from rlgpt.training.worlds.away.channel import Channel, GameLost, pack, unpack
@@ -233,3 +240,30 @@ def test_messages_keep_every_number() -> None:
         assert (array == back).all() and back.flags.writeable
     with pytest.raises(TypeError):
         pack(object())
+
+
+def test_without_ray_an_address_answers_with_the_install_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connect.importlib.util, "find_spec", lambda name: None)
+    with pytest.raises(MissingExtra, match=r"pip install 'rlgpt\[ray\]'"):
+        check_place(registry.get(slow.CORRIDOR), "auto")
+    check_place(registry.get(slow.CORRIDOR), "local")
+
+
+def test_a_session_is_not_made_where_its_games_cannot_be_played(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("RLGPT_HOME", str(tmp_path))
+    monkeypatch.setenv("RLGPT_GAMES_ON", "local")
+    asked = {"ask": "create", "settings": {"task": "collect_wood"}}
+    assert "does not say that its env steps are slow" in answer(json.dumps(asked))["error"]
+    asked["settings"]["world"] = slow.CRAFTER  # type: ignore[index]
+    monkeypatch.setenv("RLGPT_GAMES_ON", "mars")
+    assert "'mars' is no address of a Ray cluster" in answer(json.dumps(asked))["error"]
+    assert not list(tmp_path.glob("sessions/*"))
+    monkeypatch.setenv("RLGPT_GAMES_ON", "local")
+    assert Path(answer(json.dumps(asked))["ok"]["folder"]).exists()
+
+
+def test_a_session_on_a_cluster_and_only_its_games_there_exclude_each_other() -> None:
+    with pytest.raises(Failure, match="choose one"):
+        children.play_games_on("local", "auto")

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import os
 import signal
+import time
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 
 from rlgpt.training.cluster.games import ClusterGames, placed
@@ -62,14 +64,23 @@ def test_evaluation_and_checkpoint_are_the_same(local: tuple[str, World, Host], 
     away.close()
 
 
+def process(channel: Channel) -> int:
+    return int(channel.place.rsplit(" ", 1)[1])
+
+
 class Watched(ClusterGames):
     """Does something before one of all messages."""
 
     sent = 0
     at = 0
 
+    def __init__(self, address: str, world: str) -> None:
+        super().__init__(address, world)
+        self.channels: list[Channel] = []
+
     def open(self, side: str, resource: str = "") -> Channel:
         channel = super().open(side, resource)
+        self.channels.append(channel)
         send = channel.send
 
         def counted(message: bytes) -> None:
@@ -82,7 +93,7 @@ class Watched(ClusterGames):
         return channel
 
     def happens(self, channel: Channel) -> None:
-        os.kill(int(channel.place.rsplit(" ", 1)[1]), signal.SIGKILL)
+        os.kill(process(channel), signal.SIGKILL)
 
 
 @pytest.mark.usefixtures("node")
@@ -104,7 +115,16 @@ def test_a_node_that_is_lost_changes_nothing(machines: Machines) -> None:
     world = registry.get(slow.CORRIDOR)
     second = machines.add(2)
     games = Watched(machines.address, slow.CORRIDOR)
-    games.at, games.happens = 200, lambda channel: machines.lose(second)  # type: ignore[method-assign]
+
+    def lose(channel: Channel) -> None:
+        played = [process(each) for each in games.channels]
+        machines.lose(second)
+        until = time.monotonic() + 100
+        while all(map(psutil.pid_exists, played)):  # its processes see for themselves that their node is gone
+            assert time.monotonic() < until, "no game was on the node"
+            time.sleep(0.1)
+
+    games.at, games.happens = 200, lose  # type: ignore[method-assign]
     away: Any = AwayWorld(world, slow.CORRIDOR, games)
     events: list[WorldEvent] = []
     away.report = events.append
