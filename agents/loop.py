@@ -246,6 +246,8 @@ def _better_code(
     mine = [a for a in h.attempts_of(item.name) if a.done_when == item.done_when]
     if best.author != "operator" and (draft := _next_draft(h.attempts_of(item.name), iteration, item, limits)):
         return draft
+    if not mine:  # accepted for this predicate, and tried for another since: the plan went there and back
+        return "accepted"
     last = choice.best_draft(choice.rounds(mine)[-1])
     written = choice.rounds([a for a in mine if a.author == "fast" and a.iteration == iteration.number])
     good = choice.good_enough(h, plan, item, best, limits.target)

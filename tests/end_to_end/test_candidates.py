@@ -137,7 +137,7 @@ def test_a_persons_verdict_is_about_the_draft_that_the_session_waits_for(make: M
     with ChatServer(answer) as server:
         llm = {"kind": "openai", "base_url": server.url, "model": "rlgpt-rules"}
         session = make(TASK, llm=llm, loop=LOOP, critic="human")
-        waiting = session.until(lambda h: h.waiting_for == "critic", 200)
+        waiting = session.until(lambda h: h.waiting_for.startswith("your verdict"), 200)
         name = waiting.attempts[0].sub_action
         assert [a.admission["draft"] for a in waiting.attempts_of(name)] == [1, 2, 3]
         send(session.folder, parse_command("verdict", {"success": False, "cause": "it waits", "sub_action": name}))
