@@ -70,17 +70,30 @@ def item_now(history: History, plan: PlanState, item: Item) -> Plain:
         if partly := history.acting(plan, item):
             facts["code_as_an_action"] = _ratio(partly.last_trial(item.done_when))
     elif accepted := history.accepted(plan, item):
-        facts |= {"state": "accepted", "measured": _ratio(accepted.last_trial(item.done_when))}
+        trial = accepted.last_trial(item.done_when)
+        facts |= {"state": "accepted", "measured": _ratio(trial), **_needed_in(trial)}
     elif tried:
         attempt, trial = tried[-1]
         facts["state"] = "unreached" if trial.outcome == "unreached" else "failed"
-        facts |= {"outcome": trial.outcome, "measured": _ratio(trial), "versions_tried": len(tried)}
+        facts |= {
+            "outcome": trial.outcome,
+            "measured": _ratio(trial),
+            **_needed_in(trial),
+            "versions_tried": len(tried),
+        }
         verdict = attempt.verdict
         told = {"error": trial.error} | ({"critique": verdict.cause, "advice": verdict.advice_slow} if verdict else {})
         facts |= {k: v for k, v in told.items() if v}
     else:
         facts["state"] = "untried"
     return facts
+
+
+def _needed_in(trial: TrialState | None) -> Plain:
+    """In how many of the episodes begun for its trials it was needed, where that is not all of them."""
+    if trial is None or trial.episodes >= trial.prefixes:
+        return {}
+    return {"needed_in": f"{trial.episodes} of {trial.prefixes} episodes"}
 
 
 def _ratio(trial: TrialState | None) -> str:
@@ -273,7 +286,7 @@ def attempt_now(context: Context, item: Item, last: Attempt | None) -> Plain | N
     facts: Plain = {"version": last.version, "author": last.author, "source_hash": last.source_hash}
     trial = last.last_trial(item.done_when)
     if trial:
-        facts |= {"outcome": trial.outcome, "measured": _ratio(trial), "error": trial.error}
+        facts |= {"outcome": trial.outcome, "measured": _ratio(trial), **_needed_in(trial), "error": trial.error}
         facts["evidence"] = _evidence(trial.evidence)
     elif last.trial:  # the plan has re-worded it since
         facts |= {"measured_against": last.done_when, "outcome_then": last.trial.outcome}

@@ -176,6 +176,18 @@ def test_a_repair_under_a_new_done_when_shows_how_the_version_failed_under_the_o
     assert "an earlier plan (`measured_against`)" in user and "killed by: zombie" in user
 
 
+def test_a_guard_that_was_rarely_needed_says_in_how_many_episodes() -> None:
+    told = Told().iteration().plan("policy", get_wood="code", get_iron="code").code("get_wood").trial("get_wood", 3)
+    told.code("get_iron").trial("get_iron", 2, prefixes=20).evaluate(0).verdict().iteration(1)
+    told.plan("policy", get_wood="code", get_iron="code")
+    _, user = of(ASKED["slow_plan"], told)
+    (plan,) = (json.loads(body) for _, block, body in fenced(user) if block == "plan")
+    assert [item.get("needed_in") for item in plan["sub_actions"]] == [None, "5 of 20 episodes"]
+    _, user = of(ASKED["fast_write"], told)
+    (last,) = (json.loads(body) for _, block, body in fenced(user) if block == "last")
+    assert last["needed_in"] == "5 of 20 episodes"
+
+
 @pytest.mark.parametrize("contract", [TaskPlanReply, PlanReply, CodeReply, RlConfigAsked, CritiqueReply])
 def test_every_field_of_every_contract_is_described(contract: Any) -> None:
     def fields(node: Any, place: str) -> list[tuple[str, Any]]:
