@@ -26,8 +26,9 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).parents[1]))
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "console"))
 
+from sample_sessions import long, whole
 from stored import append, write
-from story import Story, long, whole
+from story import Story
 from terminal import Terminal, _without_unknown, console_words
 
 LIMITS = {

@@ -137,14 +137,19 @@ def _kl(m: Moment, rows: Any) -> Finding:
     )  # fmt: skip
 
 
+def _recent_sums(m: Moment, prefix: str, rows: Any) -> dict[str, float]:
+    """The columns of this prefix, summed over the last updates."""
+    recent = rows[-RECENT:]
+    return {
+        name.removeprefix(prefix): float(np.nansum(m.metrics.column(name)[recent]))
+        for name in m.metrics.names
+        if name.startswith(prefix)
+    }
+
+
 def _option_ends(m: Moment, rows: Any) -> Finding:
     title = "coded actions end by themselves"
-    recent = rows[-RECENT:]
-    ends = {
-        name.removeprefix("end:"): float(np.nansum(m.metrics.column(name)[recent]))
-        for name in m.metrics.names
-        if name.startswith("end:")
-    }
+    ends = _recent_sums(m, "end:", rows)
     total = sum(ends.values())
     if not total:
         return _unknown("option_ends", title, "no coded action was called yet")
@@ -187,12 +192,7 @@ def _played(h: History, iteration: IterationState, variant: str) -> bool:
 
 def _primitives(m: Moment, rows: Any) -> Finding:
     title = "primitives and coded actions are both used"
-    recent = rows[-RECENT:]
-    usage = {
-        name.removeprefix("usage:"): float(np.nansum(m.metrics.column(name)[recent]))
-        for name in m.metrics.names
-        if name.startswith("usage:")
-    }
+    usage = _recent_sums(m, "usage:", rows)
     total = sum(usage.values())
     if not total or len(rows) == 0:
         return _unknown("primitives", title, "no update yet")

@@ -10,7 +10,8 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from story import STARTED, Story, whole
+from sample_sessions import whole
+from story import STARTED, Story
 
 NOW = STARTED + 100_000.0
 
@@ -35,3 +36,11 @@ def store(home: Path) -> Callable[..., Path]:
         return write(ident, told.rows, told.texts)
 
     return put
+
+
+@pytest.fixture
+def two_sessions(home: Path, store: Callable[..., Path]) -> Path:
+    """A home with a finished session and one whose worker is dead."""
+    store("261121-010000-aa")
+    store("261121-020000-bb", whole("s-2", llm="openai", ended=False, started=STARTED + 5_000))
+    return home

@@ -8,84 +8,26 @@ from __future__ import annotations
 
 import math
 import random
-from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from rlgpt.store import commands, events
-from rlgpt.store.commands import parse_command
 from tests.stories import Rows
 
 STARTED = 1_760_000_000.0
 
-CHOP_1 = '''def collect_wood(view):
-    """Walk to the nearest tree in sight and strike it."""
-    for _ in range(40):
-        tree = nearest(view, "tree")
-        if tree is None:
-            view = yield "move_right"
-            continue
-        view = yield step_towards(view, tree)
-'''
-CHOP_2 = '''def collect_wood(view):
-    """Walk to the nearest remembered tree and strike it until the inventory grows."""
-    wood = view.inventory["wood"]
-    for _ in range(60):
-        tree = nearest(view, "tree", remembered=True)
-        if tree is None:
-            view = yield explore(view)
-            continue
-        if facing(view) == "tree":
-            view = yield "do"
-        else:
-            view = yield step_towards(view, tree)
-        if view.inventory["wood"] > wood:
-            return
-'''
-TABLE_1 = """def place_table(view):
-    while view.inventory["wood"] < 1:
-        view = yield "noop"
-    view = yield "place_table"
-"""
-PICKAXE = """def make_wood_pickaxe(view):
-    view = yield "make_wood_pickaxe"
-"""
-
 ITEMS = (
-    (
-        "collect_wood",
-        "code",
-        "collect 4 wood",
-        "the map memory makes finding trees a search",
-        "view.inventory['wood'] >= 4",
-        200,
-    ),
-    (
-        "place_table",
-        "code",
-        "place a table",
-        "one primitive once wood is there",
-        "'place_table' in view.achievements",
-        40,
-    ),
-    (
-        "make_wood_pickaxe",
-        "code",
-        "make a wooden pickaxe at the table",
-        "one primitive beside the table",
-        "view.inventory['wood_pickaxe'] >= 1",
-        30,
-    ),
-    ("collect_stone", "code", "collect one stone", "tunnelling is a short search", "view.inventory['stone'] >= 1", 200),
-    (
-        "survive_zombies",
-        "rl",
-        "stay alive near grass at dusk",
-        "timing of strikes is hard to script",
-        "view.health >= 5",
-        300,
-    ),
-)
+    ("collect_wood", "code", "collect 4 wood", "the map memory makes finding trees a search",
+     "view.inventory['wood'] >= 4", 200),
+    ("place_table", "code", "place a table", "one primitive once wood is there",
+     "'place_table' in view.achievements", 40),
+    ("make_wood_pickaxe", "code", "make a wooden pickaxe at the table", "one primitive beside the table",
+     "view.inventory['wood_pickaxe'] >= 1", 30),
+    ("collect_stone", "code", "collect one stone", "tunnelling is a short search",
+     "view.inventory['stone'] >= 1", 200),
+    ("survive_zombies", "rl", "stay alive near grass at dusk", "timing of strikes is hard to script",
+     "view.health >= 5", 300),
+)  # fmt: skip
 
 
 @dataclass
@@ -119,27 +61,11 @@ class Story(Rows):
     # ---- parts of a session ----------------------------------------------------------------------
     def open(self) -> None:
         primitives = [
-            "noop",
-            "move_left",
-            "move_right",
-            "move_up",
-            "move_down",
-            "do",
-            "sleep",
-            "place_stone",
-            "place_table",
-            "place_furnace",
-            "place_plant",
-            "make_wood_pickaxe",
-            "make_stone_pickaxe",
-        ]
+            "noop", "move_left", "move_right", "move_up", "move_down", "do", "sleep",
+            "place_stone", "place_table", "place_furnace", "place_plant", "make_wood_pickaxe", "make_stone_pickaxe",
+        ]  # fmt: skip
         self.add(
-            "session",
-            0.0,
-            name=f"{self.task}-1",
-            task=self.task,
-            world="crafter",
-            world_version="1.8.3",
+            "session", 0.0, name=f"{self.task}-1", task=self.task, world="crafter", world_version="1.8.3",
             settings={
                 "task": self.task,
                 "world": "crafter",
@@ -171,9 +97,8 @@ class Story(Rows):
                 "frame_format": "crafter-window-1",
                 "sub_tasks": [],
             },
-            parent_id=None,
-            parent_seq=None,
-        )
+            parent_id=None, parent_seq=None
+        )  # fmt: skip
         self.event(events.Started())
         self.log("info", "worker_started", pid=4242, device="cpu")
 
@@ -199,29 +124,16 @@ class Story(Rows):
             "reserved": None if rules else 0.02,
         }
         self.add(
-            "llm_call",
-            0.1,
-            state="sent",
-            reply_hash=None,
-            error="",
-            tokens_in=0,
-            tokens_out=0,
-            cost=None,
-            seconds=0.0,
-            **common,
-        )
+            "llm_call", 0.1, state="sent", reply_hash=None, error="", tokens_in=0, tokens_out=0, cost=None,
+            seconds=0.0, **common
+        )  # fmt: skip
         self.add(
-            "llm_call",
-            seconds,
-            state="failed" if error else "answered",
-            reply_hash=None if error else self.text(reply),
-            error=error,
-            tokens_in=0 if error else tokens_in,
+            "llm_call", seconds, state="failed" if error else "answered",
+            reply_hash=None if error else self.text(reply), error=error, tokens_in=0 if error else tokens_in,
             tokens_out=0 if error else tokens_out,
-            cost=None if error else (0.0 if rules else tokens_in * 0.25e-6 + tokens_out * 2e-6),
-            seconds=seconds,
-            **common,
-        )
+            cost=None if error else (0.0 if rules else tokens_in * 0.25e-6 + tokens_out * 2e-6), seconds=seconds,
+            **common
+        )  # fmt: skip
 
     def plan(
         self,
@@ -243,36 +155,20 @@ class Story(Rows):
                 '{"executor": "policy", …}',
             )
         self.add(
-            "plan",
-            0.0,
-            sub_task=0,
-            iteration=iteration,
-            revision=revision,
-            author=author,
-            executor="policy",
+            "plan", 0.0, sub_task=0, iteration=iteration, revision=revision, author=author, executor="policy",
             rationale="Wood, table and pickaxes are short searches: code. The fight at dusk is left to RL.",
-            depth=depth,
-            attempted={"collect_stone": {"mode": "rl"}} if pinned else {},
-        )
+            depth=depth, attempted={"collect_stone": {"mode": "rl"}} if pinned else {}
+        )  # fmt: skip
         position = 0
         for name, mode, goal, reason, done_when, max_steps in ITEMS:
             if name in drop:
                 continue
             changed = bool(modes and name in modes)
             self.add(
-                "sub_action",
-                0.0,
-                revision=revision,
-                position=position,
-                name=name,
-                mode=modes[name] if modes and changed else mode,
-                goal=goal,
-                reason=reason,
-                done_when=done_when,
-                max_steps=max_steps,
-                pinned=name in pinned,
-                author=author if changed or author == "slow" else "slow",
-            )
+                "sub_action", 0.0, revision=revision, position=position, name=name,
+                mode=modes[name] if modes and changed else mode, goal=goal, reason=reason, done_when=done_when,
+                max_steps=max_steps, pinned=name in pinned, author=author if changed or author == "slow" else "slow"
+            )  # fmt: skip
             position += 1
         self.event(events.PlanWaiting(revision) if waiting else events.PlanInForce(revision))
 
@@ -302,16 +198,8 @@ class Story(Rows):
         done_when = next((i[4] for i in ITEMS if i[0] == name), "True")
         source_hash = self.text(source)
         self.add(
-            "code_version",
-            0.2,
-            sub_task=0,
-            iteration=iteration,
-            sub_action=name,
-            version=version,
-            attempt=attempt,
-            author=author,
-            source_hash=source_hash,
-            note="uses the map memory" if version > 1 else "first version",
+            "code_version", 0.2, sub_task=0, iteration=iteration, sub_action=name, version=version, attempt=attempt,
+            author=author, source_hash=source_hash, note="uses the map memory" if version > 1 else "first version",
             admitted=admitted,
             admission={
                 "name": name,
@@ -323,7 +211,7 @@ class Story(Rows):
                 "ignore_alarm": False,
                 "tree_hash": source_hash[:12],
             },
-        )
+        )  # fmt: skip
         outcome = outcome or ("refused" if not admitted else "accepted" if successes >= 0.6 * episodes else "failed")
         self.phase("Trial", item=name, version=version)
         env_steps = 0 if outcome == "refused" else 37 * episodes + 11 * successes
@@ -345,21 +233,10 @@ class Story(Rows):
             "message": error,
         }
         self.add(
-            "trial",
-            1.5,
-            sub_task=0,
-            iteration=iteration,
-            revision=revision,
-            sub_action=name,
-            version=version,
-            source_hash=source_hash,
-            done_when=done_when,
-            outcome=outcome,
-            episodes=0 if outcome == "unreached" else episodes,
-            successes=successes,
-            prefixes=episodes,
-            env_steps=env_steps,
-            error=error,
+            "trial", 1.5, sub_task=0, iteration=iteration, revision=revision, sub_action=name, version=version,
+            source_hash=source_hash, done_when=done_when, outcome=outcome,
+            episodes=0 if outcome == "unreached" else episodes, successes=successes, prefixes=episodes,
+            env_steps=env_steps, error=error,
             trials=[
                 {
                     "seed": s,
@@ -372,42 +249,24 @@ class Story(Rows):
                 }
                 for s in range(episodes)
             ],
-            evidence={"good": good if successes else None, "bad": bad if successes < episodes else None},
-        )
+            evidence={"good": good if successes else None, "bad": bad if successes < episodes else None}
+        )  # fmt: skip
         for step in range(6):
             self.frame("trial", self.history.counts["trial"], 0, step * 7)
         if outcome == "failed":
             self.phase("JudgeItem", item=name, version=version)
             self.add(
-                "verdict",
-                1.0,
-                sub_task=0,
-                iteration=iteration,
-                revision=revision,
-                sub_action=name,
-                version=version,
-                author="critic",
-                success=False,
-                confidence=0.8,
-                cause=verdict or "It waits at the spot instead of walking to a tree.",
-                advice_slow="",
-                advice_fast="Remember trees that left the window and walk to the nearest.",
-                measured=False,
-                better="",
-            )
+                "verdict", 1.0, sub_task=0, iteration=iteration, revision=revision, sub_action=name, version=version,
+                author="critic", success=False, confidence=0.8,
+                cause=verdict or "It waits at the spot instead of walking to a tree.", advice_slow="",
+                advice_fast="Remember trees that left the window and walk to the nearest.", measured=False, better=""
+            )  # fmt: skip
 
     def frame(self, source: str, owner: int, episode: int, step: int) -> None:
         self.add(
-            "frame",
-            0.0,
-            source=source,
-            owner=owner,
-            episode=episode,
-            step=step,
-            format="crafter-window-1",
-            decision="collect_wood" if step % 2 else "move_right",
-            body=frame_body(step),
-        )
+            "frame", 0.0, source=source, owner=owner, episode=episode, step=step, format="crafter-window-1",
+            decision="collect_wood" if step % 2 else "move_right", body=frame_body(step)
+        )  # fmt: skip
 
     def configure(self, iteration: int, revision: int) -> None:
         self.phase("Configure", revision=revision)
@@ -427,16 +286,9 @@ class Story(Rows):
             "hyperparameters": {"learning_rate": 3e-4, "gamma": 0.99, "n_envs": 8},
         }
         self.add(
-            "rl_config",
-            0.5,
-            sub_task=0,
-            iteration=iteration,
-            revision=revision,
-            author="fast",
-            config=config,
-            config_hash=f"cfg{iteration}",
-            note="options on top of primitives",
-        )
+            "rl_config", 0.5, sub_task=0, iteration=iteration, revision=revision, author="fast", config=config,
+            config_hash=f"cfg{iteration}", note="options on top of primitives"
+        )  # fmt: skip
 
     def train(
         self,
@@ -455,15 +307,8 @@ class Story(Rows):
         if opened:
             self.phase("Train", revision=revision, run=None)
             self.add(
-                "training_run",
-                0.1,
-                sub_task=0,
-                iteration=iteration,
-                revision=revision,
-                run=run,
-                config_hash=f"cfg{iteration}",
-                env_steps_planned=60 * rollout,
-                warm_from=run - 1 if run > 1 else None,
+                "training_run", 0.1, sub_task=0, iteration=iteration, revision=revision, run=run,
+                config_hash=f"cfg{iteration}", env_steps_planned=60 * rollout, warm_from=run - 1 if run > 1 else None,
                 slots=[
                     {
                         "slot": 17 + i,
@@ -475,22 +320,15 @@ class Story(Rows):
                     }
                     for i, n in enumerate(("follow_plan", "collect_wood", "place_table"))
                 ],
-                device="cpu",
-                explanation="a small symbolic policy is faster on the CPU",
-            )
+                device="cpu", explanation="a small symbolic policy is faster on the CPU"
+            )  # fmt: skip
         for update in range(start + 1, start + updates + 1):
             self.metric(run, update, rollout, level + gain * (1 - math.exp(-update / 12)), seconds)
             if update % 10 == 0:
                 self.add(
-                    "checkpoint",
-                    0.0,
-                    run=run,
-                    update=update,
-                    env_steps=update * rollout,
-                    kind="rollout",
-                    artifact=f"{run:02d}{update:06d}" * 4,
-                    size=420_000,
-                )
+                    "checkpoint", 0.0, run=run, update=update, env_steps=update * rollout, kind="rollout",
+                    artifact=f"{run:02d}{update:06d}" * 4, size=420_000
+                )  # fmt: skip
         if end:
             last = start + updates
             self.event(
@@ -510,25 +348,13 @@ class Story(Rows):
         won = sum(self.random.random() < success for _ in range(episodes))
         progress = min(update / 60, 1.0)
         self.add(
-            "metric",
-            seconds,
-            run=run,
-            update=update,
-            env_steps=update * rollout,
-            decisions=update * rollout // 5,
-            episodes=episodes,
-            successes=won,
-            return_mean=10 * won / episodes - 2 + jitter(-0.4, 0.4),
-            length_mean=420 - 200 * progress + jitter(-20, 20),
-            kl=abs(0.012 + jitter(-0.006, 0.01)),
-            clip_fraction=abs(0.12 + jitter(-0.04, 0.04)),
-            entropy=0.8 - 0.4 * progress + jitter(-0.02, 0.02),
-            policy_loss=-0.02 + jitter(-0.01, 0.01),
-            value_loss=0.6 * math.exp(-2 * progress) + jitter(0, 0.05),
-            explained_variance=0.1 + 0.7 * progress + jitter(-0.05, 0.05),
-            rate=1450 + jitter(-80, 80),
-            learning_rate=3e-4,
-            dead_loops=int(jitter(0, 2.4 - 2 * progress)),
+            "metric", seconds, run=run, update=update, env_steps=update * rollout, decisions=update * rollout // 5,
+            episodes=episodes, successes=won, return_mean=10 * won / episodes - 2 + jitter(-0.4, 0.4),
+            length_mean=420 - 200 * progress + jitter(-20, 20), kl=abs(0.012 + jitter(-0.006, 0.01)),
+            clip_fraction=abs(0.12 + jitter(-0.04, 0.04)), entropy=0.8 - 0.4 * progress + jitter(-0.02, 0.02),
+            policy_loss=-0.02 + jitter(-0.01, 0.01), value_loss=0.6 * math.exp(-2 * progress) + jitter(0, 0.05),
+            explained_variance=0.1 + 0.7 * progress + jitter(-0.05, 0.05), rate=1450 + jitter(-80, 80),
+            learning_rate=3e-4, dead_loops=int(jitter(0, 2.4 - 2 * progress)),
             milestones={"collect_wood": episodes, "place_table": max(won, 5), "make_stone_pickaxe": won},
             option_usage={
                 "primitive": int(220 - 120 * progress),
@@ -540,8 +366,8 @@ class Story(Rows):
                 "follow_plan": {"return": 41, "cap": 12, "alarm": 7},
                 "collect_wood": {"return": 30, "cap": 20, "alarm": 4, "error": 1},
             },
-            rewards={"task": 10.0 * won, "step": -0.01 * rollout},
-        )
+            rewards={"task": 10.0 * won, "step": -0.01 * rollout}
+        )  # fmt: skip
 
     def evaluate(
         self,
@@ -559,24 +385,9 @@ class Story(Rows):
         self.phase("Evaluate", iteration=iteration, split=split, variant=variant, first=0, episodes=episodes)
         low, high = wilson(successes, episodes)
         self.add(
-            "evaluation",
-            6.0,
-            sub_task=0,
-            iteration=iteration,
-            revision=revision,
-            number=number,
-            split=split,
-            variant=variant,
-            first=0,
-            episodes=episodes,
-            successes=successes,
-            ci_low=low,
-            ci_high=high,
-            return_mean=4.2,
-            length_mean=260.0,
-            dead_loops=3,
-            env_steps=episodes * 260,
-            run=run,
+            "evaluation", 6.0, sub_task=0, iteration=iteration, revision=revision, number=number, split=split,
+            variant=variant, first=0, episodes=episodes, successes=successes, ci_low=low, ci_high=high,
+            return_mean=4.2, length_mean=260.0, dead_loops=3, env_steps=episodes * 260, run=run,
             policy="plan" if variant == "plan" else "ppo",
             funnel={
                 "collect_wood": episodes - 1,
@@ -586,12 +397,9 @@ class Story(Rows):
             },
             milestones={"make_stone_pickaxe": successes},
             option_usage={"primitive": 2000, "follow_plan": 900, "collect_wood": 400},
-            end_reasons={"follow_plan": {"return": 500, "alarm": 90}},
-            rewards={"task": 10.0 * successes},
-            score=None,
-            score_low=None,
-            score_high=None,
-        )
+            end_reasons={"follow_plan": {"return": 500, "alarm": 90}}, rewards={"task": 10.0 * successes}, score=None,
+            score_low=None, score_high=None
+        )  # fmt: skip
         for step in range(8):
             self.frame(split, number, 0, step * 25)
 
@@ -608,22 +416,11 @@ class Story(Rows):
         self.phase("JudgeIteration", iteration=iteration)
         self.call("critic", f"judge_iteration/0.{iteration}/{revision}", "Funnel, option usage …", cause)
         self.add(
-            "verdict",
-            0.5,
-            sub_task=0,
-            iteration=iteration,
-            revision=revision,
-            sub_action=None,
-            version=None,
-            author="critic",
-            success=success,
-            confidence=0.7,
-            cause=cause,
-            advice_slow="Split the way to stone from the fight.",
-            advice_fast="Wall in before dusk.",
-            measured=success,
-            better=better,
-        )
+            "verdict", 0.5, sub_task=0, iteration=iteration, revision=revision, sub_action=None, version=None,
+            author="critic", success=success, confidence=0.7, cause=cause,
+            advice_slow="Split the way to stone from the fight.", advice_fast="Wall in before dusk.",
+            measured=success, better=better
+        )  # fmt: skip
         self.decide()
 
     def command(
@@ -663,89 +460,3 @@ def frame_body(step: int) -> bytes:
     unlocked = (1 << 6 | (1 << 20 if step > 30 else 0)).to_bytes(3, "little")
     head = bytes([1, 32 + step % 20, 30, step % 4, 0, max(40, 255 - step)]) + step.to_bytes(2, "little")
     return head + items + unlocked + bytes(ground) + (500 - step).to_bytes(2, "little")
-
-
-def whole(session_id: str = "s-demo", llm: str = "rules", ended: bool = True, **more: Any) -> Story:
-    """Two iterations with repair, refusal, PPO, a resume, an override during PPO, evaluations and a test."""
-    s = Story(session_id, llm=llm, **more)
-    s.open()
-    s.add("iteration", 0.0, sub_task=0, number=0)
-    s.plan(0, 1)
-    s.attempt(0, 1, "collect_wood", CHOP_1, 1)
-    s.attempt(0, 1, "collect_wood", CHOP_2, 5, attempt=2)
-    s.attempt(0, 1, "place_table", TABLE_1, 4)
-    s.attempt(
-        0,
-        1,
-        "make_wood_pickaxe",
-        "import os\n" + PICKAXE,
-        0,
-        admitted=False,
-        rule="import",
-        line=1,
-        message="`import os`: generated code may import nothing; the library names are already there",
-    )
-    s.attempt(0, 1, "make_wood_pickaxe", PICKAXE, 4, attempt=2)
-    s.attempt(
-        0,
-        1,
-        "collect_stone",
-        "def collect_stone(view):\n    view = yield 'dig'\n",
-        0,
-        episodes=5,
-        error="ValueError: line 2: 'dig' is no primitive of crafter; did you mean 'do'?",
-    )
-    s.plan(0, 2, author="refine", modes={"collect_stone": "rl"}, depth=1)
-    s.configure(0, 2)
-    s.train(0, 2, 1, updates=14, end="")
-    s.incarnation = 2
-    s.event(events.Resumed(from_seq=s.rows[-3][1]["seq"], run=1, update=12, env_steps=12 * 2048, cause="SIGKILL"))
-    s.log("warning", "resumed", cause="SIGKILL", lost_env_steps=4096)
-    s.train(0, 2, 1, updates=18, start=12, opened=False)
-    s.evaluate(0, 2, 1, 21, run=1)
-    s.evaluate(0, 2, 2, 17, variant="plan", run=None)
-    s.judge(
-        0, 2, False, "undecided", "Half of the episodes die at dusk on the way to stone; code and policy are level."
-    )
-    s.add("iteration", 0.0, sub_task=0, number=1)
-    s.plan(1, 3, pinned=("survive_zombies",))
-    s.attempt(
-        1, 3, "collect_stone", "def collect_stone(view):\n    for _ in range(80):\n        view = yield dig(view)\n", 3
-    )
-    s.configure(1, 3)
-    s.train(1, 3, 2, updates=10, level=0.4, end="superseded")
-    edit = {"op": "set", "name": "collect_stone", "mode": "rl"}
-    s.command("k1", parse_command("override", {"edits": [edit], "apply": "now"}), 3)
-    s.event(events.Advice(agent="fast", text="Use the tunnel: zombies stay on grass.", author="ada@lab"))
-    s.plan(1, 4, author="operator", modes={"collect_stone": "rl"}, pinned=("survive_zombies", "collect_stone"))
-    late = parse_command("override", {"edits": [{"op": "pin", "name": "place_table"}], "apply": "now"})
-    s.command("k2", late, 3, "refused", "the plan is at revision 4 now, the edit saw revision 3")
-    s.configure(1, 4)
-    s.train(1, 4, 3, updates=25 if ended else 12, level=0.45, gain=0.4, end="finished" if ended else "")
-    if ended:
-        s.evaluate(1, 4, 3, 38, run=3)
-        s.evaluate(1, 4, 4, 22, variant="plan", run=None)
-        s.judge(1, 4, True, "policy", "The policy takes over at dusk; 38 of 50 against 22 of 50 for the code alone.")
-        s.evaluate(1, 4, 5, 74, episodes=100, split="test", run=3)
-        s.event(events.SkillKept(name="collect_wood", hash=s.text(CHOP_2)))
-        s.event(events.Ended(status="finished", reason="all 4 iterations are done"))
-        s.log("info", "session_ended", status="finished")
-    return s
-
-
-def long(updates: int = 25_000, fates: int = 10_000) -> Iterator[tuple[str, dict[str, Any]]]:
-    """A session of `updates` metric rows and about `fates` commands, for measurements."""
-    s = Story("s-long")
-    s.open()
-    s.add("iteration", 0.0, sub_task=0, number=0)
-    s.plan(0, 1)
-    s.attempt(0, 1, "collect_wood", CHOP_2, 5)
-    s.configure(0, 1)
-    s.train(0, 1, 1, updates=0, end="")
-    every = max(updates // max(fates, 1), 1)
-    for update in range(1, updates + 1):
-        s.metric(1, update, 2048, 0.8 * (1 - math.exp(-update / 8000)))
-        if update % every == 0:
-            s.event(events.Command(f"k{update}", "pause", "ada@lab", 1, {}, "applied"))
-        yield from s.rows
-        s.rows.clear()

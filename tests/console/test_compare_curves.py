@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from moments import moment
-from story import CHOP_2, Story
+from sample_sessions import CHOP_2
+from story import Story
 
 from rlgpt.console import statistics
 from rlgpt.console.view import compare

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,7 +11,7 @@ from driving import SIZES, console, screen_text, until
 from hypothesis import given
 from hypothesis import strategies as st
 from moments import moment
-from story import STARTED, whole
+from sample_sessions import whole
 
 from rlgpt.console.charts.plot import value_at, values
 from rlgpt.console.panes.curves import CurvesPane
@@ -85,16 +84,9 @@ def test_another_session_and_another_iteration_can_be_drawn_over_a_chart() -> No
     assert np.allclose(over.x, base.x[inside] + start - begin) and np.allclose(over.y, base.y[inside], equal_nan=True)
 
 
-@pytest.fixture
-def place(home: Path, store: Callable[..., Path]) -> Path:
-    store("261121-010000-aa")
-    store("261121-020000-bb", whole("s-2", llm="openai", ended=False, started=STARTED + 5_000))
-    return home
-
-
 @pytest.mark.parametrize("size", SIZES)
-async def test_the_keys_of_the_curves_pane_pick_zoom_and_overlay(place: Path, size: tuple[int, int]) -> None:
-    async with console(place, "261121-010000-aa", size) as (app, pilot):
+async def test_the_keys_of_the_curves_pane_pick_zoom_and_overlay(two_sessions: Path, size: tuple[int, int]) -> None:
+    async with console(two_sessions, "261121-010000-aa", size) as (app, pilot):
         await pilot.press("3", "right", "right", "enter", "c")
         await until(pilot, lambda: isinstance(app.screen, SeriesPicker) and "■" in screen_text(app))
         await pilot.press("j", "enter")  # the second alone
@@ -112,9 +104,11 @@ async def test_the_keys_of_the_curves_pane_pick_zoom_and_overlay(place: Path, si
         await until(pilot, lambda: pane.options.overlay is not None and pane.options.overlay.iteration is None)
 
 
-async def test_without_colours_curves_are_told_apart_by_marks(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_without_colours_curves_are_told_apart_by_marks(
+    two_sessions: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("NO_COLOR", "1")
-    async with console(place, "261121-010000-aa", (120, 40)) as (app, pilot):
+    async with console(two_sessions, "261121-010000-aa", (120, 40)) as (app, pilot):
         await pilot.press("3", "right", "right", "enter", "x")
         await until(pilot, lambda: "▲" in screen_text(app) and "●" in screen_text(app))
         assert "lowest" in screen_text(app)

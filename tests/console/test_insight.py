@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 from moments import moment
-from story import Story, whole
+from sample_sessions import whole
+from story import Story
 
 from rlgpt.console.view import code, episodes, funnel, options, plan, why, world
 from rlgpt.console.view.episodes import TASK, Place

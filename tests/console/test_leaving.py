@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from driving import console, screen_text, until
-from story import whole
+from sample_sessions import whole
 from textual.widgets import Input, Select, TextArea
 
 from rlgpt.console.screens.dialogs import Advise, Confirm

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from moments import moment
-from story import whole
+from sample_sessions import whole
 
 from rlgpt.console.sanitise import clean
 from rlgpt.console.view import live, logs

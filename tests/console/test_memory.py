@@ -6,8 +6,8 @@ import time
 from pathlib import Path
 
 import pytest
+from sample_sessions import long
 from stored import write
-from story import long
 from terminal import Terminal, console_words
 
 ROOM = 60 << 20

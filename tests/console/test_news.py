@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from moments import moment
-from story import Story, whole
+from sample_sessions import whole
+from story import Story
 
 from rlgpt.console.view import news
 from rlgpt.store import events

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -10,7 +9,7 @@ from typing import Any
 import pytest
 from driving import SIZES, console, screen_text, until
 from moments import moment
-from story import STARTED, whole
+from sample_sessions import whole
 
 from rlgpt.console import launch
 from rlgpt.console.app import ConsoleApp
@@ -151,16 +150,11 @@ def test_the_goal_is_the_sentence_of_the_task_at_any_width() -> None:
 
 
 # ---- screens -------------------------------------------------------------------------------------
-@pytest.fixture
-def place(home: Path, store: Callable[..., Path]) -> Path:
-    store("261121-010000-aa")
-    store("261121-020000-bb", whole("s-2", llm="openai", ended=False, started=STARTED + 5_000))
-    return home
-
-
 @pytest.mark.parametrize("size", SIZES)
-async def test_the_inbox_opens_from_anywhere_and_leads_to_the_session(place: Path, size: tuple[int, int]) -> None:
-    async with console(place, "261121-010000-aa", size) as (app, pilot):
+async def test_the_inbox_opens_from_anywhere_and_leads_to_the_session(
+    two_sessions: Path, size: tuple[int, int]
+) -> None:
+    async with console(two_sessions, "261121-010000-aa", size) as (app, pilot):
         await pilot.press("I")
         await until(pilot, lambda: "its worker is dead" in screen_text(app))
         await pilot.press("enter")
@@ -173,8 +167,8 @@ async def test_the_inbox_opens_from_anywhere_and_leads_to_the_session(place: Pat
 
 
 @pytest.mark.parametrize("size", SIZES)
-async def test_the_leaderboard_opens_on_the_task_of_the_session(place: Path, size: tuple[int, int]) -> None:
-    async with console(place, None, size) as (app, pilot):
+async def test_the_leaderboard_opens_on_the_task_of_the_session(two_sessions: Path, size: tuple[int, int]) -> None:
+    async with console(two_sessions, None, size) as (app, pilot):
         await pilot.press("L")
         await until(pilot, lambda: "Leaderboard  make_stone_pickaxe" in screen_text(app))
         await until(pilot, lambda: "0.74, one seed" in screen_text(app))
@@ -183,23 +177,23 @@ async def test_the_leaderboard_opens_on_the_task_of_the_session(place: Path, siz
         await until(pilot, lambda: isinstance(app.screen, SessionScreen))
 
 
-async def test_the_list_shows_forks_below_their_parents(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_the_list_shows_forks_below_their_parents(two_sessions: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from rlgpt.store import catalog
 
     found = catalog.summaries()
     linked = [replace(s, parent_id="261121-010000-aa", parent_seq=3) if s.id.endswith("bb") else s for s in found]
     monkeypatch.setattr(catalog, "summaries", lambda: linked)
-    async with console(place) as (app, pilot):
+    async with console(two_sessions) as (app, pilot):
         await pilot.press("T")
         await until(pilot, lambda: "└─ make_stone_" in screen_text(app))
-        assert Preferences.load(place).sort == "forks"
+        assert Preferences.load(two_sessions).sort == "forks"
         await pilot.press("T")
         await until(pilot, lambda: "└─" not in screen_text(app))
 
 
 @pytest.mark.parametrize("size", SIZES)
-async def test_the_tour_fits_is_shown_once_and_any_key_closes_it(place: Path, size: tuple[int, int]) -> None:
-    app = ConsoleApp(place, "261121-010000-aa", tour=True)
+async def test_the_tour_fits_is_shown_once_and_any_key_closes_it(two_sessions: Path, size: tuple[int, int]) -> None:
+    app = ConsoleApp(two_sessions, "261121-010000-aa", tour=True)
     async with app.run_test(size=size) as pilot:
         await until(pilot, lambda: isinstance(app.screen, TourScreen) and "rlgpt lets" in screen_text(app))
         text = screen_text(app)
@@ -207,8 +201,8 @@ async def test_the_tour_fits_is_shown_once_and_any_key_closes_it(place: Path, si
         await pilot.press("3")  # a key that does something does it
         await until(pilot, lambda: isinstance(app.screen, SessionScreen))
         await until(pilot, lambda: app.focused is not None and app.focused.id == "curves")
-    assert Preferences.load(place).toured
-    again = ConsoleApp(place, "261121-010000-aa", tour=True)
+    assert Preferences.load(two_sessions).toured
+    again = ConsoleApp(two_sessions, "261121-010000-aa", tour=True)
     async with again.run_test(size=size) as pilot:
         await until(pilot, lambda: isinstance(again.screen, SessionScreen) and again.screen.controller.opened)
         assert "rlgpt lets" not in screen_text(again)
@@ -222,8 +216,8 @@ def test_the_tour_names_only_keys_that_are_in_the_table() -> None:
     assert "f9" in "".join(plain(line) for line in tour.lines(72, {"app.help": "f9"}))
 
 
-async def test_help_explains_the_words_of_the_pane_it_is_asked_in(place: Path) -> None:
-    async with console(place, "261121-010000-aa", (120, 60)) as (app, pilot):
+async def test_help_explains_the_words_of_the_pane_it_is_asked_in(two_sessions: Path) -> None:
+    async with console(two_sessions, "261121-010000-aa", (120, 60)) as (app, pilot):
         await pilot.press("4", "question_mark")
         await until(pilot, lambda: "Words in the focused pane" in screen_text(app))
         meaning = next(term.meaning for term in glossary.terms() if term.word == "best so far")
@@ -241,7 +235,7 @@ def test_every_word_of_the_product_is_explained(word: str) -> None:
     assert [term for term in glossary.terms_in(f"The {word}s of today") if term.word.casefold() == word]
 
 
-async def test_several_seeds_are_started_from_the_form(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_several_seeds_are_started_from_the_form(two_sessions: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     made: list[dict[str, Any]] = []
 
     def answer(app: Any, question: str, arguments: Any = None, *, then: Any = None, **_: Any) -> None:
@@ -249,11 +243,11 @@ async def test_several_seeds_are_started_from_the_form(place: Path, monkeypatch:
             app.call_later(then, {"tasks": [{"id": "dig", "prompt": "Dig.", "horizon": 9}]})
         if question == "create":
             made.append(arguments["settings"])
-            app.call_later(then, {"id": f"id-{len(made)}", "folder": str(place)})
+            app.call_later(then, {"id": f"id-{len(made)}", "folder": str(two_sessions)})
 
     monkeypatch.setattr(launch, "ask", answer)
     monkeypatch.setattr(children, "start_worker", lambda folder: 1)
-    async with console(place) as (app, pilot):
+    async with console(two_sessions) as (app, pilot):
         await pilot.press("n")
         await until(pilot, lambda: isinstance(app.screen, NewScreen) and "Dig." in screen_text(app))
         for name, value in (("seed", "7"), ("seeds", "3"), ("name", "trio")):
@@ -264,7 +258,9 @@ async def test_several_seeds_are_started_from_the_form(place: Path, monkeypatch:
 
 
 @pytest.mark.parametrize("wrong", ["0", "51", "two"])
-async def test_a_wrong_number_of_sessions_starts_none(place: Path, monkeypatch: pytest.MonkeyPatch, wrong: str) -> None:
+async def test_a_wrong_number_of_sessions_starts_none(
+    two_sessions: Path, monkeypatch: pytest.MonkeyPatch, wrong: str
+) -> None:
     asked: list[str] = []
 
     def answer(app: Any, question: str, arguments: Any = None, *, then: Any = None, **_: Any) -> None:
@@ -273,7 +269,7 @@ async def test_a_wrong_number_of_sessions_starts_none(place: Path, monkeypatch: 
             app.call_later(then, {"tasks": [{"id": "dig", "prompt": "Dig.", "horizon": 9}]})
 
     monkeypatch.setattr(launch, "ask", answer)
-    async with console(place) as (app, pilot):
+    async with console(two_sessions) as (app, pilot):
         await pilot.press("n")
         await until(pilot, lambda: isinstance(app.screen, NewScreen) and "Dig." in screen_text(app))
         app.screen.query_one("#seeds").value = wrong  # type: ignore[attr-defined]

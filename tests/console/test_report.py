@@ -13,7 +13,7 @@ import pytest
 from driving import console, screen_text, until
 from hostile import CORPUS
 from moments import moment
-from story import whole
+from sample_sessions import whole
 from test_views_hostile import poisoned
 
 from rlgpt.console.app import ConsoleApp

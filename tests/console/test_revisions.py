@@ -9,7 +9,7 @@ from driving import SIZES, console, screen_text, until
 from hypothesis import given
 from hypothesis import strategies as st
 from moments import moment
-from story import whole
+from sample_sessions import whole
 
 from rlgpt.console.view import plan as plan_view
 from rlgpt.console.view import revisions

@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 from driving import SIZES, console, screen_text, still, until
-from story import Story, whole
+from sample_sessions import CHOP_2, whole
+from story import STARTED, Story
 from syrupy.assertion import SnapshotAssertion
 from syrupy.extensions.single_file import SingleFileSnapshotExtension, WriteMode
 
@@ -86,13 +87,12 @@ def shown(snapshot: SnapshotAssertion) -> SnapshotAssertion:
 @pytest.fixture
 def place(home: Path, store: Callable[..., Path], monkeypatch: pytest.MonkeyPatch) -> Path:
     """A store of three sessions; child processes are answered from here. The home is named the same everywhere."""
-    import story as stories
 
     from rlgpt.store import folder
     from rlgpt.store.skills import Skill, keep
 
     store("261121-010000-aa")
-    store("261121-020000-bb", whole("s-2", llm="openai", ended=False, started=stories.STARTED + 5_000))
+    store("261121-020000-bb", whole("s-2", llm="openai", ended=False, started=STARTED + 5_000))
     monkeypatch.setattr(folder, "free_bytes", lambda _: 10**12)
     monkeypatch.setattr("rlgpt.store.catalog.disk_bytes", lambda _: 1_234_567)
 
@@ -114,12 +114,12 @@ def place(home: Path, store: Callable[..., Path], monkeypatch: pytest.MonkeyPatc
             "crafter",
             "collect_wood",
             "Collect 4 wood.",
-            stories.CHOP_2,
+            CHOP_2,
             "view.inventory['wood'] >= 4",
             5,
             5,
             "s-demo",
-            stories.STARTED,
+            STARTED,
         )
     )
     monkeypatch.chdir(home.parent)

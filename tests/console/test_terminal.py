@@ -17,7 +17,7 @@ from pathlib import Path
 
 import pytest
 from hostile import CORPUS
-from story import whole
+from sample_sessions import whole
 from terminal import Terminal, console_words
 
 from rlgpt.store.bundle import export_bundle

@@ -8,7 +8,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from moments import moment
-from story import Story, whole
+from sample_sessions import whole
+from story import Story
 
 from rlgpt.console.view import (
     banner,
