@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from rlgpt.console.view.text import Span
-
 if TYPE_CHECKING:
     from rlgpt.console.view.moment import Moment  # late: it brings numpy
 
@@ -100,10 +98,6 @@ def asked_for(step: str) -> tuple[str, str]:
         "judge_iteration": "judges the iteration",
     }
     return known.get(ask, step), ""
-
-
-def dot(style: str) -> Span:
-    return Span("●", style)
 
 
 OUTCOMES = {

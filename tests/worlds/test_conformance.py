@@ -206,3 +206,33 @@ def test_a_world_that_lacks_members_is_refused_with_their_names(monkeypatch):
     monkeypatch.setitem(sys.modules, "bare_world", module)
     with pytest.raises(registry.UnknownWorld, match=r"has no action_nvec, .*frame_module, .*make, "):
         registry.get("bare_world:make_world")
+
+
+DRAWING = """
+def draw(body, width, height, decision):
+    return [[("a frame", "")]] if body.strip(b"\\0") else None
+
+def state(body):
+    return {state}
+"""
+
+
+@pytest.mark.parametrize(
+    ("state", "why"),
+    [
+        ('{"at": 1.0} if body.strip(b"\\0") else {}', ""),
+        ('{"at": "left"} if body.strip(b"\\0") else {}', "must be real number"),
+        ('{"at": 1.0}', "state() of bytes that are no frame is not {}"),
+        ("{}", "state() of a frame gives no numbers by name: {}"),
+    ],
+)
+def test_what_a_frame_says_of_the_agent_is_numbers_and_nothing_of_other_bytes(state, why, tmp_path, monkeypatch):
+    name = f"drawing_{abs(hash(state))}"
+    (tmp_path / f"{name}.py").write_text(DRAWING.replace("{state}", state))
+    monkeypatch.syspath_prepend(tmp_path)
+
+    class Drawn(CorridorWorld):
+        frame_format, frame_module = "own", name
+
+    (finding,) = [f for f in check(Drawn()) if f.what == "frames are drawn"]
+    assert finding.ok == (not why) and why in finding.why

@@ -395,6 +395,7 @@ class FrameSide(Protocol):
         """
 
 
+@runtime_checkable
 class TellsState(Protocol):
     """Optional part of a FrameSide."""
 

@@ -7,13 +7,11 @@ import subprocess
 import sys
 from importlib import import_module
 from importlib.util import find_spec
+from math import isfinite
 from typing import Any, cast
 
 from rlgpt.training.worlds.conformance.promise import Broken, expect, longest_task, walk
-from rlgpt.training.worlds.protocol import (
-    FrameSide,
-    World,
-)
+from rlgpt.training.worlds.protocol import FrameSide, TellsState, World
 
 SHEET = (
     "items", "recipes", "primitives", "view_doc", "library_doc", "dangers", "milestones", "scripts", "limits",
@@ -38,9 +36,16 @@ def check_frames(world: World) -> str:
         for width, height in ((8, 4), (80, 24), (200, 60)):
             rows = side.draw(env.frame(), width, height, "a decision")
             expect(bool(rows), f"a frame is not drawn in {width} x {height} cells")
+    damaged = (b"", b"\0" * 1_000)
+    for body in damaged:
+        expect(side.draw(body, 80, 24, "") is None, "bytes that are no frame are drawn")
+    if isinstance(side, TellsState):
+        values = side.state(env.frame())
+        numbers = all(isinstance(name, str) and isfinite(value) for name, value in values.items())
+        expect(bool(values) and numbers, f"state() of a frame gives no numbers by name: {values!r}")
+        for body in damaged:
+            expect(side.state(body) == {}, "state() of bytes that are no frame is not {}")
     env.close()
-    for damaged in (b"", b"\0" * 1_000):
-        expect(side.draw(damaged, 80, 24, "") is None, "bytes that are no frame are drawn")
     return f"drawn by {world.frame_module}"
 
 
