@@ -26,8 +26,8 @@ from rlgpt.store.folder import SessionFolder, prepare
 from rlgpt.store.reader import HEAVY, Reader
 from rlgpt.store.settings import Settings
 from rlgpt.store.snapshot import unguarded
+from rlgpt.store.spending import spent_today
 from rlgpt.store.writer import Writer
-from rlgpt.training.session.llm_journal import spent_today
 
 OPTIONS = [f"option_{n}" for n in range(12)]
 RUNS = 4

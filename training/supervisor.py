@@ -178,7 +178,8 @@ def _rotate(log: Path) -> None:
 def _end_with_leash() -> None:
     """Whoever held the other end is gone, however it went, and nobody reads what the session writes any more. What left
     the group (a world's games) carries the session's mark."""
-    sys.stdin.buffer.read()
+    while os.read(0, 1024):  # not by sys.stdin, whose lock Python wants at its end
+        pass
     with contextlib.suppress(Exception):
         end_marked(SESSION, session_value(Path(sys.argv[1])), patience=2.0)
     os.killpg(os.getpgrp(), signal.SIGKILL)

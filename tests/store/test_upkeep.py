@@ -10,15 +10,16 @@ from pathlib import Path
 
 import pytest
 
-from rlgpt.store import catalog, events, upkeep
+from rlgpt.store import catalog, events, spending, upkeep
 from rlgpt.store import tables as t
 from rlgpt.store.catalog import find
 from rlgpt.store.errors import BadPlace, LeaseTaken, StoreError
 from rlgpt.store.folder import SessionFolder, sessions
+from rlgpt.store.home import home
 from rlgpt.store.lease import Lease
 from rlgpt.store.reader import Reader
+from rlgpt.store.spending import spent_today
 from rlgpt.store.writer import Writer
-from rlgpt.training.session.llm_journal import spent_today
 
 NewSession = Callable[..., SessionFolder]
 
@@ -197,6 +198,10 @@ def test_names_and_costs_are_looked_up_without_opening_what_did_not_change(
         writer.add(t.LlmCall(**call, state="answered", cost=1.0))
         assert spent_today() == 1.75
     assert {s.id for s in made} == {trained.id}
+    spending.tell_elsewhere(home(), 2.0)  # as to the home of a seat
+    assert spent_today() == 3.75 and spent_today(but={trained.id}) == 2.0
+    (home() / spending.FILE).write_text('{"day": "2001-01-01", "usd": 9.0}')
+    assert spent_today() == 1.75, "another day's"
 
 
 def test_a_damaged_session_costs_nothing_today(trained: SessionFolder, new_session: NewSession) -> None:

@@ -114,7 +114,7 @@ def _need_answer(address: str) -> None:
 
 def _why(address: str, error: Exception) -> str:
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    said = lines[0].rstrip(".") if lines else type(error).__name__
+    said = " ".join(lines)[:300].rstrip(".:") if lines else type(error).__name__
     kind = type(error).__name__
     if kind == "AuthenticationError":
         return (

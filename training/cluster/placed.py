@@ -26,6 +26,7 @@ from rlgpt.store.placing import place
 from rlgpt.store.reach import LOCK
 from rlgpt.store.reader import Reader
 from rlgpt.store.settings import Settings, stored
+from rlgpt.store.spending import spent_today
 from rlgpt.training.cluster.connect import NAMESPACE
 from rlgpt.training.cluster.nodes import Nodes
 from rlgpt.training.cluster.seat import Ending, Seat
@@ -35,6 +36,8 @@ from rlgpt.training.supervisor import RESTARTS, TAKEN
 
 MEMORY = 1_500_000_000
 """Bytes that a session is taken to need."""
+TELL = 5.0
+"""Seconds between two words about what other sessions have spent."""
 ROOM = 15.0
 """Seconds for a node to take it before the session is told to wait for one."""
 
@@ -50,6 +53,7 @@ class Placed(threading.Thread):
         super().__init__(name=f"seat of {folder.id}", daemon=True)
         self._folder, self._address, self._reach = folder, address, nodes
         self._leaving = threading.Event()
+        self._capped, self._spent_told = False, -TELL
         self._last = 0
         """Number of the last seat that was placed."""
         self.code: int | None = None
@@ -82,6 +86,7 @@ class Placed(threading.Thread):
     def _keep(self, lease: Lease) -> int:
         failures, mark = 0, progress_mark(self._folder.path)
         try:
+            self._capped = self._settings().budget.daily_cost is not None
             nodes = self._reach()
             while True:
                 seat: SeatPeer | None = None
@@ -106,6 +111,7 @@ class Placed(threading.Thread):
     def _follow(self, seat: SeatPeer, lease: Lease) -> int:
         with contextlib.closing(Mirror(seat, self._folder.path, lease)) as mirror:
             while True:
+                self._tell_spent(seat)
                 alive = mirror.step()
                 if not alive and (ending := seat.ending()) is not None:
                     mirror.step()  # what it wrote between the two looks
@@ -114,6 +120,12 @@ class Placed(threading.Thread):
                     raise Left
         self._bring(seat, ending)
         return ending.code
+
+    def _tell_spent(self, seat: SeatPeer) -> None:
+        """A daily budget counts the sessions of this store, of which a seat knows only its own."""
+        if self._capped and time.monotonic() - self._spent_told > TELL:
+            self._spent_told = time.monotonic()
+            seat.ask("spent_elsewhere", spent_today(but={self._folder.id}))
 
     def _bring(self, seat: SeatPeer, ending: Ending) -> None:
         """What is besides the rows; then the seat is not needed any more."""

@@ -27,6 +27,7 @@ from rlgpt.store.lease import Lease
 from rlgpt.store.peers import Batch, Head, RemoteWorker
 from rlgpt.store.row_types import JsonObject
 from rlgpt.store.skills import FORMAT
+from rlgpt.store.spending import tell_elsewhere
 
 ROLLOUTS = 30.0
 """Seconds between two rollout checkpoints that are sent: a session that is lost goes on from the last one."""
@@ -97,6 +98,9 @@ class Seat:
 
     def send(self, command: JsonObject) -> None:
         self._peer.send(command)
+
+    def spent_elsewhere(self, usd: float) -> None:
+        tell_elsewhere(self._home, usd)
 
     # ---- its supervisor -------------------------------------------------------------------------
     def start(self) -> None:

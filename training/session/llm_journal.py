@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import datetime
-import time
-
 from rlgpt.agents.backends import Outcome
 from rlgpt.agents.errors import BudgetReached
 from rlgpt.agents.journal import NOTHING, Answer, Call, Held
 from rlgpt.store import events, tables
-from rlgpt.store.catalog import headings
 from rlgpt.store.reader import Reader
 from rlgpt.store.row_types import LlmCallRow
 from rlgpt.store.settings import Settings
+from rlgpt.store.spending import spent_today
 from rlgpt.store.states import MODEL
 from rlgpt.store.writer import Writer
 from rlgpt.training.session.budgets import limit
@@ -131,9 +128,3 @@ class StoreJournal:
             try_number=call.try_number,
             reserved=call.reserved,
         )
-
-
-def spent_today() -> float:
-    """USD over all sessions of this store since midnight UTC."""
-    today = datetime.datetime.fromtimestamp(time.time(), datetime.UTC).date().isoformat()
-    return sum(cost for h in headings().values() for day, cost in h.costs.items() if day >= today)
