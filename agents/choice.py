@@ -250,21 +250,28 @@ def iteration_result(h: History, iteration: IterationState) -> IterationResult |
 
 
 def _incumbent(h: History, newest: IterationResult | None) -> Incumbent | None:
-    """The closed iteration of this sub-task with the highest result, ties to the earlier. `newest` is the result that
-    is not written yet."""
+    """The closed iteration of this sub-task with the highest result, ties to the earlier. One that was measured on more
+    episodes goes before: it was, because it reached the target on the first of them, which are the same for all, and
+    those measured on the first alone did not. `newest` is the result that is not written yet."""
     results = {i.number: i.result for i in h.iterations if i.sub_task == h.sub_task and i.result}
     if newest:
         results[newest.iteration] = newest
     if not results:
         return None
-    best = max(sorted(results), key=lambda number: results[number].score)  # the first of equals
+    episodes = {i.number: h.pooled(i, "dev", "full").episodes for i in h.iterations if i.sub_task == h.sub_task}
+    longest = max(episodes[number] for number in results)
+    compared = [number for number in sorted(results) if episodes[number] == longest]
+    best = max(compared, key=lambda number: results[number].score)  # the first of equals
     name = "score" if h.scored else "success"
     why = f"the only iteration so far, development {name} {results[best].score:.2f}"
     if len(results) > 1:
-        level = [n for n in results if n != best and results[n].score == results[best].score]
+        level = [n for n in compared if n != best and results[n].score == results[best].score]
         why = f"highest development {name} of {len(results)} iterations, {results[best].score:.2f}" + (
             f", level with the later iteration {level[0]}" if level else ""
         )
+    if len(compared) < len(results):
+        why = f"development {name} {results[best].score:.2f} over {longest} episodes: on the first of them, which all "
+        why += "iterations played, it reached the target"
     return Incumbent(h.sub_task, best, why)
 
 

@@ -358,6 +358,14 @@ def test_the_incumbent_is_the_best_iteration_and_the_earlier_of_two_equal_ones()
     assert step(told) == Evaluate(0, "test", "full", 0, 100)
 
 
+def test_an_iteration_good_enough_to_be_measured_on_more_episodes_is_not_punished_for_them() -> None:
+    told = judged(17).iteration(1).plan(dig="code").evaluate(19).evaluate(24, 30, first=20).verdict()
+    found = told.history.incumbents[0]
+    assert (found.iteration, "over 50 episodes" in found.why) == (1, True), "17 of 20 is below 19 of the same 20"
+    told.iteration(2).plan(dig="code").evaluate(20).evaluate(26, 30, first=20).verdict()
+    assert told.history.incumbents[0].iteration == 2, "of two that were measured alike the better one"
+
+
 def test_where_the_result_is_a_score_the_incumbent_has_the_highest() -> None:
     told = Told(kind="score", milestones=["wood", "stone", "iron", "coal"])
     for number, score in enumerate((0.25, 0.5, 0.5)):
