@@ -16,6 +16,7 @@ from rlgpt.store.folder_peer import FolderPeer
 from rlgpt.store.lease import Lease
 from rlgpt.store.mirror import EVERY, Mirror, settle
 from rlgpt.store.peers import sync
+from rlgpt.store.placing import placed_on
 from rlgpt.store.stores import Store, open_store
 
 LOCK = "mirror.lock"
@@ -68,7 +69,7 @@ def _elsewhere(wanted: str) -> tuple[str, str] | None:
         with contextlib.closing(open_store(address)) as store:
             names = store.sessions()
         return address, catalog.chosen(wanted, list(names), lambda: names, f" here or in {store.place}")
-    if not source_of(folder.path) or not is_shared(address := named()):
+    if not source_of(folder.path) or placed_on(folder.path) or not is_shared(address := named()):
         return None
     return address, folder.id
 

@@ -12,11 +12,13 @@ from pathlib import Path
 from typing import Literal
 
 from rlgpt.store import artifacts, catalog, query
+from rlgpt.store.address import MARK
 from rlgpt.store.database import connect
 from rlgpt.store.errors import BadPlace, StoreError
 from rlgpt.store.folder import DATABASE, Place, SessionFolder, path_of, sync
 from rlgpt.store.home import home
 from rlgpt.store.lease import WORKER, WRITER, Lease
+from rlgpt.store.placing import placed_on
 from rlgpt.store.reader import Reader
 from rlgpt.store.revision import found
 from rlgpt.store.row_types import CheckpointRow
@@ -155,9 +157,21 @@ def delete(place: Place) -> None:
 
 @contextlib.contextmanager
 def at_rest(folder: SessionFolder) -> Iterator[None]:
-    """No worker and no writer has the session, or begins to. Raises LeaseTaken."""
+    """No worker and no writer has the session, or begins to. Raises LeaseTaken; StoreError for one that may go on
+    elsewhere with nobody here who follows it."""
     with Lease.acquire(folder.path, WORKER), Lease.acquire(folder.path, WRITER):
+        if (cluster := placed_on(folder.path)) and _goes_on(folder):
+            raise StoreError(
+                f"session {folder.id} may go on at the Ray cluster {cluster}: follow it (`rlgpt resume {folder.id}`) "
+                f"and stop it first, or, if that cluster is gone for good, delete {folder.path / MARK}"
+            )
         yield
+
+
+def _goes_on(folder: SessionFolder) -> bool:
+    with contextlib.suppress(StoreError), Reader(folder) as reader:
+        return reader.history_at().status != "ended"
+    return False
 
 
 def remove(folder: SessionFolder) -> None:

@@ -20,6 +20,7 @@ from rlgpt.store.folder import SessionFolder, root, sessions
 from rlgpt.store.folder_peer import FolderPeer
 from rlgpt.store.mirror import EVERY, Mirror, settle
 from rlgpt.store.peers import digest, sync
+from rlgpt.store.placing import placed_on
 from rlgpt.store.stores import Store
 
 HELP = "The home folder of another rlgpt, or postgresql://HOST/DATABASE; RLGPT_STORE if left out."
@@ -74,7 +75,7 @@ def pull(
 
 
 def _push(store: Store, folder: SessionFolder) -> int:
-    if source := source_of(folder.path):
+    if (source := source_of(folder.path)) and not placed_on(folder.path):
         raise StoreError(f"session {folder.id} is a mirror of {source}: copy it from there")
     with store.target(folder.id) as target:
         copied = sync(FolderPeer(folder.path), target)

@@ -9,6 +9,7 @@ supervisor's own rule. Who only stops following leaves the seat: it goes on, and
 from __future__ import annotations
 
 import contextlib
+import os
 import threading
 import time
 from collections.abc import Callable
@@ -19,6 +20,7 @@ from rlgpt.store.errors import StoreError
 from rlgpt.store.events import Ended, Event, TrainerDied, Waiting
 from rlgpt.store.folder import SessionFolder
 from rlgpt.store.folder_peer import FolderPeer
+from rlgpt.store.home import GAMES_ON
 from rlgpt.store.lease import Lease, LeaseTaken
 from rlgpt.store.mirror import EVERY, Mirror, settle
 from rlgpt.store.peers import Diverged, bring
@@ -174,7 +176,7 @@ class Placed(threading.Thread):
                     with contextlib.closing(FolderPeer(source.path)) as recorded:
                         bring(recorded, SourcePeer(seat, source.id), 0, set())
                 bring(here, seat, 0, set())
-            seat.ask("start")
+            seat.ask("start", os.environ.get(GAMES_ON, ""))
         except SeatLost:
             raise
         except StoreError as error:

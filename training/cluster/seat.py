@@ -103,7 +103,8 @@ class Seat:
         tell_elsewhere(self._home, usd)
 
     # ---- its supervisor -------------------------------------------------------------------------
-    def start(self) -> None:
+    def start(self, games_on: str = "") -> None:
+        """`games_on`: see training/worlds/away."""
         with (self._folder / "worker.log").open("ab") as log:
             self._supervisor = subprocess.Popen(
                 [sys.executable, "-P", "-m", "rlgpt.training.supervisor", str(self._folder), "--leash"],
@@ -112,7 +113,7 @@ class Seat:
                 stdout=log,
                 stderr=log,
                 start_new_session=True,
-                env=_environment() | {homes.VARIABLE: str(self._home)},
+                env=_environment() | {homes.VARIABLE: str(self._home), homes.GAMES_ON: games_on},
             )
         threading.Thread(target=self._watch, name="seat", daemon=True).start()
 
