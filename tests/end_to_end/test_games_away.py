@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import psutil
@@ -26,23 +25,27 @@ def games(session: Running) -> list[psutil.Process]:
     return found
 
 
+@pytest.fixture(autouse=True)
+def worlds_of_the_tests(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PYTHONPATH", str(Path.cwd()))
+
+
 @pytest.mark.slow
 @pytest.mark.timeout(1800)
-def test_games_away_and_games_that_are_killed_change_nothing(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(os.environ, "PYTHONPATH", str(Path.cwd()))  # the worlds of the tests
-    local = make("collect_iron", start=False, **STORY)
-    local.environment = local.environment | {"PYTHONPATH": str(Path.cwd())}
-    local.start().finish(400)
+def test_games_away_and_games_that_are_killed_change_nothing(make: Make) -> None:
+    local = make("collect_iron", **STORY)
+    local.finish(400)
     away = make("collect_iron", start=False, **STORY)
     away.environment = local.environment | {"RLGPT_GAMES_ON": "local"}
     away.start()
-    killed = 0
+    killed, rows = 0, 0
     while away.supervisor is not None and away.supervisor.poll() is None:
-        if killed < 10 and (found := games(away)):
+        now = sum(count for table, count in away.history().counts.items() if table != "log")
+        if now > rows and (found := games(away)):  # something was done since: no game is killed again and again
             found[killed % len(found)].kill()
-            killed += 1
-        psutil.wait_procs([psutil.Process(away.supervisor.pid)], timeout=1.5)
-    assert killed == 10 and away.history().result == local.history().result
+            killed, rows = killed + 1, now
+        psutil.wait_procs([psutil.Process(away.supervisor.pid)], timeout=0.5)
+    assert killed >= 3 and away.history().result == local.history().result, away.history().reason
     assert outcome(away.folder) == outcome(local.folder)
     assert folded(away.folder) == folded(local.folder)
     told = [row for row in away.rows("log") if row["event"] == "fault"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -19,11 +20,13 @@ from rlgpt.training.cluster.games import check_place, placed
 from rlgpt.training.host.api import Host
 from rlgpt.training.host.client.open_host import open_host
 from rlgpt.training.service.__main__ import answer
-from rlgpt.training.worlds import conformance, registry
+from rlgpt.training.worlds import conformance, protocol, registry
 from rlgpt.training.worlds.away import env as env_module
 from rlgpt.training.worlds.away.channel import Channel, GameLost, pack, unpack
 from rlgpt.training.worlds.away.env import RESTARTS
+from rlgpt.training.worlds.away.player import PARTS
 from rlgpt.training.worlds.away.process import GameProcess
+from rlgpt.training.worlds.away.world import PARTS as WORLD_PARTS
 from rlgpt.training.worlds.away.world import PLAYER, AwayWorld, LocalGames
 from rlgpt.training.worlds.minedojo.settings import Settings
 from rlgpt.training.worlds.minedojo.world import MineDojoWorld
@@ -267,3 +270,21 @@ def test_a_session_is_not_made_where_its_games_cannot_be_played(
 def test_a_session_on_a_cluster_and_only_its_games_there_exclude_each_other() -> None:
     with pytest.raises(Failure, match="choose one"):
         children.play_games_on("local", "auto")
+
+
+def test_every_optional_part_of_an_env_and_of_a_world_is_one_away_too(away: Callable[..., Away]) -> None:
+    """A part that a world has here and not away would change what is told of it."""
+    parts = [part for part in vars(protocol).values() if getattr(part, "_is_protocol", False)]
+    of_env = {part for part in parts if re.search(r"part of an Env\b", str(part.__doc__))}
+    assert of_env == {*PARTS.values(), protocol.StepsElsewhere}
+    of_world = {part for part in parts if re.search(r"part of a (slow )?World\b", str(part.__doc__))}
+    assert of_world == {*WORLD_PARTS, protocol.MakesAhead, protocol.ReportsEvents}
+    env = away(slow.CRAFTER).world.make("collect_wood")
+    here = registry.get(slow.CRAFTER).make("collect_wood")
+    for part in of_env - {protocol.StepsElsewhere}:
+        assert isinstance(env, part) == isinstance(here, part), part
+    for each in (env, here):
+        each.reset(3)
+        each.step((1,))
+    assert protocol.survey_of(env) == protocol.survey_of(here) and protocol.ending_of(env) == protocol.ending_of(here)
+    env.close()

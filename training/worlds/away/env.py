@@ -76,6 +76,8 @@ class AwayEnv:
         if "ending" in parts:
             self.ending = lambda: Ending(*self._ask("ending"))
             self._always.append(("ending",))
+        if "survey" in parts:
+            self.survey = lambda: str(self._ask("survey"))
         if "obtained" in parts:
             self.obtained = lambda target: int(self._ask("obtained", target))
         if "reseed" in parts:

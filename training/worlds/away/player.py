@@ -11,10 +11,10 @@ from typing import Any
 
 from rlgpt.training.worlds import registry
 from rlgpt.training.worlds.away.channel import pack, unpack
-from rlgpt.training.worlds.protocol import CountsObtained, Env, Reseeds, TellsEnding
+from rlgpt.training.worlds.protocol import CountsObtained, Env, Reseeds, Surveys, TellsEnding
 
 MOVES = ("reset", "step", "restore", "reseed")
-PARTS = {"ending": TellsEnding, "obtained": CountsObtained, "reseed": Reseeds}
+PARTS = {"ending": TellsEnding, "survey": Surveys, "obtained": CountsObtained, "reseed": Reseeds}
 """Optional parts of an env that it may have away as well."""
 
 
