@@ -12,6 +12,7 @@ import contextlib
 import dataclasses
 import json
 import os
+import socket
 import sqlite3
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -76,6 +77,8 @@ class Summary:
     fault: str = ""
     """A sentence when the session cannot be read; the rest is then empty."""
     alive: bool = False
+    node: str = ""
+    """The machine of its worker, where that is another one."""
     tags: tuple[str, ...] = ()
     size: int = 0
     """Bytes on the disk."""
@@ -147,10 +150,13 @@ def summaries() -> list[Summary]:
     every = sessions()[::-1]
     with no_collection():
         kept = _kept("summary", every, lambda session: dataclasses.asdict(summary(session)))
+    workers = {session.id: owner(session.path) for session in every}
+    here = socket.gethostname()
     return [
         dataclasses.replace(
             Summary(**kept[session.id]),
-            alive=owner(session.path) is not None,
+            alive=(worker := workers[session.id]) is not None,
+            node=worker.host if worker and worker.host != here else "",
             tags=tags(session),
             size=disk_bytes(session.path),
         )

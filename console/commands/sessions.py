@@ -168,6 +168,7 @@ def _tree(s: Summary) -> dict[str, Any]:
     return {key: getattr(s, key) for key in plain} | {
         "status": _status(s),
         "alive": s.alive,
+        "node": s.node or None,
         "dev": record.rate_of(s.dev) if s.dev_episodes else None,
         "test": record.rate_of(s.test) if s.test_episodes else None,
         "cost": record.cost_of(s.cost, s.unknown_price, s.tokens),

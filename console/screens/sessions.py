@@ -141,7 +141,12 @@ class SessionsScreen(Screen[None]):
         bar.set_lines(
             [
                 self._title(bar.content_size.width),
-                view.header(bar.content_size.width, preferences.sort, preferences.reverse),
+                view.header(
+                    bar.content_size.width,
+                    preferences.sort,
+                    preferences.reverse,
+                    any(s.node for s in self._found or ()),
+                ),
             ]
         )
         if self._found is None:

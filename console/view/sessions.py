@@ -62,8 +62,11 @@ def state(s: Summary, hung: Collection[str] = ()) -> tuple[str, str]:
 
 QUEUED = "training slot"
 """What a session that waits for its turn says it waits for."""
+NODE = "node"
+"""The column that only a list with a session on another machine has."""
 _COLUMNS: tuple[tuple[str, int, int], ...] = (
     ("state", 20, 1),
+    (NODE, 14, 1),
     ("name", 22, 1),
     ("task", 22, 6),
     ("model", 17, 4),
@@ -79,11 +82,13 @@ _COLUMNS: tuple[tuple[str, int, int], ...] = (
 """(name, width, rank: a lower one is placed first)."""
 
 
-def shown_columns(width: int) -> list[tuple[str, int]]:
-    """The columns that fit; what is left over widens the name."""
+def shown_columns(width: int, elsewhere: bool = False) -> list[tuple[str, int]]:
+    """The columns that fit; what is left over widens the name. `elsewhere`: some session is on another machine."""
     spare = width - 3
     kept = set()
     for name, wide, rank in sorted(_COLUMNS, key=lambda column: column[2]):
+        if name == NODE and not elsewhere:
+            continue
         if wide + 1 <= spare or rank == 1:
             kept.add(name)
             spare -= wide + 1
@@ -91,9 +96,9 @@ def shown_columns(width: int) -> list[tuple[str, int]]:
     return [(name, wide + (wider if name == "name" else 0)) for name, wide, _ in _COLUMNS if name in kept]
 
 
-def header(width: int, sort: str, reverse: bool) -> Line:
+def header(width: int, sort: str, reverse: bool, elsewhere: bool = False) -> Line:
     cells: list[tuple[Line, int]] = [(line(("  ", "")), 2)]
-    for name, wide in shown_columns(width):
+    for name, wide in shown_columns(width, elsewhere):
         chosen = name == sort or (name, sort) in (("age", "started"), ("name", FORKS))
         arrow = ("▼" if reverse else "▲") if chosen else ""
         cells.append((line((f"{name}{arrow}", "head" if chosen else "dim")), wide))
@@ -116,7 +121,7 @@ def entries(
         pressed = short("sessions.new", keys)
         text = f"No sessions yet. Press {pressed} for a new one, or run `rlgpt run make_stone_pickaxe` in a shell."
         return [Entry("note", ((), *wrap(text, width, "dim", "  ")), selectable=False)]
-    shown = shown_columns(width)
+    shown = shown_columns(width, any(s.node for s in found))
     if sort == FORKS:
         return [_entry(b.summary, shown, now, b.summary.id in marked, hung, b.stem) for b in branches(found)]
     ordered = sorted(found, key=SORTS.get(sort, SORTS["started"]), reverse=reverse)
@@ -132,6 +137,7 @@ def _entry(
     result, split = newest_result(s)
     values: dict[str, Line] = {
         "state": line(("● ", style), (word, style)),
+        "node": line((s.node, "dim")),
         "name": line((stem, "dim"), (s.name or s.id, "bold"), (" ⑂", "dim") if s.parent_id and not stem else ""),
         "task": line(s.task),
         "model": line((model, "dim")),
@@ -149,5 +155,5 @@ def _entry(
     lines = [columns(cells)]
     if s.fault:
         lines.append(line(("    " + s.fault, "bad")))
-    search = f"{s.id} {s.name} {s.task} {s.world} {model} {word} {tags}"
+    search = f"{s.id} {s.name} {s.task} {s.world} {model} {word} {tags} {s.node}"
     return Entry(s.id, tuple(lines), search=search, yank=s.id, fields={"summary": s})

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from rlgpt.store import events, upkeep
+from rlgpt.console.view.sessions import entries, header
+from rlgpt.console.view.text import plain
+from rlgpt.store import catalog, events, upkeep
 from rlgpt.store.address import source_of
 from rlgpt.store.errors import StoreError
 from rlgpt.store.folder import SessionFolder
+from rlgpt.store.lease import Lease, Owner
 from rlgpt.store.mirror import settle
 from rlgpt.store.placing import place, placed_on
 from rlgpt.store.reach import fetched
@@ -37,3 +40,15 @@ def test_it_is_deleted_only_when_it_is_over(session: SessionFolder) -> None:
     with upkeep.at_rest(session):
         upkeep.remove(session)
     assert not session.path.exists()
+
+
+def test_a_list_names_the_machine_of_a_worker_elsewhere(session: SessionFolder) -> None:
+    with Lease.acquire(session.path, holder=Owner(7, "node-7", 0.0)):
+        (found,) = catalog.summaries()
+        assert found.alive and found.node == "node-7"
+        (entry,) = entries([found], 160, 0.0)
+        assert plain(entry.lines[0]).split()[2] == "node-7" and "node" in plain(header(160, "name", True, True))
+    with Lease.acquire(session.path):
+        (found,) = catalog.summaries()
+        assert found.alive and found.node == ""
+        assert "node" not in plain(header(160, "name", True))
