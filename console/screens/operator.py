@@ -252,7 +252,7 @@ class Operator:
     def report(self) -> None:
         """One HTML page of the session, as it is at the cursor."""
         from rlgpt.console.commands.failure import Failure
-        from rlgpt.console.commands.report import file_name, write_page
+        from rlgpt.console.report.file import file_name, write_page
         from rlgpt.console.screens.dialogs import Ask
 
         moment, shell = self.moment, self._shell
