@@ -58,8 +58,8 @@ class Placed(threading.Thread):
         self._capped, self._spent_told = False, -TELL
         self._last = 0
         """Number of the last seat that was placed."""
-        self.code: int | None = None
-        """Of its supervisor; 0 as well if it was left."""
+        self.code = 1
+        """Of its supervisor, once this has ended; 0 as well if it was left."""
 
     # ---- as a process that runs the session -----------------------------------------------------
     def poll(self) -> int | None:
@@ -71,7 +71,7 @@ class Placed(threading.Thread):
 
     def wait(self, timeout: float | None = None) -> int:
         self.join(timeout)
-        return self.code or 0
+        return self.code
 
     # ---- the work -------------------------------------------------------------------------------
     def run(self) -> None:
