@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import importlib.metadata
 import os
-import platform
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from rlgpt.store.row_types import JsonObject, TaskInfo
+from rlgpt.store.row_types import TaskInfo
 from rlgpt.training.cluster.games import check_place
+from rlgpt.training.session.where import versions
 from rlgpt.training.worlds import registry
 from rlgpt.training.worlds.away.world import LOCAL, named
 from rlgpt.training.worlds.protocol import World, check_machine
@@ -17,9 +16,6 @@ from rlgpt.training.worlds.protocol import World, check_machine
 if TYPE_CHECKING:  # describing a world needs none of it
     from rlgpt.store.settings import Settings
 
-PACKAGES = (
-    "rlgpt", "torch", "stable-baselines3", "numpy", "opensimplex", "numba", "crafter", "gymnasium", "openai",
-)  # fmt: skip
 REPLAY = "replay:"
 """Before the id of a recorded session, in `llm.kind`."""
 USAGE, UNAVAILABLE = 2, 5
@@ -54,16 +50,6 @@ def task_info(world: World, task_id: str) -> TaskInfo:
         "frame_format": world.frame_format,
         "frame_module": world.frame_module,
     }
-
-
-def versions() -> JsonObject:
-    found: dict[str, Any] = {"python": platform.python_version(), "machine": platform.machine()}
-    for package in PACKAGES:
-        try:
-            found[package] = importlib.metadata.version(package)
-        except importlib.metadata.PackageNotFoundError:
-            found[package] = None
-    return found
 
 
 def create(flags: Mapping[str, Any]) -> dict[str, Any]:

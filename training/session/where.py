@@ -3,15 +3,31 @@ on it."""
 
 from __future__ import annotations
 
+import importlib.metadata
 import platform
 import socket
+from typing import Any
 
 from rlgpt.store.events import Where
-from rlgpt.training.session.creation import versions
+from rlgpt.store.row_types import JsonObject
+
+PACKAGES = (
+    "rlgpt", "torch", "stable-baselines3", "numpy", "opensimplex", "numba", "crafter", "gymnasium", "openai",
+)  # fmt: skip
 
 
 def where() -> Where:
     return {"node": socket.gethostname(), "cpu": cpu(), "versions": versions()}
+
+
+def versions() -> JsonObject:
+    found: dict[str, Any] = {"python": platform.python_version(), "machine": platform.machine()}
+    for package in PACKAGES:
+        try:
+            found[package] = importlib.metadata.version(package)
+        except importlib.metadata.PackageNotFoundError:
+            found[package] = None
+    return found
 
 
 def cpu() -> str:
