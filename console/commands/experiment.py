@@ -137,17 +137,20 @@ def _follow(request: Tree, json: bool) -> int:
             else:
                 _tell(told)
     except KeyboardInterrupt:
-        output.note("leaving" if request["on"] else "stopping; the same command goes on from here")
+        output.note(_left(request) if request["on"] else "stopping; the same command goes on from here")
         child.wait()
         raise
     code = child.wait()
     if error:
         raise Failure(str(error), Exit.USAGE)
     if code == Exit.INTERRUPTED:
-        left = f"left: the sessions go on at {request['on']}, and the same command follows them again"
-        output.note(left if request["on"] else "stopped; the same command goes on from here")
+        output.note(_left(request) if request["on"] else "stopped; the same command goes on from here")
         return Exit.INTERRUPTED
     return Exit.OK if code == 0 else Exit.ERROR
+
+
+def _left(request: Tree) -> str:
+    return f"left: the sessions go on at {request['on']}, and the same command follows them again"
 
 
 def _tell_bill(bill: Tree) -> None:
