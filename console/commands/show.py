@@ -10,6 +10,8 @@ from rlgpt.console.view.words import ACTING, ACTS, PLAN_STATUS, author
 from rlgpt.store.history import Measured
 
 Part = Mapping[str, Any]
+OVER = ("succeeded", "finished", "stopped", "failed")
+"""What the status of an ended session is."""
 
 
 def lines(w: Part) -> Iterator[str]:
@@ -22,7 +24,7 @@ def lines(w: Part) -> Iterator[str]:
         yield ""
         of = f" of sub-task {iteration['sub_task']}" if w["task_plans"] else ""
         yield f"iteration {iteration['iteration']}{of}"
-        for line in _iteration(iteration):
+        for line in _iteration(iteration, w["status"] in OVER):
             yield "  " + line
     if w["test"]:
         yield ""
@@ -31,7 +33,8 @@ def lines(w: Part) -> Iterator[str]:
         yield from _split(w["test"])
 
 
-def _iteration(i: Part) -> Iterator[str]:
+def _iteration(i: Part, over: bool) -> Iterator[str]:
+    """`over`: the session has ended, so that a run without an end was cut off."""
     if plan := i["plan"]:
         state = PLAN_STATUS.get(plan["status"], plan["status"])
         yield f"plan {plan['revision']} by {author(plan['author'])}, {state}, run by {plan['executor']}"
@@ -44,8 +47,8 @@ def _iteration(i: Part) -> Iterator[str]:
     for attempt in i["attempts"]:
         yield _attempt(attempt)
     for run in i["training"]:
-        steps = count(run["env_steps"])
-        yield f"PPO run {run['run']} {run['state']}: {steps} env steps, {many(run['updates'], 'update')}"
+        steps, state = count(run["env_steps"]), "cut off" if over and run["state"] == "running" else run["state"]
+        yield f"PPO run {run['run']} {state}: {steps} env steps, {many(run['updates'], 'update')}"
     for split in i["evaluation"]:
         yield from _split(split)
     if result := i["result"]:

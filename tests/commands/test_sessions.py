@@ -14,6 +14,7 @@ from rlgpt.console.sanitise import clean
 from rlgpt.console.view.logs import log_entries, log_line
 from rlgpt.console.view.text import plain
 from rlgpt.store import events
+from rlgpt.store import tables as t
 from rlgpt.store.folder import SessionFolder
 from rlgpt.store.lease import Lease
 from rlgpt.store.settings import Settings
@@ -177,3 +178,16 @@ def test_one_is_told_as_one(rlgpt: Cli, finished: SessionFolder) -> None:
     assert "1 session checked, no problems" in rlgpt("store", "check").out
     make("other")
     assert "2 sessions," in rlgpt("store", "size").out
+
+
+def test_a_run_that_was_cut_off_does_not_run_in_a_session_that_ended(rlgpt: Cli) -> None:
+    session = make("cut")
+    with Writer(session) as writer:
+        writer.event(events.Started())
+        with writer.transaction() as tx:
+            tx.add(t.Iteration(sub_task=0, number=0))
+            numbers = {"sub_task": 0, "iteration": 0, "revision": 1, "env_steps_planned": 10}
+            tx.add(t.TrainingRun(run=1, config_hash="", **numbers))
+        assert "PPO run 1 running" in rlgpt("show", "cut").out
+        writer.event(events.Ended("stopped", "stopped by the operator"))
+    assert "PPO run 1 cut off" in rlgpt("show", "cut").out

@@ -166,7 +166,8 @@ def test_of_each_way_to_end_the_first_episode_is_filmed_whole(policy: TrainedPol
     assert min(won, default=None) in {*films, None} and min(lost, default=None) in {*films, None} and films
     for index, moments in films.items():
         episode = next(e for e in result.episodes if e.index == index)
-        assert [m.step for m in moments] == list(range(episode.env_steps + 1))
+        steps, every = [m.step for m in moments], list(range(episode.env_steps + 1))
+        assert steps == every if len(every) <= MOST else (steps[0] == 0 and steps[-MOST // 2 :] == every[-MOST // 2 :])
         assert moments[0].primitive == moments[0].decision == "" and moments[0].total == 0
         assert moments[-1].total == pytest.approx(episode.return_)
         assert {m.primitive for m in moments[1:]} <= {"left", "right", "use", "wait"}

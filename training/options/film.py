@@ -12,7 +12,7 @@ from rlgpt.training.options.runner import PLAN_ITEM
 from rlgpt.training.options.slots import ActionSpace
 from rlgpt.training.worlds.protocol import Env, NativeAction, World
 
-MOST = 80
+MOST = 40
 """Frames of a film; those of its last half are of consecutive env steps."""
 
 
