@@ -14,11 +14,12 @@ from rlgpt.console.view.status import limits_of
 from rlgpt.console.view.text import Entry, Line, Span, columns, line, wrap
 from rlgpt.console.view.words import model_name, state_of
 from rlgpt.store.history import History, PlanState
-from rlgpt.store.settings import stored
 
 
 def plot(chart: Chart, moments: Sequence[Moment]) -> Plot:
     """One curve a session, and one for each arm of several sessions."""
+    from rlgpt.store.settings import stored  # late: it brings pydantic, which the first frame need not wait for
+
     sessions = [(m.history, m.metrics) for m in moments]
     arms = arms_of([stored(h.session["settings"]).model_dump(mode="json") for h, _ in sessions])
     pooled = [arm for arm in arm_curves(chart, sessions, arms) if arm.low is not None]

@@ -349,7 +349,9 @@ def test_the_list_shows_the_task_where_there_is_room_for_it() -> None:
         chosen = sessions.shown_columns(width)
         assert sum(size + 1 for _, size in chosen) + 3 <= max(width, 76)
         assert {"state", "name"} <= set(dict(chosen))
-    assert set(dict(sessions.shown_columns(240))) == {name for name, _, _ in sessions._COLUMNS}
+    every = {name for name, _, _ in sessions._COLUMNS}
+    assert set(dict(sessions.shown_columns(240))) == every - {"node"}
+    assert set(dict(sessions.shown_columns(260, elsewhere=True))) == every
 
 
 def test_an_estimate_is_no_limit_and_says_what_is() -> None:
