@@ -31,6 +31,14 @@ def complete_task(ctx: typer.Context, incomplete: str) -> list[str]:
     return [task["id"] for task in found["tasks"] if task["id"].startswith(incomplete)]
 
 
+def _not_empty(ctx: typer.Context, param: typer.CallbackParam, value: str) -> str:
+    """`--on "$CLUSTER"` with a variable that is not set must not run here in silence."""
+    source = ctx.get_parameter_source(str(param.name))
+    if not value and source is not None and source.name == "COMMANDLINE":
+        raise typer.BadParameter("it is empty: name a place, or leave the option out.")
+    return value
+
+
 Session = Annotated[
     str,
     typer.Argument(metavar="ID", help="Id or a prefix of it, name, or `last`.", autocompletion=complete_session),
@@ -44,6 +52,7 @@ GamesOn = Annotated[
     str,
     typer.Option(
         "--games-on",
+        callback=_not_empty,
         metavar="PLACE",
         help="Games of a slow world: local (each in a process of its own), or a Ray cluster (auto, HOST:PORT ...).",
         show_default="in the worker",
@@ -53,6 +62,7 @@ On = Annotated[
     str,
     typer.Option(
         "--on",
+        callback=_not_empty,
         metavar="CLUSTER",
         help="Run on a Ray cluster: auto, HOST:PORT or ray://HOST:10001.",
         show_default="this machine",

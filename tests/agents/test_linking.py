@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import json
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,14 +12,13 @@ from rlgpt.agents import fast
 from rlgpt.agents.client import make_client
 from rlgpt.agents.errors import UselessReply
 from rlgpt.agents.linking import FRONT, link, signature
-from rlgpt.training import opening
-from rlgpt.training.session import creation
 from rlgpt.training.session.runtime import SessionRuntime
 from rlgpt.training.steps.admission import admit
 from rlgpt.training.worlds import registry
 from tests.agents.chat_server import ChatServer, completion
 from tests.agents.histories import Told, context
 from tests.agents.toys import Ledger
+from tests.training.opened import opened
 
 WOOD = '''ignore_alarm = True
 FAR = (
@@ -111,11 +109,8 @@ def test_a_signature_is_that_of_the_last_function() -> None:
 # ---- in the host, and through a model ---------------------------------------------------------------
 @pytest.fixture(scope="module")
 def live(tmp_path_factory: pytest.TempPathFactory) -> Any:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("RLGPT_HOME", str(tmp_path_factory.mktemp("home")))
-        opened = opening.open_session(Path(creation.create({"task": "make_wood_pickaxe", "skills": "none"})["folder"]))
-        yield opened
-        opened.close()
+    with opened(tmp_path_factory.mktemp("home")) as session:
+        yield session
 
 
 def test_the_host_takes_linked_code_as_the_action_it_was_written_for(live: SessionRuntime) -> None:

@@ -4,14 +4,8 @@ that is rubbish costs only itself."""
 from __future__ import annotations
 
 import json
-import threading
-import time
-from collections import Counter
 from typing import Any
 
-import pytest
-
-from rlgpt.agents.ahead import FILE
 from rlgpt.agents.rules import question
 from rlgpt.agents.rules.model import respond
 from rlgpt.store.commands import parse_command
@@ -19,8 +13,8 @@ from rlgpt.store.inbox import send
 from tests.agents.chat_server import ChatServer
 from tests.end_to_end.conftest import Make, Running
 from tests.end_to_end.sameness import every_row, outcome
-from tests.end_to_end.test_side_by_side import LastFirst, about
-from tests.patience import PATIENCE
+from tests.end_to_end.side_by_side import kill_while_answers_wait
+from tests.end_to_end.test_side_by_side import LastFirst
 
 TASK = "make_wood_pickaxe"
 LOOP = {"iterations": 0, "candidates": 3, "dev_first": 4, "test_episodes": 2}
@@ -49,7 +43,6 @@ def mixed(request: dict[str, Any]) -> dict[str, Any]:
     return answer
 
 
-@pytest.mark.timeout(900)
 def test_a_rubbish_draft_costs_only_itself_and_every_draft_is_a_row(make: Make) -> None:
     with ChatServer(LastFirst(mixed)) as server:
         together = session_at(make, server, 8)
@@ -76,7 +69,6 @@ def test_a_rubbish_draft_costs_only_itself_and_every_draft_is_a_row(make: Make) 
         assert outcome(replayed.folder.path)[table] == rows, f"{table} of the replay differs"
 
 
-@pytest.mark.timeout(900)
 def test_a_draft_that_repeats_another_is_not_tried_again(make: Make) -> None:
     with ChatServer(respond) as server:  # the rule-based model answers every draft alike
         history = session_at(make, server, 8).finish(300)
@@ -85,35 +77,13 @@ def test_a_draft_that_repeats_another_is_not_tried_again(make: Make) -> None:
     assert set(told) == {(1, "", True), (2, "same", False), (3, "same", False)}
 
 
-@pytest.mark.timeout(900)
 def test_a_kill_between_drafts_pays_for_none_twice(make: Make) -> None:
-    gate = threading.Event()
-
-    def answer(request: dict[str, Any]) -> dict[str, Any]:
-        if drafted(request) == 1:
-            assert gate.wait(120 * PATIENCE)
-        return mixed(request)
-
-    with ChatServer(answer) as server:
-        session = session_at(make, server, 8)
-        waiting = session.folder.path / FILE
-        deadline = time.monotonic() + 100 * PATIENCE
-        while not waiting.exists() or len(waiting.read_text().splitlines()) < 2:
-            assert time.monotonic() < deadline
-            time.sleep(0.05)
-        session.trainer().kill()
-        kept = {json.loads(line)["call"]["request"] for line in waiting.read_text().splitlines()}
-        gate.set()
-        history = session.finish(300)
-        asked = Counter(about(request) for request in server.requests)
+    history = kill_while_answers_wait(
+        lambda server: session_at(make, server, 8), lambda server, request: drafted(request) == 1, mixed
+    )
     assert history.result == "succeeded", history.reason
-    for request in kept:
-        assert asked[json.dumps(json.loads(request)["messages"])] == 1
-    answered = [(row["step"], row["request_hash"]) for row in session.rows("llm_call") if row["state"] == "answered"]
-    assert len(answered) == len(set(answered)) and not waiting.exists()
 
 
-@pytest.mark.timeout(900)
 def test_a_budget_that_ends_between_drafts_ends_the_session_with_its_sentence(make: Make) -> None:
     with ChatServer(mixed) as server:
         whole = session_at(make, server, 8).finish(300)
@@ -123,7 +93,6 @@ def test_a_budget_that_ends_between_drafts_ends_the_session_with_its_sentence(ma
     assert [a.admission["draft"] for a in cut.attempts] == [1, 2, 3, 1], "the second sub-action has one of three drafts"
 
 
-@pytest.mark.timeout(900)
 def test_a_persons_verdict_is_about_the_draft_that_the_session_waits_for(make: Make) -> None:
     def answer(request: dict[str, Any]) -> dict[str, Any]:
         answer = respond(request)

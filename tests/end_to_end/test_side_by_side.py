@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import json
 import threading
 import time
 from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
-from rlgpt.agents.ahead import FILE
 from rlgpt.agents.rules.model import respond
 from tests.agents.chat_server import ChatServer
 from tests.end_to_end.conftest import Make, Running
 from tests.end_to_end.sameness import every_row, outcome
+from tests.end_to_end.side_by_side import about, kill_while_answers_wait
 
 TASK = "make_stone_pickaxe"
 LOOP = {"iterations": 1, "target": 1.0, "dev_first": 4, "test_episodes": 2}
@@ -22,10 +21,6 @@ LOOP = {"iterations": 1, "target": 1.0, "dev_first": 4, "test_episodes": 2}
 def session_at(make: Make, server: ChatServer, parallel: int) -> Running:
     llm = {"kind": "openai", "base_url": server.url, "model": "rlgpt-rules", "parallel": parallel}
     return make(TASK, llm=llm, loop=LOOP, critic="model")
-
-
-def about(request: dict[str, Any]) -> str:
-    return json.dumps(request["messages"])
 
 
 class LastFirst:
@@ -70,28 +65,9 @@ def test_a_session_whose_calls_are_side_by_side_has_the_rows_of_one_after_the_ot
 
 
 def test_a_kill_pays_for_no_answer_twice_that_had_arrived(make: Make) -> None:
-    gate = threading.Event()
-
-    def answer(request: dict[str, Any]) -> dict[str, Any]:
-        if request in server.requests[1:2]:  # the first draft of one of the sub-actions
-            assert gate.wait(120)
-        return respond(request)
-
-    with ChatServer(answer) as server:
-        session = session_at(make, server, 8)
-        waiting = session.folder.path / FILE
-        deadline = time.monotonic() + 100
-        while not waiting.exists() or len(waiting.read_text().splitlines()) < 2:
-            assert time.monotonic() < deadline
-            time.sleep(0.05)
-        session.trainer().kill()
-        kept = {json.loads(line)["call"]["request"] for line in waiting.read_text().splitlines()}
-        gate.set()
-        history = session.finish(200)
-        asked = Counter(about(request) for request in server.requests)
+    history = kill_while_answers_wait(
+        lambda server: session_at(make, server, 8),
+        lambda server, request: request in server.requests[1:2],  # the first draft of one of the sub-actions
+        respond,
+    )
     assert history.result in ("finished", "succeeded"), history.reason
-    for request in kept:
-        assert asked[json.dumps(json.loads(request)["messages"])] == 1
-    answered = [(row["step"], row["request_hash"]) for row in session.rows("llm_call") if row["state"] == "answered"]
-    assert len(answered) == len(set(answered))
-    assert not waiting.exists()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,19 +9,15 @@ import pytest
 from rlgpt.agents.contracts import PlanReply, SubActionReply
 from rlgpt.agents.enforce import enforce
 from rlgpt.store.history import Item
-from rlgpt.training import opening
-from rlgpt.training.session import creation
 from rlgpt.training.session.runtime import SessionRuntime
 from rlgpt.training.steps.plan_check import wrong_name, wrong_with, wrong_with_edits
+from tests.training.opened import opened
 
 
 @pytest.fixture(scope="module")
 def live(tmp_path_factory: pytest.TempPathFactory) -> Any:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("RLGPT_HOME", str(tmp_path_factory.mktemp("home")))
-        opened = opening.open_session(Path(creation.create({"task": "make_wood_pickaxe", "skills": "none"})["folder"]))
-        yield opened
-        opened.close()
+    with opened(tmp_path_factory.mktemp("home")) as session:
+        yield session
 
 
 def item(name: str, done_when: str = 'view.inventory["wood"] >= 1') -> SubActionReply:

@@ -1,4 +1,5 @@
-"""What carries messages to a game: a process of this machine (`process.py`) or an actor of a cluster (`cluster.py`)."""
+"""What carries messages to a game: a process of this machine (`process.py`) or an actor of a cluster
+(`training/cluster/games.py`)."""
 
 from __future__ import annotations
 
