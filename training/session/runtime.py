@@ -90,7 +90,7 @@ class SessionRuntime:
         return self.task_of(self.history.sub_task)
 
     def context(self) -> Context:
-        """What the agents may see now."""
+        """What the agents may see now; it stays as it is while they are asked, whatever the operator does meanwhile."""
         if self.task not in self.sheets:
             self.sheets[self.task] = self.world.sheet(self.task) | {
                 "features": {f.name: f.doc for f in self.world.features.values()},
@@ -98,7 +98,7 @@ class SessionRuntime:
                 "targets": list(self.world.targets),
             }
         return Context(
-            history=self.history,
+            history=self.history.copy(),
             sheet=self.sheets[self.task],
             task=self.world.tasks[self.task],
             limits=self.limits,

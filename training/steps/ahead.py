@@ -48,7 +48,7 @@ class Lookahead:
         ]
         if not following or runtime.client.aside() is None:
             return
-        context = replace(runtime.context(), history=runtime.history.copy())
+        context = runtime.context()
         for item, question in following:
             self.asked.add(question)
             most = runtime.limits.candidates if isinstance(question, loop.JudgeItem) else 1

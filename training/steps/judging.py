@@ -119,8 +119,12 @@ def _untrained(runtime: SessionRuntime, chosen: Candidate) -> bytes:
 
 
 def judge_iteration(runtime: SessionRuntime, step: loop.JudgeIteration) -> None:
-    found = measure(runtime)
+    """The verdict that closes the iteration; none where the operator edited the plan while the critic was asked: the
+    new revision is measured first."""
+    found, revisions = measure(runtime), len(runtime.history.plans)
     reply = _critique(runtime, step, found)
+    if len(runtime.history.plans) > revisions:
+        return
     iteration = runtime.history.iteration
     assert iteration is not None
     with runtime.writer.transaction(durable=True) as tx:

@@ -57,7 +57,9 @@ def open_iteration(runtime: SessionRuntime, step: loop.OpenIteration) -> None:
 
 
 def plan(runtime: SessionRuntime, step: loop.Plan) -> None:
-    context = runtime.context()
+    """The slow agent's next plan; nothing where the operator edited the plan while it was asked for: the answer knows
+    nothing of the edit, a pin among them, and the loop asks again."""
+    context, revisions = runtime.context(), len(runtime.history.plans)
     previous = runtime.history.plan
     if previous and previous.sub_task != step.sub_task:
         previous = None  # another sub-task's pins and items are not this one's
@@ -72,6 +74,8 @@ def plan(runtime: SessionRuntime, step: loop.Plan) -> None:
             impossible=lambda item: bool(wrong_name(runtime, item)),
         )
     )
+    if len(runtime.history.plans) > revisions:
+        return
     strange = sorted(set(runtime.limits.uncoded) - {item.name for item in made.items})
     if strange and previous is None:
         names = ", ".join(strange)

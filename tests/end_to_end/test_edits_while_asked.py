@@ -1,0 +1,106 @@
+"""Edits of the plan that come while a model is asked: a model thinks for a minute, an operator types meanwhile."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from rlgpt.agents.rules import question
+from rlgpt.agents.rules.model import respond
+from rlgpt.store.commands import parse_command
+from rlgpt.store.inbox import send
+from tests.agents.chat_server import ChatServer
+from tests.end_to_end.conftest import Make, Running
+from tests.end_to_end.sameness import outcome
+from tests.patience import PATIENCE
+
+SHORT: dict[str, Any] = {"dev_first": 2, "test_episodes": 1, "inner": 1, "depth": 0}
+EDITED = "place_table"
+
+
+class Thinking:
+    """The rule-based model with plans of two coded sub-actions. It leaves EDITED to RL in every plan after the first,
+    and the first answer to `ask` of an iteration waits until the test has edited the plan."""
+
+    def __init__(self, ask: str, iteration: int) -> None:
+        self.held = (ask, iteration)
+        self.asked, self.edited = threading.Event(), threading.Event()
+
+    def __call__(self, request: dict[str, Any]) -> dict[str, Any]:
+        asked = question.read(request)
+        now = (asked.ask, asked["request"].get("iteration", 0)) if "request" in asked.blocks else (asked.ask, 0)
+        if now == self.held and not self.asked.is_set():
+            self.asked.set()
+            assert self.edited.wait(100 * PATIENCE)
+        answer = respond(request)
+        if asked.ask == "plan":
+            message = answer["choices"][0]["message"]
+            plan = json.loads(message["content"])
+            plan["executor"], plan["sub_actions"] = "sequence", plan["sub_actions"][:2]
+            if now[1]:
+                plan["sub_actions"][1]["mode"] = "rl"
+            message["content"] = json.dumps(plan)
+        return answer
+
+
+@contextmanager
+def asked(make: Make, model: Thinking) -> Iterator[Running]:
+    """A session whose model is in the middle of the answer that `model` holds back, until the block ends. Its last
+    iteration is the one of that answer."""
+    with ChatServer(model) as server:
+        llm = {"kind": "openai", "base_url": server.url, "model": "rlgpt-rules"}
+        session = make("collect_diamond", llm=llm, loop=SHORT | {"iterations": model.held[1]})
+        assert model.asked.wait(100 * PATIENCE)
+        yield session
+        model.edited.set()
+        session.finish()
+
+
+def edit(session: Running, operation: dict[str, Any]) -> int:
+    """The revision that an edit of EDITED makes."""
+    before = session.until(lambda h: h.plan is not None)
+    payload = {"edits": [operation | {"name": EDITED}], "apply": "now"}
+    command = send(session.folder, parse_command("override", payload), before.revision)
+    after = session.until(lambda h: command in h.commands and h.commands[command].state != "seen")
+    assert after.commands[command].state == "applied", after.commands[command].reason
+    assert after.revision == before.revision + 1
+    return after.revision
+
+
+def replayed(make: Make, session: Running) -> None:
+    loop = session.history().session["settings"]["loop"]
+    again = make("collect_diamond", llm={"kind": f"replay:{session.folder.id}"}, loop=loop)
+    again.finish()
+    assert again.history().reason == session.history().reason
+    rows, repeated = outcome(session.folder), outcome(again.folder)
+    for table in rows:
+        assert repeated[table] == rows[table], f"{table} differs"
+
+
+def test_a_pin_holds_that_comes_while_the_slow_agent_writes_the_next_plan(make: Make) -> None:
+    with asked(make, Thinking("plan", 1)) as session:
+        edit(session, {"op": "pin"})
+    history = session.history()
+    assert history.result == "finished", history.reason
+    (planned,) = [plan for plan in history.plans.values() if plan.author == "slow" and plan.iteration == 1]
+    item = planned.item(EDITED)
+    assert item is not None and item.pinned and item.mode == "code"
+    assert planned.attempted[EDITED] == {"mode": "rl"}
+    replayed(make, session)
+
+
+def test_an_edit_that_comes_while_the_critic_judges_is_measured_in_the_same_iteration(make: Make) -> None:
+    with asked(make, Thinking("judge_iteration", 0)) as session:
+        revision = edit(session, {"op": "set", "goal": "Another goal."})
+    history = session.history()
+    assert history.result == "finished", history.reason
+    first = history.iterations[0]
+    assert [e.revision for e in first.evaluations if e.split == "dev"] == [revision - 1, revision]
+    (verdict,) = [
+        row for row in session.rows("verdict") if row["sub_action"] is None and row["iteration"] == first.number
+    ]
+    assert verdict["revision"] == revision
+    replayed(make, session)
