@@ -23,12 +23,18 @@ from rlgpt.training.steps.result_rows import trial_row, untried, verdict_row
 
 
 def code(runtime: SessionRuntime, step: loop.Code) -> None:
+    """A version by the fast agent; none where it is not wanted any more: the operator wrote code meanwhile, which is
+    tried first, or took the sub-action out of the plan."""
     item = runtime.item(step.item)
     context = runtime.context()
     try:
         reply = runtime.ask(lambda: ask_fast(runtime.client, context, item, step))
     except UselessReply as error:
         reply = CodeReply(source="", note=str(error)[:2000])
+    plan = runtime.history.plan
+    edited = plan.item(step.item) if plan else None
+    if edited is None or loop.item_step(runtime.history, edited, runtime.limits) != step:
+        return
     version = admit_version(
         runtime, item, reply.source, author="fast", attempt=step.attempt, draft=step.draft, note=reply.note
     )

@@ -119,11 +119,11 @@ def _untrained(runtime: SessionRuntime, chosen: Candidate) -> bytes:
 
 
 def judge_iteration(runtime: SessionRuntime, step: loop.JudgeIteration) -> None:
-    """The verdict that closes the iteration; none where the operator edited the plan while the critic was asked: the
-    new revision is measured first."""
-    found, revisions = measure(runtime), len(runtime.history.plans)
+    """The verdict that closes the iteration; none where the operator edited plan or code while the critic was asked:
+    what is new is measured first."""
+    found = measure(runtime)
     reply = _critique(runtime, step, found)
-    if len(runtime.history.plans) > revisions:
+    if loop.next_step(runtime.history, runtime.limits) != step:
         return
     iteration = runtime.history.iteration
     assert iteration is not None
