@@ -1,12 +1,14 @@
 """A team's store under load: the list of its sessions, pushes of many keepers and polls of many consoles.
 
 `python -P benchmarks/shared_store.py ADDRESS [SESSIONS [SECONDS]]`, ADDRESS of an empty database that you own. Every
-keeper and every console has a connection of its own, so the server needs that many.
+keeper and every console is a process of its own, with one and two connections: the server must take 200. All begin
+within five seconds, and what they do then is counted too.
 """
 
 from __future__ import annotations
 
 import dataclasses
+import multiprocessing
 import os
 import statistics
 import sys
@@ -14,7 +16,8 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable
-from typing import Any
+from multiprocessing.synchronize import Event
+from typing import Any, NamedTuple
 
 from rlgpt.store import catalog, creation, events, tables
 from rlgpt.store.folder import SessionFolder
@@ -31,6 +34,20 @@ ROWS = 640
 KEEPERS, CONSOLES = 100, 50
 PUSH, POLL, LIST = 1.0, 0.5, 2.0
 """Seconds between two of each."""
+MEASURED = ("push", "poll", "first list", "list")
+BEGIN = 5.0
+"""Seconds within which all of them begin."""
+
+
+class Log(NamedTuple):
+    """What one keeper or console measured. The clock is the same in all processes of a machine."""
+
+    seconds: dict[str, list[float]]
+    pushed: dict[tuple[str, int], float]
+    """When the push of a row of a session began."""
+    read: list[tuple[str, int, float]]
+    """Session, row, and when a console had it."""
+    fault: str
 
 
 def template() -> SessionFolder:
@@ -78,14 +95,14 @@ def timed(work: Callable[[], Any], into: list[float]) -> Any:
 
 
 def load(address: str, ids: list[str], session: SessionFolder, whole: Batch) -> None:
-    summary = dataclasses.asdict(catalog.summary(session))
+    summary = catalog.summary(session)
     began = time.perf_counter()
     with connect(address) as base:
         for ident in ids:
             peer = SharedPeer(base, address, ident)
             peer.claim()
             peer.append(renamed(whole, ident))
-            peer.tell(None, {**summary, "id": ident})
+            peer.tell(None, dataclasses.replace(summary, id=ident))
             peer.release()
     seconds = time.perf_counter() - began
     print(
@@ -93,78 +110,100 @@ def load(address: str, ids: list[str], session: SessionFolder, whole: Batch) -> 
     )
 
 
-def main(address: str, count: int, seconds: float) -> None:
-    os.environ["RLGPT_HOME"] = tempfile.mkdtemp(prefix="rlgpt-bench-")
-    admin.init(address)
-    session = template()
+def keep(address: str, ident: str, session: SessionFolder, log: Log, ending: Event) -> None:
+    """As a keeper does: push what is new, and tell how far the session is."""
     whole = FolderPeer(session.path).since(0, set(), 10**6)
-    ids = [f"260101-000000-{number:05d}" for number in range(count)]
-    load(address, ids, session, whole)
-    store = SharedStore(address)
-    listed: list[float] = []
-    for _ in range(50):
-        assert len(timed(store.summaries, listed)) == count
-    told(f"list of {count} sessions, at rest", listed)
-
     last = whole.rows["metric"][-1]
     one = whole._replace(
         first=whole.last - 1, rows={"metric": [last]}, columns={"metric": whole.columns["metric"]}, texts=[]
     )
-    pushes: list[float] = []
-    polls: list[float] = []
-    lists: list[float] = []
-    delays: list[float] = []
-    pushed_at: dict[tuple[str, int], float] = {}
-    faults: list[str] = []
-    ending = threading.Event()
-    keepers, consoles = min(KEEPERS, count), CONSOLES
+    summary = dataclasses.replace(catalog.summary(session), id=ident)
+    peer = SharedPeer(connect(address), address, ident)
+    peer.claim()
+    by = 1
+    while not ending.wait(PUSH):
+        batch = renamed(one, ident, by)
+        log.pushed[ident, batch.last] = time.perf_counter()
+        timed(lambda batch=batch: peer.append(batch), log.seconds["push"])
+        peer.tell(None, dataclasses.replace(summary, env_steps=by))
+        by += 1
 
-    def keep(ident: str, offset: float) -> None:
-        peer = SharedPeer(connect(address), address, ident)
-        peer.claim()
-        by = 1
+
+def look(address: str, ident: str, session: SessionFolder, log: Log, ending: Event) -> None:
+    """As a console does that shows the list, and the follower beside it."""
+    lists = threading.Thread(target=show_list, args=(address, log, ending))
+    lists.start()
+    peer = SharedPeer(connect(address), address, ident)
+    behind = timed(lambda: peer.since(FolderPeer(session.path).head().seq, set()), log.seconds["poll"])
+    while not ending.wait(POLL):
+        batch = timed(lambda seq=behind.last: peer.since(seq, set()), log.seconds["poll"])
+        log.read.extend((ident, n, time.perf_counter()) for n in range(behind.last + 1, batch.last + 1))
+        behind = batch
+    lists.join()
+
+
+def show_list(address: str, log: Log, ending: Event) -> None:
+    store = SharedStore(address)
+    timed(store.summaries, log.seconds["first list"])
+    while not ending.wait(LIST):
+        timed(store.summaries, log.seconds["list"])
+
+
+def crowd(address: str, ids: list[str], session: SessionFolder, seconds: float) -> None:
+    """Keepers and consoles at once."""
+    fork = multiprocessing.get_context("fork")  # 150 new interpreters would take longer to begin than to measure
+    ending, results = fork.Event(), fork.SimpleQueue()
+
+    def run(work: Callable[..., None], ident: str, offset: float) -> None:
+        log = Log({name: [] for name in MEASURED}, {}, [], "")
         ending.wait(offset)
-        while not ending.wait(PUSH):
-            pushed_at[ident, whole.last + by] = time.perf_counter()
-            timed(lambda by=by: peer.append(renamed(one, ident, by)), pushes)
-            by += 1
-
-    def look(ident: str, offset: float) -> None:
-        store = SharedStore(address)
-        peer = store.remote(ident)
-        seq, listed_at = whole.last, 0.0
-        ending.wait(offset)
-        while not ending.wait(POLL):
-            batch = timed(lambda seq=seq: peer.since(seq, set()), polls)
-            delays.extend(time.perf_counter() - pushed_at[ident, n] for n in range(seq + 1, batch.last + 1))
-            seq = batch.last
-            if time.perf_counter() - listed_at > LIST:
-                listed_at = time.perf_counter()
-                timed(store.summaries, lists)
-
-    def guarded(work: Callable[[str, float], None], ident: str, offset: float) -> None:
         try:
-            work(ident, offset)
+            work(address, ident, session, log, ending)
         except Exception as error:
-            faults.append(f"{type(error).__name__}: {error}")
+            log = log._replace(fault=f"{type(error).__name__}: {error}")
+        results.put(log)
 
-    crowd = [(keep, ids[n], n / keepers) for n in range(keepers)]
-    crowd += [(look, ids[n % keepers], n / consoles) for n in range(consoles)]
-    threads = [threading.Thread(target=guarded, args=words) for words in crowd]
-    for thread in threads:
-        thread.start()
+    keepers = min(KEEPERS, len(ids))
+    words = [(keep, ids[n], n * BEGIN / keepers) for n in range(keepers)]
+    words += [(look, ids[n % keepers], n * BEGIN / CONSOLES) for n in range(CONSOLES)]
+    processes = [fork.Process(target=run, args=arguments) for arguments in words]
+    for process in processes:
+        process.start()
     time.sleep(seconds)
     ending.set()
-    for thread in threads:
-        thread.join()
+    logs = [results.get() for _ in processes]
+    for process in processes:
+        process.join()
+
+    faults = [log.fault for log in logs if log.fault]
+    pushed = {place: at for log in logs for place, at in log.pushed.items()}
     print(
-        f"{keepers} keepers push each second, {consoles} consoles poll: {seconds:.0f} s, "
+        f"{keepers} keepers push each second, {CONSOLES} consoles poll, each a process: {seconds:.0f} s, "
         f"{len(faults)} errors {faults[:1]}"
     )
-    told("push", pushes)
-    told("poll", polls)
-    told("list", lists)
-    told("push begun -> read by a console", delays)
+    for name in MEASURED:
+        told(name, [second for log in logs for second in log.seconds[name]])
+    told("push begun -> read by a console", [at - pushed[ident, n] for log in logs for ident, n, at in log.read])
+
+
+def main(address: str, count: int, seconds: float) -> None:
+    os.environ["RLGPT_HOME"] = tempfile.mkdtemp(prefix="rlgpt-bench-")
+    admin.init(address)
+    session = template()
+    ids = [f"260101-000000-{number:05d}" for number in range(count)]
+    load(address, ids, session, FolderPeer(session.path).since(0, set(), 10**6))
+    first: list[float] = []
+    for _ in range(5):
+        assert len(timed(SharedStore(address).summaries, first)) == count
+    told(f"first list of {count} sessions, at rest", first)
+    store = SharedStore(address)
+    store.summaries()
+    again: list[float] = []
+    for _ in range(50):
+        timed(store.summaries, again)
+    told("the same again", again)
+    store.close()
+    crowd(address, ids, session, seconds)
 
 
 if __name__ == "__main__":

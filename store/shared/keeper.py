@@ -131,10 +131,9 @@ class Keeper:
         with Reader(self._folder) as reader:
             fold_all(reader.folded_since(self._history.seq, None), self._history)
         summary = catalog.summarised(self._folder.id, self._history)
-        told = dataclasses.asdict(dataclasses.replace(summary, tags=catalog.tags(self._folder)))
         lock = owner(self._folder.path)
         worker = RemoteWorker(lock, progress.read(self._folder.path)) if lock and not over else None
-        peer.tell(worker, told)
+        peer.tell(worker, dataclasses.replace(summary, tags=catalog.tags(self._folder)))
         self._mark(peer.incarnation)
 
     def _mark(self, incarnation: int) -> None:

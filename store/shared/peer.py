@@ -15,10 +15,12 @@ from typing import Any, NamedTuple
 import psycopg
 from psycopg.sql import SQL, Identifier
 
+from rlgpt.store.catalog import Summary
 from rlgpt.store.errors import LeaseTaken, StoreError
 from rlgpt.store.lease import Owner
 from rlgpt.store.peers import COMMAND, LIMIT, NOTHING, PRUNABLE, Batch, Behind, Fenced, Head, RemoteWorker, row_bytes
 from rlgpt.store.shared.connection import Connection, place_of, said
+from rlgpt.store.shared.summaries import told_of
 from rlgpt.store.transactions import first_rows
 
 OUTSIDE = ("text", "artifact", "command", "inbox", "head", "version")
@@ -57,6 +59,8 @@ class SharedPeer:
         self._base, self._address, self._claim = base, address, claim
         self._nothing_since: tuple[int, int, int] | None = None
         """The row, the changes of the head and the number of known names for which there was nothing new."""
+        self._told = ""
+        """The summary that was told last."""
         with said(address):
             self._layout = layout(base)
 
@@ -307,21 +311,24 @@ class SharedPeer:
             return Fenced(f"session {self.session_id} was deleted from {place_of(self._address)}")
         return Fenced(f"session {self.session_id} was taken over by {row[1] or 'another'} (incarnation {row[0]})")
 
-    def tell(self, worker: RemoteWorker | None, summary: Mapping[str, Any] | None = None) -> None:
+    def tell(self, worker: RemoteWorker | None, summary: Summary | None = None) -> None:
         """Show who works on it, how far that is, and the session at a glance. Raises Fenced."""
         assert self._claim is not None
-        told = json.dumps({"worker": worker.owner, "progress": worker.heartbeat}) if worker else None
+        beat = json.dumps({"worker": worker.owner, "progress": worker.heartbeat}) if worker else None
+        told = told_of(summary) if summary else self._told
+        values: tuple[object, ...] = (beat,)
+        sql = "UPDATE head SET beat = %s"
+        if told != self._told:  # a list reads a summary again only where it is told again
+            sql, values = f"{sql}, told_at = clock_timestamp(), summary = %s", (beat, told)
         with said(self._address):
-            moved = self._base.execute(
-                "UPDATE head SET beat = %s, told_at = clock_timestamp(), summary = coalesce(%s::json, summary) "
-                "WHERE session_id = %s AND incarnation = %s",
-                (told, json.dumps(summary) if summary else None, self.session_id, self._claim.incarnation),
-            )
+            where = (self.session_id, self._claim.incarnation)
+            moved = self._base.execute(f"{sql} WHERE session_id = %s AND incarnation = %s", (*values, *where))
             if moved.rowcount != 1:
                 row = self._base.execute(
                     "SELECT incarnation, beat->'worker'->>1 FROM head WHERE session_id = %s", (self.session_id,)
                 ).fetchone()
                 raise self._fenced(row)
+        self._told = told
 
     def release(self) -> None:
         """Give the claim back. The server does so by itself when the connection ends."""

@@ -13,6 +13,7 @@ from rlgpt.store.catalog import Summary
 from rlgpt.store.folder import SessionFolder
 from rlgpt.store.shared.connection import connect, place_of, said
 from rlgpt.store.shared.peer import LOCKED, SharedPeer
+from rlgpt.store.shared.summaries import summary_of, told_of
 
 
 class SharedStore:
@@ -22,6 +23,7 @@ class SharedStore:
         self._address = address
         self._base = connect(address)
         self._told: dict[str, tuple[Any, Summary]] = {}
+        """When a session was told of, by the server's clock, and what."""
 
     @property
     def place(self) -> str:
@@ -33,26 +35,31 @@ class SharedStore:
             return dict(self._base.execute(sql).fetchall())
 
     def summaries(self) -> list[Summary]:
-        """What the keepers last told of each session, and whether one has it now. Newest first. Only what was told
-        since the last call is read."""
+        """What the keepers last told of each session, and whether one has it now. Newest first. What was told since the
+        last call is read, and no settings twice: they never change."""
         sql = f"SELECT session_id, told_at, {LOCKED} FROM head WHERE seq > 0 AND summary IS NOT NULL"
         with said(self._address):
-            heads = self._base.execute(sql).fetchall()
-            stale = [ident for ident, at, _ in heads if self._told.get(ident, (None,))[0] != at]
-            sql = "SELECT session_id, told_at, summary::text FROM head WHERE session_id = ANY(%s)"
-            told = self._base.execute(sql, (stale,)).fetchall() if stale else []
-        self._told |= {ident: (at, self._summary(json.loads(body))) for ident, at, body in told}
-        found = [(ident, alive) for ident, _, alive in heads if ident in self._told]
-        return [
-            summary if (summary := self._told[ident][1]).alive == alive else dataclasses.replace(summary, alive=alive)
-            for ident, alive in sorted(found, reverse=True)
-        ]
+            heads = self._base.execute(f"{sql} ORDER BY session_id DESC").fetchall()
+            self._read([ident for ident, at, _ in heads if self._told.get(ident, (None,))[0] != at])
+        return [self._now(ident, bool(alive)) for ident, _, alive in heads if ident in self._told]
 
-    def _summary(self, tree: dict[str, Any]) -> Summary:
-        """As any rlgpt, an older or a newer one, told it."""
-        names = {field.name for field in dataclasses.fields(Summary)}
-        known = {name: value for name, value in tree.items() if name in names}
-        return Summary(**{**known, "tags": tuple(known.get("tags", ())), "alive": False, "store": self.place})
+    def _read(self, stale: list[str]) -> None:
+        if not stale:
+            return
+        new = [ident for ident in stale if ident not in self._told]
+        sql = "SELECT session_id, settings::text FROM session WHERE session_id = ANY(%s)"
+        settings = {ident: json.loads(body) for ident, body in self._base.execute(sql, (new,))} if new else {}
+        sql = "SELECT session_id, told_at, summary::text FROM head WHERE session_id = ANY(%s)"
+        for ident, at, body in self._base.execute(sql, (stale,)):
+            fixed = settings[ident] if ident in settings else self._told[ident][1].settings
+            self._told[ident] = (at, summary_of(json.loads(body), fixed, self.place))
+
+    def _now(self, ident: str, alive: bool) -> Summary:
+        at, summary = self._told[ident]
+        if summary.alive != alive:
+            summary = dataclasses.replace(summary, alive=alive)
+            self._told[ident] = (at, summary)
+        return summary
 
     def remote(self, session_id: str) -> SharedPeer:
         return SharedPeer(self._base, self._address, session_id)
@@ -75,7 +82,7 @@ class SharedStore:
         told = dataclasses.replace(catalog.summary(session), tags=catalog.tags(session))
         with said(self._address):
             sql = "UPDATE head SET tags = %s, summary = %s, told_at = clock_timestamp() WHERE session_id = %s"
-            self._base.execute(sql, (json.dumps(told.tags), json.dumps(dataclasses.asdict(told)), session.id))
+            self._base.execute(sql, (json.dumps(told.tags), told_of(told), session.id))
 
     def close(self) -> None:
         self._base.close()

@@ -56,7 +56,7 @@ class Server:
 
     def start(self) -> None:
         options = (
-            f"-c listen_addresses='{self._listens}' -p {self.port} -c fsync=off -c max_connections=200 -k {self.folder}"
+            f"-c listen_addresses='{self._listens}' -p {self.port} -c fsync=off -c max_connections=250 -k {self.folder}"
         )
         self._run("pg_ctl", "-D", self._data, "-o", options, "-l", self.folder / "log", "-w", "-t", "120", "start")
 

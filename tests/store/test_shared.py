@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+import json
 import random
 import shutil
 import threading
@@ -12,7 +14,7 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from rlgpt.store import events
+from rlgpt.store import catalog, events
 from rlgpt.store import tables as t
 from rlgpt.store.commands import parse_command
 from rlgpt.store.errors import LeaseTaken, StoreError
@@ -223,6 +225,33 @@ def test_a_session_that_is_run_is_not_pushed_by_another(
         pass
     held.release()
     assert push(store, finished)
+
+
+# ---- the list -------------------------------------------------------------------------------------
+def test_a_list_reads_what_is_new_and_says_of_a_session_what_its_own_machine_says(
+    finished: SessionFolder, store: SharedStore, address: str
+) -> None:
+    """Also where the summary was told by an rlgpt that tells the settings in it, or words that this one does not know."""
+    push(store, finished)
+    store.describe(finished)
+    ours = dataclasses.replace(catalog.summary(finished), store=store.place)
+    assert ours.settings["task"] == "make_stone_pickaxe"
+    assert store.summaries() == [ours]
+    (first,) = store.summaries()
+    assert store.summaries()[0] is first, "a summary that was not told again was read again"
+
+    peer = claimed(address, finished)
+    peer.tell(None, dataclasses.replace(ours, env_steps=7))
+    (second,) = store.summaries()
+    assert (second.env_steps, second.alive) == (7, True) and second.settings is first.settings
+    peer.tell(None, dataclasses.replace(ours, env_steps=7))
+    assert store.summaries()[0] is second, "nothing was new"
+    peer.release()
+    assert not store.summaries()[0].alive
+
+    foreign = json.dumps({**dataclasses.asdict(ours), "of_a_later_rlgpt": 1, "env_steps": 8})
+    store._base.execute("UPDATE head SET summary = %s, told_at = clock_timestamp()", (foreign,))
+    assert store.summaries() == SharedStore(address).summaries() == [dataclasses.replace(ours, env_steps=8)]
 
 
 # ---- who may do what ------------------------------------------------------------------------------
