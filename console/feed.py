@@ -22,6 +22,7 @@ from rlgpt.console.view.timeline import TimeMap
 from rlgpt.console.view.words import bound
 from rlgpt.console.watch import Watch
 from rlgpt.store import live_calls, progress
+from rlgpt.store.address import behind_since
 from rlgpt.store.errors import StoreError
 from rlgpt.store.events import TrainerDied, read_event
 from rlgpt.store.history import History, fold, fold_all
@@ -227,6 +228,7 @@ class Feed:
             beat=beat["at"] if beat else None,
             what=str(beat.get("what", "")),
             next_try=beat.get("next_try"),
+            behind_since=behind_since(self.folder, self._clock()) if lock else 0.0,
             calls=live_calls.read(self.folder) if lock else (),
             pid=lock.pid if lock else 0,
             host=lock.host if lock else "",

@@ -18,6 +18,8 @@ CLAIM = "shared.json"
 """In a session's folder: which store it is in, with which incarnation, and when that store was last reached."""
 MARK = "mirror.json"
 """In the folder of a mirror: the place that it mirrors."""
+NEAR = 5.0
+"""Seconds that a store is behind a worker at most while all is well; its keeper says each second that it is there."""
 EXTRA = "a store in PostgreSQL needs psycopg: install it with `pip install 'rlgpt[postgres]'`"
 
 
@@ -79,3 +81,17 @@ def source_of(folder: Path) -> str:
         return str(json.loads((folder / MARK).read_bytes())["of"])
     except (OSError, ValueError, KeyError, TypeError):
         return ""
+
+
+def reached_at(folder: Path) -> float:
+    """When a session's keeper last reached the team's store, UTC seconds; 0.0 if never."""
+    try:
+        return float(json.loads((folder / CLAIM).read_bytes())["reached"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return 0.0
+
+
+def behind_since(folder: Path, now: float) -> float:
+    """UTC seconds since when the team's store has nothing new of a session that runs here; 0.0 while it is near."""
+    reached = reached_at(folder)
+    return reached if reached and now - reached > NEAR else 0.0

@@ -18,9 +18,9 @@ from pathlib import Path
 from types import TracebackType
 from typing import NamedTuple
 
-from rlgpt.store.database import connect
 from rlgpt.store.errors import LeaseTaken
 from rlgpt.store.home import home
+from rlgpt.store.limits import SLOTS, limits
 
 __all__ = ["Lease", "LeaseTaken", "Owner", "training_slot"]
 
@@ -28,7 +28,6 @@ WORKER = "worker.lock"
 WRITER = "writer.lock"
 PATIENCE = 0.2
 """Seconds an acquirer insists: a mere question (`held`) takes a shared lock for an instant."""
-DEFAULT_SLOTS = 2
 
 
 class Owner(NamedTuple):
@@ -142,7 +141,7 @@ def training_slot(folder: Path, on_wait: Callable[[], object]) -> Iterator[int]:
     """
     slots = home() / "slots"
     slots.mkdir(mode=0o700, parents=True, exist_ok=True)
-    count, told = _slot_count(folder), False
+    count, told = int(limits(folder).get("host_slots", SLOTS)), False
     while (taken := _free_slot(slots, count)) is None:
         if not told:
             on_wait()
@@ -158,13 +157,3 @@ def _free_slot(slots: Path, count: int) -> tuple[int, Lease] | None:
         with contextlib.suppress(LeaseTaken):
             return number, Lease.acquire(slots, f"slot-{number}.lock", patience=0.0)
     return None
-
-
-def _slot_count(folder: Path) -> int:
-    base = connect(folder / "session.db")
-    try:
-        row = base.execute("SELECT settings FROM session").fetchone()
-    finally:
-        base.close()
-    limits = json.loads(row[0]).get("limits", {}) if row else {}
-    return int(limits.get("host_slots", DEFAULT_SLOTS))

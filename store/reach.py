@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import threading
 from collections.abc import Iterator
 
 from rlgpt.store import catalog
-from rlgpt.store.address import CLAIM, has_store, is_shared, named, source_of
+from rlgpt.store.address import has_store, is_shared, named, source_of
 from rlgpt.store.catalog import Summary
 from rlgpt.store.errors import LeaseTaken, NoSession, StoreError
 from rlgpt.store.folder import SessionFolder, root
@@ -164,9 +163,9 @@ class Listing:
         self._store = None
 
 
-def claimed_at(folder: SessionFolder) -> float:
-    """When this machine last reached the team's store for the session, UTC seconds; 0.0 if never."""
-    try:
-        return float(json.loads((folder.path / CLAIM).read_bytes())["reached"])
-    except (OSError, ValueError, KeyError, TypeError):
-        return 0.0
+def everywhere(patience: float) -> tuple[list[Summary], str]:
+    """All sessions now, newest first, and why those of the team's store are not among them. Raises BadPlace."""
+    listing = Listing(patience)
+    found = listing.summaries()
+    listing.close()
+    return found, listing.fault

@@ -23,6 +23,7 @@ from pydantic_settings import (
 )
 
 from rlgpt.store.home import FILE, home
+from rlgpt.store.limits import OFFLINE, SLOTS
 from rlgpt.store.providers import ProviderName
 
 PREFIX = "RLGPT_"
@@ -195,8 +196,12 @@ class MethodSettings(Part):
 class LimitSettings(Part):
     """Of this machine, not of the session's result."""
 
-    host_slots: int = Field(default=2, ge=1, le=256)
+    host_slots: int = Field(default=SLOTS, ge=1, le=256)
     """Sessions that train at once; others are queued."""
+    exact: bool = False
+    """Compute as every other machine with AVX2 does, bit for bit, if more slowly."""
+    offline: float = Field(default=OFFLINE, gt=0.0)
+    """Minutes that the team's store may be away before the session pauses."""
 
 
 class Settings(Part):

@@ -24,6 +24,7 @@ from rlgpt.store.epilogue import append_event, progress_mark
 from rlgpt.store.errors import StoreError
 from rlgpt.store.events import Ended, Event, TrainerDied, Waiting
 from rlgpt.store.lease import Lease, LeaseTaken, training_slot
+from rlgpt.store.limits import environment
 from rlgpt.store.processes import SESSION, end_marked, session_value
 from rlgpt.training.keeping import begin_keeping, set_aside
 
@@ -132,7 +133,13 @@ class _Worker:
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
-            env=os.environ | {"PYTHONUNBUFFERED": "1", "PYTHONHASHSEED": "0", SESSION: session_value(folder)},
+            env={
+                **os.environ,
+                **environment(folder),
+                "PYTHONUNBUFFERED": "1",
+                "PYTHONHASHSEED": "0",
+                SESSION: session_value(folder),
+            },
         )
         assert self._child.stdout is not None
         self._reader = threading.Thread(target=self._read, args=(self._child.stdout,), daemon=True)

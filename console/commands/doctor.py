@@ -69,7 +69,7 @@ def doctor(on: On = "", json: Json = False) -> None:
 def _cluster(on: str, json: bool) -> None:
     if not json:
         output.note(f"looking at the nodes of {on}; this takes some seconds …")
-    told = children.ask("cluster", {"on": on})
+    told = children.ask("cluster", {"on": on, "settings": {}})
     nodes = told["nodes"]
     fit = sum(not node["fault"] for node in nodes)
     if json:

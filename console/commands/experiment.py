@@ -74,7 +74,7 @@ def experiment(
         "tasks": tasks or [],
         "seeds": list(range(seeds)),
         "settings": settings,
-        "jobs": jobs or (_cpus(on) if on else os.cpu_count()) or 1,
+        "jobs": jobs or (_cpus(on, settings) if on else os.cpu_count()) or 1,
         "on": on,
         "to": str(evidence.absolute()) if evidence else "",
     }
@@ -97,9 +97,9 @@ def experiment(
             output.say(f"{len(kept['written'])} bundles in {evidence}")
 
 
-def _cpus(on: str) -> int:
+def _cpus(on: str, settings: Tree) -> int:
     """Of the nodes on which a session can run. Raises Failure if there are none."""
-    nodes = children.ask("cluster", {"on": on})["nodes"]
+    nodes = children.ask("cluster", {"on": on, "settings": settings | {"task": ""}})["nodes"]
     for node in nodes:
         if node["fault"]:
             output.note(f"{node['host']} is left out: {node['fault']}")

@@ -17,20 +17,22 @@ from rlgpt.console.commands import children, output
 from rlgpt.console.commands.failure import Exit, Failure
 from rlgpt.console.commands.words import GamesOn, Json, On, Revision, Session, complete_session
 from rlgpt.store import inbox, processes
-from rlgpt.store.address import has_store, source_of
+from rlgpt.store.address import has_store, reached_at, source_of
 from rlgpt.store.commands import parse_command
 from rlgpt.store.epilogue import append_event
 from rlgpt.store.events import Ended, payload_of
 from rlgpt.store.folder import SessionFolder
 from rlgpt.store.folder import sessions as all_sessions
 from rlgpt.store.lease import Lease, owner
-from rlgpt.store.placing import place, placed_on
-from rlgpt.store.reach import claimed_at, fetched, reached
+from rlgpt.store.placing import ask_to_end, place, placed_on
+from rlgpt.store.reach import fetched, reached
 from rlgpt.store.reader import Reader
 from rlgpt.store.row_types import EventRow
 
 PATIENCE = 10.0
 """Seconds to wait for a command's fate before saying that it is queued."""
+ENDING = 120.0
+"""Seconds that whoever follows a session on a cluster may take to end it there: a node may be silent for a minute."""
 FINAL = ("applied", "refused", "expired")
 Apply = Annotated[str, typer.Option("--apply", help="now: ends the PPO run in progress; next: waits for it.")]
 Text = Annotated[str, typer.Argument(help="What to say, word for word.")]
@@ -66,7 +68,7 @@ def resume(
             return
         if not Lease.held(folder.path):
             if on:
-                children.ask("cluster_reached", {"on": on})
+                children.ask("cluster_reached", {"on": on, "settings": {}})
                 place(folder.path, on)
             _restart(folder)
         resumed = [folder]
@@ -87,16 +89,19 @@ def stop(
 ) -> None:
     """Stop a session after what it is doing; everything is kept."""
     with reached(session) as folder:
-        if not Lease.held(folder.path):
-            raise Failure(f"session {folder.id} is not running.", Exit.REFUSED)
+        unfollowed = placed_on(folder.path) and _is_dead(folder)
+        if not Lease.held(folder.path) and not (unfollowed and now):
+            words = f": `rlgpt resume {folder.id}` follows it again, or stop it with --now" if unfollowed else ""
+            raise Failure(f"session {folder.id} is not {'followed' if unfollowed else 'running'}{words}.", Exit.REFUSED)
         if not now:
             _command(session, "stop", {}, json, until_end=True)
             return
         if placed_on(folder.path):
-            raise Failure(f"session {folder.id} runs on a Ray cluster: stop it without --now.", Exit.REFUSED)
-        if source := source_of(folder.path):
+            _end_on_cluster(folder)
+        elif source := source_of(folder.path):
             raise Failure(f"session {folder.id} is a mirror of {source}: stop it there.", Exit.REFUSED)
-        _kill(folder)
+        else:
+            _kill(folder)
     if json:
         output.document({"session": folder.id, "kind": "stop", "state": "applied", "reason": "killed"})
     else:
@@ -314,7 +319,7 @@ def _restart(folder: SessionFolder) -> None:
         time.sleep(0.02)
     if not has_store():
         return
-    while claimed_at(folder) < began and time.monotonic() < until:  # or it may not begin, or the store is away
+    while reached_at(folder.path) < began and time.monotonic() < until:  # or it may not begin, or the store is away
         if not Lease.held(folder.path):
             words = folder.log.read_text(errors="replace").strip().splitlines()
             raise Failure(words[-1] if words else f"session {folder.id} did not begin.", Exit.REFUSED)
@@ -341,3 +346,19 @@ def _kill(folder: SessionFolder) -> None:
     if left:
         pids = ", ".join(map(str, left))
         raise Failure(f"session {folder.id} is stopped, but killed processes of it are still there: {pids}.")
+
+
+def _end_on_cluster(folder: SessionFolder) -> None:
+    """By who follows it; from here where nobody does. Raises Failure."""
+    who = inbox.whoami()
+    if Lease.held(folder.path):
+        ask_to_end(folder.path, who)
+        until = time.monotonic() + ENDING
+        while Lease.held(folder.path):
+            if time.monotonic() >= until:
+                raise Failure(f"the cluster of session {folder.id} does not answer; it ends there when that does.")
+            time.sleep(0.05)
+        return
+    children.ask("cluster_end", {"on": placed_on(folder.path), "session": folder.id})
+    with Lease.acquire(folder.path):
+        append_event(folder.path, Ended("stopped", f"ended at once by {who}"))

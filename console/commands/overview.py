@@ -10,11 +10,12 @@ import typer
 
 from rlgpt.console.commands import output
 from rlgpt.console.commands.failure import Exit, Failure
+from rlgpt.console.commands.listed import listed
 from rlgpt.console.commands.words import Json
 from rlgpt.console.view import forks, waiting
 from rlgpt.console.view.numbers import duration, measured
 from rlgpt.console.view.sessions import newest_result, state
-from rlgpt.store.catalog import Summary, summaries
+from rlgpt.store.catalog import Summary
 
 NONE = "no session yet; `rlgpt run TASK` starts one, `rlgpt tasks` lists what there is to do"
 
@@ -26,7 +27,7 @@ def register(app: typer.Typer) -> None:
 
 def tree(json: Json = False) -> None:
     """Show which session was forked from which, where, and with what other settings."""
-    found = summaries()
+    found = listed()
     if json:
         output.document({"sessions": forest(found)})
     elif found:
@@ -74,7 +75,7 @@ def leaderboard(
     """Rank the sessions of TASK by their held-out test episodes, seeds grouped."""
     from rlgpt.console.view import leaderboard as view
 
-    found = summaries()
+    found = listed()
     _need_task(found, task)
     if json:
         output.document(view.tree(found, task))
@@ -95,7 +96,7 @@ def _need_task(found: list[Summary], task: str) -> None:
 
 def inbox(json: Json = False) -> None:
     """List the sessions in which nothing goes on until you do something."""
-    found = summaries()
+    found = listed()
     if json:
         output.document({"waiting": waiting.tree(found)})
         return

@@ -172,7 +172,7 @@ def run(
         "budget": {"env_steps": env_steps, "cost": max_cost, "tokens": max_tokens, "hours": max_hours},
     }
     if on:
-        children.ask("cluster_reached", {"on": on})
+        children.ask("cluster_reached", {"on": on, "settings": _given(flags)})
     if wanted > 1:
         names = [None if name is None else f"{name}-{n + 1}" for n in range(wanted)]
         started = [start(flags | {"seed": (seed or 0) + n, "name": names[n]}, on) for n in range(wanted)]
@@ -210,7 +210,7 @@ def demo(
 def start(flags: Tree, on: str = "") -> SessionFolder:
     """Make a session from a tree of settings (None: not given) and start its worker, here or on a Ray cluster."""
     need_room()
-    made = children.ask("create", {"settings": _given(flags)})
+    made = children.ask("create", {"settings": _given(flags), "elsewhere": bool(on)})
     session = SessionFolder(Path(made["folder"]))
     if on:
         place(session.path, on)

@@ -13,6 +13,7 @@ import typer
 from rlgpt.console.commands import output, record
 from rlgpt.console.commands.children import START_PATIENCE
 from rlgpt.console.commands.follow import EVERY, follow
+from rlgpt.console.commands.listed import listed
 from rlgpt.console.commands.open import open_console
 from rlgpt.console.commands.show import lines
 from rlgpt.console.commands.words import Json, Session, complete_session
@@ -25,11 +26,9 @@ from rlgpt.store.errors import NoSession
 from rlgpt.store.folder import SessionFolder, root
 from rlgpt.store.folder import sessions as all_sessions
 from rlgpt.store.lease import Lease
-from rlgpt.store.reach import Listing, reached
+from rlgpt.store.reach import reached
 from rlgpt.store.reader import Reader
 
-STORE_PATIENCE = 12.0
-"""Seconds to wait for the team's store: a little longer than a connection may take."""
 TITLES = (
     "id", "name", "task", "model", "status", "iteration", "result", "env steps", "cost", "started",
 )  # fmt: skip
@@ -42,11 +41,7 @@ def register(app: typer.Typer) -> None:
 
 def sessions(json: Json = False) -> None:
     """List the sessions of this store, newest last."""
-    listing = Listing(STORE_PATIENCE)
-    found = listing.summaries()[::-1]
-    listing.close()
-    if listing.fault:
-        output.note(listing.fault)
+    found = listed()[::-1]
     if json:
         output.document({"sessions": [_tree(summary) for summary in found]})
         return

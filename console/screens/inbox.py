@@ -15,8 +15,12 @@ from rlgpt.console.shell import shell_of
 from rlgpt.console.view import waiting
 from rlgpt.console.view.text import Entry, line
 from rlgpt.store import catalog
+from rlgpt.store.address import has_store
 from rlgpt.store.catalog import Summary
 from rlgpt.store.errors import StoreError
+
+STORE_PATIENCE = 3.0
+"""Seconds to wait for the team's store."""
 
 
 class InboxScreen(ModalScreen[str]):
@@ -39,11 +43,21 @@ class InboxScreen(ModalScreen[str]):
 
     def _read(self) -> None:
         try:
-            found = catalog.summaries()
+            found, fault = self._summaries()
         except (StoreError, OSError) as error:
             self.app.call_from_thread(shell_of(self).tell, str(error), "error")
             return
+        if fault:
+            self.app.call_from_thread(shell_of(self).tell, fault, "error")
         self.app.call_from_thread(self._take, found)
+
+    def _summaries(self) -> tuple[list[Summary], str]:
+        """Also of the team's store if one is named: what reaches it takes long to import."""
+        if not has_store():
+            return catalog.summaries(), ""
+        from rlgpt.store.reach import everywhere
+
+        return everywhere(STORE_PATIENCE)
 
     def _take(self, found: list[Summary]) -> None:
         rows = self.query_one(Lines)

@@ -33,6 +33,8 @@ class Worker:
     """UTC seconds at which a model that did not answer is asked again."""
     calls: tuple[LiveCall, ...] = ()
     """Calls to a model that are under way."""
+    behind_since: float = 0.0
+    """UTC seconds of the last push to the team's store while that is away, 0.0 while it is not."""
     pid: int = 0
     host: str = ""
     usage: Mapping[str, Any] = field(default_factory=dict)

@@ -159,6 +159,10 @@ def _bar(name: str, value: float, limit: float | None, shown: str, of: str, wide
     ]
 
 
+def behind(m: Moment) -> str:
+    return f"shared store: {max(m.now - m.worker.behind_since, 0.0):.0f} s behind"
+
+
 def _beat(m: Moment) -> list[Span]:
     if not m.live or m.history.status == "ended":
         return []
@@ -167,7 +171,8 @@ def _beat(m: Moment) -> list[Span]:
         return [Span("  no worker", "bad")] if m.history.status != "created" else []
     if worker.beat is None:
         return []
+    late = [Span(f"  {behind(m)}", "warn")] if worker.behind_since else []
     age = max(m.now - worker.beat, 0.0)
     if worker.overdue > 0:
-        return [Span(f"  no progress for {duration(age)}", "bad")]
-    return [Span("  ♥ ", "ok"), Span(f"{duration(age)} ago", "dim")]
+        return [*late, Span(f"  no progress for {duration(age)}", "bad")]
+    return [*late, Span("  ♥ ", "ok"), Span(f"{duration(age)} ago", "dim")]

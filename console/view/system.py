@@ -7,7 +7,9 @@ from typing import Any
 
 from rlgpt.console.view.moment import Moment
 from rlgpt.console.view.numbers import day_time, duration, size
+from rlgpt.console.view.status import behind
 from rlgpt.console.view.text import Entry, Line, Span, line, wrap
+from rlgpt.store.limits import OFFLINE
 
 STORAGE_LAW = 200e6
 """Bytes of store per million env steps that a session may take."""
@@ -88,6 +90,9 @@ def _worker(m: Moment, width: int) -> list[Line]:
     lines = [line(("worker    ", "dim"), (f"pid {worker.pid} on {worker.host}", "bold"))]
     if worker.what:
         lines.append(line(("          ", ""), (worker.what, "dim")))
+    if worker.behind_since:
+        offline = m.history.session["settings"].get("limits", {}).get("offline", OFFLINE)
+        lines += wrap(f"{behind(m)}; the session pauses after {offline:g} min", width, "warn")
     if worker.beat is not None:
         age = duration(max(m.now - worker.beat, 0))
         lines.append(

@@ -25,6 +25,7 @@ from rlgpt.store.folder_peer import FolderPeer
 from rlgpt.store.history import History, fold_all
 from rlgpt.store.inbox import whoami
 from rlgpt.store.lease import owner
+from rlgpt.store.limits import OFFLINE, limits
 from rlgpt.store.peers import Fenced, RemoteWorker, bring, sync
 from rlgpt.store.reader import Reader
 from rlgpt.store.shared.connection import Away, connect, place_of
@@ -36,8 +37,6 @@ TELL = 1.0
 """Seconds between two signs of life."""
 ROLLOUTS = 30.0
 """Seconds between two rollout checkpoints that are pushed."""
-OFFLINE = 600.0
-"""Seconds without the store after which the session pauses."""
 LAST_TRY = 10.0
 """Seconds that the last push may take where the store is away."""
 REFUSED, FENCED = 4, 5
@@ -50,6 +49,8 @@ class Keeper:
         self._incarnation = incarnation
         self._source = FolderPeer(folder, rollouts_every=ROLLOUTS)
         self._history = History()
+        self._offline = 60.0 * float(limits(folder).get("offline", OFFLINE))
+        """Seconds without the store after which the session pauses."""
         self._reached = time.monotonic()
         self._told = 0.0
         self._paused = False
@@ -98,7 +99,7 @@ class Keeper:
                 "or unset RLGPT_STORE to go on alone"
             ) from error
         self._ready()
-        if time.monotonic() - self._reached > OFFLINE and not self._paused and not self._ended.is_set():
+        if time.monotonic() - self._reached > self._offline and not self._paused and not self._ended.is_set():
             self._paused = True
             command = {"id": uuid.uuid4().hex, "author": f"keeper ({whoami()})", "kind": "pause", "payload": {}}
             self._source.send(command | {"revision": None})

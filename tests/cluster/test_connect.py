@@ -39,7 +39,7 @@ def test_addresses_that_ray_knows_are_taken(address: str) -> None:
 
 
 def test_the_console_is_told_before_a_session_is_made() -> None:
-    told = answer(json.dumps({"ask": "cluster_reached", "on": "nowhere"}))
+    told = answer(json.dumps({"ask": "cluster_reached", "on": "nowhere", "settings": {}}))
     sentence = "is no address of a Ray cluster" if RAY else "pip install 'rlgpt[ray]'"
     assert sentence in told["error"] and told["exit_code"]
 

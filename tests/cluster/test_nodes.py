@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
+from pathlib import Path
+
 import pytest
 
 from rlgpt.training.cluster import connect
@@ -21,6 +26,21 @@ def test_nodes_that_fit_are_looked_at_once_and_others_again(machines: Machines) 
     ):
         found.fitting("nowhere")
     assert found.fitting("crafter") == [fit] and found.cpus("crafter") == 1
+
+
+def test_keys_are_looked_for_on_the_nodes(machines: Machines, tmp_path: Path) -> None:
+    """Before a session is made; never in the environment here, from which none is sent."""
+    machines.add(env_vars={"THEIR_KEY": "secret"})
+    model = {"kind": "openai", "model": "m", "base_url": "https://models.example/v1"}
+    found = Nodes(machines.address)
+    found.need_keys(model | {"api_key_env": "THEIR_KEY"})
+    found.need_keys({"kind": "rules"})
+    line = [sys.executable, "-P", "-m", "rlgpt.console.cli", "run", "collect_wood", "--on", machines.address]
+    line += ["--base-url", model["base_url"], "--model", "m", "--key-env", "OUR_KEY", "--detach"]
+    environment = os.environ | {"OUR_KEY": "secret", "RLGPT_HOME": str(tmp_path)}
+    done = subprocess.run(line, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode and "has the key: keys are never sent" in done.stderr and "set OUR_KEY" in done.stderr
+    assert not list(tmp_path.glob("sessions/*"))
 
 
 def test_a_connected_process_runs_an_actor_on_a_node(machines: Machines) -> None:

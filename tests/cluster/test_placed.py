@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import random
 import time
 
@@ -11,6 +12,7 @@ import pytest
 from rlgpt.store.address import source_of
 from rlgpt.store.lease import Lease, owner
 from rlgpt.store.placing import placed_on
+from rlgpt.training.cluster.connect import NAMESPACE, connect
 from tests.cluster.conftest import Adding, Away, until
 from tests.end_to_end.conftest import Make
 from tests.end_to_end.consoles import attached, command
@@ -91,6 +93,68 @@ def test_an_operator_here_steers_what_runs_there(machines: Machines, machine: Ad
     nothing_left(session, running)
     assert placed_on(session.folder.path), "a resume goes on there"
     assert not [seat for seat in machine.seats() if seat.name.startswith(session.folder.id)], "it left something there"
+    machines.lose(node)
+
+
+@pytest.mark.timeout(900)
+def test_what_runs_there_is_ended_at_once_whether_somebody_follows_it_or_not(
+    machines: Machines, machine: Adding, away: Make
+) -> None:
+    node = machine()
+    session = away(TASK, **STORY, review=True)
+    assert isinstance(session, Away) and session.supervisor is not None
+
+    def waits() -> bool:
+        """For its operator, not for a node."""
+        history = session.history()
+        return history.status == "waiting" and history.waiting_for.startswith("approval") and bool(session.there())
+
+    for followed in (True, False):
+        until(waits, 150 * PATIENCE)
+        running = session.there()
+        if not followed:
+            session.leave()
+            assert "is not followed: `rlgpt resume" in command(session, "stop", session.folder.id)["error"]
+        command(session, "stop", session.folder.id, "--now")
+        nothing_left(session, running)
+        assert session.supervisor.wait(60 * PATIENCE) == 0
+        history = session.history()
+        assert history.result == "stopped" and "ended at once by" in history.reason
+        assert placed_on(session.folder.path) and not Lease.held(session.folder.path)
+        session.start()  # as a resume does: it is told to go on, and not to end again
+    until(waits, 150 * PATIENCE)
+    command(session, "stop", session.folder.id, "--now")
+    machines.lose(node)
+
+
+@pytest.mark.timeout(1800)
+def test_a_session_whose_seats_are_lost_again_and_again_is_given_up(
+    machines: Machines, machine: Adding, away: Make
+) -> None:
+    """As a worker that dies again and again is: after four losses without completed work."""
+    node = machine()
+    session = away(TASK, **STORY, review=True)
+    assert isinstance(session, Away) and session.supervisor is not None
+    ray = connect(machines.address)
+    lost: set[str] = set()
+
+    def lose() -> bool:
+        """A seat that runs its worker; whether the follower has given up."""
+        assert session.supervisor is not None
+        for name in {name for name in ray.util.list_named_actors() if name.startswith(session.folder.id)} - lost:
+            with contextlib.suppress(ValueError, ray.exceptions.RayError):  # it is not there yet, or any more
+                seat = ray.get_actor(name, namespace=NAMESPACE)
+                if ray.get(seat.worker.remote(), timeout=20) is not None:
+                    ray.kill(seat, no_restart=True)
+                    lost.add(name)
+        return session.supervisor.poll() is not None
+
+    until(lose, 1000 * PATIENCE)
+    assert session.supervisor.returncode == 1
+    history = session.history()
+    assert history.result == "failed" and "its seat was lost 4 times without getting further" in history.reason
+    deaths = [row["payload"]["restart"] for row in session.rows("event") if row["kind"] == "trainer_died"]
+    assert deaths[-4:] == [True, True, True, False] and len(lost) == len(deaths)
     machines.lose(node)
 
 

@@ -97,6 +97,26 @@ def test_a_colleague_sees_and_steers_a_session_that_runs_elsewhere(
     assert source_of(mirror) == "" and digest(FolderPeer(mirror)) == digest(FolderPeer(session.path))
 
 
+def test_what_looks_at_all_sessions_looks_at_those_of_the_team_too(
+    rlgpt: Rlgpt, finished: SessionFolder, running: tuple[SessionFolder, Writer], address: str, tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    """What they say at home is what they say where there are only those of the store."""
+    rlgpt("store", "init")
+    session, writer = running
+    writer.event(events.Waiting("paused"))
+    keeper = Keeper(session.path, address)
+    keeper.ready()
+    questions = (("tree",), ("leaderboard", "collect_wood"), ("inbox",))
+    here = [rlgpt(*words, "--json").document for words in questions]
+    assert here[2]["waiting"][0]["id"] == session.id and len(here[0]["sessions"]) == 2
+    assert rlgpt("store", "push", finished.id).code == 0
+    monkeypatch.setenv("RLGPT_HOME", str(tmp_path / "colleague"))
+    until(lambda: rlgpt("inbox", "--json").document["waiting"])
+    assert [rlgpt(*words, "--json").document for words in questions] == here
+    keeper.end()
+
+
 def _pushed(rlgpt: Rlgpt, session: SessionFolder) -> bool:
     return any(one["id"] == session.id and one["store"] for one in _in_store(rlgpt))
 

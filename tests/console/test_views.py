@@ -343,6 +343,15 @@ def test_the_system_pane_tells_the_worker_as_it_is_now_wherever_the_cursor_is() 
     assert "not started yet" in said(system.entries(moment(whole(), seq=1, worker=Worker(status="created")), 90))
 
 
+def test_a_store_of_a_team_that_is_away_is_told_on_the_status_line_and_in_the_system_pane() -> None:
+    m = moment(whole(ended=False))
+    near, away = Worker(True, "running", beat=m.now), Worker(True, "running", beat=m.now, behind_since=m.now - 12)
+    assert "shared store" not in plain(status.budgets(replace(m, worker=near), 160))
+    assert "shared store: 12 s behind" in plain(status.budgets(replace(m, worker=away), 160))
+    told = " ".join(said(system.entries(replace(m, worker=away), 90)).split())
+    assert "shared store: 12 s behind; the session pauses after 10 min" in told
+
+
 def test_the_list_shows_the_task_where_there_is_room_for_it() -> None:
     assert "task" in dict(sessions.shown_columns(140))
     for width in range(60, 260):

@@ -14,6 +14,7 @@ import pytest
 
 from rlgpt.store import events, progress
 from rlgpt.store import tables as t
+from rlgpt.store.address import behind_since, reached_at
 from rlgpt.store.commands import parse_command
 from rlgpt.store.folder import SessionFolder
 from rlgpt.store.folder_peer import FolderPeer
@@ -147,6 +148,74 @@ def test_no_row_is_lost_or_there_twice_and_the_worker_never_waits(
     copy = FolderPeer(tmp_path / session.id)
     sync(there(address, session), copy)
     assert everything(copy.folder.path) == everything(session.path)
+
+
+def test_a_session_whose_store_is_away_for_longer_than_its_limit_is_paused_and_says_how_far_behind_it_is(
+    new_session: Callable[..., SessionFolder], address: str, server: Server, keep: Callable[..., Keeper]
+) -> None:
+    session = new_session(limits={"offline": 0.05})
+    keeper = keep(session.path, address)
+    keeper.ready()
+    with Lease.acquire(session.path), Writer(session) as writer:
+        writer.event(events.Started())
+        until(lambda: there(address, session).head().seq == writer.history.seq)
+        server.stop("immediate")
+        try:
+            (told,) = until(lambda: writer.commands_after(0))
+            assert told.kind == "pause" and told.author.startswith("keeper (")
+            since = until(lambda: behind_since(session.path, time.time()))
+            assert behind_since(session.path, since + 12.0) == since
+        finally:
+            server.start()
+        add(writer, 1)
+        until(lambda: reached_at(session.path) > since)
+        until(lambda: there(address, session).head().seq == writer.history.seq)
+        assert keeper.end() == (0, "")
+        assert len(writer.commands_after(0)) == 1
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1800)
+def test_a_store_that_is_away_for_five_minutes_loses_nothing_and_stops_nobody(
+    session: SessionFolder, address: str, server: Server, keep: Callable[..., Keeper], tmp_path: Path
+) -> None:
+    keeper = keep(session.path, address)
+    assert keeper.ready() == 1
+    with Lease.acquire(session.path), Writer(session) as writer:
+        writer.event(events.Started())
+
+        def commits(seconds: float) -> list[float]:
+            took, end = [], time.monotonic() + seconds
+            while time.monotonic() < end:
+                began = time.perf_counter()
+                add(writer, writer.history.seq)
+                took.append(time.perf_counter() - began)
+                time.sleep(0.05)
+            return sorted(took)
+
+        beside = commits(60.0)
+        server.stop("immediate")
+        away = commits(300.0)
+        server.start()
+        back = time.monotonic()
+        wanted = writer.history.seq
+
+        def caught_up() -> bool:
+            with contextlib.suppress(Exception):  # it may still be starting
+                return there(address, session).head().seq == wanted
+            return False
+
+        until(caught_up)
+        caught = time.monotonic() - back
+        assert keeper.end() == (0, "")
+        assert not writer.commands_after(0), "nobody was told to pause"
+    copy = FolderPeer(tmp_path / session.id)
+    sync(there(address, session), copy)
+    assert everything(copy.folder.path) == everything(session.path)
+    for name, took in (("beside the store", beside), ("while it was away", away)):
+        print(f"\ncommits {name}: {len(took)}, p50 {1e3 * took[len(took) // 2]:.1f}, ", end="")
+        print(f"p99 {1e3 * took[int(0.99 * len(took))]:.1f} ms")
+    print(f"{wanted} rows, caught up {caught:.1f} s after it was back")
 
 
 def test_a_worker_that_was_taken_over_is_told_so(

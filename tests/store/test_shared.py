@@ -231,7 +231,7 @@ def test_a_session_that_is_run_is_not_pushed_by_another(
 def test_a_list_reads_what_is_new_and_says_of_a_session_what_its_own_machine_says(
     finished: SessionFolder, store: SharedStore, address: str
 ) -> None:
-    """Also where the summary was told by an rlgpt that tells the settings in it, or words that this one does not know."""
+    """Also where another rlgpt told the summary: with the settings in it, or words that this one does not know."""
     push(store, finished)
     store.describe(finished)
     ours = dataclasses.replace(catalog.summary(finished), store=store.place)

@@ -20,15 +20,23 @@ from rlgpt.training.cluster.placed import Placed
 
 def main(folder: Path) -> int:
     address = placed_on(folder)
-    placed = Placed(SessionFolder(folder), address, lambda: Nodes(address))
 
     def leave(number: int, frame: FrameType | None) -> None:
         placed.terminate()
 
-    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
-        signal.signal(number, leave)
-    placed.start()
-    return placed.wait()
+    def heed_signals() -> None:
+        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+            signal.signal(number, leave)
+
+    def reach() -> Nodes:
+        nodes = Nodes(address)
+        heed_signals()  # again: Ray's own handler of SIGTERM aborts the process
+        return nodes
+
+    placed = Placed(SessionFolder(folder), address, reach)
+    heed_signals()
+    placed.run()  # not as a thread: only the main one may say what a signal does
+    return placed.code
 
 
 if __name__ == "__main__":

@@ -8,21 +8,30 @@ from __future__ import annotations
 
 import contextlib
 import importlib.metadata
+import json
+import os
 import platform
 import shutil
 import threading
 import time
+from collections.abc import Callable
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from rlgpt.store.folder import SESSIONS_STOP_BELOW
 from rlgpt.store.home import home
+from rlgpt.store.row_types import JsonObject
 from rlgpt.training.cluster import connect
 from rlgpt.training.cluster.connect import NoCluster, Node, Ray
 
 SAME = ("rlgpt", "ray", "torch", "numpy", "numba")
 """Packages whose version must be the one here."""
+NONE: JsonObject = MappingProxyType({})
 LOOK = 120.0
 """Seconds that the look at a node may take: it imports what a worker imports."""
+
+
+KEYS = "keys are never sent, so the environment of its `ray start` must have them"
 
 
 class Found(NamedTuple):
@@ -35,6 +44,8 @@ class Found(NamedTuple):
     """Bytes."""
     unlocked: str
     """Why generated code could not be locked up there, "" where it can."""
+    keyless: str = ""
+    """Which key of a language model is missing there, "" where none is."""
 
 
 class Looked(NamedTuple):
@@ -44,14 +55,28 @@ class Looked(NamedTuple):
     """Why no session is placed there, "" if it fits."""
 
 
-def examine(world: str) -> Found:
+def examine(world: str, llm: JsonObject) -> Found:
     """This machine. It runs on every node."""
     from rlgpt.training.session.where import cpu  # late: torch
 
     there = home()
     while not there.exists():
         there = there.parent
-    return Found(minor(), packages(), cpu(), shutil.disk_usage(there).free, _unlocked(world))
+    return Found(minor(), packages(), cpu(), shutil.disk_usage(there).free, _unlocked(world), keyless(llm))
+
+
+def keyless(llm: JsonObject) -> str:
+    """The sentence of the first key that the models of these settings need and this machine's environment lacks."""
+    from rlgpt.agents.endpoint import endpoints
+    from rlgpt.agents.errors import MissingKey, Unclear
+
+    if llm.get("kind") != "openai":
+        return ""
+    try:
+        endpoints(llm, os.environ)
+    except (MissingKey, Unclear) as error:
+        return str(error)
+    return ""
 
 
 def packages() -> dict[str, str]:
@@ -89,6 +114,8 @@ def fault(found: Found) -> str:
         return f"other versions: {', '.join(others)}; install the same there"
     if found.unlocked:
         return f"generated code cannot be locked up there: {found.unlocked}"
+    if found.keyless:
+        return f"{KEYS}: {found.keyless}"
     if found.free < SESSIONS_STOP_BELOW:
         return f"only {found.free // 1_000_000} MB are free there: make room"
     return ""
@@ -103,29 +130,46 @@ class Nodes:
         self._fitted: dict[tuple[str, str], Looked] = {}
         self._looking = threading.Lock()
 
-    def fitting(self, world: str) -> list[Node]:
+    def fitting(self, world: str, llm: JsonObject = NONE) -> list[Node]:
         """Raises NoCluster if none of those that compute fits."""
-        looked = self.look(world)
+        looked = self.look(world, llm)
         fit = [one.node for one in looked if not one.fault]
         if not fit:
             faults = "; ".join(f"{one.node.host}: {one.fault}" for one in looked) or "it has no node with a CPU to lend"
             raise NoCluster(f"no node of the cluster at {self.address} can run this session: {faults}")
         return fit
 
-    def look(self, world: str) -> list[Looked]:
+    def look(self, world: str, llm: JsonObject = NONE) -> list[Looked]:
         """At every node that computes. One that fitted is not asked again."""
-        nodes = [node for node in connect.nodes(self.ray) if node.resources.get("CPU", 0) >= 1]
+        wanted = json.dumps([world, dict(llm)], sort_keys=True)
         with self._looking:
-            new = [node for node in nodes if (node.id, world) not in self._fitted]
-            answers = [(node, self._ask(node, world)) for node in new]
+            nodes = self._computing()
+            new = [node for node in nodes if (node.id, wanted) not in self._fitted]
+            answers = [(node, self._ask(node, examine, world, dict(llm))) for node in new]
             until = time.monotonic() + LOOK
             looked = {node.id: self._judged(node, answer, until) for node, answer in answers}
-            self._fitted |= {(one.node.id, world): one for one in looked.values() if not one.fault}
-            return [looked.get(node.id) or self._fitted[node.id, world] for node in nodes]
+            self._fitted |= {(one.node.id, wanted): one for one in looked.values() if not one.fault}
+            return [looked.get(node.id) or self._fitted[node.id, wanted] for node in nodes]
 
-    def _ask(self, node: Node, world: str) -> Any:
+    def need_keys(self, llm: JsonObject) -> None:
+        """Looks at nothing but the keys, which is soon done. Raises NoCluster if no node has those of these models."""
+        if llm.get("kind") != "openai":
+            return
+        missing = []
+        for answer in [self._ask(node, keyless, dict(llm)) for node in self._computing()]:
+            try:
+                missing.append(self.ray.get(answer, timeout=LOOK))
+            except self.ray.exceptions.RayError:  # why it cannot be asked is told when the session is placed
+                missing.append("")
+        if missing and all(missing):
+            raise NoCluster(f"no node of the cluster at {self.address} has the key: {KEYS}; {missing[0]}")
+
+    def _computing(self) -> list[Node]:
+        return [node for node in connect.nodes(self.ray) if node.resources.get("CPU", 0) >= 1]
+
+    def _ask(self, node: Node, question: Callable[..., Any], *words: object) -> Any:
         here = self.ray.util.scheduling_strategies.NodeAffinitySchedulingStrategy(node.id, soft=False)
-        return self.ray.remote(examine).options(num_cpus=0, max_retries=0, scheduling_strategy=here).remote(world)
+        return self.ray.remote(question).options(num_cpus=0, max_retries=0, scheduling_strategy=here).remote(*words)
 
     def _judged(self, node: Node, answer: Any, until: float) -> Looked:
         errors = self.ray.exceptions
@@ -144,10 +188,10 @@ class Nodes:
         return int(sum(node.resources["CPU"] for node in self.fitting(world)))
 
 
-def told(address: str, world: str = "crafter") -> dict[str, Any]:
+def told(address: str, llm: JsonObject = NONE, world: str = "crafter") -> dict[str, Any]:
     """{address, nodes: [...]} for the operator; the nodes that compute."""
     nodes = Nodes(address)
-    return {"address": address, "nodes": [_told(looked) for looked in nodes.look(world)]}
+    return {"address": address, "nodes": [_told(looked) for looked in nodes.look(world, llm)]}
 
 
 def _told(looked: Looked) -> dict[str, Any]:

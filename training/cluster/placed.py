@@ -12,7 +12,7 @@ import contextlib
 import os
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 from rlgpt.store import catalog, skills
 from rlgpt.store.epilogue import append_event, progress_mark
@@ -24,12 +24,12 @@ from rlgpt.store.home import GAMES_ON
 from rlgpt.store.lease import Lease, LeaseTaken
 from rlgpt.store.mirror import EVERY, Mirror, settle
 from rlgpt.store.peers import Diverged, bring
-from rlgpt.store.placing import place
+from rlgpt.store.placing import asked_to_end, forget_to_end, place
 from rlgpt.store.reach import LOCK
 from rlgpt.store.reader import Reader
 from rlgpt.store.settings import Settings, stored
 from rlgpt.store.spending import spent_today
-from rlgpt.training.cluster.connect import NAMESPACE
+from rlgpt.training.cluster.connect import NAMESPACE, Ray
 from rlgpt.training.cluster.nodes import Nodes
 from rlgpt.training.cluster.seat import Ending, Seat
 from rlgpt.training.cluster.seat_peer import SeatLost, SeatPeer, SourcePeer
@@ -46,6 +46,10 @@ ROOM = 15.0
 
 class Left(Exception):
     """Somebody asked to stop following."""
+
+
+class EndedNow(Exception):
+    """Somebody asked to end what runs there at once; who is the argument."""
 
 
 class Placed(threading.Thread):
@@ -78,6 +82,7 @@ class Placed(threading.Thread):
         try:
             with Lease.acquire(self._folder.path, LOCK), Lease.acquire(self._folder.path) as lease:
                 place(self._folder.path, self._address)
+                forget_to_end(self._folder.path)
                 self.code = self._keep(lease)
         except LeaseTaken as error:
             self._log(str(error))
@@ -95,6 +100,12 @@ class Placed(threading.Thread):
                 try:
                     seat = self._found(nodes) or self._begun(nodes)
                     return self._follow(seat, lease) if seat else 1
+                except EndedNow as order:
+                    if seat:
+                        self._ended(seat)
+                    self._say(Ended("stopped", f"ended at once by {order}"))
+                    forget_to_end(self._folder.path)
+                    return 0
                 except (SeatLost, Diverged) as lost:
                     if seat:
                         self._ended(seat)
@@ -118,10 +129,17 @@ class Placed(threading.Thread):
                 if not alive and (ending := seat.ending()) is not None:
                     mirror.step()  # what it wrote between the two looks
                     break
-                if self._leaving.wait(EVERY):
-                    raise Left
+                self._leaving.wait(EVERY)
+                self._heed()
         self._bring(seat, ending)
         return ending.code
+
+    def _heed(self) -> None:
+        """Raises Left, EndedNow."""
+        if self._leaving.is_set():
+            raise Left
+        if who := asked_to_end(self._folder.path):
+            raise EndedNow(who)
 
     def _tell_spent(self, seat: SeatPeer) -> None:
         """A daily budget counts the sessions of this store, of which a seat knows only its own."""
@@ -147,12 +165,7 @@ class Placed(threading.Thread):
     def _found(self, nodes: Nodes) -> SeatPeer | None:
         """The seat that runs the session. Others of it, which nobody would ever follow, are ended."""
         found: SeatPeer | None = None
-        for name in self._names(nodes):
-            try:
-                actor = nodes.ray.get_actor(name, namespace=NAMESPACE)
-            except ValueError:  # it ended since
-                continue
-            seat = SeatPeer(nodes.ray, actor, self._address)
+        for seat in seats_of(self._folder.id, nodes.ray, self._address):
             with contextlib.suppress(SeatLost):
                 if found is None and seat.ask("started"):
                     found = self._named(seat)
@@ -160,17 +173,13 @@ class Placed(threading.Thread):
             seat.end()
         return found
 
-    def _names(self, nodes: Nodes) -> list[str]:
-        """Of all seats of this session, the newest first."""
-        every = nodes.ray.util.list_named_actors()
-        return sorted((name for name in every if name.rpartition(".")[0] == self._folder.id), key=_number, reverse=True)
-
     def _begun(self, nodes: Nodes) -> SeatPeer | None:
         """A new seat that goes on from what is here; None, and a row that says why, where none can be had."""
         try:
             with contextlib.closing(FolderPeer(self._folder.path)) as here:
                 settings = self._settings()
-                self._last = 1 + max([self._last, here.head().incarnation, *map(_number, self._names(nodes))])
+                others = map(_number, _names(self._folder.id, nodes.ray))
+                self._last = 1 + max([self._last, here.head().incarnation, *others])
                 seat = self._placed(nodes, settings, f"{self._folder.id}.{self._last}")
                 for source in _sources(settings):
                     with contextlib.closing(FolderPeer(source.path)) as recorded:
@@ -188,7 +197,7 @@ class Placed(threading.Thread):
     def _placed(self, nodes: Nodes, settings: Settings, name: str) -> SeatPeer:
         """Waits for a node. Raises Left, NoCluster."""
         ray = nodes.ray
-        fitting = ",".join(node.id for node in nodes.fitting(settings.world))
+        fitting = ",".join(node.id for node in nodes.fitting(settings.world, settings.llm.model_dump(mode="json")))
         actor = ray.remote(Seat).options(
             name=name, namespace=NAMESPACE, lifetime="detached", max_restarts=0, max_task_retries=0, num_cpus=1,
             num_gpus=1 if settings.device == "cuda" else 0, memory=MEMORY,
@@ -196,9 +205,11 @@ class Placed(threading.Thread):
         ).remote(name, self._folder.id)  # fmt: skip
         began, told, ready = time.monotonic(), False, actor.where.remote()
         while not ray.wait([ready], timeout=EVERY)[0]:
-            if self._leaving.is_set():
+            try:
+                self._heed()
+            except (Left, EndedNow):
                 ray.kill(actor, no_restart=True)
-                raise Left
+                raise
             if not told and time.monotonic() - began > ROOM:
                 self._say(Waiting("a free node of the cluster"))
                 told = True
@@ -223,6 +234,18 @@ class Placed(threading.Thread):
     def _log(self, line: str) -> None:
         with contextlib.suppress(OSError), self._folder.log.open("a") as log:
             log.write(line + "\n")
+
+
+def seats_of(session_id: str, ray: Ray, address: str) -> Iterator[SeatPeer]:
+    """All seats of a session, the newest first."""
+    for name in _names(session_id, ray):
+        with contextlib.suppress(ValueError):  # it ended since
+            yield SeatPeer(ray, ray.get_actor(name, namespace=NAMESPACE), address)
+
+
+def _names(session_id: str, ray: Ray) -> list[str]:
+    every = ray.util.list_named_actors()
+    return sorted((name for name in every if name.rpartition(".")[0] == session_id), key=_number, reverse=True)
 
 
 def _number(name: str) -> int:

@@ -32,7 +32,8 @@ from rlgpt.store.spending import tell_elsewhere
 ROLLOUTS = 30.0
 """Seconds between two rollout checkpoints that are sent: a session that is lost goes on from the last one."""
 ABANDONED = 24 * 3600.0
-"""Seconds after which a seat whose session is over, and a folder whose seat is gone, are given up."""
+"""Seconds without anybody who follows a session after which it is stopped here; after as many more the seat ends.
+Folders whose seat has been gone for so long are deleted."""
 LOCK = "seat.lock"
 LAST_LINES = 20
 
@@ -48,8 +49,9 @@ class Ending(NamedTuple):
 
 
 class Seat:
-    def __init__(self, name: str, session_id: str) -> None:
+    def __init__(self, name: str, session_id: str, abandoned: float = ABANDONED) -> None:
         """`name` is this actor's: each placing of a session has another one. Raises BadPlace."""
+        self._abandoned = abandoned
         seats = homes.home() / "seats"
         _sweep(seats)
         self._home = seats / name
@@ -138,9 +140,21 @@ class Seat:
         shutil.rmtree(self._home, ignore_errors=True)
 
     def _watch(self) -> None:
-        while not (self._over() and time.monotonic() - self._asked > ABANDONED):
-            time.sleep(60)
-        os._exit(0)
+        """A session that nobody follows would use up its budget, or wait for an operator for ever."""
+        while True:
+            time.sleep(min(60.0, self._abandoned / 4))
+            if time.monotonic() - self._asked <= self._abandoned:
+                continue
+            if self._over():
+                os._exit(0)
+            self._stop(f"nobody has followed this session for {self._abandoned:g} s: it stops")
+            self._asked = time.monotonic()
+
+    def _stop(self, why: str) -> None:
+        assert self._supervisor is not None
+        with (self._folder / "worker.log").open("a") as log:
+            log.write(why + "\n")
+        self._supervisor.terminate()
 
 
 def _environment() -> dict[str, str]:

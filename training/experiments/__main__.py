@@ -33,7 +33,7 @@ def _run(request: Request) -> int:
     jobs, on = max(1, int(request["jobs"])), str(request.get("on", ""))
 
     def make(settings: Mapping[str, Any]) -> str:
-        return str(create({**settings, "limits": {"host_slots": jobs}})["id"])
+        return str(create({**settings, "limits": {"host_slots": jobs}}, elsewhere=bool(on))["id"])
 
     try:
         lease = Lease.acquire(manifest.path.parent, RUNNER)

@@ -122,25 +122,43 @@ def experiment_bundles(request: dict[str, Any]) -> dict[str, Any]:
     return requests.write_bundles(request)
 
 
-def cluster(on: str) -> dict[str, Any]:
+def cluster(on: str, settings: dict[str, Any]) -> dict[str, Any]:
     """{address, nodes: [{host, cpus, gpus, python, packages, cpu, free, fault}]}: whether sessions can run there."""
     from rlgpt.training.cluster.nodes import told
 
-    return told(on)
+    return told(on, _llm(settings))
 
 
-def cluster_reached(on: str) -> dict[str, Any]:
-    """{address} of a cluster that answers."""
-    from rlgpt.training.cluster.connect import connect
+def cluster_reached(on: str, settings: dict[str, Any]) -> dict[str, Any]:
+    """{address} of a cluster that answers, and has the keys that a session with these settings (empty: any) needs."""
+    from rlgpt.training.cluster.nodes import Nodes
 
-    connect(on)
+    Nodes(on).need_keys(_llm(settings))
     return {"address": on}
+
+
+def _llm(settings: dict[str, Any]) -> dict[str, Any]:
+    """Those of the models, once files and the environment had their say; empty where no session is meant."""
+    from rlgpt.store.settings import settle
+
+    return settle(settings).llm.model_dump(mode="json") if settings else {}
+
+
+def cluster_end(on: str, session: str) -> dict[str, Any]:
+    """{ended}: how many seats of a session that nobody follows were ended there, with all that they ran."""
+    from rlgpt.training.cluster.connect import connect
+    from rlgpt.training.cluster.placed import seats_of
+
+    found = list(seats_of(session, connect(on), on))
+    for seat in found:
+        seat.end()
+    return {"ended": len(found)}
 
 
 QUESTIONS: Mapping[str, Callable[..., Any]] = {
     question.__name__: question
     for question in (
         worlds, tasks, check_world, create, prices, open_admission, admit, try_action, try_skill, protections,
-        minedojo_needs, experiment_bill, experiment_bundles, cluster, cluster_reached,
+        minedojo_needs, experiment_bill, experiment_bundles, cluster, cluster_reached, cluster_end,
     )
 }  # fmt: skip

@@ -52,9 +52,9 @@ def task_info(world: World, task_id: str) -> TaskInfo:
     }
 
 
-def create(flags: Mapping[str, Any]) -> dict[str, Any]:
-    """{id, name, folder} of a new session with these settings; no worker is started. Raises CannotCreate, UnknownWorld,
-    WorldFailed."""
+def create(flags: Mapping[str, Any], elsewhere: bool = False) -> dict[str, Any]:
+    """{id, name, folder} of a new session with these settings; no worker is started. Keys are not looked for where it
+    runs `elsewhere`. Raises CannotCreate, UnknownWorld, WorldFailed."""
     from rlgpt.agents.wording import wording
     from rlgpt.store import artifacts, skills
     from rlgpt.store import creation as folders
@@ -66,7 +66,7 @@ def create(flags: Mapping[str, Any]) -> dict[str, Any]:
         settings = settle(flags)
     except Refused as error:
         raise CannotCreate(str(error)) from error
-    _check_models(settings)
+    _check_models(settings, elsewhere)
     _check_rl(settings.method.rl)
     world = registry.get(settings.world)
     info = task_info(world, settings.task)
@@ -128,7 +128,7 @@ def _skills_of_the_replayed(settings: Settings) -> bytes | None:
             return None
 
 
-def _check_models(settings: Settings) -> None:
+def _check_models(settings: Settings, elsewhere: bool) -> None:
     """Raises CannotCreate where the key of a well-known server is missing, or a budget in USD could not hold."""
     from rlgpt.agents.endpoint import endpoints, redacted_url
     from rlgpt.agents.errors import MissingKey, Unclear
@@ -138,7 +138,7 @@ def _check_models(settings: Settings) -> None:
     try:
         roles = endpoints(settings.llm.model_dump(), os.environ)
     except MissingKey as error:
-        if settings.llm.base_url:  # the worker may have the key of a server of the operator's own
+        if elsewhere or settings.llm.base_url:  # the worker may have the key of a server of the operator's own
             return
         local = "a server of your own needs none: name it with --base-url"
         raise CannotCreate(f"{str(error).rstrip('.')}; {local}", UNAVAILABLE) from error
