@@ -88,7 +88,8 @@ class Seat:
     def append_source(self, session_id: str, batch: Batch) -> None:
         """Of another session, whose recorded calls this one replays."""
         with contextlib.closing(FolderPeer(self._folder.with_name(session_id))) as peer:
-            peer.append(batch)
+            if peer.head().seq < batch.last:  # else it was told before
+                peer.append(batch)
 
     def worker(self) -> RemoteWorker | None:
         self._asked = time.monotonic()
@@ -106,7 +107,9 @@ class Seat:
 
     # ---- its supervisor -------------------------------------------------------------------------
     def start(self, games_on: str = "") -> None:
-        """`games_on`: see training/worlds/away."""
+        """`games_on`: see training/worlds/away. Told twice it starts one worker."""
+        if self._supervisor is not None:
+            return
         with (self._folder / "worker.log").open("ab") as log:
             self._supervisor = subprocess.Popen(
                 [sys.executable, "-P", "-m", "rlgpt.training.supervisor", str(self._folder), "--leash"],

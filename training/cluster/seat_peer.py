@@ -6,7 +6,7 @@ import time
 from typing import Any
 
 from rlgpt.store.errors import StoreError
-from rlgpt.store.peers import LIMIT, Batch, Head, RemoteWorker
+from rlgpt.store.peers import LIMIT, Batch, Behind, Head, RemoteWorker
 from rlgpt.store.row_types import JsonObject
 from rlgpt.training.cluster.connect import Ray
 from rlgpt.training.cluster.seat import Ending
@@ -30,11 +30,14 @@ class SeatPeer:
         self._told: set[str] = set()
 
     def ask(self, question: str, *arguments: object) -> Any:
+        """The seat may hear a question twice, where only its answer was lost."""
         errors = self._ray.exceptions
         until = time.monotonic() + SILENCE
+        asked: Any = None
         while True:
             try:
-                return self._ray.get(getattr(self._actor, question).remote(*arguments), timeout=ANSWER)
+                asked = asked or getattr(self._actor, question).remote(*arguments)
+                return self._ray.get(asked, timeout=ANSWER)
             except errors.RayTaskError as error:
                 if isinstance(error.cause, StoreError):
                     raise error.cause from None
@@ -42,6 +45,8 @@ class SeatPeer:
             except errors.ActorDiedError as error:
                 raise SeatLost(f"the seat at {self.place} is gone: {_line(error)}") from error
             except errors.RayError as error:  # it does not answer now; it may again
+                if not isinstance(error, errors.GetTimeoutError):  # it is not merely slow
+                    asked = None
                 if time.monotonic() >= until:
                     raise SeatLost(f"the seat at {self.place} does not answer: {_line(error)}") from error
 
@@ -62,7 +67,11 @@ class SeatPeer:
         return batch
 
     def append(self, batch: Batch) -> None:
-        self.ask("append", batch)
+        try:
+            self.ask("append", batch)
+        except Behind:
+            if self.head().seq != batch.last:
+                raise
 
     def worker(self) -> RemoteWorker | None:
         worker: RemoteWorker | None = self.ask("worker")
