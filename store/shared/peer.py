@@ -24,6 +24,7 @@ from rlgpt.store.shared.summaries import told_of
 from rlgpt.store.transactions import first_rows
 
 OUTSIDE = ("text", "artifact", "command", "inbox", "head", "version")
+BODIES = ("text", "artifact")
 LOCKED = """
     hashtextextended(session_id, 0) IN (SELECT (classid::bigint << 32) | objid::bigint FROM pg_locks
     WHERE locktype = 'advisory' AND granted AND objsubid = 1
@@ -117,53 +118,56 @@ class SharedPeer:
         return batch
 
     def _read(self, seq: int, names: set[str], limit: int) -> Batch:
-        with said(self._address), self._base.transaction(), self._base.cursor(binary=True) as cursor:
-            cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
-            schema = self.head().schema
+        """Asks in two pipelines: on a busy server each round trip waits for its turn."""
+        with said(self._address), self._base.pipeline(), self._base.transaction():
+            self._base.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
+            head = self._ask("SELECT schema FROM head WHERE session_id = %(id)s")
+            grown = self._ask(self._grown(), seq=seq)
+            texts, files = (self._ask(f"SELECT hash FROM {name} WHERE session_id = %(id)s") for name in BODIES)
+            sent = self._ask(f"SELECT {', '.join(COMMAND)} FROM command WHERE session_id = %(id)s ORDER BY place")
+
+            schema = (head.fetchone() or ("",))[0]
             columns = {table: self._columns(table, schema) for table in self._layout}
-            rows, last = self._rows_behind(cursor, columns, seq, limit)
+            bodies = [self._bodies(*asked, names) for asked in zip(BODIES, (texts, files), strict=True)]
+            rows, last = self._rows_behind([row[0] for row in grown.fetchall()], columns, seq, limit)
             return Batch(
                 seq,
                 last,
                 schema,
                 {name: columns[name] for name in rows},
                 rows,
-                self._missing(cursor, "text", names),
-                dict(self._missing(cursor, "artifact", names)),
-                [row for row in self._commands(cursor) if row[0] not in names],
+                bodies[0].fetchall() if bodies[0] else [],
+                dict(bodies[1].fetchall()) if bodies[1] else {},
+                [row for row in sent.fetchall() if row[0] not in names],
             )
 
-    def _rows_behind(
-        self, cursor: psycopg.Cursor[Any], columns: Mapping[str, tuple[str, ...]], seq: int, limit: int
-    ) -> tuple[dict[str, list[tuple[Any, ...]]], int]:
-        rows: dict[str, list[tuple[Any, ...]]] = {}
-        for table in self._grown(cursor, seq):
-            sql = _select(table, columns[table], "seq > %(seq)s ORDER BY seq LIMIT %(limit)s")
-            rows[table] = cursor.execute(sql, {"id": self.session_id, "seq": seq, "limit": limit + 1}).fetchall()
-        cut = first_rows(rows, columns, limit)
-        return (cut[0], cut[1] or seq) if cut else self._rows_behind(cursor, columns, seq, 2 * limit)
+    def _ask(self, sql: Any, **values: object) -> psycopg.Cursor[Any]:
+        """The answer comes when it is fetched, with those of all that were asked before."""
+        return self._base.cursor(binary=True).execute(sql, {"id": self.session_id, **values})
 
-    def _grown(self, cursor: psycopg.Cursor[Any], seq: int) -> list[str]:
+    def _rows_behind(
+        self, grown: list[str], columns: Mapping[str, tuple[str, ...]], seq: int, limit: int
+    ) -> tuple[dict[str, list[tuple[Any, ...]]], int]:
+        sql = "seq > %(seq)s ORDER BY seq LIMIT %(limit)s"
+        asked = {table: self._ask(_select(table, columns[table], sql), seq=seq, limit=limit + 1) for table in grown}
+        rows = {table: answer.fetchall() for table, answer in asked.items()}
+        cut = first_rows(rows, columns, limit)
+        return (cut[0], cut[1] or seq) if cut else self._rows_behind(grown, columns, seq, 2 * limit)
+
+    def _grown(self) -> Any:
         """The tables that have rows behind a number: mostly one or two, so that the others are not asked one by one."""
-        sql = SQL(" UNION ALL ").join(
+        return SQL(" UNION ALL ").join(
             SQL("SELECT {} WHERE EXISTS (SELECT 1 FROM {} WHERE session_id = %(id)s AND seq > %(seq)s)").format(
                 table, Identifier(table)
             )
             for table in self._layout
         )
-        return [row[0] for row in cursor.execute(sql, {"id": self.session_id, "seq": seq}).fetchall()]
 
-    def _missing(self, cursor: psycopg.Cursor[Any], table: str, names: set[str]) -> list[tuple[str, bytes]]:
-        every = cursor.execute(f"SELECT hash FROM {table} WHERE session_id = %s", (self.session_id,)).fetchall()
-        wanted = sorted({row[0] for row in every} - names)
-        if not wanted:
-            return []
-        sql = f"SELECT hash, body FROM {table} WHERE session_id = %s AND hash = ANY(%s) ORDER BY hash"
-        return cursor.execute(sql, (self.session_id, wanted)).fetchall()
-
-    def _commands(self, cursor: psycopg.Cursor[Any]) -> list[tuple[Any, ...]]:
-        sql = f"SELECT {', '.join(COMMAND)} FROM command WHERE session_id = %s ORDER BY place"
-        return cursor.execute(sql, (self.session_id,)).fetchall()
+    def _bodies(self, table: str, every: psycopg.Cursor[Any], names: set[str]) -> psycopg.Cursor[Any] | None:
+        """Of those that are not known."""
+        wanted = sorted({row[0] for row in every.fetchall()} - names)
+        sql = f"SELECT hash, body FROM {table} WHERE session_id = %(id)s AND hash = ANY(%(wanted)s) ORDER BY hash"
+        return self._ask(sql, wanted=wanted) if wanted else None
 
     def _columns(self, table: str, schema: str) -> tuple[str, ...]:
         return tuple(name for name, since in self._layout[table].items() if since <= schema)
