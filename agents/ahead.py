@@ -302,6 +302,17 @@ class Aside:
     def learnt(self) -> Sequence[tuple[str, str, str, str]]:
         return ()
 
+    def probes_left(self, step: str) -> int:
+        return self._journal.probes_left(step)
+
+    def probed(self, step: str, request_hash: str, number: int) -> str | None:
+        """A probe is run in its turn, where the sub-actions before it stand as they will; what was answered until
+        then waits. Raises NotNeeded."""
+        raise NotNeeded(step)
+
+    def add_probe(self, step: str, request_hash: str, number: int, tool: str, told: str, env_steps: int) -> None:
+        pass
+
     def reserve(self, call: Call, held: Held = NOTHING) -> None:
         """`Ahead` does, in one step with the sending."""
 

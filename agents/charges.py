@@ -41,7 +41,8 @@ def charged(call: Call, endpoint: Endpoint, completion: Completion) -> Charge:
     if tokens_in is None:
         tokens_in = 0 if endpoint.rule_based else len(call.request.encode())
     if tokens_out is None:
-        tokens_out = len(completion.content.encode()) + len(completion.thought.encode())
+        called = "".join(call.name + call.arguments for call in completion.calls)
+        tokens_out = len((completion.content + completion.thought + called).encode())
     if completion.cost is not None and (endpoint.tells_cost or endpoint.price is None):
         return Charge(tokens_in, tokens_out, completion.cost)
     return Charge(

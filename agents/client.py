@@ -24,18 +24,20 @@ from rlgpt import prompts
 from rlgpt.agents.ahead import CANCELLED, Ahead, Aside
 from rlgpt.agents.backends import Backend, OpenAIBackend, Outcome, ReplayBackend
 from rlgpt.agents.charges import broken_off, charged, new_call
-from rlgpt.agents.completions import Completion
+from rlgpt.agents.completions import Completion, ToolCall
 from rlgpt.agents.dialect import Dialect, Message
 from rlgpt.agents.endpoint import Endpoint, endpoints
 from rlgpt.agents.errors import ModelUnavailable, NotRecorded, UselessReply
 from rlgpt.agents.journal import Answer, Call, Journal, canonical, text_hash
 from rlgpt.agents.parsing import parse
+from rlgpt.agents.probes import Probe, Tool, call_tool, with_results
 from rlgpt.agents.refusals import Failure
 from rlgpt.agents.rules.transport import RulesTransport
 from rlgpt.store.live_calls import LiveCalls
 
 R = TypeVar("R", bound=BaseModel)
-Read = Callable[[Completion], tuple[R | None, str]]
+Read = Callable[[bool, Completion], tuple[R | None, str]]
+"""(whether tools were offered, completion) -> what it says, or why it cannot be used; neither where it calls tools."""
 
 WARM = 0.7
 TRIES = 6
@@ -44,6 +46,7 @@ MOST_WAIT = 300.0
 """Seconds between two tries, also when the server asks for more."""
 SOON = 3
 """Tries that fail in a row before the session says that it waits for the model."""
+CUT_OFF = ("length", "content_filter")
 OPTIONAL = ("critic",)
 """Roles whose word a session can do without."""
 
@@ -136,9 +139,10 @@ class Client:
         contract: type[R],
         useless: Callable[[R], str] = lambda reply: "",
         warmth: float = 0.0,
+        tools: Sequence[Tool] = (),
     ) -> R:
         """The validated reply. `useless(reply)` says why a valid reply is of no use, empty if it is. `warmth`: how far
-        from the role's own temperature to 1.
+        from the role's own temperature to 1. `tools`: what the model may call before it answers.
 
         Raises ModelUnavailable, UselessReply, NotRecorded, BudgetReached.
         """
@@ -151,26 +155,50 @@ class Client:
             nearest[:] = [reply]
             return useless(reply)
 
-        def read(completion: Completion) -> tuple[R | None, str]:
-            return read_completion(completion, contract, of_use)
+        def read(with_tools: bool, completion: Completion) -> tuple[R | None, str]:
+            reply, fault = read_completion(completion, contract, of_use)
+            return reply, "" if with_tools and reply is None and _calls_tools(completion) else fault
 
-        def put(messages: Sequence[Message], temperature: float) -> tuple[Completion, R | None, str]:
-            completion = self._complete(role, step, endpoint, messages, temperature, contract, read)
-            return completion, *read(completion)
+        left = min(endpoint.probes, self._journal.probes_left(step)) if tools and endpoint.probes else 0
+
+        def put(asked: list[Message], temperature: float) -> tuple[Completion, R | None, str]:
+            """`asked` grows by what the model tries first."""
+            nonlocal left
+            while True:
+                offered = tools if left > 0 else ()
+                completion, name, with_tools = self._complete(
+                    role, step, endpoint, asked, temperature, contract, offered, read
+                )
+                reply, fault = read(with_tools, completion)
+                if reply is not None or fault:
+                    return completion, reply, fault
+                calls = completion.calls[:left]
+                probes = [self._probe(step, name, number, call, tools) for number, call in enumerate(calls)]
+                left -= len(calls)
+                asked[-1] = with_results(asked[-1], completion, probes, left)
 
         fault = ""
         first = endpoint.temperature + round(warmth * max(0.0, 1.0 - endpoint.temperature), 2)
         for temperature in (first, max(WARM, first)):
-            again: list[Message] = [_user("again", fault)] if fault else []
-            completion, reply, fault = put([*messages, *again], temperature)
+            asked = [*messages, *([_user("again", fault)] if fault else [])]
+            completion, reply, fault = put(asked, temperature)
             if reply is None and not completion.refusal:
-                said = completion.content.strip() or "(nothing)"
-                mend: list[Message] = [{"role": "assistant", "content": said}, _user("repair", fault)]
-                completion, reply, fault = put([*messages, *again, *mend], temperature)
+                said = completion.answer.strip() or "(nothing)"
+                asked += [{"role": "assistant", "content": said}, _user("repair", fault)]
+                completion, reply, fault = put(asked, temperature)
             if reply is not None:
                 return reply
         sentence = f"The {role} agent's model {endpoint.model} gave no usable answer: {fault}."
         raise UselessReply(sentence, nearest[0] if nearest else None)
+
+    def _probe(self, step: str, request_hash: str, number: int, call: ToolCall, tools: Sequence[Tool]) -> Probe:
+        """Run once; what the record holds is told again."""
+        recorded = self._journal.probed(step, request_hash, number)
+        if recorded is not None:
+            return Probe(recorded)
+        probe = call_tool(tools, call)
+        self._journal.add_probe(step, request_hash, number, call.name[:60], probe.told, probe.env_steps)
+        return probe
 
     # ---- one request, in the server's dialect, with retries ---------------------------------------
     def _complete(
@@ -181,18 +209,21 @@ class Client:
         messages: Sequence[Message],
         temperature: float,
         contract: type[R],
-        read: Read[R],
-    ) -> Completion:
+        tools: Sequence[Tool],
+        read_any: Read[R],
+    ) -> tuple[Completion, str, bool]:
+        """The completion, the hash of its request, and whether that offered the tools."""
         dialect = self._dialect(endpoint)
         while True:
-            tree = dialect.request(endpoint, messages, temperature, contract)
+            tree = dialect.request(endpoint, messages, temperature, contract, [tool.spec for tool in tools])
+            read = partial(read_any, "tools" in tree)
             request = canonical(tree)
             name = text_hash(request)
             recorded = self._journal.recorded(step, name)
             if recorded is not None:
                 completion = Completion.load(recorded)
                 dialect.learn(read(completion)[1], tree)
-                return completion
+                return completion, name, "tools" in tree
             before: list[Failure] = []
             try:
                 for attempt in self._retrying(role):
@@ -204,14 +235,14 @@ class Client:
                 if dialect.learn(str(failure), tree):
                     continue
                 if failure.code in ("filtered", CANCELLED):
-                    return Completion("", "content_filter", failure.sentence, endpoint.model, 0, 0)
+                    return Completion("", "content_filter", failure.sentence, endpoint.model, 0, 0), name, False
                 self.away.pop(role, None)
                 self._journal.given_up(role, failure.sentence)
                 raise ModelUnavailable(_sentence(role, failure, len(before))) from failure
             dialect.learn(read(completion)[1], tree)
             self.away.pop(role, None)
             self._journal.back()
-            return completion
+            return completion, name, "tools" in tree
 
     def _retrying(self, role: str) -> tenacity.Retrying:
         def tell(state: tenacity.RetryCallState) -> None:
@@ -232,7 +263,11 @@ class Client:
         )
 
     def _exchange(
-        self, endpoint: Endpoint, call: Call, read: Read[R], judged: Callable[[Failure], Failure]
+        self,
+        endpoint: Endpoint,
+        call: Call,
+        read: Callable[[Completion], tuple[R | None, str]],
+        judged: Callable[[Failure], Failure],
     ) -> Completion:
         if self._ahead is None:
             self._journal.reserve(call)
@@ -243,7 +278,13 @@ class Client:
         finally:
             self._ahead.release()
 
-    def _send(self, endpoint: Endpoint, call: Call, read: Read[R], judged: Callable[[Failure], Failure]) -> Completion:
+    def _send(
+        self,
+        endpoint: Endpoint,
+        call: Call,
+        read: Callable[[Completion], tuple[R | None, str]],
+        judged: Callable[[Failure], Failure],
+    ) -> Completion:
         self._journal.sent(call)
         start = self._clock()
         try:
@@ -294,12 +335,17 @@ def read_completion(completion: Completion, contract: type[R], useless: Callable
         return None, f"refusal: {completion.refusal[:300]}"
     if completion.finish_reason == "content_filter":
         return None, "refusal: the server's content filter withheld the reply"
-    reply, fault = parse(completion.content, contract)
+    reply, fault = parse(completion.answer, contract)
     if reply is None and completion.finish_reason == "length":
         return None, "truncated: the reply was cut off at the token limit; answer shorter"
     if reply is not None and (sentence := useless(reply)):
         return None, f"useless: {sentence}"
     return reply, fault
+
+
+def _calls_tools(completion: Completion) -> bool:
+    """Whether it is no answer yet: a call that was cut off, or withheld, is none."""
+    return bool(completion.calls) and not completion.refusal and completion.finish_reason not in CUT_OFF
 
 
 def _user(template: str, fault: str) -> Message:

@@ -2,6 +2,7 @@
 
 `content` may be a text, null, or a list of parts (Mistral); thoughts stand in `reasoning_content` (DeepSeek, vLLM),
 `reasoning` (OpenRouter, Ollama), or in parts of type `thinking`; an answer may come as the arguments of a tool call.
+Calls of tools come whole or in pieces, with or without ids and indices, their arguments as a text or as an object.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from rlgpt.agents import responses
 from rlgpt.agents.journal import canonical
@@ -46,6 +47,13 @@ def status_of(error: object) -> int:
     return 0
 
 
+class ToolCall(NamedTuple):
+    """A tool that the model wants to be called, as it wrote it: neither name nor arguments need to make sense."""
+
+    name: str
+    arguments: str
+
+
 @dataclass(frozen=True)
 class Completion:
     """What counts of a chat completion."""
@@ -67,6 +75,12 @@ class Completion:
     """USD, where the server says it."""
     seconds: float = 0.0
     """How long it took, where that is not how long the question waited for it; not kept with the reply."""
+    calls: tuple[ToolCall, ...] = ()
+
+    @property
+    def answer(self) -> str:
+        """The content, or the arguments of the first call in its place."""
+        return self.content if self.content.strip() or not self.calls else self.calls[0].arguments
 
     def dump(self) -> str:
         usage: dict[str, Any] = {"tokens_in": self.tokens_in, "tokens_out": self.tokens_out}
@@ -75,13 +89,32 @@ class Completion:
             usage["cost"] = self.cost
         parts = {k: getattr(self, k) for k in ("content", "finish_reason", "refusal", "model")}
         thought = {"thought": self.thought} if self.thought else {}
-        return canonical({**parts, **thought, "usage": usage})
+        calls = {"calls": [call._asdict() for call in self.calls]} if self.calls else {}
+        return canonical({**parts, **thought, **calls, "usage": usage})
 
     @staticmethod
     def load(text: str) -> Completion:
         parts = json.loads(text)
         usage = parts.pop("usage")
-        return Completion(**parts, **usage)
+        calls = tuple(ToolCall(**call) for call in parts.pop("calls", ()))
+        return Completion(**parts, **usage, calls=calls)
+
+
+@dataclass
+class _OpenCall:
+    """A call of a tool while its pieces come."""
+
+    index: object
+    ident: str = ""
+    name: str = ""
+    arguments: str = ""
+
+    def goes_on(self, ident: str, name: str) -> bool:
+        """Whether a piece with the same index belongs to it. Gemini gives every call the index 0, and some servers
+        repeat the name with every piece."""
+        if ident and self.ident:
+            return ident == self.ident
+        return not (name and self.name and (self.index is None or _is_object(self.arguments)))
 
 
 @dataclass
@@ -91,7 +124,7 @@ class Reply:
     hear: Callable[[str, str], None] = lambda thought, content: None
     content: list[str] = field(default_factory=list)
     thought: list[str] = field(default_factory=list)
-    call: list[str] = field(default_factory=list)
+    calls: list[_OpenCall] = field(default_factory=list)
     refusal: list[str] = field(default_factory=list)
     finish_reason: str = ""
     model: str = ""
@@ -104,16 +137,36 @@ class Reply:
         thought, content = _thought(message), _text(message.get("content"))
         self.thought.append(thought)
         self.content.append(content)
-        self.call += _arguments(message)
         self.refusal.append(_text(message.get("refusal")))
-        self.size += len(thought) + len(content)
-        if thought or content:
-            self.hear(thought, content)
+        called = self._take_calls(message)
+        self.size += len(thought) + len(content) + len(called)
+        if thought or content or called:
+            self.hear(thought, content + called)
+
+    def _take_calls(self, message: Mapping[str, Any]) -> str:
+        """The pieces of arguments that came."""
+        pieces = message.get("tool_calls") or [{"function": message.get("function_call")}]
+        came = ""
+        for piece in map(_mapping, pieces if isinstance(pieces, list) else ()):
+            function = _mapping(piece.get("function"))
+            index, ident, name = piece.get("index"), str(piece.get("id") or ""), _text(function.get("name"))
+            arguments = function.get("arguments")
+            if isinstance(arguments, Mapping):  # Ollama gives an object
+                arguments = json.dumps(arguments)
+            if not name and not isinstance(arguments, str):
+                continue
+            call = next((call for call in reversed(self.calls) if call.index == index), None)
+            if call is None or not call.goes_on(ident, name):
+                call = _OpenCall(index)
+                self.calls.append(call)
+            call.ident, call.name = call.ident or ident, call.name or name
+            call.arguments += _text(arguments)
+            came += _text(arguments)
+        return came
 
     def completion(self, model: str) -> Completion:
         content, thought = "".join(self.content), "".join(self.thought)
-        content = content if content.strip() else "".join(self.call)
-        if not content.strip() and self.finish_reason == "stop":
+        if not content.strip() and not self.calls and self.finish_reason == "stop":
             content, thought = thought, ""  # a parser of thoughts that took the answer for one
         return Completion(
             content,
@@ -122,6 +175,7 @@ class Reply:
             self.model or model,
             **_usage(self.usage),
             thought=thought,
+            calls=tuple(ToolCall(call.name, call.arguments) for call in self.calls),
         )
 
 
@@ -222,15 +276,11 @@ def _thought(message: Mapping[str, Any]) -> str:
     return own + "".join(_text(part.get("thinking")) for part in thinking)
 
 
-def _arguments(message: Mapping[str, Any]) -> Iterator[str]:
-    calls = message.get("tool_calls") or [{"function": message.get("function_call")}]
-    for call in calls[:1] if isinstance(calls, list) else ():
-        function = _mapping(_mapping(call).get("function"))
-        arguments = function.get("arguments")
-        if isinstance(arguments, str):
-            yield arguments
-        elif isinstance(arguments, Mapping):  # Ollama gives an object
-            yield json.dumps(arguments)
+def _is_object(text: str) -> bool:
+    try:
+        return isinstance(json.loads(text), dict)
+    except (ValueError, RecursionError):
+        return False
 
 
 def _usage(usage: Mapping[str, Any]) -> dict[str, Any]:

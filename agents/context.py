@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from rlgpt.agents.loop import Limits
+from rlgpt.agents.probes import Prober
 from rlgpt.store.history import History, Item
 from rlgpt.store.row_types import JsonObject
 
@@ -43,6 +44,8 @@ class Context:
     """Ten points of a training run (`store/training_series.py`)."""
     env_steps_left: int = 0
     """Of the session's budget, for trials and training."""
+    prober: Prober | None = None
+    """Runs what the fast agent tries before it answers; None where nothing may be tried."""
 
     @property
     def pins(self) -> list[Item]:

@@ -17,6 +17,7 @@ from rlgpt.agents.endpoint import Endpoint
 from rlgpt.agents.refusals import sent_cap, token_limits
 from rlgpt.agents.responses import in_chat, in_responses
 from rlgpt.agents.schema import strict_schema
+from rlgpt.store.row_types import JsonObject
 
 Message = dict[str, str]
 """{role: system | user | assistant, content}."""
@@ -29,7 +30,7 @@ BYTES_PER_TOKEN = 3.0
 """Of a prompt, until a server says how many tokens one had. English prose has about 4, code and JSON 3."""
 UNREADABLE = ("malformed JSON", "wrong schema", "the reply is empty")
 """How faults of a reply begin that a server without formats would show."""
-SUSPECTS = ("response_format", "reasoning_effort", "stream_options", "stream", "temperature", "system")
+SUSPECTS = ("tools", "response_format", "reasoning_effort", "stream_options", "stream", "temperature", "system")
 """In this order a parameter is left out when a server refuses a request and names none."""
 
 
@@ -150,7 +151,12 @@ class Dialect:
 
     # ---- the request ------------------------------------------------------------------------------------
     def request(
-        self, endpoint: Endpoint, messages: Sequence[Message], temperature: float, contract: type[BaseModel]
+        self,
+        endpoint: Endpoint,
+        messages: Sequence[Message],
+        temperature: float,
+        contract: type[BaseModel],
+        tools: Sequence[JsonObject] = (),
     ) -> dict[str, Any]:
         schema = strict_schema(contract)
         asked = list(messages)
@@ -168,7 +174,7 @@ class Dialect:
             request["response_format"] = {"type": "json_object"}
         if self.caps[0]:
             request[self.caps[0]] = self.cap(endpoint.max_tokens, _bytes(asked))
-        optional: dict[str, Any] = {"temperature": temperature}
+        optional: dict[str, Any] = {"temperature": temperature} | ({"tools": list(tools)} if tools else {})
         if endpoint.reasoning_effort:
             optional["reasoning_effort"] = endpoint.reasoning_effort
         if endpoint.stream and "stream" not in self.without:

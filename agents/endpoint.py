@@ -41,6 +41,8 @@ class Endpoint:
     """The server says what each call cost."""
     parallel: int = 1
     """Calls that may be under way at once."""
+    probes: int = 0
+    """Tools that the model may call before it answers one question (agents/probes.py)."""
     key: str = field(default="none", repr=False)
 
     @property
@@ -84,6 +86,7 @@ def _endpoint(role: str, llm: Mapping[str, Any], environ: Mapping[str, str] | No
         extra={**(session.get("extra") or {}), **(own.get("extra") or {})},
         api=str(asked.get("api", "chat")),
         parallel=int(asked.get("parallel") or _side_by_side(url)),
+        probes=_probes(asked.get("probes"), provider),
         provider=provider,
         price=_price(asked, model, url, provider) if environ is not None else Price(0.0, 0.0),
         tells_cost=provider is not None and provider.tells_cost,
@@ -94,6 +97,13 @@ def _endpoint(role: str, llm: Mapping[str, Any], environ: Mapping[str, str] | No
 SIDE_BY_SIDE = 8
 """Calls at once to a server on another machine. One on this machine computes them itself, and most such servers compute
 one at a time: the others would wait in its queue, and be given up for its silence."""
+
+
+PROBES = 6
+
+
+def _probes(asked: int | None, provider: Provider | None) -> int:
+    return asked if asked is not None else PROBES if provider is not None and provider.tools else 0
 
 
 def _side_by_side(url: str) -> int:

@@ -12,12 +12,19 @@ from rlgpt.agents.context import Context
 from rlgpt.agents.contracts import CodeReply, RlConfigAsked
 from rlgpt.agents.errors import UselessReply
 from rlgpt.agents.linking import link, signature
+from rlgpt.agents.probes import Look, Probe, Tool, TryAction
 from rlgpt.agents.rules import coding, question
 from rlgpt.store.history import Attempt, Item
 from rlgpt.store.row_types import JsonObject
 
 FOLLOW_PLAN = "follow_plan"
 """The option that runs the first sub-action whose done_when is false."""
+
+TRY_DOC = (
+    "Try a source as the code of this sub-action in 3 training episodes, from where the plan needs it. Tells in how "
+    "many done_when came true, and how one that was lost went. The trials that decide have other seeds."
+)
+LOOK_DOC = "Look at the world where this sub-action begins, in a training episode."
 
 TRIM = (
     "code_of_others", "earlier", "second", "skills_to_call", "skills", "lost_in_plan", "lost_trials", "previous",
@@ -80,7 +87,19 @@ def write(client: Client, context: Context, item: Item, attempt: int, draft: int
     where = history.iteration.number if history.iteration else 0
     step = f"write/{history.sub_task}.{where}/{item.name}/{len(attempts) + draft}"
     warmth = (draft - 1) / (drafts - 1) if drafts > 1 else 0.0
-    reply = client.ask("fast", step, asked, CodeReply, useless, warmth)
+
+    def try_action(arguments: TryAction) -> Probe:
+        assert context.prober is not None
+        linked = link(arguments.source, callable_from, library)
+        return Probe(linked.clash) if linked.clash else context.prober.try_action(item, linked.source)
+
+    def look(arguments: Look) -> Probe:
+        assert context.prober is not None
+        return context.prober.look(item, arguments.seed, arguments.step)
+
+    tools = [Tool("try_action", TRY_DOC, TryAction, try_action), Tool("look", LOOK_DOC, Look, look)]
+    offered = tools if context.prober else []
+    reply = client.ask("fast", step, asked, CodeReply, useless, warmth, offered)
     source = link(reply.source, callable_from, library).source
     if previous.strip() and source.strip() == previous.strip():  # the same again means: keep it
         return CodeReply(source="", note=reply.note)

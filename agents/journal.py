@@ -85,6 +85,15 @@ class Journal(Protocol):
         """No reply. `error` starts with a code and a colon (`429: ...`, `rejected temperature: ...`): see
         agents/refusals.py. `charged`: tokens in and out and USD of a reply that broke off."""
 
+    # ---- what the model tries before it answers (agents/probes.py) ------------------------------------
+    def probes_left(self, step: str) -> int:
+        """Of the session's, before this step began."""
+
+    def probed(self, step: str, request_hash: str, number: int) -> str | None:
+        """What was told of the call of a tool with this number, in the answer to that request."""
+
+    def add_probe(self, step: str, request_hash: str, number: int, tool: str, told: str, env_steps: int) -> None: ...
+
     # ---- a server that is away ----------------------------------------------------------------------
     def waiting(self, role: str, why: str) -> None:
         """A request of that role will be tried again, perhaps for hours."""

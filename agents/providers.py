@@ -26,23 +26,28 @@ class Provider:
     """Parameters that it is known to refuse."""
     tells_cost: bool = False
     """`usage.cost` is what it charged, in USD."""
+    tools: bool = False
+    """Its models call functions, all but a few, which is learnt. Servers of the operator's own need a parser for the
+    model's form of calls, so these are not asked unless the operator says so."""
 
 
 PROVIDERS: dict[str, Provider] = {
     # https://platform.openai.com/docs/api-reference/chat/create
-    "openai": Provider("https://api.openai.com/v1", "OPENAI_API_KEY", cap="max_completion_tokens"),
+    "openai": Provider("https://api.openai.com/v1", "OPENAI_API_KEY", cap="max_completion_tokens", tools=True),
     # https://learn.microsoft.com/azure/ai-foundry/openai/reference; the URL is the operator's own resource
-    "azure": Provider("", "AZURE_OPENAI_API_KEY", cap="max_completion_tokens"),
+    "azure": Provider("", "AZURE_OPENAI_API_KEY", cap="max_completion_tokens", tools=True),
     # https://openrouter.ai/docs/use-cases/usage-accounting
-    "openrouter": Provider("https://openrouter.ai/api/v1", "OPENROUTER_API_KEY", tells_cost=True),
+    "openrouter": Provider("https://openrouter.ai/api/v1", "OPENROUTER_API_KEY", tells_cost=True, tools=True),
     # https://docs.claude.com/en/api/openai-sdk: "response_format: ignored"
-    "anthropic": Provider("https://api.anthropic.com/v1", "ANTHROPIC_API_KEY", spelled=True),
+    "anthropic": Provider("https://api.anthropic.com/v1", "ANTHROPIC_API_KEY", spelled=True, tools=True),
     # https://ai.google.dev/gemini-api/docs/openai
-    "gemini": Provider("https://generativelanguage.googleapis.com/v1beta/openai", "GEMINI_API_KEY"),
+    "gemini": Provider("https://generativelanguage.googleapis.com/v1beta/openai", "GEMINI_API_KEY", tools=True),
     # https://docs.mistral.ai/api/#operation/createChatCompletion
-    "mistral": Provider("https://api.mistral.ai/v1", "MISTRAL_API_KEY", without=frozenset({"stream_options"})),
+    "mistral": Provider(
+        "https://api.mistral.ai/v1", "MISTRAL_API_KEY", without=frozenset({"stream_options"}), tools=True
+    ),
     # https://api-docs.deepseek.com/api/create-chat-completion: response_format is text or json_object
-    "deepseek": Provider("https://api.deepseek.com", "DEEPSEEK_API_KEY", formats=("json_object", "words")),
+    "deepseek": Provider("https://api.deepseek.com", "DEEPSEEK_API_KEY", formats=("json_object", "words"), tools=True),
     # https://docs.vllm.ai/en/latest/serving/openai_compatible_server.html
     "vllm": Provider("http://127.0.0.1:8000/v1", free=True),
     # https://docs.ollama.com/openai

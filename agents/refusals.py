@@ -17,6 +17,7 @@ from typing import Any
 TRANSIENT_STATUS = (408, 409, 423, 425, 429)
 
 _NAMES = {
+    "tools": r"\btools?\b|\btool_\w+|function[_ ]?call",
     "response_format": (
         r"response_format|response format|json_schema|json_object|json schema|json mode|structured output|guided"
         r"|grammar|gbnf|xgrammar|outlines|llguidance|schema|input should be 'text'"
@@ -174,6 +175,8 @@ def _named(request: Mapping[str, Any], text: str) -> str:
     sent = [name for name in _NAMES if name in request or (name == "system" and _has_system(request))]
     low = text.lower()
     places = [(found.start(), name) for name in sent if (found := re.search(_NAMES[name], low))]
+    if "tools" in [name for _, name in places]:  # of two that do not go together, the one that a session can do without
+        return "tools"
     others = [(low.find(name), name) for name in request if name not in _NAMES and name not in ("model", "messages")]
     places += [(at, name) for at, name in others if at >= 0]
     return min(places)[1] if places else ""

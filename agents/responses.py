@@ -22,6 +22,8 @@ def in_responses(request: Mapping[str, Any]) -> Tree:
             out["text"] = {"format": {"type": "json_schema", **form} if form else value}
         elif name == "reasoning_effort":
             out["reasoning"] = {"effort": value}
+        elif name == "tools":
+            out["tools"] = [{"type": "function", "strict": False, **tool["function"]} for tool in value]
         elif name not in ("model", "messages", "stream_options"):
             out[name] = value
     return out
@@ -47,7 +49,10 @@ def in_chat(request: Mapping[str, Any]) -> Mapping[str, Any]:
 def completion_tree(response: Mapping[str, Any]) -> Tree:
     """A response as a chat completion; without choices where it failed."""
     texts: dict[str, str] = {"output_text": "", "refusal": "", "summary_text": ""}
+    calls: list[Tree] = []
     for part in response.get("output") or ():
+        if part.get("type") == "function_call":
+            calls.append({"function": {"name": part.get("name"), "arguments": part.get("arguments")}})
         for piece in [*(part.get("content") or ()), *(part.get("summary") or ())]:
             if piece.get("type") in texts:
                 texts[piece["type"]] += str(piece.get("text") or piece.get("refusal") or "")
@@ -55,7 +60,8 @@ def completion_tree(response: Mapping[str, Any]) -> Tree:
         return {"error": response.get("error") or response}
     why = (response.get("incomplete_details") or {}).get("reason")
     reason = {"max_output_tokens": "length", "content_filter": "content_filter"}.get(str(why), "stop")
-    message = {"content": texts["output_text"], "refusal": texts["refusal"], "reasoning": texts["summary_text"]}
+    message: Tree = {"content": texts["output_text"], "refusal": texts["refusal"], "reasoning": texts["summary_text"]}
+    message |= {"tool_calls": calls} if calls else {}
     return {
         "model": response.get("model"),
         "choices": [{"message": message, "finish_reason": reason}],
@@ -74,8 +80,9 @@ def chunks(event: Mapping[str, Any]) -> Iterator[Tree]:
         if "error" in tree:
             yield tree
             return
-        reason = tree["choices"][0]["finish_reason"]
-        yield {**tree, "choices": [{"delta": {}, "finish_reason": reason}]}
+        choice = tree["choices"][0]
+        calls = {k: v for k, v in choice["message"].items() if k == "tool_calls"}  # the texts have come in pieces
+        yield {**tree, "choices": [{"delta": calls, "finish_reason": choice["finish_reason"]}]}
     elif kind == "response.failed":
         yield {"error": event["response"].get("error") or event["response"]}
     elif kind == "error":

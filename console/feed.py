@@ -24,7 +24,7 @@ from rlgpt.console.watch import Watch
 from rlgpt.store import live_calls, progress
 from rlgpt.store.address import behind_since
 from rlgpt.store.errors import StoreError
-from rlgpt.store.events import TrainerDied, read_event
+from rlgpt.store.events import Probed, TrainerDied, kind_of, read_event
 from rlgpt.store.history import History, fold, fold_all
 from rlgpt.store.lease import owner
 from rlgpt.store.reader import HEAVY, Reader
@@ -69,6 +69,7 @@ class Feed:
         self._episodes: list[EpisodeRow] = []
         self._inbox: list[CommandRow] = []
         self._deaths: list[tuple[int, TrainerDied]] = []
+        self._probes: list[tuple[int, Probed]] = []
         self._head = History()
         self._version = -1
         self._worker = Worker()
@@ -143,9 +144,10 @@ class Feed:
         failed = [said for row in self._calls if (said := happenings.logged(("llm_call", row)))]
         found = [*self._logs, *reader.rows(LogRow, upto_seq=seq), *failed]
         self._logs = sorted(found, key=lambda row: int(row["seq"]))
-        self._deaths = []
-        for row in reader.rows(EventRow, {"kind": "trainer_died"}, upto_seq=seq):
-            self._take_death(row)
+        self._deaths, self._probes = [], []
+        for kind in (TrainerDied, Probed):
+            for row in reader.rows(EventRow, {"kind": kind_of(kind)}, upto_seq=seq):
+                self._take_event(row)
         columns = ("seq", "source", "owner", "episode", "step")
         self._frames = [(int(r[0]), *r[1:]) for r in reader.matrix("frame", columns, upto_seq=seq)]
         told = [name for name in reader.columns("episode") if name != RECORDED]
@@ -195,7 +197,7 @@ class Feed:
                 case ("llm_call", row):
                     self._calls.append(row)
                 case ("event", row):
-                    self._take_death(row)
+                    self._take_event(row)
                 case ("frame", row):
                     self._frames.append((row["seq"], row["source"], row["owner"], row["episode"], row["step"]))
                 case ("episode", row):
@@ -206,11 +208,15 @@ class Feed:
                 pass
             self.metrics.extend(metrics)
 
-    def _take_death(self, row: EventRow) -> None:
-        if row["kind"] == "trainer_died":
-            death = read_event(row["kind"], row["payload"])
-            assert isinstance(death, TrainerDied)
-            self._deaths.append((row["seq"], death))
+    def _take_event(self, row: EventRow) -> None:
+        """Of which more is shown than the fold keeps."""
+        if row["kind"] not in (kind_of(TrainerDied), kind_of(Probed)):
+            return
+        match read_event(row["kind"], row["payload"]):
+            case TrainerDied() as death:
+                self._deaths.append((row["seq"], death))
+            case Probed() as probe:
+                self._probes.append((row["seq"], probe))
 
     def _look(self) -> bool:
         """What is known of the worker from outside; whether that changed."""
@@ -268,6 +274,7 @@ class Feed:
             [death for at, death in self._deaths if at <= upto],
             self._head.seq,
             self._episodes[: _upto(self._episodes, upto)],
+            [probe for at, probe in self._probes if at <= upto],
         )
 
     def _at(self, seq: int) -> History:

@@ -310,6 +310,26 @@ class TrainerDied:
 
 
 @dataclass(frozen=True)
+class Probed:
+    """A model called a tool before it answered (`agents/probes.py`)."""
+
+    step: str
+    request_hash: str
+    """Of the request whose answer called it, both as `llm_call` has them."""
+    number: int
+    """Among the calls of that answer, from 0."""
+    tool: str
+    """As the model named it."""
+    told: str
+    """What came of it, as the model was told."""
+    env_steps: int
+
+    @property
+    def headline(self) -> str:
+        return f"{self.tool}: {self.told.partition(chr(10))[0]}"
+
+
+@dataclass(frozen=True)
 class SkillKept:
     """A coded action was put into the skill library."""
 
@@ -321,7 +341,7 @@ Decision = VersionChosen | IterationResult | Incumbent
 Event = (
     Started | Resumed | Phase | Waiting | Ended | Forked | PlanInForce | PlanWaiting | PlanApproved | PlanRejected
     | TrainingEnded | Decision | Command | Advice | Budget | PauseRequested | ResumeRequested | StopRequested
-    | TrainingStopRequested | HostDeath | Nondeterministic | TrainerDied | SkillKept
+    | TrainingStopRequested | HostDeath | Nondeterministic | TrainerDied | Probed | SkillKept
 )  # fmt: skip
 
 

@@ -264,6 +264,9 @@ def _event(h: History, row: row_types.EventRow) -> None:
             h.host_deaths[source] = h.host_deaths.get(source, 0) + 1
         case events.Nondeterministic(cause=cause):
             h.nondeterministic.append(cause)
+        case events.Probed() as probe:
+            h.probes[probe.step] = h.probes.get(probe.step, 0) + 1
+            h.spent.env_steps += probe.env_steps
         case events.SkillKept() as skill:
             h.skills_kept.append(skill)
         case events.PlanApproved() | events.TrainerDied() | None:

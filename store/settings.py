@@ -115,6 +115,10 @@ class LlmSettings(Part):
     """Cap on one reply, thoughts included; lowered where a server says that less fits."""
     parallel: int | None = Field(default=None, ge=1, le=64)
     """Calls that may be under way at once; None: 8, and 1 for a server on this machine."""
+    probes: int | None = Field(default=None, ge=0, le=50)
+    """Tools that a model may call before it answers one question about code; None: 6 where the provider is known to
+    have function calling, else 0."""
+    probes_per_session: int = Field(default=200, ge=0)
     stream: bool = True
     api: Literal["chat", "responses"] = "chat"
     """The Responses API is taken by itself where a server says that a model lives there only."""
@@ -141,7 +145,7 @@ class Budget(Part):
     """Where a session ends cleanly; None: no limit."""
 
     env_steps: int | None = Field(default=1_000_000, ge=1)
-    """Trials, their prefixes and training; evaluation is free."""
+    """Trials, their prefixes, probes and training; evaluation is free."""
     cost: float | None = Field(default=5.0, ge=0.0)
     """USD."""
     tokens: int | None = Field(default=2_000_000, ge=1)

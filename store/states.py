@@ -265,7 +265,7 @@ class AdviceState:
 @dataclass
 class Spent:
     env_steps: int = 0
-    """Trials, prefixes and training; evaluation is free."""
+    """Trials, prefixes, probes and training; evaluation is free."""
     tokens: int = 0
     cost: float = 0.0
     unknown_price: bool = False
@@ -318,6 +318,8 @@ class History:
     nondeterministic: list[str] = field(default_factory=list)
     host_deaths: dict[str, int] = field(default_factory=dict)
     """source hash -> deaths."""
+    probes: dict[str, int] = field(default_factory=dict)
+    """Step -> tools that its model called."""
     skills_kept: list[SkillKept] = field(default_factory=list)
     counts: dict[str, int] = field(default_factory=dict)
     """Rows per table."""

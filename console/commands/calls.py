@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json as js
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Annotated, Any
 
@@ -18,8 +19,9 @@ from rlgpt.console.view.logs import readable
 from rlgpt.console.view.numbers import count, money, time_of_day
 from rlgpt.console.view.words import ROLES, asked_for
 from rlgpt.store.errors import StoreError
+from rlgpt.store.events import Probed, kind_of, read_event
 from rlgpt.store.reader import Reader
-from rlgpt.store.row_types import LlmCallRow
+from rlgpt.store.row_types import EventRow, LlmCallRow
 
 TITLES = ("no", "at", "role", "asked to", "try", "ended", "in", "cached", "out", "thought", "cost", "seconds")
 WORDS = {"sent": "no answer yet", "answered": "answered", "failed": "failed"}
@@ -47,7 +49,9 @@ def calls(
                 then = "" if at is None else f" at row {at}"
                 raise Failure(f"{folder.id} has {len(found)} exchanges with language models{then}.", Exit.NOT_FOUND)
             found = [found[number - 1]]
-        told = [_told(reader, row, texts=json or number is not None) for row in found]
+        probes = [event for row in reader.rows(EventRow, {"kind": kind_of(Probed)}, upto_seq=at)
+                  if isinstance(event := read_event(row["kind"], row["payload"]), Probed)]  # fmt: skip
+        told = [_told(reader, row, probes, texts=json or number is not None) for row in found]
     if json:
         output.document({"calls": told, "roles": [spending.tree(role) for role in roles]})
     elif number is not None:
@@ -55,8 +59,8 @@ def calls(
     elif told:
         output.table(TITLES, map(_row, told))
         for call in told:
-            if call["error"]:
-                output.say(f"{call['number']}: {call['error']}")
+            for said in (*([call["error"]] if call["error"] else []), *map(_headline, call["probes"])):
+                output.say(f"{call['number']}: {said}")
         output.say()
         output.table(spending.TITLES, map(spending.cells, roles))
     else:
@@ -85,8 +89,13 @@ def _exchanges(rows: list[LlmCallRow]) -> list[_Exchange]:
     return found
 
 
-def _told(reader: Reader, exchange: _Exchange, texts: bool) -> Tree:
+def _headline(probe: Tree) -> str:
+    return f"tries {probe['tool']}: {probe['told'].partition(chr(10))[0]}"
+
+
+def _told(reader: Reader, exchange: _Exchange, probes: Sequence[Probed], texts: bool) -> Tree:
     row = exchange.row
+    asked = (row["step"], row["request_hash"])
     reply = _text(reader, row["reply_hash"])
     parts = _object(reply)
     usage = parts.get("usage") or {}
@@ -106,6 +115,11 @@ def _told(reader: Reader, exchange: _Exchange, texts: bool) -> Tree:
         "tokens_thought": int(usage.get("reasoning") or 0),
         "usd": row["cost"],
         "seconds": row["seconds"],
+        "probes": [
+            {"tool": probe.tool, "told": probe.told, "env_steps": probe.env_steps}
+            for probe in probes
+            if row["state"] == "answered" and (probe.step, probe.request_hash) == asked
+        ],
     }
     if texts:
         told["prompt"] = _object(_text(reader, row["request_hash"])) or None
@@ -162,4 +176,9 @@ def _say_whole(call: Tree) -> None:
         output.say(f"---- {name} ----")
         text = readable(js.dumps(call[name])) if call[name] else "not kept"
         for line in text.split("\n"):
+            output.say(line)
+    for probe in call["probes"]:
+        output.say()
+        output.say(f"---- {probe['tool']}, {probe['env_steps']} env steps ----")
+        for line in probe["told"].split("\n"):
             output.say(line)

@@ -86,6 +86,13 @@ def run(
         list[str] | None,
         typer.Option(help="Calls at once, or ROLE=CALLS.", show_default="8; 1 for a server on this machine"),
     ] = None,
+    probes: Annotated[
+        int | None,
+        typer.Option(
+            help="Tools that a model may call before it answers about code; 0 for none.",
+            show_default="6 where the provider has them",
+        ),
+    ] = None,
     price_in: Annotated[
         list[str] | None,
         typer.Option(
@@ -155,6 +162,7 @@ def run(
         "review": review or None,
         "llm": {
             "kind": _kind(llm) or ("openai" if provider or base_url or model else None),
+            "probes": probes,
             **_per_role(
                 provider=provider,
                 model=model,

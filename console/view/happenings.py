@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, TypedDict
 
 from rlgpt.console.view.numbers import count, many, measured
-from rlgpt.console.view.words import ACTS, NO_CODE, PHASES, ROLES
+from rlgpt.console.view.words import ACTS, NO_CODE, PHASES, ROLES, asked_for
 from rlgpt.store import events
 from rlgpt.store.history import Measured
 from rlgpt.store.row_types import (
@@ -124,6 +124,9 @@ def _event(event: events.Event | None) -> str:
             return f"iteration {event.iteration} is the best so far: {event.why}"
         case events.SkillKept(name=name):
             return f"skill kept: {name}"
+        case events.Probed():
+            what, item = asked_for(event.step)
+            return f"a model that {what}{item} tries {event.headline}"
         case _:
             return ""
 

@@ -12,6 +12,7 @@ from rlgpt.console.view.moment import Moment
 from rlgpt.console.view.numbers import count, duration, many, money, time_of_day
 from rlgpt.console.view.text import Entry, Line, fit, folded, line, plain, spread, wrap
 from rlgpt.console.view.words import ROLES, RULES, asked_for
+from rlgpt.store.events import Probed
 from rlgpt.store.row_types import LlmCallRow
 
 LEVELS = ("debug", "info", "warning", "error")
@@ -75,6 +76,9 @@ def call_entries(m: Moment, width: int, expanded: frozenset[str] = frozenset()) 
     table = spending.lines(calls, width, m.rules)
     out = [Entry("head", (head, *table), selectable=False), *_left_out(len(calls))]
     under_way = {call.call: call for call in m.worker.calls} if m.live else {}
+    tried: dict[tuple[str, str], list[Probed]] = {}
+    for probe in m.probes:
+        tried.setdefault((probe.step, probe.request_hash), []).append(probe)
     for call in calls[-MOST:]:
         key = f"call:{call['call']}"
         answered = call["state"] == "answered"
@@ -97,6 +101,9 @@ def call_entries(m: Moment, width: int, expanded: frozenset[str] = frozenset()) 
         lines: list[Line] = [spread(left, right, width)]
         if call["error"]:
             lines += wrap(str(call["error"]), width, "bad", "  ", most=0 if key in expanded else 2)
+        for probe in tried.get((call["step"], call["request_hash"]), ()) if answered else ():
+            told = f"{probe.tool}: {probe.told}" if key in expanded else probe.headline
+            lines += _kept(f"tries {told}", width, "dim", 60 if key in expanded else 2)
         if spoken:
             lines += live.lines(spoken, m.now, width)
         if key in expanded:

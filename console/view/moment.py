@@ -11,7 +11,7 @@ from typing import Any
 
 from rlgpt.console.view.happenings import LogLine
 from rlgpt.console.view.metrics import MetricTable
-from rlgpt.store.events import TrainerDied
+from rlgpt.store.events import Probed, TrainerDied
 from rlgpt.store.history import History
 from rlgpt.store.live_calls import LiveCall
 from rlgpt.store.row_types import CommandRow, EpisodeRow, FrameRow, LlmCallRow
@@ -66,6 +66,8 @@ class Moment:
     """The timeline's right end."""
     episodes: Sequence[EpisodeRow] = ()
     """episode rows, without their recorded actions."""
+    probes: Sequence[Probed] = ()
+    """What models tried before they answered."""
 
     @property
     def rules(self) -> bool:

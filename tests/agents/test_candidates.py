@@ -95,7 +95,7 @@ def asked(told: Told, draft: int, attempt: int = 1) -> tuple[str, dict[str, Any]
     client = make_client({"kind": "openai", "model": "m", "base_url": "http://127.0.0.1:9/v1"}, Ledger(), {})
     sent: list[Any] = []
 
-    def keep(role: str, step: str, messages: Any, contract: Any, useless: Any, warmth: float) -> Any:
+    def keep(role: str, step: str, messages: Any, contract: Any, useless: Any, warmth: float, tools: Any) -> Any:
         sent.append((step, messages[1]["content"], warmth))
         raise LookupError
 

@@ -72,6 +72,8 @@ class Ledger:
     """Why it waited for the model, `back`, or why it gave up, in order."""
     charged: list[tuple[int, int, float | None]] = field(default_factory=list)
     """What each failed exchange was charged."""
+    most_probes: int = 200
+    probes: dict[tuple[str, str, int], tuple[str, str, int]] = field(default_factory=dict)
 
     def learnt(self) -> list[tuple[str, str, str, str]]:
         return [
@@ -98,6 +100,16 @@ class Ledger:
     ) -> None:
         self.rows.append(("failed", call, error))
         self.charged.append(charged)
+
+    def probes_left(self, step: str) -> int:
+        return self.most_probes - sum(of_step != step for of_step, _, _ in self.probes)
+
+    def probed(self, step: str, request_hash: str, number: int) -> str | None:
+        found = self.probes.get((step, request_hash, number))
+        return found[1] if found else None
+
+    def add_probe(self, step: str, request_hash: str, number: int, tool: str, told: str, env_steps: int) -> None:
+        self.probes[step, request_hash, number] = (tool, told, env_steps)
 
     def waiting(self, role: str, why: str) -> None:
         if not self.waits or self.waits[-1] == "back":

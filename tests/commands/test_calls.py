@@ -5,12 +5,17 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from rlgpt.agents.client import make_client
 from rlgpt.agents.contracts import CodeReply
 from rlgpt.agents.errors import UselessReply
+from rlgpt.agents.probes import Look, Probe, Tool
+from rlgpt.console.feed import Feed
+from rlgpt.console.view.logs import call_entries, log_entries
+from rlgpt.console.view.text import plain
 from rlgpt.store.folder import SessionFolder
 from rlgpt.store.reader import Reader
 from rlgpt.store.row_types import LlmCallRow
@@ -19,6 +24,7 @@ from rlgpt.store.writer import Writer
 from rlgpt.training.session.llm_journal import StoreJournal
 from tests.agents.chat_server import ChatServer, completion, rate_limited
 from tests.agents.test_client import ASKED, CODE, settings
+from tests.agents.tool_models import call, calling, turns
 
 from .conftest import Answer, make
 
@@ -91,3 +97,32 @@ def test_calls_at_a_row_are_those_that_had_been_made(rlgpt: Cli, asked: SessionF
     assert "up to row 1" in rlgpt("calls", asked.id, "--at", 1).out
     refused = rlgpt("calls", asked.id, 2, "--at", sent)
     assert refused.code == 3 and "at row" in refused.err
+
+
+def test_what_a_model_tried_is_told_with_its_call_here_in_the_pane_and_in_the_log(rlgpt: Cli) -> None:
+    def answer(request: Any) -> Any:
+        looks = [call("look", {"seed": 0, "step": 0}), call("fly", {}, "b", 1)]
+        return json.loads(completion(CODE).body) if turns(request) else calling(looks)
+
+    look = Tool("look", "Look.", Look, lambda arguments: Probe("where it \x1b[31mbegins\n..T..", 17))
+    session = make()
+    with ChatServer(answer) as server, Writer(session) as writer, Reader(session) as reader:
+        journal = StoreJournal(writer, reader, Settings(task="collect_wood"))
+        client = make_client(settings(server.url, probes=3), journal, {}, sleep=lambda s: None)
+        client.ask("fast", "write/0.0/dig/1", ASKED, CodeReply, tools=[look])
+        assert (writer.history.spent.env_steps, writer.history.probes) == (17, {"write/0.0/dig/1": 2})
+    shown = rlgpt("calls", session.id).out
+    assert "1: tries look: where it" in shown and "1: tries fly: there is no tool 'fly'" in shown
+    whole = rlgpt("calls", session.id, "1").out
+    assert "---- look, 17 env steps ----" in whole and "..T.." in whole and "\x1b" not in shown + whole
+    first, second = rlgpt("calls", session.id, "--json").document["calls"]
+    assert [(probe["tool"], probe["env_steps"]) for probe in first["probes"]] == [("look", 17), ("fly", 0)]
+    assert not second["probes"]
+    feed = Feed(session.path)
+    feed.open()
+    m = feed.moment()
+    (entry,) = [e for e in call_entries(m, 100, frozenset()) if e.key.startswith("call:") and len(e.lines) > 1]
+    assert "tries look: where it" in plain(entry.lines[1])
+    opened = [plain(x) for e in call_entries(m, 100, frozenset({entry.key})) for x in e.lines]
+    assert any("..T.." in text for text in opened)
+    assert any("writes v1 of dig tries look" in e.search for e in log_entries(m, 100))

@@ -38,6 +38,7 @@ WRITTEN: tuple[events.Event, ...] = (
     events.HostDeath("the host was killed by signal 9 while running dig, death 2 of this source", "ab12", 3, True),
     events.Nondeterministic("the action host died"),
     events.TrainerDied(None, "SIGKILL", ["", "MemoryError"], restart=True, peak_mb=512),
+    events.Probed("write/0.0/dig/1", "ab12", 0, "look", "where it begins\n...", 12),
     events.SkillKept("dig", "ab12"),
 )
 

@@ -7,7 +7,7 @@ from rlgpt.agents.errors import BudgetReached
 from rlgpt.agents.journal import NOTHING, Answer, Call, Held
 from rlgpt.store import events, tables
 from rlgpt.store.reader import Reader
-from rlgpt.store.row_types import LlmCallRow
+from rlgpt.store.row_types import EventRow, LlmCallRow
 from rlgpt.store.settings import Settings
 from rlgpt.store.spending import spent_today
 from rlgpt.store.states import MODEL
@@ -94,6 +94,25 @@ class StoreJournal:
         row.error, row.seconds = error[:KEPT_ERROR], seconds
         row.tokens_in, row.tokens_out, row.cost = charged
         self._writer.add(row, durable=True)
+
+    # ---- what the model tries before it answers -------------------------------------------------------
+    def probes_left(self, step: str) -> int:
+        others = sum(count for of_step, count in self._writer.history.probes.copy().items() if of_step != step)
+        return max(0, self._settings.llm.probes_per_session - others)
+
+    def probed(self, step: str, request_hash: str, number: int) -> str | None:
+        if step not in self._writer.history.probes:
+            return None
+        for row in self._reader.rows(EventRow, {"kind": events.kind_of(events.Probed)}):
+            told = events.read_event(row["kind"], row["payload"])
+            if isinstance(told, events.Probed) and (told.step, told.request_hash, told.number) == (
+                step, request_hash, number,
+            ):  # fmt: skip
+                return told.told
+        return None
+
+    def add_probe(self, step: str, request_hash: str, number: int, tool: str, told: str, env_steps: int) -> None:
+        self._writer.event(events.Probed(step, request_hash, number, tool, told, env_steps))
 
     # ---- a server that is away ----------------------------------------------------------------------
     def waiting(self, role: str, why: str) -> None:

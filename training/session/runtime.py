@@ -8,8 +8,10 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future
 from dataclasses import dataclass, field
 from functools import cached_property
+from queue import SimpleQueue
 from typing import Any, TypeVar
 
 from rlgpt.agents.client import Client
@@ -67,6 +69,8 @@ class SessionRuntime:
     clock: int | None = None
     """Where PPO stands (Observer.clock) while it asks for commands."""
     _texts: dict[str, str] = field(default_factory=dict)
+    _errands: SimpleQueue[Callable[[], None]] = field(default_factory=SimpleQueue)
+    """What the thread of the call that is under way wants to be done in the loop's."""
 
     @property
     def history(self) -> History:
@@ -168,6 +172,7 @@ class SessionRuntime:
         """Run one LLM call beside the loop so that commands are taken meanwhile; a stop abandons it."""
         result: list[T] = []
         failure: list[BaseException] = []
+        self._errands = SimpleQueue()
 
         def run() -> None:
             try:
@@ -181,9 +186,27 @@ class SessionRuntime:
         while thread.is_alive():
             thread.join(0.02)
             self.poll()
+            while not self._errands.empty():
+                self._errands.get()()
         if failure:
             raise failure[0]
         return result[0]
+
+    def in_the_loop(self, work: Callable[[], T]) -> T:
+        """For the thread of a call: have the loop's thread do this, which alone plays in the world."""
+        future: Future[T] = Future()
+
+        def errand() -> None:
+            try:
+                future.set_result(work())
+            except Interrupted as stop:
+                future.set_exception(stop)
+                raise
+            except Exception as error:  # handed to the call, which fails by it
+                future.set_exception(error)
+
+        self._errands.put(errand)
+        return future.result()
 
     # ---- rows that several steps write ---------------------------------------------------------------
     def write_moments(self, tx: Transaction, source: str, owner: int, moments: Sequence[FrameSnapshot]) -> None:

@@ -20,6 +20,7 @@ from rlgpt.store.history import Item, fold
 from rlgpt.store.row_types import VerdictRow
 from rlgpt.training.session.runtime import SessionRuntime
 from rlgpt.training.steps.coding import ask_critic, ask_fast, critique_row
+from rlgpt.training.steps.probing import with_probes
 
 Question = loop.Code | loop.JudgeItem
 
@@ -48,7 +49,7 @@ class Lookahead:
         ]
         if not following or runtime.client.aside() is None:
             return
-        context = runtime.context()
+        context = with_probes(runtime, runtime.context())
         for item, question in following:
             self.asked.add(question)
             most = runtime.limits.candidates if isinstance(question, loop.JudgeItem) else 1

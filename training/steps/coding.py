@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 from rlgpt.agents import critic, fast, loop
-from rlgpt.agents.choice import warm_start_source
 from rlgpt.agents.client import Client
 from rlgpt.agents.context import Context
 from rlgpt.agents.contracts import CodeReply, CritiqueReply
 from rlgpt.agents.errors import ModelUnavailable, UselessReply
 from rlgpt.store import tables
 from rlgpt.store.history import Attempt, History, Item
-from rlgpt.training.ppo.trained import TrainedPolicy, load_policy
 from rlgpt.training.rollouts import trials
 from rlgpt.training.rollouts.partial_trial import PartialTrial
 from rlgpt.training.rollouts.trial_result import TrialOutcome
 from rlgpt.training.seeds import episode_seed
 from rlgpt.training.session.runtime import SessionRuntime
-from rlgpt.training.steps.admission import admit, admit_version
-from rlgpt.training.steps.candidates import admitted_predicates, candidate, coded_action, first_action
+from rlgpt.training.steps.admission import admit_version
+from rlgpt.training.steps.candidates import coded_action, first_action
+from rlgpt.training.steps.leads import lead_to, refused_predicate
 from rlgpt.training.steps.observer import StepObserver
+from rlgpt.training.steps.probing import with_probes
 from rlgpt.training.steps.result_rows import trial_row, untried, verdict_row
 
 
@@ -26,7 +26,7 @@ def code(runtime: SessionRuntime, step: loop.Code) -> None:
     """A version by the fast agent; none where it is not wanted any more: the operator wrote code meanwhile, which is
     tried first, or took the sub-action out of the plan."""
     item = runtime.item(step.item)
-    context = runtime.context()
+    context = with_probes(runtime, runtime.context())
     try:
         reply = runtime.ask(lambda: ask_fast(runtime.client, context, item, step))
     except UselessReply as error:
@@ -50,38 +50,27 @@ def code(runtime: SessionRuntime, step: loop.Code) -> None:
 def trial(runtime: SessionRuntime, step: loop.Trial) -> None:
     item = runtime.item(step.item)
     attempt = _attempt(runtime.history, step.item, step.version)
-    if error := _refused(runtime, item):
+    if error := refused_predicate(runtime, item):
         row = _untried(runtime, item, attempt.version, attempt.source_hash, "vacuous", error)
         with runtime.writer.transaction(durable=True) as tx:
             tx.add(row)
         return
     plan = runtime.history.plan
     assert plan is not None
-    before = plan.steps_before(item)
-    incumbent = _learnt(runtime) if any(i.mode == "rl" for i in before) else None
-    learnt = [i.name for i in before if i.mode == "rl"]
-    if item.trigger and learnt and incumbent is None:  # as far as code gets: it is needed there too
-        before, learnt = before[: [i.mode for i in before].index("rl")], []
-    if incumbent is None and learnt:
-        error = f"waits for {', '.join(learnt)}, which is left to RL and not learnt yet"
+    lead = lead_to(runtime, runtime.history, item)
+    if lead.waits_for:
+        error = f"waits for {', '.join(lead.waits_for)}, which is left to RL and not learnt yet"
         row = _untried(runtime, item, attempt.version, attempt.source_hash, "unreached", error)
         with runtime.writer.transaction(durable=True) as tx:
             tx.add(row)
         return
-    acting = {i.name: a for i in before if i.mode == "code" and (a := runtime.history.acting(plan, i))}
-    actions = [coded_action(runtime, a) for a in (*acting.values(), attempt)]
-    known = admitted_predicates(runtime, plan)
-    prefix = [
-        trials.PrefixItem(i.done_when, first_action(acting[i.name]) if i.name in acting else None, i.name)
-        for i in before
-        if i.name in acting or (i.mode == "rl" and i.name in known)
-    ]
+    actions = [*lead.actions, coded_action(runtime, attempt)]
     observer = StepObserver(runtime)
     partial = PartialTrial(runtime.folder.path, f"{plan.revision} {item.name} {attempt.version} {len(attempt.trials)}")
     result = trials.try_item(
         runtime.world,
         runtime.task,
-        prefix=prefix,
+        prefix=lead.prefix,
         action=first_action(attempt),
         done_when=item.done_when,
         sources={a.source_hash: a.source for a in actions},
@@ -89,7 +78,7 @@ def trial(runtime: SessionRuntime, step: loop.Trial) -> None:
         seeds=[episode_seed(runtime.seed, "trial", i) for i in range(trials.MAX_SEEDS)],
         max_steps=item.max_steps,
         uninterruptible=frozenset(a.source_hash for a in actions if a.uninterruptible),
-        incumbent=incumbent,
+        incumbent=lead.incumbent,
         observer=observer,
         partial=partial,
         step_ms=runtime.settings.loop.step_ms,
@@ -137,21 +126,6 @@ def critique_row(history: History, item: Item, version: int, reply: CritiqueRepl
 
 def _attempt(history: History, name: str, version: int) -> Attempt:
     return next(a for a in history.attempts_of(name) if a.version == version)
-
-
-def _refused(runtime: SessionRuntime, item: Item) -> str:
-    """Why its predicates cannot be tried, empty if they can."""
-    for name, expression in (("done_when", item.done_when), ("trigger", item.trigger)):
-        told = admit(runtime, "done_when", expression) if expression or name == "done_when" else None
-        if told and not told.admitted:
-            return f"{name} was refused, rule {told.rule}: {told.message}"
-    return ""
-
-
-def _learnt(runtime: SessionRuntime) -> TrainedPolicy | None:
-    best = warm_start_source(runtime.history)
-    chosen = candidate(runtime, best) if best else None
-    return load_policy(chosen.checkpoint, runtime.world) if chosen and chosen.checkpoint else None
 
 
 def _untried(

@@ -7,10 +7,8 @@ from rlgpt.training.session.runtime import SessionRuntime
 
 
 class StepObserver(Observer):
-    films = True
-
-    def __init__(self, runtime: SessionRuntime) -> None:
-        self._runtime = runtime
+    def __init__(self, runtime: SessionRuntime, films: bool = True) -> None:
+        self._runtime, self.films = runtime, films
         self._ticks = 0
 
     def poll(self) -> Signal:
