@@ -28,7 +28,7 @@ def lead_to(runtime: SessionRuntime, history: History, item: Item) -> Lead:
     plan = history.plan
     assert plan is not None
     before = plan.steps_before(item)
-    incumbent = _learnt(runtime) if any(i.mode == "rl" for i in before) else None
+    incumbent = _learnt(runtime, history) if any(i.mode == "rl" for i in before) else None
     learnt = [i.name for i in before if i.mode == "rl"]
     if item.trigger and learnt and incumbent is None:  # as far as code gets: it is needed there too
         before, learnt = before[: [i.mode for i in before].index("rl")], []
@@ -53,7 +53,7 @@ def refused_predicate(runtime: SessionRuntime, item: Item) -> str:
     return ""
 
 
-def _learnt(runtime: SessionRuntime) -> TrainedPolicy | None:
-    best = warm_start_source(runtime.history)
+def _learnt(runtime: SessionRuntime, history: History) -> TrainedPolicy | None:
+    best = warm_start_source(history)
     chosen = candidate(runtime, best) if best else None
     return load_policy(chosen.checkpoint, runtime.world) if chosen and chosen.checkpoint else None
