@@ -34,13 +34,16 @@ def test_equal_syntax_trees_are_one_slot() -> None:
     assert len(actions) == 2
 
 
-def test_what_is_still_offered_keeps_its_slot_and_a_rewritten_source_is_new() -> None:
-    first, _ = build_slots([code(WALK), code(USE), code(BACK)], [], max_option_steps=16, follow_plan=False)
-    previous = [{"slot": i, "key": slot.key} for i, slot in enumerate(first) if slot]
+def test_what_is_still_offered_keeps_its_slot_and_a_rewritten_source_takes_that_of_the_earlier_one() -> None:
+    first, _ = build_slots([code(WALK), code(USE), code(BACK)], PLAN, max_option_steps=16, follow_plan=True)
+    previous = [{"slot": i, "key": slot.key, "name": slot.name} for i, slot in enumerate(first) if slot]
     rewritten = code(WALK.replace("range(3)", "range(4)"))
-    options = [rewritten, code(BACK), code(USE)]
-    second, actions = build_slots(options, [], max_option_steps=16, follow_plan=False, previous=previous)
-    assert [slot and slot.name for slot in second[:3]] == ["walk", "use_it", "back"]
+    options = [code(NOTHING), code(BACK), code(USE), rewritten]
+    plan = (*PLAN, PlanItem("view.opened", PLAN[0].action))
+    second, actions = build_slots(options, plan, max_option_steps=16, follow_plan=True, previous=previous)
+    assert [slot and slot.name for slot in second[:5]] == ["follow_plan", "walk", "use_it", "back", "nothing"]
+    assert first[0] and second[0] and second[0].key != first[0].key
+    first, second = first[1:], second[1:]
     assert second[0] and second[0].source_hash == rewritten.source_hash != first[0].source_hash  # type: ignore[union-attr]
     assert actions[second[2].program].source_hash == source_hash(BACK)  # type: ignore[union-attr]
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from math import log
+
 import numpy as np
 import pytest
 import torch as th
 
 from rlgpt.training.options.slots import ActionSpaceError, Slot, shares
 from rlgpt.training.ppo.ppo import OptionPPO
-from rlgpt.training.ppo.priors import activate
+from rlgpt.training.ppo.priors import TRIED_AGAIN, activate, try_again
 from rlgpt.training.ppo.setup import build_setup
 from tests.options.toys import WALK, ChangedWorld, code, configuration
 
@@ -74,6 +76,30 @@ def test_only_the_new_rows_lose_their_optimizer_moments(trained: tuple[OptionPPO
         assert after[name][3].abs().sum() == 0
         assert th.equal(after[name][[0, 1, 2]], before[name][[0, 1, 2]])
     assert after["step"] == before["step"]
+
+
+def test_rewritten_code_that_was_left_alone_is_tried_again_where_it_would_have_been_chosen_first(
+    trained: tuple[OptionPPO, np.ndarray, np.ndarray],
+) -> None:
+    ppo, observations, masks = trained
+    bias = ppo.policy.action_net.bias
+
+    def log_odds() -> np.ndarray:
+        chosen = _probabilities(ppo, observations, masks)[:, 3].astype(np.float64)
+        return np.log(chosen / (1 - chosen))
+
+    before = log_odds()
+    try_again(ppo.policy, 3, [0], observations, masks)
+    assert np.array_equal(log_odds(), before)  # it was chosen often enough
+    with th.no_grad():
+        bias[3] -= 20
+    others = _probabilities(ppo, observations, masks)[:, :3]
+    try_again(ppo.policy, 3, [0], observations, masks)
+    after = log_odds()
+    assert after.mean() == pytest.approx(log(TRIED_AGAIN / (1 - TRIED_AGAIN)), abs=1e-3)
+    assert after - after.mean() == pytest.approx(before - before.mean(), abs=1e-3)
+    left = _probabilities(ppo, observations, masks)[:, :3]
+    assert left / left.sum(1, keepdims=True) == pytest.approx(others / others.sum(1, keepdims=True), abs=1e-5)
 
 
 def test_without_other_valid_actions_the_new_slots_keep_their_proportions(

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from rlgpt.training.host.api import Action, PlanItem, source_hash
 from rlgpt.training.ppo.checkpoints import unpack
 from rlgpt.training.ppo.run import TrainResult, train
 from rlgpt.training.ppo.trained import load_policy
@@ -34,6 +35,22 @@ def test_parameters_and_slots_are_taken_over_when_observation_and_network_are_eq
     kept = [0, 1, 2, 4]
     assert np.array_equal(old["policy/action_net.weight"][kept], new["policy/action_net.weight"][kept])
     assert not new["policy/action_net.weight"][3].any() and old["policy/action_net.weight"][3].any()
+
+
+def test_rewritten_code_and_a_changed_plan_go_on_from_what_was_learnt_about_them() -> None:
+    rewritten = WALK.replace("range(3)", "range(2)")
+    plans = [(PlanItem("view.key", Action(source_hash(source))),) for source in (WALK, rewritten)]
+    options = ["walk", "use_it", "follow_plan"]
+    first = _train(options, [WALK, USE], plan=plans[0], config={"option_prior": 0.2, "plan_prior": 0.5})
+    second = _train(options, [rewritten, USE], plan=plans[1], warm=first.checkpoint, env_steps=0)
+    assert [s["prior"] for s in second.start.slots] == [None, None, None]
+    before, after = (unpack(result.checkpoint) for result in (first, second))
+    keys = [[slot["key"] for slot in saved.fields["slots"]] for saved in (before, after)]
+    assert [a == b for a, b in zip(*keys, strict=True)] == [False, False, True]
+    old, new = before.arrays, after.arrays
+    assert np.array_equal(old["policy/action_net.weight"], new["policy/action_net.weight"])
+    assert np.array_equal(old["policy/action_net.bias"], new["policy/action_net.bias"])
+    assert all(np.array_equal(old[name], new[name]) for name in old if name.startswith("adam/"))
 
 
 def test_another_observation_starts_fresh() -> None:

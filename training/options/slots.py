@@ -1,7 +1,7 @@
 """The action space: the world's primitives and K slots for coded actions.
 
 Coded actions extend the world's first head. A slot belongs to one (source hash, arguments) for as long as
-that is offered, over warm starts too; a rewritten source is a new slot.
+that is offered, over warm starts too; a rewritten source, or a changed plan, takes the slot of what it replaces.
 """
 
 from __future__ import annotations
@@ -161,9 +161,9 @@ def build_slots(
 ) -> tuple[tuple[Slot | None, ...], tuple[Action, ...]]:
     """Slots and the program actions they index.
 
-    `previous` is the slot table of the policy a run starts from ([{slot, key}]): what is still offered keeps
-    its place. Options with equal syntax trees and arguments are merged into the first. Raises
-    ActionSpaceError when more than K are wanted.
+    `previous` is the slot table of the policy a run starts from ([{slot, key, name}]): what is still offered keeps
+    its place, and what replaces an action of the same name takes that one's. Options with equal syntax trees and
+    arguments are merged into the first. Raises ActionSpaceError when more than K are wanted.
     """
     wanted: dict[str, Slot] = {}
     actions: list[Action] = []
@@ -187,6 +187,10 @@ def build_slots(
         slot = wanted.pop(entry["key"], None)
         if slot is not None:
             slots[entry["slot"]] = slot
+    replaced = {entry["name"]: entry["slot"] for entry in previous if slots[entry["slot"]] is None}
+    for key, slot in list(wanted.items()):
+        if slot.name in replaced:
+            slots[replaced[slot.name]] = wanted.pop(key)
     free = iter([index for index, slot in enumerate(slots) if slot is None])
     for slot in wanted.values():
         slots[next(free)] = slot

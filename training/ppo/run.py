@@ -36,7 +36,7 @@ from rlgpt.training.ppo.device import choose_device
 from rlgpt.training.ppo.imitation import Trajectory, make_imitation
 from rlgpt.training.ppo.policy import network_hash
 from rlgpt.training.ppo.ppo import OptionPPO, UpdateReport
-from rlgpt.training.ppo.priors import activate
+from rlgpt.training.ppo.priors import activate, try_again
 from rlgpt.training.ppo.recovery import NOTHING, Collected, StartState, collect
 from rlgpt.training.ppo.saved import lane_fields, restore_lane, space_fields
 from rlgpt.training.ppo.setup import ConfigError, build_setup
@@ -185,8 +185,14 @@ class Run:
     def _open_slots(self, origin: Checkpoint | None) -> None:
         """Give every slot that the origin did not have its prior; forget imitated decisions of lost slots."""
         space = self.setup.space
-        kept = {entry["slot"]: entry["key"] for entry in origin.fields["slots"]} if origin else {}
-        new = [i for i in space.active() if (slot := space.slots[i]) is not None and kept.get(i) != slot.key]
+        before = {entry["slot"]: entry for entry in origin.fields["slots"]} if origin else {}
+        changed = {
+            index: slot.name
+            for index, slot in enumerate(space.slots)
+            if slot is not None and before.get(index, {}).get("key") != slot.key
+        }
+        rewritten = [index for index, name in changed.items() if before.get(index, {}).get("name") == name]
+        new = [index for index in changed if index not in rewritten]
         self.priors = shares(space.slots, new, self.config.option_prior, self.config.plan_prior)
         if origin is not None and "observations" in (recent := origin.part("recent")):
             observations, masks = recent["observations"], recent["masks"] & space.static_mask()
@@ -197,10 +203,11 @@ class Run:
             observations = np.stack([lane.observation for lane in self.lanes if lane.observation is not None])
             masks = np.stack([lane.mask for lane in self.lanes if lane.mask is not None])
         activate(self.ppo.policy, space.action_nvec[0], self.priors, observations, masks)
+        try_again(self.ppo.policy, space.action_nvec[0], rewritten, observations, masks)
         if origin is not None and self.imitation is not None:
             self._load_imitation(origin)
             self.imitation.pending.clear()
-            lost = [slot for slot in kept if slot not in space.active() or slot in new]
+            lost = [slot for slot in before if slot not in space.active() or slot in changed]
             self.imitation.drop([space.action_nvec[0] + slot for slot in lost])
 
     def _slot_rows(self) -> list[dict[str, Any]]:
