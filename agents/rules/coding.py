@@ -214,7 +214,7 @@ def _env_steps(asked: Mapping[str, Any], rollout: int, growing: bool) -> int:
 
 def _advised_env_steps(asked: Mapping[str, Any], rollout: int, most: int, last: Mapping[str, Any] | None) -> int:
     """One long training, then short ones: each goes on from the best policy so far, and which one that is, 20
-    development episodes cannot tell well. Four trainings of equal length lost what the second and third had learnt."""
+    development episodes cannot tell well. One of four equal trainings may so begin where the one before it began."""
     left, more = int(asked["env_steps_left"]), asked["iterations_left"] > 1
     if last:
         most = int(last["env_steps"]) // LATER_TRAININGS

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -14,6 +15,8 @@ from rlgpt.agents.contracts import PlanReply
 from rlgpt.agents.journal import text_hash
 from rlgpt.agents.rules.model import respond
 from rlgpt.store import events
+from rlgpt.store.settings import Budget
+from rlgpt.training.worlds.kitchen.sheet import ADVISED_RL
 from tests.agents.histories import Told, context
 from tests.agents.toys import BREAD, Ledger, Task, bakery
 from tests.worlds import corridor
@@ -321,6 +324,23 @@ def test_settings_that_the_world_advises_are_kept_when_the_policy_is_below_its_c
     assert (first.env_steps, second.env_steps) == (8192, 2048)
     little = fast.configure(client, replace(where(accepted_plan("policy"), sheet), env_steps_left=4096))
     assert 2048 <= little.env_steps <= 3072
+
+
+def test_the_usual_budget_holds_the_trainings_that_the_kitchen_advises(client: Client) -> None:
+    sheet = bakery() | {"advised_rl": ADVISED_RL}
+    left = Budget().env_steps
+    assert left is not None
+    told, trained = accepted_plan("policy"), []
+    for iteration in range(4):
+        config = fast.configure(client, replace(where(told, sheet), env_steps_left=left))
+        trained.append(config.env_steps)
+        left -= config.env_steps
+        told.config(**config.model_dump()).train().evaluate(12, run=iteration + 1)
+        told.verdict().iteration(iteration + 1).plan("policy", **FIRST)
+    rollout = ADVISED_RL["rollout"]
+    assert trained[0] == ADVISED_RL["env_steps"]
+    assert [b == a // 4 // rollout * rollout for a, b in pairwise(trained)] == [True] * 3
+    assert left > 100_000  # for trials
 
 
 def test_a_score_below_its_code_is_no_reason_to_slow_down(client: Client) -> None:

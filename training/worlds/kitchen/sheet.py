@@ -31,10 +31,11 @@ _STAGES = {
 MAX_OPTION_STEPS = 8
 ADVISED_RL = {
     "plan_prior": 0.65, "primitive_steps": 2, "rollout": 4096, "learning_rate": 3e-4, "gamma": 0.995, "n_epochs": 10,
-    "batch_size": 64, "target_kl": 0.03, "width": 128, "env_steps": 204_800,
+    "batch_size": 64, "target_kl": 0.03, "width": 128, "env_steps": 409_600,
 }  # fmt: skip
 """With which hinge cabinet and microwave were learnt (docs/kitchen.md). Less plan_prior lets fall what is held: a
-decision out of plan opens the fingers."""
+decision out of plan opens the fingers. With half of the env steps the training success was still rising, 0.70 and 0.76;
+it was 0.91 and 0.87 here."""
 
 
 def view_doc() -> str:
