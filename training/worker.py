@@ -50,10 +50,12 @@ STEPS: dict[type, Callable[[SessionRuntime, Any], None]] = {
 
 def run(runtime: SessionRuntime) -> None:
     """Step until the loop says Done."""
-    sentence, lookahead = "", Lookahead()
+    sentence, budgets, lookahead = "", runtime.history.budgets.copy(), Lookahead()
     while True:
         runtime.need_room()
         runtime.apply(runtime, False)
+        if runtime.history.budgets != budgets:  # the operator has set another, perhaps while the call was refused
+            sentence, budgets = "", runtime.history.budgets.copy()
         write_decisions(runtime.writer)
         step = loop.next_step(runtime.history, runtime.limits, sentence or over_budget(runtime))
         lookahead.look(runtime, step)

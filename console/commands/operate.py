@@ -252,6 +252,8 @@ def _command(
         alive = reader.alive()
         if not alive and not _unstarted(reader):
             raise Failure(f"the worker of {folder.id} is dead; `rlgpt resume {folder.id}` starts it again.")
+        if "apply" in payload and revision is None:  # a worker tells by it which iteration is the next
+            revision = history.revision or None
         name = inbox.send(folder, parse_command(kind, payload), revision)
         state, reason = _fate(reader, name, until_end) if alive else ("queued", "")
     if json:

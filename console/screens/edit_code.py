@@ -164,11 +164,10 @@ class EditCodeScreen(ModalScreen[None]):
             area.move_cursor((min(line, area.document.line_count) - 1, 0), center=True)
 
     def _send(self, source: str, when: str) -> None:
-        if self._what == "code":
-            done = self._session.send("edit_code", {"sub_action": self._sub_action, "source": source, "apply": when})
-        else:
-            done = self._session.send("edit_reward", {"source": source, "apply": when})
-        if done:
+        kind, about = ("edit_code", {"sub_action": self._sub_action}) if self._what == "code" else ("edit_reward", {})
+        moment = self._session.moment
+        seen = moment.history.revision if moment else 0  # a worker tells by it which iteration is the next
+        if self._session.send(kind, {**about, "source": source, "apply": when}, seen or None):
             self.dismiss(None)
 
     def action_own_editor(self) -> None:

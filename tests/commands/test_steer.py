@@ -113,8 +113,9 @@ def test_each_action_of_an_operator_is_one_command(rlgpt: Cli, running: Running)
 
 def test_an_edited_source_is_sent_from_a_file(rlgpt: Cli, running: Running, tmp_path: Any) -> None:
     (tmp_path / "mine.py").write_text("def find_tree(view):\n    yield 2\n")
-    kind, payload, _ = sent(rlgpt, running, "edit", "mine.py", "--sub-action", "find_tree")
+    kind, payload, seen = sent(rlgpt, running, "edit", "mine.py", "--sub-action", "find_tree", "--apply", "next")
     assert (kind, payload["source"]) == ("edit_code", "def find_tree(view):\n    yield 2\n")
+    assert (payload["apply"], seen) == ("next", 1), "a worker cannot tell which iteration is the next"
 
 
 def test_an_edited_reward_is_sent_with_its_weight(rlgpt: Cli, running: Running, tmp_path: Any) -> None:

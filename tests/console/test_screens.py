@@ -21,6 +21,7 @@ from rlgpt.console.panes.code_area import CodeArea
 from rlgpt.console.panes.lines import Lines
 from rlgpt.console.screens.compare import CompareScreen
 from rlgpt.console.screens.edit_code import EditCodeScreen
+from rlgpt.console.screens.operator import Operator
 from rlgpt.console.screens.session import SessionScreen
 from rlgpt.console.view.text import plain, width_of
 from rlgpt.store.lease import Lease
@@ -256,6 +257,23 @@ async def test_the_editor_colours_code_and_keeps_what_is_typed(place: Path) -> N
         area.move_cursor((0, 0))
         await pilot.press("x")
         assert area.get_line(0).plain == "xdef rest(view):"
+
+
+async def test_code_for_the_next_iteration_tells_which_plan_its_author_saw(
+    place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sent: list[Any] = []
+    monkeypatch.setattr(Operator, "send", lambda _, *command: sent.append(command))
+    async with console(place, "261121-020000-bb") as (app, pilot):
+        await pilot.press("2", "e")
+        await until(pilot, lambda: isinstance(app.screen, EditCodeScreen))
+        screen = app.screen
+        assert isinstance(screen, EditCodeScreen)
+        screen._send("def rest(view): ...", "next")
+        moment = screen._session.moment
+        assert moment is not None and moment.history.revision
+    ((kind, payload, seen),) = sent
+    assert (kind, payload["apply"], seen) == ("edit_code", "next", moment.history.revision)
 
 
 async def test_starting_a_worker_is_told_from_the_key_on_until_it_fails(

@@ -116,10 +116,11 @@ class StoreJournal:
 
     # ---- a server that is away ----------------------------------------------------------------------
     def waiting(self, role: str, why: str) -> None:
-        history = self._writer.history
-        if history.waiting_for == MODEL or history.pause_requested or history.stop_requested:
-            return
-        self._writer.event(events.Waiting(MODEL, role, why))
+        with self._writer.transaction(durable=True) as tx:  # looked at inside it: the loop's thread may pause just now
+            history = self._writer.history
+            if history.waiting_for == MODEL or history.pause_requested or history.stop_requested:
+                return
+            tx.event(events.Waiting(MODEL, role, why))
         self._waited = True
 
     def back(self) -> None:
@@ -130,10 +131,11 @@ class StoreJournal:
 
     def _over(self, level: str, event: str, fields: dict[str, str]) -> None:
         """After a wait, if there was one: a pause may have come between."""
-        if self._waited:
-            self._writer.add(tables.Log(level=level, event=event, fields=fields))
-        if self._writer.history.waiting_for == MODEL:
-            self._writer.event(self._writer.history.phase)
+        with self._writer.transaction(durable=True) as tx:
+            if self._waited:
+                tx.log(level, event, **fields)
+            if self._writer.history.waiting_for == MODEL:
+                tx.event(self._writer.history.phase)
         self._waited = False
 
     def _row(self, call: Call, state: str) -> tables.LlmCall:

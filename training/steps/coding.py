@@ -18,6 +18,7 @@ from rlgpt.training.steps.admission import admit_version
 from rlgpt.training.steps.candidates import coded_action, first_action
 from rlgpt.training.steps.leads import lead_to, refused_predicate
 from rlgpt.training.steps.observer import StepObserver
+from rlgpt.training.steps.outdated import outdated
 from rlgpt.training.steps.probing import with_probes
 from rlgpt.training.steps.result_rows import trial_row, untried, verdict_row
 
@@ -31,9 +32,7 @@ def code(runtime: SessionRuntime, step: loop.Code) -> None:
         reply = runtime.ask(lambda: ask_fast(runtime.client, context, item, step))
     except UselessReply as error:
         reply = CodeReply(source="", note=str(error)[:2000])
-    plan = runtime.history.plan
-    edited = plan.item(step.item) if plan else None
-    if edited is None or loop.item_step(runtime.history, edited, runtime.limits) != step:
+    if outdated(runtime, step, step.item):
         return
     version = admit_version(
         runtime, item, reply.source, author="fast", attempt=step.attempt, draft=step.draft, note=reply.note
@@ -99,6 +98,8 @@ def judge_item(runtime: SessionRuntime, step: loop.JudgeItem) -> None:
         reply = runtime.ask(lambda: ask_critic(runtime.client, context, item, step.version))
     except (UselessReply, ModelUnavailable) as error:
         reply = CritiqueReply(success=False, confidence=0.0, cause=str(error), advice_slow="", advice_fast="")
+    if outdated(runtime, step, step.item):
+        return
     with runtime.writer.transaction(durable=True) as tx:
         tx.add(critique_row(runtime.history, item, step.version, reply))
 

@@ -31,6 +31,8 @@ class CommandRefused(ValueError):
 
 LATER = ("override", "edit_code", "edit_reward")
 """Kinds that may wait for the next iteration (`apply: next`)."""
+MEASURING = ("Train", "Evaluate", "JudgeIteration")
+"""Steps that measure a plan revision with the code that it has."""
 
 
 def apply_pending(runtime: SessionRuntime, training: bool) -> None:
@@ -175,7 +177,24 @@ def _edit_code(runtime: SessionRuntime, tx: Transaction, command: commands.EditC
     if not version.admitted:
         admission = version.admission
         raise CommandRefused(f"line {admission['line']}: {admission['message']} ({admission['rule']})")
+    if runtime.history.phase.name in MEASURING and runtime.history.pending_plan is None:
+        _write_again(runtime, tx, plan)  # what was measured of this revision says nothing of the new code
     tx.add(version)
+
+
+def _write_again(runtime: SessionRuntime, tx: Transaction, plan: PlanState) -> int:
+    """The same plan as a new revision of the operator's: a training in progress ends, and it is measured anew."""
+    return write_plan(
+        runtime,
+        tx,
+        plan.iteration,
+        plan.sub_task,
+        "operator",
+        plan.executor,
+        plan.rationale,
+        plan.items,
+        depth=plan.depth,
+    )
 
 
 def _edit_reward(runtime: SessionRuntime, tx: Transaction, command: commands.EditReward) -> None:
@@ -190,17 +209,7 @@ def _edit_reward(runtime: SessionRuntime, tx: Transaction, command: commands.Edi
     term = {"term": "generated", "argument": runtime.writer.text(command.source), "weight": command.weight}
     config = dict(iteration.config.config)
     config["reward"] = [t for t in config["reward"] if t["term"] != "generated"] + [term]
-    revision = write_plan(
-        runtime,
-        tx,
-        plan.iteration,
-        plan.sub_task,
-        "operator",
-        plan.executor,
-        plan.rationale,
-        plan.items,
-        depth=plan.depth,
-    )
+    revision = _write_again(runtime, tx, plan)
     tx.add(config_row(iteration, revision, "operator", config, "reward edited by the operator"))
 
 

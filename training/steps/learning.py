@@ -22,6 +22,7 @@ from rlgpt.training.session.runtime import Interrupted, SessionRuntime
 from rlgpt.training.steps.admission import admit, admit_again
 from rlgpt.training.steps.candidates import acting_of, candidate, coded_action, plan_items
 from rlgpt.training.steps.config_rows import config_row, observed, shared_by_arms, with_own_reward
+from rlgpt.training.steps.outdated import outdated
 from rlgpt.training.steps.result_rows import training_episode_row
 from rlgpt.training.worlds.protocol import score_of
 
@@ -37,6 +38,8 @@ def configure(runtime: SessionRuntime, step: loop.Configure) -> None:
         source = asked.reward_source
         asked = runtime.ask(lambda: fast.configure(runtime.client, context, refused, source))
         refused = _reward_refused(runtime, asked)
+    if outdated(runtime, step):
+        return
     own = with_own_reward(
         asked, runtime.writer.text(asked.reward_source) if asked.reward_source and not refused else ""
     )

@@ -20,12 +20,12 @@ def wait(runtime: SessionRuntime, step: loop.Wait) -> None:
     patience = runtime.settings.review_timeout
     began = time.monotonic()
     while loop.next_step(runtime.history, runtime.limits, over_budget(runtime)) == step:
-        time.sleep(0.1)
-        runtime.need_room()
-        runtime.apply(runtime, False)
         if step.reason == "approval" and patience and time.monotonic() - began > patience * 60:
             _run_out(runtime, step)
             return
+        time.sleep(0.1)
+        runtime.need_room()
+        runtime.apply(runtime, False)
 
 
 def _run_out(runtime: SessionRuntime, step: loop.Wait) -> None:
