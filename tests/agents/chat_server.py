@@ -100,7 +100,7 @@ def server_error(status: int = 500) -> Reply:
     return _error(status, "The server had an error.")
 
 
-def silence(seconds: float = 2.0) -> Reply:
+def silence(seconds: float = 60.0) -> Reply:
     return Reply(delay=seconds)
 
 

@@ -6,7 +6,7 @@ import contextlib
 import json
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +19,7 @@ from rlgpt.agents.journal import NOTHING, Answer, Call, Held
 from rlgpt.store import live_calls
 from rlgpt.store.live_calls import LiveCall, LiveCalls
 from rlgpt.store.progress import Progress
-from tests.agents.chat_server import ChatServer, Reply, completion, rate_limited, rejects, streamed
+from tests.agents.chat_server import DONE, ChatServer, Reply, completion, event, rate_limited, rejects
 from tests.agents.toys import Ledger
 from tests.patience import PATIENCE
 
@@ -153,8 +153,11 @@ def test_a_killed_worker_does_not_pay_again_for_what_had_arrived(tmp_path: Path)
 
 def test_a_failure_of_a_request_sent_ahead_is_its_first_try() -> None:
     def answer(request: dict[str, Any]) -> Any:
-        tried.append(name_of(request))
-        return rate_limited() if tried.count("second") == 1 and tried[-1] == "second" else code(name_of(request))
+        name = name_of(request)
+        if name == "second" and not tried:
+            tried.append(name)
+            return rate_limited()
+        return code(name)
 
     tried: list[str] = []
     with ChatServer(answer) as server:
@@ -343,12 +346,24 @@ def test_a_cancelled_call_is_a_row_and_is_asked_once_more(tmp_path: Path, times:
 def test_who_reads_along_sees_thoughts_and_words_apart_and_the_number_of_the_try(tmp_path: Path) -> None:
     seen: list[LiveCall] = []
 
+    def piece(end: str | None = None, **delta: str) -> bytes:
+        return event({"choices": [{"index": 0, "delta": delta, "finish_reason": end}]})
+
+    def pieces() -> Iterator[bytes]:
+        """Each part goes on until somebody has read it."""
+        yield piece(reasoning_content="let me")
+        while not any(call.thought.startswith("let me") and not call.content for call in seen):
+            time.sleep(0.02)
+            yield piece(reasoning_content=" think")
+        yield piece(content='{"source": ')
+        while not any(call.content.startswith('{"source"') for call in seen):
+            time.sleep(0.02)
+            yield piece(content=" ")
+        yield piece("stop", content='"# plan", "note": ""}')
+        yield DONE
+
     def answer(request: dict[str, Any]) -> Any:
-        if len(server.requests) == 1:
-            return rate_limited()
-        tree = code("plan")
-        tree["choices"][0]["message"]["reasoning_content"] = "let me think"
-        return Reply(pieces=streamed(tree).pieces, pace=0.3)
+        return rate_limited() if len(server.requests) == 1 else Reply(pieces=pieces())  # type: ignore[arg-type]
 
     progress, journal = Progress(tmp_path), Ledger()
     with ChatServer(answer) as server:
@@ -360,7 +375,6 @@ def test_who_reads_along_sees_thoughts_and_words_apart_and_the_number_of_the_try
         while thread.is_alive():
             thread.join(0.05)
             seen.extend(live_calls.read(tmp_path))
-    assert any("let me think".startswith(call.thought) and call.thought and not call.content for call in seen)
-    assert any(call.content.startswith('{"source"') for call in seen)
     assert {call.try_number for call in seen if call.characters} == {2}
+    assert len(journal.ends) == 2 and not journal.ends[1]
     progress.close()

@@ -38,7 +38,7 @@ ASKED = [{"role": "system", "content": "You write code."}, {"role": "user", "con
 
 
 def settings(url: str, **more: Any) -> dict[str, Any]:
-    usual = {"kind": "openai", "model": "m", "timeout": 0.5, "temperature": 0.0, "patience": 0.0, "stream": True}
+    usual = {"kind": "openai", "model": "m", "timeout": 60.0, "temperature": 0.0, "patience": 0.0, "stream": True}
     return usual | {"base_url": url} | more
 
 
@@ -73,7 +73,7 @@ def test_a_good_reply_is_asked_for_once_with_a_strict_schema_at_temperature_0() 
     ("fault", "code"), [("429", "429"), ("500", "500"), ("timeout", "timeout"), ("no_json", "malformed")]
 )
 def test_a_passing_failure_is_a_row_and_is_tried_again(fault: str, code: str) -> None:
-    asker = Asker(fault)
+    asker = Asker(fault, timeout=4.0)
     assert asker.ask().note == "n"
     first, second = asker.ledger.ends
     assert first.startswith(f"{code}: ") and second == ""

@@ -10,7 +10,7 @@ from tests.agents.chat_server import ChatServer
 from tests.end_to_end.typed import rlgpt
 
 FAULTS = ("429", "timeout", "ok", "malformed", "ok", "truncated", "ok", "refusal", "ok", "rejected")
-SMALL = {"RLGPT_LLM__TIMEOUT": "1", "RLGPT_LOOP__DEV_FIRST": "2", "RLGPT_LOOP__TEST_EPISODES": "2"}
+SMALL = {"RLGPT_LLM__TIMEOUT": "6", "RLGPT_LOOP__DEV_FIRST": "2", "RLGPT_LOOP__TEST_EPISODES": "2"}
 RUN = ("run", "make_wood_pickaxe", "--llm", "openai", "--model", "rlgpt-rules", "--iterations", "0", "--headless")
 
 

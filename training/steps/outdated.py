@@ -1,4 +1,4 @@
-"""Answers of agents whose question the operator has overtaken: a model thinks for a minute, an operator types meanwhile."""
+"""Answers of agents whose question the operator has overtaken: models think for a minute, operators type meanwhile."""
 
 from __future__ import annotations
 
