@@ -27,7 +27,7 @@ __all__ = ["Lease", "LeaseTaken", "Owner", "training_slot"]
 WORKER = "worker.lock"
 WRITER = "writer.lock"
 PATIENCE = 0.2
-"""Seconds an acquirer insists: a mere question (`held`) takes a shared lock for an instant."""
+"""Seconds an acquirer insists. A mere question (`held`) takes a shared lock for an instant: it is always waited for."""
 
 
 class Owner(NamedTuple):
@@ -53,7 +53,9 @@ class Lease:
         descriptor = os.open(folder / name, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         until = time.monotonic() + patience
         while not _try(descriptor, fcntl.LOCK_EX):
-            if time.monotonic() >= until:
+            if _try(descriptor, fcntl.LOCK_SH):  # nobody has it: somebody asks just now, and on a busy machine for long
+                fcntl.flock(descriptor, fcntl.LOCK_UN)
+            elif time.monotonic() >= until:
                 os.close(descriptor)
                 who = owner(folder, name)
                 by = f" by process {who.pid} on {who.host}" if who else ""

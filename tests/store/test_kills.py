@@ -75,11 +75,11 @@ from rlgpt.store.lease import Lease
 lease = Lease.acquire(Path(sys.argv[1]))
 forked = os.fork()
 if forked == 0:
-    time.sleep(30)
+    time.sleep(600)
     os._exit(0)
-started = subprocess.Popen(["sleep", "30"])
+started = subprocess.Popen(["sleep", "600"])
 print(forked, started.pid, flush=True)
-time.sleep(30)
+time.sleep(600)
 """
     with subprocess.Popen([sys.executable, "-c", code, session.path], stdout=subprocess.PIPE, text=True) as owner:
         assert owner.stdout is not None

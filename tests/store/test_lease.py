@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import subprocess
 import sys
 import threading
@@ -36,6 +37,21 @@ def test_asking_who_holds_a_lease_never_keeps_it_from_a_worker(session: SessionF
     finally:
         asking = False
         thread.join()
+
+
+def test_a_question_that_takes_long_is_waited_for(session: SessionFolder) -> None:
+    """On a busy machine whoever asks may stand still while it has its shared lock."""
+    Lease.acquire(session.path).release()
+    acquired: list[Lease] = []
+    with (session.path / "worker.lock").open() as asking:
+        fcntl.flock(asking, fcntl.LOCK_SH)
+        thread = threading.Thread(target=lambda: acquired.append(Lease.acquire(session.path, patience=0)))
+        thread.start()
+        thread.join(0.3)
+        assert thread.is_alive() and not acquired, "the question was taken for an owner"
+    thread.join()
+    assert acquired[0].alive
+    acquired[0].release()
 
 
 def test_a_folder_without_a_lock_file_is_not_held(session: SessionFolder) -> None:
