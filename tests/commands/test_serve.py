@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import os
 import re
+import socket
 import subprocess
 import sys
 import time
@@ -14,6 +15,7 @@ import aiohttp
 import pytest
 
 from rlgpt.console.serve import Asked, Guard
+from tests.patience import PATIENCE
 
 
 @pytest.fixture
@@ -60,18 +62,35 @@ def test_every_guard_has_its_own_token() -> None:
     assert Guard(8000).token != Guard(8000).token
 
 
+def serving() -> tuple[subprocess.Popen[str], str, int]:
+    """A server, its address and its port; another may take a free port before the server does."""
+    for _ in range(10):
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            port = probe.getsockname()[1]
+        words = [sys.executable, "-P", "-c", "from rlgpt.console.cli import main; main()", "serve", "--port", str(port)]
+        server = subprocess.Popen(words, stdout=subprocess.PIPE, text=True, env=os.environ | {"PYTHONUNBUFFERED": "1"})
+        assert server.stdout is not None
+        if found := re.search(r"http://\S+", server.stdout.readline()):
+            return server, found[0], port
+        server.wait()
+    raise AssertionError("no port was free")
+
+
 @pytest.fixture
 def address(tmp_path: Path) -> Iterator[str]:
-    port = 18_000 + os.getpid() % 10_000
-    words = [sys.executable, "-P", "-c", "from rlgpt.console.cli import main; main()", "serve", "--port", str(port)]
-    server = subprocess.Popen(words, stdout=subprocess.PIPE, text=True, env=os.environ | {"PYTHONUNBUFFERED": "1"})
-    assert server.stdout is not None
-    found = re.search(r"http://\S+", server.stdout.readline())
-    assert found
-    time.sleep(0.2)
-    yield found[0]
+    server, printed, port = serving()
+    deadline = time.monotonic() + 20 * PATIENCE
+    while True:  # the address is printed a moment before the port is open
+        try:
+            socket.create_connection(("127.0.0.1", port)).close()
+            break
+        except ConnectionRefusedError:
+            assert time.monotonic() < deadline
+            time.sleep(0.02)
+    yield printed
     server.terminate()
-    server.wait(timeout=10)
+    server.wait(timeout=10 * PATIENCE)
 
 
 async def test_a_browser_with_the_address_sees_the_console_and_one_without_sees_nothing(address: str) -> None:
