@@ -6,12 +6,21 @@ from collections.abc import Iterator
 import pytest
 from hypothesis import HealthCheck, settings
 
+from tests import shaking
 from tests.ray_cluster import Machines
 from tests.store.postgres import Server
+
+if shaking.asked():
+    shaking.shake_processes()
 
 # How long a generated example takes says something about the machine, nothing about the code.
 settings.register_profile("any machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("any machine")
+
+
+def pytest_collection_finish() -> None:
+    if shaking.asked():
+        shaking.shake_helpers()
 
 
 @pytest.fixture(scope="module")

@@ -21,6 +21,7 @@ from rlgpt.store.folder import SessionFolder
 from rlgpt.store.history import History
 from rlgpt.store.reader import Reader
 from tests.patience import PATIENCE
+from tests.shaking import halting
 
 SMALL = {"dev_first": 4, "dev_more": 0, "test_episodes": 6}
 """Evaluations small enough for a test."""
@@ -43,6 +44,24 @@ class Running:
             start_new_session=True,
         )
         return self
+
+    def halting(self, state: str) -> Running:
+        """Start it with a trainer that halts in this state (tests/shaking/halting.py)."""
+        paths = [str(Path(halting.__file__).parent), *filter(None, [self.environment.get("PYTHONPATH")])]
+        self.environment = self.environment | {halting.HALT: state, "PYTHONPATH": os.pathsep.join(paths)}
+        return self.start()
+
+    def halted(self, timeout: float = 100) -> psutil.Process:
+        """The trainer, once it has halted; it goes on when it is resumed."""
+        deadline = time.monotonic() + timeout * PATIENCE
+        while not (self.folder.path / halting.MARK).exists():
+            assert time.monotonic() < deadline, f"it has not halted after {timeout * PATIENCE} s"
+            assert self.supervisor is not None and self.supervisor.poll() is None, self.history().reason
+            time.sleep(0.02)
+        trainer = self.trainer()
+        while trainer.status() != psutil.STATUS_STOPPED:
+            time.sleep(0.01)
+        return trainer
 
     def finish(self, timeout: float = 100) -> History:
         assert self.supervisor is not None

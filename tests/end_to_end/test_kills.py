@@ -12,7 +12,9 @@ import pytest
 
 from rlgpt.store.lease import Lease
 from tests.end_to_end.conftest import Make, Running
-from tests.end_to_end.story import STORY, TASK, same_as_unbroken, training, unbroken
+from tests.end_to_end.story import STORY, TASK, same_as_unbroken, unbroken
+from tests.patience import PATIENCE
+from tests.shaking.halting import TRAINING
 
 PHASES = ("Plan", "Code", "Trial", "JudgeItem", "Evaluate", "JudgeIteration", "Configure", "Train")
 QUICK = ("Trial", "Evaluate")
@@ -36,9 +38,8 @@ def redone(session: Running) -> list[int]:
 
 def test_a_kill_in_training_changes_nothing_but_the_time(make: Make) -> None:
     unbroken(make)
-    session = make(TASK, **STORY)
-    session.until(training, 200)
-    session.trainer().kill()
+    session = make(TASK, start=False, **STORY).halting(TRAINING)
+    session.halted().kill()
     session.until(lambda h: h.incarnation > 1, 60)
     session.finish(300)
     same_as_unbroken(make, session)
@@ -50,9 +51,8 @@ def test_a_kill_in_training_changes_nothing_but_the_time(make: Make) -> None:
 @pytest.mark.parametrize("phase", [pytest.param(p, marks=() if p in QUICK else pytest.mark.slow) for p in PHASES])
 def test_a_kill_at_a_phase_boundary_changes_nothing_but_the_time(make: Make, phase: str) -> None:
     unbroken(make)
-    session = make(TASK, **STORY)
-    session.until(lambda h: h.phase.name == phase, 300)
-    kill_trainer(session)
+    session = make(TASK, start=False, **STORY).halting(phase)
+    session.halted(300).kill()
     session.finish(300)
     same_as_unbroken(make, session)
     assert not redone(session)
@@ -72,28 +72,28 @@ def test_a_kill_at_a_random_moment_changes_nothing_but_the_time(make: Make, mome
 
 
 def test_without_supervisor_and_trainer_nothing_of_the_session_lives_on(make: Make) -> None:
-    session = make(TASK, **STORY)
-    session.until(training, 150)
+    session = make(TASK, start=False, **STORY).halting(TRAINING)
+    trainer = session.halted()
     assert session.supervisor is not None
-    trainer = session.trainer()
     assert trainer.children(), "the action host should be alive"
     for pid in (session.supervisor.pid, trainer.pid):
         os.kill(pid, signal.SIGKILL)
     session.supervisor.wait(100)
-    killed = time.monotonic()
+    deadline = time.monotonic() + 20 * PATIENCE
     while Lease.held(session.folder.path):
-        assert time.monotonic() - killed < 1.0, "the lock is still held"
+        assert time.monotonic() < deadline, "the lock is still held"
         time.sleep(0.02)
     while left := session.processes():
-        assert time.monotonic() - killed < 3.0, f"still alive: {left}"
+        assert time.monotonic() < deadline, f"still alive: {left}"
         time.sleep(0.05)
     assert session.history().status == "running", "nobody could write the end"
 
 
 def test_a_second_worker_is_turned_away(make: Make) -> None:
-    session = make("make_wood_pickaxe")
-    session.until(lambda h: h.status == "running", 110)
+    session = make("make_wood_pickaxe", start=False).halting("Trial")
+    trainer = session.halted()
     second = Running(session.folder, session.environment).start()
     assert second.supervisor is not None
     assert second.supervisor.wait(300) == 4
+    trainer.resume()
     assert session.finish().result == "succeeded"

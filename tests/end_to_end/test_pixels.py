@@ -9,13 +9,15 @@ from rlgpt.training.ppo.trained import load_policy
 from rlgpt.training.session import creation
 from rlgpt.training.worlds import registry
 from tests.end_to_end.conftest import Make
-from tests.end_to_end.story import training
 from tests.options.toys import ChangedWorld
+from tests.shaking.halting import TRAINING
 
 
 def test_the_policy_of_a_session_on_pixels_sees_pixels(make: Make) -> None:
-    session = make("collect_wood", observation="pixels", method={"arm": "rl"}, budget={"env_steps": 16_000})
-    history = session.until(training, 240)
+    settings = {"observation": "pixels", "method": {"arm": "rl"}, "budget": {"env_steps": 16_000}}
+    session = make("collect_wood", start=False, **settings).halting(TRAINING)
+    session.halted(240)
+    history = session.history()
     config = history.iterations[0].config
     assert config is not None and config.config["observation"] == ["pixels"]
     checkpoint = history.runs[1].checkpoint

@@ -9,6 +9,7 @@ from rlgpt.store.inbox import send
 from tests.agents.chat_server import ChatServer, rejects
 from tests.end_to_end.conftest import Make
 from tests.end_to_end.sameness import every_row, outcome
+from tests.shaking.halting import TRAINING
 
 
 def test_a_replay_and_a_replay_of_the_replay_have_the_rows_of_the_first(make: Make) -> None:
@@ -35,7 +36,7 @@ def test_a_replay_has_the_skills_of_the_recorded_session_not_those_kept_since(ma
 
 def test_a_replay_repeats_what_the_operator_did_and_where(make: Make) -> None:
     settings: dict[str, Any] = {"loop": {"iterations": 1, "target": 1.0}, "budget": {"env_steps": 60_000}}
-    first = make("collect_iron", review=True, **settings)
+    first = make("collect_iron", review=True, start=False, **settings).halting(TRAINING)
     plan = first.until(lambda h: h.pending_plan and h.waiting_for, 60).pending_plan
     assert plan is not None
     names = [item.name for item in plan.items]
@@ -45,13 +46,16 @@ def test_a_replay_repeats_what_the_operator_did_and_where(make: Make) -> None:
     learnt = {"edits": [{"op": "set", "name": names[-1], "mode": "rl"}], "apply": "now"}
     send(first.folder, parse_command("override", learnt), plan.revision)
     send(first.folder, parse_command("approve", {}), plan.revision + 1)
-    learning = first.until(lambda h: any(r.state == "running" and r.updates >= 2 for r in h.runs.values()), 100)
+    trainer, learning = first.halted(), first.history()
     send(first.folder, parse_command("pause"))
+    trainer.resume()
     first.until(lambda h: h.status == "paused", 20)
+    trainer.suspend()
     send(first.folder, parse_command("resume"))
     taken = {"edits": [{"op": "set", "name": names[-2], "mode": "rl"}], "apply": "now"}
     send(first.folder, parse_command("override", taken), learning.revision)
     send(first.folder, parse_command("override", taken), learning.revision)  # refused: by now there is a newer revision
+    trainer.resume()
     ask = first.until(lambda h: h.pending_plan and h.waiting_for and h.iterations[-1].number == 1, 100).pending_plan
     assert ask is not None
     send(first.folder, parse_command("approve", {}), ask.revision)
