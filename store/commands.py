@@ -68,6 +68,8 @@ class Verdict(_Command):
     success: bool
     cause: Text
     sub_action: Name | None = None
+    version: Annotated[int, Field(ge=1)] | None = None
+    """Of the sub-action, the newest one that its author saw."""
     advice_slow: Text = ""
     advice_fast: Text = ""
     confidence: Annotated[float, Field(ge=0, le=1)] = 1.0
@@ -91,6 +93,8 @@ class StopTraining(_Command):
     """Ends the PPO run in progress; what it learnt is kept and evaluated."""
 
     kind: Literal["stop_training"] = "stop_training"
+    run: Annotated[int, Field(ge=1)] | None = None
+    """The one that its author saw."""
 
 
 class CancelCall(_Command):

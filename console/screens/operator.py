@@ -130,13 +130,6 @@ class Operator:
         self._shell.tell(f"{words}: sent" if alive else f"{words}: {waits}")
         return True
 
-    def _if_yes(self, kind: str) -> Callable[[bool | None], None]:
-        def answered(yes: bool | None) -> None:
-            if yes:
-                self.send(kind)
-
-        return answered
-
     # ---- one method a command -------------------------------------------------------------------
     def approve(self) -> None:
         pending = self.moment.history.pending_plan if self.moment else None
@@ -177,8 +170,15 @@ class Operator:
     def stop_training(self) -> None:
         from rlgpt.console.screens.dialogs import Confirm
 
+        runs = self.moment.history.runs if self.moment else {}
+        seen = [number for number, run in runs.items() if run.state == "running"]
         question = "The PPO run ends at the next decision; what it learnt is kept and evaluated."
-        self._shell.push_screen(Confirm("End this PPO run", question, "End it"), self._if_yes("stop_training"))
+
+        def answered(yes: bool | None) -> None:
+            if yes:
+                self.send("stop_training", {"run": seen[-1]} if seen else {})
+
+        self._shell.push_screen(Confirm("End this PPO run", question, "End it"), answered)
 
     def cancel_call(self) -> None:
         self.send("cancel_call")
@@ -187,7 +187,12 @@ class Operator:
         from rlgpt.console.screens.dialogs import Confirm
 
         question = "The session ends cleanly within 10 seconds. It can be resumed later; the console stays open."
-        self._shell.push_screen(Confirm("Stop the session", question, "Stop it"), self._if_yes("stop"))
+
+        def answered(yes: bool | None) -> None:
+            if yes:
+                self.send("stop")
+
+        self._shell.push_screen(Confirm("Stop the session", question, "Stop it"), answered)
 
     def budget(self) -> None:
         from rlgpt.console.screens.budget import BudgetDialog

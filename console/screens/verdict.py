@@ -23,7 +23,9 @@ class VerdictDialog(Form[dict[str, Any]]):
         super().__init__()
         h = moment.history
         plan = h.pending_plan or h.plan
-        names = [i.name for i in plan.items if h.attempts_of(i.name)] if plan else []
+        items = plan.items if plan else ()
+        self._versions = {item.name: tried[-1].version for item in items if (tried := h.attempts_of(item.name))}
+        names = list(self._versions)
         self._choices = [("the iteration", ""), *((name, name) for name in names)]
         about = judged(h.waiting_for)
         self._first = about if about in names else ""
@@ -64,7 +66,7 @@ class VerdictDialog(Form[dict[str, Any]]):
         for name in ("advice_slow", "advice_fast"):
             payload[name] = self.query_one(f"#{name}", Input).value.strip()
         if about:
-            payload["sub_action"] = about
+            payload |= {"sub_action": about, "version": self._versions[about]}
         self.dismiss(payload)
 
     def on_input_submitted(self) -> None:

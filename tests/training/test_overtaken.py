@@ -15,7 +15,7 @@ import pytest
 from rlgpt.agents import loop
 from rlgpt.agents.contracts import CodeReply
 from rlgpt.agents.errors import BudgetReached
-from rlgpt.store import events
+from rlgpt.store import events, tables
 from rlgpt.store.commands import parse_command
 from rlgpt.store.inbox import send
 from rlgpt.training import opening, worker
@@ -149,6 +149,40 @@ def test_the_operators_verdict_stands_that_came_while_the_critic_was_asked(
     attempt = runtime.history.attempts_of(step.item)[0]
     assert attempt.verdict is not None and (attempt.verdict.author, attempt.verdict.cause) == ("operator", "it waits")
     assert unused(runtime) == ["JudgeItem"]
+
+
+def test_a_verdict_on_a_version_is_none_on_the_next_one(opened: Callable[..., SessionRuntime]) -> None:
+    """Its author typed while another version was written and tried."""
+    runtime = opened(critic="none")
+    step = step_to(runtime, loop.Code)
+    runtime.ask = lambda call: CodeReply(source=IDLE.format(name=step.item), note="")  # type: ignore
+    do(runtime, step)
+    do(runtime, step_to(runtime, loop.Trial))
+    seen = {"success": False, "cause": "it waits", "sub_action": step.item, "version": 1}
+    assert told(runtime, "verdict", seen) == "applied"
+    do(runtime, step_to(runtime, loop.Code))
+    do(runtime, step_to(runtime, loop.Trial))
+    assert [a.version for a in runtime.history.attempts_of(step.item)] == [1, 2]
+    assert told(runtime, "verdict", seen) == "refused"
+    assert "by now v2 was tried" in list(runtime.history.commands.values())[-1].reason
+    assert told(runtime, "verdict", seen | {"version": 2}) == "applied"
+
+
+def test_an_end_that_was_meant_for_one_training_does_not_end_the_next(opened: Callable[..., SessionRuntime]) -> None:
+    runtime = opened(method={"arm": "rl"})
+    step_to(runtime, loop.Train)
+    with runtime.writer.transaction() as tx:
+        for number in (1, 2):
+            tx.add(
+                tables.TrainingRun(
+                    sub_task=0, iteration=0, revision=1, run=number, config_hash="", env_steps_planned=9
+                )
+            )
+        tx.event(events.TrainingEnded(run=1, state="finished", reason="", env_steps=0, decisions=0, updates=0))
+    assert told(runtime, "stop_training", {"run": 1}) == "refused"
+    assert not runtime.history.training_stop_requested
+    assert told(runtime, "stop_training", {"run": 2}) == "applied"
+    assert runtime.history.training_stop_requested
 
 
 def test_a_reward_of_the_operator_stays_that_came_while_the_configuration_was_asked_for(

@@ -114,8 +114,11 @@ def _act(
                 raise CommandRefused("the advice is empty")
             tx.event(events.Advice(agent=command.agent, text=command.text.strip(), author=author))
         case commands.StopTraining():
-            if not any(run.state == "running" for run in runtime.history.runs.values()):
+            running = [run.run for run in runtime.history.runs.values() if run.state == "running"]
+            if not running:
                 raise CommandRefused("no training is running")
+            if command.run is not None and command.run not in running:
+                raise CommandRefused(f"PPO run {command.run}, which you saw, has ended; by now it is run {running[-1]}")
             tx.event(events.TrainingStopRequested(author=author))
         case commands.CancelCall():
             if not runtime.client.cancel(author):
@@ -226,6 +229,8 @@ def _verdict(runtime: SessionRuntime, tx: Transaction, command: commands.Verdict
             raise CommandRefused(f"no trial of {name!r} waits for a verdict")
         judged = choice.best_draft(choice.rounds(attempts)[-1])  # the one that the loop waits for
         version = judged.version
+        if command.version is not None and version > command.version:
+            raise CommandRefused(f"you saw v{command.version} of {name}, by now v{version} was tried: look at it first")
         measured: bool | None = judged.trial is not None and judged.trial.outcome == "accepted"
         better = ""
     else:

@@ -19,10 +19,11 @@ from rlgpt.store import catalog
 from rlgpt.store.folder import SessionFolder
 from rlgpt.store.lease import owner
 from rlgpt.store.reader import Reader
+from tests.patience import PATIENCE
 from tests.worlds.minedojo.conftest import DOUBLE
 
 MILK = "harvest_milk_with_empty_bucket_and_cow"
-GONE_AFTER = 5.0
+GONE_AFTER = 5.0 * PATIENCE
 RLGPT = str(Path(sys.executable).with_name("rlgpt"))
 Launching = Callable[[str], SessionFolder]
 
