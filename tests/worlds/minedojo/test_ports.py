@@ -10,12 +10,19 @@ from http.server import HTTPServer, SimpleHTTPRequestHandler
 
 import pytest
 
+from rlgpt.training.worlds.minedojo import ports
 from rlgpt.training.worlds.minedojo.bridge import MineDojoError
 from rlgpt.training.worlds.minedojo.ports import PortLock, need_game
 from rlgpt.training.worlds.minedojo.settings import Settings
 from rlgpt.training.worlds.minedojo.world import MineDojoWorld
 
 MILK = "harvest_milk_with_empty_bucket_and_cow"
+
+
+@pytest.fixture(autouse=True)
+def patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A server of these tests says its word, if it has one, but on a busy machine late."""
+    monkeypatch.setattr(ports, "PATIENCE", ports.PATIENCE * 30)
 
 
 @contextmanager
