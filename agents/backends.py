@@ -13,7 +13,7 @@ from urllib.parse import parse_qs, urlsplit
 import httpx2
 import openai
 
-from rlgpt.agents.completions import Completion, NotStreamed, Reply, Unreadable, of_stream, of_tree
+from rlgpt.agents.completions import Completion, NotStreamed, Reply, Unreadable, encodable, of_stream, of_tree
 from rlgpt.agents.endpoint import Endpoint, redacted, redacted_url
 from rlgpt.agents.errors import NotRecorded
 from rlgpt.agents.journal import Call
@@ -161,7 +161,7 @@ def _retry_after(headers: Mapping[str, str]) -> float | None:
 
 
 def _shown(endpoint: Endpoint, error: object) -> str:
-    return " ".join(redacted(str(error), endpoint.key).split())[:300]
+    return encodable(" ".join(redacted(str(error), endpoint.key).split())[:300])
 
 
 # ---- a recorded session -------------------------------------------------------------------------

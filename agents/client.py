@@ -162,13 +162,20 @@ class Client:
         left = min(endpoint.probes, self._journal.probes_left(step)) if tools and endpoint.probes else 0
 
         def put(asked: list[Message], temperature: float) -> tuple[Completion, R | None, str]:
-            """`asked` grows by what the model tries first."""
+            """`asked` grows by what the model tries first, unless that is more than it can read."""
             nonlocal left
+            question = asked[-1]
             while True:
                 offered = tools if left > 0 else ()
-                completion, name, with_tools = self._complete(
-                    role, step, endpoint, asked, temperature, contract, offered, read
-                )
+                try:
+                    completion, name, with_tools = self._complete(
+                        role, step, endpoint, asked, temperature, contract, offered, read
+                    )
+                except ModelUnavailable as unavailable:
+                    if asked[-1] is question or not _too_long(unavailable):
+                        raise
+                    asked[-1], left = question, 0
+                    continue
                 reply, fault = read(with_tools, completion)
                 if reply is not None or fault:
                     return completion, reply, fault
@@ -346,6 +353,11 @@ def read_completion(completion: Completion, contract: type[R], useless: Callable
 def _calls_tools(completion: Completion) -> bool:
     """Whether it is no answer yet: a call that was cut off, or withheld, is none."""
     return bool(completion.calls) and not completion.refusal and completion.finish_reason not in CUT_OFF
+
+
+def _too_long(unavailable: ModelUnavailable) -> bool:
+    failure = unavailable.__cause__
+    return isinstance(failure, Failure) and failure.code.startswith("tokens")
 
 
 def _user(template: str, fault: str) -> Message:

@@ -169,13 +169,13 @@ class Reply:
         if not content.strip() and not self.calls and self.finish_reason == "stop":
             content, thought = thought, ""  # a parser of thoughts that took the answer for one
         return Completion(
-            content,
-            self.finish_reason,
-            "".join(self.refusal),
-            self.model or model,
+            encodable(content),
+            encodable(self.finish_reason),
+            encodable("".join(self.refusal)),
+            encodable(self.model or model),
             **_usage(self.usage),
-            thought=thought,
-            calls=tuple(ToolCall(call.name, call.arguments) for call in self.calls),
+            thought=encodable(thought),
+            calls=tuple(ToolCall(encodable(call.name), encodable(call.arguments)) for call in self.calls),
         )
 
 
@@ -274,6 +274,12 @@ def _thought(message: Mapping[str, Any]) -> str:
     parts = content if isinstance(content, list) else []
     thinking = [p for p in parts if isinstance(p, Mapping) and p.get("type") == "thinking"]
     return own + "".join(_text(part.get("thinking")) for part in thinking)
+
+
+def encodable(text: str) -> str:
+    """The text with what UTF-8 cannot hold replaced. JSON can escape half of a surrogate pair, and a stream may have
+    the other in its next piece."""
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
 def _is_object(text: str) -> bool:

@@ -25,7 +25,7 @@ from rlgpt.store.history import Item
 from rlgpt.store.row_types import JsonObject
 
 LONGEST_CALL = 20_000
-"""Characters of arguments that a request tells again."""
+"""Characters of arguments."""
 
 
 @dataclass(frozen=True)

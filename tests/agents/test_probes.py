@@ -17,7 +17,7 @@ from rlgpt.agents.endpoint import endpoints
 from rlgpt.agents.errors import AgentError, ModelUnavailable, UselessReply
 from rlgpt.agents.probes import Look, Probe, Tool, TryAction
 from rlgpt.agents.providers import PROVIDERS
-from tests.agents.chat_server import ChatServer, Reply, completion, event, json_reply
+from tests.agents.chat_server import ChatServer, Reply, completion, event, json_reply, streamed
 from tests.agents.tool_models import call, calling, in_pieces, offers, turns
 from tests.agents.toys import Ledger
 from tests.patience import PATIENCE
@@ -268,6 +268,59 @@ def test_a_server_that_refuses_in_the_middle_is_asked_on_with_what_was_found_out
         ask(client_of(server, ledger), tools)
     assert [end.partition(":")[0] for end in ledger.ends] == ["", "rejected tools", ""]
     assert "result 1" in last_message(server) and not offers(server.requests[-1])
+
+
+def test_what_was_tried_is_left_out_where_the_model_cannot_read_so_much() -> None:
+    def answer(request: dict[str, Any]) -> Any:
+        if offers(request):
+            return calling([call("try_action", {"source": "# long\n" * 2_000})])
+        if turns(request):
+            return json_reply(400, {"error": {"message":
+                "This model's maximum context length is 2000 tokens. However, your messages resulted in 9000 tokens.",
+                "type": "invalid_request_error", "param": "messages", "code": "context_length_exceeded"}})  # fmt: skip
+        return answered()
+
+    tools, ledger = Tools(), Ledger()
+    with ChatServer(answer) as server:
+        assert ask(client_of(server, ledger), tools).note == "n"
+    assert len(tools.ran) == 4 and server.requests[-1]["messages"] == QUESTION
+
+
+HALF = "\ud83d"
+
+
+@pytest.mark.parametrize(
+    "first",
+    [
+        answered(f"{HALF} hm"),
+        calling([call(HALF, {})]),
+        calling([call("look", '{"seed": "' + HALF)]),
+        calling([call("try_action", '{"source": "' + HALF + '"}')]),
+        calling([call("look", {"seed": 0, "step": 0})], HALF),
+        json_reply(500, {"error": {"message": HALF}}),
+    ],
+)
+@pytest.mark.parametrize("stream", [False, True])
+def test_half_a_surrogate_pair_is_survived_wherever_it_stands(first: Any, stream: bool) -> None:
+    def answer(request: dict[str, Any]) -> Any:
+        if len(server.requests) > 1:
+            return answered()
+        return streamed(first) if stream and not isinstance(first, Reply) else first
+
+    with ChatServer(answer) as server:
+        assert ask(client_of(server, Ledger(), stream=stream), Tools()).note == "n"
+
+
+def test_a_surrogate_pair_that_a_stream_has_split_is_put_together() -> None:
+    content = CODE.replace('"n"', '"\ud83d\ude00"')
+    cut = content.index("\ude00")
+
+    def answer(request: dict[str, Any]) -> Any:
+        deltas = ({"choices": [{"delta": {"content": part}}]} for part in (content[:cut], content[cut:]))
+        return Reply(pieces=[event(delta) for delta in deltas])
+
+    with ChatServer(answer) as server:
+        assert ask(client_of(server, Ledger(), stream=True), Tools()).note == "\U0001f600"
 
 
 def test_a_model_behind_the_responses_api_calls_tools_too() -> None:

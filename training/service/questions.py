@@ -38,11 +38,11 @@ def check_world(world: str, games_on: str = "") -> dict[str, Any]:
     }
 
 
-def create(settings: dict[str, Any]) -> dict[str, Any]:
-    """{id, name, folder} of a new session with a settings tree; no worker is started."""
+def create(settings: dict[str, Any], elsewhere: bool = False) -> dict[str, Any]:
+    """{id, name, folder} of a new session with a settings tree, whose worker may run `elsewhere`; none is started."""
     from rlgpt.training.session import creation
 
-    return creation.create(settings)
+    return creation.create(settings, elsewhere)
 
 
 def prices() -> dict[str, Any]:
