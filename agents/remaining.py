@@ -191,9 +191,9 @@ class _Supposed:
         owner.evaluations.append(
             EvaluationState(
                 number=0, iteration=owner.number, revision=revision, split=step.split, variant=step.variant,
-                first=step.first, episodes=step.episodes, successes=0, ci_low=0.0, ci_high=0.0, return_mean=0.0,
-                length_mean=0.0, dead_loops=0, run=run, policy="ppo" if run else "plan", funnel={}, milestones={},
-                option_usage={}, end_reasons={}, rewards={}, seq=self.h.seq,
+                episodes=step.episodes, successes=0, return_mean=0.0, length_mean=0.0, dead_loops=0, run=run,
+                policy="ppo" if run else "plan", funnel={}, milestones={}, option_usage={}, end_reasons={},
+                rewards={}, seq=self.h.seq,
             )
         )  # fmt: skip
 

@@ -21,10 +21,11 @@ from rlgpt.console.view.moment import Moment, Worker
 from rlgpt.console.view.timeline import TimeMap
 from rlgpt.console.view.words import bound
 from rlgpt.console.watch import Watch
-from rlgpt.store import live_calls, progress
+from rlgpt.store import films, live_calls, progress
 from rlgpt.store.address import behind_since
 from rlgpt.store.errors import StoreError
 from rlgpt.store.events import Probed, TrainerDied, kind_of, read_event
+from rlgpt.store.films import FilmPlace, Frame
 from rlgpt.store.history import History, fold, fold_all
 from rlgpt.store.lease import owner
 from rlgpt.store.reader import HEAVY, Reader
@@ -65,7 +66,7 @@ class Feed:
         """What was logged, and every other row that says something in a line; by seq."""
         self._told = 0
         self._calls: list[LlmCallRow] = []
-        self._frames: list[tuple[int, str, int, int, int]] = []
+        self._films: list[FilmPlace] = []
         self._episodes: list[EpisodeRow] = []
         self._inbox: list[CommandRow] = []
         self._deaths: list[tuple[int, TrainerDied]] = []
@@ -148,8 +149,9 @@ class Feed:
         for kind in (TrainerDied, Probed):
             for row in reader.rows(EventRow, {"kind": kind_of(kind)}, upto_seq=seq):
                 self._take_event(row)
-        columns = ("seq", "source", "owner", "episode", "step")
-        self._frames = [(int(r[0]), *r[1:]) for r in reader.matrix("frame", columns, upto_seq=seq)]
+        self._films = []
+        for *place, form in reader.matrix("frame", (*FilmPlace._fields, "format"), upto_seq=seq):
+            films.add(self._films, FilmPlace(*place), form)
         told = [name for name in reader.columns("episode") if name != RECORDED]
         self._episodes = reader.rows(EpisodeRow, upto_seq=seq, columns=told)
         self._inbox = reader.commands()
@@ -199,7 +201,8 @@ class Feed:
                 case ("event", row):
                     self._take_event(row)
                 case ("frame", row):
-                    self._frames.append((row["seq"], row["source"], row["owner"], row["episode"], row["step"]))
+                    place = FilmPlace(row["seq"], row["source"], row["owner"], row["episode"])
+                    films.add(self._films, place, row["format"])
                 case ("episode", row):
                     row["actions"] = None
                     self._episodes.append(row)
@@ -266,11 +269,11 @@ class Feed:
             self.metrics,
             self._logs[: _upto(self._logs, upto)],
             self._calls[: _upto(self._calls, upto)],
-            self._frames[: bisect.bisect_right(self._frames, upto, key=lambda f: f[0])],
+            self._films[: bisect.bisect_right(self._films, upto, key=lambda film: film.seq)],
             [c for c in self._inbox if c["id"] not in self._head.commands] if live else (),
             self._worker,
             self.details.text,
-            self.details.frame,
+            self.details.film,
             [death for at, death in self._deaths if at <= upto],
             self._head.seq,
             self._episodes[: _upto(self._episodes, upto)],
@@ -304,12 +307,12 @@ def _upto(rows: Sequence[LogLine] | Sequence[LlmCallRow] | Sequence[EpisodeRow],
 
 
 class Details:
-    """Single rows on demand, on their own connection: a stored text, the bytes of a frame. Any thread."""
+    """Single rows on demand, on their own connection: a stored text, the frames of a film. Any thread."""
 
     def __init__(self, folder: Path) -> None:
         self._reader = Reader(folder)
         self.text = lru_cache(maxsize=256)(self._text)
-        self.frame = lru_cache(maxsize=64)(self._frame)
+        self.film = lru_cache(maxsize=64)(self._film)
 
     def _text(self, name: str) -> str | None:
         try:
@@ -317,9 +320,13 @@ class Details:
         except StoreError as error:
             return f"({error})"
 
-    def _frame(self, seq: int) -> FrameRow | None:
-        found = self._reader.rows(FrameRow, {"seq": seq})
-        return found[0] if found else None
+    def _film(self, seq: int) -> list[Frame]:
+        rows = self._reader.rows(FrameRow, {"seq": seq})
+        if rows and not rows[0]["format"].startswith(films.FORMAT):  # each frame has a row
+            last = rows[0]
+            episode = {"source": last["source"], "owner": last["owner"], "episode": last["episode"]}
+            rows = self._reader.rows(FrameRow, episode | {"incarnation": last["incarnation"]}, upto_seq=seq)
+        return films.unpacked(rows)
 
     def close(self) -> None:
         self._reader.close()

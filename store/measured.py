@@ -42,17 +42,15 @@ class Measured:
 
 @dataclass
 class EvaluationState:
+    """Of an evaluation's row what the loop and the console look at in the fold."""
+
     number: int
     iteration: int
     revision: int
     split: str
     variant: str
-    first: int
     episodes: int
     successes: int
-    ci_low: float
-    ci_high: float
-    """95% interval of the share that succeeded."""
     return_mean: float
     length_mean: float
     dead_loops: int
@@ -66,8 +64,6 @@ class EvaluationState:
     seq: int
     score: float | None = None
     """The task's score in [0, 1], where the result of the task is one."""
-    score_low: float | None = None
-    score_high: float | None = None
     option_steps: Counts | None = None
     """Env steps per slot name; None where they were not recorded."""
     option_done: Counts | None = None

@@ -367,7 +367,8 @@ class LlmCall(Row, table=True):
 
 
 class Frame(Row, table=True):
-    """Thinned moments for the world pane."""
+    """The film of an episode for the world pane (`films.py`): `body` holds its frames, what else is told is of the last
+    one. Rows whose format is that of a frame hold that frame alone: until films were packed each frame had a row."""
 
     source: str
     """trial | train | dev | test."""

@@ -56,7 +56,7 @@ class Pruned:
     id: str
     freed: int = 0
     checkpoints: int = 0
-    frames: int = 0
+    films: int = 0
     skipped: str = ""
     """Why nothing was done."""
 
@@ -197,7 +197,9 @@ def _prune(folder: SessionFolder, done: Pruned, frames: bool) -> None:
         if frames:
             base.execute("BEGIN IMMEDIATE")
             with unguarded(base, ("frame",)):
-                done.frames = base.execute("DELETE FROM frame").rowcount
+                episodes = "SELECT DISTINCT source, owner, episode FROM frame"
+                done.films = int(base.execute(f"SELECT count(*) FROM ({episodes})").fetchone()[0])
+                base.execute("DELETE FROM frame")
             base.execute("COMMIT")
         base.execute("VACUUM")
         base.execute("PRAGMA wal_checkpoint(TRUNCATE)")

@@ -94,7 +94,7 @@ def prune(
         output.document({"sessions": [dataclasses.asdict(pruned) for pruned in done]})
         return
     for pruned in done:
-        what = f"{octets(pruned.freed)} freed, {many(pruned.checkpoints, 'file')}, {many(pruned.frames, 'frame')}"
+        what = f"{octets(pruned.freed)} freed, {many(pruned.checkpoints, 'file')}, {many(pruned.films, 'film')}"
         output.say(f"{pruned.id}: {pruned.skipped or what}")
     output.say(f"{len(done)} sessions, {octets(sum(pruned.freed for pruned in done))} freed")
 

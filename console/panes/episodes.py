@@ -7,7 +7,7 @@ from textual.message import Message
 from rlgpt.console.panes.lines import Lines
 from rlgpt.console.panes.list_pane import ListPane
 from rlgpt.console.view import episodes
-from rlgpt.console.view.episodes import Episode, Place
+from rlgpt.console.view.episodes import Episode
 from rlgpt.console.view.moment import Moment
 from rlgpt.console.view.text import Entry
 
@@ -19,9 +19,10 @@ class EpisodesPane(ListPane):
     class Watch(Message):
         """An episode should be shown frame by frame."""
 
-        def __init__(self, place: Place, frames: int) -> None:
+        def __init__(self, film: int | None) -> None:
             super().__init__()
-            self.place, self.frames = place, frames
+            self.film = film
+            """seq of its film's place, None where none is stored."""
 
     def __init__(self, name: str) -> None:
         super().__init__(name)
@@ -47,14 +48,14 @@ class EpisodesPane(ListPane):
             self.action_edge(False)
 
     def on_lines_chosen(self, message: Lines.Chosen) -> None:
-        place, frames = message.entry.fields["place"], message.entry.fields["frames"]
-        assert isinstance(place, Place) and isinstance(frames, int)
-        self.post_message(self.Watch(place, frames))
+        film = message.entry.fields["film"]
+        assert film is None or isinstance(film, int)
+        self.post_message(self.Watch(film))
 
 
 def _told(m: Moment) -> tuple[object, ...]:
     """Equal for two moments whose rows tell of the same episodes: rows are only ever added."""
     h = m.history
     hidden = tuple(len(run.hidden) for run in h.runs.values())
-    counts = (h.counts.get("trial"), h.counts.get("evaluation"), len(m.episodes), len(m.frames))
+    counts = (h.counts.get("trial"), h.counts.get("evaluation"), len(m.episodes), m.films[-1:])
     return (h.session.get("session_id"), counts, hidden)

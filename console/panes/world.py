@@ -12,7 +12,7 @@ from rlgpt.console.panes.lines import Lines
 from rlgpt.console.panes.list_pane import ListPane
 from rlgpt.console.shell import shell_of
 from rlgpt.console.view import world
-from rlgpt.console.view.episodes import Place, chosen, episodes
+from rlgpt.console.view.episodes import chosen, episodes
 from rlgpt.console.view.moment import Moment
 from rlgpt.console.view.text import Entry
 
@@ -25,8 +25,8 @@ class WorldPane(ListPane):
 
     def __init__(self, name: str) -> None:
         super().__init__(name)
-        self._chosen: int | None = None
-        """seq of the frame held, None: the newest up to the cursor."""
+        self._chosen: world.Cursor | None = None
+        """The frame held, None: the newest up to the cursor of the session."""
         self._playing: Timer | None = None
 
     def entries_of(self, moment: Moment) -> list[Entry]:
@@ -47,15 +47,14 @@ class WorldPane(ListPane):
     def action_episode(self, by: int) -> None:
         self._stop()
         if self.moment:
-            self._chosen = world.other_episode(self.moment, self._chosen, by)
+            self._chosen = world.other_film(self.moment, self._chosen, by)
             self.redraw()
 
-    def show_episode(self, place: Place) -> None:
+    def show_film(self, seq: int) -> None:
         """Show the end of an episode; playing begins at its beginning."""
         self._stop()
-        if self.moment and (last := world.last_of(self.moment, place)) is not None:
-            self._chosen = last
-            self.redraw()
+        self._chosen = world.Cursor(seq, world.END)
+        self.redraw()
 
     def look_at(self, item: str) -> None:
         """The failing episode of the sub-action that can be watched, if there is one."""
@@ -64,8 +63,8 @@ class WorldPane(ListPane):
             self._chosen = None
         elif self.moment is not None:
             mine = chosen(episodes(self.moment), item)
-            if mine and mine[0].frames:
-                self._chosen = world.last_of(self.moment, mine[0].place)
+            if mine and mine[0].film is not None:
+                self._chosen = world.Cursor(mine[0].film, world.END)
         self.redraw()
 
     def action_newest(self) -> None:
@@ -76,7 +75,7 @@ class WorldPane(ListPane):
     def action_play_episode(self) -> None:
         if self._playing:
             self._stop()
-        elif self.moment and (first := world.first_of_episode(self.moment, self._chosen)) is not None:
+        elif self.moment and (first := world.first_of_film(self.moment, self._chosen)) is not None:
             self._chosen = first
             self._playing = self.set_interval(1 / FRAMES_PER_SECOND, self._tick)
         self.redraw()

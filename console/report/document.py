@@ -148,7 +148,7 @@ def _version(m: Moment, attempt: Attempt) -> dict[str, Any]:
 def _strips(m: Moment, found: Funnel) -> Iterator[dict[str, Any]]:
     """Failing episodes that can be watched: first those lost where most are, then one of each other kind."""
     worst = found.worst.name if found.worst else ""
-    kept = [e for e in episodes(m, failed=True) if e.frames]
+    kept = [e for e in episodes(m, failed=True) if e.film is not None]
     kept.sort(key=lambda e: (e.lost != worst, e.place.source not in ("test", "dev")))
     seen: dict[tuple[str, str, object], int] = {}
     shown = 0
@@ -162,10 +162,7 @@ def _strips(m: Moment, found: Funnel) -> Iterator[dict[str, Any]]:
 
 
 def _frames(m: Moment, episode: Episode) -> Iterator[dict[str, Any]]:
-    mine = sorted((f for f in m.frames if f[1:4] == tuple(episode.place)), key=lambda f: f[4])
-    few = np.unique(np.linspace(0, len(mine) - 1, min(len(mine), MOST_FRAMES)).astype(int)) if mine else ()
-    for index in few:
-        seq, *_, step = mine[index]
-        row = m.frame(seq)
-        if row is not None:
-            yield {"step": step, "picture": frame(m.history.frame_module, row), "decision": str(row["decision"])}
+    film = m.film(episode.film) if episode.film is not None else ()
+    few = np.unique(np.linspace(0, len(film) - 1, min(len(film), MOST_FRAMES)).astype(int)) if film else ()
+    for shown in (film[index] for index in few):
+        yield {"step": shown.step, "picture": frame(m.history.frame_module, shown), "decision": shown.decision}

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from functools import cache
-from typing import Any
 
 from markupsafe import Markup, escape
 
@@ -14,6 +13,7 @@ from rlgpt.console.themes import THEMES
 from rlgpt.console.view.frames import drawn
 from rlgpt.console.view.text import Line, Span
 from rlgpt.store.export.svg import printable
+from rlgpt.store.films import Frame
 
 FRAME = (44, 18)
 """Most cells and lines of a frame that is drawn as text."""
@@ -49,14 +49,14 @@ def _span(text: str, tokens: str) -> Markup:
     return Markup('<span style="{}">{}</span>').format(css, shown) if css else shown
 
 
-def frame(module: str, row: Mapping[str, Any]) -> Markup:
+def frame(module: str, shown: Frame) -> Markup:
     """A stored frame as its world draws it; a picture as a picture."""
-    body = bytes(row["body"])
+    body = shown.body
     if body.startswith(_JPEG) and len(body) <= MOST_BYTES:
         return Markup('<img alt="frame" src="data:image/jpeg;base64,{}">').format(base64.b64encode(body).decode())
-    lines = drawn(module, body, *FRAME, str(row["decision"])) if module else None
-    if lines is None and row["format"] == "text":
-        lines = [(Span(shown),) for shown in body.decode("utf-8", "replace").splitlines()]
+    lines = drawn(module, body, *FRAME, shown.decision) if module else None
+    if lines is None and shown.format == "text":
+        lines = [(Span(row),) for row in body.decode("utf-8", "replace").splitlines()]
     if lines is None:
-        return Markup("<p class=soft>{}</p>").format(f"a frame of the format {harmless(str(row['format']))}")
+        return Markup("<p class=soft>{}</p>").format(f"a frame of the format {harmless(shown.format)}")
     return block(lines)

@@ -233,13 +233,13 @@ class SessionScreen(Screen[None]):
         self._link()
 
     def on_episodes_pane_watch(self, message: EpisodesPane.Watch) -> None:
-        if not message.frames:
+        if message.film is None:
             self._shell.tell("no frames of this episode are kept; ▸ marks those that can be watched", "warning")
             return
         self.action_pane("world")
         world = self.query_one(WorldPane)
         world.moment = self._moment  # it may never have been shown
-        world.show_episode(message.place)
+        world.show_film(message.film)
 
     # ---- panes ----------------------------------------------------------------------------------
     def action_pane(self, name: str) -> None:

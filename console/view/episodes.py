@@ -24,7 +24,7 @@ MOST = 150
 
 
 class Place(NamedTuple):
-    """Names an episode, and its frames (`source`, `owner` and `episode` of the table `frame`)."""
+    """Names an episode, and its film (`source`, `owner` and `episode` of the table `frame`)."""
 
     source: str
     """trial | train | dev | test."""
@@ -56,8 +56,8 @@ class Episode(NamedTuple):
     """The sub-action whose code ran last; "" where none ran or nobody knows."""
     seq: int
     """Of the row that tells of it."""
-    frames: int = 0
-    """Stored frames."""
+    film: int | None = None
+    """seq of the place of its film; None where none is stored."""
     version: int | None = None
     """Of the code that a trial tried."""
     message: str = ""
@@ -108,12 +108,10 @@ def ordered(h: History, evaluation: EvaluationState) -> tuple[str, ...]:
 
 def episodes(m: Moment, failed: bool = False) -> list[Episode]:
     """All of them, failing first, then those that can be watched, then the newest."""
-    stored = Counter(frame[1:4] for frame in m.frames)
+    films = {Place(*film[1:]): film.seq for film in m.films}
     every = (*of_evaluations(m), *_of_trials(m.history), *_of_trainings(m))
-    found = [
-        e._replace(frames=stored[e.place]) if e.place in stored else e for e in every if not (failed and e.success)
-    ]
-    return sorted(found, key=lambda e: (e.success, not e.frames, -e.seq, e.place.episode))
+    found = [e._replace(film=films.get(e.place)) for e in every if not (failed and e.success)]
+    return sorted(found, key=lambda e: (e.success, e.film is None, -e.seq, e.place.episode))
 
 
 def episode_at(m: Moment, place: Place) -> Episode | None:
@@ -195,7 +193,7 @@ def _head(shown: Sequence[Episode], failing: int, item: str) -> Line:
         text = f"No episode was lost at {item}." if item else "No episode yet: trials, trainings and evaluations play."
         return line((text, "dim"))
     narrowed = line((f" at {item}", "bold")) if item else ()
-    watched = sum(bool(e.frames) for e in shown)
+    watched = sum(e.film is not None for e in shown)
     return (
         *line((many(len(shown), "episode"), "bold")), *narrowed,
         *line((f" · {failing:,} failed", "bad" if failing else "dim"), (f" · {watched:,} can be watched", "dim")),
@@ -204,7 +202,7 @@ def _head(shown: Sequence[Episode], failing: int, item: str) -> Line:
 
 def _entry(e: Episode, width: int) -> Entry:
     mark = Span("✓ ", "ok") if e.success else Span("✗ ", "bad")
-    film = Span("▸ " if e.frames else "  ", "accent")
+    film = Span("▸ " if e.film is not None else "  ", "accent")
     where = f" at {e.lost}" if e.lost and e.place.source != "trial" else ""
     if not where and e.last and not e.success and e.place.source != "trial":
         where = f" in {e.last}"
@@ -220,7 +218,7 @@ def _entry(e: Episode, width: int) -> Entry:
         search=words,
         yank=f"{words} {e.env_steps} env steps {e.message}".strip(),
         seq=e.seq,
-        fields={"place": e.place, "frames": e.frames, "lost": e.lost},
+        fields={"film": e.film, "lost": e.lost},
     )
 
 
@@ -231,5 +229,5 @@ def tree(e: Episode) -> dict[str, Any]:
         "source": source, "owner": owner, "index": index, "variant": e.variant or None, "seed": e.seed,
         "success": e.success, "end": e.end, "cause": e.cause or None, "env_steps": e.env_steps, "return": e.total,
         "reached": None if e.reached is None else list(e.reached), "lost": e.lost or None, "last": e.last or None,
-        "version": e.version, "message": e.message or None, "frames": e.frames, "seq": e.seq,
+        "version": e.version, "message": e.message or None, "film": e.film, "seq": e.seq,
     }  # fmt: skip

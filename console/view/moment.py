@@ -12,9 +12,10 @@ from typing import Any
 from rlgpt.console.view.happenings import LogLine
 from rlgpt.console.view.metrics import MetricTable
 from rlgpt.store.events import Probed, TrainerDied
+from rlgpt.store.films import FilmPlace, Frame
 from rlgpt.store.history import History
 from rlgpt.store.live_calls import LiveCall
-from rlgpt.store.row_types import CommandRow, EpisodeRow, FrameRow, LlmCallRow
+from rlgpt.store.row_types import CommandRow, EpisodeRow, LlmCallRow
 
 
 @dataclass(frozen=True)
@@ -52,15 +53,14 @@ class Moment:
     metrics: MetricTable
     logs: Sequence[LogLine] = ()
     calls: Sequence[LlmCallRow] = ()
-    frames: Sequence[tuple[int, str, int, int, int]] = ()
-    """(seq, source, owner, episode, step) of each stored frame."""
+    films: Sequence[FilmPlace] = ()
     queued: Sequence[CommandRow] = ()
     """Commands in the inbox that no worker has seen."""
     worker: Worker = field(default_factory=Worker)
     text: Callable[[str], str | None] = lambda _hash: None
     """A stored text by hash; None while it is being read."""
-    frame: Callable[[int], FrameRow | None] = lambda _seq: None
-    """A stored frame's row by its seq."""
+    film: Callable[[int], Sequence[Frame]] = lambda _seq: ()
+    """The frames of a film by the seq of its place; empty where they were pruned or are damaged."""
     deaths: Sequence[TrainerDied] = ()
     end_seq: int = 0
     """The timeline's right end."""

@@ -8,8 +8,9 @@ import pytest
 
 from rlgpt.training.cluster import nodes
 from rlgpt.training.cluster.nodes import Found
+from rlgpt.training.session.where import installed
 
-HERE = Found(nodes.minor(), nodes.packages(), "x86_64", 10**12, "")
+HERE = Found(nodes.minor(), installed(nodes.SAME), "x86_64", 10**12, "")
 
 
 @pytest.mark.parametrize(
@@ -19,7 +20,7 @@ HERE = Found(nodes.minor(), nodes.packages(), "x86_64", 10**12, "")
         ({"cpu": "aarch64"}, ""),  # other last bits, which the session tells
         ({"python": "3.8"}, "it has Python 3.8, and here is "),
         ({"packages": HERE.packages | {"torch": "1.0"}}, "other versions: torch 1.0 (here "),
-        ({"packages": {"rlgpt": HERE.packages["rlgpt"]}}, "torch is missing (here "),
+        ({"packages": HERE.packages | {"torch": None}}, "torch is missing (here "),
         ({"unlocked": "no seccomp"}, "generated code cannot be locked up there: no seccomp"),
         ({"free": 10**7}, "only 10 MB are free there"),
         ({"keyless": "a key is missing"}, "the environment of its `ray start` must have them: a key is missing"),

@@ -9,6 +9,7 @@ from story import Story
 from rlgpt.console.view.happenings import logged
 from rlgpt.console.view.metrics import MetricTable
 from rlgpt.console.view.moment import Moment, Worker
+from rlgpt.store.films import FilmPlace, unpacked
 from rlgpt.store.history import fold_all
 
 
@@ -22,9 +23,9 @@ def moment(story: Story, seq: int | None = None, **more: Any) -> Moment:
     fields: dict[str, Any] = {
         "logs": [said for row in rows if (said := logged(row))],
         "calls": [r for t, r in rows if t == "llm_call"],
-        "frames": [(r["seq"], r["source"], r["owner"], r["episode"], r["step"]) for t, r in rows if t == "frame"],
+        "films": [FilmPlace(r["seq"], r["source"], r["owner"], r["episode"]) for t, r in rows if t == "frame"],
         "episodes": [r for t, r in rows if t == "episode"],
-        "frame": {r["seq"]: r for t, r in rows if t == "frame"}.get,
+        "film": lambda seq: unpacked(r for t, r in rows if t == "frame" and r["seq"] == seq),
         "worker": Worker(history.status != "ended", history.status, beat=history.at, pid=4242, host="lab"),
         "text": story.texts.get,
         "end_seq": story.seq,

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from rlgpt.store import commands, events
+from rlgpt.store.films import Frame, packed
 from tests.stories import Rows
 
 STARTED = 1_760_000_000.0
@@ -251,8 +252,7 @@ class Story(Rows):
             ],
             evidence={"good": good if successes else None, "bad": bad if successes < episodes else None}
         )  # fmt: skip
-        for step in range(6):
-            self.frame("trial", self.history.counts["trial"], 0, step * 7)
+        self.film("trial", self.history.counts["trial"], 0, *(step * 7 for step in range(6)))
         if outcome == "failed":
             self.phase("JudgeItem", item=name, version=version)
             self.add(
@@ -262,10 +262,18 @@ class Story(Rows):
                 advice_fast="Remember trees that left the window and walk to the nearest.", measured=False, better=""
             )  # fmt: skip
 
-    def frame(self, source: str, owner: int, episode: int, step: int) -> None:
+    def film(self, source: str, owner: int, episode: int, *steps: int, **told: Any) -> None:
+        """`told`: what each of its frames says of what was done."""
+        frames = [
+            Frame(step, "crafter-window-1", "collect_wood" if step % 2 else "move_right", frame_body(step), "do", "")
+            for step in steps
+        ]
+        frames = [frame._replace(total=float(frame.step), **told) for frame in frames]
+        last = frames[-1]
         self.add(
-            "frame", 0.0, source=source, owner=owner, episode=episode, step=step, format="crafter-window-1",
-            decision="collect_wood" if step % 2 else "move_right", body=frame_body(step)
+            "frame", 0.0, source=source, owner=owner, episode=episode, step=last.step, format=f"film:{last.format}",
+            decision=last.decision, body=packed(frames), primitive=last.primitive, inner=last.inner,
+            **{"return": last.total},
         )  # fmt: skip
 
     def configure(self, iteration: int, revision: int) -> None:
@@ -400,8 +408,7 @@ class Story(Rows):
             end_reasons={"follow_plan": {"return": 500, "alarm": 90}}, rewards={"task": 10.0 * successes}, score=None,
             score_low=None, score_high=None
         )  # fmt: skip
-        for step in range(8):
-            self.frame(split, number, 0, step * 25)
+        self.film(split, number, 0, *(step * 25 for step in range(8)))
 
     def episode(self, split: str, owner: int, index: int, reached: list[str] | None, **fields: Any) -> None:
         """An episode that died of a zombie, unless `fields` say otherwise."""

@@ -176,10 +176,10 @@ def test_the_episodes_are_the_rows_and_those_of_every_trial(both: tuple[Moment, 
     assert sorted((number, t["seed"], t["env_steps"]) for number, each in enumerate(tried, 1) for t in each) == [
         (*e.place[1:], e.env_steps) for e in mine
     ]
-    frames = {(s, o, e): n for s, o, e, n in rows(
-        "SELECT source, owner, episode, count(*) FROM frame WHERE {upto} GROUP BY source, owner, episode"
+    films = {(s, o, e): seq for s, o, e, seq in rows(
+        "SELECT source, owner, episode, max(seq) AS seq FROM frame GROUP BY source, owner, episode HAVING {upto}"
     )}  # fmt: skip
-    assert all(e.frames == frames.get(tuple(e.place), 0) for e in found)
+    assert all(e.film == films.get(tuple(e.place)) for e in found)
 
 
 def test_the_option_table_is_the_sum_of_its_rows(both: tuple[Moment, Rows]) -> None:

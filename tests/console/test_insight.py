@@ -13,6 +13,7 @@ from story import Story
 from rlgpt.console.view import code, episodes, funnel, options, plan, why, world
 from rlgpt.console.view.episodes import TASK, Place
 from rlgpt.console.view.text import Entry, plain, width_of
+from rlgpt.console.view.world import END, Cursor
 from rlgpt.store import events
 
 ORDER = ("collect_wood", "place_table", "make_wood_pickaxe", "collect_stone")
@@ -27,7 +28,7 @@ def told(recorded: bool = True) -> Story:
     the step limit), one at the pickaxe, one behind it all; two succeeded."""
     s = whole(ended=False)
     s.evaluate(1, 4, 50, 2, episodes=6)
-    s.rows[-9][1]["funnel"] = {"collect_wood": 6, "place_table": 4, "make_wood_pickaxe": 3, "collect_stone": 3}
+    s.rows[-2][1]["funnel"] = {"collect_wood": 6, "place_table": 4, "make_wood_pickaxe": 3, "collect_stone": 3}
     reached: list[Any] = [ORDER, ORDER, ORDER[:1], ORDER[:1], ORDER[:2], ORDER]
     for index, names in enumerate(reached):
         won = index < 2
@@ -79,7 +80,7 @@ def test_a_task_whose_result_is_a_score_has_no_bar_of_the_task() -> None:
 def test_failing_episodes_come_first_and_those_that_can_be_watched_before_the_others() -> None:
     found = episodes.episodes(moment(told()))
     assert [e.success for e in found] == sorted(e.success for e in found)
-    failing = [bool(e.frames) for e in found if not e.success]
+    failing = [e.film is not None for e in found if not e.success]
     assert failing == sorted(failing, reverse=True) and any(failing)
     assert all(not e.success for e in episodes.episodes(moment(told()), failed=True))
 
@@ -204,23 +205,19 @@ def test_the_strip_of_coded_actions_shows_the_chosen_one_where_not_all_fit() -> 
 
 def test_a_frame_says_what_was_done_by_whom_and_what_it_changed() -> None:
     s = told()
-    for step, primitive in ((0, ""), (1, "do"), (4, "move_left")):
-        s.frame("dev", 50, 2, step)
-        s.rows[-1][1].update({"primitive": primitive, "inner": "collect_wood", "decision": "follow_plan"})
-        s.rows[-1][1]["return"] = float(step)
+    s.film("dev", 50, 2, 0, 1, 4, primitive="move_left", inner="collect_wood", decision="follow_plan")
     m = moment(s)
-    last = world.last_of(m, Place("dev", 50, 2))
-    text = said(world.entries(m, last, 100, 40))
+    text = said(world.entries(m, Cursor(m.films[-1].seq, END), 100, 40))
     assert "✗ zombie at place_table" in text and "move_left  by follow_plan › collect_wood" in text
     assert "the last of 3 env steps" in text and "reward +3" in text
 
 
 def test_what_a_world_counts_is_told_as_a_change() -> None:
-    s = told()
-    bodies = [row["body"] for table, row in s.rows if table == "frame"]
-    module = moment(s).history.frame_module
+    m = moment(told())
+    bodies = [frame.body for film in m.films for frame in m.film(film.seq)]
+    module = m.history.frame_module
     different = next(b for b in bodies if b[8:24] != bodies[0][8:24])
-    found = dict(world.changed(module, {"body": bodies[0]}, {"body": different}))
+    found = dict(world.changed(module, bodies[0], different))
     assert found and all(by for by in found.values())
 
 

@@ -23,9 +23,8 @@ SESSION = "261121-010000-aa"
 @pytest.fixture
 def place(home: Path, store: Callable[..., Path]) -> Path:
     s = told()
-    for step in range(3):
-        s.frame("dev", 50, 2, step)
-    s.frame("dev", 50, 4, 0)
+    s.film("dev", 50, 2, 0, 1, 2)
+    s.film("dev", 50, 4, 0)
     store(SESSION, s)
     return home
 

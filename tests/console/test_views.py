@@ -200,13 +200,13 @@ def test_the_status_line_shows_budgets_and_time_left() -> None:
 
 def test_a_frame_can_be_chosen_stepped_and_another_episode_taken() -> None:
     m = moment(whole())
-    last = m.frames[-1]
-    assert world.current(m, None) == last
-    first = world.first_of_episode(m, None)
-    assert first is not None and first < last[0]
-    assert world.moved(m, first, 1) == m.frames[-7][0]
-    other = world.other_episode(m, None, -1)
-    assert other is not None and world.current(m, other)[1:3] != last[1:3]  # type: ignore[index]
+    newest, before = m.films[-1], m.films[-2]
+    frames = m.film(newest.seq)
+    assert world.current(m, None) == (newest, frames, len(frames) - 1) and len(frames) > 1
+    first = world.first_of_film(m, None)
+    assert first == (newest.seq, 0) and world.moved(m, first, 1) == (newest.seq, 1)
+    assert world.moved(m, first, -1) == world.other_film(m, None, -1) == (before.seq, 0)
+    assert world.moved(m, None, 1, inside=True) == (newest.seq, len(frames) - 1)
 
 
 def test_marks_are_in_order_and_jumps_find_their_kind() -> None:

@@ -37,6 +37,7 @@ from rlgpt.console.view.moment import Moment
 from rlgpt.console.view.text import Entry, Line
 from rlgpt.store import events
 from rlgpt.store.catalog import Summary
+from rlgpt.store.films import Frame, packed
 
 WIDTH = 61
 
@@ -144,9 +145,9 @@ def poisoned(text: str) -> Story:
         owner=1,
         episode=0,
         step=0,
-        format="text",
+        format=f"film:{text}",
         decision=text,
-        body=text.encode("utf-8", "replace"),
+        body=packed([Frame(0, "", text, text.encode("utf-8", "replace"), text, text, 0.0)]),
     )
     payload = {"edits": [{"op": text, "name": text}], text[:10]: text}
     s.event(events.Command("k", text, text, 1, payload, "refused", text))

@@ -194,6 +194,14 @@ def test_a_trial_that_never_got_to_the_sub_action_is_filmed_too() -> None:
     assert result.outcome == "unreached" and {m.episode for m in result.moments} == {result.trials[0]["seed"]}
 
 
+def test_a_trial_whose_prefix_failed_is_filmed_also_where_another_one_succeeded() -> None:
+    prefix = PrefixItem("view.key", Action(source_hash(KEY_AT_2)), "get_key")
+    seeds = _key_at(2, 1, 1, 1, 1, 1, 1, 1, 1, 1)
+    result = _try(OPEN_DOOR, "view.opened", (prefix,), seeds=seeds, observer=Filming())
+    assert (result.outcome, result.successes) == ("unreached", 1)
+    assert list(dict.fromkeys(m.episode for m in result.moments)) == seeds[:2]
+
+
 def test_a_trial_that_begins_again_repeats_one_batch_at_most(tmp_path: Path) -> None:
     class Killed(Exception):
         pass

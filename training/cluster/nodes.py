@@ -6,8 +6,6 @@ is downgraded and nothing is installed.
 
 from __future__ import annotations
 
-import contextlib
-import importlib.metadata
 import json
 import os
 import platform
@@ -23,6 +21,7 @@ from rlgpt.store.home import home
 from rlgpt.store.row_types import JsonObject
 from rlgpt.training.cluster import connect
 from rlgpt.training.cluster.connect import NoCluster, Node, Ray
+from rlgpt.training.session.where import cpu, installed
 
 SAME = ("rlgpt", "ray", "torch", "numpy", "numba")
 """Packages whose version must be the one here."""
@@ -38,7 +37,8 @@ class Found(NamedTuple):
     """What a machine told of itself."""
 
     python: str
-    packages: dict[str, str]
+    packages: dict[str, str | None]
+    """Versions of `SAME`."""
     cpu: str
     free: int
     """Bytes."""
@@ -57,12 +57,10 @@ class Looked(NamedTuple):
 
 def examine(world: str, llm: JsonObject) -> Found:
     """This machine. It runs on every node."""
-    from rlgpt.training.session.where import cpu  # late: torch
-
     there = home()
     while not there.exists():
         there = there.parent
-    return Found(minor(), packages(), cpu(), shutil.disk_usage(there).free, _unlocked(world), keyless(llm))
+    return Found(minor(), installed(SAME), cpu(), shutil.disk_usage(there).free, _unlocked(world), keyless(llm))
 
 
 def keyless(llm: JsonObject) -> str:
@@ -77,14 +75,6 @@ def keyless(llm: JsonObject) -> str:
     except (MissingKey, Unclear) as error:
         return str(error)
     return ""
-
-
-def packages() -> dict[str, str]:
-    found = {}
-    for name in SAME:
-        with contextlib.suppress(importlib.metadata.PackageNotFoundError):
-            found[name] = importlib.metadata.version(name)
-    return found
 
 
 def minor() -> str:
@@ -107,9 +97,11 @@ def fault(found: Found) -> str:
     """Why no session of this machine is placed where this was found."""
     if found.python != minor():
         return f"it has Python {found.python}, and here is {minor()}: the same is needed"
-    here = packages()
-    others = [f"{name} {found.packages.get(name, 'is missing')} (here {here[name]})" for name in here]
-    others = [words for name, words in zip(here, others, strict=True) if found.packages.get(name) != here[name]]
+    others = [
+        f"{name} {found.packages[name] or 'is missing'} (here {here})"
+        for name, here in installed(SAME).items()
+        if found.packages[name] != here
+    ]
     if others:
         return f"other versions: {', '.join(others)}; install the same there"
     if found.unlocked:

@@ -46,6 +46,12 @@ class TrialEpisode:
     def won(self) -> bool:
         return self.needed and self.end_true
 
+    @property
+    def kind(self) -> Literal["won", "failed", "not reached", "not needed"]:
+        if self.needed:
+            return "won" if self.won else "failed"
+        return "not needed" if self.arrived else "not reached"
+
 
 @dataclass(frozen=True)
 class TrialResult:
@@ -66,8 +72,8 @@ class TrialResult:
     views: list[bytes]
     """Whole views of the start states."""
     moments: list[FrameSnapshot]
-    """The first trial that succeeded and the first that failed, frame by frame, where the observer films. Where the
-    sub-action was never needed, the first of these."""
+    """The first trial that succeeded and the first that failed, frame by frame, where the observer films; of those that
+    failed rather one that got to the sub-action. Where it was never needed, the first trial."""
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ import numpy as np
 from rlgpt.agents.contracts import RewardTerm
 from rlgpt.training.host.api import Action, Host, Programs
 from rlgpt.training.options.dead_loops import DeadLoopWatch
-from rlgpt.training.options.film import Camera, Film, Reels
+from rlgpt.training.options.film import Camera, Film, FrameSnapshot, Reels
 from rlgpt.training.options.lane import EpisodeResult, Lane
 from rlgpt.training.options.observation import make_env
 from rlgpt.training.options.observer import Observer, Signal, obey
@@ -350,8 +350,7 @@ class _TrialRunner:
         lost = self._lost(lane, episode) if episode.needed and not done else None
         self._done.append(FinishedTrial(episode, note.before, lane.env.view(True), names, lost))
         if isinstance(lane.film, Film):
-            kind = "won" if episode.won else "failed" if episode.needed else "not needed"
-            self._reels.add(kind, self._seeds.index(note.seed), lane.film.end(lane.total))
+            self._reels.add(episode.kind, self._seeds.index(note.seed), lane.film.end(lane.total))
 
     def _lost(self, lane: Lane, episode: TrialEpisode) -> dict[str, Any]:
         assert isinstance(lane.trace, Trace)
@@ -372,5 +371,11 @@ class _TrialRunner:
         return TrialResult(
             outcome, sum(e.needed for e in episodes), sum(e.won for e in episodes), len(episodes), self.env_steps,
             error, [vars(e) | {} for e in episodes], gather_evidence(self._done, Describer(self.world)),
-            [t.before for t in self._done if t.before], self._reels.of("won", "failed") or self._reels.of("not needed"),
+            [t.before for t in self._done if t.before], self._films(),
         )  # fmt: skip
+
+    def _films(self) -> list[FrameSnapshot]:
+        for failing in ("failed", "not reached"):
+            if self._reels.of(failing):
+                return self._reels.of("won", failing)
+        return self._reels.of("won") or self._reels.of("not needed")

@@ -11,13 +11,15 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import groupby
+from operator import attrgetter
 from queue import SimpleQueue
 from typing import Any, TypeVar
 
 from rlgpt.agents.client import Client
 from rlgpt.agents.context import Context
 from rlgpt.agents.loop import Limits
-from rlgpt.store import events, tables, training_series
+from rlgpt.store import events, films, tables, training_series
 from rlgpt.store.errors import DiskFull
 from rlgpt.store.folder import SessionFolder
 from rlgpt.store.history import History, Item
@@ -210,20 +212,23 @@ class SessionRuntime:
 
     # ---- rows that several steps write ---------------------------------------------------------------
     def write_moments(self, tx: Transaction, source: str, owner: int, moments: Sequence[FrameSnapshot]) -> None:
-        """Nothing below 1 GB of free space."""
-        for moment in moments if self.writer.room() == "ok" else ():
+        """A row for the film of each episode; nothing below 1 GB of free space."""
+        form = self.world.frame_format
+        for episode, film in groupby(moments if self.writer.room() == "ok" else (), attrgetter("episode")):
+            frames = [films.Frame(m.step, form, m.decision, m.frame, m.primitive, m.inner, m.total) for m in film]
+            last = frames[-1]
             tx.add(
                 tables.Frame(
                     source=source,
                     owner=owner,
-                    episode=moment.episode,
-                    step=moment.step,
-                    format=self.world.frame_format,
-                    decision=moment.decision,
-                    body=moment.frame,
-                    primitive=moment.primitive,
-                    inner=moment.inner,
-                    return_=moment.total,
+                    episode=episode,
+                    step=last.step,
+                    format=films.FORMAT + form,
+                    decision=last.decision,
+                    body=films.packed(frames),
+                    primitive=last.primitive,
+                    inner=last.inner,
+                    return_=last.total,
                 )
             )
 

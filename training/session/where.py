@@ -3,10 +3,11 @@ on it."""
 
 from __future__ import annotations
 
+import contextlib
 import importlib.metadata
 import platform
 import socket
-from typing import Any
+from collections.abc import Iterable
 
 from rlgpt.store.events import Where
 from rlgpt.store.row_types import JsonObject
@@ -21,12 +22,15 @@ def where() -> Where:
 
 
 def versions() -> JsonObject:
-    found: dict[str, Any] = {"python": platform.python_version(), "machine": platform.machine()}
-    for package in PACKAGES:
-        try:
+    return {"python": platform.python_version(), "machine": platform.machine(), **installed(PACKAGES)}
+
+
+def installed(packages: Iterable[str]) -> dict[str, str | None]:
+    """The version of each package, None where it is missing."""
+    found: dict[str, str | None] = dict.fromkeys(packages)
+    for package in found:
+        with contextlib.suppress(importlib.metadata.PackageNotFoundError):
             found[package] = importlib.metadata.version(package)
-        except importlib.metadata.PackageNotFoundError:
-            found[package] = None
     return found
 
 
