@@ -7,7 +7,7 @@ columns and types. A row that was read with a choice of columns has only those.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal, NotRequired, TypedDict, get_args
+from typing import Any, Literal, NotRequired, TypedDict, get_args, get_type_hints
 
 JsonObject = Mapping[str, Any]
 """A JSON document that a column keeps as it is. Whoever knows its shape parses it: settings `store/settings.py`, a
@@ -244,6 +244,13 @@ class MetricRow(Row):
     score: float | None
     option_steps: Counts | None
 
+
+METRICS = tuple(
+    name
+    for name, kind in get_type_hints(MetricRow).items()
+    if kind in (int, float, float | None) and name not in Row.__annotations__
+)
+"""The columns of a metric row that are one number."""
 
 _Return = TypedDict("_Return", {"return": float})
 

@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 
 PANES = (
-    "plan", "code", "curves", "verdicts", "world", "log", "calls", "system", "funnel", "episodes", "why", "options",
+    "plan", "code", "curves", "verdicts", "world", "log", "calls", "system", "funnel",
+    "episodes", "why", "options",
 )  # fmt: skip
 LEAST_WIDTH, LEAST_HEIGHT = 24, 4
 

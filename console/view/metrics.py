@@ -8,21 +8,16 @@ Missing values are NaN. Rows come in `seq` order.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, get_type_hints
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from rlgpt.store.row_types import MetricRow, Row
+from rlgpt.store.row_types import METRICS, MetricRow
 
 Floats = NDArray[np.float64]
 
-SCALARS = tuple(
-    name
-    for name, kind in get_type_hints(MetricRow).items()
-    if name == "seq" or (kind in (int, float, float | None) and name not in Row.__annotations__)
-)
-"""The columns of a metric row that are one number."""
+SCALARS = ("seq", *METRICS)
 MAPPINGS = {"option_usage": "usage", "option_steps": "steps", "rewards": "reward", "milestones": "milestone"}
 
 

@@ -12,12 +12,9 @@ from rlgpt.store.atomic import new_folder
 from rlgpt.store.errors import MissingExtra
 from rlgpt.store.folder import Place
 from rlgpt.store.reader import Reader
-from rlgpt.store.row_types import EvaluationRow, MetricRow
+from rlgpt.store.row_types import METRICS, EvaluationRow, MetricRow
 
-COLUMNS = (
-    "return_mean", "length_mean", "kl", "clip_fraction", "entropy", "policy_loss", "value_loss",
-    "explained_variance", "rate", "learning_rate", "episodes", "successes", "score", "dead_loops",
-)  # fmt: skip
+COLUMNS = tuple(name for name in METRICS if name not in ("run", "update", "env_steps"))
 MAPPINGS = ("option_usage", "rewards", "milestones")
 
 Events = Iterable[tuple[float, int, Mapping[str, float]]]

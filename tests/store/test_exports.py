@@ -28,6 +28,7 @@ from rlgpt.store.folder import SessionFolder, sessions
 from rlgpt.store.inbox import send
 from rlgpt.store.reader import Reader
 from rlgpt.store.revision import REVISION
+from rlgpt.store.row_types import MetricRow
 from rlgpt.store.writer import Writer
 
 HOSTILE = [
@@ -225,6 +226,11 @@ def test_event_files_hold_the_metrics_by_env_steps(hostile: SessionFolder, tmp_p
     assert scalars[30, "return_mean"] == 1.5 and scalars[30, "success_rate"] == 0.75
     usage = [value for (step, tag), value in scalars.items() if step == 30 and tag.startswith("option_usage/")]
     assert 3.0 in usage and (30, "kl") not in scalars
+    with Reader(hostile) as reader:
+        row = next(row for row in reader.rows(MetricRow) if row["env_steps"] == 30)
+    where = {"seq", "incarnation", "at", "active", "run", "update", "env_steps"}
+    numbers = {name for name, value in row.items() if isinstance(value, (int, float)) and name not in where}
+    assert {tag for step, tag in scalars if step == 30} >= numbers, "a new column is exported too"
 
 
 def test_without_its_extra_the_export_says_what_to_install(
