@@ -15,7 +15,7 @@ import numpy as np
 from rlgpt.console.view.funnel import parts_of
 from rlgpt.console.view.moment import Moment
 from rlgpt.console.view.numbers import count, decimal, percent
-from rlgpt.console.view.text import Entry, Line, Span, columns, fit, line, wrap
+from rlgpt.console.view.text import Entry, Line, Span, columns, fit, line, width_of, wrap
 from rlgpt.console.view.words import CALL_ENDS
 from rlgpt.store.history import Run
 
@@ -137,6 +137,8 @@ def _uses(
 # ---- what the pane and the command show ------------------------------------------------------------
 TITLES = ("uses", "env steps", "mean", "done after")
 WIDTHS = (8, 10, 6, 11)
+LONGEST_NAME = 20
+"""Cells. Where the columns leave less, names stand above them: cut ones look alike (`collect_wood`, `collect_coal`)."""
 
 
 def entries(found: Sequence[Table], width: int) -> list[Entry]:
@@ -145,11 +147,17 @@ def entries(found: Sequence[Table], width: int) -> list[Entry]:
         return [Entry("note", tuple(wrap(text, width, "dim")), selectable=False)]
     out: list[Entry] = []
     for table in found:
-        room = max(width - sum(WIDTHS) - len(WIDTHS), 10)
-        titles = columns([(line((table.title, "head")), room), *_right(TITLES, "dim")])
-        out.append(Entry(f"title:{table.title}", (fit(titles, width),), selectable=False))
-        out += [_entry(table, use, room, width) for use in table.uses]
+        out.append(Entry(f"title:{table.title}", _row((table.title, "head"), TITLES, "dim", width), selectable=False))
+        out += [_entry(table, use, width) for use in table.uses]
     return out
+
+
+def _row(name: tuple[str, str], cells: Sequence[str], style: str, width: int) -> tuple[Line, ...]:
+    """The name, and its cells beside it or, where that leaves it no room, under it."""
+    room = width - sum(WIDTHS) - len(WIDTHS)
+    if room >= max(LONGEST_NAME, width_of(line(name))):
+        return (fit(columns([(line(name), room), *_right(cells, style)]), width),)
+    return fit(line(name), width), fit(columns(_right(cells, style)), width)
 
 
 def _right(cells: Sequence[str], style: str) -> list[tuple[Line, int]]:
@@ -158,7 +166,7 @@ def _right(cells: Sequence[str], style: str) -> list[tuple[Line, int]]:
     ]  # fmt: skip
 
 
-def _entry(table: Table, use: Use, room: int, width: int) -> Entry:
+def _entry(table: Table, use: Use, width: int) -> Entry:
     share = table.share(use)
     cells = (
         count(use.uses),
@@ -167,7 +175,7 @@ def _entry(table: Table, use: Use, room: int, width: int) -> Entry:
         "–" if use.done is None else f"{use.done}/{use.uses}",
     )
     name = "primitives" if use.name == PRIMITIVE else use.name
-    lines = [fit(columns([(line((f" {name}", "bold")), room), *_right(cells, "")]), width)]
+    lines = [*_row((f" {name}", "bold"), cells, "", width)]
     ended: list[Span] = []
     total = sum(use.ends.values())
     for reason, number in use.ends.items():

@@ -151,7 +151,7 @@ def _item(
     if share and glyph != "▶":
         glyph, style = _works(plan, item, measured)
         number = f"{share.reached}/{share.episodes}"
-        words = f"{words}, reached {number}" if width >= 60 else f"reached {number}" if width >= 44 else f"{number} dev"
+        words = f"{words}, reached {number}" if width >= 60 else f"reached {number}" if width >= 44 else number
     sign, sign_style = SIGNS[change.kind] if change else (" ", "")
     left = [
         Span(sign, sign_style),

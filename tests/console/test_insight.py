@@ -70,6 +70,20 @@ def test_the_funnel_of_a_moment_knows_nothing_of_later_rows() -> None:
     assert now == funnel.tree(funnel.funnel(moment(s))) != funnel.tree(funnel.funnel(moment(told())))
 
 
+@pytest.mark.parametrize("width", [30, 38, 60, 90])
+def test_options_can_be_told_apart_in_a_pane_of_any_width(width: int) -> None:
+    tables = options.tables(moment(told()))
+    lines = [plain(each) for entry in options.entries(tables, width) for each in entry.lines]
+    for name in (use.name for table in tables for use in table.uses if use.name != options.PRIMITIVE):
+        assert any(name in text for text in lines), f"{name} is cut"
+    assert all(any(table.title in text for text in lines) for table in tables)
+
+
+def test_parts_of_the_plan_can_be_told_apart_in_a_narrow_pane() -> None:
+    lines = [plain(each) for entry in plan.entries(moment(told()), 34) for each in entry.lines]
+    assert all(any(name in text for text in lines) for name in ("collect_wood", "place_table", "collect_stone"))
+
+
 def test_a_task_whose_result_is_a_score_has_no_bar_of_the_task() -> None:
     s = told()
     s.rows[0][1]["task_info"] = {"kind": "score", "milestones": ["a"]}
