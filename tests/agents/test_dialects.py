@@ -9,8 +9,8 @@ import pytest
 from rlgpt.agents.client import make_client
 from rlgpt.agents.endpoint import RULES_MODEL
 from rlgpt.agents.journal import canonical
+from tests.agents.asker import chain, settings
 from tests.agents.dialects import DIALECTS, serve
-from tests.agents.test_client import chain, settings
 from tests.agents.toys import Ledger
 
 REFUSED = {

@@ -13,6 +13,7 @@ from rlgpt.agents.client import MOST_WAIT, TRIES, make_client, tries_in
 from rlgpt.agents.context import Context
 from rlgpt.agents.contracts import CodeReply
 from rlgpt.agents.errors import ModelUnavailable, UselessReply
+from tests.agents.asker import ASKED, CODE, Asker, settings
 from tests.agents.chat_server import (
     DONE,
     ChatServer,
@@ -25,7 +26,6 @@ from tests.agents.chat_server import (
     server_error,
 )
 from tests.agents.histories import Told, context
-from tests.agents.test_client import ASKED, CODE, Asker, settings
 from tests.agents.toys import BREAD, Ledger, bakery
 
 ANSWER = json.loads(completion(CODE).body)

@@ -14,8 +14,8 @@ from rlgpt.agents.client import make_client
 from rlgpt.agents.contracts import CodeReply
 from rlgpt.agents.endpoint import RULES_MODEL
 from rlgpt.agents.rules.model import respond
+from tests.agents.asker import ASKED, CODE, chain, settings
 from tests.agents.queue_server import QueueServer
-from tests.agents.test_client import ASKED, CODE, chain, settings
 from tests.agents.toys import Ledger
 
 

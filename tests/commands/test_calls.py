@@ -22,8 +22,8 @@ from rlgpt.store.row_types import LlmCallRow
 from rlgpt.store.settings import Settings
 from rlgpt.store.writer import Writer
 from rlgpt.training.session.llm_journal import StoreJournal
+from tests.agents.asker import ASKED, CODE, settings
 from tests.agents.chat_server import ChatServer, completion, rate_limited
-from tests.agents.test_client import ASKED, CODE, settings
 from tests.agents.tool_models import call, calling, turns
 
 from .conftest import Answer, make

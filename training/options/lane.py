@@ -85,7 +85,8 @@ class Lane:
     end: str = ""
     """Why the option ended, as rows and prompts call it: return, cap (after `max_option_steps`), alarm (an interrupt),
     error, bad_yield, budget, killed or quarantined; where its episode ended in it, how that did (one word, `episode`,
-    in sessions before 0003)."""
+    in sessions before 0003). `cap` and `alarm` keep their names, because prompts have them, by which a recorded session
+    is repeated; the console says "step limit" and "interrupted"."""
     message: str = ""
     idle: bool = False
     """Whether the option ended without a step of its own (it cost a no-op)."""
