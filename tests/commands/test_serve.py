@@ -14,6 +14,7 @@ from pathlib import Path
 import aiohttp
 import pytest
 
+from rlgpt.console.commands.failure import Exit
 from rlgpt.console.serve import Asked, Guard
 from tests.patience import PATIENCE
 
@@ -73,7 +74,7 @@ def serving() -> tuple[subprocess.Popen[str], str, int]:
         assert server.stdout is not None
         if found := re.search(r"http://\S+", server.stdout.readline()):
             return server, found[0], port
-        server.wait()
+        assert server.wait() == Exit.UNAVAILABLE, "it ended for another reason than a taken port"
     raise AssertionError("no port was free")
 
 

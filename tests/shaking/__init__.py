@@ -11,7 +11,7 @@ from typing import Any
 from textual.pilot import Pilot
 
 from rlgpt.store import inbox
-from tests.shaking.sitecustomize import VARIABLE, around, length
+from tests.shaking.delays import VARIABLE, around, length, shake
 
 SHAKEN = {
     "tests.agents.chat_server.ChatServer": ("_reply",),
@@ -33,6 +33,7 @@ def shake_processes() -> None:
     paths = os.environ.get("PYTHONPATH", "").split(os.pathsep)
     if here not in paths:
         os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, (here, *paths)))
+    shake()
     inbox.send = around(inbox.send)
     press = Pilot.press
 
