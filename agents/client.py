@@ -33,6 +33,7 @@ from rlgpt.agents.parsing import parse
 from rlgpt.agents.probes import Probe, Tool, call_tool, with_results
 from rlgpt.agents.refusals import Failure
 from rlgpt.agents.rules.transport import RulesTransport
+from rlgpt.agents.waiting import TRIES, seconds_to_wait, tries_in, unanswered
 from rlgpt.store.live_calls import LiveCalls
 
 R = TypeVar("R", bound=BaseModel)
@@ -40,13 +41,10 @@ Read = Callable[[bool, Completion], tuple[R | None, str]]
 """(whether tools were offered, completion) -> what it says, or why it cannot be used; neither where it calls tools."""
 
 WARM = 0.7
-TRIES = 6
-"""Of a question that the session can do without, before it does."""
-MOST_WAIT = 300.0
-"""Seconds between two tries, also when the server asks for more."""
 SOON = 3
 """Tries that fail in a row before the session says that it waits for the model."""
 CUT_OFF = ("length", "content_filter")
+"""Ends of a reply after which what it calls is not whole."""
 OPTIONAL = ("critic",)
 """Roles whose word a session can do without."""
 
@@ -245,7 +243,7 @@ class Client:
                     return Completion("", "content_filter", failure.sentence, endpoint.model, 0, 0), name, False
                 self.away.pop(role, None)
                 self._journal.given_up(role, failure.sentence)
-                raise ModelUnavailable(_sentence(role, failure, len(before))) from failure
+                raise ModelUnavailable(unanswered(role, failure, len(before))) from failure
             dialect.learn(read(completion)[1], tree)
             self.away.pop(role, None)
             self._journal.back()
@@ -262,7 +260,7 @@ class Client:
         most = min(TRIES, self._most_tries) if role in OPTIONAL else self._most_tries
         return tenacity.Retrying(
             retry=tenacity.retry_if_exception(lambda error: isinstance(error, Failure) and error.transient),
-            wait=_wait,
+            wait=seconds_to_wait,
             stop=tenacity.stop_after_attempt(most),
             before_sleep=tell,
             sleep=self._sleep,
@@ -362,40 +360,6 @@ def _too_long(unavailable: ModelUnavailable) -> bool:
 
 def _user(template: str, fault: str) -> Message:
     return {"role": "user", "content": prompts.render(template, fault=fault)}
-
-
-# ---- waiting --------------------------------------------------------------------------------------
-_backoff = tenacity.wait_exponential_jitter(initial=1.0, max=MOST_WAIT, jitter=1.0)
-
-
-def _wait(state: tenacity.RetryCallState) -> float:
-    error = state.outcome.exception() if state.outcome else None
-    if isinstance(error, Failure) and error.retry_after is not None:
-        return min(error.retry_after, MOST_WAIT)
-    return _backoff(state)
-
-
-def tries_in(seconds: float) -> int:
-    """How many tries fit into so much waiting. Counted and not timed, so that a replay gives up where its original
-    did; at least TRIES."""
-    tries, waited, step = 1, 0.0, 1.0
-    while tries < TRIES or waited + step <= seconds:
-        waited, step, tries = waited + step, min(2 * step, MOST_WAIT), tries + 1
-    return tries
-
-
-def _sentence(role: str, failure: Failure, tries: int) -> str:
-    after = f" after {tries} tries" if failure.transient else ""
-    cure = ""
-    if failure.code in ("401", "403"):
-        cure = " Check the key in the environment, --key-env, and that the key may use this model."
-    elif failure.code == "404":
-        cure = " Check --base-url and --model."
-    elif failure.code == "connection":
-        cure = " Check --base-url and that the server runs."
-    elif failure.code.startswith("tokens"):
-        cure = " Serve the model with a longer context, or take another model."
-    return f"The {role} agent got no answer{after}: {failure.sentence}.{cure}"
 
 
 def make_client(

@@ -9,10 +9,11 @@ import pytest
 
 from rlgpt.agents import slow
 from rlgpt.agents.backends import Failure, Outcome
-from rlgpt.agents.client import MOST_WAIT, WARM, make_client
+from rlgpt.agents.client import WARM, make_client
 from rlgpt.agents.contracts import CodeReply
 from rlgpt.agents.endpoint import RULES_MODEL
 from rlgpt.agents.errors import ModelUnavailable, NotRecorded, UselessReply
+from rlgpt.agents.waiting import MOST_WAIT
 from tests.agents.asker import ASKED, CODE, Asker, chain, settings
 from tests.agents.chat_server import (
     ChatServer,

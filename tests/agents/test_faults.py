@@ -9,10 +9,11 @@ from typing import Any
 import pytest
 
 from rlgpt.agents import fast
-from rlgpt.agents.client import MOST_WAIT, TRIES, make_client, tries_in
+from rlgpt.agents.client import make_client
 from rlgpt.agents.context import Context
 from rlgpt.agents.contracts import CodeReply
 from rlgpt.agents.errors import ModelUnavailable, UselessReply
+from rlgpt.agents.waiting import MOST_WAIT, TRIES, tries_in
 from tests.agents.asker import ASKED, CODE, Asker, settings
 from tests.agents.chat_server import (
     DONE,
