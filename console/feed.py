@@ -312,7 +312,7 @@ class Details:
     def __init__(self, folder: Path) -> None:
         self._reader = Reader(folder)
         self.text = lru_cache(maxsize=256)(self._text)
-        self.film = lru_cache(maxsize=64)(self._film)
+        self.film = lru_cache(maxsize=16)(self._film)
 
     def _text(self, name: str) -> str | None:
         try:

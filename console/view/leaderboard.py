@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from rlgpt.console.view.arms import arm_of, differing
 from rlgpt.console.view.numbers import count, many, measured, money
 from rlgpt.console.view.sessions import model_words
-from rlgpt.console.view.text import Entry, Line, columns, line, wrap
+from rlgpt.console.view.text import Entry, Line, columns, line, width_of, wrap
 
 if TYPE_CHECKING:
     from rlgpt.store.catalog import Summary
@@ -137,8 +137,11 @@ def entries(found: Sequence[Summary], task: str, width: int) -> list[Entry]:
         texts = cells(rank, row)
         styles = {1: "bold", 2: "ok" if rank == 1 else ""}
         told = columns([(line((texts[i], styles.get(i, ""))), wide) for i, wide in shown])
+        cut = width_of(line(row.label)) > dict(shown)[1]
+        whole = wrap(row.label, width, "dim", "   ") if cut else []  # what a column cuts looks alike in several rows
         every = "\t".join(texts)
-        out.append(Entry(f"row:{row.label}", (told,), search=every, yank=every, fields={"session": row.best.id}))
+        lines = (told, *whole)
+        out.append(Entry(f"row:{row.label}", lines, search=every, yank=every, fields={"session": row.best.id}))
     if not out:
         text = f"No session of {task} has played its held-out test episodes yet; they come at a session's end."
         return [Entry("note", tuple(wrap(text, width, "dim")), selectable=False)]

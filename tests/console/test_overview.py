@@ -81,6 +81,15 @@ def test_seeds_are_grouped_and_ranked_by_their_mean_with_an_interval_over_seeds(
     assert document["rows"][1]["best"]["ci95"] == list(Measured(90, 100).interval)
 
 
+@pytest.mark.parametrize("width", [76, 116, 196])
+def test_rows_of_the_leaderboard_can_be_told_apart_at_every_width(width: int) -> None:
+    found = [ranked(f"a{n}", 90 - n, 0, settings={"loop": {"iterations": n}}) for n in range(2)]
+    entries = leaderboard.entries(found, "dig", width)
+    texts = ["\n".join(map(plain, entry.lines)) for entry in entries]
+    assert [f"loop.iterations={n}" in text for n, text in enumerate(texts)] == [True, True]
+    assert all(width_of(each) <= width for entry in entries for each in entry.lines)
+
+
 def test_one_seed_has_no_interval_over_seeds_and_says_so() -> None:
     (row,) = leaderboard.rows([ranked("a", 90, 4)], "dig")
     assert row.interval is None and leaderboard.mean_words(row) == "0.90, one seed"
