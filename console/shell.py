@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 
 Answer = TypeVar("Answer")
 
+LIVE_BELOW = "live-below"
+"""CSS class of a screen below which a session goes on being drawn."""
+
 
 class Shell(Protocol):
     """The part of the app that is the console's own. What Textual's `App` has, such as `push_screen`, is `self.app`."""

@@ -29,7 +29,7 @@ from rlgpt.console.panes.world import WorldPane
 from rlgpt.console.screens.controller import FRAME, MEASURE, POLL, Controller
 from rlgpt.console.screens.dialogs import FilterInput
 from rlgpt.console.screens.operator import Operator
-from rlgpt.console.shell import Shell
+from rlgpt.console.shell import LIVE_BELOW, Shell
 from rlgpt.console.view import banner, status, timeline
 from rlgpt.console.view.layout import PANES, Choices
 from rlgpt.console.view.moment import Moment
@@ -196,8 +196,10 @@ class SessionScreen(Screen[None]):
 
     @property
     def _draws(self) -> bool:
-        """Drawing below another screen would repaint that one twice a second; only a new size is worth it."""
-        return self._resized or self.app.screen is self
+        """Drawing below another screen repaints that one twice a second: worth it for a new size, and below the tour,
+        which a new user reads for long while the first session begins."""
+        top = self.app.screen
+        return self._resized or top is self or top.has_class(LIVE_BELOW)
 
     def _fit(self) -> None:
         self._resized = True

@@ -12,12 +12,15 @@ from textual.screen import ModalScreen
 
 from rlgpt.console import keymap
 from rlgpt.console.panes.bars import Bar
-from rlgpt.console.shell import shell_of
+from rlgpt.console.shell import LIVE_BELOW, shell_of
 from rlgpt.console.view import tour
 
 
 class TourScreen(ModalScreen[None]):
     BINDINGS: ClassVar[list[BindingType]] = keymap.bindings("tour")
+
+    def __init__(self) -> None:
+        super().__init__(classes=LIVE_BELOW)
 
     def compose(self) -> ComposeResult:
         with Vertical(classes="dialog", id="tour") as box:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -10,10 +11,12 @@ import pytest
 from driving import SIZES, console, screen_text, until
 from moments import moment
 from sample_sessions import whole
+from stored import append, write
 
 from rlgpt.console import launch
 from rlgpt.console.app import ConsoleApp
 from rlgpt.console.commands import children, overview
+from rlgpt.console.panes.bars import Bar
 from rlgpt.console.preferences import Preferences
 from rlgpt.console.screens.new import NewScreen
 from rlgpt.console.screens.session import SessionScreen
@@ -215,6 +218,24 @@ async def test_the_tour_fits_is_shown_once_and_any_key_closes_it(two_sessions: P
     async with again.run_test(size=size) as pilot:
         await until(pilot, lambda: isinstance(again.screen, SessionScreen) and again.screen.controller.opened)
         assert "rlgpt lets" not in screen_text(again)
+
+
+async def test_a_session_goes_on_being_drawn_below_the_tour(home: Path, store: Callable[..., Path]) -> None:
+    story = whole()
+    begun, later = story.rows[:20], story.rows[20:]
+    session = write("261121-010000-aa", begun, story.texts)
+    app = ConsoleApp(home, "261121-010000-aa", tour=True)
+    async with app.run_test(size=(120, 40)) as pilot:
+        await until(pilot, lambda: isinstance(app.screen, TourScreen))
+        drawn = app.screen_stack[-2].query_one("#status", Bar)
+        await until(pilot, lambda: "finished" not in line_text(drawn))
+        append(session, later, {})
+        await until(pilot, lambda: "finished" in line_text(drawn))
+        assert isinstance(app.screen, TourScreen)
+
+
+def line_text(bar: Bar) -> str:
+    return bar.render_line(0).text
 
 
 def test_the_tour_names_only_keys_that_are_in_the_table() -> None:
