@@ -37,8 +37,8 @@ from rlgpt.agents.waiting import TRIES, seconds_to_wait, tries_in, unanswered
 from rlgpt.store.live_calls import LiveCalls
 
 R = TypeVar("R", bound=BaseModel)
-Read = Callable[[bool, Completion], tuple[R | None, str]]
-"""(whether tools were offered, completion) -> what it says, or why it cannot be used; neither where it calls tools."""
+Read = Callable[[Completion], tuple[R | None, str]]
+"""What a completion says, or why it cannot be used; neither where it calls tools that were offered."""
 
 WARM = 0.7
 SOON = 3
@@ -215,7 +215,7 @@ class Client:
         temperature: float,
         contract: type[R],
         tools: Sequence[Tool],
-        read_any: Read[R],
+        read_any: Callable[[bool, Completion], tuple[R | None, str]],
     ) -> tuple[Completion, str, bool]:
         """The completion, the hash of its request, and whether that offered the tools."""
         dialect = self._dialect(endpoint)
@@ -271,7 +271,7 @@ class Client:
         self,
         endpoint: Endpoint,
         call: Call,
-        read: Callable[[Completion], tuple[R | None, str]],
+        read: Read[R],
         judged: Callable[[Failure], Failure],
     ) -> Completion:
         if self._ahead is None:
@@ -287,7 +287,7 @@ class Client:
         self,
         endpoint: Endpoint,
         call: Call,
-        read: Callable[[Completion], tuple[R | None, str]],
+        read: Read[R],
         judged: Callable[[Failure], Failure],
     ) -> Completion:
         self._journal.sent(call)

@@ -13,6 +13,9 @@ from rlgpt.store.database import connect
 SLOTS = 2
 OFFLINE = 10.0
 """Minutes."""
+EXACT = {"OPENBLAS_CORETYPE": "Haswell", "MKL_CBWR": "AVX2", "ATEN_CPU_CAPABILITY": "avx2"}
+"""numpy and torch then compute with the same instructions on every processor that has AVX2. Each library chooses by the
+processor else, and sums in another order: other last bits."""
 
 
 def limits(folder: Path) -> Mapping[str, Any]:
@@ -20,11 +23,6 @@ def limits(folder: Path) -> Mapping[str, Any]:
     with contextlib.closing(connect(folder / "session.db")) as base:
         row = base.execute("SELECT settings FROM session").fetchone()
     return json.loads(row[0]).get("limits", {}) if row else {}
-
-
-EXACT = {"OPENBLAS_CORETYPE": "Haswell", "MKL_CBWR": "AVX2", "ATEN_CPU_CAPABILITY": "avx2"}
-"""numpy and torch then compute with the same instructions on every processor that has AVX2. Each library chooses by the
-processor else, and sums in another order: other last bits."""
 
 
 def environment(folder: Path) -> dict[str, str]:

@@ -12,6 +12,9 @@ from pathlib import Path
 from rlgpt.store import atomic
 from rlgpt.store.address import MARK
 
+END = "end-now"
+"""In a session's folder: who wants its processes on the cluster ended, whatever they do."""
+
 
 def place(folder: Path, address: str) -> None:
     """Whoever starts the session's worker from now on does so there."""
@@ -25,10 +28,6 @@ def placed_on(folder: Path) -> str:
         return str(json.loads((folder / MARK).read_bytes()).get("on", ""))
     except (OSError, ValueError, AttributeError):
         return ""
-
-
-END = "end-now"
-"""In a session's folder: who wants its processes on the cluster ended, whatever they do."""
 
 
 def ask_to_end(folder: Path, who: str) -> None:

@@ -19,6 +19,7 @@ from rlgpt.training.steps.candidates import Candidate, candidate
 from rlgpt.training.steps.commands import expire
 from rlgpt.training.steps.comparison import Comparison, measure
 from rlgpt.training.steps.observer import StepObserver
+from rlgpt.training.steps.outdated import outdated
 from rlgpt.training.steps.result_rows import episode_rows, evaluation_row, verdict_row
 from rlgpt.training.steps.skills import keep_skills
 from rlgpt.training.worlds.protocol import score_of
@@ -123,7 +124,7 @@ def judge_iteration(runtime: SessionRuntime, step: loop.JudgeIteration) -> None:
     what is new is measured first."""
     found = measure(runtime)
     reply = _critique(runtime, step, found)
-    if loop.next_step(runtime.history, runtime.limits) != step:
+    if outdated(runtime, step):
         return
     iteration = runtime.history.iteration
     assert iteration is not None

@@ -18,6 +18,10 @@ def outdated(runtime: SessionRuntime, step: loop.Step, item: str = "") -> bool:
         now = loop.item_step(history, edited, runtime.limits)
     if now == step:
         return False
+    log_outdated(runtime, step)
+    return True
+
+
+def log_outdated(runtime: SessionRuntime, step: loop.Step) -> None:
     name = type(step).__name__
     runtime.log("info", "answer not used", step=name, sentence=f"the operator changed what {name} was asked about")
-    return True

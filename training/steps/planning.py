@@ -12,6 +12,7 @@ from rlgpt.agents.errors import UselessReply
 from rlgpt.store import tables
 from rlgpt.store.row_types import SubTaskFields
 from rlgpt.training.session.runtime import SessionRuntime
+from rlgpt.training.steps.outdated import log_outdated
 from rlgpt.training.steps.plan_check import wrong_name, wrong_with
 from rlgpt.training.steps.plan_rows import write_plan
 
@@ -74,7 +75,8 @@ def plan(runtime: SessionRuntime, step: loop.Plan) -> None:
             impossible=lambda item: bool(wrong_name(runtime, item)),
         )
     )
-    if len(runtime.history.plans) > revisions:
+    if len(runtime.history.plans) > revisions:  # the step may be the same, but not what it is about
+        log_outdated(runtime, step)
         return
     strange = sorted(set(runtime.limits.uncoded) - {item.name for item in made.items})
     if strange and previous is None:
