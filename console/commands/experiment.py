@@ -189,7 +189,7 @@ def _tell(told: Tree) -> None:
     elif kind == "ended":
         output.say(f"{told['session']}  {told['words']}: {told['status']}, {told['reason']}")
     elif kind == "progress":
-        left = "unknown" if told["seconds_left"] is None else f"about {duration(told['seconds_left'])} at most"
+        left = "unknown" if told["seconds_left"] is None else f"about {duration(told['seconds_left'])}"
         share = told["env_steps"] / max(1, told["env_steps"] + told["env_steps_left"])
         output.say(f"{told['over']} of {told['sessions']} sessions, {share:.0%} of the env steps, left: {left}")
     elif kind == "done":

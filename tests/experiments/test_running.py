@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -115,3 +116,12 @@ def test_leaving_stops_the_sessions_and_says_how_far_they_are(stage: Stage, monk
     (progress,) = stage.kinds("progress")
     assert (progress["over"], progress["sessions"], progress["env_steps_left"]) == (0, 2, 2000)
     assert progress["seconds_left"] is None and len(progress["running"]) == 1
+
+
+def test_the_time_left_goes_by_sessions_because_most_end_before_their_budget(stage: Stage) -> None:
+    stage.manifest = declare("critic", "c", BASE, ["wake_up"], [0])
+    first, second = (running.known(planned) for planned in stage.manifest.sessions)
+    over = replace(first, status="succeeded", env_steps=10)
+    half = replace(second, status="running", env_steps=second.left // 2)
+    told = running._progress({0: over, 1: half}, [1], 30.0, 1.5)
+    assert (told["over"], told["seconds_left"]) == (1, 10)

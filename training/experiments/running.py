@@ -67,6 +67,11 @@ class Known:
         """Env steps at most."""
         return 0 if self.over else max(0, (self.settings.budget.env_steps or 0) - self.env_steps)
 
+    @property
+    def share_done(self) -> float:
+        """Of the session, by its env steps: most sessions end before they have used up their budget."""
+        return 1.0 if self.over else self.env_steps / max(1, self.env_steps + self.left)
+
 
 def folder_of(planned: Planned) -> SessionFolder:
     return SessionFolder(root() / planned.id)
@@ -124,7 +129,7 @@ class Runner:
         every = {i: known(p) for i, p in enumerate(self.manifest.sessions)}
         waiting = [i for i, k in every.items() if not k.over]
         running: dict[int, _Session] = {}
-        began, done_before, told = time.monotonic(), _spent(every), 0.0
+        began, done_before, told = time.monotonic(), _sessions_done(every), 0.0
         try:
             while waiting or running:
                 while waiting and len(running) < self.jobs:
@@ -140,7 +145,8 @@ class Runner:
                 if time.monotonic() - told >= TELL:
                     told = time.monotonic()
                     every |= {index: session.known() for index, session in running.items()}
-                    self.tell(_progress(every, list(running), told - began, _spent(every) - done_before))
+                    done = _sessions_done(every) - done_before
+                    self.tell(_progress(every, list(running), told - began, done))
         finally:
             self._leave(list(running.values()))
         return all(k.over and k.status != "failed" for k in every.values())
@@ -186,19 +192,19 @@ def supervisor(folder: SessionFolder) -> subprocess.Popen[bytes]:
         os.close(log)
 
 
-def _spent(every: Mapping[int, Known]) -> int:
-    return sum(k.env_steps for k in every.values())
+def _sessions_done(every: Mapping[int, Known]) -> float:
+    return sum(k.share_done for k in every.values())
 
 
-def _progress(every: Mapping[int, Known], running: list[int], seconds: float, done: int) -> dict[str, Any]:
-    """`seconds_left` supposes that every session uses up its budget; None before anything was done."""
-    left = sum(k.left for k in every.values())
+def _progress(every: Mapping[int, Known], running: list[int], seconds: float, done: float) -> dict[str, Any]:
+    """`done`: sessions of this call, parts of them included. `seconds_left` supposes that the others take as long as
+    these did; None before anything was done."""
     return {
         "kind": "progress",
         "over": sum(k.over for k in every.values()),
         "sessions": len(every),
         "running": [every[i].planned.words for i in running],
-        "env_steps": _spent(every),
-        "env_steps_left": left,
-        "seconds_left": round(left / (done / seconds)) if done > 0 else None,
+        "env_steps": sum(k.env_steps for k in every.values()),
+        "env_steps_left": sum(k.left for k in every.values()),
+        "seconds_left": round((len(every) - _sessions_done(every)) * seconds / done) if done > 0 else None,
     }
