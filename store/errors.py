@@ -43,6 +43,10 @@ class WriteFailed(StoreError):
     """Any other refusal of the database; the transaction was rolled back whole."""
 
 
+class Away(StoreError):
+    """The store of a team does not answer now; it may again."""
+
+
 class BadCommand(StoreError):
     """A command that no worker could understand."""
 

@@ -176,9 +176,11 @@ def _goes_on(folder: SessionFolder) -> bool:
 
 def remove(folder: SessionFolder) -> None:
     """For good, and whole at once: what is half removed is no session any more. Call it `at_rest`."""
+    for left in folder.path.parent.glob(".gone-*"):  # by a process that was killed
+        shutil.rmtree(left, ignore_errors=True)
     hidden = folder.path.with_name(f".gone-{folder.id}")
     folder.path.rename(hidden)
-    shutil.rmtree(hidden)
+    shutil.rmtree(hidden, ignore_errors=True)  # what another process removes meanwhile is no error
 
 
 def _prune(folder: SessionFolder, done: Pruned, frames: bool) -> None:

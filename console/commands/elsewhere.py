@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Annotated, Any
 
 import typer
@@ -15,7 +15,7 @@ from rlgpt.console.commands.words import Json, Some
 from rlgpt.console.view.numbers import many
 from rlgpt.store import address, catalog, stores, upkeep
 from rlgpt.store.address import source_of
-from rlgpt.store.errors import StoreError
+from rlgpt.store.errors import Away, StoreError
 from rlgpt.store.folder import SessionFolder, root, sessions
 from rlgpt.store.folder_peer import FolderPeer
 from rlgpt.store.mirror import EVERY, Mirror, settle
@@ -26,6 +26,12 @@ from rlgpt.store.stores import Store
 HELP = "The home folder of another rlgpt, or postgresql://HOST/DATABASE; RLGPT_STORE if left out."
 To = Annotated[str, typer.Option("--to", metavar="STORE", help=HELP)]
 From = Annotated[str, typer.Option("--from", metavar="STORE", help=HELP)]
+Work = Callable[[SessionFolder], int]
+"""Copies a session; how many rows were new."""
+TRIES, AGAIN = 6, 2.0
+"""How often a store that is away is asked, and the seconds in between."""
+LASTED = 30.0
+"""Seconds after which a copy had begun well: its loss is another one."""
 
 
 def push(session: Some = None, to: To = "", json: Json = False) -> None:
@@ -102,27 +108,48 @@ def _follow(store: Store, folder: SessionFolder) -> int:
     return _pull(store, folder)
 
 
-def _each(folders: Sequence[SessionFolder], work: Any, done: str, store: Store, json: bool) -> None:
-    """One session after the other: what refuses one does not keep the others from being copied."""
+def _each(folders: Sequence[SessionFolder], work: Work, done: str, store: Store, json: bool) -> None:
+    """One session after the other: what refuses one does not keep the others from being copied, but a store that stays
+    away does."""
     told: list[dict[str, Any]] = []
-    for folder in folders:
+    refused: list[str] = []
+    for number, folder in enumerate(folders):
         try:
-            told.append({"id": folder.id, "rows": work(folder), "error": None})
+            rows = _patiently(work, folder)
+        except Away as error:
+            left = folders[number:]
+            told += [{"id": one.id, "rows": 0, "error": str(error)} for one in left]
+            refused.append(f"{error}; {len(left)} of {many(len(folders), 'session')} left: the same command goes on")
+            break
         except StoreError as error:
             told.append({"id": folder.id, "rows": 0, "error": str(error)})
-    refused = [one["error"] for one in told if one["error"]]
+            refused.append(str(error))
+        else:
+            told.append({"id": folder.id, "rows": rows, "error": None})
+            if not json:
+                output.say(f"{folder.id}: {done}, {many(rows, 'new row')}")
     if json:
         output.document({"store": store.place, "sessions": told})
-    else:
-        for one in told:
-            if not one["error"]:
-                output.say(f"{one['id']}: {done}, {many(one['rows'], 'new row')}")
-    if refused and (json or len(refused) < len(told) or len(refused) > 1):
+    if refused and (json or len(folders) > 1):
         for sentence in refused:
             output.note(f"rlgpt: {sentence}")
         raise typer.Exit(Exit.REFUSED)
     if refused:
         raise Failure(refused[0])
+
+
+def _patiently(work: Work, folder: SessionFolder) -> int:
+    """A network that drops for a moment ends nothing: what was copied stays. Raises Away after TRIES in a row."""
+    tries = 0
+    while True:
+        began = time.monotonic()
+        try:
+            return work(folder)
+        except Away:
+            tries = 1 if time.monotonic() - began > LASTED else tries + 1
+            if tries >= TRIES:
+                raise
+            time.sleep(AGAIN)
 
 
 @contextlib.contextmanager

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from rlgpt.store.address import EXTRA, checked
-from rlgpt.store.errors import MissingExtra, StoreError
+from rlgpt.store.errors import Away, MissingExtra, StoreError
 
 try:
     import psycopg
@@ -25,10 +25,6 @@ PATIENCE = 10
 KEEPALIVE = "-c tcp_keepalives_idle=10 -c tcp_keepalives_interval=3 -c tcp_keepalives_count=3 -c tcp_user_timeout=20000"
 """So that a stock server notices a vanished client, and frees what it held, within half a minute: by probes while it is
 silent, and by the last one while an answer is under way, which Linux else sends again for a quarter of an hour."""
-
-
-class Away(StoreError):
-    """The server does not answer now; it may again."""
 
 
 class _Truth(Loader):

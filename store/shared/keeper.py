@@ -19,7 +19,7 @@ from pathlib import Path
 
 from rlgpt.store import atomic, catalog, progress
 from rlgpt.store.address import CLAIM
-from rlgpt.store.errors import BadCommand, LeaseTaken, StoreError
+from rlgpt.store.errors import Away, BadCommand, LeaseTaken, StoreError
 from rlgpt.store.folder import SessionFolder
 from rlgpt.store.folder_peer import FolderPeer
 from rlgpt.store.history import History, fold_all
@@ -28,7 +28,7 @@ from rlgpt.store.lease import owner
 from rlgpt.store.limits import OFFLINE, limits
 from rlgpt.store.peers import Fenced, RemoteWorker, bring, sync
 from rlgpt.store.reader import Reader
-from rlgpt.store.shared.connection import Away, connect, place_of
+from rlgpt.store.shared.connection import connect, place_of
 from rlgpt.store.shared.peer import SharedPeer
 
 ROUND = 0.25

@@ -11,7 +11,7 @@ from typing import Any
 from rlgpt.store import catalog
 from rlgpt.store.catalog import Summary
 from rlgpt.store.folder import SessionFolder
-from rlgpt.store.shared.connection import connect, place_of, said
+from rlgpt.store.shared.connection import Connection, connect, place_of, said
 from rlgpt.store.shared.peer import LOCKED, SharedPeer
 from rlgpt.store.shared.summaries import summary_of, told_of
 
@@ -21,9 +21,16 @@ class SharedStore:
 
     def __init__(self, address: str) -> None:
         self._address = address
-        self._base = connect(address)
+        self._connection = connect(address)
         self._told: dict[str, tuple[Any, Summary]] = {}
         """When a session was told of, by the server's clock, and what."""
+
+    @property
+    def _base(self) -> Connection:
+        """Another one where the last was lost."""
+        if self._connection.closed:
+            self._connection = connect(self._address)
+        return self._connection
 
     @property
     def place(self) -> str:
@@ -85,4 +92,4 @@ class SharedStore:
             self._base.execute(sql, (json.dumps(told.tags), told_of(told), session.id))
 
     def close(self) -> None:
-        self._base.close()
+        self._connection.close()

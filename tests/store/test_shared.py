@@ -17,14 +17,14 @@ import pytest
 from rlgpt.store import catalog, events
 from rlgpt.store import tables as t
 from rlgpt.store.commands import parse_command
-from rlgpt.store.errors import LeaseTaken, StoreError
+from rlgpt.store.errors import Away, LeaseTaken, StoreError
 from rlgpt.store.folder import SessionFolder
 from rlgpt.store.folder_peer import FolderPeer
 from rlgpt.store.inbox import send
 from rlgpt.store.peers import Behind, Diverged, Fenced, digest, sync
 from rlgpt.store.revision import REVISION
 from rlgpt.store.shared import admin
-from rlgpt.store.shared.connection import Away, connect
+from rlgpt.store.shared.connection import connect
 from rlgpt.store.shared.peer import SharedPeer
 from rlgpt.store.shared.store import SharedStore
 from rlgpt.store.writer import Writer
