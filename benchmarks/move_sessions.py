@@ -4,13 +4,12 @@
 
 ADDRESS of an empty database that you own; 1,000 sessions if left out, of 640 rows, two texts and a file of 100 kB each.
 `rlgpt store move` and `rlgpt store pull` run as an operator runs them, and are killed with SIGKILL once half of the
-sessions have come. Ends with 1 where a session is lost, is not the same to the last byte, or a bundle of it is not.
+sessions have come. Ends with 1 where a session is lost or is not the same to the last byte.
 """
 
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import os
 import random
 import subprocess
@@ -19,23 +18,26 @@ import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import psutil
 
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
 from benchmarks.shared_store import ROWS, renamed, template
-from rlgpt.store import artifacts
-from rlgpt.store.bundle import export_bundle
+from rlgpt.store import artifacts, upkeep
 from rlgpt.store.folder import SessionFolder, sessions
 from rlgpt.store.folder_peer import FolderPeer
 from rlgpt.store.home import home
 from rlgpt.store.peers import digest
 from rlgpt.store.shared import admin
 from rlgpt.store.shared.store import SharedStore
+from tests.store.copies import everything, files
 
 FILE = 100_000
 """Bytes of the file of each session."""
 SAMPLE = 20
-"""Sessions whose bundles are compared byte for byte."""
+"""Sessions of which every value and file is compared besides."""
 
 
 def make(count: int) -> list[SessionFolder]:
@@ -50,10 +52,7 @@ def make(count: int) -> list[SessionFolder]:
             body = rng.randbytes(FILE)
             peer.append(renamed(whole, session.id)._replace(artifacts={artifacts.digest(body): body}))
         made.append(session)
-    with contextlib.suppress(FileNotFoundError):
-        from rlgpt.store import upkeep
-
-        upkeep.delete(pattern)
+    upkeep.delete(pattern)
     return made
 
 
@@ -65,14 +64,10 @@ def digests(made: list[SessionFolder]) -> dict[str, str]:
     return found
 
 
-def bundles(made: list[SessionFolder]) -> dict[str, str]:
-    """Hashes of the bundles of a sample."""
-    found = {}
-    with tempfile.TemporaryDirectory() as scratch:
-        for session in random.Random(1).sample(made, min(SAMPLE, len(made))):
-            body = export_bundle(session, Path(scratch) / "bundle.rlgpt").read_bytes()
-            found[session.id] = hashlib.sha256(body).hexdigest()
-    return found
+def values(made: list[SessionFolder]) -> dict[str, tuple[dict[str, Any], dict[str, bytes]]]:
+    """Every raw value and file of a sample."""
+    chosen = random.Random(1).sample(made, min(SAMPLE, len(made)))
+    return {session.id: (everything(session.path), files(session.path)) for session in chosen}
 
 
 def command(*words: str, until: Callable[[], bool] | None = None) -> tuple[float, float]:
@@ -95,7 +90,7 @@ def main(address: str, count: int) -> int:
     os.environ["RLGPT_HOME"] = tempfile.mkdtemp(prefix="rlgpt-bench-")
     admin.init(address)
     made = make(count)
-    before, packed = digests(made), bundles(made)
+    before, kept = digests(made), values(made)
     ids = [session.id for session in made]
     print(f"{count} sessions of {ROWS} rows and {FILE // 1000} kB, load {os.getloadavg()[0]:.0f}", flush=True)
 
@@ -103,7 +98,9 @@ def main(address: str, count: int) -> int:
     first, _ = command("store", "move", "--to", address, until=lambda: len(sessions()) <= count - half)
     left = len(sessions())
     store = SharedStore(address)
-    print(f"move killed after {first:.1f} s: {count - left} moved, {left} here, {len(store.sessions())} there", flush=True)
+    print(
+        f"move killed after {first:.1f} s: {count - left} moved, {left} here, {len(store.sessions())} there", flush=True
+    )
     second, memory = command("store", "move", "--to", address)
     there = len(store.sessions())
     print(
@@ -115,14 +112,13 @@ def main(address: str, count: int) -> int:
     print(f"pull killed after {third:.1f} s: {len(sessions())} here", flush=True)
     fourth, memory = command("store", "pull", "--from", address, *ids)
     print(f"pulled: {third + fourth:.1f} s for both, {memory:.0f} MB of memory", flush=True)
-    after, unpacked = digests(sessions()), bundles(made)
+    after, found = digests(sessions()), values(made)
     same = sum(after.get(ident) == mark for ident, mark in before.items())
-    equal = sum(unpacked[ident] == mark for ident, mark in packed.items())
+    equal = sum(found[ident] == value for ident, value in kept.items())
     left_over = sorted(path.name for path in made[0].path.parent.iterdir() if path.name.startswith("."))
-    print(f"{same} of {count} digests equal, {equal} of {len(packed)} bundles byte for byte; left over: {left_over}")
-    return 0 if (same, equal, there, len(after)) == (count, len(packed), count, count) and not left_over else 1
+    print(f"{same} of {count} digests equal, {equal} of {len(kept)} value for value; left over: {left_over}")
+    return 0 if (same, equal, there, len(after)) == (count, len(kept), count, count) and not left_over else 1
 
 
 if __name__ == "__main__":
-    sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
     sys.exit(main(sys.argv[1], int((sys.argv[2:3] or ["1000"])[0])))

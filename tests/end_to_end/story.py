@@ -19,17 +19,19 @@ def training(history: History) -> bool:
 
 
 def unbroken(make: Make, but: str = "") -> dict[str, Any]:
-    """{rows, history} of the story without a mishap; told once per test process, and apart for whoever may lack the
-    rows of the table `but`: told on a small disk it lacks them too."""
+    """{rows, history, clock: when which event was written} of the story without a mishap; told once per test process,
+    and apart for whoever may lack the rows of the table `but`: told on a small disk it lacks them too."""
     if but not in _told:
         session = make(TASK, **STORY)
         assert session.finish(300).runs, "the story must train"
-        _told[but] = {"rows": outcome(session.folder), "history": folded(session.folder)}
+        clock = [(row["seq"], row["at"]) for row in session.rows("event")]
+        _told[but] = {"rows": outcome(session.folder), "history": folded(session.folder), "clock": clock}
     return _told[but]
 
 
-def same_as_unbroken(make: Make, session: Running, but: str = "") -> None:
-    """The finished session is the unbroken one but for times and incarnations, and for the rows of the table `but`."""
+def same_as_unbroken(make: Make, session: Running, but: str = "") -> int:
+    """The finished session is the unbroken one but for times and incarnations, and for the rows of the table `but`;
+    returns how many rows were compared."""
     history = session.history()
     assert history.result in ("finished", "succeeded"), history.reason
     expected = unbroken(make, but)
@@ -39,3 +41,4 @@ def same_as_unbroken(make: Make, session: Running, but: str = "") -> None:
     now = folded(session.folder)
     for name, value in expected["history"].items():
         assert now[name] == value, f"{name} of the fold differs"
+    return sum(len(rows) for table, rows in expected["rows"].items() if table != but)
