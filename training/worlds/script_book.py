@@ -7,7 +7,11 @@ files `parts/NAME.py` in front.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
+
+from rlgpt.training.worlds.protocol import Script
 
 PARTS = "# parts: "
 
@@ -16,6 +20,11 @@ def read_versions(book: Path, name: str) -> tuple[str, ...]:
     """The sources of one script, by version."""
     files = sorted((book / name).glob("*.py"), key=lambda file: int(file.stem))
     return tuple(_source(book, file.read_text(encoding="utf-8")) for file in files)
+
+
+def first_tries(scripts: Sequence[Script]) -> tuple[Script, ...]:
+    """The scripts with their first version and no repairs: code as it is before anything failed."""
+    return tuple(replace(script, sources=script.sources[:1]) for script in scripts)
 
 
 def _source(book: Path, text: str) -> str:

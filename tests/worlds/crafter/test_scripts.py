@@ -3,12 +3,15 @@
 import pytest
 
 from rlgpt.training.host.sandbox.admission import Vocabulary, check
+from rlgpt.training.rollouts.script_bot import script_bot
 from rlgpt.training.seeds import episode_seed
+from rlgpt.training.worlds import registry
 from rlgpt.training.worlds.crafter import host_side, names
 from rlgpt.training.worlds.crafter.simulation import Simulation
 from tests.worlds.crafter.play import plan_of, play, world
 from tests.worlds.crafter.stock import StockEnv
 
+FIRST = registry.get("rlgpt.training.worlds.crafter.world:make_first_try")
 BOOK = {script.name: script for script in world().scripts("crafter_score")}
 VOCABULARY = Vocabulary(frozenset(host_side.LIBRARY), frozenset(host_side.ATTRIBUTES))
 
@@ -54,6 +57,33 @@ def test_a_success_replays_in_stock():
         for action in commands:
             stock.step(action)
         assert won == (stock._player.achievements["make_stone_pickaxe"] > 0)
+
+
+def test_the_first_try_world_has_one_version_of_each_script_and_is_else_the_same():
+    for one, every in zip(FIRST.scripts("collect_diamond"), BOOK.values(), strict=True):
+        assert one.sources == every.sources[:1]
+        assert (one.name, one.goal, one.done_when, one.gives) == (every.name, every.goal, every.done_when, every.gives)
+        assert set(one.needs) - set(every.needs) <= {"collect_iron"}
+    for task in world().tasks:
+        sheet = FIRST.sheet(task)
+        assert [script["name"] for script in sheet["scripts"]] == list(BOOK)
+        assert {len(script["sources"]) for script in sheet["scripts"]} == {1}
+        assert sheet | {"scripts": 0} == world().sheet(task) | {"scripts": 0}
+
+
+def test_a_plan_of_first_tries_makes_no_sword_and_places_its_furnace_once_iron_is_held():
+    names = [step.name for step in script_bot(FIRST, "collect_diamond")]
+    assert not any(name.endswith("_sword") for name in names)
+    assert names[-4:] == ["collect_iron", "place_furnace", "make_iron_pickaxe", "collect_diamond"]
+
+
+def test_first_tries_come_to_the_diamond_only_where_no_step_of_their_plan_waits_for_ever():
+    env, names = world().make("collect_diamond"), [step.name for step in script_bot(FIRST, "collect_diamond")]
+    seeds = [episode_seed(0, "dev", index) for index in range(10)]
+    assert any(play(env, plan_of(FIRST, *names), seed) for seed in seeds)
+    place = names.index("make_stone_pickaxe") + 1
+    with_sword = plan_of(FIRST, *names[:place], "make_stone_sword", *names[place:])
+    assert not any(play(env, with_sword, seed) for seed in seeds)
 
 
 @pytest.mark.slow

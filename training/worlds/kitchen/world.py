@@ -6,7 +6,7 @@ import os
 import sys
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from functools import cached_property
 from typing import Any
 
@@ -18,6 +18,7 @@ from rlgpt.training.worlds.kitchen.scripts import scripts_for
 from rlgpt.training.worlds.kitchen.sheet import PRIMITIVES, sheet
 from rlgpt.training.worlds.kitchen.tasks import TASKS
 from rlgpt.training.worlds.protocol import Feature, NativeAction, Primitive, Script, Task, UnknownTask
+from rlgpt.training.worlds.script_book import first_tries
 
 SWITCH_INTERVAL = 1e-4
 TARGETS = (*names.NAMES, *(f"{name}_handle" for name in names.NAMES))
@@ -80,10 +81,10 @@ def make_world() -> KitchenWorld:
 
 
 class FirstTryWorld(KitchenWorld):
-    """The same kitchen with the first version of each script and no repairs: code as it is before anything failed."""
+    """The same kitchen with the first version of each script and no repairs."""
 
     def scripts(self, task: str) -> tuple[Script, ...]:
-        return tuple(replace(script, sources=script.sources[:1]) for script in super().scripts(task))
+        return first_tries(super().scripts(task))
 
     def sheet(self, task: str) -> dict[str, Any]:
         return {**super().sheet(task), "scripts": [asdict(script) for script in self.scripts(task)]}
