@@ -32,7 +32,7 @@ from rlgpt.training.session.where import where
 from rlgpt.training.steps.commands import apply_pending
 from rlgpt.training.worlds import registry
 from rlgpt.training.worlds.away.world import named
-from rlgpt.training.worlds.protocol import report_to
+from rlgpt.training.worlds.optional_parts import report_to
 
 REWORDED = "the recorded requests had other words than today's: each answer is known by the step that asked for it"
 LANES = 64

@@ -15,7 +15,8 @@ from rlgpt.training.ppo.ppo import OptionPPO
 from rlgpt.training.ppo.run import train
 from rlgpt.training.ppo.setup import ConfigError
 from rlgpt.training.worlds.crafter.world import make_world
-from rlgpt.training.worlds.protocol import Reseeds, StepResult
+from rlgpt.training.worlds.optional_parts import Reseeds
+from rlgpt.training.worlds.protocol import StepResult
 from tests.options.toys import GET_KEY, WALK, ChangedWorld, code, configuration, host_of, term
 
 PLAN = (PlanItem("view.key", Action(source_hash(GET_KEY))),)

@@ -19,7 +19,8 @@ from rlgpt.training.options.slots import CodedAction
 from rlgpt.training.ppo.run import train
 from rlgpt.training.ppo.setup import build_setup
 from rlgpt.training.worlds import registry
-from rlgpt.training.worlds.protocol import StepsElsewhere, World
+from rlgpt.training.worlds.optional_parts import StepsElsewhere
+from rlgpt.training.worlds.protocol import World
 from tests.options.test_ticker import Driver
 from tests.options.toys import ChangedWorld, configuration, host_of, term
 from tests.worlds.elsewhere import elsewhere

@@ -16,15 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rlgpt.training.worlds.protocol import (
-    Feature,
-    NativeAction,
-    Primitive,
-    Script,
-    StepResult,
-    Task,
-    UnknownTask,
-)
+from rlgpt.training.worlds.protocol import Feature, NativeAction, Primitive, Script, StepResult, Task, UnknownTask
 
 LENGTH = 8
 MILESTONES = ("take_key", "open_door", "take_coin")

@@ -20,7 +20,7 @@ from rlgpt.training.cluster.games import check_place, placed
 from rlgpt.training.host.api import Host
 from rlgpt.training.host.client.open_host import open_host
 from rlgpt.training.service.__main__ import answer
-from rlgpt.training.worlds import conformance, protocol, registry
+from rlgpt.training.worlds import conformance, optional_parts, registry
 from rlgpt.training.worlds.away import env as env_module
 from rlgpt.training.worlds.away.channel import Channel, GameLost, pack, unpack
 from rlgpt.training.worlds.away.env import RESTARTS
@@ -30,7 +30,8 @@ from rlgpt.training.worlds.away.world import PARTS as WORLD_PARTS
 from rlgpt.training.worlds.away.world import PLAYER, AwayWorld, LocalGames
 from rlgpt.training.worlds.minedojo.settings import Settings
 from rlgpt.training.worlds.minedojo.world import MineDojoWorld
-from rlgpt.training.worlds.protocol import UnknownTask, World, WorldEvent, WorldFailed
+from rlgpt.training.worlds.optional_parts import WorldEvent
+from rlgpt.training.worlds.protocol import UnknownTask, World, WorldFailed
 from tests.options.toys import host_of
 from tests.worlds import slow
 from tests.worlds.away_play import evaluation, killed_at, training, trial, wander
@@ -274,17 +275,18 @@ def test_a_session_on_a_cluster_and_only_its_games_there_exclude_each_other() ->
 
 def test_every_optional_part_of_an_env_and_of_a_world_is_one_away_too(away: Callable[..., Away]) -> None:
     """A part that a world has here and not away would change what is told of it."""
-    parts = [part for part in vars(protocol).values() if getattr(part, "_is_protocol", False)]
+    parts = [part for part in vars(optional_parts).values() if getattr(part, "_is_protocol", False)]
     of_env = {part for part in parts if re.search(r"part of an Env\b", str(part.__doc__))}
-    assert of_env == {*PARTS.values(), protocol.StepsElsewhere}
+    assert of_env == {*PARTS.values(), optional_parts.StepsElsewhere}
     of_world = {part for part in parts if re.search(r"part of a (slow )?World\b", str(part.__doc__))}
-    assert of_world == {*WORLD_PARTS, protocol.MakesAhead, protocol.ReportsEvents}
+    assert of_world == {*WORLD_PARTS, optional_parts.MakesAhead, optional_parts.ReportsEvents}
     env = away(slow.CRAFTER).world.make("collect_wood")
     here = registry.get(slow.CRAFTER).make("collect_wood")
-    for part in of_env - {protocol.StepsElsewhere}:
+    for part in of_env - {optional_parts.StepsElsewhere}:
         assert isinstance(env, part) == isinstance(here, part), part
     for each in (env, here):
         each.reset(3)
         each.step((1,))
-    assert protocol.survey_of(env) == protocol.survey_of(here) and protocol.ending_of(env) == protocol.ending_of(here)
+    assert optional_parts.survey_of(env) == optional_parts.survey_of(here)
+    assert optional_parts.ending_of(env) == optional_parts.ending_of(here)
     env.close()

@@ -19,7 +19,8 @@ from rlgpt.training.host.client.open_host import open_host
 from rlgpt.training.worlds import registry
 from rlgpt.training.worlds.away.channel import Channel, GameLost
 from rlgpt.training.worlds.away.world import PLAYER, AwayWorld
-from rlgpt.training.worlds.protocol import World, WorldEvent
+from rlgpt.training.worlds.optional_parts import WorldEvent
+from rlgpt.training.worlds.protocol import World
 from tests.options.toys import host_of
 from tests.ray_cluster import NEEDS_RAY, Machines
 from tests.worlds import slow

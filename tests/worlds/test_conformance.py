@@ -6,9 +6,10 @@ from types import MappingProxyType, ModuleType
 import pytest
 
 from rlgpt.training.ordered_sets import FrozenSet
-from rlgpt.training.worlds import protocol, registry
+from rlgpt.training.worlds import optional_parts, registry
 from rlgpt.training.worlds.conformance import check
-from rlgpt.training.worlds.protocol import WorldEvent, WorldFailed
+from rlgpt.training.worlds.optional_parts import WorldEvent
+from rlgpt.training.worlds.protocol import WorldFailed
 from rlgpt.training.worlds.unchanging import flaw
 from tests.worlds import corridor_host
 from tests.worlds.corridor import CorridorEnv, CorridorWorld
@@ -178,20 +179,21 @@ def test_it_says_what_is_wrong_in_an_optional_part_of_a_world(name, value, why):
 
 def test_a_world_without_optional_parts_is_asked_for_none():
     world = CorridorWorld()
-    protocol.check_machine(world)
-    protocol.report_to(world, print)
-    assert protocol.side_by_side(world, 7) == 7 and not protocol.is_slow(world)
-    assert not hasattr(world, "report") and protocol.describe_view(corridor_host, None) is None
+    optional_parts.check_machine(world)
+    optional_parts.report_to(world, print)
+    assert optional_parts.side_by_side(world, 7) == 7 and not optional_parts.is_slow(world)
+    assert not hasattr(world, "report") and optional_parts.describe_view(corridor_host, None) is None
 
 
 def test_a_world_is_asked_for_the_optional_parts_that_it_has():
     world, told = CorridorWorld(), []
     world.max_envs, world.slow, world.report, world.ready = 3, True, None, needs_a_game
-    protocol.report_to(world, told.append)
+    optional_parts.report_to(world, told.append)
     world.report(WorldEvent("fault", "The game ended."))
-    assert protocol.side_by_side(world, 7) == 3 and protocol.is_slow(world) and told[0].sentence == "The game ended."
+    assert optional_parts.side_by_side(world, 7) == 3 and optional_parts.is_slow(world)
+    assert told[0].sentence == "The game ended."
     with pytest.raises(WorldFailed, match="install it"):
-        protocol.check_machine(world)
+        optional_parts.check_machine(world)
 
 
 class Bare:

@@ -8,7 +8,8 @@ from math import isfinite
 from typing import Any
 
 from rlgpt.agents.contracts import RewardTerm
-from rlgpt.training.worlds.protocol import CountsObtained, Env, Feature, World
+from rlgpt.training.worlds.optional_parts import CountsObtained
+from rlgpt.training.worlds.protocol import Env, Feature, World
 
 NEAR = 8.0
 """Distance (in the world's unit) at which the observed d_min is one half."""

@@ -20,7 +20,8 @@ from rlgpt.training.host.api import FOLLOW_PLAN, Answer, Ask, Host
 from rlgpt.training.options.lane import EpisodeEnd, EpisodeResult, Lane
 from rlgpt.training.options.observation import Observation
 from rlgpt.training.options.slots import FOLLOW, ActionSpace, Slot
-from rlgpt.training.worlds.protocol import NativeAction, StepsElsewhere, World, ending_of, is_slow, reset_turns
+from rlgpt.training.worlds.optional_parts import StepsElsewhere, ending_of, is_slow, reset_turns
+from rlgpt.training.worlds.protocol import NativeAction, World
 
 PLAN_ITEM = 0x8000
 HALVED = 4

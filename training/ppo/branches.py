@@ -23,7 +23,7 @@ from rlgpt.training.options.policies import draw
 from rlgpt.training.options.runner import OptionRunner
 from rlgpt.training.ppo.policy import Actor
 from rlgpt.training.ppo.setup import Setup
-from rlgpt.training.worlds.protocol import Reseeds
+from rlgpt.training.worlds.optional_parts import Reseeds
 
 DRAWS = 8
 """At most, for an action other than the one that was taken; where none comes the policy has hardly a choice."""

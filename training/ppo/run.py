@@ -42,7 +42,8 @@ from rlgpt.training.ppo.saved import lane_fields, restore_lane, space_fields
 from rlgpt.training.ppo.setup import ConfigError, build_setup
 from rlgpt.training.ppo.update_counts import UpdateCounts
 from rlgpt.training.seeds import episode_seed, stream_seed
-from rlgpt.training.worlds.protocol import World, expect, side_by_side
+from rlgpt.training.worlds.optional_parts import expect, side_by_side
+from rlgpt.training.worlds.protocol import World
 
 POLL_SECONDS = 0.02
 """Least time between two polls of the observer."""

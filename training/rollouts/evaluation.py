@@ -28,7 +28,8 @@ from rlgpt.training.options.runner import Chooser, OptionRunner
 from rlgpt.training.options.slots import ActionSpace, CodedAction, Slot, noop_of
 from rlgpt.training.options.tally import tally
 from rlgpt.training.rollouts.trace import Shower, Trace
-from rlgpt.training.worlds.protocol import World, expect, side_by_side
+from rlgpt.training.worlds.optional_parts import expect, side_by_side
+from rlgpt.training.worlds.protocol import World
 
 Variant = Literal["full", "greedy", "sampled", "options_off", "primitives_off", "plan", "random", "prior", "script"]
 PLAN_OPTION_STEPS = 200

@@ -7,7 +7,8 @@ from importlib import import_module
 from typing import Any
 
 from rlgpt.training.ordered_sets import FrozenSet
-from rlgpt.training.worlds.protocol import DrawsViews, ShowsMoments, World, describe_view
+from rlgpt.training.worlds.optional_parts import DrawsViews, ShowsMoments, describe_view
+from rlgpt.training.worlds.protocol import World
 
 DEPTH = 4
 ENTRIES = 40
@@ -16,7 +17,7 @@ ENTRIES = 40
 class Describer:
     """Decodes packed whole views of one world.
 
-    In the world's own words where it has some (`protocol.DescribesViews`), else the view's public attributes that
+    In the world's own words where it has some (`optional_parts.DescribesViews`), else the view's public attributes that
     are plain data.
     """
 

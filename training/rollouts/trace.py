@@ -13,7 +13,8 @@ from rlgpt.training.options.lane import Lane
 from rlgpt.training.options.runner import PLAN_ITEM
 from rlgpt.training.options.slots import ActionSpace
 from rlgpt.training.rollouts.evidence import Describer
-from rlgpt.training.worlds.protocol import Env, NativeAction, World, survey_of
+from rlgpt.training.worlds.optional_parts import survey_of
+from rlgpt.training.worlds.protocol import Env, NativeAction, World
 
 EVERY = 25
 """Env steps between two lines of the timeline."""

@@ -39,7 +39,8 @@ from rlgpt.training.rollouts.trial_result import (
     gather_evidence,
     judge_trials,
 )
-from rlgpt.training.worlds.protocol import World, ending_of, side_by_side
+from rlgpt.training.worlds.optional_parts import ending_of, side_by_side
+from rlgpt.training.worlds.protocol import World
 
 INITIAL_TRIALS = 5
 """Trials after which most versions are accepted or failed."""

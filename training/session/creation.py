@@ -11,7 +11,8 @@ from rlgpt.training.cluster.games import check_place
 from rlgpt.training.session.where import versions
 from rlgpt.training.worlds import registry
 from rlgpt.training.worlds.away.world import LOCAL, named
-from rlgpt.training.worlds.protocol import World, check_machine
+from rlgpt.training.worlds.optional_parts import check_machine
+from rlgpt.training.worlds.protocol import World
 
 if TYPE_CHECKING:  # describing a world needs none of it
     from rlgpt.store.settings import Settings

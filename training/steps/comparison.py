@@ -10,7 +10,7 @@ import numpy as np
 from rlgpt.store.history import IterationState
 from rlgpt.store.row_types import EpisodeRow
 from rlgpt.training.session.runtime import SessionRuntime
-from rlgpt.training.worlds.protocol import Scores
+from rlgpt.training.worlds.optional_parts import Scores
 
 FEWEST = 6
 """Episodes below which no interval is told."""

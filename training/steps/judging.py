@@ -22,7 +22,7 @@ from rlgpt.training.steps.observer import StepObserver
 from rlgpt.training.steps.outdated import outdated
 from rlgpt.training.steps.result_rows import episode_rows, evaluation_row, verdict_row
 from rlgpt.training.steps.skills import keep_skills
-from rlgpt.training.worlds.protocol import score_of
+from rlgpt.training.worlds.optional_parts import score_of
 
 CODED = ("plan", "script")
 """Variants that follow a plan even where the iteration's policy was learnt."""

@@ -24,7 +24,7 @@ from rlgpt.training.steps.candidates import acting_of, candidate, coded_action, 
 from rlgpt.training.steps.config_rows import config_row, observed, shared_by_arms, with_own_reward
 from rlgpt.training.steps.outdated import outdated
 from rlgpt.training.steps.result_rows import training_episode_row
-from rlgpt.training.worlds.protocol import score_of
+from rlgpt.training.worlds.optional_parts import score_of
 
 KEPT_ROLLOUTS = 2
 """Rollout checkpoints kept on the disk; boundaries are kept for good."""

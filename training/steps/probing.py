@@ -24,7 +24,7 @@ from rlgpt.training.session.runtime import SessionRuntime
 from rlgpt.training.steps.admission import admit
 from rlgpt.training.steps.leads import lead_to, refused_predicate
 from rlgpt.training.steps.observer import StepObserver
-from rlgpt.training.worlds.protocol import is_slow
+from rlgpt.training.worlds.optional_parts import is_slow
 
 EPISODES = 3
 MOST_TOLD = 6_000

@@ -10,7 +10,7 @@ import pytest
 from rlgpt.training.worlds.crafter import ahead, terrain
 from rlgpt.training.worlds.crafter.ahead import Ahead, NewWorld, new_world
 from rlgpt.training.worlds.crafter.world import make_world
-from rlgpt.training.worlds.protocol import MakesAhead, expect
+from rlgpt.training.worlds.optional_parts import MakesAhead, expect
 
 
 def same(one: NewWorld, other: NewWorld) -> bool:

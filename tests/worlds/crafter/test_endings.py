@@ -9,7 +9,7 @@ import pytest
 from rlgpt.training.worlds.crafter import layout, names
 from rlgpt.training.worlds.crafter.env import CrafterEnv
 from rlgpt.training.worlds.crafter.ground import add
-from rlgpt.training.worlds.protocol import ending_of
+from rlgpt.training.worlds.optional_parts import ending_of
 from tests.worlds.crafter.play import world
 
 NEEDS = {"food": layout.ITEM + 1, "drink": layout.ITEM + 2, "energy": layout.ITEM + 3}

@@ -7,7 +7,7 @@ import pytest
 
 from rlgpt.training.worlds import registry
 from rlgpt.training.worlds.crafter.score import score
-from rlgpt.training.worlds.protocol import Scores, score_of
+from rlgpt.training.worlds.optional_parts import Scores, score_of
 
 
 def test_the_score_is_the_geometric_mean_of_the_paper() -> None:

@@ -11,7 +11,7 @@ from rlgpt.training.worlds import registry
 from rlgpt.training.worlds.crafter import names
 from rlgpt.training.worlds.crafter.sheet import DANGERS
 from rlgpt.training.worlds.crafter.survey import survey
-from rlgpt.training.worlds.protocol import Surveys, survey_of
+from rlgpt.training.worlds.optional_parts import Surveys, survey_of
 from tests.worlds.corridor import CorridorWorld
 from tests.worlds.crafter.stock import StockEnv
 

@@ -21,7 +21,7 @@ from rlgpt.training.worlds.minedojo import install
 from rlgpt.training.worlds.minedojo.env import MineDojoEnv
 from rlgpt.training.worlds.minedojo.settings import Settings
 from rlgpt.training.worlds.minedojo.world import MineDojoWorld
-from rlgpt.training.worlds.protocol import WorldEvent
+from rlgpt.training.worlds.optional_parts import WorldEvent
 
 HERE = Path(__file__).parent
 DOUBLE = HERE / "double.py"

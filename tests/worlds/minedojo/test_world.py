@@ -29,7 +29,8 @@ from rlgpt.training.worlds.minedojo.processes import (
 from rlgpt.training.worlds.minedojo.settings import BadSetting, Settings, from_environment
 from rlgpt.training.worlds.minedojo.tasks import PAPER, STARTERS
 from rlgpt.training.worlds.minedojo.world import MineDojoWorld
-from rlgpt.training.worlds.protocol import UnknownTask, World, side_by_side
+from rlgpt.training.worlds.optional_parts import side_by_side
+from rlgpt.training.worlds.protocol import UnknownTask, World
 
 
 @pytest.fixture

@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rlgpt.training.worlds.away.channel import Channel, GameLost, pack, unpack
-from rlgpt.training.worlds.protocol import Ending, NativeAction, StepResult, Task, UnknownTask, WorldEvent, WorldFailed
+from rlgpt.training.worlds.optional_parts import Ending, WorldEvent
+from rlgpt.training.worlds.protocol import NativeAction, StepResult, Task, UnknownTask, WorldFailed
 
 Move = tuple[str, Any]
 """A method that changes an env, with its argument."""

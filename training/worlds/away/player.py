@@ -11,7 +11,8 @@ from typing import Any
 
 from rlgpt.training.worlds import registry
 from rlgpt.training.worlds.away.channel import pack, unpack
-from rlgpt.training.worlds.protocol import CountsObtained, Env, Reseeds, Surveys, TellsEnding
+from rlgpt.training.worlds.optional_parts import CountsObtained, Reseeds, Surveys, TellsEnding
+from rlgpt.training.worlds.protocol import Env
 
 MOVES = ("reset", "step", "restore", "reseed")
 PARTS = {"ending": TellsEnding, "survey": Surveys, "obtained": CountsObtained, "reseed": Reseeds}

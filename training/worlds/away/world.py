@@ -14,20 +14,17 @@ from rlgpt.store.home import GAMES_ON
 from rlgpt.training.worlds.away.channel import Channel
 from rlgpt.training.worlds.away.env import AwayEnv
 from rlgpt.training.worlds.away.process import GameProcess
-from rlgpt.training.worlds.protocol import (
+from rlgpt.training.worlds.optional_parts import (
     ChecksMachine,
     LimitsEnvs,
     ResetsSlowly,
     Scores,
     StepsSlowly,
-    Task,
-    UnknownTask,
-    World,
     WorldEvent,
-    WorldFailed,
     is_slow,
     log_event,
 )
+from rlgpt.training.worlds.protocol import Task, UnknownTask, World, WorldFailed
 
 PLAYER = "rlgpt.training.worlds.away.player:Player"
 LOCAL = "local"

@@ -11,7 +11,8 @@ from math import isfinite
 from typing import Any, cast
 
 from rlgpt.training.worlds.conformance.promise import Broken, expect, longest_task, walk
-from rlgpt.training.worlds.protocol import FrameSide, TellsState, World
+from rlgpt.training.worlds.optional_parts import TellsState
+from rlgpt.training.worlds.protocol import FrameSide, World
 
 SHEET = (
     "items", "recipes", "primitives", "view_doc", "library_doc", "dangers", "milestones", "scripts", "limits",

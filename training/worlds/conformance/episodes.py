@@ -7,11 +7,8 @@ import random
 import numpy as np
 
 from rlgpt.training.worlds.conformance.promise import Broken, expect, legal_action, longest_task, trace, walk
-from rlgpt.training.worlds.protocol import (
-    Scores,
-    UnknownTask,
-    World,
-)
+from rlgpt.training.worlds.optional_parts import Scores
+from rlgpt.training.worlds.protocol import UnknownTask, World
 
 SETTLING = 8
 """Env steps after which what moves by itself at a start has come to rest."""

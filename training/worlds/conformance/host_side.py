@@ -8,10 +8,7 @@ from importlib import import_module
 from typing import cast
 
 from rlgpt.training.worlds.conformance.promise import Broken, expect, longest_task, walk
-from rlgpt.training.worlds.protocol import (
-    HostSide,
-    World,
-)
+from rlgpt.training.worlds.protocol import HostSide, World
 from rlgpt.training.worlds.unchanging import flaw, public_data
 
 _HEAVY = ("numpy", "torch", "gymnasium", "numba", "yaml", "ctypes", "socket", "subprocess")

@@ -7,7 +7,7 @@ from importlib import import_module
 from math import isfinite
 
 from rlgpt.training.worlds.conformance.promise import expect, longest_task
-from rlgpt.training.worlds.protocol import (
+from rlgpt.training.worlds.optional_parts import (
     ChargesCalls,
     ChecksMachine,
     DrawsViews,
@@ -19,12 +19,11 @@ from rlgpt.training.worlds.protocol import (
     ShowsMoments,
     StepsSlowly,
     TellsEnding,
-    World,
-    WorldFailed,
     describe_view,
     is_slow,
     report_to,
 )
+from rlgpt.training.worlds.protocol import World, WorldFailed
 from rlgpt.training.worlds.unchanging import public_data
 
 PICTURE = 4_000

@@ -7,11 +7,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from rlgpt.training.worlds.protocol import (
-    Env,
-    NativeAction,
-    World,
-)
+from rlgpt.training.worlds.protocol import Env, NativeAction, World
 
 STEPS = 120
 """Of a random episode."""

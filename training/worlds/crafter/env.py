@@ -18,7 +18,8 @@ from rlgpt.training.worlds.crafter.render import Painter
 from rlgpt.training.worlds.crafter.simulation import Simulation
 from rlgpt.training.worlds.crafter.survey import survey
 from rlgpt.training.worlds.crafter.tasks import NIGHT_OVER, SURVIVED, goal_index
-from rlgpt.training.worlds.protocol import Ending, NativeAction, StepResult, Task
+from rlgpt.training.worlds.optional_parts import Ending
+from rlgpt.training.worlds.protocol import NativeAction, StepResult, Task
 
 _CODES: dict[str, tuple[int, ...]] = {name: (code,) for code, name in enumerate(names.CATEGORIES) if code} | {
     "arrow": tuple(code for code, name in enumerate(names.CATEGORIES) if name.startswith("arrow_"))
@@ -72,7 +73,7 @@ class CrafterEnv:
         return bool(self._simulation.state[layout.ITEM])
 
     def ending(self) -> Ending:
-        """See `protocol.TellsEnding`."""
+        """See `optional_parts.TellsEnding`."""
         state = self._simulation.state
         vitals = {name: float(state[layout.ITEM + place]) for place, name in enumerate(names.VITALS)}
         daylight = round(float(self._simulation.senses[names.AT_DAYLIGHT]) / 255, 2)
@@ -80,7 +81,7 @@ class CrafterEnv:
         return Ending(cause, vitals | {"daylight": daylight})
 
     def survey(self) -> str:
-        """See `protocol.Surveys`."""
+        """See `optional_parts.Surveys`."""
         return survey(self._simulation.material, self._simulation.memory)
 
     def milestones(self) -> frozenset[str]:

@@ -16,7 +16,7 @@ AGENT = "@"
 
 
 def moment(view: View) -> dict[str, Any]:
-    """See `protocol.ShowsMoments`."""
+    """See `optional_parts.ShowsMoments`."""
     told: dict[str, Any] = {"at": list(view.position), "health": view.health, "food": view.food, "drink": view.drink}
     told |= {"energy": view.energy, "daylight": round(view.daylight, 2)}
     if view.sleeping:
@@ -29,7 +29,7 @@ def moment(view: View) -> dict[str, Any]:
 
 
 def picture(view: View) -> str:
-    """See `protocol.DrawsViews`: the window, north up, with the agent in the middle."""
+    """See `optional_parts.DrawsViews`: the window, north up, with the agent in the middle."""
     seen = [
         [view.at(dx, dy) for dx in range(-names.REACH_X, names.REACH_X + 1)]
         for dy in range(-names.REACH_Y, names.REACH_Y + 1)

@@ -15,7 +15,7 @@ START = names.AREA // 2
 
 
 def survey(material: NDArray[np.uint8], memory: NDArray[np.uint8]) -> str:
-    """See `protocol.Surveys`. `material` indexed [x, y], `memory` as in `names`, both of the episode's end."""
+    """See `optional_parts.Surveys`. `material` indexed [x, y], `memory` as in `names`, both of the episode's end."""
     seen = memory[names.REACH_Y : names.REACH_Y + names.AREA, names.REACH_X : names.REACH_X + names.AREA]
     parts = [f"{np.count_nonzero(seen)} of {seen.size} cells seen"]
     for name in SOUGHT:

@@ -66,11 +66,11 @@ class CrafterWorld:
         return self._ahead
 
     def expect(self, seeds: Sequence[int]) -> None:
-        """See `protocol.MakesAhead`."""
+        """See `optional_parts.MakesAhead`."""
         self._worlds_ahead().expect(seeds)
 
     def score(self, rates: NDArray[np.float64]) -> NDArray[np.float64]:
-        """See `protocol.Scores`."""
+        """See `optional_parts.Scores`."""
         return score(rates)
 
     def sheet(self, task: str) -> dict[str, Any]:

@@ -56,7 +56,7 @@ def describe(view: View) -> dict[str, Any]:
 
 
 def moment(view: View) -> dict[str, Any]:
-    """One line of a timeline; see `protocol.ShowsMoments`."""
+    """One line of a timeline; see `optional_parts.ShowsMoments`."""
     return {
         "hand": list(view.hand), "lag": list(view.lag), "gap": view.gap, "holding": view.holding,
         "opened": {name: round(view.opened(name), 2) for name in names.NAMES if view.opened(name)},

@@ -27,7 +27,8 @@ from rlgpt.training.worlds.minedojo.reply import check
 from rlgpt.training.worlds.minedojo.sense import Seen, bearing, block_name, lidar, sights
 from rlgpt.training.worlds.minedojo.settings import Settings
 from rlgpt.training.worlds.minedojo.tasks import ClientTask, counted
-from rlgpt.training.worlds.protocol import Ending, NativeAction, StepResult, WorldEvent
+from rlgpt.training.worlds.optional_parts import Ending, WorldEvent
+from rlgpt.training.worlds.protocol import NativeAction, StepResult
 
 HOSTILE = frozenset({
     "zombie", "skeleton", "spider", "creeper", "witch", "enderman", "husk", "slime", "silverfish", "pigzombie", "blaze",
@@ -103,7 +104,7 @@ class MineDojoEnv:
         return bool(self._bridge is not None and every and self._episodes and self._episodes % every == 0)
 
     def begin_reset(self, seed: int) -> None:
-        """See `protocol.StepsElsewhere`: of a game that runs; a new one is launched in `reset`."""
+        """See `optional_parts.StepsElsewhere`: of a game that runs; a new one is launched in `reset`."""
         if self._bridge is None or self._broken or self._remakes():
             return
         with suppress(MineDojoError):
@@ -167,7 +168,7 @@ class MineDojoEnv:
         return f" This machine lacks something for it: {told}" if told else ""
 
     def begin_step(self, command: NativeAction) -> None:
-        """See `protocol.StepsElsewhere`. What goes wrong here, `step` meets and tells."""
+        """See `optional_parts.StepsElsewhere`. What goes wrong here, `step` meets and tells."""
         if self._bridge is None or self._broken:
             return
         with suppress(MineDojoError):
@@ -295,7 +296,7 @@ class MineDojoEnv:
         return bool(self._reply["success"])
 
     def ending(self) -> Ending:
-        """See `protocol.TellsEnding`. The game does not say what killed the player."""
+        """See `optional_parts.TellsEnding`. The game does not say what killed the player."""
         health, food, _, oxygen = self._reply["life"][:4]
         return Ending("", {"health": float(health), "food": float(food), "oxygen": float(oxygen)})
 

@@ -105,7 +105,7 @@ def describe(view: View) -> dict[str, Any]:
 
 
 def moment(view: View) -> dict[str, Any]:
-    """One line of a timeline; see `protocol.ShowsMoments`."""
+    """One line of a timeline; see `optional_parts.ShowsMoments`."""
     return {
         "at": [round(view.x), round(view.y), round(view.z)], "health": view.health, "food": view.food,
         "light": view.light, "holding": view.holding, "holds": dict(view.inventory),

@@ -17,7 +17,8 @@ from rlgpt.training.worlds.minedojo.launching import GamePool
 from rlgpt.training.worlds.minedojo.processes import sweep_folder
 from rlgpt.training.worlds.minedojo.settings import Settings, folder, from_environment
 from rlgpt.training.worlds.minedojo.tasks import TaskList
-from rlgpt.training.worlds.protocol import Feature, NativeAction, Primitive, Script, Task, WorldEvent, log_event
+from rlgpt.training.worlds.optional_parts import WorldEvent, log_event
+from rlgpt.training.worlds.protocol import Feature, NativeAction, Primitive, Script, Task
 
 PRIMITIVES = (
     Primitive("none", "Stand still."),
