@@ -22,7 +22,7 @@ from typing import Any
 from rlgpt.agents.rules.model import respond
 
 Answer = Callable[[dict[str, Any]], "dict[str, Any] | Reply"]
-"""A chat completion, or all of the reply (tests/agents/dialects.py)."""
+"""A chat completion, or all of the reply (tests/agents/dialects/)."""
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,165 @@
+"""When an iteration is the result, what is tested of it, and for which reason the loop stops."""
+
+from __future__ import annotations
+
+import pytest
+
+from rlgpt.agents.loop import (
+    TESTED,
+    Done,
+    Evaluate,
+    JudgeIteration,
+    OpenIteration,
+)
+from rlgpt.store import events
+from rlgpt.store.history import Measured
+from tests.agents.histories import Told
+from tests.agents.stepping import coded, judged, step
+
+
+def test_success_needs_fifty_dev_episodes_and_thirty_of_them_only_after_twenty_good_ones() -> None:
+    told = coded().evaluate(19)
+    assert step(told) == Evaluate(0, "dev", "full", 20, 30)
+    told.evaluate(29, 30, first=20)
+    assert step(told) == JudgeIteration(0)
+    assert step(told.verdict()) == Evaluate(0, "test", "full", 0, 100)
+    told.evaluate(97, 100, split="test")
+    assert step(told) == Done("succeeded", "dev success 48/50 reached the target")
+
+
+def test_twenty_good_episodes_and_thirty_bad_ones_are_no_success() -> None:
+    told = coded().evaluate(20).evaluate(10, 30, first=20).verdict()
+    assert step(told) == OpenIteration(0, 1)
+
+
+def test_the_code_alone_is_evaluated_on_as_many_episodes_as_the_policy() -> None:
+    told = coded(dodge="rl").config().train().evaluate(19, run=1).evaluate(29, 30, first=20, run=1)
+    assert step(told) == Evaluate(0, "dev", "plan", 0, 50)
+
+
+def test_iterations_are_counted_from_zero_to_the_limit() -> None:
+    told = judged(1)
+    assert step(told) == OpenIteration(0, 1)
+    told.iteration(1).plan(dig="code", done="view.other_{}").code("dig").trial("dig").evaluate(9).verdict()
+    assert step(told) == OpenIteration(0, 2)
+    told.iteration(2).plan(dig="code").evaluate(1).verdict()
+    assert step(told) == Evaluate(1, "test", "full", 0, 100)
+    assert step(told, iterations=3) == OpenIteration(0, 3)
+
+
+def test_no_change_stops_and_says_so() -> None:
+    told = judged(10, number=1, told=judged(9))
+    assert step(told) == Evaluate(1, "test", "full", 0, 100)
+    done = step(told.evaluate(50, 100, split="test"))
+    assert isinstance(done, Done) and done.status == "finished" and done.reason.startswith("no change")
+
+
+def test_the_same_plan_with_another_success_goes_on() -> None:
+    assert step(judged(15, number=1, told=judged(5))) == OpenIteration(0, 2)
+
+
+def test_the_same_plan_with_new_code_is_a_change() -> None:
+    told = judged(9)
+    told.iteration(1).plan(dig="code").code("dig", author="operator").trial("dig").evaluate(10).verdict()
+    assert step(told) == OpenIteration(0, 2)
+
+
+def test_the_incumbent_is_the_best_iteration_and_the_earlier_of_two_equal_ones() -> None:
+    told = judged(5, number=2, told=judged(9, number=1, told=judged(9)))
+    assert step(told) == Evaluate(0, "test", "full", 0, 100)
+
+
+def test_an_iteration_good_enough_to_be_measured_on_more_episodes_is_not_punished_for_them() -> None:
+    told = judged(17).iteration(1).plan(dig="code").evaluate(19).evaluate(24, 30, first=20).verdict()
+    found = told.history.incumbents[0]
+    assert (found.iteration, "over 50 episodes" in found.why) == (1, True), "17 of 20 is below 19 of the same 20"
+    told.iteration(2).plan(dig="code").evaluate(20).evaluate(26, 30, first=20).verdict()
+    assert told.history.incumbents[0].iteration == 2, "of two that were measured alike the better one"
+
+
+def test_where_the_result_is_a_score_the_incumbent_has_the_highest() -> None:
+    told = Told(kind="score", milestones=["wood", "stone", "iron", "coal"])
+    for number, score in enumerate((0.25, 0.5, 0.5)):
+        told.iteration(number).plan(dig="code")
+        if not number:
+            told.code("dig").trial("dig")
+        told.evaluate(3 - number, 20, score=score).verdict()
+    assert told.history.incumbent is told.history.iterations[1]
+    result = told.history.iterations[1].result
+    assert result and result.score == 0.5 and result.low < 0.5 < result.high
+    assert told.history.developed(told.history.iterations[1]).successes == 2, "what was measured stays as it was"
+
+
+def test_a_reached_budget_ends_with_the_test_of_the_incumbent_and_its_reason() -> None:
+    assert step(judged(5).iteration(1), "no tokens left") == Evaluate(0, "test", "full", 0, 100)
+    assert step(Told().iteration(), "no tokens left") == Done("finished", "no tokens left")
+
+
+def test_a_policy_is_tested_greedily_and_with_each_half_of_its_actions_off() -> None:
+    told = coded(dodge="rl").config().train().evaluate(9, run=1).evaluate(2, run=1, variant="plan").verdict()
+    asked = []
+    while isinstance(test := step(told, "over"), Evaluate):
+        asked.append(test.variant)
+        told.evaluate(50, 100, split="test", variant=test.variant, run=1)
+    assert asked == ["full", "greedy", "options_off", "primitives_off", "plan"]
+    assert step(told, "over") == Done("finished", "over")
+
+
+def test_where_the_code_alone_was_better_than_the_policy_it_acts_and_only_it_is_tested() -> None:
+    told = coded(dodge="rl").config().train().evaluate(3, run=1).evaluate(9, run=1, variant="plan").verdict()
+    best = told.history.incumbent
+    assert best is not None and best.result and best.result.variant == "plan"
+    assert step(told, "over") == Evaluate(0, "test", "full", 0, 100)
+    assert step(told.evaluate(50, 100, split="test"), "over") == Done("finished", "over")
+    later = judged(6, number=1, told=told).history
+    assert later.incumbent is later.iterations[0]
+
+
+def test_a_policy_that_did_better_greedily_plays_greedily_and_is_tested_sampled_beside_it() -> None:
+    told = coded(dodge="rl").config().train().evaluate(9, run=1).evaluate(5, run=1, variant="plan")
+    told.evaluate(11, run=1, variant="greedy").verdict()
+    best = told.history.incumbent
+    assert best is not None and best.result and best.result.variant == "greedy"
+    assert told.history.developed(best) == Measured(11, 20)
+    asked = []
+    while isinstance(test := step(told, "over"), Evaluate):
+        asked.append(test.variant)
+        told.evaluate(50, 100, split="test", variant=test.variant, run=1)
+        assert best.result.variant == "greedy", "what is tested does not change while it is"
+    assert asked == ["full", "sampled", "options_off", "primitives_off", "plan"]
+
+
+@pytest.mark.parametrize(
+    ("full", "plan", "greedy", "played"),
+    [(9, 9, 9, "plan"), (10, 9, 10, "plan"), (13, 9, 12, "full"), (9, 9, 13, "greedy"), (1, 0, 0, "full")],
+)
+def test_a_policy_acts_where_it_is_ahead_of_its_code_by_more_than_a_standard_error(
+    full: int, plan: int, greedy: int, played: str
+) -> None:
+    told = coded(dodge="rl").config().train().evaluate(full, run=1).evaluate(plan, run=1, variant="plan")
+    told.evaluate(greedy, run=1, variant="greedy").verdict()
+    iteration = told.history.iterations[0]
+    assert iteration.result and iteration.result.variant == played
+    assert told.history.developed(iteration) == Measured({"full": full, "plan": plan, "greedy": greedy}[played], 20)
+
+
+def test_of_a_score_the_better_acts() -> None:
+    told = (
+        Told(kind="score", milestones=["wood", "iron"]).iteration().plan("policy", dig="code").code("dig").trial("dig")
+    )
+    told.config().train().evaluate(0, 20, run=1, score=0.61).evaluate(9, 20, run=1, variant="plan", score=0.6).verdict()
+    result = told.history.iterations[0].result
+    assert result and (result.variant, result.score) == ("full", 0.61)
+
+
+def test_nothing_is_decided_after_the_first_test_episode() -> None:
+    told = judged(5)
+    assert step(told, "over") == Evaluate(0, "test", "full", 0, 100)
+    told.evaluate(50, 100, split="test")
+    assert step(told) == Done("finished", TESTED)
+    assert step(told.plan(dig="rl")) == Done("finished", TESTED)
+
+
+def test_an_ended_session_stays_ended() -> None:
+    told = judged(5).event(events.Ended(status="failed", reason="the disk is full"))
+    assert step(told) == Done("failed", "the disk is full")

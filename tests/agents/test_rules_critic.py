@@ -1,0 +1,91 @@
+"""The rule-based model judges by what stands in the request."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rlgpt.agents import critic
+from rlgpt.agents.client import Client
+from tests.agents.histories import Told
+from tests.agents.rule_based import accepted_plan, where
+
+EMPTY = {"bag": {"flour": 0, "dough": 2}, "near": ["mill", "field"], "facing": "mill"}
+FULL = {"bag": {"flour": 1, "dough": 2}, "near": ["mill", "field"], "facing": "mill"}
+
+
+def judge(client: Client, good: Any, bad: Any = None, name: str = "get_flour") -> Any:
+    told = Told().iteration().plan(**{name: "code"}).code(name)
+    assert told.history.plan
+
+    def trial(pair: Any) -> Any:
+        return pair and {"before": pair[0], "after": pair[1], "end": "return", "message": "", "yields": ["use"]}
+
+    evidence = {"good": trial(good), "bad": trial(bad)}
+    return critic.judge_item(client, where(told), told.history.plan.items[0], evidence)
+
+
+def test_the_critic_sees_success_in_the_views(client: Client) -> None:
+    verdict = judge(client, (EMPTY, FULL))
+    assert verdict.success and "flour 0 -> 1" in verdict.cause
+
+
+def test_swapped_views_flip_the_verdict(client: Client) -> None:
+    assert not judge(client, (FULL, EMPTY)).success
+
+
+def test_an_untouched_world_fails(client: Client) -> None:
+    verdict = judge(client, (EMPTY, EMPTY))
+    assert not verdict.success and "nothing that can be seen has changed" in verdict.cause
+
+
+def test_a_change_of_something_else_fails(client: Client) -> None:
+    elsewhere = EMPTY | {"facing": "field"}
+    assert not judge(client, (EMPTY, elsewhere)).success
+    assert not judge(client, (EMPTY, EMPTY | {"bag": {"flour": 0, "dough": 9}})).success
+
+
+def test_one_bad_trial_of_two_is_no_success_and_its_end_is_named(client: Client) -> None:
+    verdict = judge(client, (EMPTY, FULL), (EMPTY, EMPTY))
+    assert not verdict.success and "ended by return" in verdict.cause and verdict.advice_fast
+
+
+def test_reached_milestones_and_things_built_or_beaten_count() -> None:
+    from rlgpt.agents.rules.judging import compare
+
+    def success(goal: str, before: object, after: object) -> bool:
+        return compare(goal, {"before": before, "after": after}).success
+
+    assert success("place_table Place a table.", {"seen": ["tree"]}, {"seen": ["table"]})
+    assert success("wake_up Sleep.", {"achieved": [], "energy": 3}, {"achieved": ["wake_up"], "energy": 9})
+    assert success("defeat_zombie Defeat a zombie.", {"near": ["zombie"], "x": 1}, {"near": ["cow"], "x": 1})
+    assert not success("defeat_zombie Defeat a zombie.", {"near": ["cow"]}, {"near": ["zombie"]})
+    assert not success("collect_wood Collect 5 wood.", {"wood": 0}, {"wood": 3})
+    assert success("collect_wood Collect 5 wood.", {"wood": 0}, {"wood": 5})
+    assert not success("make_wood_sword Make it.", {"wood": 1, "wood_sword": 0}, {"wood": 3, "wood_sword": 0})
+
+
+def test_the_iteration_is_judged_by_its_numbers_and_says_where_episodes_are_lost(client: Client) -> None:
+    funnel = {"get_flour": 19, "make_dough": 6, "build_oven": 5, "make_bread": 5}
+    told = accepted_plan().evaluate(5, funnel=funnel)
+    verdict = critic.judge_iteration(client, where(told), 0)
+    assert not verdict.success and "make_dough: 6 of 20 after 19" in verdict.cause
+    assert "policy" in verdict.advice_slow
+    assert critic.judge_iteration(client, where(accepted_plan().evaluate(20)), 0).success
+
+
+def test_the_iterations_critic_says_which_is_better_also_when_it_is_the_code(client: Client) -> None:
+    def cause(policy: int, code: int) -> str:
+        told = accepted_plan("policy").config().train().evaluate(policy, run=1)
+        return critic.judge_iteration(client, where(told.evaluate(code, run=1, variant="plan")), 0).cause
+
+    assert "the code alone is better" in cause(3, 9) and "the policy is better" in cause(9, 3)
+
+
+def test_where_a_difference_was_measured_the_iterations_critic_goes_by_its_interval(client: Client) -> None:
+    told = accepted_plan("policy").config().train().evaluate(9, run=1).evaluate(3, run=1, variant="plan")
+
+    def cause(difference: tuple[float, float, float]) -> str:
+        return critic.judge_iteration(client, where(told), 0, difference).cause
+
+    assert "+0.15 [+0.04, +0.26] for the policy on the same seeds: the policy is better" in cause((0.15, 0.04, 0.26))
+    assert "neither is better" in cause((0.15, -0.04, 0.34)) and "the code alone is better" in cause((-0.2, -0.3, -0.1))
