@@ -59,16 +59,15 @@ class Client:
         patience: float = 12.0,
         tries: int | None = None,
         sleep: Callable[[float], None] | None = None,
-        clock: Callable[[], float] = time.monotonic,
         waits: Callable[[float], None] = lambda seconds: None,
         ahead: Ahead | None = None,
     ) -> None:
         """`patience`: hours that a server may be away, in place of which `tries` may stand. `sleep` waits between
-        tries, and `waits` is told for how long; `clock` is in seconds. `ahead`: in front of `backend`, where questions
+        tries, and `waits` is told for how long. `ahead`: in front of `backend`, where questions
         may be asked before their turn."""
         self._roles, self._backend, self._journal, self._ahead = roles, ahead or backend, journal, ahead
         self._bell = threading.Event()
-        self._sleep, self._clock, self._waits = sleep or self._doze, clock, waits
+        self._sleep, self._waits = sleep or self._doze, waits
         self._most_tries = tries or tries_in(patience * 3600)
         self._dialects: dict[tuple[str, str], Dialect] = {}
         self._remembers = False
@@ -291,17 +290,17 @@ class Client:
         judged: Callable[[Failure], Failure],
     ) -> Completion:
         self._journal.sent(call)
-        start = self._clock()
+        start = time.monotonic()
         try:
             completion = self._backend.complete(endpoint, call)
         except Failure as failure:
             told = judged(failure)
-            self._journal.failed(call, str(told), self._clock() - start, broken_off(call, endpoint, told))
+            self._journal.failed(call, str(told), time.monotonic() - start, broken_off(call, endpoint, told))
             raise told from failure
         except Exception as error:
-            self._journal.failed(call, f"error: {type(error).__name__}", self._clock() - start)
+            self._journal.failed(call, f"error: {type(error).__name__}", time.monotonic() - start)
             raise
-        seconds = completion.seconds or self._clock() - start
+        seconds = completion.seconds or time.monotonic() - start
         tokens_in, tokens_out, cost = charged(call, endpoint, completion)
         self._journal.answered(
             call,

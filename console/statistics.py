@@ -19,6 +19,8 @@ Statistic = Callable[[Scores], Scores]
 """(..., seeds, tasks) -> (...)."""
 
 RESAMPLES = 10_000
+BOUNDS = (0.025, 0.975)
+"""Quantiles of a 95% percentile interval."""
 EXACT = 12
 """Up to so many pairs every assignment of signs is tried."""
 
@@ -51,13 +53,11 @@ def iqm(scores: Scores) -> Scores:
     return np.asarray(flat[..., size // 4 : size - size // 4].mean(axis=-1))
 
 
-def bootstrap(
-    scores: Scores, statistic: Statistic, seed: int = 0, resamples: int = RESAMPLES, level: float = 0.95
-) -> Interval:
-    """Percentile interval of `statistic`, seeds drawn with replacement within each task."""
-    random = np.random.default_rng(seed)
+def bootstrap(scores: Scores, statistic: Statistic, resamples: int = RESAMPLES) -> Interval:
+    """95% percentile interval of `statistic`, seeds drawn with replacement within each task."""
+    random = np.random.default_rng(0)
     drawn = statistic(scores[random.integers(0, len(scores), (resamples, *scores.shape)), np.arange(scores.shape[1])])
-    low, high = np.quantile(drawn, [(1 - level) / 2, (1 + level) / 2])
+    low, high = np.quantile(drawn, BOUNDS)
     return Interval(float(statistic(scores)), float(low), float(high))
 
 
@@ -69,14 +69,14 @@ class Band(NamedTuple):
     high: Scores
 
 
-def bootstrap_curve(curves: Scores, seed: int = 0, resamples: int = 500, level: float = 0.95) -> Band:
-    """IQM of curves (seeds, points) with its percentile interval; whole curves are drawn with replacement."""
+def bootstrap_curve(curves: Scores, resamples: int = 500) -> Band:
+    """IQM of curves (seeds, points) with its 95% percentile interval; whole curves are drawn with replacement."""
 
     def over_seeds(values: Scores) -> Scores:
         return iqm(np.moveaxis(values, -2, -1)[..., None])
 
-    drawn = over_seeds(curves[np.random.default_rng(seed).integers(0, len(curves), (resamples, len(curves)))])
-    low, high = np.quantile(drawn, [(1 - level) / 2, (1 + level) / 2], axis=0)
+    drawn = over_seeds(curves[np.random.default_rng(0).integers(0, len(curves), (resamples, len(curves)))])
+    low, high = np.quantile(drawn, BOUNDS, axis=0)
     return Band(over_seeds(curves), low, high)
 
 
@@ -85,7 +85,7 @@ def paired(ours: Sequence[float], theirs: Sequence[float], seed: int = 0, resamp
     differences = np.asarray(ours, dtype=float) - np.asarray(theirs, dtype=float)
     random = np.random.default_rng(seed)
     drawn = differences[random.integers(0, differences.size, (resamples, differences.size))].mean(axis=1)
-    low, high = np.quantile(drawn, [0.025, 0.975])
+    low, high = np.quantile(drawn, BOUNDS)
     p = sign_flip(differences, random, resamples)
     return Difference(differences.size, float(differences.mean()), float(low), float(high), p)
 

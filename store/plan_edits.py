@@ -119,7 +119,11 @@ def first_problem(error: ValidationError, about: str) -> str:
     return f"{about}: {name:.60} is wrong: {first['msg'][0].lower()}{first['msg'][1:200]}, not {shown}"
 
 
-def apply_edits(base: PlanState, edits: Sequence[PlanEdit], author: str = "operator") -> tuple[str, list[Item]]:
+AUTHOR = "operator"
+"""Author of what an edit touches."""
+
+
+def apply_edits(base: PlanState, edits: Sequence[PlanEdit]) -> tuple[str, list[Item]]:
     """(executor, items) of the plan with the edits applied in order. Raises BadEdit for the first that does not fit."""
     executor, items = base.executor, list(base.items)
     for edit in edits:
@@ -127,30 +131,30 @@ def apply_edits(base: PlanState, edits: Sequence[PlanEdit], author: str = "opera
             case SetExecutor():
                 executor = edit.value
             case AddItem():
-                items = _add(items, edit, author)
+                items = _add(items, edit)
             case SetFields():
                 index = _index(items, edit.name)
                 name = edit.name if edit.rename is None else _new_name(items, edit.rename)
-                items[index] = replace(items[index], name=name, author=author, **_fields(edit))
+                items[index] = replace(items[index], name=name, author=AUTHOR, **_fields(edit))
             case RemoveItem():
                 if len(items) == 1:
                     raise BadEdit("the plan's only sub-action cannot be removed")
                 del items[_index(items, edit.name)]
             case MoveItem():
                 item = items.pop(_index(items, edit.name))
-                items.insert(_position(edit.position, len(items)), replace(item, author=author))
+                items.insert(_position(edit.position, len(items)), replace(item, author=AUTHOR))
             case PinItem() | UnpinItem():
                 index = _index(items, edit.name)
-                items[index] = replace(items[index], pinned=isinstance(edit, PinItem), author=author)
+                items[index] = replace(items[index], pinned=isinstance(edit, PinItem), author=AUTHOR)
     return executor, items
 
 
-def _add(items: list[Item], edit: AddItem, author: str) -> list[Item]:
+def _add(items: list[Item], edit: AddItem) -> list[Item]:
     name = _new_name(items, edit.name)
     missing = [field for field in ("mode", "goal", "done_when") if not getattr(edit, field)]
     if missing:
         raise BadEdit(f"a new sub-action needs {', '.join(missing)}")
-    item = replace(Item(name, "code", "", "added by the operator", "", 100, False, author), **_fields(edit))
+    item = replace(Item(name, "code", "", "added by the operator", "", 100, False, AUTHOR), **_fields(edit))
     position = len(items) if edit.position is None else _position(edit.position, len(items))
     return [*items[:position], item, *items[position:]]
 

@@ -111,8 +111,8 @@ def split(
     return out
 
 
-def numbered(number: int | None, spans: Line, sign: str = " ") -> Line:
-    return (Span(f"{number or '':>4} {sign}", "dim"), *spans)
+def numbered(number: int | None, spans: Line) -> Line:
+    return (Span(f"{number or '':>4}  ", "dim"), *spans)
 
 
 def _added(row: Row, syntax: Sequence[Line]) -> Line:

@@ -190,10 +190,10 @@ def _evidence(attempt: Attempt, width: int) -> list[Line]:
     return lines + lost(evidence.get("lost"), "a failed trial", width)
 
 
-def lost(kept: object, what: str, width: int, most: int = 1) -> list[Line]:
-    """How lost episodes went, as the agents are told."""
+def lost(failed: object, what: str, width: int) -> list[Line]:
+    """How one lost episode went, as the agents are told."""
     lines: list[Line] = []
-    for failure in failures.choose(kept if isinstance(kept, list) else [], most):
+    for failure in failures.choose(failed if isinstance(failed, list) else [], 1):
         lines.append(line((f"   {what}", "bad")))
         lines += [fit(line((f"     {text}", "dim")), width) for text in failures.told(failure).split("\n")]
     return lines

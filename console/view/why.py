@@ -168,7 +168,7 @@ def _option_ends(m: Moment, rows: Any) -> Finding:
 
 def _code_alone(h: History) -> Finding:
     title = "PPO is better than the code alone"
-    compared = [i for i in h.iterations if _played(h, i, "plan") and _played(h, i, "full")]
+    compared = [i for i in h.iterations if _played(i, "plan") and _played(i, "full")]
     if not compared:
         return _unknown("code_alone", title, "policy and code alone were not compared yet")
     iteration = compared[-1]
@@ -185,7 +185,7 @@ def _code_alone(h: History) -> Finding:
     )  # fmt: skip
 
 
-def _played(h: History, iteration: IterationState, variant: str) -> bool:
+def _played(iteration: IterationState, variant: str) -> bool:
     parts = [e for e in iteration.evaluations if (e.split, e.variant) == ("dev", variant)]
     return bool(parts) and (variant != "full" or parts[-1].policy == "ppo")
 
