@@ -38,7 +38,7 @@ class Machines:
         self._cluster.remove_node(machine, allow_graceful=False)
 
     def remove(self) -> None:
-        from rlgpt.training.cluster.connect import disconnect
+        import ray
 
-        disconnect()
+        ray.shutdown()
         self._cluster.shutdown()

@@ -53,7 +53,7 @@ def run(runtime: SessionRuntime) -> None:
     sentence, budgets, lookahead = "", runtime.history.budgets.copy(), Lookahead()
     while True:
         runtime.need_room()
-        runtime.apply(runtime, False)
+        runtime.apply(runtime)
         if runtime.history.budgets != budgets:  # the operator has set another, perhaps while the call was refused
             sentence, budgets = "", runtime.history.budgets.copy()
         write_decisions(runtime.writer)

@@ -53,7 +53,7 @@ def told(runtime: SessionRuntime, kind: str, payload: dict[str, Any] | None = No
     """Decide a command of the operator now; its state."""
     name = send(runtime.folder, parse_command(kind, payload), revision)
     runtime.inbox.look()
-    runtime.apply(runtime, False)
+    runtime.apply(runtime)
     return runtime.history.commands[name].state
 
 

@@ -78,13 +78,6 @@ def connect(address: str) -> Ray:
     return ray
 
 
-def disconnect() -> None:
-    """What is detached goes on."""
-    import ray
-
-    ray.shutdown()
-
-
 def nodes(ray: Ray) -> list[Node]:
     """Those that live now."""
     return [

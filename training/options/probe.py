@@ -16,14 +16,14 @@ STRIDE = 4
 """Random env steps between two states of a walk."""
 
 
-def walk_views(world: World, task: str, seed: int, count: int = STATES) -> list[bytes]:
+def walk_views(world: World, task: str, seed: int) -> list[bytes]:
     """Whole views along a random walk; its env steps are no part of any training."""
     draw = np.random.default_rng(seed)
     env = world.make(task)
     env.reset(seed)
     edges = np.cumsum([0, *world.action_nvec])
     views: list[bytes] = []
-    while len(views) < count:
+    while len(views) < STATES:
         views.append(env.view(True))
         for _ in range(STRIDE):
             legal = env.action_masks()

@@ -46,9 +46,9 @@ class _Chooser:
         return draw(row, lane.mask, self._space, lane.rng)
 
 
-def load_policy(blob: bytes, world: World, device: str = "cpu") -> TrainedPolicy:
+def load_policy(blob: bytes, world: World) -> TrainedPolicy:
     """Raises CheckpointError when the checkpoint belongs to another world or network."""
-    ppo = load_learner(blob, world, device)
+    ppo = load_learner(blob, world)
     config = RlConfigReply.model_validate(unpack(blob).fields["config"])
     return TrainedPolicy(ppo.space, ppo.policy.layout, config.reward, Actor(ppo.policy))
 

@@ -65,8 +65,7 @@ class FollowPlan:
 
     def __init__(
         self, world: World, plan: Sequence[PlanItem], sources: Mapping[str, str], *,
-        options: Sequence[CodedAction] = (), terms: Sequence[RewardTerm] = (),
-        max_option_steps: int = PLAN_OPTION_STEPS, names: Sequence[str] = (),
+        options: Sequence[CodedAction] = (), names: Sequence[str] = (),
     ) -> None:  # fmt: skip
         """`sources` by hash; `options` tells which of them are uninterruptible; `names` of the items, for usage."""
         known = dict(sources) | {option.source_hash: option.source for option in options}
@@ -77,7 +76,7 @@ class FollowPlan:
                 item.action.source_hash,
                 index,
                 item.action.arguments,
-                max_option_steps,
+                PLAN_OPTION_STEPS,
             )
             for index, item in enumerate(plan)
         ]
@@ -89,7 +88,7 @@ class FollowPlan:
         uninterruptible = frozenset(option.source_hash for option in options if option.uninterruptible)
         allowed = np.zeros(world.action_nvec[0], np.bool_)
         self.space = ActionSpace(world.action_nvec, noop_of(world), allowed, tuple(slots), programs, uninterruptible)
-        self.terms = terms or (RewardTerm(term="task", weight=1.0),)
+        self.terms: Sequence[RewardTerm] = (RewardTerm(term="task", weight=1.0),)
 
     def chooser(self, space: ActionSpace, best: bool) -> Chooser:
         return PlanPolicy(space, self._triggers)

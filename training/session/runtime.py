@@ -54,8 +54,8 @@ class SessionRuntime:
     limits: Limits
     progress: Progress
     inbox: Inbox
-    apply: Callable[[SessionRuntime, bool], None]
-    """Applies what is in the inbox (`commands.apply_pending`); the flag says PPO is running."""
+    apply: Callable[[SessionRuntime], None]
+    """Applies what is in the inbox (`commands.apply_pending`)."""
     command_replay: CommandReplay = field(default_factory=CommandReplay)
     """The operator's commands of the session that is replayed."""
     skills: list[Mapping[str, Any]] = field(default_factory=list)
@@ -140,15 +140,15 @@ class SessionRuntime:
         return item
 
     # ---- patience ---------------------------------------------------------------------------------
-    def poll(self, training: bool = False) -> None:
+    def poll(self) -> None:
         """Called at least ten times a second by everything that takes long: takes commands, sits out a pause.
 
         Raises Interrupted once a stop was requested, DiskFull.
         """
         self.need_room()
-        self.apply(self, training)
+        self.apply(self)
         if self.history.pause_requested and not self.history.stop_requested:
-            self._sit_out_pause(training)
+            self._sit_out_pause()
         if self.history.stop_requested:
             raise Interrupted
 
@@ -160,12 +160,12 @@ class SessionRuntime:
                 "the session"
             )
 
-    def _sit_out_pause(self, training: bool) -> None:
+    def _sit_out_pause(self) -> None:
         phase = self.history.phase
         self.say_waiting("paused")
         while self.history.pause_requested and not self.history.stop_requested:
             time.sleep(0.1)
-            self.apply(self, training)
+            self.apply(self)
         self.writer.event(phase, durable=False)
         for role, why in self.client.away.copy().items():
             self.say_waiting(MODEL, role=role, why=why)

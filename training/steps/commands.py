@@ -35,22 +35,22 @@ MEASURING = ("Train", "Evaluate", "JudgeIteration")
 """Steps that measure a plan revision with the code that it has."""
 
 
-def apply_pending(runtime: SessionRuntime, training: bool) -> None:
+def apply_pending(runtime: SessionRuntime) -> None:
     """Decide every command that can be decided now; a signal to end is a stop like any other."""
-    _decide_pending(runtime, training)
+    _decide_pending(runtime)
     while runtime.command_replay.due(runtime.history, runtime.clock):
         runtime.command_replay.give(runtime.folder)
         runtime.inbox.look()
-        _decide_pending(runtime, training)
+        _decide_pending(runtime)
 
 
-def _decide_pending(runtime: SessionRuntime, training: bool) -> None:
+def _decide_pending(runtime: SessionRuntime) -> None:
     if runtime.stop_signal and not runtime.history.stop_requested:
         runtime.writer.event(events.StopRequested(author="signal", now=False))
     for command in runtime.inbox.pending():
         if command.kind in LATER and command.payload.get("apply") == "next" and not _next_has_come(runtime, command):
             continue
-        decide(runtime, command, training)
+        decide(runtime, command)
         runtime.inbox.decided(command)
         write_decisions(runtime.writer)
 
@@ -71,7 +71,7 @@ def expire(runtime: SessionRuntime) -> None:
         runtime.inbox.decided(command)
 
 
-def decide(runtime: SessionRuntime, queued: Queued, training: bool) -> None:
+def decide(runtime: SessionRuntime, queued: Queued) -> None:
     here = place(runtime.history, runtime.clock)
     with runtime.writer.transaction(durable=True) as tx:
         try:

@@ -261,7 +261,7 @@ class TrainingObserver(Observer):
         runtime = self.runtime
         runtime.need_room()
         runtime.clock = self.clock
-        runtime.apply(runtime, True)
+        runtime.apply(runtime)
         runtime.clock = None
         self.wake = runtime.command_replay.wake(runtime.history)
         history = runtime.history

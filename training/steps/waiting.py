@@ -25,7 +25,7 @@ def wait(runtime: SessionRuntime, step: loop.Wait) -> None:
             return
         time.sleep(0.1)
         runtime.need_room()
-        runtime.apply(runtime, False)
+        runtime.apply(runtime)
 
 
 def _run_out(runtime: SessionRuntime, step: loop.Wait) -> None:

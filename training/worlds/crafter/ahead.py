@@ -29,15 +29,10 @@ class NewWorld(NamedTuple):
     objects: Array
 
 
-def world_seed(seed: int, episode: int = 1) -> int:
-    """The number stock `crafter.Env(seed=seed)` seeds its n-th episode with."""
-    return hash((seed, episode)) % (2**31 - 1)
-
-
 def new_world(seed: int) -> NewWorld:
     """The first episode of stock `crafter.Env(seed=seed)`: the map, its creatures and the random numbers to come."""
     state = np.zeros(layout.STATE_SIZE, np.int64)
-    terrain.seed_stream(state, world_seed(seed))
+    terrain.seed_stream(state, hash((seed, 1)) % (2**31 - 1))  # as stock seeds its first episode
     perm, grad = terrain.noise_tables(terrain.draw_noise(state))
     logits = np.empty((layout.AREA, layout.AREA))
     terrain.start_logits(perm, grad, logits)

@@ -15,7 +15,6 @@ from rlgpt.training.worlds.crafter.layout import FIELDS, RANDOM_AT, RANDOM_SIZE,
 
 _MAGIC = b"crafter1"
 _HEADER = struct.Struct("<8sI")
-_MAP = layout.AREA * layout.AREA
 
 
 @cache

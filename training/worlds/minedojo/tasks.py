@@ -61,7 +61,6 @@ def looked_for(milestone: str) -> str:
 def _paper(
     name: str, prompt: str, biome: str, horizon: int, item: str, chain: tuple[str, ...],
     start: Mapping[str, Mapping[str, Any]] | None = None, goal: Goal = "client", animals: bool = False,
-    sub_tasks: tuple[str, ...] = (),
 ) -> ClientTask:  # fmt: skip
     """One of the paper's tasks; biome, start and horizon are Plan4MC's."""
     arguments: dict[str, Any] = {"specified_biome": biome}
@@ -129,7 +128,7 @@ STARTERS: Mapping[str, tuple[str, str, str]] = MappingProxyType({
 prompt, item, tool in the hand."""
 
 
-def horizon_of(task: str, spec: Mapping[str, Any]) -> int:
+def horizon_of(spec: Mapping[str, Any]) -> int:
     """Our time limit of a client task. 200 for the paper's milk and wool settings."""
     kind = str(spec.get("__cls__", "harvest"))
     if kind == "combat":
@@ -170,7 +169,7 @@ def from_client(task: str, entry: Mapping[str, Any], chain: tuple[str, ...] = ()
     target = item if kind == "combat" else SOURCES.get(item) or looked_for(steps[0])
     prompt = str(entry["prompt"]).strip()
     made = Task(
-        task, prompt[:1].upper() + prompt[1:].rstrip(".") + ".", horizon_of(task, spec), steps,
+        task, prompt[:1].upper() + prompt[1:].rstrip(".") + ".", horizon_of(spec), steps,
         kind="survive" if kind == "survival" else "goal", long_horizon=len(steps) > 2,
         sub_tasks=tuple(f"{task}/{name}" for name in steps[:-1]) if len(steps) > 2 else (),
         start=spec.get("initial_inventory", {}),
