@@ -68,13 +68,14 @@ def experiment(
         "loop": {"iterations": iterations, "test_episodes": test_episodes, "dev_first": dev_episodes}
         | _given(inner=attempts),
     } | _given(method={"reward": reward.value} if reward else None)
+    cpus = _cpus(on, settings) if on else os.cpu_count()  # asked also where `jobs` is given: keys, worlds, versions
     request = {
         "kind": kind.value,
         "name": name,
         "tasks": tasks or [],
         "seeds": list(range(seeds)),
         "settings": settings,
-        "jobs": jobs or (_cpus(on, settings) if on else os.cpu_count()) or 1,
+        "jobs": jobs or cpus or 1,
         "on": on,
         "to": str(evidence.absolute()) if evidence else "",
     }

@@ -312,7 +312,8 @@ def _restart(folder: SessionFolder) -> None:
         raise Failure(f"session {folder.id} is a mirror of {source}: resume it there.", Exit.REFUSED)
     with Reader(folder) as reader:
         history = reader.history_at()
-    if history.status == "ended" and history.result in ("succeeded", "finished"):
+    final = history.status == "ended" and history.result in ("succeeded", "finished")
+    if final and not placed_on(folder.path):  # else its seat may still be there
         raise Failure(f"session {folder.id} has ended ({history.result}): {history.reason}")
     began = time.time()
     children.start_worker(folder.path)

@@ -13,12 +13,15 @@ from typing import Any
 import pytest
 
 from rlgpt.store import creation
-from rlgpt.store.folder import SessionFolder
+from rlgpt.store.folder import SessionFolder, root
 from rlgpt.store.lease import Lease
+from rlgpt.store.placing import place, placed_on
+from rlgpt.store.reader import Reader
 from rlgpt.store.settings import settle
 from rlgpt.training.experiments import running
 from rlgpt.training.experiments.manifest import Manifest, declare
 from rlgpt.training.experiments.running import Runner, folder_of, known
+from tests.patience import PATIENCE
 
 BASE = {"budget": {"env_steps": 1000}}
 INFO = {"id": "wake_up", "prompt": "Sleep.", "horizon": 500, "milestones": ["wake_up"]}
@@ -98,6 +101,30 @@ def test_a_session_that_somebody_else_runs_is_waited_for(stage: Stage) -> None:
     stage.seconds = 0.0
     assert stage.run()
     assert stage.started == [stage.manifest.sessions[1].id]
+
+
+def test_a_session_that_ended_on_a_cluster_while_nobody_followed_it_is_brought_home(stage: Stage) -> None:
+    """Its seat takes a CPU there until somebody does. One that failed is not run again."""
+    stage.ends = {"no critic": "failed"}
+    assert not stage.run()
+    finished, failed = stage.manifest.sessions
+    for session in (finished, failed):
+        place(folder_of(session).path, "head:6379")
+    stage.started.clear()
+    assert not stage.run()
+    assert stage.started == [finished.id]
+
+
+def test_a_session_that_was_left_on_a_cluster_gets_no_second_worker_here(stage: Stage) -> None:
+    """By the same command without `--on`; nothing answers at the address, so that the session stays as it is."""
+    stage.manifest = declare("critic", "c", BASE, ["wake_up"], [0])
+    folder = SessionFolder(root() / stage.make(stage.manifest.sessions[0].settings))
+    place(folder.path, "127.0.0.1:1")
+    stage.children.append(running.launched(folder))
+    assert stage.children[-1].wait(100 * PATIENCE) == 1
+    assert "Ray cluster" in folder.log.read_text()
+    with Reader(folder) as reader:
+        assert not reader.rows("event") and placed_on(folder.path)
 
 
 def test_leaving_stops_the_sessions_and_says_how_far_they_are(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -46,6 +46,8 @@ class Found(NamedTuple):
     """Why generated code could not be locked up there, "" where it can."""
     keyless: str = ""
     """Which key of a language model is missing there, "" where none is."""
+    worldless: str = ""
+    """Why the world cannot be made there, "" where it can."""
 
 
 class Looked(NamedTuple):
@@ -60,7 +62,9 @@ def examine(world: str, llm: JsonObject) -> Found:
     there = home()
     while not there.exists():
         there = there.parent
-    return Found(minor(), installed(SAME), cpu(), shutil.disk_usage(there).free, _unlocked(world), keyless(llm))
+    unlocked, worldless = _unlocked(world)
+    free = shutil.disk_usage(there).free
+    return Found(minor(), installed(SAME), cpu(), free, unlocked, keyless(llm), worldless)
 
 
 def keyless(llm: JsonObject) -> str:
@@ -81,16 +85,19 @@ def minor() -> str:
     return ".".join(platform.python_version_tuple()[:2])
 
 
-def _unlocked(world: str) -> str:
+def _unlocked(world: str) -> tuple[str, str]:
+    """Why the world's generated code cannot be locked up here, and why the world cannot be made; "" where it can."""
     from rlgpt.training.host.client.errors import HostError
     from rlgpt.training.host.client.open_host import open_host
     from rlgpt.training.worlds import registry
 
     try:
         open_host(registry.get(world), lanes=1).close()
-    except (HostError, registry.UnknownWorld) as error:
-        return str(error.args[0])
-    return ""
+    except HostError as error:
+        return str(error.args[0]), ""
+    except registry.UnknownWorld as error:
+        return "", str(error.args[0])
+    return "", ""
 
 
 def fault(found: Found) -> str:
@@ -104,6 +111,8 @@ def fault(found: Found) -> str:
     ]
     if others:
         return f"other versions: {', '.join(others)}; install the same there"
+    if found.worldless:
+        return f"it cannot play: {found.worldless}"
     if found.unlocked:
         return f"generated code cannot be locked up there: {found.unlocked}"
     if found.keyless:

@@ -62,6 +62,8 @@ class Placed(threading.Thread):
         self._capped, self._spent_told = False, -TELL
         self._last = 0
         """Number of the last seat that was placed."""
+        self._given = 0
+        """The last row that it was given."""
         self.code = 1
         """Of its supervisor, once this has ended; 0 as well if it was left."""
 
@@ -98,7 +100,10 @@ class Placed(threading.Thread):
             while True:
                 seat: SeatPeer | None = None
                 try:
-                    seat = self._found(nodes) or self._begun(nodes)
+                    seat = self._found(nodes)
+                    if seat is None and self._final():
+                        return 0  # it came home, and whoever followed it was killed before it could say so
+                    seat = seat or self._begun(nodes)
                     return self._follow(seat, lease) if seat else 1
                 except EndedNow as order:
                     if seat:
@@ -109,6 +114,8 @@ class Placed(threading.Thread):
                 except (SeatLost, Diverged) as lost:
                     if seat:
                         self._ended(seat)
+                    if self._final() or self._ended_there():
+                        return 0
                     now = progress_mark(self._folder.path)
                     failures, mark = 1 if now > mark else failures + 1, now
                     again = failures <= RESTARTS
@@ -156,10 +163,21 @@ class Placed(threading.Thread):
         with contextlib.suppress(SeatLost):
             seat.ask("remove")
             seat.end()
+        self._final()
+
+    def _final(self) -> bool:
+        """Whether its work is done: then it is a session of this machine."""
         with Reader(self._folder) as reader:
             history = reader.history_at()
-        if history.status == "ended" and history.result in ("succeeded", "finished"):
+        done = history.status == "ended" and history.result in ("succeeded", "finished")
+        if done:
             settle(self._folder.path)
+        return done
+
+    def _ended_there(self) -> bool:
+        """Whether the seat that is lost now had ended it, so that nobody wants another one."""
+        with Reader(self._folder) as reader:
+            return reader.history_at().status == "ended" and reader.last_seq() > self._given
 
     # ---- placing --------------------------------------------------------------------------------
     def _found(self, nodes: Nodes) -> SeatPeer | None:
@@ -179,7 +197,9 @@ class Placed(threading.Thread):
             with contextlib.closing(FolderPeer(self._folder.path)) as here:
                 settings = self._settings()
                 others = map(_number, _names(self._folder.id, nodes.ray))
-                self._last = 1 + max([self._last, here.head().incarnation, *others])
+                head = here.head()
+                self._given = head.seq
+                self._last = 1 + max([self._last, head.incarnation, *others])
                 seat = self._placed(nodes, settings, f"{self._folder.id}.{self._last}")
                 for source in _sources(settings):
                     with contextlib.closing(FolderPeer(source.path)) as recorded:

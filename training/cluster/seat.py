@@ -123,7 +123,8 @@ class Seat:
         threading.Thread(target=self._watch, name="seat", daemon=True).start()
 
     def started(self) -> bool:
-        return self._supervisor is not None
+        """Also where it is over; not where all of it is home."""
+        return self._supervisor is not None and self._home.exists()
 
     def _over(self) -> bool:
         return self._supervisor is not None and self._supervisor.poll() is not None

@@ -17,10 +17,11 @@ from typing import Any
 from rlgpt.store.errors import StoreError
 from rlgpt.store.folder import SessionFolder
 from rlgpt.store.lease import Lease, LeaseTaken
+from rlgpt.store.placing import placed_on
 from rlgpt.store.settings import Refused
 from rlgpt.training.experiments.declared import Undeclared
 from rlgpt.training.experiments.requests import Request, declared
-from rlgpt.training.experiments.running import Launch, Runner, supervisor
+from rlgpt.training.experiments.running import Job, Launch, Runner, launched
 from rlgpt.training.session.creation import CannotCreate, create
 from rlgpt.training.worlds import registry
 
@@ -42,7 +43,7 @@ def _run(request: Request) -> int:
             f"experiment {manifest.name} is being run by another process already; wait for it"
         ) from taken
     with lease:
-        launch = _on_cluster(on) if on else supervisor
+        launch = _on_cluster(on) if on else launched
         signal.signal(signal.SIGTERM, _interrupt)  # again: Ray sets one of its own
         complete = Runner(manifest, jobs, make, _print, launch).run()
     _print({"kind": "done", "complete": complete, "sessions": [p.id for p in manifest.sessions]})
@@ -56,7 +57,9 @@ def _on_cluster(address: str) -> Launch:
 
     nodes = Nodes(address)
 
-    def launch(folder: SessionFolder) -> Placed:
+    def launch(folder: SessionFolder) -> Job:
+        if placed_on(folder.path) not in ("", address):  # its seat may live there
+            return launched(folder)
         placed = Placed(folder, address, lambda: nodes)
         placed.start()
         return placed

@@ -18,6 +18,7 @@ from rlgpt.store.errors import StoreError
 from rlgpt.store.folder import SessionFolder, root
 from rlgpt.store.history import History
 from rlgpt.store.lease import Lease
+from rlgpt.store.placing import placed_on
 from rlgpt.store.reader import Reader
 from rlgpt.store.settings import Settings, settle, stored
 from rlgpt.training.experiments.manifest import Manifest, Planned
@@ -61,6 +62,12 @@ class Known:
     @property
     def over(self) -> bool:
         return self.status in ("succeeded", "finished", "failed")
+
+    @property
+    def abroad(self) -> bool:
+        """Its work is done, but who followed it on a cluster was killed, and its seat still takes a CPU there."""
+        done = self.status in ("succeeded", "finished")
+        return done and bool(placed_on(folder_of(self.planned).path))
 
     @property
     def left(self) -> int:
@@ -118,7 +125,7 @@ class Runner:
     jobs: int
     make: Make
     tell: Tell
-    launch: Launch = field(default_factory=lambda: supervisor)
+    launch: Launch = field(default_factory=lambda: launched)
 
     def run(self) -> bool:
         """Run every session that is not over, in their order; whether all of them are, in the end.
@@ -127,7 +134,7 @@ class Runner:
         until the next call.
         """
         every = {i: known(p) for i, p in enumerate(self.manifest.sessions)}
-        waiting = [i for i, k in every.items() if not k.over]
+        waiting = [i for i, k in every.items() if not k.over or k.abroad]
         running: dict[int, _Session] = {}
         began, done_before, told = time.monotonic(), _sessions_done(every), 0.0
         try:
@@ -181,11 +188,13 @@ class Runner:
             self._close(session)
 
 
-def supervisor(folder: SessionFolder) -> subprocess.Popen[bytes]:
+def launched(folder: SessionFolder) -> subprocess.Popen[bytes]:
+    """Here, unless an earlier call left it on a cluster: there it goes on, and is followed."""
+    module = "rlgpt.training.cluster" if placed_on(folder.path) else "rlgpt.training.supervisor"
     log = os.open(folder.log, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
     try:
         return subprocess.Popen(
-            [sys.executable, "-P", "-m", "rlgpt.training.supervisor", str(folder.path)],
+            [sys.executable, "-P", "-m", module, str(folder.path)],
             cwd=folder.path, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True,
         )  # fmt: skip
     finally:

@@ -126,7 +126,7 @@ def cluster(on: str, settings: dict[str, Any]) -> dict[str, Any]:
     """{address, nodes: [{host, cpus, gpus, python, packages, cpu, free, fault}]}: whether sessions can run there."""
     from rlgpt.training.cluster.nodes import told
 
-    return told(on, _llm(settings))
+    return told(on, _llm(settings), str(settings.get("world", "crafter")))
 
 
 def cluster_reached(on: str, settings: dict[str, Any]) -> dict[str, Any]:
