@@ -135,7 +135,7 @@ class Listing:
 
     def summaries(self) -> list[Summary]:
         """Newest first. Raises BadPlace."""
-        if has_store() and (self._asking is None or not self._asking.is_alive()):
+        if has_store() and not self.asking:
             self._asking = threading.Thread(target=self._ask, name="team's store", daemon=True)
             self._asking.start()
         here = catalog.summaries()
@@ -146,6 +146,11 @@ class Listing:
         mirrored = {summary.id for summary in there}
         every = [*(summary for summary in here if summary.id not in mirrored), *there]
         return sorted(every, key=lambda summary: summary.id, reverse=True)
+
+    @property
+    def asking(self) -> bool:
+        """Whether the team's store has not answered yet."""
+        return self._asking is not None and self._asking.is_alive()
 
     def _ask(self) -> None:
         try:
@@ -167,5 +172,6 @@ def everywhere(patience: float) -> tuple[list[Summary], str]:
     """All sessions now, newest first, and why those of the team's store are not among them. Raises BadPlace."""
     listing = Listing(patience)
     found = listing.summaries()
+    fault = f"the store {named().partition('?')[0]} did not answer within {patience:g} s" if listing.asking else ""
     listing.close()
-    return found, listing.fault
+    return found, fault or listing.fault

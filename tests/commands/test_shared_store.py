@@ -5,8 +5,10 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
+from textual.pilot import Pilot
 
 from rlgpt.console.commands import elsewhere, operate
 from rlgpt.store import catalog, events, folder, upkeep
@@ -18,6 +20,7 @@ from rlgpt.store.peers import digest
 from rlgpt.store.writer import Writer
 from rlgpt.training.session.inbox import Inbox
 from tests.commands.conftest import Answer, make
+from tests.patience import PATIENCE
 from tests.store.keeping import Keeper, until
 from tests.store.postgres import NEEDS_SERVER, Server
 
@@ -218,6 +221,50 @@ def test_without_the_extra_an_address_answers_with_the_install_line(
     assert "pip install 'rlgpt[postgres]'" in rlgpt("sessions").err
 
 
+async def comes(pilot: Pilot[Any], holds: Callable[[], object]) -> None:
+    for _ in range(400 * PATIENCE):
+        if holds():
+            return
+        await pilot.pause(0.1)
+    raise AssertionError("it did not come")
+
+
+async def test_the_inbox_of_the_console_has_what_waits_elsewhere_and_opens_it(
+    rlgpt: Rlgpt, running: tuple[SessionFolder, Writer], address: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from rlgpt.console.app import ConsoleApp
+    from rlgpt.console.panes.lines import Lines
+    from rlgpt.console.screens.inbox import InboxScreen
+    from rlgpt.console.screens.session import SessionScreen
+    from rlgpt.console.view.text import plain
+
+    rlgpt("store", "init")
+    session, writer = running
+    writer.event(events.Waiting("approval of revision 2"))
+    keeper = Keeper(session.path, address)
+    keeper.ready()
+    home = tmp_path / "colleague"
+    monkeypatch.setenv("RLGPT_HOME", str(home))
+    until(lambda: rlgpt("inbox", "--json").document["waiting"])
+    app = ConsoleApp(home)
+    async with app.run_test(size=(120, 40)) as pilot:
+
+        def waiting() -> list[str]:
+            shown = app.screen.query_one(Lines).entries if isinstance(app.screen, InboxScreen) else []
+            return ["\n".join(map(plain, entry.lines)) for entry in shown if entry.key == session.id]
+
+        await pilot.press("I")
+        await comes(pilot, waiting)
+        (told,) = waiting()
+        assert "approve or reject plan 2" in told and "its worker is dead" not in told
+        await pilot.press("enter")
+        await comes(pilot, lambda: isinstance(app.screen, SessionScreen) and app.screen.controller.opened)
+        assert isinstance(app.screen, SessionScreen)
+        assert app.screen.controller.folder.name == session.id and Lease.held(home / "sessions" / session.id)
+    app.mirrors.close()
+    keeper.end()
+
+
 async def test_the_console_lists_and_opens_a_session_that_runs_elsewhere(
     rlgpt: Rlgpt, running: tuple[SessionFolder, Writer], address: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -234,20 +281,12 @@ async def test_the_console_lists_and_opens_a_session_that_runs_elsewhere(
     monkeypatch.setenv("RLGPT_HOME", str(home))
     app = ConsoleApp(home)
     async with app.run_test(size=(120, 40)) as pilot:
-
-        async def comes(holds: Callable[[], object]) -> None:
-            for _ in range(400):
-                if holds():
-                    return
-                await pilot.pause(0.1)
-            raise AssertionError("it did not come")
-
         screen = app.screen
         assert isinstance(screen, SessionsScreen)
-        await comes(lambda: screen.selected is not None)
+        await comes(pilot, lambda: screen.selected is not None)
         assert screen.selected is not None and screen.selected.id == session.id and screen.selected.alive
         app.open_session(session.id)
-        await comes(lambda: isinstance(app.screen, SessionScreen))
+        await comes(pilot, lambda: isinstance(app.screen, SessionScreen))
         assert Lease.held(home / "sessions" / session.id)
     app.mirrors.close()
     assert not Lease.held(home / "sessions" / session.id)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -18,6 +19,7 @@ from rlgpt.console.app import ConsoleApp
 from rlgpt.console.commands import children, overview
 from rlgpt.console.panes.bars import Bar
 from rlgpt.console.preferences import Preferences
+from rlgpt.console.screens import inbox
 from rlgpt.console.screens.new import NewScreen
 from rlgpt.console.screens.session import SessionScreen
 from rlgpt.console.screens.tour import TourScreen
@@ -176,6 +178,25 @@ async def test_the_inbox_opens_from_anywhere_and_leads_to_the_session(
         await until(pilot, lambda: "Waiting for you" in screen_text(app))
         await pilot.press("escape")
         await until(pilot, lambda: isinstance(app.screen, SessionScreen))
+
+
+@pytest.mark.parametrize("silent", [True, False])
+async def test_the_inbox_shows_what_is_here_and_says_that_the_teams_store_is_away(
+    two_sessions: Path, monkeypatch: pytest.MonkeyPatch, silent: bool
+) -> None:
+    """Also where somebody takes the connection and never says a word: nobody may read it as `nobody waits`."""
+    pytest.importorskip("psycopg")
+    monkeypatch.setattr(inbox, "STORE_PATIENCE", 1.0)
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1] if silent else 1
+        monkeypatch.setenv("RLGPT_STORE", f"postgresql://127.0.0.1/rlgpt?port={port}&sslmode=disable")
+        told: list[str] = []
+        async with console(two_sessions, "261121-010000-aa") as (app, pilot):
+            monkeypatch.setattr(app, "tell", lambda sentence, *_, **__: told.append(sentence))
+            await pilot.press("I")
+            await until(pilot, lambda: "its worker is dead" in screen_text(app))
+            said = "did not answer within 1 s" if silent else "cannot be reached"
+            await until(pilot, lambda: any(said in sentence for sentence in told))
 
 
 @pytest.mark.parametrize("size", SIZES)
