@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections.abc import Iterator
+from functools import cache
 from typing import Any
 
 from sqlalchemy import Column, MetaData, Table
@@ -24,12 +25,13 @@ KEYS = {"text": "hash", "command": "id"}
 _DIALECT = sqlite.dialect()
 
 
-def statements(revision: str = REVISION) -> list[str]:
+@cache
+def statements(revision: str = REVISION) -> tuple[str, ...]:
     """The whole schema of a revision as SQLite statements, in order."""
     made = [_of_one_session(table, revision) for table in _tables()]
     created = [str(CreateTable(table).compile(dialect=_DIALECT)).strip() for table in made]
     indexes = [str(CreateIndex(index).compile(dialect=_DIALECT)) for index in tables.INDEXES]
-    return [*created, *indexes, *(t for table in made for t in triggers(table.name))]
+    return (*created, *indexes, *(t for table in made for t in triggers(table.name)))
 
 
 def additions(revision: str) -> list[str]:
