@@ -15,8 +15,11 @@ from typing import Any
 import psutil
 import pytest
 
+from rlgpt.store.address import source_of
+from rlgpt.store.lease import Lease
 from rlgpt.store.placing import place
 from tests.end_to_end.conftest import Make, Running, make, sessions_in
+from tests.patience import PATIENCE
 from tests.ray_cluster import Machines
 
 __all__ = ["make"]
@@ -64,15 +67,36 @@ def until(what: Callable[[], Any], patience: float) -> Any:
     return found
 
 
+def nothing_left(session: Away, before: list[psutil.Process]) -> None:
+    """Within five seconds on an idle machine."""
+    assert before, "nothing ran"
+    _, alive = psutil.wait_procs(before, timeout=5 * PATIENCE)
+    assert not alive, f"still there: {alive}"
+
+
+def home_again(session: Away) -> None:
+    """It is a session of this machine."""
+    assert not Lease.held(session.folder.path) and not source_of(session.folder.path)
+    assert not session.there()
+
+
 class Adding:
     """Adds a machine with one CPU and a disk of its own."""
 
     def __init__(self, machines: Machines, disks: Path) -> None:
         self._machines, self._disks = machines, disks
+        self._added: list[tuple[Any, Path]] = []
 
     def __call__(self) -> Any:
-        disk = tempfile.mkdtemp(dir=self._disks)
-        return self._machines.add(env_vars={"RLGPT_HOME": disk})
+        disk = Path(tempfile.mkdtemp(dir=self._disks))
+        added = self._machines.add(env_vars={"RLGPT_HOME": str(disk)})
+        self._added.append((added, disk))
+        return added
+
+    def of(self, session: Away) -> Any:
+        """The machine that has the newest seat of the session; None where none has one."""
+        seats = {path: machine for machine, disk in self._added for path in disk.glob(f"seats/{session.folder.id}.*")}
+        return seats[max(seats, key=lambda path: int(path.suffix[1:]))] if seats else None
 
     def seats(self) -> list[Path]:
         """What seats have on any disk."""

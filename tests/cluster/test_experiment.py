@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -12,6 +13,14 @@ from typing import Any
 
 import pytest
 
+from rlgpt.store.folder import SessionFolder
+from rlgpt.store.history import History
+from rlgpt.store.lease import Lease
+from rlgpt.store.placing import placed_on
+from rlgpt.store.reader import Reader
+from rlgpt.training.cluster import connect
+from tests.cluster.conftest import until
+from tests.patience import PATIENCE
 from tests.ray_cluster import NEEDS_RAY, Machines
 
 pytestmark = NEEDS_RAY
@@ -30,14 +39,21 @@ class Rlgpt:
         self._address, self.home = address, home
 
     def __call__(self, *words: str, world: str = "crafter", **variables: str) -> Answer:
+        begun = self.begin(*words, world=world, **variables)
+        out, said = begun.communicate()
+        return Answer(subprocess.CompletedProcess(begun.args, begun.returncode, out, said))
+
+    def begin(self, *words: str, world: str = "crafter", **variables: str) -> subprocess.Popen[str]:
+        """The command and its children are a process group."""
         line = [sys.executable, "-P", "-m", "rlgpt.console.cli", "experiment", "critic"]
         line += ["collect_wood" if world == "crafter" else "microwave", "--seeds", "2", "--env-steps", "2000"]
         line += ["--world", world, "--on", self._address, "--json", *words]
         environment = os.environ | {"RLGPT_HOME": str(self.home)} | variables
-        return Answer(subprocess.run(line, env=environment, capture_output=True, text=True, check=False))
+        pipe = subprocess.PIPE
+        return subprocess.Popen(line, env=environment, stdout=pipe, stderr=pipe, text=True, start_new_session=True)
 
     def sessions(self) -> list[Path]:
-        return list(self.home.glob("sessions/*"))
+        return list(self.home.glob("sessions/[!.]*"))  # without one that is being made
 
 
 @pytest.fixture
@@ -96,3 +112,31 @@ def test_a_node_without_the_extra_of_the_world_plays_nothing(rlgpt: Rlgpt, nodes
     answer = rlgpt("--yes", "--jobs", "2", world="kitchen")
     assert answer.code and not rlgpt.sessions()
     assert "pip install 'rlgpt[kitchen]'" in answer.said and "rlgpt does not run there" in answer.said
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1800)
+def test_a_killed_grid_begins_no_session_twice(machines: Machines, rlgpt: Rlgpt, nodes: Any, tmp_path: Path) -> None:
+    """Its first session ends while nobody follows it; the same command brings that one home and runs the others."""
+    nodes(RLGPT_HOME=str(tmp_path / "node"))
+    grid = rlgpt.begin("--yes", "--iterations", "0", "--test-episodes", "4", "--dev-episodes", "4")
+    ray = connect.connect(machines.address)
+
+    def history(path: Path) -> History:
+        with Reader(SessionFolder(path)) as reader:
+            return reader.history_at()
+
+    until(lambda: any(history(path).phase.name == "Trial" for path in rlgpt.sessions()), 300 * PATIENCE)
+    os.killpg(grid.pid, signal.SIGKILL)
+    grid.communicate()
+    (left,) = rlgpt.sessions()
+    assert not Lease.held(left) and history(left).status != "ended"
+    (there,) = (tmp_path / "node").glob(f"seats/*/sessions/{left.name}")
+    until(lambda: history(there).status == "ended", 300 * PATIENCE)
+    again = rlgpt("--yes", "--iterations", "0", "--test-episodes", "4", "--dev-episodes", "4")
+    assert again.code == 0, again.said
+    assert len(rlgpt.sessions()) == 4
+    for path in rlgpt.sessions():
+        assert (history(path).result, history(path).incarnation) in (("finished", 1), ("succeeded", 1))
+        assert not placed_on(path)
+    assert not ray.util.list_named_actors() and not list((tmp_path / "node").glob("seats/*"))

@@ -3,24 +3,16 @@
 from __future__ import annotations
 
 import contextlib
-import random
-import statistics
-import time
-from collections import Counter
-from collections.abc import Iterator
-from typing import NamedTuple
 
-import psutil
 import pytest
 
-from rlgpt.store.address import source_of
 from rlgpt.store.lease import Lease, owner
 from rlgpt.store.placing import placed_on
 from rlgpt.training.cluster.connect import NAMESPACE, connect
-from tests.cluster.conftest import Adding, Away, until
+from tests.cluster.conftest import Adding, Away, home_again, nothing_left, until
 from tests.end_to_end.conftest import Make
 from tests.end_to_end.consoles import attached, command
-from tests.end_to_end.story import STORY, TASK, same_as_unbroken, training, unbroken
+from tests.end_to_end.story import STORY, TASK, same_as_unbroken, training
 from tests.patience import PATIENCE
 from tests.ray_cluster import NEEDS_RAY, Machines
 
@@ -28,19 +20,6 @@ pytestmark = NEEDS_RAY
 
 LONG = {"budget": {"env_steps": 5_000_000}, "method": {"whole_budget": True}}
 """PPO runs that no test waits for."""
-
-
-def nothing_left(session: Away, before: list[psutil.Process]) -> None:
-    """Within five seconds on an idle machine."""
-    assert before, "nothing ran"
-    _, alive = psutil.wait_procs(before, timeout=5 * PATIENCE)
-    assert not alive, f"still there: {alive}"
-
-
-def home_again(session: Away) -> None:
-    """It is a session of this machine."""
-    assert not Lease.held(session.folder.path) and not source_of(session.folder.path)
-    assert not session.there()
 
 
 def test_where_no_node_computes_the_session_stops_with_the_reason(away: Make) -> None:
@@ -160,72 +139,6 @@ def test_a_session_whose_seats_are_lost_again_and_again_is_given_up(
     deaths = [row["payload"]["restart"] for row in session.rows("event") if row["kind"] == "trainer_died"]
     assert lost and deaths[-4:] == [True, True, True, False]
     machines.lose(node)
-
-
-class Loss(NamedTuple):
-    """What a lost node did to its session."""
-
-    phase: str
-    """Of the session, when its node was lost."""
-    ended: int
-    """Processes of the session there."""
-    seconds: float
-    """Until the last of them was gone."""
-    again: float | None
-    """Seconds from the loss until the worker on another node had begun; None where the session was over."""
-    rows: int
-    """That were compared with the unbroken session's."""
-
-
-@pytest.fixture(scope="module")
-def losses() -> Iterator[list[Loss]]:
-    """Of all moments; told when the last one is over (`pytest -s`)."""
-    every: list[Loss] = []
-    yield every
-    if len(every) < 2:
-        return
-    again = sorted(loss.again for loss in every if loss.again is not None)
-    phases = ", ".join(f"{count} in {phase}" for phase, count in Counter(loss.phase for loss in every).items())
-    print(
-        f"\n{len(every)} nodes lost ({phases}): {sum(loss.rows for loss in every)} rows compared, all equal; "
-        f"{sum(loss.ended for loss in every)} processes of theirs, none left, the last gone after "
-        f"{max(loss.seconds for loss in every):.1f} s; on another node after {statistics.median(again):.1f} s "
-        f"(median), {again[-1]:.1f} s at most"
-    )
-
-
-@pytest.mark.timeout(7200)
-@pytest.mark.parametrize("moment", [7, *(pytest.param(n, marks=pytest.mark.slow) for n in range(20) if n != 7)])
-def test_a_node_lost_at_a_random_moment_changes_nothing_but_the_time(
-    machines: Machines, machine: Adding, away: Make, make: Make, losses: list[Loss], moment: int
-) -> None:
-    """The moments are those of the unbroken session's clock, one at random in each twentieth of it."""
-    clock = unbroken(make)["clock"]
-    begun, over = clock[0][1], clock[-1][1]
-    chosen = begun + (over - begun) * (moment + random.Random(moment).random()) / 20
-    row, written = max(event for event in clock if event[1] <= chosen)
-    first = machine()
-    session = away(TASK, **STORY)
-    assert isinstance(session, Away) and session.supervisor is not None
-    home = session.supervisor.poll
-
-    def reached() -> bool:
-        return any(event["seq"] >= row for event in session.rows("event")) and bool(session.there())
-
-    until(lambda: reached() or home() is not None, 300 * PATIENCE)
-    time.sleep(chosen - written)  # into what that event began
-    second = machine()
-    phase, running, lost = session.history().phase.name, session.there(), time.time()
-    machines.lose(first)
-    if running:
-        nothing_left(session, running)
-    seconds = time.time() - lost
-    session.finish(300 * PATIENCE)
-    rows = same_as_unbroken(make, session)
-    home_again(session)
-    machines.lose(second)
-    resumed = [event["at"] for event in session.rows("event") if event["kind"] == "resumed"]
-    losses.append(Loss(phase, len(running), seconds, resumed[0] - lost if resumed else None, rows))
 
 
 @pytest.mark.slow
