@@ -25,7 +25,8 @@ from pathlib import Path
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
-from double_rules import CLASSES, NAMES, World, look, turned
+from double_ground import look, turned
+from double_rules import CLASSES, NAMES, World
 
 SKY, GRASS = bytes((120, 167, 255)), bytes((88, 140, 60))
 PAINT = {"cow": (70, 50, 40), "sheep": (230, 230, 230), "pig": (240, 160, 160), "zombie": (60, 110, 70),
@@ -93,8 +94,9 @@ class Session:
         seen: dict[str, Any] = {
             "life": world.health, "armor": sum(world.armor()), "food": world.food, "saturation": 5.0, "xp": 0,
             "is_alive": world.alive, "air": 300, "is_sleeping": False, "xpos": world.x, "ypos": world.y,
-            "zpos": world.z, "pitch": world.pitch, "yaw": world.yaw, "biome_name": "Plains", "biome_id": world.biome,
-            "biome_temperature": 0.8, "biome_rainfall": 0.4, "sea_level": 63, "light_level": 4 if dark else 15,
+            "zpos": world.z, "pitch": world.pitch, "yaw": world.yaw, "biome_name": "Plains",
+            "biome_id": world.ground.biome, "biome_temperature": 0.8, "biome_rainfall": 0.4, "sea_level": 63,
+            "light_level": 4 if dark else 15,
             "sky_light_level": 0.2 if dark else 1.0, "sun_brightness": 0.2 if dark else 1.0, "can_see_sky": True,
             "is_raining": False, "nearby_crafting_table": world.near("crafting_table"),
             "nearby_furnace": world.near("furnace"), "inventory": self.inventory(), "voxels": self.voxels(),
@@ -136,7 +138,7 @@ class Session:
         for dz in range(z0, z1 + 1):
             for dy in range(y0, y1 + 1):
                 for dx in range(x0, x1 + 1):
-                    kind = world.block((bx + dx, by + dy, bz + dz))
+                    kind = world.ground.block((bx + dx, by + dy, bz + dz))
                     size = math.sqrt(dx * dx + dy * dy + dz * dz) or 1.0
                     angle = (dx * ahead[0] + dy * ahead[1] + dz * ahead[2]) / size
                     solid = bool(kind)
@@ -150,13 +152,13 @@ class Session:
         out: list[Any] = []
         for pitch, yaw, far in self.rays:
             ray = turned(ahead, pitch, yaw)
-            block = world.trace(eye, ray, far)
+            block = world.ground.trace(eye, ray, far)
             met = world.meet(eye, ray, block[1] if block else far)
             if block is None:
                 kind, distance = "air", far
                 cell = tuple(math.floor(o + r * far) for o, r in zip(eye, ray, strict=True))
             else:
-                kind, distance, cell = NAMES[world.block(block[0])], block[1], block[0]
+                kind, distance, cell = NAMES[world.ground.block(block[0])], block[1], block[0]
             solid = block is not None
             entity, near = (CLASSES[met[0].kind], met[1]) if met else ("null", distance)
             out += [kind, distance, 0, -1, True, solid, False, solid, kind == "wood", entity, near, pitch, yaw, *cell]

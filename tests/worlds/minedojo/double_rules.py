@@ -1,4 +1,4 @@
-"""The rules of the game's double: flat ground, trees, animals that walk, tools, a table and crafting.
+"""The rules of the game's double: animals that walk, tools, a table and crafting, on the ground of `double_ground`.
 
 A cow and a sheep spawn 5 to 20 blocks off at random bearings; one can approach, aim, strike, milk and shear
 them, fell trees, place a table and craft. One tick is 50 ms, with Minecraft's walking speed, reach and breaking
@@ -11,16 +11,11 @@ import math
 import random
 import re
 
-GROUND = 4
-"""The player's feet stand at this height; the block below is grass."""
+from double_ground import GROUND, Block, Ground, Vector, look
+
 REACH_BLOCK, REACH_ENTITY = 4.5, 3.0
 WALK, SPRINT, SNEAK = 0.216, 0.281, 0.065
 EYE, TALL, HALF = 1.62, 1.8, 0.3
-TREE_CELL = 8
-TREE_CHANCE, FOREST_CHANCE = 0.12, 0.2
-FORESTS = (4, 18, 27, 28)
-"""Biome ids."""
-FIELD = 10
 SHY_DISTANCE, SHY_CHANCE = 3.2, 0.15
 BOXES = {"cow": (0.45, 1.4), "sheep": (0.45, 1.3), "pig": (0.45, 0.9), "chicken": (0.2, 0.7),
          "zombie": (0.3, 1.95), "item": (0.125, 0.25)}  # fmt: skip
@@ -52,31 +47,6 @@ SMELT = {"cooked_beef": ({"beef": 1}, 1), "cooked_mutton": ({"mutton": 1}, 1)}
 SLOTS = {"slot.weapon.mainhand": 0, "slot.weapon.offhand": 40, "slot.armor.feet": 36, "slot.armor.legs": 37,
          "slot.armor.chest": 38, "slot.armor.head": 39}  # fmt: skip
 ARMOR = {"leather": (1, 2, 3, 1), "iron": (2, 5, 6, 2), "diamond": (3, 6, 8, 3)}
-Block = tuple[int, int, int]
-Vector = tuple[float, float, float]
-
-
-def look(yaw: float, pitch: float) -> Vector:
-    """Minecraft's unit look vector: yaw 0 is +z (south), 90 is -x (west); positive pitch looks down."""
-    a, b = math.radians(yaw), math.radians(pitch)
-    return -math.sin(a) * math.cos(b), -math.sin(b), math.cos(a) * math.cos(b)
-
-
-def turned(vector: Vector, pitch: float, yaw: float) -> Vector:
-    """Vec3d.rotatePitch then rotateYaw, as the game's lidar does: pitch is about the world's x axis, so it
-    tilts only the part of the look that points along z; a positive yaw turns left."""
-    x, y, z = vector
-    y, z = y * math.cos(pitch) + z * math.sin(pitch), z * math.cos(pitch) - y * math.sin(pitch)
-    return x * math.cos(yaw) + z * math.sin(yaw), y, z * math.cos(yaw) - x * math.sin(yaw)
-
-
-def _axis(origin: float, cell: int, ray: float) -> tuple[int, float, float]:
-    """Step, distance per cell and distance to the first border along one axis."""
-    if ray > 0:
-        return 1, 1 / ray, (cell + 1 - origin) / ray
-    if ray < 0:
-        return -1, -1 / ray, (cell - origin) / ray
-    return 0, math.inf, math.inf
 
 
 class Animal:
@@ -94,67 +64,15 @@ class World:
     """One small world and its player; `tick` advances it by 50 ms."""
 
     def __init__(self, seed: int, biome: int = 1) -> None:
-        self.seed, self.biome = seed, biome
+        self.ground = Ground(seed, biome)
         self.rng = random.Random(seed)
-        self.placed: dict[Block, str] = {}
-        self._blocks: dict[Block, str] = {}
-        self._trees: dict[tuple[int, int], tuple[int, int, int] | None] = {}
-        self._tall: dict[tuple[int, int], bool] = {}
         self.animals: list[Animal] = []
         self.time, self.stopped = 6000, False
         self.kills: dict[str, int] = {}
         self.used: dict[str, int] = {}
-        self.spawning = True
         self.start: dict[int, tuple[str, int]] = {}
         self.born()
         self.herd()
-
-    # ---- blocks -------------------------------------------------------------------------------------
-    def tree(self, cx: int, cz: int) -> tuple[int, int, int] | None:
-        """(x, z, height) of the tree in a cell of the tree lattice; none near where the first life began."""
-        if (cx, cz) not in self._trees:
-            chance = FOREST_CHANCE if self.biome in FORESTS else TREE_CHANCE
-            roll = random.Random(self.seed * 1_000_003 + cx * 7919 + cz)
-            grows = roll.random() < chance and (cx, cz) != (0, 0)
-            x, z = (c * TREE_CELL + roll.randrange(TREE_CELL) for c in (cx, cz))
-            self._trees[cx, cz] = (x, z, 4 + roll.randrange(2)) if grows else None
-        return self._trees[cx, cz]
-
-    def block(self, cell: Block) -> str:
-        """Item name of the block, '' for air."""
-        known = self._blocks.get(cell)
-        if known is None:
-            known = self._blocks[cell] = self._natural(*cell)
-        return known
-
-    def _natural(self, x: int, y: int, z: int) -> str:
-        if y < GROUND:
-            return "grass" if y == GROUND - 1 else "dirt" if y > GROUND - 4 else "stone"
-        if y > GROUND + 6:
-            return ""
-        if y == GROUND and self.hedge(x, z):
-            return "leaves"
-        for cx in range((x - 1) // TREE_CELL, (x + 1) // TREE_CELL + 1):
-            for cz in range((z - 1) // TREE_CELL, (z + 1) // TREE_CELL + 1):
-                tree = self.tree(cx, cz)
-                if tree is None:
-                    continue
-                tx, tz, tall = tree
-                if (tx, tz) == (x, z) and y < GROUND + tall:
-                    return "log"
-                if abs(tx - x) <= 1 and abs(tz - z) <= 1 and GROUND + tall - 1 <= y <= GROUND + tall:
-                    return "leaves"
-        return ""
-
-    def hedge(self, x: int, z: int) -> bool:
-        """Hedges around square fields: too high to walk over, low enough to jump and to look across. Whoever only
-        walks is stuck at one; when to jump has to be learnt."""
-        return x % FIELD == 0 or z % FIELD == 0
-
-    def put(self, cell: Block, kind: str) -> None:
-        self._blocks[cell] = kind
-        self.placed[cell] = kind
-        self._tall[cell[0] // TREE_CELL, cell[2] // TREE_CELL] = True
 
     # ---- player -------------------------------------------------------------------------------------
     def born(self) -> None:
@@ -178,7 +96,7 @@ class World:
         for _ in range(50):
             angle = self.rng.uniform(0, 2 * math.pi)
             x, z = self.x + far * math.cos(angle), self.z + far * math.sin(angle)
-            if not self.solid_at(x, z, 0.5):
+            if not self.ground.solid_at(x, z, 0.5):
                 break
         self.animals.append(Animal(kind, x, z, self.rng))
 
@@ -188,94 +106,14 @@ class World:
             return
         self.animals = [a for a in self.animals if a.kind != kind or a.summoned]
         far, angle = 5 + 15 * min(1.0, (dx * dx + dz * dz) / 200), math.atan2(dz, dx)
-        while self.solid_at(self.x + far * math.cos(angle), self.z + far * math.sin(angle), 0.5):
+        while self.ground.solid_at(self.x + far * math.cos(angle), self.z + far * math.sin(angle), 0.5):
             angle += 0.1
         animal = Animal(kind, self.x + far * math.cos(angle), self.z + far * math.sin(angle), self.rng)
         animal.summoned = True
         self.animals.append(animal)
 
-    def solid_at(self, x: float, z: float, half: float, y: float = GROUND, tall: float = 1.5) -> bool:
-        for bx in range(math.floor(x - half), math.floor(x + half) + 1):
-            for bz in range(math.floor(z - half), math.floor(z + half) + 1):
-                for by in range(math.floor(y), math.floor(y + tall) + 1):
-                    if self.block((bx, by, bz)):
-                        return True
-        return False
-
     def eye(self) -> Vector:
         return self.x, self.y + EYE, self.z
-
-    def trace(self, origin: Vector, ray: Vector, far: float) -> tuple[Block, float, Block] | None:
-        """First block on a unit ray: (cell, distance, the air cell before it).
-
-        Above the hedges only trees and what was built stand in the way: there a ray passes from one cell of the
-        tree lattice to the next, and only those that hold something are searched block by block.
-        """
-        px, py, pz = origin
-        rx, ry, rz = ray
-        if py <= GROUND + 1:
-            return self.search(origin, ray, 0.0, far)
-        over = far
-        if ry > 0:
-            over = far = min(far, (GROUND + 7 - py) / ry)
-        elif ry < 0:
-            over = min(far, (GROUND + 1 - py) / ry)
-        cx, cz = math.floor(px / TREE_CELL), math.floor(pz / TREE_CELL)
-        sx, dx, wx = _axis(px / TREE_CELL, cx, rx / TREE_CELL)
-        sz, dz, wz = _axis(pz / TREE_CELL, cz, rz / TREE_CELL)
-        at = 0.0
-        while at < over:
-            until = min(wx, wz, over)
-            if self.tall(cx, cz):
-                found = self.search(origin, ray, at, until)
-                if found is not None:
-                    return found
-            at = until
-            if wx <= wz:
-                cx, wx = cx + sx, wx + dx
-            else:
-                cz, wz = cz + sz, wz + dz
-        return self.search(origin, ray, over, far) if over < far else None
-
-    def tall(self, cx: int, cz: int) -> bool:
-        """Whether anything may stand higher than a hedge in a cell of the tree lattice."""
-        known = self._tall.get((cx, cz))
-        if known is None:
-            near = (self.tree(x, z) for x in range(cx - 1, cx + 2) for z in range(cz - 1, cz + 2))
-            x, z = cx * TREE_CELL, cz * TREE_CELL
-            known = self._tall[cx, cz] = any(
-                tree is not None and -1 <= tree[0] - x <= TREE_CELL and -1 <= tree[1] - z <= TREE_CELL for tree in near
-            )
-        return known
-
-    def search(self, origin: Vector, ray: Vector, start: float, far: float) -> tuple[Block, float, Block] | None:
-        """First block on a unit ray between two distances, block by block."""
-        start, far = max(0.0, start - 0.001), far + 0.001  # a border lies in both parts
-        px, py, pz = (o + start * r for o, r in zip(origin, ray, strict=True))
-        far -= start
-        x, y, z = math.floor(px), math.floor(py), math.floor(pz)
-        sx, dx, wx = _axis(px, x, ray[0])
-        sy, dy, wy = _axis(py, y, ray[1])
-        sz, dz, wz = _axis(pz, z, ray[2])
-        known, natural = self._blocks, self.block
-        before = (x, y, z)
-        top = GROUND + 7
-        while True:
-            if wx <= wy and wx <= wz:
-                walked, x, wx = wx, x + sx, wx + dx
-            elif wy <= wz:
-                walked, y, wy = wy, y + sy, wy + dy
-                if y > top and sy > 0:
-                    return None
-            else:
-                walked, z, wz = wz, z + sz, wz + dz
-            if walked > far:
-                return None
-            here = (x, y, z)
-            kind = known.get(here)
-            if kind or (kind is None and natural(here)):
-                return here, walked + start, before
-            before = here
 
     def meet(self, origin: Vector, ray: Vector, far: float) -> tuple[Animal, float] | None:
         """Nearest entity on a unit ray within `far`: box against ray, slab by slab."""
@@ -302,7 +140,7 @@ class World:
 
     def target(self) -> tuple[Animal | None, tuple[Block, float, Block] | None]:
         ray = look(self.yaw, self.pitch)
-        block = self.trace(self.eye(), ray, REACH_BLOCK)
+        block = self.ground.trace(self.eye(), ray, REACH_BLOCK)
         met = self.meet(self.eye(), ray, min(REACH_ENTITY, block[1]) if block else REACH_ENTITY)
         if met is not None and met[0].kind != "item":
             return met[0], None
@@ -336,7 +174,7 @@ class World:
     def near(self, kind: str) -> bool:
         return any(
             name == kind and math.dist((self.x, self.y, self.z), (c[0] + 0.5, c[1], c[2] + 0.5)) <= 4.0
-            for c, name in self.placed.items()
+            for c, name in self.ground.placed.items()
         )
 
     # ---- one tick -----------------------------------------------------------------------------------
@@ -380,15 +218,15 @@ class World:
             size = math.hypot(ahead, side)
             dx = (-math.sin(a) * ahead + math.cos(a) * side) * speed / size
             dz = (math.cos(a) * ahead + math.sin(a) * side) * speed / size
-            if not self.solid_at(self.x + dx, self.z, HALF, self.y, TALL):
+            if not self.ground.solid_at(self.x + dx, self.z, HALF, self.y, TALL):
                 self.x += dx
-            if not self.solid_at(self.x, self.z + dz, HALF, self.y, TALL):
+            if not self.ground.solid_at(self.x, self.z + dz, HALF, self.y, TALL):
                 self.z += dz
-        floor = self.block((math.floor(self.x), math.floor(self.y - 0.01), math.floor(self.z)))
+        floor = self.ground.block((math.floor(self.x), math.floor(self.y - 0.01), math.floor(self.z)))
         if floor and self.vy <= 0:
             self.vy = 0.42 if "jump" in keys else 0.0
         if self.vy or not floor:
-            if self.solid_at(self.x, self.z, HALF, self.y + self.vy, TALL):
+            if self.ground.solid_at(self.x, self.z, HALF, self.y + self.vy, TALL):
                 self.y, self.vy = (math.floor(self.y) if self.vy < 0 else self.y), 0.0
             else:
                 self.y += self.vy
@@ -416,7 +254,7 @@ class World:
         if block is None:
             self.breaking = None
             return
-        cell, kind = block[0], self.block(block[0])
+        cell, kind = block[0], self.ground.block(block[0])
         tier, _, tool = self.held().partition("_")
         right = tool == RIGHT_TOOL.get(kind, "-")
         speed = TIERS.get(tier, 1) if right else 1
@@ -424,7 +262,7 @@ class World:
         done = self.breaking[1] if self.breaking is not None and self.breaking[0] == cell else 0.0
         self.breaking = (cell, done + 1)
         if done + 1 >= ticks:
-            self.put(cell, "")
+            self.ground.put(cell, "")
             self.breaking = None
             drop = DROPS[kind]
             if drop and (kind not in NEEDS_PICKAXE or right):
@@ -467,13 +305,13 @@ class World:
                 return
 
     def place(self, item: str) -> None:
-        block = self.trace(self.eye(), look(self.yaw, self.pitch), REACH_BLOCK)
+        block = self.ground.trace(self.eye(), look(self.yaw, self.pitch), REACH_BLOCK)
         if block is None or item not in NAMES or not self.count(item):
             return
         x, y, z = block[2]
         clear = abs(x + 0.5 - self.x) > 0.8 or abs(z + 0.5 - self.z) > 0.8 or y >= self.y + TALL
-        if clear and not self.block(block[2]):
-            self.put(block[2], item)
+        if clear and not self.ground.block(block[2]):
+            self.ground.put(block[2], item)
             self.take(item, 1)
 
     def kill(self, animal: Animal) -> None:
@@ -518,7 +356,7 @@ class World:
                 animal.walking -= 1
             dx, _, dz = look(animal.heading, 0)
             x, z = animal.x + dx * speed, animal.z + dz * speed
-            if self.solid_at(x, z, BOXES[animal.kind][0]) or math.dist((x, z), (self.x, self.z)) < 0.75:
+            if self.ground.solid_at(x, z, BOXES[animal.kind][0]) or math.dist((x, z), (self.x, self.z)) < 0.75:
                 animal.heading = self.rng.uniform(0, 360)
             else:
                 animal.x, animal.z = x, z
@@ -544,7 +382,7 @@ class World:
             reach = float(rest[3])
             for _ in range(50):
                 x, z = self.x + self.rng.uniform(-reach, reach), self.z + self.rng.uniform(-reach, reach)
-                if not self.solid_at(x, z, HALF, GROUND, TALL):
+                if not self.ground.solid_at(x, z, HALF, GROUND, TALL):
                     break
             self.x, self.y, self.z = x, float(GROUND), z
             self.herd()
@@ -569,4 +407,4 @@ class World:
             cell = tuple(
                 math.floor(v + float(w.lstrip("~") or 0)) for v, w in zip((self.x, self.y, self.z), rest, strict=False)
             )
-            self.put((cell[0], cell[1], cell[2]), rest[3])
+            self.ground.put((cell[0], cell[1], cell[2]), rest[3])
