@@ -11,24 +11,13 @@ import random
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
+from story_facts import CONFIG, GOOD_TRIAL, ITEMS, TASK_INFO, frame_body
+
 from rlgpt.store import commands, events
 from rlgpt.store.films import Frame, packed
 from tests.stories import Rows
 
 STARTED = 1_760_000_000.0
-
-ITEMS = (
-    ("collect_wood", "code", "collect 4 wood", "the map memory makes finding trees a search",
-     "view.inventory['wood'] >= 4", 200),
-    ("place_table", "code", "place a table", "one primitive once wood is there",
-     "'place_table' in view.achievements", 40),
-    ("make_wood_pickaxe", "code", "make a wooden pickaxe at the table", "one primitive beside the table",
-     "view.inventory['wood_pickaxe'] >= 1", 30),
-    ("collect_stone", "code", "collect one stone", "tunnelling is a short search",
-     "view.inventory['stone'] >= 1", 200),
-    ("survive_zombies", "rl", "stay alive near grass at dusk", "timing of strikes is hard to script",
-     "view.health >= 5", 300),
-)  # fmt: skip
 
 
 @dataclass
@@ -61,10 +50,6 @@ class Story(Rows):
 
     # ---- parts of a session ----------------------------------------------------------------------
     def open(self) -> None:
-        primitives = [
-            "noop", "move_left", "move_right", "move_up", "move_down", "do", "sleep",
-            "place_stone", "place_table", "place_furnace", "place_plant", "make_wood_pickaxe", "make_stone_pickaxe",
-        ]  # fmt: skip
         self.add(
             "session", 0.0, name=f"{self.task}-1", task=self.task, world="crafter", world_version="1.8.3",
             settings={
@@ -81,23 +66,7 @@ class Story(Rows):
                 "loop": {"iterations": 3, "inner": 3, "depth": 2, "target": 0.95},
             },
             versions={"device": "cpu", "device_reason": "a small symbolic policy is faster on the CPU"},
-            task_info={
-                "prompt": "Make a stone pickaxe.",
-                "horizon": 500,
-                "kind": "goal",
-                "long_horizon": False,
-                "milestones": [
-                    "collect_wood",
-                    "place_table",
-                    "make_wood_pickaxe",
-                    "collect_stone",
-                    "make_stone_pickaxe",
-                ],
-                "primitives": primitives,
-                "targets": ["tree", "stone"],
-                "frame_format": "crafter-window-1",
-                "sub_tasks": [],
-            },
+            task_info=TASK_INFO,
             parent_id=None, parent_seq=None
         )  # fmt: skip
         self.event(events.Started())
@@ -217,14 +186,6 @@ class Story(Rows):
         self.phase("Trial", item=name, version=version)
         env_steps = 0 if outcome == "refused" else 37 * episodes + 11 * successes
         self.env_steps += env_steps
-        good = {
-            "before": {"wood": 0, "health": 9},
-            "after": {"wood": 4, "health": 9},
-            "difference": {"wood": "+4"},
-            "yields": ["move_right x 7", "do x 4"],
-            "end": "return",
-            "message": "",
-        }
         bad = {
             "before": {"wood": 0, "health": 9},
             "after": {"wood": 0, "health": 6},
@@ -250,7 +211,7 @@ class Story(Rows):
                 }
                 for s in range(episodes)
             ],
-            evidence={"good": good if successes else None, "bad": bad if successes < episodes else None}
+            evidence={"good": GOOD_TRIAL if successes else None, "bad": bad if successes < episodes else None}
         )  # fmt: skip
         self.film("trial", self.history.counts["trial"], 0, *(step * 7 for step in range(6)))
         if outcome == "failed":
@@ -278,23 +239,8 @@ class Story(Rows):
 
     def configure(self, iteration: int, revision: int) -> None:
         self.phase("Configure", revision=revision)
-        config = {
-            "target": "make_stone_pickaxe",
-            "observation": ["window", "inventory", "vitals"],
-            "reward": [
-                {"term": "task", "argument": "", "weight": 10.0},
-                {"term": "step", "argument": "", "weight": -0.01},
-            ],
-            "primitives": ["move_left", "move_right", "do"],
-            "options": ["follow_plan", "collect_wood", "place_table"],
-            "option_prior": 0.5,
-            "option_cap": 16,
-            "horizon": 500,
-            "env_steps": 60_000,
-            "hyperparameters": {"learning_rate": 3e-4, "gamma": 0.99, "n_envs": 8},
-        }
         self.add(
-            "rl_config", 0.5, sub_task=0, iteration=iteration, revision=revision, author="fast", config=config,
+            "rl_config", 0.5, sub_task=0, iteration=iteration, revision=revision, author="fast", config=CONFIG,
             config_hash=f"cfg{iteration}", note="options on top of primitives"
         )  # fmt: skip
 
@@ -441,29 +387,3 @@ class Story(Rows):
         seen = events.Command(ident, command.kind, "ada@lab", revision, command.payload(), "seen")
         self.event(seen)
         self.event(replace(seen, state=state, reason=reason))
-
-
-def frame_body(step: int) -> bytes:
-    """A window of the crafter format (see its `drawing.py`) in which the agent walks past a pond."""
-    from rlgpt.training.worlds.crafter import drawing as crafter
-
-    ground = bytearray()
-    for row in range(crafter.HEIGHT):
-        for column in range(crafter.WIDTH):
-            x = column + step
-            code = (
-                1
-                if (x - 9) ** 2 + (row - 1) ** 2 < 5
-                else 6
-                if (x * 7 + row * 13) % 11 == 0
-                else 3
-                if x % 23 > 17
-                else 2
-            )
-            code = 8 if code == 3 and (x + row) % 5 == 0 else code
-            ground.append(code)
-    ground[12], ground[40], ground[50] = 13, (14 if step > 60 else 2), (15 if step > 120 else 2)
-    items = bytes([max(1, 9 - step // 30), 7, 6, 8, 1, min(9, step // 10), 2, 0, 0, 0, int(step > 40), 0, 0, 0, 0, 0])
-    unlocked = (1 << 6 | (1 << 20 if step > 30 else 0)).to_bytes(3, "little")
-    head = bytes([1, 32 + step % 20, 30, step % 4, 0, max(40, 255 - step)]) + step.to_bytes(2, "little")
-    return head + items + unlocked + bytes(ground) + (500 - step).to_bytes(2, "little")
