@@ -191,7 +191,9 @@ def compared_with_before(history: History) -> Plain:
     return same_seeds(mine[-1], mine[-2]) if len(mine) > 1 else {}
 
 
-def lost_episodes(iteration: IterationState | None, item: str = "", *, blind: bool = False) -> list[str]:
+def lost_episodes(
+    iteration: IterationState | None, item: str = "", most: int = MOST_LOST, *, blind: bool = False
+) -> list[str]:
     """How some lost development episodes of what was run went; with `item`, those that this sub-action lost: it was
     the first that was not done, or acted when the episode ended. `blind`: only the latter, and no word of what
     counted as done."""
@@ -201,7 +203,7 @@ def lost_episodes(iteration: IterationState | None, item: str = "", *, blind: bo
         lost = [failure for failure in lost if item in (failure.get(name) for name in by)]
     if blind:
         lost = [{**failure, "undone": ""} for failure in lost]
-    return [failures.told(failure) for failure in failures.choose(lost, MOST_LOST)]
+    return [failures.told(failure) for failure in failures.choose(lost, most)]
 
 
 def lost_trials(trial: TrialState | None, most: int = MOST_LOST) -> list[str]:

@@ -19,13 +19,13 @@ FEWEST = 0.005
 """Share of the decisions below which an option is not listed."""
 
 
-def training_series(rows: Sequence[MetricRow]) -> JsonObject:
+def training_series(rows: Sequence[MetricRow], points: int = POINTS) -> JsonObject:
     """From the metric rows of one run, in order. Every list has an entry a point, oldest first; None: no episode ended.
 
     {env_steps, success, return, reward: {term: per episode}, kl, entropy, explained_variance, option_share: {name:
     share of decisions}, ends: {name: {why: share of its calls}} (of the last point)}
     """
-    parts = [part for part in _split(rows) if part]
+    parts = [part for part in _split(rows, points) if part]
     if not parts:
         return {}
     episodes = [sum(row["episodes"] for row in part) for part in parts]
@@ -45,8 +45,8 @@ def training_series(rows: Sequence[MetricRow]) -> JsonObject:
     }
 
 
-def _split(rows: Sequence[MetricRow]) -> list[Sequence[MetricRow]]:
-    edges = [len(rows) * point // POINTS for point in range(POINTS + 1)]
+def _split(rows: Sequence[MetricRow], points: int) -> list[Sequence[MetricRow]]:
+    edges = [len(rows) * point // points for point in range(points + 1)]
     return [rows[low:high] for low, high in pairwise(edges)]
 
 
