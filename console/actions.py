@@ -31,13 +31,13 @@ class Action(NamedTuple):
 
 def matched(name: str, query: str) -> Content | None:
     """The name with what was searched for marked; None unless every word is in it, as in every list's filter."""
-    found = Content(name)
+    content = Content(name)
     for word in query.casefold().split():
         start = name.casefold().find(word)
         if start < 0:
             return None
-        found = found.stylize("bold underline", start, start + len(word))
-    return found
+        content = content.stylize("bold underline", start, start + len(word))
+    return content
 
 
 class Actions(Provider):
@@ -99,5 +99,5 @@ class Actions(Provider):
 
     def _action(self, place: int, name: str, where: str, run: Callable[[], object]) -> Action:
         order, key = next((n, key) for n, key in enumerate(keymap.KEYS) if key.id == name)
-        told = f"{name}   {keymap.written(key, shell_of(self.screen).user_keys)}{where}"
-        return Action(place, not key.hint, key.hint, order, key.help, told, run)
+        hint = f"{name}   {keymap.written(key, shell_of(self.screen).user_keys)}{where}"
+        return Action(place, not key.hint, key.hint, order, key.help, hint, run)

@@ -80,9 +80,9 @@ class ConsoleApp(App[int]):
         self.set_keymap(self.user_keys)
 
     def get_driver_class(self) -> type[Driver]:
-        found = super().get_driver_class()
-        if found.__name__ != "LinuxDriver":
-            return found
+        driver = super().get_driver_class()
+        if driver.__name__ != "LinuxDriver":
+            return driver
         from rlgpt.console.driver import ConsoleDriver
 
         return ConsoleDriver
@@ -132,10 +132,10 @@ class ConsoleApp(App[int]):
         return self._registered_themes.get(self.theme) or super().current_theme
 
     def _first_theme(self) -> str:
-        wanted = self.preferences.theme
+        theme = self.preferences.theme
         if self._few_colours:
             return "ansi-dark"
-        return wanted if wanted in self.available_themes else "rlgpt-dark"
+        return theme if theme in self.available_themes else "rlgpt-dark"
 
     @property
     def _few_colours(self) -> bool:
@@ -178,7 +178,7 @@ class ConsoleApp(App[int]):
             )
 
         try:
-            found = catalog.find(ident)
+            session_folder = catalog.find(ident)
         except StoreError as error:
             if not has_store():
                 self.tell(str(error), "error")
@@ -186,10 +186,10 @@ class ConsoleApp(App[int]):
             self.tell("asking the team's store …")
             self.run_worker(lambda: self._reach(ident, opened), thread=True, exit_on_error=False)
             return
-        if source_of(found.path):
+        if source_of(session_folder.path):
             self.run_worker(lambda: self._reach(ident, opened), thread=True, exit_on_error=False)
             return
-        opened(found)
+        opened(session_folder)
 
     def _reach(self, ident: str, opened: Callable[[SessionFolder], None]) -> None:
         """A session that is run elsewhere: its mirror is kept up as long as the console is open."""

@@ -61,8 +61,8 @@ def _damage() -> str:
     from rlgpt.store.database import opened
     from rlgpt.store.soundness import explained
 
-    found = (explained(database) for database in reversed(opened) if database.exists())
-    return next((str(damage) for damage in found if damage), "")
+    explanations = (explained(database) for database in reversed(opened) if database.exists())
+    return next((str(damage) for damage in explanations if damage), "")
 
 
 def _refuse(sentence: str, code: int, words: list[str]) -> int:

@@ -100,8 +100,8 @@ class Feed:
         history = fold_all(sorted(rows, key=lambda change: int(change[1]["seq"])))
         history.seq = last
         for number, run in history.runs.items():
-            mine = self.metrics.column("env_steps")[self.metrics.column("run") == number]
-            run.env_steps = int(mine[-1]) if len(mine) else 0
+            of_run = self.metrics.column("env_steps")[self.metrics.column("run") == number]
+            run.env_steps = int(of_run[-1]) if len(of_run) else 0
         self._head = history
         self.times.preview(last, history.active)
         self._look()
@@ -137,14 +137,14 @@ class Feed:
 
     def _first_rows(self) -> None:
         seq, reader = self._head.seq, self._reader
-        known = self.metrics.upto(seq)
-        if known < self._head.counts.get("metric", 0):
-            self.metrics.extend_scalars(reader.matrix("metric", SCALARS, upto_seq=seq)[known:])
+        shown = self.metrics.upto(seq)
+        if shown < self._head.counts.get("metric", 0):
+            self.metrics.extend_scalars(reader.matrix("metric", SCALARS, upto_seq=seq)[shown:])
         self._mappings_from = 0 if len(self.metrics) else None
         self._calls = reader.rows(LlmCallRow, upto_seq=seq)
-        failed = [said for row in self._calls if (said := happenings.logged(("llm_call", row)))]
-        found = [*self._logs, *reader.rows(LogRow, upto_seq=seq), *failed]
-        self._logs = sorted(found, key=lambda row: int(row["seq"]))
+        failed = [line for row in self._calls if (line := happenings.logged(("llm_call", row)))]
+        rows = [*self._logs, *reader.rows(LogRow, upto_seq=seq), *failed]
+        self._logs = sorted(rows, key=lambda row: int(row["seq"]))
         self._deaths, self._probes = [], []
         for kind in (TrainerDied, Probed):
             for row in reader.rows(EventRow, {"kind": kind_of(kind)}, upto_seq=seq):
@@ -152,8 +152,8 @@ class Feed:
         self._films = []
         for *place, form in reader.matrix("frame", (*FilmPlace._fields, "format"), upto_seq=seq):
             films.add(self._films, FilmPlace(*place), form)
-        told = [name for name in reader.columns("episode") if name != RECORDED]
-        self._episodes = reader.rows(EpisodeRow, upto_seq=seq, columns=told)
+        columns = [name for name in reader.columns("episode") if name != RECORDED]
+        self._episodes = reader.rows(EpisodeRow, upto_seq=seq, columns=columns)
         self._inbox = reader.commands()
 
     def _read_metrics(self, upto: int) -> None:

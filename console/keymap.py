@@ -338,17 +338,17 @@ def user_keys(home: Path) -> tuple[dict[str, str], list[str]]:
     if not path.is_file():
         return {}, []
     try:
-        found = tomllib.loads(path.read_text())
+        parsed = tomllib.loads(path.read_text())
     except (OSError, ValueError) as error:
         return {}, [f"{FILE} cannot be read: {error}"]
-    known = {key.id for key in KEYS}
-    wrong = [f"{FILE}: there is no action {name!r}" for name in found if name not in known]
+    ids = {key.id for key in KEYS}
+    wrong = [f"{FILE}: there is no action {name!r}" for name in parsed if name not in ids]
     wrong += [
         f"{FILE}: the keys of {name} must be a text"
-        for name, keys in found.items()
-        if name in known and not isinstance(keys, str)
+        for name, keys in parsed.items()
+        if name in ids and not isinstance(keys, str)
     ]
-    own = {name: keys for name, keys in found.items() if name in known and isinstance(keys, str)}
+    own = {name: keys for name, keys in parsed.items() if name in ids and isinstance(keys, str)}
     return own, wrong + [f"{FILE}: {sentence}" for sentence in conflicts(own)]
 
 
@@ -368,13 +368,13 @@ TOGETHER = (
 
 def conflicts(own: Mapping[str, str]) -> list[str]:
     """A sentence for each key that a user's keymap gives to two actions of one place, where the table does not."""
-    found: dict[str, None] = {}
+    sentences: dict[str, None] = {}
     for scopes in TOGETHER:
         usual, chosen = _owners(scopes, {}), _owners(scopes, own)
         for pressed, names in chosen.items():
             if len(names) > 1 and names != usual.get(pressed) and any(name in own for name in names):
-                found[f"{pressed} is the key of {' and of '.join(names)}: only one of them answers"] = None
-    return list(found)
+                sentences[f"{pressed} is the key of {' and of '.join(names)}: only one of them answers"] = None
+    return list(sentences)
 
 
 def _owners(scopes: tuple[str, ...], own: Mapping[str, str]) -> dict[str, list[str]]:

@@ -54,12 +54,12 @@ def gpus() -> list[dict[str, float]]:
         done = subprocess.run(words, capture_output=True, text=True, check=False, timeout=5, stdin=subprocess.DEVNULL)
     except (OSError, subprocess.TimeoutExpired):
         return []
-    found = []
+    processes = []
     for row in done.stdout.splitlines() if done.returncode == 0 else []:
         with contextlib.suppress(ValueError):
             load, used, total = (float(cell) for cell in row.split(","))
-            found.append({"load": load, "memory": used * 2**20, "memory_total": total * 2**20})
-    return found
+            processes.append({"load": load, "memory": used * 2**20, "memory_total": total * 2**20})
+    return processes
 
 
 def sizes(folder: Path) -> dict[str, float]:

@@ -70,21 +70,21 @@ class Palette:
         self._ground = "" if ansi else _plain(colours.get("background", "#000000"))
 
     def style(self, tokens: str) -> Style:
-        found = self._cache.get(tokens)
-        if found is None:
-            found = Style.null()
+        segments = self._cache.get(tokens)
+        if segments is None:
+            segments = Style.null()
             for token in tokens.split():
                 if token == "night":
-                    found = self._darkened(found)
+                    segments = self._darkened(segments)
                 elif token in self._tokens:
-                    found += self._tokens[token]
+                    segments += self._tokens[token]
                 elif token.startswith("#"):
                     front, _, back = token.partition("/")
-                    found += Style(color=front, bgcolor=back or None)
+                    segments += Style(color=front, bgcolor=back or None)
             if len(self._cache) > 20_000:
                 self._cache.clear()
-            self._cache[tokens] = found
-        return found
+            self._cache[tokens] = segments
+        return segments
 
     def segments(self, spans: Iterable[Span], extra: str = "") -> list[Segment]:
         """The one way from a span to the terminal: cleaned and styled. `extra` lies under every style."""
@@ -119,7 +119,7 @@ def _tokens(c: Mapping[str, str], dark: bool) -> dict[str, Style]:
     curves = _CURVES[dark]
     dim = _mix(front, ground, 0.42)
     axis = _mix(front, ground, 0.68)
-    found = {
+    styles = {
         "dim": Style(color=dim),
         "axis": Style(color=axis),
         "bold": Style(bold=True),
@@ -161,20 +161,20 @@ def _tokens(c: Mapping[str, str], dark: bool) -> dict[str, Style]:
         "mark_override": Style(color=warn, bold=True),
         "mark_iteration": Style(color=front, bold=True),
     }
-    found |= {f"curve{i}": Style(color=colour) for i, colour in enumerate(curves, 1)}
+    styles |= {f"curve{i}": Style(color=colour) for i, colour in enumerate(curves, 1)}
     for name, (back, glyph) in _TILES.items():
-        found[f"on_{name}"] = Style(bgcolor=back)
-        found[f"tile_{name}"] = Style(color=glyph)
-    found |= {f"tile_{name}": Style(color=colour, bold=True) for name, colour in _BEINGS.items()}
-    found |= {f"tile_arrow_{way}": Style(color="#ffd0d0", bold=True) for way in ("left", "right", "up", "down")}
-    return found
+        styles[f"on_{name}"] = Style(bgcolor=back)
+        styles[f"tile_{name}"] = Style(color=glyph)
+    styles |= {f"tile_{name}": Style(color=colour, bold=True) for name, colour in _BEINGS.items()}
+    styles |= {f"tile_arrow_{way}": Style(color="#ffd0d0", bold=True) for way in ("left", "right", "up", "down")}
+    return styles
 
 
 def _ansi_tokens() -> dict[str, Style]:
     """For terminals with 16 colours: their own palette, structure by weight and reverse video."""
-    found = {name: Style(color=colour) for name, colour in _ANSI.items()}
-    found |= {f"curve{i}": Style(color=colour) for i, colour in enumerate(_ANSI_CURVES, 1)}
-    found |= {
+    styles = {name: Style(color=colour) for name, colour in _ANSI.items()}
+    styles |= {f"curve{i}": Style(color=colour) for i, colour in enumerate(_ANSI_CURVES, 1)}
+    styles |= {
         "dim": Style(color="bright_black"),
         "axis": Style(color="bright_black"),
         "bold": Style(bold=True),
@@ -215,6 +215,6 @@ def _ansi_tokens() -> dict[str, Style]:
         "furnace": "white",
         "unknown": "black",
     }
-    found |= {f"on_{name}": Style(bgcolor=colour) for name, colour in ansi.items()}
-    found |= {f"tile_{name}": Style(color="bright_white", bold=True) for name in (*_TILES, *_BEINGS)}
-    return found
+    styles |= {f"on_{name}": Style(bgcolor=colour) for name, colour in ansi.items()}
+    styles |= {f"tile_{name}": Style(color="bright_white", bold=True) for name in (*_TILES, *_BEINGS)}
+    return styles

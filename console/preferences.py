@@ -26,9 +26,9 @@ class Preferences:
     def load(cls, home: Path) -> Preferences:
         """What was saved; the defaults where the file is missing, damaged or of another version."""
         try:
-            found = json.loads((home / FILE).read_text())
-            choices, toured = _choices(found["choices"]), bool(found.get("toured", False))
-            return cls(str(found["theme"]), choices, str(found["sort"]), bool(found["reverse"]), toured)
+            fields = json.loads((home / FILE).read_text())
+            choices, toured = _choices(fields["choices"]), bool(fields.get("toured", False))
+            return cls(str(fields["theme"]), choices, str(fields["sort"]), bool(fields["reverse"]), toured)
         except (OSError, ValueError, KeyError, TypeError, AttributeError):
             return cls()
 
@@ -41,8 +41,8 @@ class Preferences:
             draft.replace(home / FILE)
 
 
-def _choices(found: dict[str, Any]) -> Choices:
-    widths = {str(k): tuple(map(float, v)) for k, v in found["widths"].items()}
-    heights = {str(k): tuple(tuple(map(float, x)) for x in v) for k, v in found["heights"].items()}
-    shown = {str(k): str(v) for k, v in found["shown"].items()}
+def _choices(fields: dict[str, Any]) -> Choices:
+    widths = {str(k): tuple(map(float, v)) for k, v in fields["widths"].items()}
+    heights = {str(k): tuple(tuple(map(float, x)) for x in v) for k, v in fields["heights"].items()}
+    shown = {str(k): str(v) for k, v in fields["shown"].items()}
     return Choices(widths, heights, shown)

@@ -178,7 +178,7 @@ def _glyphs(
 ) -> dict[int, dict[int, Span]]:
     """Row -> column -> the glyph of the curve that passes there: on each point, or now and then along a line."""
     x0, x1, y0, y1 = bounds
-    found: dict[int, dict[int, Span]] = {}
+    spans: dict[int, dict[int, Span]] = {}
     for index, (curve, glyph) in enumerate(zip(plot.curves, _legend_glyphs(plot, True), strict=True)):
         if curve.points:
             places = [float(x) for x in curve.x[-400:] if x0 <= x <= x1]
@@ -191,8 +191,8 @@ def _glyphs(
             if y is None or not y0 <= y <= y1:
                 continue
             row = height - 1 - min(int((y - y0) / max(y1 - y0, 1e-12) * height), height - 1)
-            found.setdefault(row, {})[round((x - x0) / (x1 - x0) * (width - 1))] = Span(glyph, curve.style)
-    return found
+            spans.setdefault(row, {})[round((x - x0) / (x1 - x0) * (width - 1))] = Span(glyph, curve.style)
+    return spans
 
 
 def _nothing(plot: Plot, width: int, height: int) -> list[Line]:

@@ -42,25 +42,25 @@ def calls(
 ) -> None:
     """List the exchanges with language models; NO shows one of them whole."""
     with looked_at(session) as folder, Reader(folder) as reader:
-        found = _exchanges(reader.rows(LlmCallRow, upto_seq=at))
-        roles = spending.by_role([exchange.row for exchange in found])
+        exchanges = _exchanges(reader.rows(LlmCallRow, upto_seq=at))
+        roles = spending.by_role([exchange.row for exchange in exchanges])
         if number is not None:
-            if number > len(found):
+            if number > len(exchanges):
                 then = "" if at is None else f" at row {at}"
-                raise Failure(f"{folder.id} has {len(found)} exchanges with language models{then}.", Exit.NOT_FOUND)
-            found = [found[number - 1]]
+                raise Failure(f"{folder.id} has {len(exchanges)} exchanges with language models{then}.", Exit.NOT_FOUND)
+            exchanges = [exchanges[number - 1]]
         probes = [event for row in reader.rows(EventRow, {"kind": kind_of(Probed)}, upto_seq=at)
                   if isinstance(event := read_event(row["kind"], row["payload"]), Probed)]  # fmt: skip
-        told = [_told(reader, row, probes, texts=json or number is not None) for row in found]
+        shown = [_told(reader, row, probes, texts=json or number is not None) for row in exchanges]
     if json:
-        output.document({"calls": told, "roles": [spending.tree(role) for role in roles]})
+        output.document({"calls": shown, "roles": [spending.tree(role) for role in roles]})
     elif number is not None:
-        _say_whole(told[0])
-    elif told:
-        output.table(TITLES, map(_row, told))
-        for call in told:
-            for said in (*([call["error"]] if call["error"] else []), *map(_headline, call["probes"])):
-                output.say(f"{call['number']}: {said}")
+        _say_whole(shown[0])
+    elif shown:
+        output.table(TITLES, map(_row, shown))
+        for call in shown:
+            for sentence in (*([call["error"]] if call["error"] else []), *map(_headline, call["probes"])):
+                output.say(f"{call['number']}: {sentence}")
         output.say()
         output.table(spending.TITLES, map(spending.cells, roles))
     else:
@@ -78,15 +78,15 @@ class _Exchange:
 def _exchanges(rows: list[LlmCallRow]) -> list[_Exchange]:
     """Numbered in the order of sending. A call that a restart cut off may have been sent again under the same id."""
     open_at: dict[str, int] = {}
-    found: list[_Exchange] = []
+    exchanges: list[_Exchange] = []
     for row in rows:
         if row["state"] == "sent":
-            open_at[row["call"]] = len(found)
-            found.append(_Exchange(len(found) + 1, row["at"], row))
+            open_at[row["call"]] = len(exchanges)
+            exchanges.append(_Exchange(len(exchanges) + 1, row["at"], row))
         elif row["call"] in open_at:
             at = open_at.pop(row["call"])
-            found[at] = replace(found[at], row=row)
-    return found
+            exchanges[at] = replace(exchanges[at], row=row)
+    return exchanges
 
 
 def _headline(probe: Tree) -> str:
@@ -95,11 +95,11 @@ def _headline(probe: Tree) -> str:
 
 def _told(reader: Reader, exchange: _Exchange, probes: Sequence[Probed], texts: bool) -> Tree:
     row = exchange.row
-    asked = (row["step"], row["request_hash"])
+    question = (row["step"], row["request_hash"])
     reply = _text(reader, row["reply_hash"])
     parts = _object(reply)
     usage = parts.get("usage") or {}
-    told = {
+    answer = {
         "number": exchange.number,
         "at": exchange.sent_at,
         "seq": row["seq"],
@@ -118,13 +118,13 @@ def _told(reader: Reader, exchange: _Exchange, probes: Sequence[Probed], texts: 
         "probes": [
             {"tool": probe.tool, "told": probe.told, "env_steps": probe.env_steps}
             for probe in probes
-            if row["state"] == "answered" and (probe.step, probe.request_hash) == asked
+            if row["state"] == "answered" and (probe.step, probe.request_hash) == question
         ],
     }
     if texts:
-        told["prompt"] = _object(_text(reader, row["request_hash"])) or None
-        told["reply"] = {k: v for k, v in parts.items() if k != "usage"} or None
-    return told
+        answer["prompt"] = _object(_text(reader, row["request_hash"])) or None
+        answer["reply"] = {k: v for k, v in parts.items() if k != "usage"} or None
+    return answer
 
 
 def _text(reader: Reader, name: str | None) -> str:

@@ -67,9 +67,9 @@ def compare(
         runs: list[Run] = []
         untested: list[str] = []
         for reader, arm in zip(readers, named, strict=True):
-            found = runs_of(reader, arm)
-            runs += found
-            if not found:
+            of_arm = runs_of(reader, arm)
+            runs += of_arm
+            if not of_arm:
                 untested.append(reader.folder.id)
         answer = analysed(runs, base) | {"untested": untested}
         answer["title"] = SCRIPTED if all(t["llm"]["kind"] == "rules" for t in trees) else "RL-GPT"
@@ -134,8 +134,8 @@ def analysed(runs: Sequence[Run], base: str | None) -> dict[str, Any]:
             seeds = sorted(set(ours) & set(theirs))
             if arm == base or len(seeds) < 2:  # one pair has no interval
                 continue
-            found = statistics.paired([ours[s] for s in seeds], [theirs[s] for s in seeds])
-            differences.append({"task": task, "arm": arm, "base": base, **found._asdict()})
+            gain = statistics.paired([ours[s] for s in seeds], [theirs[s] for s in seeds])
+            differences.append({"task": task, "arm": arm, "base": base, **gain._asdict()})
             chance = statistics.improvement(_column(ours.values()), _column(theirs.values()))
             differences[-1]["probability_of_improvement"] = chance
     for difference, p in zip(differences, statistics.holm([d["p"] for d in differences]), strict=True):
@@ -159,13 +159,13 @@ def _arm(arm: str, runs: Sequence[Run]) -> dict[str, Any]:
     facts["dead_loops"] = sum(r.dead_loops for r in runs) / facts["episodes"]
     facts["env_steps"] = sum(r.env_steps for r in runs) / len(runs)
     for name in ("options_off", "primitives_off", "score_test", "score_train"):
-        known = [value for run in runs if (value := getattr(run, name)) is not None]
-        facts[name] = sum(known) / len(known) if known else None
+        values = [value for run in runs if (value := getattr(run, name)) is not None]
+        facts[name] = sum(values) / len(values) if values else None
     return facts
 
 
-def _interval(found: Interval) -> dict[str, Any]:
-    return {"value": found.value, "ci95": [found.low, found.high]}
+def _interval(interval: Interval) -> dict[str, Any]:
+    return {"value": interval.value, "ci95": [interval.low, interval.high]}
 
 
 def _column(scores: Any) -> Any:
@@ -274,6 +274,6 @@ def _row(f: dict[str, Any]) -> tuple[object, ...]:
     )
 
 
-def _with_interval(found: dict[str, Any]) -> str:
-    low, high = found["ci95"]
-    return f"{found['value']:.2f} [{low:.2f}, {high:.2f}]"
+def _with_interval(estimate: dict[str, Any]) -> str:
+    low, high = estimate["ci95"]
+    return f"{estimate['value']:.2f} [{low:.2f}, {high:.2f}]"

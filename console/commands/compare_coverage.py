@@ -31,7 +31,7 @@ def curves(readers: Sequence[Reader]) -> dict[str, list[Line]]:
     tasks: dict[str, list[Reader]] = {}
     for reader in readers:
         tasks.setdefault(str(reader.history_at().session["task"]), []).append(reader)
-    return {task: _lines(points(task, mine)) for task, mine in tasks.items()}
+    return {task: _lines(points(task, of_task)) for task, of_task in tasks.items()}
 
 
 def points(task: str, readers: Sequence[Reader]) -> list[Point]:
@@ -44,28 +44,28 @@ def points(task: str, readers: Sequence[Reader]) -> list[Point]:
             Exit.USAGE,
         )
     whole = sum(lengths.values())
-    found: dict[tuple[str, tuple[str, ...]], list[float]] = {}
+    groups: dict[tuple[str, tuple[str, ...]], list[float]] = {}
     for reader in readers:
         arm, missing = _method(reader)
         for run in runs_of(reader, arm)[:1]:
-            found.setdefault((arm, tuple(lengths) if arm == "rl" else missing), []).append(run.score)
+            groups.setdefault((arm, tuple(lengths) if arm == "rl" else missing), []).append(run.score)
     return [
         Point(arm, len(missing), 1 - sum(lengths.get(name, 0.0) for name in missing) / whole, _mean(scores))
-        for (arm, missing), scores in found.items()
+        for (arm, missing), scores in groups.items()
     ]
 
 
-def _lines(found: Sequence[Point]) -> list[Line]:
+def _lines(of_task: Sequence[Point]) -> list[Line]:
     lines = []
     for arm, name in NAMES.items():
-        mine = [point for point in found if point.arm == arm]
-        sizes = sorted({point.missing for point in mine})
+        of_arm = [point for point in of_task if point.arm == arm]
+        sizes = sorted({point.missing for point in of_arm})
         means = [
-            (_mean([p.share for p in mine if p.missing == n]), _mean([p.success for p in mine if p.missing == n]))
+            (_mean([p.share for p in of_arm if p.missing == n]), _mean([p.success for p in of_arm if p.missing == n]))
             for n in sizes
         ]
         if means:
-            lines.append(Line(name, means, [(point.share, point.success) for point in mine]))
+            lines.append(Line(name, means, [(point.share, point.success) for point in of_arm]))
     return lines
 
 

@@ -87,18 +87,18 @@ def _result(part: Mapping[str, Any] | None) -> float | None:
     """A share of episodes, or a score in percent."""
     if not part:
         return None
-    found: float | None = part["rate"] if part["score"] is None else _percent(part["score"])
-    return found
+    percentage: float | None = part["rate"] if part["score"] is None else _percent(part["score"])
+    return percentage
 
 
 def _score_train(reader: Reader, history: History) -> float | None:
     """In percent, over the training episodes of the first million env steps; None for a task without a score."""
-    found: float | None = None
+    value: float | None = None
     before = 0
     for number, run in sorted(history.runs.items()):
         for row in reader.rows(MetricRow, {"run": number}, columns=["seq", "env_steps", "score"]):
             hidden = any(first < row["seq"] < last for first, last in run.hidden)
             if not hidden and before + row["env_steps"] <= TRAIN_SCORE_STEPS and row["score"] is not None:
-                found = row["score"]
+                value = row["score"]
         before += run.env_steps
-    return _percent(found)
+    return _percent(value)

@@ -48,20 +48,20 @@ def doctor(on: On = "", json: Json = False) -> None:
     if on:
         _cluster(on, json)
         return
-    found: list[Finding] = []
+    findings: list[Finding] = []
     for area, look in AREAS.items():
         if not json:
             output.say(area)
         for finding in look():
-            found.append(finding)
+            findings.append(finding)
             if not json:
                 _tell(finding)
-    good = all(f.ok or f.optional for f in found)
+    good = all(f.ok or f.optional for f in findings)
     if json:
-        output.document({"ok": good, "findings": [asdict(f) for f in found]})
+        output.document({"ok": good, "findings": [asdict(f) for f in findings]})
     else:
         output.say()
-        output.say(conclusion([asdict(f) for f in found]) + ".")
+        output.say(conclusion([asdict(f) for f in findings]) + ".")
     if not good:
         raise typer.Exit(Exit.DIFFERENT)
 
@@ -69,11 +69,11 @@ def doctor(on: On = "", json: Json = False) -> None:
 def _cluster(on: str, json: bool) -> None:
     if not json:
         output.note(f"looking at the nodes of {on}; this takes some seconds …")
-    told = children.ask("cluster", {"on": on, "settings": {}})
-    nodes = told["nodes"]
+    answer = children.ask("cluster", {"on": on, "settings": {}})
+    nodes = answer["nodes"]
     fit = sum(not node["fault"] for node in nodes)
     if json:
-        output.document({"ok": fit > 0, **told})
+        output.document({"ok": fit > 0, **answer})
     else:
         rows = [
             [n["host"], f"{n['cpus']}", f"{n['gpus']}", n["cpu"] or "", size(n["free"] or 0), n["fault"] or "fits"]
@@ -118,8 +118,8 @@ def _store() -> Iterator[Finding]:
 
 def _terminal() -> Iterator[Finding]:
     name = os.environ.get("TERM", "")
-    found = _terminal_size()
-    size_ = f"{found.columns}x{found.lines}" if found else "no terminal here, so no size"
+    terminal_size = _terminal_size()
+    size_ = f"{terminal_size.columns}x{terminal_size.lines}" if terminal_size else "no terminal here, so no size"
     good = name not in ("", "dumb", "unknown")
     inside = ", inside tmux" if os.environ.get("TMUX") else ""
     sentence = f"TERM is {name!r}, {size_}{inside}"
@@ -131,10 +131,10 @@ def _terminal_size() -> os.terminal_size | None:
     with contextlib.suppress(OSError):
         terminal = os.open("/dev/tty", os.O_RDONLY | os.O_NOCTTY | os.O_CLOEXEC)
         try:
-            found = os.get_terminal_size(terminal)
+            terminal_size = os.get_terminal_size(terminal)
         finally:
             os.close(terminal)
-        return found if found.columns and found.lines else None
+        return terminal_size if terminal_size.columns and terminal_size.lines else None
     return None
 
 
@@ -183,8 +183,8 @@ def _minedojo() -> Iterator[Finding]:
     except Failure as error:
         yield Finding("minedojo", "check", False, f"the check itself failed: {error}", optional=True)
         return
-    for told in needs:
-        yield Finding("minedojo", told["item"], told["ok"], told["sentence"], told["cure"], optional=True)
+    for need in needs:
+        yield Finding("minedojo", need["item"], need["ok"], need["sentence"], need["cure"], optional=True)
 
 
 AREAS: Mapping[str, Callable[[], Iterator[Finding]]] = {

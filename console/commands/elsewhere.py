@@ -51,9 +51,9 @@ def move(
     def moved(folder: SessionFolder) -> int:
         with upkeep.at_rest(folder):
             copied = _push(store, folder)
-            there = store.remote(folder.id)
-            if digest(FolderPeer(folder.path)) != digest(there):
-                raise StoreError(f"session {folder.id} is kept here: its copy at {there.place} differs")
+            remote = store.remote(folder.id)
+            if digest(FolderPeer(folder.path)) != digest(remote):
+                raise StoreError(f"session {folder.id} is kept here: its copy at {remote.place} differs")
             if not keep:
                 upkeep.remove(folder)
         return copied
@@ -90,9 +90,9 @@ def _push(store: Store, folder: SessionFolder) -> int:
 
 
 def _pull(store: Store, folder: SessionFolder) -> int:
-    there = store.remote(folder.id)
-    alive = there.worker() is not None
-    copied = sync(there, FolderPeer(folder.path))
+    remote = store.remote(folder.id)
+    alive = remote.worker() is not None
+    copied = sync(remote, FolderPeer(folder.path))
     if not alive:
         settle(folder.path)
     if tags := store.tags(folder.id):
@@ -111,25 +111,25 @@ def _follow(store: Store, folder: SessionFolder) -> int:
 def _each(folders: Sequence[SessionFolder], work: Work, done: str, store: Store, json: bool) -> None:
     """One session after the other: what refuses one does not keep the others from being copied, but a store that stays
     away does."""
-    told: list[dict[str, Any]] = []
+    results: list[dict[str, Any]] = []
     refused: list[str] = []
     for number, folder in enumerate(folders):
         try:
             rows = _patiently(work, folder)
         except Away as error:
             left = folders[number:]
-            told += [{"id": one.id, "rows": 0, "error": str(error)} for one in left]
+            results += [{"id": one.id, "rows": 0, "error": str(error)} for one in left]
             refused.append(f"{error}; {len(left)} of {many(len(folders), 'session')} left: the same command goes on")
             break
         except StoreError as error:
-            told.append({"id": folder.id, "rows": 0, "error": str(error)})
+            results.append({"id": folder.id, "rows": 0, "error": str(error)})
             refused.append(str(error))
         else:
-            told.append({"id": folder.id, "rows": rows, "error": None})
+            results.append({"id": folder.id, "rows": rows, "error": None})
             if not json:
                 output.say(f"{folder.id}: {done}, {many(rows, 'new row')}")
     if json:
-        output.document({"store": store.place, "sessions": told})
+        output.document({"store": store.place, "sessions": results})
     if refused and (json or len(folders) > 1):
         for sentence in refused:
             output.note(f"rlgpt: {sentence}")
@@ -161,5 +161,5 @@ def _opened(where: str) -> Iterator[Store]:
         yield store
 
 
-def _chosen(wanted: Sequence[str] | None) -> list[SessionFolder]:
-    return [catalog.find(one) for one in wanted] if wanted else sessions()
+def _chosen(names: Sequence[str] | None) -> list[SessionFolder]:
+    return [catalog.find(one) for one in names] if names else sessions()

@@ -91,11 +91,11 @@ def experiment(
         if code != Exit.OK:
             raise typer.Exit(code)
     if evidence and not dry_run:
-        kept = children.ask("experiment_bundles", {"request": request})
+        answer = children.ask("experiment_bundles", {"request": request})
         if json:
-            output.record({"kind": "kept"} | kept)
+            output.record({"kind": "kept"} | answer)
         else:
-            output.say(f"{len(kept['written'])} bundles in {evidence}")
+            output.say(f"{len(answer['written'])} bundles in {evidence}")
 
 
 def _cpus(on: str, settings: Tree) -> int:
@@ -131,12 +131,12 @@ def _follow(request: Tree, json: bool) -> int:
     error = ""
     try:
         for line in child.stdout:
-            told = json_module.loads(line)
-            error = told.get("error", error)
+            report = json_module.loads(line)
+            error = report.get("error", error)
             if json and not error:
-                output.record(told)
+                output.record(report)
             else:
-                _tell(told)
+                _tell(report)
     except KeyboardInterrupt:
         output.note(_left(request) if request["on"] else "stopping; the same command goes on from here")
         child.wait()
@@ -183,15 +183,15 @@ def _named(words: list[str], most: int = 12) -> str:
     return ", ".join(words if more <= 0 else [*words[:most], f"{more} more"])
 
 
-def _tell(told: Tree) -> None:
-    kind = told.get("kind")
+def _tell(report: Tree) -> None:
+    kind = report.get("kind")
     if kind == "started":
-        output.say(f"{told['session']}  {told['words']}: started")
+        output.say(f"{report['session']}  {report['words']}: started")
     elif kind == "ended":
-        output.say(f"{told['session']}  {told['words']}: {told['status']}, {told['reason']}")
+        output.say(f"{report['session']}  {report['words']}: {report['status']}, {report['reason']}")
     elif kind == "progress":
-        left = "unknown" if told["seconds_left"] is None else f"about {duration(told['seconds_left'])}"
-        share = told["env_steps"] / max(1, told["env_steps"] + told["env_steps_left"])
-        output.say(f"{told['over']} of {told['sessions']} sessions, {share:.0%} of the env steps, left: {left}")
+        left = "unknown" if report["seconds_left"] is None else f"about {duration(report['seconds_left'])}"
+        share = report["env_steps"] / max(1, report["env_steps"] + report["env_steps_left"])
+        output.say(f"{report['over']} of {report['sessions']} sessions, {share:.0%} of the env steps, left: {left}")
     elif kind == "done":
-        output.say("all sessions are done" if told["complete"] else "some sessions are not done; run it again")
+        output.say("all sessions are done" if report["complete"] else "some sessions are not done; run it again")

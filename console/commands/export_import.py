@@ -54,8 +54,8 @@ def import_(
 
     if not file.is_file():
         raise Failure(f"there is no file {file}.", Exit.NOT_FOUND)
-    made = read(file)
+    session = read(file)
     if json:
-        output.document({"id": made.id, "name": made.name})
+        output.document({"id": session.id, "name": session.name})
     else:
-        output.say(f"{made.id} ({made.name}) is in the store")
+        output.say(f"{session.id} ({session.name}) is in the store")

@@ -62,8 +62,8 @@ def _take_new(reader: Reader, history: History, progress: Progress, *, json: boo
             if json:
                 if change[0] == "event":
                     event = change[1]
-                    told = {"seq": event["seq"], "at": event["at"], "active": event["active"]}
-                    output.record({**told, "kind": event["kind"], "payload": event["payload"]})
+                    stamp = {"seq": event["seq"], "at": event["at"], "active": event["active"]}
+                    output.record({**stamp, "kind": event["kind"], "payload": event["payload"]})
             elif sentence := progress.sentence(history, change):
                 output.say(f"{_clock(change[1]['active'])}  {sentence}")
 

@@ -47,24 +47,24 @@ def fork(
     if iteration is not None:
         at = _end_of(parent, iteration)
     try:
-        made = make(parent, at, name=name, changes=_tree(change or []))
+        child = make(parent, at, name=name, changes=_tree(change or []))
     except ValidationError as error:
         raise Failure(f"the changed settings cannot be: {error.errors()[0]['msg']}", Exit.USAGE) from error
     if start:
-        children.start_worker(made.path)
+        children.start_worker(child.path)
     if detach or not start:
-        with Reader(made) as reader:
+        with Reader(child) as reader:
             seq = reader.history_at().session["parent_seq"]
         if json:
             state = "started" if start else "created"
-            output.document({"id": made.id, "name": made.name, "parent": parent.id, "seq": seq, "status": state})
+            output.document({"id": child.id, "name": child.name, "parent": parent.id, "seq": seq, "status": state})
         else:
-            hint = "" if start else f"; `rlgpt resume {made.id}` starts its worker"
-            output.say(f"{made.id} ({made.name}) forked from {parent.id} after row {seq}{hint}")
+            hint = "" if start else f"; `rlgpt resume {child.id}` starts its worker"
+            output.say(f"{child.id} ({child.name}) forked from {parent.id} after row {seq}{hint}")
     elif headless or json or not interactive():
-        raise typer.Exit(follow(made, json=json))
+        raise typer.Exit(follow(child, json=json))
     else:
-        raise typer.Exit(open_console(made))
+        raise typer.Exit(open_console(child))
 
 
 def _end_of(parent: Any, number: int) -> int:

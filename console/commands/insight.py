@@ -33,11 +33,11 @@ def register(app: typer.Typer) -> None:
 def funnel(session: Session, at: At = None, json: Json = False) -> None:
     """Show how many episodes reach each sub-action, and where most of them are lost."""
     with moment_of(session, at) as moment:
-        found = funnel_view.funnel(moment)
+        shown = funnel_view.funnel(moment)
     if json:
-        output.document(funnel_view.tree(found))
+        output.document(funnel_view.tree(shown))
     else:
-        say(funnel_view.entries(found, _width()))
+        say(funnel_view.entries(shown, _width()))
 
 
 def episodes(
@@ -49,15 +49,15 @@ def episodes(
 ) -> None:
     """List the recorded episodes, failing ones first: how they ended, where they were lost, what can be watched."""
     with moment_of(session, at) as moment:
-        found = episodes_view.episodes(moment, failed)
-        known = {item.name for plan in moment.history.plans.values() for item in plan.items}
-    if lost and lost not in (*known, episodes_view.TASK):
+        shown = episodes_view.episodes(moment, failed)
+        names = {item.name for plan in moment.history.plans.values() for item in plan.items}
+    if lost and lost not in (*names, episodes_view.TASK):
         raise Failure(f"no plan of this session has a sub-action {lost!r}.", Exit.NOT_FOUND)
-    found = episodes_view.chosen(found, lost)
+    shown = episodes_view.chosen(shown, lost)
     if json:
-        output.document({"episodes": [episodes_view.tree(episode) for episode in found]})
+        output.document({"episodes": [episodes_view.tree(episode) for episode in shown]})
     else:
-        say(episodes_view.entries(found, "", _width(), most=len(found)))
+        say(episodes_view.entries(shown, "", _width(), most=len(shown)))
 
 
 def why(session: Session, at: At = None, json: Json = False) -> None:
@@ -65,11 +65,11 @@ def why(session: Session, at: At = None, json: Json = False) -> None:
     from rlgpt.console.view import why as view
 
     with moment_of(session, at) as moment:
-        found = view.findings(moment)
+        findings = view.findings(moment)
     if json:
-        output.document({"findings": [view.tree(finding) for finding in found]})
+        output.document({"findings": [view.tree(finding) for finding in findings]})
     else:
-        say(view.entries(found, {action: f"`{command}`:" for action, command in view.COMMANDS.items()}, _width()))
+        say(view.entries(findings, {action: f"`{command}`:" for action, command in view.COMMANDS.items()}, _width()))
 
 
 def options(session: Session, at: At = None, json: Json = False) -> None:
@@ -77,11 +77,11 @@ def options(session: Session, at: At = None, json: Json = False) -> None:
     from rlgpt.console.view import options as view
 
     with moment_of(session, at) as moment:
-        found = view.tables(moment)
+        tables = view.tables(moment)
     if json:
-        output.document({"parts": [view.tree(table) for table in found]})
+        output.document({"parts": [view.tree(table) for table in tables]})
     else:
-        say(view.entries(found, _width()))
+        say(view.entries(tables, _width()))
 
 
 @contextlib.contextmanager

@@ -12,7 +12,7 @@ PATIENCE = 12.0
 
 def listed() -> list[Summary]:
     """Newest first. Where the store does not answer that is noted. Raises BadPlace."""
-    found, fault = everywhere(PATIENCE)
+    summaries, fault = everywhere(PATIENCE)
     if fault:
         output.note(fault)
-    return found
+    return summaries

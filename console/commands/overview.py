@@ -27,19 +27,19 @@ def register(app: typer.Typer) -> None:
 
 def tree(json: Json = False) -> None:
     """Show which session was forked from which, where, and with what other settings."""
-    found = listed()
+    summaries = listed()
     if json:
-        output.document({"sessions": forest(found)})
-    elif found:
-        output.table(("name", "id", "task", "state", "result", "forked"), _rows(found))
+        output.document({"sessions": forest(summaries)})
+    elif summaries:
+        output.table(("name", "id", "task", "state", "result", "forked"), _rows(summaries))
     else:
         output.say(NONE)
 
 
-def _rows(found: Sequence[Summary]) -> list[tuple[object, ...]]:
+def _rows(summaries: Sequence[Summary]) -> list[tuple[object, ...]]:
     """For people: name with its lines, id, task, state, result, where it left its parent."""
     out: list[tuple[object, ...]] = []
-    for branch in forks.branches(found):
+    for branch in forks.branches(summaries):
         s = branch.summary
         result, split = newest_result(s)
         shown = f"{measured(result)} {split}" if result.episodes else ""
@@ -47,11 +47,11 @@ def _rows(found: Sequence[Summary]) -> list[tuple[object, ...]]:
     return out
 
 
-def forest(found: Sequence[Summary]) -> list[dict[str, Any]]:
+def forest(summaries: Sequence[Summary]) -> list[dict[str, Any]]:
     """The roots with their forks inside, for `tree --json`."""
     roots: list[dict[str, Any]] = []
     path: list[dict[str, Any]] = []
-    for branch in forks.branches(found):
+    for branch in forks.branches(summaries):
         s = branch.summary
         node: dict[str, Any] = {
             "id": s.id,
@@ -75,33 +75,33 @@ def leaderboard(
     """Rank the sessions of TASK by their held-out test episodes, seeds grouped."""
     from rlgpt.console.view import leaderboard as view
 
-    found = listed()
-    _need_task(found, task)
+    summaries = listed()
+    _need_task(summaries, task)
     if json:
-        output.document(view.tree(found, task))
+        output.document(view.tree(summaries, task))
         return
-    ranked = [view.cells(rank, row) for rank, row in enumerate(view.rows(found, task), 1)]
+    ranked = [view.cells(rank, row) for rank, row in enumerate(view.rows(summaries, task), 1)]
     if ranked:
         output.table(view.TITLES, ranked)
-    if left := view.untested(found, task):
+    if left := view.untested(summaries, task):
         output.note(f"without test episodes and not ranked: {left}")
 
 
-def _need_task(found: list[Summary], task: str) -> None:
-    tasks = sorted({s.task for s in found if s.task})
+def _need_task(summaries: list[Summary], task: str) -> None:
+    tasks = sorted({s.task for s in summaries if s.task})
     if task not in tasks:
-        there = f"there are {', '.join(tasks)}" if tasks else NONE
-        raise Failure(f"no session of this store has the task {task!r}; {there}.", Exit.NOT_FOUND)
+        known_tasks = f"there are {', '.join(tasks)}" if tasks else NONE
+        raise Failure(f"no session of this store has the task {task!r}; {known_tasks}.", Exit.NOT_FOUND)
 
 
 def inbox(json: Json = False) -> None:
     """List the sessions in which nothing goes on until you do something."""
-    found = listed()
+    summaries = listed()
     if json:
-        output.document({"waiting": waiting.tree(found)})
+        output.document({"waiting": waiting.tree(summaries)})
         return
-    for need in waiting.needs(found):
+    for need in waiting.needs(summaries):
         ago = duration(max(time.time() - need.since, 0.0))
         output.say(f"{need.summary.id} ({need.summary.name}): {need.what}, since {ago}")
-    if not waiting.needs(found):
+    if not waiting.needs(summaries):
         output.say("no session waits for you")

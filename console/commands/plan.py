@@ -31,18 +31,18 @@ def plan(
     """List the revisions of the plan: who wrote each, and why."""
     with looked_at(session) as folder, Reader(folder) as reader:
         history = reader.history_at(at)
-    found = [r for r in view.revisions(history) if revision in (None, r.plan.revision)]
-    if revision is not None and not found:
+    shown = [r for r in view.revisions(history) if revision in (None, r.plan.revision)]
+    if revision is not None and not shown:
         raise Failure(f"there is no plan {revision}; the session has {len(history.plans)} revisions.", Exit.NOT_FOUND)
     if json:
-        output.document({"active": history.revision or None, "revisions": [view.tree(r) for r in found]})
+        output.document({"active": history.revision or None, "revisions": [view.tree(r) for r in shown]})
         return
     width = min(shutil.get_terminal_size().columns, 120)
-    for r in found:
-        told = [view.head(r.plan, width), *view.because(r.plan, width, most=0)]
+    for r in shown:
+        lines = [view.head(r.plan, width), *view.because(r.plan, width, most=0)]
         if diff:
-            told += view.difference(r, width)
-        for line in told:
+            lines += view.difference(r, width)
+        for line in lines:
             output.say(plain(line).rstrip())
-    if not found:
+    if not shown:
         output.say("the slow agent has not planned yet")

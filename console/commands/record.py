@@ -211,17 +211,17 @@ def _split(iteration: IterationState, split: str) -> dict[str, Any] | None:
     key = (full[-1].revision, full[-1].run)
     same = [e for e in every if (e.revision, e.run) == key]
     variants = dict.fromkeys(e.variant for e in same if e.variant != "full")
-    mine = [e for e in same if e.variant == "full"]
+    of_policy = [e for e in same if e.variant == "full"]
     return {
         "split": split,
         "revision": full[-1].revision,
         "policy": full[-1].policy,
-        **_pool(mine),
+        **_pool(of_policy),
         "options_off": None,
         "primitives_off": None,
         **{variant: _pool([e for e in same if e.variant == variant]) for variant in variants},
-        "funnel": _sum(e.funnel for e in mine),
-        "option_usage": _sum(e.option_usage for e in mine),
+        "funnel": _sum(e.funnel for e in of_policy),
+        "option_usage": _sum(e.option_usage for e in of_policy),
     }
 
 

@@ -143,10 +143,10 @@ def run(
     if headless and detach:
         raise Failure("--headless waits for the session and --detach does not: choose one.", Exit.USAGE)
     children.play_games_on(games_on, on)
-    wanted = 1 if seeds is None else seeds
-    if not 1 <= wanted <= MOST_SESSIONS:
+    number = 1 if seeds is None else seeds
+    if not 1 <= number <= MOST_SESSIONS:
         raise Failure(f"--seeds is a number of sessions from 1 to {MOST_SESSIONS}.", Exit.USAGE)
-    if wanted > 1 and not detach:
+    if number > 1 and not detach:
         raise Failure("several sessions at once are started with --detach; `rlgpt leaderboard` ranks them.", Exit.USAGE)
     flags = {
         "task": task,
@@ -181,9 +181,9 @@ def run(
     }
     if on:
         children.ask("cluster_reached", {"on": on, "settings": _given(flags)})
-    if wanted > 1:
-        names = [None if name is None else f"{name}-{n + 1}" for n in range(wanted)]
-        started = [start(flags | {"seed": (seed or 0) + n, "name": names[n]}, on) for n in range(wanted)]
+    if number > 1:
+        names = [None if name is None else f"{name}-{n + 1}" for n in range(number)]
+        started = [start(flags | {"seed": (seed or 0) + n, "name": names[n]}, on) for n in range(number)]
         _say_all_started(started, json)
         return
     session = start(flags, on)
@@ -218,8 +218,8 @@ def demo(
 def start(flags: Tree, on: str = "") -> SessionFolder:
     """Make a session from a tree of settings (None: not given) and start its worker, here or on a Ray cluster."""
     need_room()
-    made = children.ask("create", {"settings": _given(flags), "elsewhere": bool(on)})
-    session = SessionFolder(Path(made["folder"]))
+    answer = children.ask("create", {"settings": _given(flags), "elsewhere": bool(on)})
+    session = SessionFolder(Path(answer["folder"]))
     if on:
         place(session.path, on)
     children.start_worker(session.path)
@@ -234,11 +234,11 @@ def _started(session: SessionFolder) -> Tree:
     return {"id": session.id, "name": session.name, "status": "started"}
 
 
-def _say_all_started(found: list[SessionFolder], json: bool) -> None:
+def _say_all_started(folders: list[SessionFolder], json: bool) -> None:
     if json:
-        output.document({"sessions": [_started(session) for session in found]})
+        output.document({"sessions": [_started(session) for session in folders]})
     else:
-        for session in found:
+        for session in folders:
             _say_started(session, json)
 
 
@@ -267,8 +267,8 @@ def _kind(llm: str | None) -> str | None:
 def _per_role(**words: list[str] | None) -> Tree:
     """`VALUE` for every role, `ROLE=VALUE` for one; a model's own name may hold `=`."""
     tree: Tree = {"roles": {}}
-    for setting, given in words.items():
-        for word in given or ():
+    for setting, setting_value in words.items():
+        for word in setting_value or ():
             role, equals, value = word.partition("=")
             if equals and role in Role.__members__:
                 tree["roles"].setdefault(role, {})[setting] = value

@@ -41,14 +41,14 @@ def register(app: typer.Typer) -> None:
 
 def sessions(json: Json = False) -> None:
     """List the sessions of this store, newest last."""
-    found = listed()[::-1]
+    summaries = listed()[::-1]
     if json:
-        output.document({"sessions": [_tree(summary) for summary in found]})
+        output.document({"sessions": [_tree(summary) for summary in summaries]})
         return
-    if not found:
+    if not summaries:
         output.say("no session yet; `rlgpt run TASK` starts one, `rlgpt tasks` lists what there is to do")
         return
-    output.table(TITLES, [_row(summary) for summary in found])
+    output.table(TITLES, [_row(summary) for summary in summaries])
 
 
 def show(session: Session, json: Json = False) -> None:
@@ -129,24 +129,24 @@ def logs(
             while rows := reader.changes_since(seq, without=("frame", "episode", "metric")):
                 seq = rows[-1][1]["seq"]
                 for change in rows:
-                    said = logged(change)
-                    if said and at_level(said, level):
-                        output.record(said) if json else output.say(plain(log_line(said)))
+                    sentence = logged(change)
+                    if sentence and at_level(sentence, level):
+                        output.record(sentence) if json else output.say(plain(log_line(sentence)))
             if not forever or not (alive or starting):
                 return
             time.sleep(EVERY)
 
 
 @contextlib.contextmanager
-def looked_at(wanted: str) -> Iterator[SessionFolder]:
+def looked_at(session: str) -> Iterator[SessionFolder]:
     """A session of the store, or that of a bundle file, which may lie on read-only media."""
-    if not Path(wanted).is_file():
-        with reached(wanted) as folder:
+    if not Path(session).is_file():
+        with reached(session) as folder:
             yield folder
         return
     from rlgpt.store.bundle import viewed
 
-    with viewed(Path(wanted)) as folder:
+    with viewed(Path(session)) as folder:
         yield folder
 
 

@@ -44,17 +44,17 @@ def size(where: str, json: bool) -> None:
     output.say(f"{many(len(sizes), 'session')}, {octets(total)} on the disk of its server")
 
 
-def check(where: str, wanted: Sequence[str] | None) -> tuple[list[str], list[str]]:
+def check(where: str, sessions: Sequence[str] | None) -> tuple[list[str], list[str]]:
     """(sessions, problems)."""
     place = _shared(where)
     names = _names(place)
-    ids = [_one(place, one, names) for one in wanted] if wanted else list(names)
+    ids = [_one(place, one, names) for one in sessions] if sessions else list(names)
     return ids, [problem for ident in ids for problem in _admin().check(place, ident)]
 
 
-def chosen(where: str, wanted: str) -> str:
+def chosen(where: str, session: str) -> str:
     place = _shared(where)
-    return _one(place, wanted, _names(place))
+    return _one(place, session, _names(place))
 
 
 def delete(where: str, ident: str) -> None:
@@ -69,8 +69,8 @@ def _names(place: str) -> dict[str, str]:
         store.close()
 
 
-def _one(place: str, wanted: str, names: dict[str, str]) -> str:
-    return catalog.chosen(wanted, list(names), lambda: names, f" in {place.partition('?')[0]}")
+def _one(place: str, session: str, names: dict[str, str]) -> str:
+    return catalog.chosen(session, list(names), lambda: names, f" in {place.partition('?')[0]}")
 
 
 def _shared(place: str) -> str:

@@ -45,25 +45,25 @@ def list_skills(
     json: Json = False,
 ) -> None:
     """List the skills, best measured first."""
-    found = library.skills(world, retired=True) if retired else library.search(search, world)
+    shown = library.skills(world, retired=True) if retired else library.search(search, world)
     if json:
-        output.document({"skills": [_tree(skill, source=False) for skill in found]})
+        output.document({"skills": [_tree(skill, source=False) for skill in shown]})
     else:
-        rows = [(s.hash[:8], s.name, s.world, rate(s.successes, s.episodes), s.description) for s in found]
+        rows = [(s.hash[:8], s.name, s.world, rate(s.successes, s.episodes), s.description) for s in shown]
         output.table(("hash", "name", "world", "success in trials", "description"), rows)
 
 
 def show(skill: Wanted, json: Json = False) -> None:
     """Print one skill with its source."""
-    found = library.find(skill)
+    selected = library.find(skill)
     if json:
-        output.document(_tree(found, source=True))
+        output.document(_tree(selected, source=True))
         return
-    output.say(f"{found.name} ({found.hash[:8]}) in {found.world}: {found.description}")
-    output.say(f"success {rate(found.successes, found.episodes)} in trials of session {found.session_id}")
-    output.say(f"done when {found.done_when}")
+    output.say(f"{selected.name} ({selected.hash[:8]}) in {selected.world}: {selected.description}")
+    output.say(f"success {rate(selected.successes, selected.episodes)} in trials of session {selected.session_id}")
+    output.say(f"done when {selected.done_when}")
     output.say()
-    for line in clean_lines(found.source):
+    for line in clean_lines(selected.source):
         output.say(line)
 
 
@@ -74,7 +74,7 @@ def export(
     json: Json = False,
 ) -> None:
     """Write skills to a file that `rlgpt skills import` reads."""
-    chosen = [library.find(wanted) for wanted in skill] if skill else library.skills(world)
+    chosen = [library.find(word) for word in skill] if skill else library.skills(world)
     try:
         file.write_bytes(library.export(chosen))
     except OSError as error:
@@ -93,23 +93,23 @@ def import_skills(file: Annotated[Path, typer.Argument(help="A file of skills.")
 
 def retire(skill: Wanted, json: Json = False) -> None:
     """Take a skill out of use in new sessions."""
-    found = library.find(skill)
-    library.retire(found.hash)
-    _told(json, "retired", [found])
+    selected = library.find(skill)
+    library.retire(selected.hash)
+    _told(json, "retired", [selected])
 
 
 def restore(skill: Wanted, json: Json = False) -> None:
     """Put a retired skill back into use."""
-    found = library.find(skill)
-    library.restore(found.hash)
-    _told(json, "restored", [found])
+    selected = library.find(skill)
+    library.restore(selected.hash)
+    _told(json, "restored", [selected])
 
 
-def _told(json: bool, verb: str, found: list[library.Skill]) -> None:
+def _told(json: bool, verb: str, skills: list[library.Skill]) -> None:
     if json:
-        output.document({verb: [skill.hash for skill in found]})
+        output.document({verb: [skill.hash for skill in skills]})
     else:
-        output.say(f"{verb} " + (", ".join(skill.name for skill in found) or "nothing"))
+        output.say(f"{verb} " + (", ".join(skill.name for skill in skills) or "nothing"))
 
 
 def _tree(skill: library.Skill, *, source: bool) -> dict[str, Any]:

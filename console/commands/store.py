@@ -63,8 +63,8 @@ def check(session: Some = None, where: In = "", json: Json = False) -> None:
     else:
         for problem in problems:
             output.say(problem)
-        found = many(len(problems), "problem") if problems else "no problems"
-        output.say(f"{many(len(checked), 'session')} checked, {found}")
+        counted = many(len(problems), "problem") if problems else "no problems"
+        output.say(f"{many(len(checked), 'session')} checked, {counted}")
     if problems:
         raise typer.Exit(Exit.DIFFERENT)
 
@@ -143,12 +143,12 @@ def tag(
 ) -> None:
     """Set the tags of a session, which the list of sessions can be filtered by."""
     folder = find(session)
-    kept = catalog.set_tags(folder, tags or [])
+    stored = catalog.set_tags(folder, tags or [])
     if json:
-        output.document({"id": folder.id, "tags": kept})
+        output.document({"id": folder.id, "tags": stored})
     else:
-        output.say(f"{folder.id}: " + (", ".join(kept) or "no tags"))
+        output.say(f"{folder.id}: " + (", ".join(stored) or "no tags"))
 
 
-def _chosen(wanted: Sequence[str] | None) -> list[SessionFolder]:
-    return [find(one) for one in wanted] if wanted else sessions()
+def _chosen(words: Sequence[str] | None) -> list[SessionFolder]:
+    return [find(one) for one in words] if words else sessions()

@@ -68,8 +68,8 @@ def run(words: Sequence[str]) -> int:
     try:
         code = command.main(args=list(words), prog_name="rlgpt", standalone_mode=False)
     except TyperException as error:
-        said = getattr(error, "format_message", error.__str__)().rstrip(". ")
-        raise Failure(f"{said}. `rlgpt {_place(error)}--help` says what there is.", Exit.USAGE) from error
+        sentence = getattr(error, "format_message", error.__str__)().rstrip(". ")
+        raise Failure(f"{sentence}. `rlgpt {_place(error)}--help` says what there is.", Exit.USAGE) from error
     except typer.Abort as error:
         raise KeyboardInterrupt from error
     return int(code or Exit.OK)

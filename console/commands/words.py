@@ -24,11 +24,11 @@ def complete_task(ctx: typer.Context, incomplete: str) -> list[str]:
 
     world = str(ctx.params.get("world") or "crafter")
     file = answers.place(home(), ("tasks", world))
-    found = answers.remembered(file)
-    if found is None:
-        found = children.ask("tasks", {"world": world})
-        answers.remember(file, found)
-    return [task["id"] for task in found["tasks"] if task["id"].startswith(incomplete)]
+    remembered = answers.remembered(file)
+    if remembered is None:
+        remembered = children.ask("tasks", {"world": world})
+        answers.remember(file, remembered)
+    return [task["id"] for task in remembered["tasks"] if task["id"].startswith(incomplete)]
 
 
 def _not_empty(ctx: typer.Context, param: typer.CallbackParam, value: str) -> str:

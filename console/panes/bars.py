@@ -87,9 +87,9 @@ class Footer(Bar):
     def on_click(self, event: events.Click) -> None:
         for start, stop, name in self._spots:
             if start <= event.x < stop:
-                found = next((b for b in self.screen.active_bindings.values() if b.binding.id == name), None)
-                if found:
-                    self.app.call_later(self.app.run_action, found.binding.action, found.node)
+                binding = next((b for b in self.screen.active_bindings.values() if b.binding.id == name), None)
+                if binding:
+                    self.app.call_later(self.app.run_action, binding.binding.action, binding.node)
 
     def on_resize(self, event: events.Resize) -> None:
         self.update_hints()

@@ -85,9 +85,9 @@ class CodePane(ListPane):
         shown = self.shown
         if shown is None or self.moment is None:
             return
-        mine = [a.version for a in self.moment.history.attempts if a.sub_action == shown.sub_action]
-        place = min(max(mine.index(shown.version) + by, 0), len(mine) - 1)
-        self._choose(Choice(shown.sub_action, mine[place]))
+        versions = [a.version for a in self.moment.history.attempts if a.sub_action == shown.sub_action]
+        place = min(max(versions.index(shown.version) + by, 0), len(versions) - 1)
+        self._choose(Choice(shown.sub_action, versions[place]))
 
     def action_sub_action(self, by: int) -> None:
         shown = self.shown

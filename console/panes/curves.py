@@ -149,12 +149,12 @@ class CurvesPane(Pane, Painted, can_focus=True):
     def _move_crosshair(self, by: float) -> None:
         """By a share of the x-range; at its edge the range of a zoom moves on."""
         assert self.options.crosshair is not None
-        wanted = self.options.crosshair + by
-        if self.options.zoom and self._charts and not 0.0 <= wanted <= 1.0:
+        target = self.options.crosshair + by
+        if self.options.zoom and self._charts and not 0.0 <= target <= 1.0:
             moved = shifted(self.options.zoom, 0.1 if by > 0 else -0.1, self._charts.axis.end)
             self._set(replace(self.options, zoom=moved))
         else:
-            self._set(replace(self.options, crosshair=min(max(wanted, 0.0), 1.0)))
+            self._set(replace(self.options, crosshair=min(max(target, 0.0), 1.0)))
 
     def action_zoom(self, by: float) -> None:
         if self._charts:
@@ -175,7 +175,7 @@ class CurvesPane(Pane, Painted, can_focus=True):
 
         def chosen(names: frozenset[str] | None) -> None:
             if names is not None:
-                others = {key: kept for key, kept in self.options.picked.items() if key != chart.key}
+                others = {key: picked for key, picked in self.options.picked.items() if key != chart.key}
                 self._set(replace(self.options, picked=others | ({chart.key: names} if names else {})))
 
         drawn = frozenset(c.name for c in self._charts.picked(chart, every))
@@ -189,11 +189,11 @@ class CurvesPane(Pane, Painted, can_focus=True):
         moment = self.moment
         assert moment is not None
         try:
-            found = summaries()
+            all_sessions = summaries()
         except (StoreError, OSError) as error:
             self.app.call_from_thread(shell_of(self).tell, str(error), "error")
             return
-        offers = overlay.offers(moment, found)
+        offers = overlay.offers(moment, all_sessions)
         self.app.call_from_thread(self.app.push_screen, OverlayPicker(offers), self._take_overlay)
 
     def _take_overlay(self, key: str | None) -> None:

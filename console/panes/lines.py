@@ -65,13 +65,13 @@ class Lines(ScrollView, Painted, can_focus=True, inherit_bindings=False):
     def set_entries(self, entries: Iterable[Entry], head: Sequence[Line] = ()) -> None:
         """Replace everything; the cursor stays on its key, or at the end when it followed the end."""
         at_end = self.follow and self._cursor >= self._last_selectable()
-        found, fixed = list(entries), list(head)
+        shown, fixed = list(entries), list(head)
         size = self.scrollable_content_region.size
-        if found == self._all and fixed == self.head and size == self._drawn_at:
-            self._all = found
+        if shown == self._all and fixed == self.head and size == self._drawn_at:
+            self._all = shown
             return
         before = self._picture()
-        self._all, self.head, self._drawn_at = found, fixed, size
+        self._all, self.head, self._drawn_at = shown, fixed, size
         self._apply(at_end, before)
 
     def set_filter(self, text: str) -> None:
@@ -88,12 +88,12 @@ class Lines(ScrollView, Painted, can_focus=True, inherit_bindings=False):
         return len(self._all)
 
     def _apply(self, at_end: bool, before: list[tuple[Line, str]]) -> None:
-        wanted = self.filter.casefold().split()
+        words = self.filter.casefold().split()
         self.entries = [
-            e for e in self._all if not wanted or (e.selectable and all(w in e.search.casefold() for w in wanted))
+            e for e in self._all if not words or (e.selectable and all(w in e.search.casefold() for w in words))
         ]
         self.matching = len(self.entries)
-        if wanted and self._all and not self.entries:
+        if words and self._all and not self.entries:
             none = line((f"Nothing here has “{self.filter}”.", "dim"))
             self.entries = [Entry("nothing", (none,), selectable=False)]
         self._starts, self._lines = [], []
@@ -180,9 +180,9 @@ class Lines(ScrollView, Painted, can_focus=True, inherit_bindings=False):
         if not any(entry.selectable for entry in self.entries):
             self.scroll_to(y=line, animate=False)
         elif self._lines:
-            found = self._lines[target][0]
+            index = self._lines[target][0]
             self.move_to(
-                self._nearest(found) if pages > 0 else found if self.entries[found].selectable else self._nearest(0)
+                self._nearest(index) if pages > 0 else index if self.entries[index].selectable else self._nearest(0)
             )
 
     def action_edge(self, end: bool) -> None:

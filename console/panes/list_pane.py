@@ -56,9 +56,9 @@ class ListPane(Lines, Pane):
 
     def look_at(self, item: str) -> None:
         """The cursor goes to the first entry of the sub-action; where the newest stand at the end, to the last."""
-        mine = [index for index, entry in enumerate(self.entries) if item and entry.fields.get("item") == item]
-        if mine:
-            self.move_to(mine[-1 if self.follow else 0], quietly=True)
+        of_item = [index for index, entry in enumerate(self.entries) if item and entry.fields.get("item") == item]
+        if of_item:
+            self.move_to(of_item[-1 if self.follow else 0], quietly=True)
 
     def action_jump_here(self) -> None:
         if self.current and self.current.seq:

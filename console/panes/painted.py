@@ -43,11 +43,11 @@ class Painted(Widget):
         if not self._looked:
             self._look()
         key = (line, width, extra)
-        found = self._strips.get(key)
-        if found is None:
+        strips = self._strips.get(key)
+        if strips is None:
             if len(self._strips) >= KEPT:
                 self._strips.clear()
             fill = self.palette.style(extra) if extra else None
             strip = Strip(self.palette.segments(line, extra)).adjust_cell_length(width, fill)
-            found = self._strips[key] = strip.apply_style(self._ground or Style.null())
-        return found
+            strips = self._strips[key] = strip.apply_style(self._ground or Style.null())
+        return strips

@@ -70,9 +70,9 @@ class Pane(Widget):
         tabs: list[tuple[int, int, str]] = []
         cell = LEAD
         for name in sorted(slot, key=PANES.index):
-            mine = name == self.id
-            text = keys[name] if short and not mine else f"{keys[name]} {title(name)}"
-            parts += [(text, "bold" if mine else "dim"), between]
+            shown = name == self.id
+            text = keys[name] if short and not shown else f"{keys[name]} {title(name)}"
+            parts += [(text, "bold" if shown else "dim"), between]
             tabs.append((cell, cell + len(text), name))
             cell += len(text) + len(between)
         self._tabs = tuple(tabs)

@@ -62,9 +62,9 @@ class WorldPane(ListPane):
         if not item:
             self._chosen = None
         elif self.moment is not None:
-            mine = chosen(episodes(self.moment), item)
-            if mine and mine[0].film is not None:
-                self._chosen = world.Cursor(mine[0].film, world.END)
+            of_item = chosen(episodes(self.moment), item)
+            if of_item and of_item[0].film is not None:
+                self._chosen = world.Cursor(of_item[0].film, world.END)
         self.redraw()
 
     def action_newest(self) -> None:

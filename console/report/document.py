@@ -58,7 +58,7 @@ def told(m: Moment) -> dict[str, Any]:
     """The fields of the template."""
     h = m.history
     best = h.incumbent
-    found = funnel(m)
+    stages = funnel(m)
     return {
         "h": h,
         "session": h.session,
@@ -73,13 +73,13 @@ def told(m: Moment) -> dict[str, Any]:
         "acts": ACTING[best.result.variant] if best and best.result else "",
         "revisions": revisions.revisions(h),
         "plan_status": PLAN_STATUS,
-        "funnel": found,
+        "funnel": stages,
         "charts": list(_charts(m)),
-        "evaluations": [(i.number, *found) for i in h.iterations for found in _evaluations(h, i)],
+        "evaluations": [(i.number, *stages) for i in h.iterations for stages in _evaluations(h, i)],
         "settings": json.dumps(h.session["settings"], indent=1),
         "iterations": [_iteration(h, i) for i in h.iterations],
         "versions": [_version(m, attempt) for attempt in h.attempts],
-        "strips": list(_strips(m, found)),
+        "strips": list(_strips(m, stages)),
         "roles": [(ROLES.get(r.role, r.role), spending.cells(r, m.rules)) for r in spending.by_role(merged(m.calls))],
         "role_titles": spending.TITLES,
         "people": [
@@ -145,14 +145,14 @@ def _version(m: Moment, attempt: Attempt) -> dict[str, Any]:
     }
 
 
-def _strips(m: Moment, found: Funnel) -> Iterator[dict[str, Any]]:
+def _strips(m: Moment, stages: Funnel) -> Iterator[dict[str, Any]]:
     """Failing episodes that can be watched: first those lost where most are, then one of each other kind."""
-    worst = found.worst.name if found.worst else ""
-    kept = [e for e in episodes(m, failed=True) if e.film is not None]
-    kept.sort(key=lambda e: (e.lost != worst, e.place.source not in ("test", "dev")))
+    worst = stages.worst.name if stages.worst else ""
+    filmed = [e for e in episodes(m, failed=True) if e.film is not None]
+    filmed.sort(key=lambda e: (e.lost != worst, e.place.source not in ("test", "dev")))
     seen: dict[tuple[str, str, object], int] = {}
     shown = 0
-    for episode in kept:
+    for episode in filmed:
         kind = (episode.place.source, episode.lost, episode.version or episode.ended)
         seen[kind] = seen.get(kind, 0) + 1
         if seen[kind] > (2 if episode.lost == worst else 1) or shown == MOST_STRIPS:

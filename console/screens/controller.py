@@ -189,13 +189,13 @@ class Controller:
 
     def _want(self) -> None:
         """Ask for the moment at the cursor; of several requests only the last is answered."""
-        wanted = self.playback.seq
-        self._wanted = wanted if wanted is not None else -1
+        target = self.playback.seq
+        self._wanted = target if target is not None else -1
 
         def read() -> Callable[[], None] | None:
-            if self._wanted != (wanted if wanted is not None else -1):
+            if self._wanted != (target if target is not None else -1):
                 return None
-            moment = self.feed.moment(wanted)
+            moment = self.feed.moment(target)
             return lambda: self._show(moment)
 
         self._in_thread(read)
@@ -237,11 +237,11 @@ class Controller:
 
     def jump(self, kind: str, forward: bool) -> None:
         """To the next or previous mark of a kind, "" for any."""
-        found = timeline.jump(self.marks, self._here, kind, forward)
-        if found is None:
+        mark = timeline.jump(self.marks, self._here, kind, forward)
+        if mark is None:
             self._shell.tell(f"no {'later' if forward else 'earlier'} {kind or 'mark'}", "warning")
         else:
-            self.go_to(found.seq)
+            self.go_to(mark.seq)
 
     def go_to_share(self, share: float) -> None:
         """To a place of the timeline, 0 its beginning, 1 live."""

@@ -119,16 +119,16 @@ class EditCodeScreen(ModalScreen[None]):
 
     def _ask(self, admitted: Callable[[str], None]) -> None:
         """Ask the action host; `admitted` gets the text, if it may run and is still the text in the editor."""
-        asked = self._asked = (self._what, self._text)
+        checked = self._asked = (self._what, self._text)
         self._say("asking the action host …")
-        question = self._question("action" if asked[0] == "code" else "reward", asked[1])
+        question = self._question("action" if checked[0] == "code" else "reward", checked[1])
 
         def then(answer: dict[str, Any]) -> None:
-            if not self.is_attached or (self._what, self._text) != asked:
+            if not self.is_attached or (self._what, self._text) != checked:
                 return
             self._show(answer)
             if answer["ok"]:
-                admitted(asked[1])
+                admitted(checked[1])
 
         def ask() -> None:
             try:

@@ -83,9 +83,9 @@ class HelpScreen(ModalScreen[None]):
         keys = self.query_one(Lines)
         width = keys.width
         entries: list[Entry] = []
-        for title, found in self._sections():
+        for title, described in self._sections():
             entries.append(Entry(f"title:{title}", (line((title, "head")),), selectable=False))
-            entries += [self._entry(key, width) for key in found]
+            entries += [self._entry(key, width) for key in described]
             if title == NEAR and self._here:
                 entries.append(Entry("title:here", (line(("Words in the focused pane", "head")),), selectable=False))
                 entries += [_meaning(term, width, "here:") for term in self._here]
@@ -106,10 +106,10 @@ class HelpScreen(ModalScreen[None]):
         out = [(NEAR, near)] if near else []
         scopes = sorted(SCOPES, key=lambda scope: not any(k.id in self._active for k in keymap.of(scope)))
         for scope in scopes:
-            found = [k for k in keymap.of(scope) if k not in near]
-            if found:
+            general = [k for k in keymap.of(scope) if k not in near]
+            if general:
                 title = SCOPES[scope]
-                out.append((title[0].upper() + title[1:], found))
+                out.append((title[0].upper() + title[1:], general))
         return out
 
     def _entry(self, key: Key, width: int) -> Entry:

@@ -43,13 +43,13 @@ class InboxScreen(ModalScreen[str]):
 
     def _read(self) -> None:
         try:
-            found, fault = self._summaries()
+            summaries, fault = self._summaries()
         except (StoreError, OSError) as error:
             self.app.call_from_thread(shell_of(self).tell, str(error), "error")
             return
         if fault:
             self.app.call_from_thread(shell_of(self).tell, fault, "error")
-        self.app.call_from_thread(self._take, found)
+        self.app.call_from_thread(self._take, summaries)
 
     def _summaries(self) -> tuple[list[Summary], str]:
         """Also of the team's store if one is named: what reaches it takes long to import."""
@@ -59,9 +59,9 @@ class InboxScreen(ModalScreen[str]):
 
         return everywhere(STORE_PATIENCE)
 
-    def _take(self, found: list[Summary]) -> None:
+    def _take(self, summaries: list[Summary]) -> None:
         rows = self.query_one(Lines)
-        rows.set_entries(waiting.entries(found, shell_of(self).clock(), rows.width))
+        rows.set_entries(waiting.entries(summaries, shell_of(self).clock(), rows.width))
 
     def on_lines_chosen(self, message: Lines.Chosen) -> None:
         self.dismiss(message.entry.key)

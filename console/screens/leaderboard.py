@@ -20,9 +20,9 @@ from rlgpt.store.catalog import Summary
 class LeaderboardScreen(Screen[None]):
     BINDINGS: ClassVar[list[BindingType]] = keymap.bindings("leaderboard")
 
-    def __init__(self, found: list[Summary], task: str) -> None:
+    def __init__(self, summaries: list[Summary], task: str) -> None:
         super().__init__()
-        self._found, self._ranked = found, task
+        self._found, self._ranked = summaries, task
 
     def compose(self) -> ComposeResult:
         yield Bar(id="leaderboard-title")

@@ -172,8 +172,8 @@ class NewScreen(Screen[None]):
     @property
     def _chosen_task(self) -> dict[str, Any] | None:
         current = self.query_one("#tasks", Lines).current
-        found = current.fields.get("task") if current else None
-        return found if isinstance(found, dict) else None
+        task = current.fields.get("task") if current else None
+        return task if isinstance(task, dict) else None
 
     def on_lines_moved(self, message: Lines.Moved) -> None:
         self._show_chosen()
@@ -225,10 +225,10 @@ class NewScreen(Screen[None]):
         iterations = _or_none(self.query_one("#iterations", Input).value) or 0
         cost, tokens = (_or_none(self.query_one(f"#{name}", Input).value) for name in ("cost_", "tokens"))
         critic = str(self.query_one("#critic", Select).value)
-        found = estimate(model, int(iterations), (price[0], price[1]) if price else None, self._past, critic)
+        expected = estimate(model, int(iterations), (price[0], price[1]) if price else None, self._past, critic)
         each = _or_none(self.query_one("#seeds", Input).value) or 1
         of = "" if each == 1 else f" of each of {each:g} sessions"
-        box.update(safe_content(f"Cost{of}: {sentence(found, cost, tokens)}."))
+        box.update(safe_content(f"Cost{of}: {sentence(expected, cost, tokens)}."))
 
     def on_button_pressed(self, event: Button.Pressed) -> None:
         self.action_start()
@@ -281,12 +281,12 @@ class NewScreen(Screen[None]):
             return
         self._starting, self._started = True, 0
         self.query_one("#fault", Static).update("starting …")
-        wanted = flags.pop("sessions")
-        self._create([flags | {"seed": flags["seed"] + n, "name": _numbered(flags["name"], n)} for n in range(wanted)])
+        number = flags.pop("sessions")
+        self._create([flags | {"seed": flags["seed"] + n, "name": _numbered(flags["name"], n)} for n in range(number)])
 
-    def _create(self, wanted: list[dict[str, Any]]) -> None:
+    def _create(self, sessions: list[dict[str, Any]]) -> None:
         """Make and start the first of these sessions, then the others; the last one is opened, or they are listed."""
-        flags, rest = wanted[0], wanted[1:]
+        flags, rest = sessions[0], sessions[1:]
         launch.ask(
             shell_of(self),
             "create",

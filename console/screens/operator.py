@@ -155,9 +155,9 @@ class Operator:
     def advise(self) -> None:
         from rlgpt.console.screens.dialogs import Advise
 
-        def answered(found: tuple[str, str] | None) -> None:
-            if found:
-                self.send("advise", {"agent": found[0], "text": found[1]})
+        def answered(answer: tuple[str, str] | None) -> None:
+            if answer:
+                self.send("advise", {"agent": answer[0], "text": answer[1]})
 
         self._shell.push_screen(Advise(), answered)
 
@@ -201,9 +201,9 @@ class Operator:
         if self.moment is None:
             return
 
-        def answered(found: tuple[str, float | None] | None) -> None:
-            if found:
-                self.send("budget", {"name": found[0], "value": found[1]})
+        def answered(answer: tuple[str, float | None] | None) -> None:
+            if answer:
+                self.send("budget", {"name": answer[0], "value": answer[1]})
 
         self._shell.push_screen(BudgetDialog(limits_of(self.moment)), answered)
 
@@ -213,9 +213,9 @@ class Operator:
         if self.moment is None:
             return
 
-        def answered(found: dict[str, Any] | None) -> None:
-            if found:
-                self.send("verdict", found)
+        def answered(answer: dict[str, Any] | None) -> None:
+            if answer:
+                self.send("verdict", answer)
 
         self._shell.push_screen(VerdictDialog(self.moment), answered)
 

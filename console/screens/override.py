@@ -117,9 +117,9 @@ class OverrideScreen(Screen[None]):
             return
         name = item.name
 
-        def answered(found: dict[str, Any] | None) -> None:
-            if found:
-                self._edit({"op": "set", "name": name, **found}, follow=str(found.get("rename", name)))
+        def answered(answer: dict[str, Any] | None) -> None:
+            if answer:
+                self._edit({"op": "set", "name": name, **answer}, follow=str(answer.get("rename", name)))
 
         self.app.push_screen(ItemDialog(item), answered)
 
@@ -128,10 +128,10 @@ class OverrideScreen(Screen[None]):
 
         position = self.draft.index(self._selected) + 1 if self._selected else len(self.draft.items)
 
-        def answered(found: dict[str, Any] | None) -> None:
-            if found:
-                name = found.pop("rename", "")
-                self._edit({"op": "add", "name": name, "position": position, **found}, follow=name)
+        def answered(answer: dict[str, Any] | None) -> None:
+            if answer:
+                name = answer.pop("rename", "")
+                self._edit({"op": "add", "name": name, "position": position, **answer}, follow=name)
 
         self.app.push_screen(ItemDialog(None), answered)
 

@@ -30,10 +30,10 @@ class SeriesPicker(ModalScreen[frozenset[str]]):
     def compose(self) -> ComposeResult:
         keys = shell_of(self).user_keys
         words = (("toggle", "shows or hides"), ("usual", "the largest"), ("done", "draws them"))
-        told = [f"{keymap.spelt(f'series.{name}', keys)} {what}" for name, what in words]
+        hints = [f"{keymap.spelt(f'series.{name}', keys)} {what}" for name, what in words]
         with Vertical(classes="dialog", id="picker") as box:
             box.border_title = safe_content(f"Series of {self._title}")
-            box.border_subtitle = ", ".join(["enter this one alone", *told])
+            box.border_subtitle = ", ".join(["enter this one alone", *hints])
             yield Lines(id="series")
 
     def on_mount(self) -> None:

@@ -174,9 +174,9 @@ class SessionScreen(Screen[None]):
         bar.set_lines([self._track.line(times, playback), timeline.legend(marks, times, playback, running, width)])
 
     def _pane(self, name: str) -> Pane:
-        found = self.query_one(f"#{name}")
-        assert isinstance(found, Pane)
-        return found
+        pane = self.query_one(f"#{name}")
+        assert isinstance(pane, Pane)
+        return pane
 
     def _title_panes(self) -> None:
         for name, slot in self.board.visible_panes.items():

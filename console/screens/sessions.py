@@ -75,8 +75,8 @@ class SessionsScreen(Screen[None]):
     @property
     def selected(self) -> Summary | None:
         entry = self.rows.current
-        found = entry.fields.get("summary") if entry else None
-        return found if isinstance(found, Summary) else None
+        summary = entry.fields.get("summary") if entry else None
+        return summary if isinstance(summary, Summary) else None
 
     def on_mount(self) -> None:
         self.rows.focus()
@@ -95,8 +95,8 @@ class SessionsScreen(Screen[None]):
     def _read_in_thread(self) -> None:
         start = time.monotonic()
         try:
-            found, slots = self._summaries(), training_slots()
-            hung = self._silent(found)
+            summaries, slots = self._summaries(), training_slots()
+            hung = self._silent(summaries)
         except (StoreError, OSError) as error:
             self.app.call_from_thread(shell_of(self).tell, str(error), "error")
             return
@@ -104,7 +104,7 @@ class SessionsScreen(Screen[None]):
             took = time.monotonic() - start
             self._next_read = time.monotonic() + max(POLL, 10 * took)
             self._reading = False
-        self.app.call_from_thread(self._take, found, slots, hung)
+        self.app.call_from_thread(self._take, summaries, slots, hung)
 
     def _summaries(self) -> list[Summary]:
         """Of this machine, and of the team's store if one is named: what reaches it takes long to import."""
@@ -116,10 +116,10 @@ class SessionsScreen(Screen[None]):
             self._listing = Listing(STORE_PATIENCE)
         return self._listing.summaries()
 
-    def _silent(self, found: list[Summary]) -> frozenset[str]:
+    def _silent(self, summaries: list[Summary]) -> frozenset[str]:
         """Sessions whose worker lives and makes no progress for longer than their phase may take."""
         late = set()
-        for s in found:
+        for s in summaries:
             if s.alive and s.status == "running":
                 watch = self._watches.setdefault(s.id, Watch())
                 silent = watch.silent(progress.read(folder.root() / s.id), shell_of(self).clock())
@@ -127,11 +127,11 @@ class SessionsScreen(Screen[None]):
                     late.add(s.id)
         return frozenset(late)
 
-    def _take(self, found: list[Summary], slots: int, hung: frozenset[str]) -> None:
+    def _take(self, summaries: list[Summary], slots: int, hung: frozenset[str]) -> None:
         if self._found is None:
             self.run_worker(_import_session_screen, thread=True, exit_on_error=False)
             self.set_timer(FORESEE, lambda: launch.foresee(shell_of(self)))
-        self._found, self._slots, self._hung = found, slots, hung
+        self._found, self._slots, self._hung = summaries, slots, hung
         self._draw()
 
     def _draw(self) -> None:
@@ -172,21 +172,21 @@ class SessionsScreen(Screen[None]):
         box.set_lines(preview.lines(self.selected, shell_of(self).clock(), box.content_size.width, self._hung))
 
     def _title(self, width: int) -> Line:
-        found = self._found
-        if found is None:
+        summaries = self._found
+        if summaries is None:
             return spread(line(("rlgpt", "brand"), ("  sessions", "bold")), line(("reading …", "dim")), width)
-        running = sum(s.alive and s.status != "ended" for s in found)
+        running = sum(s.alive and s.status != "ended" for s in summaries)
         shown = self.rows.matching
-        kept = self.rows.filter
-        words = (f"/{kept}  {shown} of " if kept else "") + many(len(found), "session")
-        queued = sum(s.alive and view.QUEUED in s.waiting_for for s in found)
+        filtered = self.rows.filter
+        words = (f"/{filtered}  {shown} of " if filtered else "") + many(len(summaries), "session")
+        queued = sum(s.alive and view.QUEUED in s.waiting_for for s in summaries)
         waits = f", {queued} queued" if queued else ""
-        needed = waiting.sentence(len(waiting.needs(found)))
+        needed = waiting.sentence(len(waiting.needs(summaries)))
         right = line(
             (f"{needed}   " if needed else "", "warn"),
             (f"{running} running", "accent" if running else "dim"),
             (f"   training slots taken: {self._slots}{waits}", "dim"),
-            (f"   {words}", "accent" if kept else "dim"),
+            (f"   {words}", "accent" if filtered else "dim"),
             (f"   {len(self._marked)} marked", "accent") if self._marked else "",
         )
         return spread(

@@ -46,8 +46,8 @@ class SkillsScreen(Screen[None]):
 
     @property
     def _skill(self) -> Skill | None:
-        found = self._list.current.fields.get("skill") if self._list.current else None
-        return found if isinstance(found, Skill) else None
+        skill = self._list.current.fields.get("skill") if self._list.current else None
+        return skill if isinstance(skill, Skill) else None
 
     def on_mount(self) -> None:
         self._list.border_title = "Skills"
@@ -62,14 +62,14 @@ class SkillsScreen(Screen[None]):
 
     def _read(self) -> None:
         try:
-            found, retired = library.skills(), library.skills(retired=True)
+            in_use, retired = library.skills(), library.skills(retired=True)
         except (StoreError, OSError) as error:
             shell_of(self).tell(str(error), "error")
             return
-        self._list.set_entries(view.entries(found, retired, self._list.width))
+        self._list.set_entries(view.entries(in_use, retired, self._list.width))
         title = self.query_one("#skills-title", Bar)
         title.set_lines(
-            [line(("rlgpt", "brand"), ("  Skills", "bold"), (f"  {len(found)} in use, {len(retired)} retired", "dim"))]
+            [line(("rlgpt", "brand"), ("  Skills", "bold"), (f"  {len(in_use)} in use, {len(retired)} retired", "dim"))]
         )
         self._show()
 

@@ -26,11 +26,11 @@ def left(h: History, since: float = 0.0) -> Left:
     if h.phase.ahead is None:  # written before sessions said what is ahead
         return Left(now, None, False)
     paces = {name: _pace(h, name, elapsed) for name in h.phase.ahead}
-    known = {name: h.phase.ahead[name] * pace for name, pace in paces.items() if pace is not None}
-    total = (now or 0.0) + sum(known.values())
+    seconds = {name: h.phase.ahead[name] * pace for name, pace in paces.items() if pace is not None}
+    total = (now or 0.0) + sum(seconds.values())
     if hours := h.budgets.get("hours", h.session.get("settings", {}).get("budget", {}).get("hours")):
         total = min(total, max(hours * 3600 - h.active - since, 0.0))
-    return Left(now, total, now is not None and len(known) == len(h.phase.ahead))
+    return Left(now, total, now is not None and len(seconds) == len(h.phase.ahead))
 
 
 def _pace(h: History, name: str, elapsed: float) -> float | None:
@@ -52,16 +52,16 @@ def _of_step(h: History, elapsed: float) -> float | None:
     return max(amount * pace - elapsed, 0.0)
 
 
-def words(found: Left) -> str:
+def words(remaining: Left) -> str:
     """`step 2m, session about 14m left`; empty where nothing is known."""
     parts = []
-    if found.step is not None:
-        parts.append(f"step {duration(found.step)}")
-    if found.session is not None and (found.whole or found.session):
-        parts.append(f"session {'about' if found.whole else 'at least'} {duration(found.session)}")
+    if remaining.step is not None:
+        parts.append(f"step {duration(remaining.step)}")
+    if remaining.session is not None and (remaining.whole or remaining.session):
+        parts.append(f"session {'about' if remaining.whole else 'at least'} {duration(remaining.session)}")
     return f"{', '.join(parts)} left" if parts else ""
 
 
-def tree(found: Left) -> dict[str, Any]:
+def tree(remaining: Left) -> dict[str, Any]:
     """`left` in `show --json`."""
-    return {"step_seconds": found.step, "session_seconds": found.session, "whole": found.whole}
+    return {"step_seconds": remaining.step, "session_seconds": remaining.session, "whole": remaining.whole}

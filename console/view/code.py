@@ -30,14 +30,14 @@ class Choice:
 
 def chosen(h: History, choice: Choice) -> tuple[Attempt | None, Attempt | None]:
     """(shown, compared with)."""
-    mine = [a for a in h.attempts if choice.sub_action in (None, a.sub_action)]
-    newest = [a for a in mine if not _ended(a)] or mine
-    shown = next((a for a in reversed(mine) if a.version == choice.version), None) if choice.version else None
+    attempts = [a for a in h.attempts if choice.sub_action in (None, a.sub_action)]
+    newest = [a for a in attempts if not _ended(a)] or attempts
+    shown = next((a for a in reversed(attempts) if a.version == choice.version), None) if choice.version else None
     shown = shown or (newest[-1] if newest and choice.version is None else None)
     if shown is None:
         return None, None
-    wanted = shown.version - 1 if choice.against is None else choice.against
-    before = next((a for a in h.attempts if a.sub_action == shown.sub_action and a.version == wanted), None)
+    version = shown.version - 1 if choice.against is None else choice.against
+    before = next((a for a in h.attempts if a.sub_action == shown.sub_action and a.version == version), None)
     return shown, before
 
 
@@ -133,11 +133,11 @@ def facts(h: History, attempt: Attempt, before: Attempt | None, width: int) -> l
 
 def notes(attempt: Attempt) -> dict[int, list[Line]]:
     """What belongs beside a line of the source: the admission's rule, an exception, a critique that names a line."""
-    found: dict[int, list[Line]] = {}
+    notes_by_line: dict[int, list[Line]] = {}
 
     def beside(number: int, text: str, style: str) -> None:
         shown = clean_lines(text)[0]
-        found.setdefault(number, []).append(line(("     └ ", style), (shown, style)))
+        notes_by_line.setdefault(number, []).append(line(("     └ ", style), (shown, style)))
 
     number = attempt.admission.get("line")
     if not attempt.admitted and isinstance(number, int) and number > 0:
@@ -146,7 +146,7 @@ def notes(attempt: Attempt) -> dict[int, list[Line]]:
         beside(int(match[1]), attempt.trial.error, "bad")
     if attempt.verdict and (match := _LINE.search(attempt.verdict.cause + attempt.verdict.advice_fast)):
         beside(int(match[1]), f"{attempt.verdict.author}: {attempt.verdict.cause}", "warn")
-    return found
+    return notes_by_line
 
 
 def source_lines(source: str, before: str | None, attempt: Attempt, width: int) -> list[Line]:

@@ -141,14 +141,14 @@ def _moved(moment: Moment, axis: Axis, iteration: tuple[int, int]) -> Axis | Non
     iteration with a run do; None if it has none."""
     h = moment.history
     with_runs = [i for i in h.iterations if any(run in axis.run_starts for run in i.runs)]
-    mine = next((i for i in with_runs if (i.sub_task, i.number) == iteration), None)
-    if mine is None:
+    shown = next((i for i in with_runs if (i.sub_task, i.number) == iteration), None)
+    if shown is None:
         return None
     runs = moment.metrics.column("run")[axis.rows]
-    kept = np.flatnonzero(np.isin(runs, mine.runs))
-    starts = [min(axis.run_starts[r] for r in i.runs if r in axis.run_starts) for i in (mine, with_runs[-1])]
-    breaks = tuple((np.flatnonzero(np.diff(runs[kept])) + 1).tolist())
-    return replace(axis, rows=axis.rows[kept], x=axis.x[kept] + starts[1] - starts[0], breaks=breaks)
+    indices = np.flatnonzero(np.isin(runs, shown.runs))
+    starts = [min(axis.run_starts[r] for r in i.runs if r in axis.run_starts) for i in (shown, with_runs[-1])]
+    breaks = tuple((np.flatnonzero(np.diff(runs[indices])) + 1).tolist())
+    return replace(axis, rows=axis.rows[indices], x=axis.x[indices] + starts[1] - starts[0], breaks=breaks)
 
 
 def zoomed(options: Options, span: tuple[float, float], whole: float, by: float) -> Options:
@@ -237,10 +237,11 @@ def _success(moment: Moment, axis: Axis) -> list[Curve]:
         ("dev", "full", "dev", "curve2"),
         ("test", "full", "test", "curve5"),
     ):
-        found = [(axis.at(e.seq), e.measured.value, *e.measured.interval, e.episodes) for i in moment.history.iterations
-                 for e in i.evaluations if (e.split, e.variant) == (split, variant)]  # fmt: skip
-        if found:
-            x, y, low, high, n = np.array(found, dtype=float).T
+        points = [(axis.at(e.seq), e.measured.value, *e.measured.interval, e.episodes)
+                  for i in moment.history.iterations
+                  for e in i.evaluations if (e.split, e.variant) == (split, variant)]  # fmt: skip
+        if points:
+            x, y, low, high, n = np.array(points, dtype=float).T
             curves.append(Curve(name, x, y, style, points=True, low=low, high=high, note=f"n={int(n[-1])}"))
     return curves
 
@@ -254,8 +255,8 @@ def _scalar(name: str, style: str = "curve1") -> Callable[[Moment, Axis], Sequen
 
 def _told(table: MetricTable, prefix: str, axis: Axis) -> list[str]:
     """The columns that some row up to the cursor has: in a replay the table knows those of later rows too."""
-    mine = (name for name in table.names if name.startswith(prefix))
-    return [name for name in mine if np.isfinite(table.column(name)[axis.rows]).any()]
+    names = (name for name in table.names if name.startswith(prefix))
+    return [name for name in names if np.isfinite(table.column(name)[axis.rows]).any()]
 
 
 def _shares(prefix: str, words: Mapping[str, str] | None = None) -> Callable[[Moment, Axis], Sequence[Curve]]:
@@ -334,10 +335,10 @@ CHARTS = _CHARTS + tuple(Chart(n, n.replace("_", " "), _scalar(n)) for n in SCAL
 """A new column of numbers has a chart at once; one above gives it a better title."""
 
 
-def grid(width: int, height: int, wanted: int) -> tuple[int, int]:
+def grid(width: int, height: int, charts: int) -> tuple[int, int]:
     """(columns, rows) of charts that fit legibly; at least one."""
     columns = max(1, min(width // 30, 4))
     rows = max(1, min(height // 7, 4))
-    while columns * rows > wanted and rows > 1:
+    while columns * rows > charts and rows > 1:
         rows -= 1
-    return min(columns, wanted), rows
+    return min(columns, charts), rows

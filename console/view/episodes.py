@@ -90,10 +90,10 @@ def of_evaluations(m: Moment, numbers: Collection[int] | None = None) -> Iterato
             yield _episode(row, ordered(m.history, evaluation))
 
 
-def lost_at(found: Sequence[Episode]) -> dict[str, Counter[str]]:
+def lost_at(every: Sequence[Episode]) -> dict[str, Counter[str]]:
     """Where failing episodes are lost, and how they ended there."""
     lost: dict[str, Counter[str]] = {}
-    for episode in found:
+    for episode in every:
         if episode.lost:
             lost.setdefault(episode.lost, Counter())[episode.ended] += 1
     return lost
@@ -102,16 +102,16 @@ def lost_at(found: Sequence[Episode]) -> dict[str, Counter[str]]:
 def ordered(h: History, evaluation: EvaluationState) -> tuple[str, ...]:
     """The sub-actions that an evaluation has looked at, in the order of its plan."""
     plan = h.plans.get(evaluation.revision)
-    known = [item.name for item in plan.items if item.name in evaluation.funnel] if plan else []
-    return (*known, *(name for name in evaluation.funnel if name not in known))
+    items = [item.name for item in plan.items if item.name in evaluation.funnel] if plan else []
+    return (*items, *(name for name in evaluation.funnel if name not in items))
 
 
 def episodes(m: Moment, failed: bool = False) -> list[Episode]:
     """All of them, failing first, then those that can be watched, then the newest."""
     films = {Place(*film[1:]): film.seq for film in m.films}
     every = (*of_evaluations(m), *_of_trials(m.history), *_of_trainings(m))
-    found = [e._replace(film=films.get(e.place)) for e in every if not (failed and e.success)]
-    return sorted(found, key=lambda e: (e.success, e.film is None, -e.seq, e.place.episode))
+    shown = [e._replace(film=films.get(e.place)) for e in every if not (failed and e.success)]
+    return sorted(shown, key=lambda e: (e.success, e.film is None, -e.seq, e.place.episode))
 
 
 def episode_at(m: Moment, place: Place) -> Episode | None:
@@ -171,14 +171,14 @@ def _tried(name: str, version: int, trial: TrialState, tried: Mapping[str, Any])
 
 
 # ---- what the pane and the command show ------------------------------------------------------------
-def chosen(found: Sequence[Episode], item: str) -> list[Episode]:
+def chosen(of_session: Sequence[Episode], item: str) -> list[Episode]:
     """Those that have to do with a sub-action: lost there, or trials of its code; all of them for none."""
-    return [e for e in found if not item or e.lost == item]
+    return [e for e in of_session if not item or e.lost == item]
 
 
-def entries(found: Sequence[Episode], item: str, width: int, most: int = MOST) -> list[Entry]:
+def entries(every: Sequence[Episode], item: str, width: int, most: int = MOST) -> list[Entry]:
     """`item`: the sub-action to which the list is narrowed, "" for all."""
-    shown = chosen(found, item)
+    shown = chosen(every, item)
     failing = sum(not e.success for e in shown)
     out = [Entry("head", (fit(_head(shown, failing, item), width),), selectable=False)]
     out += [_entry(e, width) for e in shown[:most]]

@@ -51,14 +51,14 @@ def estimate(
     return Estimate(tokens, tokens * ((1 - share) * price[0] + share * price[1]) / 1e6, basis, most)
 
 
-def sentence(found: Estimate, cost_limit: float | None, token_limit: float | None) -> str:
+def sentence(expected: Estimate, cost_limit: float | None, token_limit: float | None) -> str:
     """What it may cost, and what ends it: an estimate is no limit, a budget is."""
-    tokens = f"{count(found.tokens)} tokens"
-    if found.cost is None:
+    tokens = f"{count(expected.tokens)} tokens"
+    if expected.cost is None:
         about = f"about {tokens}; the price of this model is unknown"
         limit, ends = token_limit, f"the budget of {count(token_limit)} tokens"
     else:
-        about = f"about {money(found.cost)}, {tokens}"
+        about = f"about {money(expected.cost)}, {tokens}"
         limit, ends = cost_limit, f"the budget of {money(cost_limit or 0.0)}"
     guard = f"only {ends} ends it" if limit is not None else "without a budget nothing ends it earlier"
-    return f"{about} ({found.basis}). An iteration may take {found.most_calls} calls; {guard}"
+    return f"{about} ({expected.basis}). An iteration may take {expected.most_calls} calls; {guard}"

@@ -20,18 +20,18 @@ class Branch(NamedTuple):
     """Settings in which a fork differs from its parent; empty for none, or where the parent is gone."""
 
 
-def branches(found: Sequence[Summary]) -> list[Branch]:
+def branches(summaries: Sequence[Summary]) -> list[Branch]:
     """Each tree from its root down, the oldest first. A fork whose parent is gone is a root."""
-    known = {s.id: s for s in found}
+    by_id = {s.id: s for s in summaries}
     below: dict[str | None, list[Summary]] = {}
-    for s in sorted(found, key=lambda s: (s.started_at, s.id)):
-        below.setdefault(s.parent_id if s.parent_id in known else None, []).append(s)
+    for s in sorted(summaries, key=lambda s: (s.started_at, s.id)):
+        below.setdefault(s.parent_id if s.parent_id in by_id else None, []).append(s)
     out: list[Branch] = []
     # A loop of parents, which only a forged store has, has no root and is not shown.
     waiting = [(s, 0, "", "") for s in reversed(below.get(None, []))]
     while waiting:
         s, depth, stem, rest = waiting.pop()
-        out.append(Branch(s, depth, stem, _changed(s, known.get(s.parent_id or ""))))
+        out.append(Branch(s, depth, stem, _changed(s, by_id.get(s.parent_id or ""))))
         forks = below.get(s.id, [])
         for index, fork in reversed(list(enumerate(forks))):
             last = index == len(forks) - 1

@@ -25,8 +25,8 @@ _OWN = "rlgpt.training.worlds"
 
 def state(module: str, body: bytes) -> dict[str, float]:
     """What the agent has and how it is in a frame: name -> number; {} where the world does not tell."""
-    found = _loaded(module)
-    tell = getattr(found, "state", None)
+    loaded = _loaded(module)
+    tell = getattr(loaded, "state", None)
     try:
         return {str(name): float(value) for name, value in tell(body).items()} if tell else {}
     except Exception:  # another package's code, as below
@@ -46,8 +46,8 @@ def drawn(module: str, body: bytes, width: int, height: int, decision: str) -> l
 
 
 def _drawer(name: str) -> Draw | None:
-    found: Draw | None = getattr(_loaded(name), "draw", None)
-    return found
+    drawing: Draw | None = getattr(_loaded(name), "draw", None)
+    return drawing
 
 
 @cache
@@ -84,8 +84,8 @@ def _path(name: str) -> Path | None:
     origin = None
     for size in range(1, len(parts) + 1):
         whole = ".".join(parts[:size])
-        found = (finder.find_spec(whole, places) for finder in sys.meta_path)
-        spec = next((one for one in found if one is not None), None)
+        specs = (finder.find_spec(whole, places) for finder in sys.meta_path)
+        spec = next((one for one in specs if one is not None), None)
         if spec is None:
             return None
         places, origin = spec.submodule_search_locations, spec.origin

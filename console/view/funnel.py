@@ -70,8 +70,8 @@ class Funnel:
     @property
     def worst(self) -> Step | None:
         """Where most episodes are lost."""
-        found = max(self.steps, key=lambda step: step.lost, default=None)
-        return found if found and found.lost else None
+        worst = max(self.steps, key=lambda step: step.lost, default=None)
+        return worst if worst and worst.lost else None
 
 
 def funnel(m: Moment) -> Funnel:
@@ -145,34 +145,34 @@ def _measured(h: History, iteration: IterationState, split: str) -> Measured:
 
 
 # ---- what the pane and the command show ------------------------------------------------------------
-def entries(found: Funnel, width: int) -> list[Entry]:
-    if not found.steps:
+def entries(shown: Funnel, width: int) -> list[Entry]:
+    if not shown.steps:
         text = "No evaluation yet: the funnel comes with the first development episodes."
         return [Entry("note", tuple(wrap(text, width, "dim")), selectable=False)]
-    out = [Entry("head", tuple(_head(found, width)), selectable=False)]
-    worst = found.worst
-    for position, step in enumerate(found.steps, 1):
+    out = [Entry("head", tuple(_head(shown, width)), selectable=False)]
+    worst = shown.worst
+    for position, step in enumerate(shown.steps, 1):
         out.append(_entry(step, position, step is worst, width))
-    if not found.recorded:
+    if not shown.recorded:
         text = "This session did not record which episode reached what: the losses are differences of two bars."
         out.append(Entry("unrecorded", tuple(wrap(text, width, "dim")), selectable=False))
     return out
 
 
-def _head(found: Funnel, width: int) -> list[Line]:
+def _head(shown: Funnel, width: int) -> list[Line]:
     parts = []
-    if found.dev:
-        parts.append(f"dev of iteration {found.dev.iteration} ({ACTING.get(found.dev.variant, found.dev.variant)})")
-    if found.test:
-        parts.append(f"test of iteration {found.test.iteration}")
-    if found.before:
-        parts.append(f"change since iteration {found.before.iteration}")
+    if shown.dev:
+        parts.append(f"dev of iteration {shown.dev.iteration} ({ACTING.get(shown.dev.variant, shown.dev.variant)})")
+    if shown.test:
+        parts.append(f"test of iteration {shown.test.iteration}")
+    if shown.before:
+        parts.append(f"change since iteration {shown.before.iteration}")
     lines = wrap("Episodes that reached each sub-action: " + ", ".join(parts), width, "dim", most=2)
-    worst = found.worst
+    worst = shown.worst
     if worst:
         causes = ", ".join(f"{cause} {number}" for cause, number in worst.causes[:3])
-        said = f"Most are lost at {worst.name}: {many(worst.lost, 'episode')}" + (f" ({causes})" if causes else "")
-        lines += wrap(said, width, "bad", most=2)
+        sentence = f"Most are lost at {worst.name}: {many(worst.lost, 'episode')}" + (f" ({causes})" if causes else "")
+        lines += wrap(sentence, width, "bad", most=2)
     return lines
 
 
@@ -222,15 +222,15 @@ def _bar(split: str, share: Share, change: Sequence[Span], width: int) -> Line:
     return fit((*lead, Span(bar, style), Span(empty, "axis"), *tail), width)
 
 
-def tree(found: Funnel) -> dict[str, Any]:
+def tree(shown: Funnel) -> dict[str, Any]:
     """`rlgpt funnel --json`."""
-    worst = found.worst
+    worst = shown.worst
     return {
-        "iteration": found.dev.iteration if found.dev else None,
-        "variant": found.dev.variant if found.dev else None,
-        "test_iteration": found.test.iteration if found.test else None,
-        "before_iteration": found.before.iteration if found.before else None,
-        "recorded": found.recorded,
+        "iteration": shown.dev.iteration if shown.dev else None,
+        "variant": shown.dev.variant if shown.dev else None,
+        "test_iteration": shown.test.iteration if shown.test else None,
+        "before_iteration": shown.before.iteration if shown.before else None,
+        "recorded": shown.recorded,
         "worst": worst.name if worst else None,
         "steps": [
             {
@@ -242,7 +242,7 @@ def tree(found: Funnel) -> dict[str, Any]:
                 "lost": step.lost,
                 "causes": dict(step.causes),
             }
-            for step in found.steps
+            for step in shown.steps
         ],
     }
 

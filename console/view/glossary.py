@@ -21,18 +21,18 @@ class Term(NamedTuple):
 @cache
 def terms() -> tuple[Term, ...]:
     """In the order of the page: each row of a table under its heading."""
-    found: list[Term] = []
+    collected: list[Term] = []
     section = ""
     for text in FILE.read_text(encoding="utf-8").splitlines():
         if text.startswith("## "):
             section = text.removeprefix("## ")
         cells = [cell.strip().replace("`", "") for cell in text.strip("|").split(" | ")]
         if section and text.startswith("| ") and len(cells) == 2 and cells != ["word", "meaning"]:
-            found.append(Term(section, *cells))
-    return tuple(found)
+            collected.append(Term(section, *cells))
+    return tuple(collected)
 
 
 def terms_in(text: str) -> list[Term]:
     """Those whose word, or its plural, stands in `text`, in the order of the page."""
-    said = set(_WORD.findall(text.casefold()))
-    return [term for term in terms() if all({part, f"{part}s"} & said for part in _WORD.findall(term.word.casefold()))]
+    words = set(_WORD.findall(text.casefold()))
+    return [term for term in terms() if all({part, f"{part}s"} & words for part in _WORD.findall(term.word.casefold()))]

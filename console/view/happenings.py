@@ -155,26 +155,26 @@ def _code_version(row: CodeVersionRow) -> str:
 
 
 def _trial(row: TrialRow) -> str:
-    told = f"trial {row['sub_action']} version {row['version']}: {row['outcome']}"
+    result_text = f"trial {row['sub_action']} version {row['version']}: {row['outcome']}"
     if row["episodes"]:
-        told += f", {row['successes']}/{row['episodes']}"
-    return told + (f", {row['error']}" if row["error"] else "")
+        result_text += f", {row['successes']}/{row['episodes']}"
+    return result_text + (f", {row['error']}" if row["error"] else "")
 
 
 def _evaluation(row: EvaluationRow) -> str:
     result = Measured(row["successes"], row["episodes"], row["score"])
-    told = measured(result) if result.score is not None else f"success {measured(result)}"
+    result_words = measured(result) if result.score is not None else f"success {measured(result)}"
     reached = sum(row["milestones"].values()) / row["episodes"] if row["episodes"] else 0.0
     if reached and not row["successes"]:
-        told = f"{reached:.1f} milestones an episode, {told}"
-    return f"{row['split']} {row['variant']}: {told}, {many(row['dead_loops'], 'dead loop')}"
+        result_words = f"{reached:.1f} milestones an episode, {result_words}"
+    return f"{row['split']} {row['variant']}: {result_words}, {many(row['dead_loops'], 'dead loop')}"
 
 
 def _verdict(row: VerdictRow) -> str:
     about = row["sub_action"] or f"iteration {row['iteration']}"
     better = f"; better: {row['better']}" if row["better"] else ""
-    found = "good" if row["success"] else "not good"
-    return f"verdict on {about} by {row['author']}: {found}, {row['cause']}{better}"
+    judgement = "good" if row["success"] else "not good"
+    return f"verdict on {about} by {row['author']}: {judgement}, {row['cause']}{better}"
 
 
 def _iteration(row: IterationRow) -> str:

@@ -75,14 +75,14 @@ class Choices:
 
 def shown_panes(layout: Variant, choices: Choices) -> dict[str, tuple[str, ...]]:
     """Visible pane -> all panes of its slot, in the order of the panes' numbers."""
-    found: dict[str, tuple[str, ...]] = {}
+    columns: dict[str, tuple[str, ...]] = {}
     for c, column in enumerate(layout.columns):
         for s, slot in enumerate(column):
-            wanted = choices.shown.get(f"{layout.name}:{c}:{s}", slot[0])
-            found[wanted if wanted in slot else slot[0]] = slot
+            name = choices.shown.get(f"{layout.name}:{c}:{s}", slot[0])
+            columns[name if name in slot else slot[0]] = slot
     if choices.zoomed:
-        return {choices.zoomed: next((v for v in found.values() if choices.zoomed in v), (choices.zoomed,))}
-    return dict(sorted(found.items(), key=lambda item: PANES.index(item[0])))
+        return {choices.zoomed: next((v for v in columns.values() if choices.zoomed in v), (choices.zoomed,))}
+    return dict(sorted(columns.items(), key=lambda item: PANES.index(item[0])))
 
 
 def slot_of(layout: Variant, pane: str) -> str:

@@ -53,9 +53,9 @@ class Row:
         return any(s.unknown_price for s in self.sessions)
 
 
-def rows(found: Sequence[Summary], task: str) -> list[Row]:
+def rows(summaries: Sequence[Summary], task: str) -> list[Row]:
     """Best mean first. Sessions without test episodes have no place yet."""
-    tested = [s for s in found if s.task == task and s.test_episodes]
+    tested = [s for s in summaries if s.task == task and s.test_episodes]
     keys = [key for key in differing([s.settings for s in tested]) if key != "llm.model" and key != "llm.kind"]
     groups: dict[tuple[str, str, str], list[Summary]] = {}
     for s in tested:
@@ -69,8 +69,8 @@ def rows(found: Sequence[Summary], task: str) -> list[Row]:
     return sorted(out, key=lambda row: -row.mean)
 
 
-def untested(found: Sequence[Summary], task: str) -> int:
-    return sum(s.task == task and not s.test_episodes and not s.fault for s in found)
+def untested(summaries: Sequence[Summary], task: str) -> int:
+    return sum(s.task == task and not s.test_episodes and not s.fault for s in summaries)
 
 
 def _interval(values: Sequence[float]) -> tuple[float, float] | None:
@@ -80,8 +80,8 @@ def _interval(values: Sequence[float]) -> tuple[float, float] | None:
 
     from rlgpt.console import statistics
 
-    found = statistics.bootstrap(np.array(values)[:, None], statistics.mean)
-    return found.low, found.high
+    interval = statistics.bootstrap(np.array(values)[:, None], statistics.mean)
+    return interval.low, interval.high
 
 
 def mean_words(row: Row) -> str:
@@ -89,11 +89,11 @@ def mean_words(row: Row) -> str:
     scored = row.best.test.score is not None
     factor, digits = (100.0, 1) if scored else (1.0, 2)
     head, tail = ("score ", "%") if scored else ("", "")
-    told = f"{head}{factor * row.mean:.{digits}f}{tail}"
+    score = f"{head}{factor * row.mean:.{digits}f}{tail}"
     if row.interval is None:
-        return f"{told}, one seed"
+        return f"{score}, one seed"
     low, high = (factor * value for value in row.interval)
-    return f"{told} [{low:.{digits}f}, {high:.{digits}f}] over {many(len(row.sessions), 'seed')}"
+    return f"{score} [{low:.{digits}f}, {high:.{digits}f}] over {many(len(row.sessions), 'seed')}"
 
 
 def cost_words(row: Row) -> str:
@@ -116,42 +116,42 @@ _RANK = ("", "model and settings", "test, mean over seeds", "env steps", "cost",
 def _shown(width: int) -> list[tuple[int, int]]:
     """(column, width) of those that fit; the label takes what is left, at least 18 cells."""
     spare = width - 18
-    kept = {1}
+    columns_shown = {1}
     for name in _RANK:
         wide = _WIDTHS.get(name)
         if wide is not None and wide + 1 <= spare:
-            kept.add(TITLES.index(name))
+            columns_shown.add(TITLES.index(name))
             spare -= wide + 1
-    return [(i, 18 + max(spare, 0) - 1 if i == 1 else _WIDTHS[TITLES[i]]) for i in sorted(kept)]
+    return [(i, 18 + max(spare, 0) - 1 if i == 1 else _WIDTHS[TITLES[i]]) for i in sorted(columns_shown)]
 
 
 def header(width: int) -> Line:
     return columns([(line((TITLES[i], "dim")), wide) for i, wide in _shown(width)])
 
 
-def entries(found: Sequence[Summary], task: str, width: int) -> list[Entry]:
+def entries(summaries: Sequence[Summary], task: str, width: int) -> list[Entry]:
     """A row each; Enter opens its best session."""
     out = []
     shown = _shown(width)
-    for rank, row in enumerate(rows(found, task), 1):
+    for rank, row in enumerate(rows(summaries, task), 1):
         texts = cells(rank, row)
         styles = {1: "bold", 2: "ok" if rank == 1 else ""}
-        told = columns([(line((texts[i], styles.get(i, ""))), wide) for i, wide in shown])
+        row_text = columns([(line((texts[i], styles.get(i, ""))), wide) for i, wide in shown])
         cut = width_of(line(row.label)) > dict(shown)[1]
         whole = wrap(row.label, width, "dim", "   ") if cut else []  # what a column cuts looks alike in several rows
         every = "\t".join(texts)
-        lines = (told, *whole)
+        lines = (row_text, *whole)
         out.append(Entry(f"row:{row.label}", lines, search=every, yank=every, fields={"session": row.best.id}))
     if not out:
         text = f"No session of {task} has played its held-out test episodes yet; they come at a session's end."
         return [Entry("note", tuple(wrap(text, width, "dim")), selectable=False)]
-    if left := untested(found, task):
+    if left := untested(summaries, task):
         text = f"{many(left, 'session')} of this task without test episodes: not ranked."
         out.append(Entry("untested", tuple(wrap(text, width, "dim")), selectable=False))
     return out
 
 
-def tree(found: Sequence[Summary], task: str) -> dict[str, Any]:
+def tree(summaries: Sequence[Summary], task: str) -> dict[str, Any]:
     """`leaderboard --json`."""
     return {
         "task": task,
@@ -174,7 +174,7 @@ def tree(found: Sequence[Summary], task: str) -> dict[str, Any]:
                 "env_steps": row.env_steps,
                 "cost": {"usd": None if row.unknown_price else row.cost, "known_usd": row.cost},
             }
-            for rank, row in enumerate(rows(found, task), 1)
+            for rank, row in enumerate(rows(summaries, task), 1)
         ],
-        "untested": untested(found, task),
+        "untested": untested(summaries, task),
     }

@@ -102,8 +102,8 @@ def call_entries(m: Moment, width: int, expanded: frozenset[str] = frozenset()) 
         if call["error"]:
             lines += wrap(str(call["error"]), width, "bad", "  ", most=0 if key in expanded else 2)
         for probe in tried.get((call["step"], call["request_hash"]), ()) if answered else ():
-            told = f"{probe.tool}: {probe.told}" if key in expanded else probe.headline
-            lines += _kept(f"tries {told}", width, "dim", 60 if key in expanded else 2)
+            answer = f"{probe.tool}: {probe.told}" if key in expanded else probe.headline
+            lines += _kept(f"tries {answer}", width, "dim", 60 if key in expanded else 2)
         if spoken:
             lines += live.lines(spoken, m.now, width)
         if key in expanded:

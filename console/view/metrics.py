@@ -38,8 +38,8 @@ class MetricTable:
 
     def column(self, name: str) -> Floats:
         """Values so far; all NaN for a name never seen."""
-        found = self._columns.get(name)
-        return found[: self._length] if found is not None else np.full(self._length, np.nan)
+        column = self._columns.get(name)
+        return column[: self._length] if column is not None else np.full(self._length, np.nan)
 
     def upto(self, seq: int) -> int:
         """Number of rows with seq <= `seq`."""

@@ -43,19 +43,19 @@ def known(m: Moment, sent: Mapping[str, str]) -> Known:
 def since(before: Known, now: Known, m: Moment, sent: Mapping[str, str]) -> list[Notice]:
     h = m.history
     name = str(h.session.get("name", ""))
-    found: list[Notice] = []
+    notices: list[Notice] = []
     if now.state != before.state and h.status == "ended":
-        found.append(Notice(f"{name}: {h.result}: {h.reason}", "information", True))
+        notices.append(Notice(f"{name}: {h.result}: {h.reason}", "information", True))
     elif now.state != before.state and now.state in ("dead", "hung"):
         more = "R starts a worker again" if now.state == "dead" else "it holds its lock and makes no progress"
-        found.append(Notice(f"{name} is {now.state}; {more}", "error", True))
+        notices.append(Notice(f"{name} is {now.state}; {more}", "error", True))
     elif now.needs and now.needs != before.needs:
-        found.append(Notice(f"{name} waits for {now.needs}", "warning", True))
+        notices.append(Notice(f"{name} waits for {now.needs}", "warning", True))
     if now.deaths > before.deaths and m.deaths[-1].restart:
-        found.append(Notice(f"{name}: the worker died ({m.deaths[-1].how}) and is started again", "warning", True))
+        notices.append(Notice(f"{name}: the worker died ({m.deaths[-1].how}) and is started again", "warning", True))
     for ident, state in now.fates.items():
         if state in FINAL and before.fates.get(ident) != state:
             reason = h.commands[ident].reason
             why = f": {reason}" if reason else ""
-            found.append(Notice(f"{sent[ident]}: {state}{why}", "information" if state == "applied" else "error"))
-    return found
+            notices.append(Notice(f"{sent[ident]}: {state}{why}", "information" if state == "applied" else "error"))
+    return notices

@@ -65,10 +65,10 @@ def rows_of(m: Moment, run: Run) -> Any:
     """Which rows of the metric table are this run's at the cursor, without those that a resume superseded."""
     upto = m.metrics.upto(m.history.seq)
     seqs = m.metrics.column("seq")[:upto]
-    mine = m.metrics.column("run")[:upto] == run.run
+    of_run = m.metrics.column("run")[:upto] == run.run
     for after, before in run.hidden:
-        mine &= ~((seqs > after) & (seqs < before))
-    return np.flatnonzero(mine)
+        of_run &= ~((seqs > after) & (seqs < before))
+    return np.flatnonzero(of_run)
 
 
 def _of_training(m: Moment) -> Table | None:
@@ -123,7 +123,7 @@ def _uses(
     usage: Mapping[str, int], steps: Mapping[str, int] | None, ends: Mapping[str, Mapping[str, int]],
     done: Mapping[str, int] | None,
 ) -> tuple[Use, ...]:  # fmt: skip
-    found = [
+    all_tables = [
         Use(
             name, number, None if steps is None else steps.get(name, 0),
             dict(sorted(ends.get(name, {}).items(), key=lambda end: -end[1])),
@@ -131,7 +131,7 @@ def _uses(
         )
         for name, number in usage.items()
     ]  # fmt: skip
-    return tuple(sorted(found, key=lambda use: (-use.uses, use.name)))
+    return tuple(sorted(all_tables, key=lambda use: (-use.uses, use.name)))
 
 
 # ---- what the pane and the command show ------------------------------------------------------------
@@ -141,12 +141,12 @@ LONGEST_NAME = 20
 """Cells. Where the columns leave less, names stand above them: cut ones look alike (`collect_wood`, `collect_coal`)."""
 
 
-def entries(found: Sequence[Table], width: int) -> list[Entry]:
-    if not found:
+def entries(shown_tables: Sequence[Table], width: int) -> list[Entry]:
+    if not shown_tables:
         text = "No option was used yet: the table comes with the first PPO update or the first development episodes."
         return [Entry("note", tuple(wrap(text, width, "dim")), selectable=False)]
     out: list[Entry] = []
-    for table in found:
+    for table in shown_tables:
         out.append(Entry(f"title:{table.title}", _row((table.title, "head"), TITLES, "dim", width), selectable=False))
         out += [_entry(table, use, width) for use in table.uses]
     return out

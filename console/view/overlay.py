@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 NONE = "none"
 
 
-def offers(m: Moment, found: Sequence[Summary]) -> list[tuple[str, str, str]]:
+def offers(m: Moment, summaries: Sequence[Summary]) -> list[tuple[str, str, str]]:
     """(key, name, what it is): nothing, the iterations with a PPO run but for the newest, then sessions, those of the
     same task first."""
     h = m.history
@@ -26,10 +26,10 @@ def offers(m: Moment, found: Sequence[Summary]) -> list[tuple[str, str, str]]:
          f"its PPO, {count(sum(h.runs[r].env_steps for r in i.runs))} env steps, moved to where the newest begins")
         for i in with_runs[:-1]
     ]  # fmt: skip
-    others = [s for s in found if s.id != h.session.get("session_id") and not s.fault and s.env_steps]
+    others = [s for s in summaries if s.id != h.session.get("session_id") and not s.fault and s.env_steps]
     others.sort(key=lambda s: (s.task != h.session.get("task"), -s.started_at))
-    told = [(s.id, s.name, f"{s.task}, {model_words(s.model)}, {count(s.env_steps)} env steps") for s in others]
-    return [(NONE, "nothing", ""), *own, *told]
+    offered = [(s.id, s.name, f"{s.task}, {model_words(s.model)}, {count(s.env_steps)} env steps") for s in others]
+    return [(NONE, "nothing", ""), *own, *offered]
 
 
 def _name(m: Moment, sub_task: int, number: int) -> str:

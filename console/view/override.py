@@ -39,9 +39,9 @@ def entries(draft: Draft, model: PlanState | None, width: int) -> list[Entry]:
         guard = bool(item.trigger or (origin and origin.trigger))
         for name in ("goal", *(("trigger",) if guard else ()), "done_when", "reason"):
             lines += _field(name, str(getattr(item, name)), origin, width)
-        asked = model.item(item.name) if model else None
-        if asked is not None and asked.mode != item.mode and (origin is None or origin.mode == item.mode):
-            lines.append(line(("      the model planned it as ", "dim"), (asked.mode, "accent")))
+        proposed = model.item(item.name) if model else None
+        if proposed is not None and proposed.mode != item.mode and (origin is None or origin.mode == item.mode):
+            lines.append(line(("      the model planned it as ", "dim"), (proposed.mode, "accent")))
         if origin is not None and origin.mode != item.mode:
             lines.append(
                 line(("      was ", "dim"), (origin.mode, "warn"), (", will be ", "dim"), (item.mode, "warn bold"))
@@ -51,9 +51,9 @@ def entries(draft: Draft, model: PlanState | None, width: int) -> list[Entry]:
                 item.name, tuple(lines), search=f"{item.name} {item.goal}", yank=item.goal, fields={"item": item.name}
             )
         )
-    kept = {o.name for i in draft.items if (o := draft.origin(i.name))}
+    origins = {o.name for i in draft.items if (o := draft.origin(i.name))}
     for old in draft.base.items:
-        if old.name not in kept:
+        if old.name not in origins:
             out.append(
                 Entry(
                     f"removed:{old.name}",
@@ -78,8 +78,8 @@ def _differs(old: Item, new: Item) -> bool:
 
 def model_plan(h: History, draft: Draft) -> PlanState | None:
     """What the model last planned for this iteration."""
-    mine = [p for p in h.plans.values() if p.author in ("slow", "refine") and p.iteration == draft.base.iteration]
-    return mine[-1] if mine else None
+    written = [p for p in h.plans.values() if p.author in ("slow", "refine") and p.iteration == draft.base.iteration]
+    return written[-1] if written else None
 
 
 def summary(h: History, draft: Draft, width: int, keys: Mapping[str, str] = NO_KEYS) -> list[Line]:

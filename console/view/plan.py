@@ -32,17 +32,17 @@ def state_of_item(m: Moment, plan: PlanState, item: Item) -> tuple[str, str, str
             )
         return ("○", "rl", "left to RL")
     accepted = h.accepted(plan, item)
-    mine = [a for a in h.attempts_of(item.name, plan.iteration) if a.trial]
+    tried = [a for a in h.attempts_of(item.name, plan.iteration) if a.trial]
     if busy:
         words = {"Code": "being coded", "Trial": "in trials", "JudgeItem": "being judged"}.get(m.phase, "in work")
         return ("▶", "accent", words)
     if accepted and accepted.trial:
         return ("✓", "ok", f"v{accepted.version} {accepted.trial.successes}/{accepted.trial.episodes}")
-    if mine and mine[-1].trial:
-        trial = mine[-1].trial
+    if tried and tried[-1].trial:
+        trial = tried[-1].trial
         glyph, style = OUTCOMES.get(trial.outcome, ("?", "warn"))
         score = f" {trial.successes}/{trial.episodes}" if trial.episodes else ""
-        return (glyph, style, f"v{mine[-1].version} {trial.outcome}{score}")
+        return (glyph, style, f"v{tried[-1].version} {trial.outcome}{score}")
     return ("○", "dim", "not tried")
 
 
@@ -90,7 +90,7 @@ def _task_plan(h: History, width: int) -> list[Entry]:
 def _revision(
     m: Moment, plan: PlanState, before: PlanState | None, width: int, expanded: frozenset[str], word: str, style: str
 ) -> list[Entry]:
-    found = {change.sub_action: change for change in changes(plan, before)}
+    by_item = {change.sub_action: change for change in changes(plan, before)}
     title = line(
         (f"Plan {plan.revision}", "head"),
         (f" · {word}", style),
@@ -113,14 +113,14 @@ def _revision(
     measured = shares(m.history, plan.revision)
     whole_plan = before is None or plan.status != "waiting" or f"plan:{plan.revision}" in expanded
     for position, item in enumerate(plan.items, 1):
-        if not whole_plan and item.name not in found:
+        if not whole_plan and item.name not in by_item:
             continue
-        out.append(_item(m, plan, position, item, found.get(item.name), measured, width, expanded))
-    for name in (name for name, change in found.items() if change.kind == "removed"):
+        out.append(_item(m, plan, position, item, by_item.get(item.name), measured, width, expanded))
+    for name in (name for name, change in by_item.items() if change.kind == "removed"):
         removed = line(("   - ", "bad"), (name, "dim strike"), ("  removed", "dim"))
         out.append(Entry(f"gone:{plan.revision}:{name}", (removed,), search=name, selectable=False))
     if not whole_plan and before:
-        same = sum(item.name not in found for item in plan.items)
+        same = sum(item.name not in by_item for item in plan.items)
         text = f"   {many(same, 'sub-action')} as in plan {before.revision}"
         out.append(Entry(f"same:{plan.revision}", (line((text, "dim")),), selectable=False))
     return out
@@ -177,9 +177,9 @@ def _item(
         lines += wrap(
             f"at most {item.max_steps} env steps a trial; last changed by {item.author}", width, "dim", indent
         )
-        asked = plan.attempted.get(item.name)
-        if asked:
-            words = ", ".join(f"{k} {v}" for k, v in asked.items())
+        proposed = plan.attempted.get(item.name)
+        if proposed:
+            words = ", ".join(f"{k} {v}" for k, v in proposed.items())
             lines += wrap(f"the model asked for {words}; the loop kept this", width, "warn", indent)
     elif item.goal:
         lines += wrap(item.goal, width, "dim", indent, most=1)

@@ -98,9 +98,9 @@ def _moved(before: Sequence[str], after: Sequence[str]) -> set[str]:
 
 
 # ---- as JSON -------------------------------------------------------------------------------------
-def tree(found: Revision) -> dict[str, Any]:
+def tree(shown: Revision) -> dict[str, Any]:
     """One element of `plan --json`."""
-    plan = found.plan
+    plan = shown.plan
     return {
         "revision": plan.revision,
         "sub_task": plan.sub_task,
@@ -111,8 +111,8 @@ def tree(found: Revision) -> dict[str, Any]:
         "reason": plan.rationale,
         "rejected_because": plan.rejection or None,
         "seq": plan.seq,
-        "before": found.before.revision if found.before else None,
-        "executor_before": found.executor[0] if found.executor else None,
+        "before": shown.before.revision if shown.before else None,
+        "executor_before": shown.executor[0] if shown.executor else None,
         "changes": [
             {
                 "sub_action": change.sub_action,
@@ -121,7 +121,7 @@ def tree(found: Revision) -> dict[str, Any]:
                 "reason": change.reason or None,
                 "fields": {field.field: [field.before, field.after] for field in change.fields},
             }
-            for change in found.changes
+            for change in shown.changes
         ],
     }
 
@@ -129,7 +129,7 @@ def tree(found: Revision) -> dict[str, Any]:
 # ---- as lines ------------------------------------------------------------------------------------
 def entries(h: History, width: int) -> list[Entry]:
     """The list of revisions, newest first, each with its reason and its changes."""
-    found = [
+    texts = [
         Entry(
             f"revision:{r.plan.revision}",
             (head(r.plan, width), *because(r.plan, width), *difference(r, width)),
@@ -140,7 +140,7 @@ def entries(h: History, width: int) -> list[Entry]:
         )
         for r in reversed(revisions(h))
     ]
-    return found or [Entry("note", tuple(wrap("The slow agent has not planned yet.", width, "dim")), selectable=False)]
+    return texts or [Entry("note", tuple(wrap("The slow agent has not planned yet.", width, "dim")), selectable=False)]
 
 
 def head(plan: PlanState, width: int) -> Line:
@@ -163,16 +163,16 @@ def because(plan: PlanState, width: int, most: int = 3) -> list[Line]:
     return lines
 
 
-def difference(found: Revision, width: int) -> list[Line]:
+def difference(shown: Revision, width: int) -> list[Line]:
     """How a revision differs from the one before, a line a change."""
-    if found.before is None:
-        text = f"first plan: {', '.join(f'{i.name} ({i.mode})' for i in found.plan.items) or 'no sub-action'}"
+    if shown.before is None:
+        text = f"first plan: {', '.join(f'{i.name} ({i.mode})' for i in shown.plan.items) or 'no sub-action'}"
         return wrap(text, width, "", "  ", most=3)
-    against = f"against plan {found.before.revision}"
+    against = f"against plan {shown.before.revision}"
     out: list[Line] = []
-    if found.executor:
-        out.append(line(("  ~ ", "warn"), f"run by {found.executor[1]}", (f", was {found.executor[0]}", "dim")))
-    for change in found.changes:
+    if shown.executor:
+        out.append(line(("  ~ ", "warn"), f"run by {shown.executor[1]}", (f", was {shown.executor[0]}", "dim")))
+    for change in shown.changes:
         sign, style = SIGNS[change.kind]
         by = f"  {change.kind} by {author(change.author)}" if change.author else f"  {change.kind}"
         out.append(fit(line((f"  {sign} ", style), (change.sub_action, "bold"), (by, "dim")), width))
@@ -181,7 +181,7 @@ def difference(found: Revision, width: int) -> list[Line]:
         if change.reason:
             out += wrap(f"because {change.reason}", width, "dim", "      ", most=2)
     if not out:
-        return [line((f"  nothing else than in plan {found.before.revision}", "dim"))]
+        return [line((f"  nothing else than in plan {shown.before.revision}", "dim"))]
     return [line((f"  {against}", "dim")), *out]
 
 

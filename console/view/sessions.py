@@ -85,15 +85,15 @@ _COLUMNS: tuple[tuple[str, int, int], ...] = (
 def shown_columns(width: int, elsewhere: bool = False) -> list[tuple[str, int]]:
     """The columns that fit; what is left over widens the name. `elsewhere`: some session is on another machine."""
     spare = width - 3
-    kept = set()
+    fitting = set()
     for name, wide, rank in sorted(_COLUMNS, key=lambda column: column[2]):
         if name == NODE and not elsewhere:
             continue
         if wide + 1 <= spare or rank == 1:
-            kept.add(name)
+            fitting.add(name)
             spare -= wide + 1
     wider = min(max(spare, 0), 30)
-    return [(name, wide + (wider if name == "name" else 0)) for name, wide, _ in _COLUMNS if name in kept]
+    return [(name, wide + (wider if name == "name" else 0)) for name, wide, _ in _COLUMNS if name in fitting]
 
 
 def header(width: int, sort: str, reverse: bool, elsewhere: bool = False) -> Line:
@@ -106,7 +106,7 @@ def header(width: int, sort: str, reverse: bool, elsewhere: bool = False) -> Lin
 
 
 def entries(
-    found: Sequence[Summary],
+    summaries: Sequence[Summary],
     width: int,
     now: float,
     *,
@@ -117,14 +117,14 @@ def entries(
     keys: Mapping[str, str] = NO_KEYS,
 ) -> list[Entry]:
     """Sorted; an empty store gets a sentence on what to do."""
-    if not found:
+    if not summaries:
         pressed = short("sessions.new", keys)
         text = f"No sessions yet. Press {pressed} for a new one, or run `rlgpt run make_stone_pickaxe` in a shell."
         return [Entry("note", ((), *wrap(text, width, "dim", "  ")), selectable=False)]
-    shown = shown_columns(width, any(s.node for s in found))
+    shown = shown_columns(width, any(s.node for s in summaries))
     if sort == FORKS:
-        return [_entry(b.summary, shown, now, b.summary.id in marked, hung, b.stem) for b in branches(found)]
-    ordered = sorted(found, key=SORTS.get(sort, SORTS["started"]), reverse=reverse)
+        return [_entry(b.summary, shown, now, b.summary.id in marked, hung, b.stem) for b in branches(summaries)]
+    ordered = sorted(summaries, key=SORTS.get(sort, SORTS["started"]), reverse=reverse)
     return [_entry(s, shown, now, s.id in marked, hung) for s in ordered]
 
 

@@ -13,11 +13,11 @@ if TYPE_CHECKING:
     from rlgpt.store.skills import Skill
 
 
-def entries(found: Sequence[Skill], retired: Sequence[Skill], width: int) -> list[Entry]:
-    if not found and not retired:
+def entries(skills: Sequence[Skill], retired: Sequence[Skill], width: int) -> list[Entry]:
+    if not skills and not retired:
         text = "No skills yet: a session keeps its accepted coded actions here when it ends. i reads a file of skills."
         return [Entry("note", tuple(wrap(text, width, "dim")), selectable=False)]
-    out = [_entry(skill, width, False) for skill in found]
+    out = [_entry(skill, width, False) for skill in skills]
     if retired:
         out.append(Entry("retired", (line(("Retired", "head")),), selectable=False))
         out += [_entry(skill, width, True) for skill in retired]

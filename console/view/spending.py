@@ -44,54 +44,54 @@ class Spending:
 
 def by_role(calls: Sequence[Call]) -> list[Spending]:
     """`calls`: the last row of each exchange. In the order in which the roles were first asked."""
-    found: dict[tuple[str, str], Spending] = {}
-    asked: set[tuple[str, ...]] = set()
+    spendings: dict[tuple[str, str], Spending] = {}
+    questions: set[tuple[str, ...]] = set()
     for call in calls:
         key = (str(call["role"]), str(call["model"]))
-        mine = found.setdefault(key, Spending(*key))
+        spending = spendings.setdefault(key, Spending(*key))
         question = (*key, str(call["step"]), str(call["request_hash"]))
-        mine.questions += question not in asked
-        asked.add(question)
-        mine.tries += 1
-        mine.failed += call["state"] == "failed"
-        mine.waiting += call["state"] == "sent"
+        spending.questions += question not in questions
+        questions.add(question)
+        spending.tries += 1
+        spending.failed += call["state"] == "failed"
+        spending.waiting += call["state"] == "sent"
         if call["state"] == "sent":
             continue
         tokens = int(call["tokens_in"]) + int(call["tokens_out"])
-        mine.tokens_in += int(call["tokens_in"])
-        mine.tokens_out += int(call["tokens_out"])
-        mine.cost += float(call["cost"] or 0.0)
-        mine.unknown_price |= call["cost"] is None and tokens > 0
+        spending.tokens_in += int(call["tokens_in"])
+        spending.tokens_out += int(call["tokens_out"])
+        spending.cost += float(call["cost"] or 0.0)
+        spending.unknown_price |= call["cost"] is None and tokens > 0
         if call["state"] == "answered":
-            mine.seconds.append(float(call["seconds"]))
-    return list(found.values())
+            spending.seconds.append(float(call["seconds"]))
+    return list(spendings.values())
 
 
-def tree(found: Spending) -> dict[str, Any]:
+def tree(part: Spending) -> dict[str, Any]:
     """One element of `roles` in `calls --json`."""
     return {
-        "role": found.role,
-        "model": found.model,
-        "questions": found.questions,
-        "tries": found.tries,
-        "failed": found.failed,
-        "waiting": found.waiting,
-        "tokens_in": found.tokens_in,
-        "tokens_out": found.tokens_out,
-        "cost": {"usd": None if found.unknown_price else round(found.cost, 6), "known_usd": round(found.cost, 6)},
-        "seconds": {"median": found.median_seconds, "longest": found.longest},
+        "role": part.role,
+        "model": part.model,
+        "questions": part.questions,
+        "tries": part.tries,
+        "failed": part.failed,
+        "waiting": part.waiting,
+        "tokens_in": part.tokens_in,
+        "tokens_out": part.tokens_out,
+        "cost": {"usd": None if part.unknown_price else round(part.cost, 6), "known_usd": round(part.cost, 6)},
+        "seconds": {"median": part.median_seconds, "longest": part.longest},
     }
 
 
 TITLES = ("role", "model", "calls", "tries", "failed", "in", "out", "cost", "median", "longest")
 
 
-def cells(found: Spending, free: bool = False) -> tuple[str, ...]:
+def cells(part: Spending, free: bool = False) -> tuple[str, ...]:
     """In the order of TITLES; `free`: answered by the rule-based model, which costs nothing."""
     return (
-        ROLES.get(found.role, found.role), found.model, str(found.questions), str(found.tries), str(found.failed),
-        count(found.tokens_in), count(found.tokens_out), "–" if free else money(found.cost, found.unknown_price),
-        duration_of(found.median_seconds), duration_of(found.longest),
+        ROLES.get(part.role, part.role), part.model, str(part.questions), str(part.tries), str(part.failed),
+        count(part.tokens_in), count(part.tokens_out), "–" if free else money(part.cost, part.unknown_price),
+        duration_of(part.median_seconds), duration_of(part.longest),
     )  # fmt: skip
 
 
@@ -107,24 +107,24 @@ _FIRST = (0, 2, 7, 8, 3, 4, 9, 1, 5, 6)
 
 def lines(calls: Sequence[Call], width: int, free: bool = False) -> list[Line]:
     """A table with a row for each role and model; nothing before the first call."""
-    found = by_role(calls)
-    if not found:
+    spendings = by_role(calls)
+    if not spendings:
         return []
-    rows = [cells(one, free) for one in found]
+    rows = [cells(one, free) for one in spendings]
     model = min(max(len(row[1]) for row in rows), 24)
     widths = [model if i == 1 else wide for i, wide in enumerate(_WIDTHS)]
-    kept: list[int] = []
+    fitting: list[int] = []
     spare = width
     for index in _FIRST:
         if widths[index] + 1 <= spare:
-            kept.append(index)
+            fitting.append(index)
             spare -= widths[index] + 1
-    kept.sort()
-    head = columns([(line((TITLES[i].rjust(widths[i]) if i > 1 else TITLES[i], "dim")), widths[i]) for i in kept])
+    fitting.sort()
+    head = columns([(line((TITLES[i].rjust(widths[i]) if i > 1 else TITLES[i], "dim")), widths[i]) for i in fitting])
     out = [head]
-    for one, row in zip(found, rows, strict=True):
+    for one, row in zip(spendings, rows, strict=True):
         style = {0: "bold", 4: "bad" if one.failed else "dim"}
         out.append(columns([
-            (line((row[i].rjust(widths[i]) if i > 1 else row[i], style.get(i, ""))), widths[i]) for i in kept
+            (line((row[i].rjust(widths[i]) if i > 1 else row[i], style.get(i, ""))), widths[i]) for i in fitting
         ]))  # fmt: skip
     return out

@@ -57,12 +57,12 @@ def goal(m: Moment, width: int) -> Line:
     h = m.history
     if not h.session:
         return ()
-    told = line(("Goal ", "dim"), (str(h.session.get("task_info", {}).get("prompt", "")), "bold"))
+    goal_line = line(("Goal ", "dim"), (str(h.session.get("task_info", {}).get("prompt", "")), "bold"))
     if h.task_plans and h.sub_task < len(h.task_plans[-1].sub_tasks):
         part = h.task_plans[-1].sub_tasks[h.sub_task]
-        told += line((f"  part {h.sub_task + 1}: {part.get('goal') or part.get('task', '')}", "dim"))
+        goal_line += line((f"  part {h.sub_task + 1}: {part.get('goal') or part.get('task', '')}", "dim"))
     since = max(m.now - h.at, 0.0) if m.live and m.worker.alive else 0.0
-    return spread(told, line((ahead.words(ahead.left(h, since)), "dim")), width)
+    return spread(goal_line, line((ahead.words(ahead.left(h, since)), "dim")), width)
 
 
 def budgets(m: Moment, width: int) -> Line:

@@ -31,10 +31,10 @@ def coloured(source: str) -> list[Line]:
                 lines.append([])
             if part:
                 lines[-1].append(Span(part, style))
-    found: list[Line] = [tuple(parts) for parts in lines]
-    if len(found) < len(expected):
-        found += [(Span(text),) for text in expected[len(found) :]]
-    return found[: len(expected)]
+    coloured_lines: list[Line] = [tuple(parts) for parts in lines]
+    if len(coloured_lines) < len(expected):
+        coloured_lines += [(Span(text),) for text in expected[len(coloured_lines) :]]
+    return coloured_lines[: len(expected)]
 
 
 def _style(kind: str) -> str:

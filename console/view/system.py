@@ -67,8 +67,8 @@ def entries(m: Moment, width: int) -> list[Entry]:
                 )
             )
     for death in m.deaths[-2:]:
-        said = death.last_words or "it said nothing"
-        lines += wrap(f"the worker died ({death.how}): {said}", width, "warn", most=3)
+        last_words = death.last_words or "it said nothing"
+        lines += wrap(f"the worker died ({death.how}): {last_words}", width, "warn", most=3)
     rows = sum(h.counts.values())
     lines.append(
         line(("rows      ", "dim"), (f"{rows:,}", "bold"), (f"  seq {h.seq:,}  incarnation {h.incarnation}", "dim"))

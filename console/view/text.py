@@ -63,17 +63,17 @@ def fit(spans: Iterable[Span], width: int) -> Line:
     spans = tuple(Span(text if len(text) <= width else text[: width + 1], style) for text, style in safe(spans))
     if width_of(spans) <= width:
         return spans
-    kept: list[Span] = []
+    fitting: list[Span] = []
     left = width - 1
     for span in spans:
         size = cell_width(span.text)
         if size > left:
-            kept.append(Span(cut_cells(span.text, left), span.style))
+            fitting.append(Span(cut_cells(span.text, left), span.style))
             break
-        kept.append(span)
+        fitting.append(span)
         left -= size
-    kept.append(Span("…", "dim") if width > 0 else Span(""))
-    return tuple(kept)
+    fitting.append(Span("…", "dim") if width > 0 else Span(""))
+    return tuple(fitting)
 
 
 def pad(spans: Iterable[Span], width: int, style: str = "") -> Line:

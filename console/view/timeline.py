@@ -40,29 +40,29 @@ def whole(plan: PlanState) -> int:
 
 def marks(h: History) -> list[Mark]:
     """In order of seq."""
-    found = [
+    all_marks = [
         Mark(whole(p), "override" if p.author == "operator" else "plan", f"plan {p.revision} by {p.author}")
         for p in h.plans.values()
     ]
     for a in h.attempts:
-        found.append(Mark(a.seq, "code", f"{a.sub_action} v{a.version}"))
+        all_marks.append(Mark(a.seq, "code", f"{a.sub_action} v{a.version}"))
         if a.verdict:
-            found.append(Mark(a.verdict.seq, "verdict", f"verdict on {a.sub_action} v{a.version}"))
+            all_marks.append(Mark(a.verdict.seq, "verdict", f"verdict on {a.sub_action} v{a.version}"))
     for i in h.iterations:
-        found.append(Mark(i.seq, "iteration", f"iteration {i.number}"))
+        all_marks.append(Mark(i.seq, "iteration", f"iteration {i.number}"))
         if i.verdict:
-            found.append(Mark(i.verdict.seq, "verdict", f"verdict on iteration {i.number}"))
-    found += [Mark(c.seq, "override", f"{c.kind.replace('_', ' ')} {c.state}") for c in h.commands.values()]
-    found += [Mark(a.seq, "override", f"advice to the {a.agent}") for a in h.advice]
-    return sorted(set(found))
+            all_marks.append(Mark(i.verdict.seq, "verdict", f"verdict on iteration {i.number}"))
+    all_marks += [Mark(c.seq, "override", f"{c.kind.replace('_', ' ')} {c.state}") for c in h.commands.values()]
+    all_marks += [Mark(a.seq, "override", f"advice to the {a.agent}") for a in h.advice]
+    return sorted(set(all_marks))
 
 
-def jump(found: Sequence[Mark], seq: int, kind: str, forward: bool) -> Mark | None:
+def jump(all_marks: Sequence[Mark], seq: int, kind: str, forward: bool) -> Mark | None:
     """The next mark of `kind` ("" for any) strictly after (before) `seq`."""
-    wanted = [m for m in found if kind in ("", m.kind)]
+    of_kind = [m for m in all_marks if kind in ("", m.kind)]
     if forward:
-        return next((m for m in wanted if m.seq > seq), None)
-    return next((m for m in reversed(wanted) if m.seq < seq), None)
+        return next((m for m in of_kind if m.seq > seq), None)
+    return next((m for m in reversed(of_kind) if m.seq < seq), None)
 
 
 def leap(playback: Playback, by: float, times: TimeMap) -> int | None:
@@ -145,11 +145,11 @@ class Playback:
 class Track:
     """The marks on a line of `width` cells, placed once and drawn often."""
 
-    def __init__(self, found: Sequence[Mark], times: TimeMap, width: int) -> None:
+    def __init__(self, all_marks: Sequence[Mark], times: TimeMap, width: int) -> None:
         self.width = width
         self.cells: list[Span | None] = [None] * width
         rank = [-1] * width
-        for mark in found:
+        for mark in all_marks:
             column = column_of(times.active(mark.seq), times, width)
             level = _RANK.index(mark.kind)
             if level >= rank[column]:
@@ -174,7 +174,7 @@ def column_of(active: float, times: TimeMap, width: int) -> int:
     return min(max(round(active / times.end * (width - 1)), 0), width - 1) if times.end > 0 else 0
 
 
-def legend(found: Sequence[Mark], times: TimeMap, playback: Playback, live: bool, width: int) -> Line:
+def legend(all_marks: Sequence[Mark], times: TimeMap, playback: Playback, live: bool, width: int) -> Line:
     end = times.end_seq
     if playback.seq is None:
         state = Span(" LIVE " if live else " END ", "badge_live" if live else "badge")
@@ -187,10 +187,10 @@ def legend(found: Sequence[Mark], times: TimeMap, playback: Playback, live: bool
     ]
     if playback.seq is not None:
         left += [Span(f"  row {playback.seq:,} of {end:,}", "dim"), Span(f"  {playback.speed:g}x", "bold")]
-        place = bisect_right(found, playback.seq, key=lambda mark: mark.seq)
+        place = bisect_right(all_marks, playback.seq, key=lambda mark: mark.seq)
         if place:
-            glyph, style = GLYPHS[found[place - 1].kind]
-            left += [Span(f"  {glyph} ", style), Span(found[place - 1].label, "")]
+            glyph, style = GLYPHS[all_marks[place - 1].kind]
+            left += [Span(f"  {glyph} ", style), Span(all_marks[place - 1].label, "")]
     key = []
     if width >= 100:
         for kind in ("plan", "code", "verdict", "override"):

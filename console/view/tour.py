@@ -36,6 +36,6 @@ def lines(width: int, keys: Mapping[str, str]) -> list[Line]:
     for ident, name, text in PANES:
         out.append(fit(line((f" {short(ident, keys):<3} ", "key"), (f"{name:<10}", "bold"), text), width))
     for ident, text in KEYS:
-        told = text.format(live=short("time.live", keys))
-        out.append(fit(line((f" {short(ident, keys):<3} ", "key"), told), width))
+        sentence = text.format(live=short("time.live", keys))
+        out.append(fit(line((f" {short(ident, keys):<3} ", "key"), sentence), width))
     return out

@@ -25,16 +25,16 @@ def entries(
 ) -> list[Entry]:
     """Oldest first: the newest stands at the bottom."""
     h = m.history
-    found: list[tuple[int, Entry]] = []
+    entries_at: list[tuple[int, Entry]] = []
     for attempt in h.attempts:
         if attempt.verdict:
-            found.append((attempt.verdict.seq, _attempt(m, attempt, attempt.verdict, width, expanded)))
+            entries_at.append((attempt.verdict.seq, _attempt(m, attempt, attempt.verdict, width, expanded)))
     for iteration in h.iterations:
         for evaluation in iteration.evaluations:
-            found.append((evaluation.seq, _evaluation(m, iteration, evaluation.number, width)))
+            entries_at.append((evaluation.seq, _evaluation(m, iteration, evaluation.number, width)))
         if iteration.verdict:
-            found.append((iteration.verdict.seq, _iteration(m, iteration, iteration.verdict, width, expanded)))
-    out = [entry for _, entry in sorted(found, key=lambda pair: pair[0])]
+            entries_at.append((iteration.verdict.seq, _iteration(m, iteration, iteration.verdict, width, expanded)))
+    out = [entry for _, entry in sorted(entries_at, key=lambda pair: pair[0])]
     agreed, judged = agreement(h)
     if judged:
         who = RULES if m.rules else "critic"
@@ -65,8 +65,8 @@ def _agrees(attempt: Attempt, verdict: VerdictState) -> Span:
     share = f" ({trial.successes}/{trial.episodes})" if trial and trial.episodes else ""
     if verdict.measured == verdict.success:
         return Span(f"trials agree{share}", "ok")
-    said, measured_ = ("yes", "no") if verdict.success else ("no", "yes")
-    return Span(f"critic said {said}, trials say {measured_}{share}", "bad")
+    claimed, measured_ = ("yes", "no") if verdict.success else ("no", "yes")
+    return Span(f"critic said {claimed}, trials say {measured_}{share}", "bad")
 
 
 def _attempt(m: Moment, attempt: Attempt, verdict: VerdictState, width: int, expanded: frozenset[str]) -> Entry:

@@ -21,9 +21,9 @@ class Need(NamedTuple):
     """UTC seconds."""
 
 
-def needs(found: Sequence[Summary]) -> list[Need]:
+def needs(summaries: Sequence[Summary]) -> list[Need]:
     """The longest waiting first: plans to approve, verdicts to give, pauses to end, workers that died."""
-    out = [Need(s, told, s.at) for s in found if (told := _needed(s))]
+    out = [Need(s, request, s.at) for s in summaries if (request := _needed(s))]
     return sorted(out, key=lambda need: need.since)
 
 
@@ -31,9 +31,9 @@ def _needed(s: Summary) -> str:
     if s.fault or s.status in ("ended", "created"):
         return ""
     if s.status == "waiting" and (kind := wanted(s.waiting_for)):
-        told = f"approve or reject plan {s.waiting_for.rpartition(' ')[2]}" if kind == "approval" else ""
-        told = told or f"give your verdict on {judged(s.waiting_for)}"
-        return told if s.alive else f"{told}; its worker is dead, start one first"
+        request = f"approve or reject plan {s.waiting_for.rpartition(' ')[2]}" if kind == "approval" else ""
+        request = request or f"give your verdict on {judged(s.waiting_for)}"
+        return request if s.alive else f"{request}; its worker is dead, start one first"
     if not s.alive:
         return "its worker is dead: start one again"
     return "paused: let it go on" if s.status == "paused" else ""
@@ -46,7 +46,7 @@ def sentence(number: int) -> str:
     return f"{many(number, 'session')} {'waits' if number == 1 else 'wait'} for you"
 
 
-def entries(found: Sequence[Summary], now: float, width: int) -> list[Entry]:
+def entries(summaries: Sequence[Summary], now: float, width: int) -> list[Entry]:
     out = [
         Entry(
             need.summary.id,
@@ -61,15 +61,15 @@ def entries(found: Sequence[Summary], now: float, width: int) -> list[Entry]:
             search=f"{need.summary.name} {need.what}",
             yank=need.summary.id,
         )
-        for need in needs(found)
+        for need in needs(summaries)
     ]
     return out or [Entry("note", (line(("No session waits for you.", "dim")),), selectable=False)]
 
 
-def tree(found: Sequence[Summary]) -> list[dict[str, Any]]:
+def tree(summaries: Sequence[Summary]) -> list[dict[str, Any]]:
     """`inbox --json`."""
     return [
         {"id": n.summary.id, "name": n.summary.name, "task": n.summary.task, "needs": n.what, "since": n.since,
          "alive": n.summary.alive}
-        for n in needs(found)
+        for n in needs(summaries)
     ]  # fmt: skip

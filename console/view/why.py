@@ -118,9 +118,9 @@ def _entropy(m: Moment, rows: Any) -> Finding:
     if value is None:
         return _unknown("entropy", "the policy explores", "no update yet")
     bad = value < COLLAPSED
-    said = "The policy has settled on one action in nearly every state" if bad else "The policy still tries others"
+    sentence = "The policy has settled on one action in nearly every state" if bad else "The policy still tries others"
     return Finding(
-        "entropy", "the policy explores", bad, value, decimal(value), f"{said}: entropy {decimal(value)} of 1.",
+        "entropy", "the policy explores", bad, value, decimal(value), f"{sentence}: entropy {decimal(value)} of 1.",
         *_help(bad, "session.advise", "Ask the fast agent for a higher entropy coefficient."),
     )  # fmt: skip
 
@@ -130,9 +130,9 @@ def _kl(m: Moment, rows: Any) -> Finding:
     if value is None:
         return _unknown("kl", "updates move the policy", "no update yet")
     bad = abs(value) < STILL
-    said = "Updates hardly change the policy any more" if bad else "Updates change the policy"
+    sentence = "Updates hardly change the policy any more" if bad else "Updates change the policy"
     return Finding(
-        "kl", "updates move the policy", bad, value, decimal(value), f"{said}: approximate KL {decimal(value)}.",
+        "kl", "updates move the policy", bad, value, decimal(value), f"{sentence}: approximate KL {decimal(value)}.",
         *_help(bad, "session.advise", "Ask the fast agent for a higher learning rate or another reward."),
     )  # fmt: skip
 
@@ -156,13 +156,13 @@ def _option_ends(m: Moment, rows: Any) -> Finding:
     limit, interrupt = ends.get("cap", 0.0), ends.get("alarm", 0.0)
     share = (limit + interrupt) / total
     bad = share > CUT
-    said = f"{percent(share)} of the calls were cut off: {percent(limit / total)} by their limit of env steps, "
-    said += f"{percent(interrupt / total)} by an interrupt of the world."
+    sentence = f"{percent(share)} of the calls were cut off: {percent(limit / total)} by their limit of env steps, "
+    sentence += f"{percent(interrupt / total)} by an interrupt of the world."
     advice = "Let the code return earlier, or ask for a longer limit."
     if interrupt > limit:
         advice = "Let the code go on through interrupts (`ignore_alarm = True`)."
     return Finding(
-        "option_ends", title, bad, share, percent(share), said, *_help(bad, "session.edit_code", advice)
+        "option_ends", title, bad, share, percent(share), sentence, *_help(bad, "session.edit_code", advice)
     )  # fmt: skip
 
 
@@ -178,9 +178,9 @@ def _code_alone(h: History) -> Finding:
     by = best.value - code.value
     better = iteration.verdict.better if iteration.verdict else ""
     bad = better in ("code", "undecided") if better else best.low <= code.high
-    said = f"Policy {measured(best)}, code alone {measured(code)} in development of iteration {iteration.number}."
+    sentence = f"Policy {measured(best)}, code alone {measured(code)} in development of iteration {iteration.number}."
     return Finding(
-        "code_alone", title, bad, by, f"{by:+.2f}", said,
+        "code_alone", title, bad, by, f"{by:+.2f}", sentence,
         *_help(bad, "session.override", "Leave to RL what the code cannot do, or let the code run the plan."),
     )  # fmt: skip
 
@@ -200,16 +200,16 @@ def _primitives(m: Moment, rows: Any) -> Finding:
     share = usage.get(PRIMITIVE, 0.0) / total
     if not run.slots:
         return Finding("primitives", title, False, share, percent(share), "This run has no coded actions.")
-    said = f"{percent(share)} of the decisions are primitives."
+    sentence = f"{percent(share)} of the decisions are primitives."
     if share < UNUSED:
-        said += " The policy only calls code, so it can do no more than the code."
+        sentence += " The policy only calls code, so it can do no more than the code."
     elif share > 1 - UNUSED:
-        said += " The policy never calls the code that was written for it."
+        sentence += " The policy never calls the code that was written for it."
     bad = share < UNUSED or share > 1 - UNUSED
     advice = "Ask the fast agent for a smaller prior of coded actions."
     if share > UNUSED:
         advice = "Ask the fast agent for a larger prior of coded actions."
-    return Finding("primitives", title, bad, share, percent(share), said, *_help(bad, "session.advise", advice))
+    return Finding("primitives", title, bad, share, percent(share), sentence, *_help(bad, "session.advise", advice))
 
 
 def _recent(m: Moment, name: str, rows: Any) -> float | None:
@@ -227,15 +227,15 @@ def _unknown(test: str, title: str, why: str) -> Finding:
 
 
 # ---- what the pane and the command show ------------------------------------------------------------
-def entries(found: Sequence[Finding], keys: dict[str, str], width: int) -> list[Entry]:
+def entries(tests: Sequence[Finding], keys: dict[str, str], width: int) -> list[Entry]:
     """`keys`: action id -> how its key is written."""
-    if not found:
+    if not tests:
         text = "No PPO run yet: the tests come with the first one."
         return [Entry("note", tuple(wrap(text, width, "dim")), selectable=False)]
-    wrong = sum(bool(f.bad) for f in found)
-    said = f"{wrong} of {len(found)} tests find why PPO does not improve" if wrong else "no test finds a cause"
-    head = wrap(said, width, "bad" if wrong else "ok")
-    return [Entry("head", tuple(head), selectable=False), *(_entry(f, keys, width) for f in found)]
+    wrong = sum(bool(f.bad) for f in tests)
+    sentence = f"{wrong} of {len(tests)} tests find why PPO does not improve" if wrong else "no test finds a cause"
+    head = wrap(sentence, width, "bad" if wrong else "ok")
+    return [Entry("head", tuple(head), selectable=False), *(_entry(f, keys, width) for f in tests)]
 
 
 def _entry(f: Finding, keys: dict[str, str], width: int) -> Entry:

@@ -91,13 +91,13 @@ def asked_for(step: str) -> tuple[str, str]:
         return f"judges v{rest[1]} of ", rest[0]
     if ask == "configure" and len(rest) >= 2:
         return f"configures RL for plan {rest[1]}" + (", again" if rest[2:] else ""), ""
-    known = {
+    words = {
         "order": "orders the sub-tasks",
         "plan": "plans the sub-actions",
         "refine": "splits what failed as code",
         "judge_iteration": "judges the iteration",
     }
-    return known.get(ask, step), ""
+    return words.get(ask, step), ""
 
 
 OUTCOMES = {

@@ -78,22 +78,22 @@ def entries(m: Moment, chosen: Cursor | None, width: int, height: int) -> list[E
 def _head(m: Moment, film: FilmPlace, frames: Sequence[Frame], index: int, width: int) -> list[Line]:
     """Which episode it is and how it ended, and where in it the frame stands."""
     _, source, owner, episode = film
-    told = episode_at(m, Place(source, owner, episode))
+    episode_shown = episode_at(m, Place(source, owner, episode))
     who = {"train": f"run {owner}", "trial": f"no. {owner}"}.get(source, f"no. {owner}")
-    if told and source == "trial":
-        who = f"of {told.lost} v{told.version}"
+    if episode_shown and source == "trial":
+        who = f"of {episode_shown.lost} v{episode_shown.version}"
     text = f"{SOURCES.get(source, source)} {who}, {'seed' if source == 'trial' else 'episode'} {episode}"
     head = line((text, "bold"))
     if frames:
         at = f"  frame {index + 1} of {len(frames)}  "
         head = line((f"step {frames[index].step}", "bold"), (at, "dim"), *head)
     lines = [fit(head, width)]
-    if told:
-        where = f" at {told.lost}" if told.lost and source != "trial" else ""
+    if episode_shown:
+        where = f" at {episode_shown.lost}" if episode_shown.lost and source != "trial" else ""
         ended = line(
-            ("✓ " if told.success else "✗ ", "ok" if told.success else "bad"),
-            (f"{told.ended}{where}", "" if told.success else "warn"),
-            (f"  {told.env_steps} env steps", "dim"),
+            ("✓ " if episode_shown.success else "✗ ", "ok" if episode_shown.success else "bad"),
+            (f"{episode_shown.ended}{where}", "" if episode_shown.success else "warn"),
+            (f"  {episode_shown.env_steps} env steps", "dim"),
         )
         lines.append(fit(ended, width))
     return lines
