@@ -263,9 +263,9 @@ class Ahead:
             return
         for line in self._file.read_text("utf-8", errors="replace").splitlines():
             try:
-                told = json.loads(line)
-                call, reply = Call(**told["call"]), Completion.load(told["reply"])
-                exchange = Exchange(self._roles[call.role], call, reply, float(told["seconds"]))
+                answer = json.loads(line)
+                call, reply = Call(**answer["call"]), Completion.load(answer["reply"])
+                exchange = Exchange(self._roles[call.role], call, reply, float(answer["seconds"]))
             except (ValueError, TypeError, LookupError):
                 continue
             if self._journal.recorded(call.step, call.request_hash) is None:

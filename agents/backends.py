@@ -129,19 +129,19 @@ def _failure(
     if not status and code == "500":
         code = "malformed"
     where = redacted_url(endpoint.base_url)
-    said = f" ({shown})" if shown else ""
+    shown_body = f" ({shown})" if shown else ""
     if code.startswith("rejected"):
-        sentence = f"{where} does not take it{said}"
+        sentence = f"{where} does not take it{shown_body}"
     elif code.startswith("tokens"):
-        sentence = f"{where} has no room for so many tokens{said}"
+        sentence = f"{where} has no room for so many tokens{shown_body}"
     elif code == "quota":
-        sentence = f"{where} says that the account's quota is used up{said}"
+        sentence = f"{where} says that the account's quota is used up{shown_body}"
     elif code == "filtered":
-        sentence = f"the content filter of {where} refused the request{said}"
+        sentence = f"the content filter of {where} refused the request{shown_body}"
     elif not status:
-        sentence = f"{where} answered with no chat completion{said}"
+        sentence = f"{where} answered with no chat completion{shown_body}"
     else:
-        sentence = f"{where} answered with {status}{said}"
+        sentence = f"{where} answered with {status}{shown_body}"
     return Failure(code, sentence, retry_after, reply.size)
 
 

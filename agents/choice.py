@@ -63,13 +63,13 @@ def draft_of(attempt: Attempt) -> int:
 
 def rounds(versions: Sequence[Attempt]) -> list[list[Attempt]]:
     """The drafts of one attempt together; every other version by itself."""
-    found: list[list[Attempt]] = []
+    attempts: list[list[Attempt]] = []
     for version in versions:
-        if draft_of(version) > 1 and found and draft_of(found[-1][-1]) == draft_of(version) - 1:
-            found[-1].append(version)
+        if draft_of(version) > 1 and attempts and draft_of(attempts[-1][-1]) == draft_of(version) - 1:
+            attempts[-1].append(version)
         else:
-            found.append([version])
-    return found
+            attempts.append([version])
+    return attempts
 
 
 def best_draft(drafts: Sequence[Attempt]) -> Attempt:

@@ -187,8 +187,8 @@ class Client:
             asked = [*messages, *([_user("again", fault)] if fault else [])]
             completion, reply, fault = put(asked, temperature)
             if reply is None and not completion.refusal:
-                said = completion.answer.strip() or "(nothing)"
-                asked += [{"role": "assistant", "content": said}, _user("repair", fault)]
+                reply_text = completion.answer.strip() or "(nothing)"
+                asked += [{"role": "assistant", "content": reply_text}, _user("repair", fault)]
                 completion, reply, fault = put(asked, temperature)
             if reply is not None:
                 return reply
@@ -294,9 +294,9 @@ class Client:
         try:
             completion = self._backend.complete(endpoint, call)
         except Failure as failure:
-            told = judged(failure)
-            self._journal.failed(call, str(told), time.monotonic() - start, broken_off(call, endpoint, told))
-            raise told from failure
+            verdict = judged(failure)
+            self._journal.failed(call, str(verdict), time.monotonic() - start, broken_off(call, endpoint, verdict))
+            raise verdict from failure
         except Exception as error:
             self._journal.failed(call, f"error: {type(error).__name__}", time.monotonic() - start)
             raise

@@ -299,13 +299,13 @@ def _usage(usage: Mapping[str, Any]) -> dict[str, Any]:
         cached = _count(usage, "prompt_cache_hit_tokens")  # DeepSeek
     thought = _count(_mapping(usage.get("completion_tokens_details")), "reasoning_tokens")
     cost = usage.get("cost")
-    told = isinstance(cost, int | float) and not isinstance(cost, bool) and 0 <= cost < 1e6
+    valid = isinstance(cost, int | float) and not isinstance(cost, bool) and 0 <= cost < 1e6
     return {
         "tokens_in": tokens_in,
         "tokens_out": tokens_out,
         "cached": min(cached or 0, tokens_in or 0),
         "reasoning": thought or 0,
-        "cost": float(cost) if told else None,  # type: ignore[arg-type]
+        "cost": float(cost) if valid else None,  # type: ignore[arg-type]
     }
 
 

@@ -56,12 +56,12 @@ class Dialect:
 
     @staticmethod
     def expected(endpoint: Endpoint) -> Dialect:
-        known = endpoint.provider
+        provider = endpoint.provider
         dialect = Dialect()
-        if known:
-            dialect.formats = list(known.formats)
-            dialect.caps.sort(key=lambda name: (name != known.cap, not name))
-            dialect.spelled, dialect.without = known.spelled, set(known.without)
+        if provider:
+            dialect.formats = list(provider.formats)
+            dialect.caps.sort(key=lambda name: (name != provider.cap, not name))
+            dialect.spelled, dialect.without = provider.spelled, set(provider.without)
         return dialect
 
     # ---- what is learnt ---------------------------------------------------------------------------------
@@ -140,14 +140,14 @@ class Dialect:
             self.most_out = sent // 2
         return self.cap(sent, size) < sent
 
-    def cap(self, wanted: int, size: int) -> int:
+    def cap(self, tokens: int, size: int) -> int:
         """Tokens that a reply to a prompt of `size` bytes may have."""
-        fits = [wanted]
+        fits = [tokens]
         if self.most_out is not None:
             fits.append(self.most_out)
         if self.context is not None:
             fits.append(int(self.context - size / (self.bytes_per_token or BYTES_PER_TOKEN) - SPARE))
-        return max(min(fits), min(LEAST, wanted))
+        return max(min(fits), min(LEAST, tokens))
 
     # ---- the request ------------------------------------------------------------------------------------
     def request(

@@ -70,27 +70,27 @@ def _endpoint(role: str, llm: Mapping[str, Any], environ: Mapping[str, str] | No
     session = {k: v for k, v in llm.items() if v is not None and k != "roles"}
     if "provider" in own:  # a role's provider does not speak at the session's URL with the session's key
         session = {k: v for k, v in session.items() if k not in ("base_url", "api_key_env", "price_in", "price_out")}
-    asked = {**session, **own}
-    named = PROVIDERS.get(str(asked.get("provider") or ""))
-    url = str(asked.get("base_url") or (named.base_url if named else "") or _default_url(named, environ)).rstrip("/")
+    settings = {**session, **own}
+    named = PROVIDERS.get(str(settings.get("provider") or ""))
+    url = str(settings.get("base_url") or (named.base_url if named else "") or _default_url(named, environ)).rstrip("/")
     provider = named or provider_of(url)
-    model = str(asked["model"])
+    model = str(settings["model"])
     return Endpoint(
         model=model,
         base_url=url,
-        temperature=float(asked.get("temperature", 0.0)),
-        timeout=float(asked.get("timeout", 120.0)),
-        max_tokens=int(asked.get("max_tokens", 16_000)),
-        stream=bool(asked.get("stream", False)),
-        reasoning_effort=str(asked.get("reasoning_effort") or ""),
+        temperature=float(settings.get("temperature", 0.0)),
+        timeout=float(settings.get("timeout", 120.0)),
+        max_tokens=int(settings.get("max_tokens", 16_000)),
+        stream=bool(settings.get("stream", False)),
+        reasoning_effort=str(settings.get("reasoning_effort") or ""),
         extra={**(session.get("extra") or {}), **(own.get("extra") or {})},
-        api=str(asked.get("api", "chat")),
-        parallel=int(asked.get("parallel") or _side_by_side(url)),
-        probes=_probes(asked.get("probes"), provider),
+        api=str(settings.get("api", "chat")),
+        parallel=int(settings.get("parallel") or _side_by_side(url)),
+        probes=_probes(settings.get("probes"), provider),
         provider=provider,
-        price=_price(asked, model, url, provider) if environ is not None else Price(0.0, 0.0),
+        price=_price(settings, model, url, provider) if environ is not None else Price(0.0, 0.0),
         tells_cost=provider is not None and provider.tells_cost,
-        key=_key(url, asked.get("api_key_env"), environ) if environ is not None else "none",
+        key=_key(url, settings.get("api_key_env"), environ) if environ is not None else "none",
     )
 
 
@@ -141,14 +141,14 @@ def _key(url: str, variable: str | None, environ: Mapping[str, str]) -> str:
     names = [name for name in (own if is_azure(url) or not variable else "", variable) if name]
     if variable not in (None, "OPENAI_API_KEY"):
         names = [str(variable)]
-    found = next((environ[name] for name in names if environ.get(name)), "")
-    if not found and (owner is not None or variable not in (None, "OPENAI_API_KEY")):
+    key = next((environ[name] for name in names if environ.get(name)), "")
+    if not key and (owner is not None or variable not in (None, "OPENAI_API_KEY")):
         raise MissingKey(
             f"{redacted_url(url)} needs an API key: set {names[0]} in the environment and start again, "
             "or run with --llm rules, which needs none."
         )
     in_clear = parts.scheme != "https" and variable in (None, "OPENAI_API_KEY")
-    return found if found and not in_clear else "none"
+    return key if key and not in_clear else "none"
 
 
 # ---- redaction ----------------------------------------------------------------------------------

@@ -243,15 +243,15 @@ def _better_code(
     h: History, iteration: IterationState, plan: PlanState, item: Item, best: Attempt, limits: Limits
 ) -> Step | Literal["accepted"]:
     """Accepted code that fails too often, in its trials or in the whole plan, is repaired while attempts are left."""
-    mine = [a for a in h.attempts_of(item.name) if a.done_when == item.done_when]
+    tried = [a for a in h.attempts_of(item.name) if a.done_when == item.done_when]
     if best.author != "operator" and (draft := _next_draft(h.attempts_of(item.name), iteration, item, limits)):
         return draft
-    if not mine:  # accepted for this predicate, and tried for another since: the plan went there and back
+    if not tried:  # accepted for this predicate, and tried for another since: the plan went there and back
         return "accepted"
-    last = choice.best_draft(choice.rounds(mine)[-1])
-    written = choice.rounds([a for a in mine if a.author == "fast" and a.iteration == iteration.number])
+    last = choice.best_draft(choice.rounds(tried)[-1])
+    written = choice.rounds([a for a in tried if a.author == "fast" and a.iteration == iteration.number])
     good = choice.good_enough(h, plan, item, best, limits.target)
-    given_up = any(map(_gave_up, choice.rounds(mine)))
+    given_up = any(map(_gave_up, choice.rounds(tried)))
     if good or given_up or best.author == "operator" or len(written) >= limits.inner:
         return "accepted"
     if last.trial and last.trial.episodes and last.verdict is None and limits.critic == "model":
@@ -283,12 +283,12 @@ def _learn(h: History, iteration: IterationState, plan: PlanState, limits: Limit
     if uses_policy:
         if iteration.config is None or iteration.config.revision != plan.revision:
             return Configure(plan.revision)
-        mine = [h.runs[r] for r in iteration.runs if h.runs[r].revision == plan.revision]
-        if not mine:
+        runs = [h.runs[r] for r in iteration.runs if h.runs[r].revision == plan.revision]
+        if not runs:
             return Train(plan.revision, None)
-        if mine[-1].state == "running":
-            return Train(plan.revision, mine[-1].run)
-        run = None if mine[-1].state == "failed" else mine[-1].run
+        if runs[-1].state == "running":
+            return Train(plan.revision, runs[-1].run)
+        run = None if runs[-1].state == "failed" else runs[-1].run
     step = _evaluate_dev(h, iteration, plan, run, limits)
     if step:
         return step
@@ -369,10 +369,10 @@ def _sub_task_over(
 
 
 def _no_change(h: History, iteration: IterationState) -> bool:
-    mine = [i for i in h.iterations if i.sub_task == iteration.sub_task]
-    if len(mine) < 2 or fingerprint(h, mine[-1]) != fingerprint(h, mine[-2]):
+    of_sub_task = [i for i in h.iterations if i.sub_task == iteration.sub_task]
+    if len(of_sub_task) < 2 or fingerprint(h, of_sub_task[-1]) != fingerprint(h, of_sub_task[-2]):
         return False
-    earlier, now = h.pooled(mine[-2], "dev", "full"), h.pooled(iteration, "dev", "full")
+    earlier, now = h.pooled(of_sub_task[-2], "dev", "full"), h.pooled(iteration, "dev", "full")
     return bool(earlier.episodes and now.episodes) and earlier.low <= now.value <= earlier.high
 
 
@@ -390,17 +390,17 @@ def _finish(h: History, limits: Limits, status: Literal["succeeded", "finished"]
     best = h.incumbent
     if best is None:
         return Done(status, reason)
-    wanted: list[str] = ["full"]
+    variants: list[str] = ["full"]
     last = [e for e in best.evaluations if e.split == "dev" and e.variant == "full"][-1]
     played = best.result.variant if best.result else "full"
     if last.policy == "ppo" and played != "plan":
-        wanted += ["sampled" if played == "greedy" else "greedy", *VARIANTS]
+        variants += ["sampled" if played == "greedy" else "greedy", *VARIANTS]
         if best.plans and has_code(h.plans[best.plans[-1]]):
-            wanted.append("plan")  # on the same episodes: whether learning pays
-        wanted += [control for control in limits.controls if control != "plan"]
+            variants.append("plan")  # on the same episodes: whether learning pays
+        variants += [control for control in limits.controls if control != "plan"]
     else:
-        wanted += [control for control in limits.controls if control == "script"]
-    for variant in wanted:
+        variants += [control for control in limits.controls if control == "script"]
+    for variant in variants:
         if not any(e.split == "test" and e.variant == variant for e in best.evaluations):
             return Evaluate(best.number, "test", variant, 0, limits.test_episodes)
     return Done(status, reason)

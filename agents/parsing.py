@@ -70,7 +70,7 @@ def _loaded(text: str) -> Any:
 def _objects(text: str) -> list[Any]:
     """Every balanced object, in order, but not those inside of another."""
     starts = [match.start() for match in re.finditer(r"\{", text)][-_STARTS:]
-    found, end = [], 0
+    blocks, end = [], 0
     for start in starts:
         if start < end:
             continue
@@ -78,8 +78,8 @@ def _objects(text: str) -> list[Any]:
             tree, end = _DECODER.raw_decode(text, start)
         except (ValueError, RecursionError):
             continue
-        found.append(tree)
-    return found
+        blocks.append(tree)
+    return blocks
 
 
 def _inside(tree: Any, depth: int = _DEPTH) -> Iterator[dict[str, Any]]:

@@ -149,9 +149,9 @@ def _field(request: Mapping[str, Any], body: object) -> str:
                 return name
         place = node.get("loc")
         if isinstance(place, list | tuple):
-            found = next((part for part in place if isinstance(part, str) and part in request), "")
-            if found:
-                return found
+            part_name = next((part for part in place if isinstance(part, str) and part in request), "")
+            if part_name:
+                return part_name
     return ""
 
 
@@ -174,7 +174,7 @@ def _named(request: Mapping[str, Any], text: str) -> str:
     """The first of our parameters that the text names."""
     sent = [name for name in _NAMES if name in request or (name == "system" and _has_system(request))]
     low = text.lower()
-    places = [(found.start(), name) for name in sent if (found := re.search(_NAMES[name], low))]
+    places = [(match.start(), name) for name in sent if (match := re.search(_NAMES[name], low))]
     if "tools" in [name for _, name in places]:  # of two that do not go together, the one that a session can do without
         return "tools"
     others = [(low.find(name), name) for name in request if name not in _NAMES and name not in ("model", "messages")]

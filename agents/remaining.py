@@ -38,15 +38,15 @@ def steps_ahead(h: History, limits: loop.Limits, current: loop.Step, env_steps_l
     Empty where the loop's rules could not be followed to the end.
     """
     world = _Supposed(h, limits, env_steps_left)
-    found: dict[str, int] = {}
+    counts: dict[str, int] = {}
     world.do(current)
     for _ in range(MOST):
         step = loop.next_step(world.h, limits, "no env steps are left" if world.env_steps_left <= 0 else "")
         if isinstance(step, loop.Done):
-            return found
+            return counts
         if not isinstance(step, loop.Wait):
             name = type(step).__name__
-            found[name] = found.get(name, 0) + world.amount(step)
+            counts[name] = counts.get(name, 0) + world.amount(step)
         world.do(step)
     return {}
 
@@ -108,14 +108,14 @@ class _Supposed:
     @property
     def _config(self) -> Mapping[str, Any]:
         """The newest configuration of PPO, as an answer of the fast agent."""
-        known = [i.config for i in self.h.iterations if i.config]
-        return known[-1].config if known else {}
+        configs = [i.config for i in self.h.iterations if i.config]
+        return configs[-1].config if configs else {}
 
     def _env_steps(self, step: loop.Train) -> int:
         planned = self.h.runs[step.run].env_steps_planned if step.run in self.h.runs else 0
         share = self.env_steps_left // (max(self.limits.iterations - self._iteration.number, 0) + 1)
-        asked = planned or int(self._config.get("env_steps", 0)) or max(share, 1)
-        return max(min(asked, self.env_steps_left), 0)
+        env_steps = planned or int(self._config.get("env_steps", 0)) or max(share, 1)
+        return max(min(env_steps, self.env_steps_left), 0)
 
     def _plan(self, step: loop.Plan) -> None:
         last = self.h.plan if self.h.plan and self.h.plan.sub_task == step.sub_task else None
@@ -186,8 +186,8 @@ class _Supposed:
              if (i.sub_task, i.number) == (self.h.sub_task, step.iteration)), self._iteration
         )  # fmt: skip
         revision = self.h.revision if step.split == "dev" or not owner.plans else owner.plans[-1]
-        mine = [self.h.runs[r] for r in owner.runs if self.h.runs[r].revision == revision]
-        run = mine[-1].run if mine and mine[-1].state != "failed" else None
+        runs = [self.h.runs[r] for r in owner.runs if self.h.runs[r].revision == revision]
+        run = runs[-1].run if runs and runs[-1].state != "failed" else None
         owner.evaluations.append(
             EvaluationState(
                 number=0, iteration=owner.number, revision=revision, split=step.split, variant=step.variant,

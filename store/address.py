@@ -29,13 +29,13 @@ def named() -> str:
         return checked(os.environ[VARIABLE])
     for path in (Path(FILE), home() / FILE):
         try:
-            told = tomllib.loads(path.read_text()).get("store", "")
+            address = tomllib.loads(path.read_text()).get("store", "")
         except FileNotFoundError:
             continue
         except (OSError, ValueError) as error:
             raise StoreError(f"{path} cannot be read: {error}") from error
-        if told:
-            return checked(str(told))
+        if address:
+            return checked(str(address))
     return ""
 
 

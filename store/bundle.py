@@ -75,13 +75,13 @@ def export_bundle(place: Place, target: Path, *, evidence: bool = False) -> Path
 def import_bundle(source: Path) -> SessionFolder:
     """Make the bundle's session one of this store, under its own id. Raises BadBundle, BadPlace."""
     with _opened(source) as (archive, manifest):
-        made = prepare(str(manifest["id"]))
+        staged = prepare(str(manifest["id"]))
         try:
-            _unpack(archive, manifest, made.staging)
-            check_database(made.staging / DATABASE, str(manifest["id"]))
-            return made.publish()
+            _unpack(archive, manifest, staged.staging)
+            check_database(staged.staging / DATABASE, str(manifest["id"]))
+            return staged.publish()
         except BaseException:
-            made.drop()
+            staged.drop()
             raise
 
 

@@ -103,31 +103,31 @@ class Heading(NamedTuple):
 
 def headings() -> dict[str, Heading]:
     """Of all sessions, by id, oldest first."""
-    found = _kept("heading", sessions(), heading)
-    return {name: Heading(**body) for name, body in found.items()}
+    headings_by_id = _kept("heading", sessions(), heading)
+    return {name: Heading(**body) for name, body in headings_by_id.items()}
 
 
-def find(wanted: str) -> SessionFolder:
+def find(session: str) -> SessionFolder:
     """By id, a prefix of it, or name; `last` is the newest; or the path of a session's folder. Raises NoSession."""
-    if os.sep in wanted and (Path(wanted) / DATABASE).is_file():
-        return SessionFolder(Path(wanted))
-    return SessionFolder(root() / chosen(wanted, [s.id for s in sessions()], names))
+    if os.sep in session and (Path(session) / DATABASE).is_file():
+        return SessionFolder(Path(session))
+    return SessionFolder(root() / chosen(session, [s.id for s in sessions()], names))
 
 
-def chosen(wanted: str, every: Sequence[str], names: Callable[[], Mapping[str, str]], where: str = "") -> str:
+def chosen(session: str, every: Sequence[str], names: Callable[[], Mapping[str, str]], where: str = "") -> str:
     """Of these ids, oldest first, the one that is meant; `names` are asked for only if no id fits. Raises NoSession."""
-    if wanted == "last" and every:
+    if session == "last" and every:
         return every[-1]
-    matching = [s for s in every if s == wanted] or [s for s in every if wanted and s.startswith(wanted)]
-    if not matching and wanted:
+    matching = [s for s in every if s == session] or [s for s in every if session and s.startswith(session)]
+    if not matching and session:
         called = names()
-        matching = [s for s in every if called.get(s) == wanted]
+        matching = [s for s in every if called.get(s) == session]
     if len(matching) == 1:
         return matching[0]
     if matching:
         some = ", ".join(matching[:5]) + (", ..." if len(matching) > 5 else "")
-        raise NoSession(f"{wanted!r} may mean {len(matching)} sessions: {some}")
-    raise NoSession(f"there is no session {wanted!r}{where}; `rlgpt sessions` lists them")
+        raise NoSession(f"{session!r} may mean {len(matching)} sessions: {some}")
+    raise NoSession(f"there is no session {session!r}{where}; `rlgpt sessions` lists them")
 
 
 def names() -> dict[str, str]:
@@ -149,12 +149,12 @@ def summaries() -> list[Summary]:
     """All sessions, newest first; a damaged one with its fault instead of numbers."""
     every = sessions()[::-1]
     with no_collection():
-        kept = _kept("summary", every, lambda session: dataclasses.asdict(summary(session)))
+        summaries_by_id = _kept("summary", every, lambda session: dataclasses.asdict(summary(session)))
     workers = {session.id: owner(session.path) for session in every}
     here = socket.gethostname()
     return [
         dataclasses.replace(
-            Summary(**kept[session.id]),
+            Summary(**summaries_by_id[session.id]),
             alive=(worker := workers[session.id]) is not None,
             node=worker.host if worker and worker.host != here else "",
             tags=tags(session),
@@ -217,24 +217,24 @@ def summarised(ident: str, h: History) -> Summary:
 
 def tags(session: SessionFolder) -> tuple[str, ...]:
     try:
-        found = json.loads((session.path / TAGS).read_bytes())
+        stored = json.loads((session.path / TAGS).read_bytes())
     except (OSError, ValueError):
         return ()
-    return tuple(str(tag)[:LONGEST_TAG] for tag in found) if isinstance(found, list) else ()
+    return tuple(str(tag)[:LONGEST_TAG] for tag in stored) if isinstance(stored, list) else ()
 
 
-def set_tags(session: SessionFolder, wanted: tuple[str, ...] | list[str]) -> tuple[str, ...]:
+def set_tags(session: SessionFolder, requested: tuple[str, ...] | list[str]) -> tuple[str, ...]:
     """Returns the tags as kept: stripped, each once, in order. Raises StoreError."""
-    kept = tuple(dict.fromkeys(tag.strip() for tag in wanted if tag.strip()))
-    if len(kept) > MOST_TAGS or any(len(tag) > LONGEST_TAG or not tag.isprintable() for tag in kept):
+    stored = tuple(dict.fromkeys(tag.strip() for tag in requested if tag.strip()))
+    if len(stored) > MOST_TAGS or any(len(tag) > LONGEST_TAG or not tag.isprintable() for tag in stored):
         raise StoreError(f"a session has at most {MOST_TAGS} tags of at most {LONGEST_TAG} printable characters")
     partial = session.path / f".{TAGS}.{os.getpid()}"
     try:
-        partial.write_text(json.dumps(kept))
+        partial.write_text(json.dumps(stored))
         partial.replace(session.path / TAGS)
     except OSError as error:
         raise StoreError(f"the tags of session {session.id} cannot be written: {error.strerror}") from error
-    return kept
+    return stored
 
 
 def disk_bytes(folder: Path) -> int:
@@ -249,13 +249,13 @@ def disk_bytes(folder: Path) -> int:
 
 # ---- the cache ------------------------------------------------------------------------------------
 def _kept(
-    table: str, wanted: Sequence[SessionFolder], make: Callable[[SessionFolder], JsonObject]
+    table: str, chosen_sessions: Sequence[SessionFolder], make: Callable[[SessionFolder], JsonObject]
 ) -> dict[str, JsonObject]:
     """What the table keeps of these sessions, by id, made anew where a session has changed since."""
-    found: dict[str, JsonObject] = {}
+    bodies: dict[str, JsonObject] = {}
     fresh: list[tuple[str, str, str]] = []
     with _cache() as base:
-        known = {row[0]: row[1:] for row in base.execute(f"SELECT id, key, body FROM {table}")}
+        cached = {row[0]: row[1:] for row in base.execute(f"SELECT id, key, body FROM {table}")}
 
         def write() -> None:
             with contextlib.suppress(sqlite3.OperationalError):  # another process writes, or the disk is full
@@ -264,20 +264,20 @@ def _kept(
                 base.execute("COMMIT")
             fresh.clear()
 
-        for session in wanted:
+        for session in chosen_sessions:
             key = _key(session.database)
-            kept = known.pop(session.id, ("", ""))
-            if kept[0] == key:
-                found[session.id] = json.loads(kept[1])
+            cached_key = cached.pop(session.id, ("", ""))
+            if cached_key[0] == key:
+                bodies[session.id] = json.loads(cached_key[1])
                 continue
-            found[session.id] = make(session)
-            fresh.append((session.id, key, json.dumps(found[session.id])))
+            bodies[session.id] = make(session)
+            fresh.append((session.id, key, json.dumps(bodies[session.id])))
             if len(fresh) == MOST_UNWRITTEN:
                 write()
         if fresh:
             write()
-        base.executemany(f"DELETE FROM {table} WHERE id = ?", [(name,) for name in known])
-    return found
+        base.executemany(f"DELETE FROM {table} WHERE id = ?", [(name,) for name in cached])
+    return bodies
 
 
 def _key(database: Path) -> str:

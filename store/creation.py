@@ -31,11 +31,11 @@ def create(
     `settings` needs `task` and `world`; its dump is stored as it is. `parent` is (session id, seq) of a fork.
     """
     tree = settings.model_dump(mode="json")
-    made = prepare()
+    staged = prepare()
     try:
         row = tables.Session(
             seq=1,
-            session_id=made.id,
+            session_id=staged.id,
             at=time.time(),
             name=name or tree.get("name") or _free_name(f"{tree['task']}-{tree.get('seed', 0)}"),
             task=tree["task"],
@@ -47,14 +47,14 @@ def create(
             parent_id=parent[0] if parent else None,
             parent_seq=parent[1] if parent else None,
         )
-        base = sqlite3.connect(made.staging / DATABASE)
+        base = sqlite3.connect(staged.staging / DATABASE)
         with contextlib.closing(base):
             schema.create(base)
             schema.insert(base, encode(row))
             base.commit()
-        return made.publish()
+        return staged.publish()
     except BaseException as error:
-        made.drop()
+        staged.drop()
         if isinstance(error, (sqlite3.Error, OSError)):
             raise BadPlace(f"cannot make a session in {root()}: {error}") from error
         raise
@@ -62,7 +62,7 @@ def create(
 
 def _free_name(stem: str) -> str:
     """`make-stone-pickaxe-1` for the first session with that task and seed, then `make-stone-pickaxe-1-2`."""
-    taken = set(names().values())
+    names_in_use = set(names().values())
     stem = stem.replace("_", "-")
     tails = itertools.chain([""], (f"-{n}" for n in itertools.count(2)))
-    return next(name for tail in tails if (name := stem + tail) not in taken)
+    return next(name for tail in tails if (name := stem + tail) not in names_in_use)

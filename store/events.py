@@ -400,12 +400,12 @@ def _keys(kind: str) -> dict[str, tuple[str, tuple[type, ...]]]:
     """Of a kind: key of the payload -> the field, and the types of JSON that it takes."""
     cls = KINDS[kind]
     hints = get_type_hints(cls)
-    found = {}
+    fields_by_key = {}
     for f in fields(cls):
         hint = hints[f.name]
         parts = get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,)
-        found[key_of(f)] = (f.name, tuple(kind for part in parts for kind in _types(part)))
-    return found
+        fields_by_key[key_of(f)] = (f.name, tuple(kind for part in parts for kind in _types(part)))
+    return fields_by_key
 
 
 def _types(hint: Any) -> tuple[type, ...]:

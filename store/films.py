@@ -61,8 +61,9 @@ def unpacked(rows: Iterable[FrameRow]) -> list[Frame]:
         if form.startswith(FORMAT):
             frames += _unpacked(form.removeprefix(FORMAT), body)
         else:
-            told = row.get("primitive"), row.get("inner"), row.get("return")  # sessions before 0004 have none of them
-            frames.append(Frame(row["step"], form, row["decision"], body, *told))
+            # Sessions before 0004 have none of them.
+            since_0004 = row.get("primitive"), row.get("inner"), row.get("return")
+            frames.append(Frame(row["step"], form, row["decision"], body, *since_0004))
     return sorted(frames, key=lambda frame: frame.step)
 
 

@@ -124,22 +124,22 @@ def prepare(session_id: str | None = None, parent: Path | None = None) -> Stagin
     try:
         parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         while True:
-            made = Staging(session_id or new_id(), parent)
-            if (parent / made.id).exists():
+            staging = Staging(session_id or new_id(), parent)
+            if (parent / staging.id).exists():
                 if session_id:
                     raise BadPlace(f"session {session_id} is already here")
                 continue
             try:
-                made.staging.mkdir(mode=0o700)
+                staging.staging.mkdir(mode=0o700)
                 break
             except FileExistsError:
                 if session_id:
-                    made.drop()
-        (made.staging / ARTIFACTS).mkdir(mode=0o700)
-        os.close(os.open(made.staging / DATABASE, os.O_CREAT | os.O_WRONLY, 0o600))
+                    staging.drop()
+        (staging.staging / ARTIFACTS).mkdir(mode=0o700)
+        os.close(os.open(staging.staging / DATABASE, os.O_CREAT | os.O_WRONLY, 0o600))
     except OSError as error:
         raise BadPlace(f"cannot make a session in {parent}: {error.strerror or error}") from error
-    return made
+    return staging
 
 
 def new_id() -> str:

@@ -121,15 +121,16 @@ class FolderPeer:
 
     def _wanted(self, base: sqlite3.Connection, upto: int) -> set[str]:
         """The files that belong to the session at this row: of the rollout checkpoints, the newest of each run."""
-        found = base.execute("SELECT run, artifact, kind, seq <= ? FROM checkpoint ORDER BY seq", (upto,)).fetchall()
-        newest = {run: name for run, name, _, reached in found if reached}
-        boundaries = {name for _, name, kind, reached in found if reached and kind == "boundary"}
+        sql = "SELECT run, artifact, kind, seq <= ? FROM checkpoint ORDER BY seq"
+        checkpoints = base.execute(sql, (upto,)).fetchall()
+        newest = {run: name for run, name, _, reached in checkpoints if reached}
+        boundaries = {name for _, name, kind, reached in checkpoints if reached and kind == "boundary"}
         if self._rollouts_every:
             if not newest or time.monotonic() - self._last_rollout < self._rollouts_every:
                 newest = {}
             else:
                 self._last_rollout = time.monotonic()
-        others = self._files() - {name for _, name, _, _ in found}
+        others = self._files() - {name for _, name, _, _ in checkpoints}
         return boundaries | set(newest.values()) | others
 
     def _files(self) -> set[str]:
@@ -181,20 +182,20 @@ class FolderPeer:
             raise BadBundle(f"{self.folder.id!r:.80} is not the id of a session")
         if batch.first != 0:
             raise Behind(f"there is nothing at {self.place} yet, and the rows begin behind row {batch.first}")
-        made = prepare(self.folder.id, self.folder.path.parent)
+        staged = prepare(self.folder.id, self.folder.path.parent)
         try:
-            with contextlib.closing(sqlite3.connect(made.staging / DATABASE, isolation_level=None)) as base:
+            with contextlib.closing(sqlite3.connect(staged.staging / DATABASE, isolation_level=None)) as base:
                 schema.create(base, batch.schema)
                 self._check_outside(batch)
                 base.execute("BEGIN IMMEDIATE")
                 self._insert(base, batch)
                 base.execute("COMMIT")
-            soundness.check_database(made.staging / DATABASE, self.folder.id)
+            soundness.check_database(staged.staging / DATABASE, self.folder.id)
             for body in batch.artifacts.values():
-                artifacts.put(made.staging / "artifacts", body)
-            made.publish()
+                artifacts.put(staged.staging / "artifacts", body)
+            staged.publish()
         finally:
-            made.drop()
+            staged.drop()
 
     def _go_on(self, batch: Batch) -> None:
         head = self.head()
@@ -231,11 +232,11 @@ class FolderPeer:
 
     def _superseded(self, base: sqlite3.Connection) -> set[str]:
         """Rollout checkpoints that a newer one of the same run stands for, if that one is here."""
-        found = base.execute("SELECT run, artifact, kind FROM checkpoint ORDER BY seq").fetchall()
+        checkpoints = base.execute("SELECT run, artifact, kind FROM checkpoint ORDER BY seq").fetchall()
         here = self._files()
-        newest = {run: name for run, name, _ in found if name in here}
-        boundaries = {name for _, name, kind in found if kind == "boundary"}
-        return {name for _, name, kind in found if kind == "rollout"} & here - boundaries - set(newest.values())
+        newest = {run: name for run, name, _ in checkpoints if name in here}
+        boundaries = {name for _, name, kind in checkpoints if kind == "boundary"}
+        return {name for _, name, kind in checkpoints if kind == "rollout"} & here - boundaries - set(newest.values())
 
     def _rehearse(self, batch: Batch) -> None:
         """The fold knows rows of this schema only, and an older database is brought up to it as a whole: so the rows

@@ -53,7 +53,7 @@ def fork(
         older = bool(reader.notice)
         history = reader.history_at()
         cut = boundary(reader, at_seq)
-        kept = _artifacts(reader, cut)
+        artifacts_kept = _artifacts(reader, cut)
     old = history.session
     settings = stored(old["settings"]).model_dump(mode="json")
     tree = _merged(settings, changes or {})
@@ -61,7 +61,7 @@ def fork(
     if moved:
         raise BadFork(f"a fork keeps its parent's {moved[0]}; start a new session to change it")
     checked = Settings.model_validate(tree).model_dump(mode="json")
-    made = prepare()
+    staged = prepare()
     try:
         row = tables.Session(
             task=old["task"],
@@ -70,26 +70,26 @@ def fork(
             versions=dict(old["versions"]),
             task_info=dict(old["task_info"]),
             seq=1,
-            session_id=made.id,
+            session_id=staged.id,
             at=time.time(),
             name=name or f"{old['name']}-fork",
             settings=checked,
             parent_id=old["session_id"],
             parent_seq=cut,
         )
-        with contextlib.closing(sqlite3.connect(made.staging / DATABASE, uri=True)) as base:
+        with contextlib.closing(sqlite3.connect(staged.staging / DATABASE, uri=True)) as base:
             schema.create(base)
             schema.insert(base, encode(row))
             with _in_this_schema(parent, older) as database:
-                _copy_rows(base, database, made.id, cut)
+                _copy_rows(base, database, staged.id, cut)
             mark = Forked(parent.id, cut, sorted(changes or {}))
-            schema.insert(base, encode(forked_event(base, made.id, mark)))
+            schema.insert(base, encode(forked_event(base, staged.id, mark)))
             base.commit()
-        for artifact in kept:
-            link_file(parent.artifacts / artifact, made.staging / "artifacts" / artifact)
-        return made.publish()
+        for artifact in artifacts_kept:
+            link_file(parent.artifacts / artifact, staged.staging / "artifacts" / artifact)
+        return staged.publish()
     except BaseException:
-        made.drop()
+        staged.drop()
         raise
 
 

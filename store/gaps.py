@@ -97,22 +97,22 @@ class _Pages:
     @cached_property
     def _roots(self) -> dict[int, str]:
         """Root page -> its table, "" for an index. A row of the schema is (type, name, table, root page, SQL)."""
-        found = {0: ""}
+        names_by_page = {0: ""}
         for leaf in self.leaves.values():
             for cell in leaf.cells:
                 if cell and len(cell.values) == 5 and isinstance(root := cell.values[3], int) and root > 0:
-                    found[root - 1] = str(cell.values[1]) if cell.values[0] == "table" else ""
-        return found
+                    names_by_page[root - 1] = str(cell.values[1]) if cell.values[0] == "table" else ""
+        return names_by_page
 
     @cached_property
     def _rows(self) -> dict[str, list[tuple[int, int]]]:
         """(rowid, page) by table."""
-        found: dict[str, list[tuple[int, int]]] = {}
+        places: dict[str, list[tuple[int, int]]] = {}
         for leaf in self.leaves.values():
             for cell in leaf.cells:
                 if cell and cell.orderly and (table := self.table_of(cell)):
-                    found.setdefault(table, []).append((cell.rowid, leaf.page))
-        return found
+                    places.setdefault(table, []).append((cell.rowid, leaf.page))
+        return places
 
     def _top(self, page: int) -> int:
         seen = {page}
@@ -141,14 +141,14 @@ class _Pages:
     def _lost_in(self, leaf: Leaf) -> Iterator[int]:
         """What the rows follow of which only the cells are left."""
         names = [self.table_of(cell) if cell and cell.orderly else None for cell in leaf.cells]
-        known = {name for name in names if name}
-        if (None not in names and leaf.is_full and len(known) <= 1) or self._is_blank(leaf.page):
+        named = {name for name in names if name}
+        if (None not in names and leaf.is_full and len(named) <= 1) or self._is_blank(leaf.page):
             return
-        if known and not known & set(self.sequenced):
+        if named and not named & set(self.sequenced):
             return
-        if not known and not self._may_have_held_rows(leaf.page):
+        if not named and not self._may_have_held_rows(leaf.page):
             return
-        last = self._before(leaf, known)
+        last = self._before(leaf, named)
         for cell, name in zip(leaf.cells, names, strict=True):
             if cell is None or name is None:
                 yield last

@@ -169,8 +169,8 @@ def _checkpoint(h: History, row: row_types.CheckpointRow) -> None:
 
 def _evaluation(h: History, row: row_types.EvaluationRow) -> None:
     keys = [k for k in EvaluationState.__dataclass_fields__ if k != "failures" and k in row]
-    kept = row.get("failures")
-    failures = kept if isinstance(kept, dict) else {}
+    recorded = row.get("failures")
+    failures = recorded if isinstance(recorded, dict) else {}
     if h.iterations:
         owner = next(
             (i for i in h.iterations if (i.sub_task, i.number) == (row["sub_task"], row["iteration"])),

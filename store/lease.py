@@ -143,13 +143,13 @@ def training_slot(folder: Path, on_wait: Callable[[], object]) -> Iterator[int]:
     """
     slots = home() / "slots"
     slots.mkdir(mode=0o700, parents=True, exist_ok=True)
-    count, told = int(limits(folder).get("host_slots", SLOTS)), False
-    while (taken := _free_slot(slots, count)) is None:
-        if not told:
+    count, announced = int(limits(folder).get("host_slots", SLOTS)), False
+    while (slot := _free_slot(slots, count)) is None:
+        if not announced:
             on_wait()
-            told = True
+            announced = True
         time.sleep(0.5)
-    number, lease = taken
+    number, lease = slot
     with lease:
         yield number
 

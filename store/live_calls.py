@@ -93,8 +93,8 @@ class LiveCalls:
 def read(folder: Path) -> tuple[LiveCall, ...]:
     """Those under way, oldest first; none where the file cannot be read."""
     try:
-        told = json.loads((folder / FILE).read_bytes())
-        return tuple(_checked(LiveCall(**one)) for one in told)
+        stored = json.loads((folder / FILE).read_bytes())
+        return tuple(_checked(LiveCall(**one)) for one in stored)
     except (OSError, ValueError, TypeError, RecursionError):
         return ()
 
@@ -103,7 +103,7 @@ def _checked(call: LiveCall) -> LiveCall:
     """Raises TypeError where a part is not what it should be."""
     for name, part in LiveCall.__dataclass_fields__.items():
         value = getattr(call, name)
-        wanted = {"str": str, "int": int, "bool": bool, "float": (int, float)}[str(part.type)]
-        if not isinstance(value, wanted):  # type: ignore[arg-type]
+        expected = {"str": str, "int": int, "bool": bool, "float": (int, float)}[str(part.type)]
+        if not isinstance(value, expected):  # type: ignore[arg-type]
             raise TypeError(f"{name} is {value!r:.50}")
     return call

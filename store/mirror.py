@@ -57,11 +57,11 @@ class Mirror:
         with contextlib.closing(connect(self.folder / DATABASE)) as base:
             sql = f"SELECT rowid, {', '.join(COMMAND)} FROM command WHERE rowid > ? ORDER BY rowid"
             queued = base.execute(sql, (self._carried,)).fetchall()
-        there = self._remote.names() if queued else set()
+        remote_names = self._remote.names() if queued else set()
         for rowid, *values in queued:
             command = dict(zip(COMMAND, values, strict=True))
             self._names.add(command["id"])
-            if command["id"] not in there:
+            if command["id"] not in remote_names:
                 with contextlib.suppress(BadCommand):  # of a later version of rlgpt: nobody there can decide it
                     self._remote.send(command | {"payload": json.loads(command["payload"])})
             self._carried = rowid

@@ -50,8 +50,8 @@ def leaves(file: bytes) -> list[Leaf]:
 @lru_cache(maxsize=1)
 def page_size(file: bytes) -> int:
     """That of which there are the most rows."""
-    told = int.from_bytes(file[16:18], "big")
-    sizes = {4096, 65536 if told == 1 else told}
+    size_field = int.from_bytes(file[16:18], "big")
+    sizes = {4096, 65536 if size_field == 1 else size_field}
     return max(
         (size for size in sorted(sizes) if size >= 512 and size & (size - 1) == 0),
         key=lambda size: sum(cell is not None for leaf in _leaves(file, size) for cell in leaf.cells),

@@ -31,14 +31,14 @@ def marked(mark: str, value: str) -> list[psutil.Process]:
     """Live processes of this user whose environment has `mark=value`, this one among them."""
     import psutil  # late: the supervisor, which only names the mark, stays small
 
-    found = []
+    processes = []
     for process in psutil.process_iter(["pid"]):
         try:
             if process.environ().get(mark) == value and process.status() != psutil.STATUS_ZOMBIE:
-                found.append(process)
+                processes.append(process)
         except (psutil.NoSuchProcess, psutil.AccessDenied, psutil.ZombieProcess, OSError):
             continue  # not ours to see: not ours to end
-    return found
+    return processes
 
 
 def end_marked(mark: str, value: str, *, patience: float = 5.0, spare: Iterable[int] = ()) -> tuple[int, list[int]]:

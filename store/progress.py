@@ -78,15 +78,15 @@ class Progress:
 def read(folder: Path) -> Heartbeat:
     """The last heartbeat, `at` in it a number; {} before the first, or where it cannot be read."""
     try:
-        told = dict(json.loads((folder / NAME).read_bytes()))
+        report = dict(json.loads((folder / NAME).read_bytes()))
         beat = Heartbeat(
-            at=float(told["at"]),
-            env_steps=int(told.get("env_steps", 0)),
-            heard=int(told.get("heard", 0)),
-            what=str(told.get("what", "")),
+            at=float(report["at"]),
+            env_steps=int(report.get("env_steps", 0)),
+            heard=int(report.get("heard", 0)),
+            what=str(report.get("what", "")),
         )
-        if "next_try" in told:
-            beat["next_try"] = float(told["next_try"])
+        if "next_try" in report:
+            beat["next_try"] = float(report["next_try"])
     except (OSError, ValueError, TypeError, KeyError):
         return {}
     return beat

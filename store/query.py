@@ -32,12 +32,12 @@ class Table(NamedTuple):
 
     def selection(self, columns: Sequence[str] | None = None) -> Selection:
         """The named columns (all by default), those that this schema lacks left out."""
-        wanted = [c for c in columns if c in self.columns] if columns else list(self.columns)
+        chosen = [c for c in columns if c in self.columns] if columns else list(self.columns)
         kind = dict(zip(self.columns, self.kinds, strict=True))
-        decoders = [(c, _DECODE[kind[c]]) for c in wanted if kind[c] in _DECODE]
-        names = ", ".join(quoted(c) for c in wanted)
+        decoders = [(c, _DECODE[kind[c]]) for c in chosen if kind[c] in _DECODE]
+        names = ", ".join(quoted(c) for c in chosen)
         sql = f"SELECT {names} FROM {quoted(self.name)}"
-        return Selection(self.name, sql, tuple(wanted), tuple(decoders))
+        return Selection(self.name, sql, tuple(chosen), tuple(decoders))
 
 
 class Selection(NamedTuple):
@@ -48,13 +48,13 @@ class Selection(NamedTuple):
 
     def rows(self, base: sqlite3.Connection, clauses: str = "", values: Sequence[Any] = ()) -> list[dict[str, Any]]:
         names = self.names
-        found = [dict(zip(names, row, strict=True)) for row in base.execute(f"{self.sql} {clauses}", values)]
+        dicts = [dict(zip(names, row, strict=True)) for row in base.execute(f"{self.sql} {clauses}", values)]
         for name, decode in self.decoders:
-            for row in found:
+            for row in dicts:
                 value = row[name]
                 if value is not None:
                     row[name] = decode(value)
-        return found
+        return dicts
 
 
 def _json(text: str) -> Any:
@@ -82,11 +82,11 @@ def sequenced(base: sqlite3.Connection) -> dict[str, Table]:
 
 def every(base: sqlite3.Connection) -> dict[str, Table]:
     names = base.execute("SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY name").fetchall()
-    found = {}
+    by_name = {}
     for (name,) in names:
         info = base.execute(f"PRAGMA table_info({quoted(name)})").fetchall()
-        found[name] = Table(name, tuple(i[1] for i in info), tuple(str(i[2]).upper() for i in info))
-    return found
+        by_name[name] = Table(name, tuple(i[1] for i in info), tuple(str(i[2]).upper() for i in info))
+    return by_name
 
 
 def changes(
@@ -103,12 +103,12 @@ def changes(
     last = 2**62 if upto is None else upto
     most = -1 if limit is None else limit
     where = "WHERE seq > ? AND seq <= ? ORDER BY seq LIMIT ?"
-    found: list[tuple[int, str, dict[str, Any]]] = []
+    merged: list[tuple[int, str, dict[str, Any]]] = []
     for selection in selections:
         rows = selection.rows(base, where, (after, last, most))
-        found += [(row["seq"], selection.table, row) for row in rows]
-    found.sort(key=itemgetter(0))
-    return cast(list[Change], [(table, row) for _, table, row in (found if limit is None else found[:limit])])
+        merged += [(row["seq"], selection.table, row) for row in rows]
+    merged.sort(key=itemgetter(0))
+    return cast(list[Change], [(table, row) for _, table, row in (merged if limit is None else merged[:limit])])
 
 
 def folded(tables: Mapping[str, Table]) -> list[Selection]:

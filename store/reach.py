@@ -25,14 +25,14 @@ AGAIN = 2.0
 
 
 @contextlib.contextmanager
-def reached(wanted: str) -> Iterator[SessionFolder]:
+def reached(session: str) -> Iterator[SessionFolder]:
     """The session: its folder here, or, where it is run elsewhere, a mirror that is kept up until the block ends.
     Raises NoSession, StoreError."""
-    found = _elsewhere(wanted)
-    if found is None:
-        yield catalog.find(wanted)
+    remote = _elsewhere(session)
+    if remote is None:
+        yield catalog.find(session)
         return
-    address, ident = found
+    address, ident = remote
     follower = _Follower(address, ident)
     follower.begin()
     try:
@@ -41,13 +41,13 @@ def reached(wanted: str) -> Iterator[SessionFolder]:
         follower.end()
 
 
-def fetched(wanted: str) -> tuple[SessionFolder, bool]:
+def fetched(session: str) -> tuple[SessionFolder, bool]:
     """The session brought up to what the team's store has, to go on with it here, and whether a worker elsewhere has
     it: if none does, it is no mirror any more. Raises NoSession, StoreError."""
-    found = _elsewhere(wanted)
-    if found is None:
-        return catalog.find(wanted), False
-    address, ident = found
+    copy_elsewhere = _elsewhere(session)
+    if copy_elsewhere is None:
+        return catalog.find(session), False
+    address, ident = copy_elsewhere
     folder = SessionFolder(root() / ident)
     with contextlib.closing(open_store(address)) as store:
         remote = store.remote(ident)
@@ -58,16 +58,16 @@ def fetched(wanted: str) -> tuple[SessionFolder, bool]:
     return folder, alive
 
 
-def _elsewhere(wanted: str) -> tuple[str, str] | None:
+def _elsewhere(session: str) -> tuple[str, str] | None:
     """(store, id) of a session that is not here, or here as a mirror."""
     try:
-        folder = catalog.find(wanted)
+        folder = catalog.find(session)
     except NoSession:
         if not is_shared(address := named()):
             raise
         with contextlib.closing(open_store(address)) as store:
             names = store.sessions()
-        return address, catalog.chosen(wanted, list(names), lambda: names, f" here or in {store.place}")
+        return address, catalog.chosen(session, list(names), lambda: names, f" here or in {store.place}")
     if not source_of(folder.path) or placed_on(folder.path) or not is_shared(address := named()):
         return None
     return address, folder.id
@@ -141,10 +141,10 @@ class Listing:
         here = catalog.summaries()
         if self._asking is not None:
             self._asking.join(self._patience)
-        known = {summary.id for summary in here if not source_of(root() / summary.id)}
-        there = [summary for summary in self._there if summary.id not in known]
-        mirrored = {summary.id for summary in there}
-        every = [*(summary for summary in here if summary.id not in mirrored), *there]
+        local_ids = {summary.id for summary in here if not source_of(root() / summary.id)}
+        elsewhere = [summary for summary in self._there if summary.id not in local_ids]
+        mirrored = {summary.id for summary in elsewhere}
+        every = [*(summary for summary in here if summary.id not in mirrored), *elsewhere]
         return sorted(every, key=lambda summary: summary.id, reverse=True)
 
     @property
@@ -171,7 +171,7 @@ class Listing:
 def everywhere(patience: float) -> tuple[list[Summary], str]:
     """All sessions now, newest first, and why those of the team's store are not among them. Raises BadPlace."""
     listing = Listing(patience)
-    found = listing.summaries()
+    summaries = listing.summaries()
     fault = f"the store {named().partition('?')[0]} did not answer within {patience:g} s" if listing.asking else ""
     listing.close()
-    return found, fault or listing.fault
+    return summaries, fault or listing.fault

@@ -111,8 +111,8 @@ class Reader:
         `where`: columns and the values they must have (None: NULL). `columns`: rows have only these.
         """
         name = table if isinstance(table, str) else TABLES[table]
-        known = self._sequenced.get(name)
-        if known is None:
+        sequenced = self._sequenced.get(name)
+        if sequenced is None:
             raise StoreError(f"session {self.folder.id} has no table {name!r}")
         conditions = [f"{query.quoted(column)} IS ?" for column in where or {}]
         bound = list((where or {}).values())
@@ -127,7 +127,7 @@ class Reader:
         if limit is not None:
             clause += f" LIMIT {int(limit)}"
         with self._reading():
-            return cast(list[R], known.selection(columns).rows(self._base, clause, bound))
+            return cast(list[R], sequenced.selection(columns).rows(self._base, clause, bound))
 
     def tables(self) -> list[str]:
         """The tables in the shared sequence."""
@@ -171,8 +171,8 @@ class Reader:
             sql=selection.sql.replace("SELECT ", "SELECT rowid, ", 1), names=("rowid", *selection.names)
         )
         with self._reading():
-            found = selection.rows(self._base, "WHERE rowid > ? ORDER BY rowid", (after_rowid,))
-            return cast(list[CommandRow], found)
+            commands = selection.rows(self._base, "WHERE rowid > ? ORDER BY rowid", (after_rowid,))
+            return cast(list[CommandRow], commands)
 
     # ---- life -----------------------------------------------------------------------------------
     def alive(self) -> bool:

@@ -99,29 +99,29 @@ def repair(place: Place) -> Repaired:
         raise LeaseTaken(f"session {folder.id} is run by process {who.pid} on {who.host}: stop it first")
     with tempfile.TemporaryDirectory(prefix="rlgpt-") as scratch:
         copy = _settled(folder, Path(scratch))
-        found = _found(copy.read_bytes())
+        salvaged = _found(copy.read_bytes())
         expected = _expected(copy)
-    session = found.rows.get(1)
+    session = salvaged.rows.get(1)
     if session is None or session.table != "session":
         raise Damaged(f"session {folder.id} cannot be repaired: its first row is damaged")
-    rows = [found.rows[seq] for seq in sorted(found.rows)]
-    end, reason = _first_gap(found, expected)
+    rows = [salvaged.rows[seq] for seq in sorted(salvaged.rows)]
+    end, reason = _first_gap(salvaged, expected)
     damaged = _damaged_files(folder)
     history = History()
-    kept: list[_Row] = []
+    sound: list[_Row] = []
     for row in rows:
         if row.seq >= end:
             break
-        fault = _fault(row, session, history, found, expected, damaged)
+        fault = _fault(row, session, history, salvaged, expected, damaged)
         if fault:
             end, reason = row.seq, fault
             break
-        kept.append(row)
-    if not kept:
+        sound.append(row)
+    if not sound:
         raise Damaged(f"session {folder.id} cannot be repaired: its first row is damaged ({reason})")
-    whole = whole_transactions((row.table, row.values) for row in kept)
-    made = _write(folder, kept[:whole], found, damaged)
-    return Repaired(made.id, whole, kept[whole - 1].seq, len(rows) - whole, reason)
+    whole = whole_transactions((row.table, row.values) for row in sound)
+    repaired = _write(folder, sound[:whole], salvaged, damaged)
+    return Repaired(repaired.id, whole, sound[whole - 1].seq, len(rows) - whole, reason)
 
 
 # ---- what there is --------------------------------------------------------------------------------
@@ -230,12 +230,12 @@ def _expected(copy: Path) -> _Expected:
 
 
 # ---- where it ends --------------------------------------------------------------------------------
-def _first_gap(found: _Found, expected: _Expected) -> tuple[int, str]:
+def _first_gap(salvaged: _Found, expected: _Expected) -> tuple[int, str]:
     """The first seq that is lost. Numbers are consecutive but where frames were pruned: there a missing one counts
     only if SQLite knows it, or a page that may have held it cannot be read."""
-    missing = (seq for seq in range(1, max(found.rows) + 1) if seq not in found.rows)
-    gap = next((seq for seq in missing if seq < found.last_frame or seq > found.sure_upto), _NEVER)
-    lost = [seq for seq in expected.seqs if seq not in found.rows]
+    missing = (seq for seq in range(1, max(salvaged.rows) + 1) if seq not in salvaged.rows)
+    gap = next((seq for seq in missing if seq < salvaged.last_frame or seq > salvaged.sure_upto), _NEVER)
+    lost = [seq for seq in expected.seqs if seq not in salvaged.rows]
     end = min([*lost, gap])
     return end, f"row {end} is damaged" if end < _NEVER else ""
 
@@ -251,7 +251,7 @@ def _damaged_files(folder: SessionFolder) -> set[str]:
     return damaged
 
 
-def _fault(row: _Row, session: _Row, history: History, found: _Found, expected: _Expected, damaged: set[str]) -> str:
+def _fault(row: _Row, session: _Row, history: History, salvaged: _Found, expected: _Expected, damaged: set[str]) -> str:
     """Why this row cannot follow those before it; folds it if it can."""
     values = row.values
     if values["session_id"] != session.values["session_id"] or values["incarnation"] < history.incarnation:
@@ -283,7 +283,7 @@ def _fault(row: _Row, session: _Row, history: History, found: _Found, expected: 
             return f"its settings cannot be: {str(error).splitlines()[0]}"
     for column in _TEXTS.get(row.table, ()):
         name = values.get(column)
-        if name and name not in found.texts and (name in expected.texts or not expected.all_texts):
+        if name and name not in salvaged.texts and (name in expected.texts or not expected.all_texts):
             return f"a text that row {row.seq} names is lost"
     if row.table == "checkpoint" and values["kind"] == "boundary" and values["artifact"] in damaged:
         return f"the checkpoint of row {row.seq} is damaged"
@@ -295,17 +295,17 @@ def _fault(row: _Row, session: _Row, history: History, found: _Found, expected: 
 
 
 # ---- the new session ------------------------------------------------------------------------------
-def _write(folder: SessionFolder, rows: Sequence[_Row], found: _Found, damaged: set[str]) -> SessionFolder:
+def _write(folder: SessionFolder, rows: Sequence[_Row], salvaged: _Found, damaged: set[str]) -> SessionFolder:
     """Under an id of its own, as a fork at the last sound row; a session that had ended stays ended."""
     session = rows[0].values
-    made = prepare()
+    staged = prepare()
     try:
-        with contextlib.closing(sqlite3.connect(made.staging / DATABASE)) as base:
-            schema.create(base, found.revision)
+        with contextlib.closing(sqlite3.connect(staged.staging / DATABASE)) as base:
+            schema.create(base, salvaged.revision)
             columns = {name: table.columns for name, table in query.every(base).items()}
             for row in rows:
                 values = {column: row.values.get(column) for column in columns[row.table]}
-                values["session_id"] = made.id
+                values["session_id"] = staged.id
                 if row.table == "session":
                     values |= {
                         "name": f"{session['name']}-repaired",
@@ -313,16 +313,16 @@ def _write(folder: SessionFolder, rows: Sequence[_Row], found: _Found, damaged: 
                         "parent_seq": rows[-1].seq,
                     }
                 schema.insert(base, Encoded(row.table, values))
-            base.executemany("INSERT INTO text (hash, body) VALUES (?, ?)", found.texts.items())
+            base.executemany("INSERT INTO text (hash, body) VALUES (?, ?)", salvaged.texts.items())
             last = rows[-1]
             if not (last.table == "event" and last.values["kind"] == "ended"):
-                schema.insert(base, encode(forked_event(base, made.id, Forked(folder.id, last.seq, []))))
+                schema.insert(base, encode(forked_event(base, staged.id, Forked(folder.id, last.seq, []))))
             base.commit()
-        check_database(made.staging / DATABASE, made.id)
+        check_database(staged.staging / DATABASE, staged.id)
         for path in folder.artifacts.iterdir() if folder.artifacts.is_dir() else ():
             if path.name not in damaged and not path.name.startswith("."):
-                link_file(path, made.staging / "artifacts" / path.name)
-        return made.publish()
+                link_file(path, staged.staging / "artifacts" / path.name)
+        return staged.publish()
     except BaseException:
-        made.drop()
+        staged.drop()
         raise

@@ -32,12 +32,12 @@ def encode(row: SQLModel, stamp: Mapping[str, Any] | None = None) -> Encoded:
     for attribute, name, nullable, convert in columns:
         value = stamp[attribute] if attribute in stamp else getattr(row, attribute, None)
         try:
-            kept = None if value is None else convert(value)
+            converted = None if value is None else convert(value)
         except (TypeError, ValueError, OverflowError, RecursionError) as error:
             raise BadRow(f"{table}.{name} cannot hold {_shown(value)}: {error}") from error
-        if kept is None and not nullable:
+        if converted is None and not nullable:
             raise BadRow(f"{table}.{name} is {'missing' if value is None else repr(value)}")
-        values[name] = kept
+        values[name] = converted
     return Encoded(table, values)
 
 
@@ -78,9 +78,9 @@ _CONVERT: tuple[tuple[type, Callable[[Any], Any]], ...] = (
 @cache
 def _columns(model: type[SQLModel]) -> tuple[str, tuple[tuple[str, str, bool, Callable[[Any], Any]], ...]]:
     mapper = model.__mapper__  # type: ignore[attr-defined]
-    found = []
+    columns = []
     for attribute in mapper.column_attrs:
         column = attribute.columns[0]
         convert = next((c for kind, c in _CONVERT if isinstance(column.type, kind)), text)
-        found.append((attribute.key, column.name, bool(column.nullable), convert))
-    return mapper.local_table.name, tuple(found)
+        columns.append((attribute.key, column.name, bool(column.nullable), convert))
+    return mapper.local_table.name, tuple(columns)

@@ -28,10 +28,10 @@ _DIALECT = sqlite.dialect()
 @cache
 def statements(revision: str = REVISION) -> tuple[str, ...]:
     """The whole schema of a revision as SQLite statements, in order."""
-    made = [_of_one_session(table, revision) for table in _tables()]
-    created = [str(CreateTable(table).compile(dialect=_DIALECT)).strip() for table in made]
+    session_tables = [_of_one_session(table, revision) for table in _tables()]
+    created = [str(CreateTable(table).compile(dialect=_DIALECT)).strip() for table in session_tables]
     indexes = [str(CreateIndex(index).compile(dialect=_DIALECT)) for index in tables.INDEXES]
-    return (*created, *indexes, *(t for table in made for t in triggers(table.name)))
+    return (*created, *indexes, *(t for table in session_tables for t in triggers(table.name)))
 
 
 def additions(revision: str) -> list[str]:

@@ -68,9 +68,9 @@ OURS = ("model", "messages", "stream", "stream_options", "response_format", "n")
 
 
 def _no_parameter_of_ours(extra: dict[str, Any]) -> dict[str, Any]:
-    taken = [name for name in extra if name in OURS]
-    if taken:
-        raise ValueError(f"may not set {taken[0]}, which rlgpt sets itself")
+    reserved = [name for name in extra if name in OURS]
+    if reserved:
+        raise ValueError(f"may not set {reserved[0]}, which rlgpt sets itself")
     secret = [name for name in extra if re.search("api.?key|secret|password|authorization", name, re.IGNORECASE)]
     if secret:
         raise ValueError("must hold no key or password: put the key in the variable that llm.api_key_env names")
@@ -262,13 +262,13 @@ class _Layers(BaseSettings, Settings):
 def settle(flags: Mapping[str, Any]) -> Settings:
     """The settings of a new session: `flags` (a tree) over the environment over the files. Raises Refused."""
     try:
-        made = Settings.model_validate(_Layers(**flags).model_dump(exclude_unset=True))
+        settings = Settings.model_validate(_Layers(**flags).model_dump(exclude_unset=True))
     except ValidationError as error:
         raise Refused(_sentence(error)) from error
     except (OSError, ValueError) as error:
         raise Refused(f"{FILE} cannot be read: {error}") from error
-    _no_stranger({made.llm.api_key_env, *(role.api_key_env for role in made.llm.roles.values())})
-    return made
+    _no_stranger({settings.llm.api_key_env, *(role.api_key_env for role in settings.llm.roles.values())})
+    return settings
 
 
 RETIRED = ("n_envs", "threads")

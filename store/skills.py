@@ -75,8 +75,8 @@ def keep(skill: Skill) -> str:
     Returns its hash."""
     _check(dataclasses.asdict(skill))
     path = _retired(skill.hash) if _retired(skill.hash).exists() else _path(skill.hash)
-    known = _load(path) if path.exists() else None
-    if known is None or skill.episodes > known.episodes:
+    stored = _load(path) if path.exists() else None
+    if stored is None or skill.episodes > stored.episodes:
         _write(path, _canonical(dataclasses.asdict(skill)))
     return skill.hash
 
@@ -84,29 +84,29 @@ def keep(skill: Skill) -> str:
 def skills(world: str | None = None, *, retired: bool = False) -> list[Skill]:
     """All in use (or all retired), by name, then best measured first."""
     folder = _folder() / "retired" if retired else _folder()
-    found = [_load(path) for path in sorted(folder.glob("*.json"))] if folder.is_dir() else []
-    chosen = [s for s in found if world in (None, s.world)]
+    loaded = [_load(path) for path in sorted(folder.glob("*.json"))] if folder.is_dir() else []
+    chosen = [s for s in loaded if world in (None, s.world)]
     return sorted(chosen, key=lambda s: (s.name, -s.successes / max(1, s.episodes), s.hash))
 
 
 def search(words: str, world: str | None = None) -> list[Skill]:
     """Skills in whose name, description, task or source every word occurs; hits in the name first."""
-    wanted = words.lower().split()
-    hits = [s for s in skills(world) if all(w in _haystack(s) for w in wanted)]
-    return sorted(hits, key=lambda s: not all(w in s.name for w in wanted))
+    needles = words.lower().split()
+    hits = [s for s in skills(world) if all(w in _haystack(s) for w in needles)]
+    return sorted(hits, key=lambda s: not all(w in s.name for w in needles))
 
 
-def find(wanted: str) -> Skill:
+def find(skill: str) -> Skill:
     """By a prefix of its hash, or by name. Raises BadSkill."""
     every = [*skills(), *skills(retired=True)]
-    matching = [s for s in every if len(wanted) >= 4 and s.hash.startswith(wanted)]
-    matching = matching or [s for s in every if s.name == wanted]
+    matching = [s for s in every if len(skill) >= 4 and s.hash.startswith(skill)]
+    matching = matching or [s for s in every if s.name == skill]
     if len(matching) == 1:
         return matching[0]
     if matching:
         choices = ", ".join(f"{s.name} {s.hash[:8]} ({s.world})" for s in matching[:5])
-        raise BadSkill(f"{wanted!r:.60} may mean {len(matching)} skills: {choices}")
-    raise BadSkill(f"there is no skill {wanted!r:.60}; `rlgpt skills list` lists them")
+        raise BadSkill(f"{skill!r:.60} may mean {len(matching)} skills: {choices}")
+    raise BadSkill(f"there is no skill {skill!r:.60}; `rlgpt skills list` lists them")
 
 
 def retire(name: str) -> None:
@@ -125,11 +125,11 @@ def export(chosen: Iterable[Skill]) -> bytes:
 
 def import_(body: bytes) -> list[Skill]:
     """Keep all skills of an exported file, or none of them; retired ones come back. Raises BadSkill."""
-    found = read(body)
-    for skill in found:
+    parsed = read(body)
+    for skill in parsed:
         if _retired(keep(skill)).exists():
             restore(skill.hash)
-    return found
+    return parsed
 
 
 def read(body: bytes) -> list[Skill]:
@@ -159,12 +159,12 @@ def snapshot(choice: str, world: str) -> bytes:
     return body
 
 
-def _snapshot(wanted: str) -> bytes:
+def _snapshot(snapshot_hash: str) -> bytes:
     matching = sorted((_folder() / "snapshots").glob("*.json"))
-    matching = [path for path in matching if path.stem.startswith(wanted)]
+    matching = [path for path in matching if path.stem.startswith(snapshot_hash)]
     if len(matching) != 1:
         several = f"{len(matching)} snapshots of skills start" if matching else "no snapshot of skills starts"
-        raise BadSkill(f"{several} with {wanted}")
+        raise BadSkill(f"{several} with {snapshot_hash}")
     body = matching[0].read_bytes()
     if digest(body) != matching[0].stem:
         raise BadSkill(f"the snapshot {matching[0].stem} is damaged: its content is not what its name says")

@@ -32,8 +32,8 @@ def tell_elsewhere(seat: Path, usd: float) -> None:
 
 def _elsewhere(today: str) -> float:
     with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
-        told = json.loads((home() / FILE).read_bytes())
-        return float(told["usd"]) if told["day"] >= today else 0.0
+        stored = json.loads((home() / FILE).read_bytes())
+        return float(stored["usd"]) if stored["day"] >= today else 0.0
     return 0.0
 
 

@@ -56,10 +56,10 @@ class FolderStore:
 
     def sessions(self) -> dict[str, str]:
         try:
-            found = sorted(p for p in self._root.iterdir() if p.is_dir() and not p.name.startswith("."))
+            folders = sorted(p for p in self._root.iterdir() if p.is_dir() and not p.name.startswith("."))
         except OSError as error:
             raise BadPlace(f"there are no sessions in {self._root}: {error.strerror or error}") from error
-        return {path.name: SessionFolder(path).name for path in found}
+        return {path.name: SessionFolder(path).name for path in folders}
 
     def remote(self, session_id: str) -> FolderPeer:
         return FolderPeer(self._root / session_id)
@@ -72,10 +72,10 @@ class FolderStore:
         return catalog.tags(SessionFolder(self._root / session_id))
 
     def summaries(self) -> list[Summary]:
-        found = [SessionFolder(self._root / name) for name in reversed(self.sessions())]
+        folders = [SessionFolder(self._root / name) for name in reversed(self.sessions())]
         return [
             dataclasses.replace(catalog.summary(session), alive=Lease.held(session.path), store=self.place)
-            for session in found
+            for session in folders
         ]
 
     def describe(self, session: SessionFolder) -> None:

@@ -15,17 +15,17 @@ def first_rows(
     """Of rows by table, more than `limit` of each where there are more: about the first `limit` of all and the number
     of the last. None where a transaction is longer than that."""
     places = {name: columns[name].index("seq") for name in rows}
-    order = [(row[places[name]], name, row) for name, mine in rows.items() for row in mine]
+    order = [(row[places[name]], name, row) for name, table_rows in rows.items() for row in table_rows]
     order.sort(key=itemgetter(0))
     if len(order) > limit:
         del order[limit:]
-        kept = whole_transactions((name, _values(columns[name], name, row)) for _, name, row in order)
-        if not kept:
+        complete = whole_transactions((name, _values(columns[name], name, row)) for _, name, row in order)
+        if not complete:
             return None
-        del order[kept:]
+        del order[complete:]
     last = order[-1][0] if order else 0
-    upto = {name: [row for row in mine if row[places[name]] <= last] for name, mine in rows.items()}
-    return {name: mine for name, mine in upto.items() if mine}, last
+    upto = {name: [row for row in table_rows if row[places[name]] <= last] for name, table_rows in rows.items()}
+    return {name: table_rows for name, table_rows in upto.items() if table_rows}, last
 
 
 def _values(columns: Sequence[str], table: str, row: tuple[Any, ...]) -> dict[str, Any]:

@@ -70,8 +70,8 @@ def size(place: Place) -> Size:
         tables = {name: _table_bytes(base, table) for name, table in query.every(base).items()}
     database = sum(_bytes(folder.path / f"{DATABASE}{tail}") for tail in ("", "-wal", "-shm"))
     logs = sum(_bytes(p) for p in folder.path.glob("worker.log*"))
-    kept = catalog.disk_bytes(folder.artifacts)
-    return Size(folder.id, catalog.disk_bytes(folder.path), database, kept, logs, tables, env_steps)
+    artifact_bytes = catalog.disk_bytes(folder.artifacts)
+    return Size(folder.id, catalog.disk_bytes(folder.path), database, artifact_bytes, logs, tables, env_steps)
 
 
 def check(place: Place) -> list[str]:
@@ -187,10 +187,10 @@ def _prune(folder: SessionFolder, done: Pruned, frames: bool) -> None:
     with Reader(folder) as reader:
         history = reader.history_at()
         needed = {row["artifact"] for row in reader.rows(CheckpointRow) if row["kind"] == "boundary"}
-        known = {row["artifact"] for row in reader.rows(CheckpointRow)}
+        referenced = {row["artifact"] for row in reader.rows(CheckpointRow)}
     needed |= {run.checkpoint.artifact for run in history.runs.values() if run.checkpoint}
     for path in folder.artifacts.iterdir():
-        if path.name.startswith(".") or (path.name in known and path.name not in needed):
+        if path.name.startswith(".") or (path.name in referenced and path.name not in needed):
             path.unlink()
             done.checkpoints += 1
     for path in folder.path.glob("worker.log.*"):

@@ -248,8 +248,8 @@ class Writer:
         return self._sql[table]
 
     def _new_texts(self) -> list[tuple[str, bytes]]:
-        known = "SELECT 1 FROM text WHERE hash = ?"
-        return [(h, b) for h, b in self._texts.items() if not self._base.execute(known, (h,)).fetchone()]
+        stored_query = "SELECT 1 FROM text WHERE hash = ?"
+        return [(h, b) for h, b in self._texts.items() if not self._base.execute(stored_query, (h,)).fetchone()]
 
     def _set_synchronous(self, level: str) -> None:
         if level != self._synchronous:

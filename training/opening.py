@@ -132,14 +132,14 @@ def _say_begun(folder: SessionFolder, writer: Writer, host: events.ActionHost, h
             writer.event(events.Resumed(from_seq=history.seq, host=host, where=here))
         return
     run = running[-1]
-    kept = next((c for c in reversed(run.checkpoints) if _is_sound(folder, c)), None)
-    cause = None if kept is run.checkpoint else _what_is_lost(run, kept)
+    checkpoint = next((c for c in reversed(run.checkpoints) if _is_sound(folder, c)), None)
+    cause = None if checkpoint is run.checkpoint else _what_is_lost(run, checkpoint)
     writer.event(
         events.Resumed(
-            from_seq=kept.seq if kept else run.seq,
+            from_seq=checkpoint.seq if checkpoint else run.seq,
             run=run.run,
-            update=kept.update if kept else 0,
-            env_steps=kept.env_steps if kept else 0,
+            update=checkpoint.update if checkpoint else 0,
+            env_steps=checkpoint.env_steps if checkpoint else 0,
             cause=cause,
             host=host,
             where=here,
@@ -155,9 +155,9 @@ def _is_sound(folder: SessionFolder, checkpoint: CheckpointState) -> bool:
     return True
 
 
-def _what_is_lost(run: Run, kept: CheckpointState | None) -> str:
+def _what_is_lost(run: Run, checkpoint: CheckpointState | None) -> str:
     assert run.checkpoint is not None
-    again = f"from update {kept.update}" if kept else "from its beginning"
+    again = f"from update {checkpoint.update}" if checkpoint else "from its beginning"
     last = run.checkpoint.update
     return f"the checkpoint of update {last} is missing or damaged, so PPO run {run.run} starts again {again}"
 
@@ -177,12 +177,12 @@ def _client(
         live = LiveCalls(folder.path, progress)
         return make_client(llm, journal, os.environ, waits=progress.waits, folder=folder.path, live=live)
     source = Reader(catalog.find(settings.llm.kind.removeprefix(REPLAY)))
-    told = _asked_first(source)
+    source_llm = _asked_first(source)
 
     def recorded(step: str, request_hash: str | None) -> Sequence[Outcome]:
         return journal.outcomes(source, step, request_hash)
 
-    llm = told | {"kind": settings.llm.kind, "replayed": told["kind"], "reworded": reworded}
+    llm = source_llm | {"kind": settings.llm.kind, "replayed": source_llm["kind"], "reworded": reworded}
     return make_client(llm, journal, os.environ, recorded=recorded)
 
 
@@ -198,8 +198,8 @@ def _reworded(settings: Settings, writer: Writer) -> bool:
 def _asked_first(source: Reader) -> dict[str, Any]:
     """The `llm` settings under which the answers of a session were once given: its own, or, where it is a replay
     itself, those of the session at the beginning of the chain. Raises NoSession."""
-    told: dict[str, Any] = source.history_at(None).session["settings"]["llm"]
-    while str(told["kind"]).startswith(REPLAY):
-        with Reader(catalog.find(told["kind"].removeprefix(REPLAY))) as earlier:
-            told = earlier.history_at(None).session["settings"]["llm"]
-    return told
+    llm: dict[str, Any] = source.history_at(None).session["settings"]["llm"]
+    while str(llm["kind"]).startswith(REPLAY):
+        with Reader(catalog.find(llm["kind"].removeprefix(REPLAY))) as earlier:
+            llm = earlier.history_at(None).session["settings"]["llm"]
+    return llm

@@ -61,9 +61,9 @@ class Book:
             lambda s: name in s.gives,
             lambda s: bool(done_when) and s.done_when == done_when,
         ):
-            found = next((script for script in self.scripts if fits(script)), None)
-            if found:
-                return found
+            match = next((script for script in self.scripts if fits(script)), None)
+            if match:
+                return match
         return None
 
     def steps(self, goals: Iterable[str]) -> list[Step]:
@@ -129,17 +129,17 @@ class Book:
         needs: Any = recipe.get("needs") or {}
         near: Any = recipe.get("near") or ()
         tools: Any = recipe.get("requires") or recipe.get("require") or ()
-        wanted = [*tools, *([near] if isinstance(near, str) else near), *needs]
-        found = (self._source_of(str(item), milestone) for item in wanted)
-        return [name for name in found if name]
+        items = [*tools, *([near] if isinstance(near, str) else near), *needs]
+        sources = (self._source_of(str(item), milestone) for item in items)
+        return [name for name in sources if name]
 
     def _source_of(self, item: str, excluded: str) -> str:
         """The milestone, recipe or script that yields an item: said by `gives`, else the one named after it."""
         for name, recipe in self._recipes.items():
             if name != excluded and item in _as_names(recipe.get("gives")):
                 return name
-        known = [*self._milestones, *self._recipes, *(script.name for script in self.scripts)]
-        named = (n for n in known if n != excluded and (n == item or n.endswith(f"_{item}")))
+        names = [*self._milestones, *self._recipes, *(script.name for script in self.scripts)]
+        named = (n for n in names if n != excluded and (n == item or n.endswith(f"_{item}")))
         return next(named, "")
 
 
@@ -148,8 +148,8 @@ _REACHED = re.compile(r"^view\.(\w+): .*\b(?:achievements|milestones)\b.*\b(?:un
 
 def _reached_attribute(view_doc: str) -> str:
     """The view's attribute that holds the names of the milestones reached, if its documentation has one."""
-    found = _REACHED.search(view_doc)
-    return found.group(1) if found else ""
+    match = _REACHED.search(view_doc)
+    return match.group(1) if match else ""
 
 
 def _goals(world: Mapping[str, Any]) -> tuple[str, ...]:

@@ -25,22 +25,22 @@ class Directives:
 
 def directives(texts: Iterable[str], names: Iterable[str]) -> Directives:
     """Later sentences win. A sub-action is meant when its name stands in the sentence, with _ or spaces."""
-    known = sorted(names, key=len, reverse=True)
+    longest_first = sorted(names, key=len, reverse=True)
     out = Directives()
     for text in texts:
         for sentence in _SENTENCE.split(text.lower()):
-            _sentence(sentence, known, out)
+            _sentence(sentence, longest_first, out)
     return out
 
 
-def _sentence(sentence: str, known: list[str], out: Directives) -> None:
+def _sentence(sentence: str, names: list[str], out: Directives) -> None:
     plain = sentence.replace("_", " ")
     negated = bool(_NOT.search(plain))
     if not negated and _POLICY.search(plain):
         out.executor = "policy"
     elif not negated and _SEQUENCE.search(plain):
         out.executor = "sequence"
-    for name in known:
+    for name in names:
         words = name.replace("_", " ")
         if not re.search(rf"\b{re.escape(words)}\b", plain):
             continue

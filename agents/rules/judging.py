@@ -90,9 +90,9 @@ def compare(goal: str, trial: Mapping[str, Any]) -> Finding:
     if max(gains.values()) <= 0:
         kept = "went down" if min(gains.values()) < 0 else "did not rise"
         return Finding(False, 0.9, f"what the goal speaks of {kept}: {changes}")
-    wanted = _wanted(words, relevant)
-    if wanted and all(after[key] < wanted for key in relevant):
-        return Finding(False, 0.85, f"fewer than the {wanted} asked for: {changes}")
+    wanted_gains = _wanted(words, relevant)
+    if wanted_gains and all(after[key] < wanted_gains for key in relevant):
+        return Finding(False, 0.85, f"fewer than the {wanted_gains} asked for: {changes}")
     return Finding(True, 0.85, changes)
 
 
@@ -158,13 +158,13 @@ def judge_iteration(question: Question) -> CritiqueReply:
     rate = rate_of(measured)
     ci = measured["ci95"]
     if "score" in measured:
-        found = f"a score of {rate:.2f} in {episodes} dev episodes (95% interval {ci[0]:.2f} to {ci[1]:.2f})"
+        result = f"a score of {rate:.2f} in {episodes} dev episodes (95% interval {ci[0]:.2f} to {ci[1]:.2f})"
     else:
-        found = f"{measured['successes']}/{episodes} dev episodes succeeded (95% interval {ci[0]:.2f} to {ci[1]:.2f})"
+        result = f"{measured['successes']}/{episodes} dev episodes succeeded (95% interval {ci[0]:.2f} to {ci[1]:.2f})"
     if rate >= target:
-        return _critique(True, 0.9, f"{found}: the target {target:g} is reached")
+        return _critique(True, 0.9, f"{result}: the target {target:g} is reached")
     lost = _largest_drop(measured.get("funnel") or {}, question.get("plan"), episodes)
-    cause = found + (f"; most are lost at {lost[0]}: {lost[2]} of {episodes} after {lost[1]}" if lost else "")
+    cause = result + (f"; most are lost at {lost[0]}: {lost[2]} of {episodes} after {lost[1]}" if lost else "")
     slow, fast = _advice(measured, question.get("config"), rate)
     return _critique(False, 0.9, cause + _comparison(measured, rate), slow=slow, fast=fast)
 
@@ -190,10 +190,10 @@ def _comparison(measured: Mapping[str, Any], rate: float) -> str:
     if not alone or not alone.get("episodes"):
         return ""
     code = rate_of(alone)
-    greedy, said = measured.get("greedy"), ""
+    greedy, comparison = measured.get("greedy"), ""
     if greedy and greedy["episodes"]:
         played = rate_of(greedy)
-        rate, said = max(rate, played), f", the policy's most probable actions {played:.2f}"
+        rate, comparison = max(rate, played), f", the policy's most probable actions {played:.2f}"
     better = (
         "the policy is better" if rate > code else "the code alone is better" if code > rate else "neither is better"
     )
@@ -201,9 +201,9 @@ def _comparison(measured: Mapping[str, Any], rate: float) -> str:
         mean, (low, high) = apart["score"], apart["ci95"]
         better = "the policy" if low > 0 else "the code alone" if high < 0 else "neither"
         shown = f"{mean:+.2f} [{low:+.2f}, {high:+.2f}] for the policy on the same seeds"
-        return f"; code alone {code:.2f}{said}, {shown}: {better} is better"
+        return f"; code alone {code:.2f}{comparison}, {shown}: {better} is better"
     shown = f"{code:.2f}" if "score" in alone else f"{alone['successes']}/{alone['episodes']}"
-    return f"; code alone {shown}{said}: {better}"
+    return f"; code alone {shown}{comparison}: {better}"
 
 
 def _advice(measured: Mapping[str, Any], config: Mapping[str, Any] | None, rate: float) -> tuple[str, str]:

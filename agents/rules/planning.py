@@ -20,16 +20,16 @@ def order(question: Question) -> TaskPlanReply:
     done = list(question.get("done") or ())
     over = {str(entry["task"]) for entry in done}
     held = {name for entry in done[-1:] for name, share in entry.get("gained", {}).items() if share >= GAINED}
-    known = [str(n) for n in question["sub_tasks"] if n not in over and _milestone(str(n)) not in held]
+    open_tasks = [str(n) for n in question["sub_tasks"] if n not in over and _milestone(str(n)) not in held]
     task = str(question["request"]["task"])
     book = Book(question)
-    reached = {m for step in book.steps([*book.goals, *known]) for m in (step.name, *_gives(step))}
-    ordered = [name for name in _by_need(book, known) if name != task and name in reached]
+    reached = {m for step in book.steps([*book.goals, *open_tasks]) for m in (step.name, *_gives(step))}
+    ordered = [name for name in _by_need(book, open_tasks) if name != task and name in reached]
     needed = {name for step in book.steps([*book.goals, task]) for name in (step.name, *_gives(step))}
-    kept = [name for name in ordered if name in needed] or [name for name in known if name != task]
+    chosen = [name for name in ordered if name in needed] or [name for name in open_tasks if name != task]
     sub_tasks = [
         SubTask(task=n, goal=f"{_milestone(n).replace('_', ' ').capitalize()}.", reason="A recipe needs it later.")
-        for n in kept
+        for n in chosen
     ]
     last = SubTask(task=task, goal=str(question.world.get("prompt", task)), reason="The task itself.")
     reason = SIGNED + "sub-tasks in the order in which the recipes of the world sheet need them."
@@ -67,10 +67,10 @@ def plan(question: Question) -> PlanReply:
         items = [_left_to_rl(i, "Left to RL in the sub-task before.") if i.name in learnt else i for i in items]
     else:
         items = [_kept(item, book) for item in last["sub_actions"]]
-    told = _told(question, book, items)
-    items = _obeyed(items, told, book)
+    instructions = _told(question, book, items)
+    items = _obeyed(items, instructions, book)
     items = _with_pins(items, question)
-    executor = _executor(items, question, told)
+    executor = _executor(items, question, instructions)
     return PlanReply(executor=executor, sub_actions=items, rationale=SIGNED + _rationale(question, book, executor))
 
 
@@ -92,8 +92,8 @@ def refine(question: Question) -> PlanReply:
                 kept = _left_to_rl(kept, f"Code failed by measurement: {why}")
         items.append(kept)
     items = _learnt_last(items, book)
-    told = _told(question, book, items)
-    items = _with_pins(_obeyed(items, told, book), question)
+    instructions = _told(question, book, items)
+    items = _with_pins(_obeyed(items, instructions, book), question)
     executor: Executor = "policy" if any(i.mode == "rl" for i in items) else before["executor"]
     reason = f"{', '.join(sorted(failed))} failed as code; what each lacks comes first, the rest is left to RL."
     return PlanReply(executor=executor, sub_actions=items, rationale=SIGNED + reason)
@@ -149,8 +149,8 @@ def _kept(item: Mapping[str, Any], book: Book) -> SubActionReply:
         done_when=item["done_when"][:600],
         max_steps=item["max_steps"],
     )
-    known = book.script(item["name"], item["done_when"]) is not None
-    if item["mode"] == "code" and not known and item.get("state") in ("failed", "untried"):
+    in_book = book.script(item["name"], item["done_when"]) is not None
+    if item["mode"] == "code" and not in_book and item.get("state") in ("failed", "untried"):
         return _left_to_rl(reply, "The world offers no script for it: I cannot code it.")
     return reply
 
@@ -170,11 +170,11 @@ def _told(question: Question, book: Book, items: list[SubActionReply]) -> Direct
     return directives([*texts, str(rejected), *question.advice], names)
 
 
-def _obeyed(items: list[SubActionReply], told: Directives, book: Book) -> list[SubActionReply]:
-    kept = [item for item in items if item.name not in told.dropped] or items
+def _obeyed(items: list[SubActionReply], instructions: Directives, book: Book) -> list[SubActionReply]:
+    remaining = [item for item in items if item.name not in instructions.dropped] or items
     out = []
-    for item in kept:
-        mode = told.modes.get(item.name, item.mode)
+    for item in remaining:
+        mode = instructions.modes.get(item.name, item.mode)
         if mode == "code" and item.mode == "rl" and book.script(item.name, item.done_when) is None:
             mode = "rl"
         if mode != item.mode:
@@ -198,12 +198,12 @@ def _pinned(pin: Mapping[str, Any]) -> SubActionReply:
     return SubActionReply(**fields, reason="Pinned by the operator.")
 
 
-def _executor(items: list[SubActionReply], question: Question, told: Directives) -> Executor:
+def _executor(items: list[SubActionReply], question: Question, instructions: Directives) -> Executor:
     """The sequence first; a policy for what is left to RL, or once the code was below the target."""
     if any(item.mode == "rl" for item in items):
         return "policy"
-    if told.executor:
-        return "policy" if told.executor == "policy" else "sequence"
+    if instructions.executor:
+        return "policy" if instructions.executor == "policy" else "sequence"
     rate = _code_rate(question.get("measured"))
     target = float(question["request"].get("target", 1.0))
     return "policy" if rate is not None and rate < target else "sequence"
@@ -227,9 +227,9 @@ def _rationale(question: Question, book: Book, executor: str) -> str:
         rest = "the sequence of them as it is" if executor == "sequence" else "RL for what code alone will not do"
         return f"the chain of recipes to the goal; scripts first, {rest}."
     if "score" in measured:
-        found = f"a score of {measured['score']:.2f} in the evaluation episodes"
+        result = f"a score of {measured['score']:.2f} in the evaluation episodes"
     else:
-        found = f"{measured['successes']}/{measured['episodes']} evaluation episodes succeeded"
+        result = f"{measured['successes']}/{measured['episodes']} evaluation episodes succeeded"
     if executor == "policy":
-        return f"{found}, below the target: a policy on top of the code, with the plan as one of its actions."
-    return f"{found}; the sequence stays."
+        return f"{result}, below the target: a policy on top of the code, with the plan as one of its actions."
+    return f"{result}; the sequence stays."

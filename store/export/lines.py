@@ -65,13 +65,13 @@ def import_lines(source: Path) -> SessionFolder:
         with source.open(encoding="utf-8") as file:
             objects = _objects(source, file)
             session_id, schema = _head(source, next(objects, None))
-            made = prepare(session_id)
+            staged = prepare(session_id)
             try:
-                _fill(made.staging / DATABASE, objects, schema)
-                check_database(made.staging / DATABASE, session_id)
-                return made.publish()
+                _fill(staged.staging / DATABASE, objects, schema)
+                check_database(staged.staging / DATABASE, session_id)
+                return staged.publish()
             except BaseException:
-                made.drop()
+                staged.drop()
                 raise
     except (OSError, UnicodeDecodeError) as error:
         raise BadBundle(f"{source} cannot be read: {error}") from error
@@ -82,14 +82,14 @@ def _objects(source: Path, file: Any) -> Iterator[Mapping[str, Any]]:
     while line := file.readline(LONGEST):
         number += 1
         try:
-            found = json.loads(line)
+            parsed = json.loads(line)
         except (ValueError, RecursionError) as error:
             raise BadBundle(f"line {number} of {source} is no JSON, or too long: {error}") from error
-        if not isinstance(found, dict):
+        if not isinstance(parsed, dict):
             raise BadBundle(f"line {number} of {source} is no object")
-        if not is_plain(found):
+        if not is_plain(parsed):
             raise BadBundle(f"line {number} of {source} holds what no row can: an infinite number, or a broken text")
-        yield found
+        yield parsed
 
 
 def _head(source: Path, head: Mapping[str, Any] | None) -> tuple[str, str]:
@@ -97,8 +97,8 @@ def _head(source: Path, head: Mapping[str, Any] | None) -> tuple[str, str]:
     if head is None or head.get("format") != FORMAT or not _ID.match(str(head.get("id"))):
         raise BadBundle(f"{source} is no exported session: its first line is not that of {FORMAT}")
     if head.get("schema") not in revision.REVISIONS:
-        known = f"{revision.REVISIONS[0]} to {revision.REVISION}"
-        raise BadBundle(f"{source} has schema {head.get('schema')!r:.20}, this rlgpt reads {known}")
+        readable = f"{revision.REVISIONS[0]} to {revision.REVISION}"
+        raise BadBundle(f"{source} has schema {head.get('schema')!r:.20}, this rlgpt reads {readable}")
     return str(head["id"]), str(head["schema"])
 
 

@@ -61,10 +61,10 @@ def upgrade(address: str) -> str:
 def check(address: str, session_id: str) -> list[str]:
     """Everything that is wrong with a session there, as sentences: it is copied as an import would be."""
     with connect(address) as base, tempfile.TemporaryDirectory(prefix="rlgpt-") as scratch:
-        there, copy = SharedPeer(base, address, session_id), FolderPeer(Path(scratch) / session_id)
+        shared, copy = SharedPeer(base, address, session_id), FolderPeer(Path(scratch) / session_id)
         try:
-            sync(there, copy)
-            same = digest(there) == digest(copy)
+            sync(shared, copy)
+            same = digest(shared) == digest(copy)
         except StoreError as error:
             return [f"session {session_id}: {error}"]
     return [] if same else [f"session {session_id}: a copy of it differs"]

@@ -40,7 +40,7 @@ class Claim(NamedTuple):
 
 def layout(base: Connection) -> dict[str, dict[str, str]]:
     """The tables of the sequence: table -> column -> the revision of the schema that it came with."""
-    found: dict[str, dict[str, str]] = {}
+    columns: dict[str, dict[str, str]] = {}
     rows = base.execute(
         "SELECT c.relname, a.attname, coalesce(col_description(c.oid, a.attnum), '0001') "
         "FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped "
@@ -48,8 +48,8 @@ def layout(base: Connection) -> dict[str, dict[str, str]]:
     )
     for table, column, since in rows:
         if table not in OUTSIDE:
-            found.setdefault(table, {})[column] = since
-    return found
+            columns.setdefault(table, {})[column] = since
+    return columns
 
 
 class SharedPeer:
@@ -97,8 +97,8 @@ class SharedPeer:
             for table in tables
         )
         with said(self._address), self._base.cursor(binary=True) as cursor:
-            found = cursor.execute(sql, {"id": self.session_id, "seq": seq}).fetchall()
-            last, table = max(((number, table) for number, table in found if number), default=(0, ""))
+            fetched = cursor.execute(sql, {"id": self.session_id, "seq": seq}).fetchall()
+            last, table = max(((number, table) for number, table in fetched if number), default=(0, ""))
             if not last:
                 return blake2b(b"", digest_size=16).hexdigest()
             columns = self._columns(table, self.head().schema)
@@ -110,11 +110,11 @@ class SharedPeer:
             sql = "SELECT changes, schema FROM head WHERE session_id = %s"
             row = self._base.execute(sql, (self.session_id,)).fetchone()
         changes, schema = row or (0, "")
-        asked = (seq, changes, len(names))
-        if self._nothing_since == asked:
+        state = (seq, changes, len(names))
+        if self._nothing_since == state:
             return Batch(seq, seq, schema, {}, {}, [], {}, [])
         batch = self._read(seq, names, limit)
-        self._nothing_since = None if batch else asked
+        self._nothing_since = None if batch else state
         return batch
 
     def _read(self, seq: int, names: set[str], limit: int) -> Batch:
@@ -149,8 +149,8 @@ class SharedPeer:
         self, grown: list[str], columns: Mapping[str, tuple[str, ...]], seq: int, limit: int
     ) -> tuple[dict[str, list[tuple[Any, ...]]], int]:
         sql = "seq > %(seq)s ORDER BY seq LIMIT %(limit)s"
-        asked = {table: self._ask(_select(table, columns[table], sql), seq=seq, limit=limit + 1) for table in grown}
-        rows = {table: answer.fetchall() for table, answer in asked.items()}
+        results = {table: self._ask(_select(table, columns[table], sql), seq=seq, limit=limit + 1) for table in grown}
+        rows = {table: answer.fetchall() for table, answer in results.items()}
         cut = first_rows(rows, columns, limit)
         return (cut[0], cut[1] or seq) if cut else self._rows_behind(grown, columns, seq, 2 * limit)
 
@@ -165,9 +165,9 @@ class SharedPeer:
 
     def _bodies(self, table: str, every: psycopg.Cursor[Any], names: set[str]) -> psycopg.Cursor[Any] | None:
         """Of those that are not known."""
-        wanted = sorted({row[0] for row in every.fetchall()} - names)
+        missing = sorted({row[0] for row in every.fetchall()} - names)
         sql = f"SELECT hash, body FROM {table} WHERE session_id = %(id)s AND hash = ANY(%(wanted)s) ORDER BY hash"
-        return self._ask(sql, wanted=wanted) if wanted else None
+        return self._ask(sql, wanted=missing) if missing else None
 
     def _columns(self, table: str, schema: str) -> tuple[str, ...]:
         return tuple(name for name, since in self._layout[table].items() if since <= schema)
@@ -180,12 +180,12 @@ class SharedPeer:
             row = self._base.execute(sql, (self.session_id,)).fetchone()
         if not row or not row[1] or not row[0]:
             return None
-        told = json.loads(row[0])
-        return RemoteWorker(Owner(*told["worker"]), told["progress"]) if told.get("worker") else None
+        stored = json.loads(row[0])
+        return RemoteWorker(Owner(*stored["worker"]), stored["progress"]) if stored.get("worker") else None
 
     def send(self, command: Mapping[str, Any]) -> None:
-        told = {**command, "session_id": self.session_id, "payload": json.dumps(command["payload"])}
-        values = [told[name] for name in COMMAND]
+        row = {**command, "session_id": self.session_id, "payload": json.dumps(command["payload"])}
+        values = [row[name] for name in COMMAND]
         sql = f"INSERT INTO inbox ({', '.join(COMMAND)}) VALUES ({', '.join(['%s'] * len(COMMAND))})"
         with said(self._address):
             self._base.execute(f"{sql} ON CONFLICT DO NOTHING", values)
@@ -196,8 +196,8 @@ class SharedPeer:
         with said(self._address), self._base.cursor(binary=True) as cursor:
             rows = cursor.execute(sql, (self.session_id, after)).fetchall()
         names = ("n", *COMMAND)
-        found = [dict(zip(names, row, strict=True)) for row in rows]
-        return [row | {"payload": json.loads(row["payload"])} for row in found]
+        commands = [dict(zip(names, row, strict=True)) for row in rows]
+        return [row | {"payload": json.loads(row["payload"])} for row in commands]
 
     # ---- writing --------------------------------------------------------------------------------
     def claim(self) -> int:
@@ -319,11 +319,11 @@ class SharedPeer:
         """Show who works on it, how far that is, and the session at a glance. Raises Fenced."""
         assert self._claim is not None
         beat = json.dumps({"worker": worker.owner, "progress": worker.heartbeat}) if worker else None
-        told = told_of(summary) if summary else self._told
+        summary_text = told_of(summary) if summary else self._told
         values: tuple[object, ...] = (beat,)
         sql = "UPDATE head SET beat = %s"
-        if told != self._told:  # a list reads a summary again only where it is told again
-            sql, values = f"{sql}, told_at = clock_timestamp(), summary = %s", (beat, told)
+        if summary_text != self._told:  # a list reads a summary again only where it is told again
+            sql, values = f"{sql}, told_at = clock_timestamp(), summary = %s", (beat, summary_text)
         with said(self._address):
             where = (self.session_id, self._claim.incarnation)
             moved = self._base.execute(f"{sql} WHERE session_id = %s AND incarnation = %s", (*values, *where))
@@ -332,7 +332,7 @@ class SharedPeer:
                     "SELECT incarnation, beat->'worker'->>1 FROM head WHERE session_id = %s", (self.session_id,)
                 ).fetchone()
                 raise self._fenced(row)
-        self._told = told
+        self._told = summary_text
 
     def release(self) -> None:
         """Give the claim back. The server does so by itself when the connection ends."""

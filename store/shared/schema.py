@@ -91,8 +91,8 @@ def additions(known: Mapping[str, Collection[str]]) -> Iterator[str]:
         for column in _of_all_sessions(table).columns:
             if column.name not in known[table.name]:
                 since = table.columns[column.name].info["since"]
-                made = CreateColumn(column).compile(dialect=DIALECT)
-                yield f'ALTER TABLE {NAME}."{table.name}" ADD COLUMN {made}'
+                compiled = CreateColumn(column).compile(dialect=DIALECT)
+                yield f'ALTER TABLE {NAME}."{table.name}" ADD COLUMN {compiled}'
                 yield f"""COMMENT ON COLUMN {NAME}."{table.name}"."{column.name}" IS '{since}'"""
 
 

@@ -86,10 +86,10 @@ class SharedStore:
         return tuple(json.loads(row[0])) if row else ()
 
     def describe(self, session: SessionFolder) -> None:
-        told = dataclasses.replace(catalog.summary(session), tags=catalog.tags(session))
+        summary = dataclasses.replace(catalog.summary(session), tags=catalog.tags(session))
         with said(self._address):
             sql = "UPDATE head SET tags = %s, summary = %s, told_at = clock_timestamp() WHERE session_id = %s"
-            self._base.execute(sql, (json.dumps(told.tags), told_of(told), session.id))
+            self._base.execute(sql, (json.dumps(summary.tags), told_of(summary), session.id))
 
     def close(self) -> None:
         self._connection.close()

@@ -23,8 +23,8 @@ def told_of(summary: Summary) -> str:
     return json.dumps(tree)
 
 
-def summary_of(told: Mapping[str, Any], settings: JsonObject, place: str) -> Summary:
+def summary_of(fields: Mapping[str, Any], settings: JsonObject, place: str) -> Summary:
     """As any rlgpt, an older or a newer one, told it. Whether a worker lives is not told."""
-    known = {name: value for name, value in told.items() if name in _NAMES}
-    fixed = {"tags": tuple(known.get("tags", ())), "settings": settings, "alive": False, "store": place}
-    return Summary(**{**known, **fixed})
+    readable = {name: value for name, value in fields.items() if name in _NAMES}
+    fixed = {"tags": tuple(readable.get("tags", ())), "settings": settings, "alive": False, "store": place}
+    return Summary(**{**readable, **fixed})

@@ -46,8 +46,8 @@ def need_extra() -> None:
 
 def checked(address: str) -> str:
     """`auto`, HOST:PORT or ray://HOST:PORT. Raises NoCluster for anything else."""
-    found = _ADDRESS.match(address)
-    if address != "auto" and not (found and 0 < int(found["port"]) < 65536):
+    match = _ADDRESS.match(address)
+    if address != "auto" and not (match and 0 < int(match["port"]) < 65536):
         raise NoCluster(
             f"{address!r:.200} is no address of a Ray cluster: write auto (on a machine of the cluster), HOST:PORT as "
             "`ray start --head` says it, or ray://HOST:10001"
@@ -81,9 +81,9 @@ def connect(address: str) -> Ray:
 def nodes(ray: Ray) -> list[Node]:
     """Those that live now."""
     return [
-        Node(told["NodeID"], told["NodeManagerHostname"], dict(told["Resources"]))
-        for told in ray.nodes()
-        if told["Alive"]
+        Node(node["NodeID"], node["NodeManagerHostname"], dict(node["Resources"]))
+        for node in ray.nodes()
+        if node["Alive"]
     ]
 
 
@@ -92,10 +92,10 @@ def _has_token() -> bool:
 
 
 def _need_answer(address: str) -> None:
-    found = _ADDRESS.match(address)
-    if not found:
+    match = _ADDRESS.match(address)
+    if not match:
         return
-    host, port = found["host"].strip("[]"), int(found["port"])
+    host, port = match["host"].strip("[]"), int(match["port"])
     try:
         socket.create_connection((host, port), PATIENCE).close()
     except OSError as error:
@@ -107,12 +107,12 @@ def _need_answer(address: str) -> None:
 
 def _why(address: str, error: Exception) -> str:
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    said = " ".join(lines)[:300].rstrip(".:") if lines else type(error).__name__
+    message = " ".join(lines)[:300].rstrip(".:") if lines else type(error).__name__
     kind = type(error).__name__
     if kind == "AuthenticationError":
         return (
             f"the Ray cluster at {address} asks for a token: set RAY_AUTH_TOKEN, or put the token of its head "
-            f"into {TOKEN} ({said})"
+            f"into {TOKEN} ({message})"
         )
     if address == "auto" and kind == "ConnectionError":
         return (
@@ -121,8 +121,8 @@ def _why(address: str, error: Exception) -> str:
         )
     if kind == "ConnectionError":
         return (
-            f"something answers at {address}, but it does not let this process into a Ray cluster ({said}). "
+            f"something answers at {address}, but it does not let this process into a Ray cluster ({message}). "
             "Either the cluster asks for a token: set RAY_AUTH_MODE=token, and put the token of its head into "
             f"RAY_AUTH_TOKEN or {TOKEN}. Or another port is meant: 6379 for HOST:PORT, 10001 for ray://HOST:PORT"
         )
-    return f"the Ray cluster at {address} cannot be used: {said}"
+    return f"the Ray cluster at {address} cannot be used: {message}"

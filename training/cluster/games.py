@@ -66,8 +66,8 @@ class ClusterGames:
         """No generated code runs where a game is, so it need not be locked up there."""
         faults: list[str] = []
         fitting: list[Node] = []
-        for node, found, fault in self._nodes.look(self._world):
-            why = fault if found is None else nodes.fault(found._replace(unlocked=""))
+        for node, look, fault in self._nodes.look(self._world):
+            why = fault if look is None else nodes.fault(look._replace(unlocked=""))
             if not why and resource and node.resources.get(resource, 0) < 1:
                 why = f"it offers no {resource} (ray start --resources '{{\"{resource}\": 4}}')"
             if why:
@@ -75,8 +75,8 @@ class ClusterGames:
             else:
                 fitting.append(node)
         if not fitting:
-            said = "; ".join(faults) or "it has no node with a CPU"
-            raise NoCluster(f"no node of the cluster at {self._address} can play the games of {self._world}: {said}")
+            reasons = "; ".join(faults) or "it has no node with a CPU"
+            raise NoCluster(f"no node of the cluster at {self._address} can play the games of {self._world}: {reasons}")
         return fitting
 
 
@@ -85,10 +85,10 @@ class Actor:
 
     def __init__(self, ray: Ray, side: str, node: Node, resources: dict[str, float]) -> None:
         self._ray = ray
-        there = ray.util.scheduling_strategies.NodeAffinitySchedulingStrategy(node.id, soft=True)
+        strategy = ray.util.scheduling_strategies.NodeAffinitySchedulingStrategy(node.id, soft=True)
         variables = {name: os.environ[name] for name in KEPT if name in os.environ}
         options = {
-            "num_cpus": 0, "resources": resources, "scheduling_strategy": there, "max_restarts": 0,
+            "num_cpus": 0, "resources": resources, "scheduling_strategy": strategy, "max_restarts": 0,
             "max_task_retries": 0, "runtime_env": {"env_vars": variables},
         }  # fmt: skip
         self._actor = ray.remote(Host).options(**options).remote(side)

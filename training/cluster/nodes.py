@@ -59,11 +59,11 @@ class Looked(NamedTuple):
 
 def examine(world: str, llm: JsonObject) -> Found:
     """This machine. It runs on every node."""
-    there = home()
-    while not there.exists():
-        there = there.parent
+    node_home = home()
+    while not node_home.exists():
+        node_home = node_home.parent
     unlocked, worldless = _unlocked(world)
-    free = shutil.disk_usage(there).free
+    free = shutil.disk_usage(node_home).free
     return Found(minor(), installed(SAME), cpu(), free, unlocked, keyless(llm), worldless)
 
 
@@ -142,15 +142,15 @@ class Nodes:
 
     def look(self, world: str, llm: JsonObject = NONE) -> list[Looked]:
         """At every node that computes. One that fitted is not asked again."""
-        wanted = json.dumps([world, dict(llm)], sort_keys=True)
+        query = json.dumps([world, dict(llm)], sort_keys=True)
         with self._looking:
             nodes = self._computing()
-            new = [node for node in nodes if (node.id, wanted) not in self._fitted]
+            new = [node for node in nodes if (node.id, query) not in self._fitted]
             answers = [(node, self._ask(node, examine, world, dict(llm))) for node in new]
             until = time.monotonic() + LOOK
             looked = {node.id: self._judged(node, answer, until) for node, answer in answers}
-            self._fitted |= {(one.node.id, wanted): one for one in looked.values() if not one.fault}
-            return [looked.get(node.id) or self._fitted[node.id, wanted] for node in nodes]
+            self._fitted |= {(one.node.id, query): one for one in looked.values() if not one.fault}
+            return [looked.get(node.id) or self._fitted[node.id, query] for node in nodes]
 
     def need_keys(self, llm: JsonObject) -> None:
         """Looks at nothing but the keys, which is soon done. Raises NoCluster if no node has those of these models."""

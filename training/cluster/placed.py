@@ -182,14 +182,14 @@ class Placed(threading.Thread):
     # ---- placing --------------------------------------------------------------------------------
     def _found(self, nodes: Nodes) -> SeatPeer | None:
         """The seat that runs the session. Others of it, which nobody would ever follow, are ended."""
-        found: SeatPeer | None = None
+        peer: SeatPeer | None = None
         for seat in seats_of(self._folder.id, nodes.ray, self._address):
             with contextlib.suppress(SeatLost):
-                if found is None and seat.ask("started"):
-                    found = self._named(seat)
+                if peer is None and seat.ask("started"):
+                    peer = self._named(seat)
                     continue
             seat.end()
-        return found
+        return peer
 
     def _begun(self, nodes: Nodes) -> SeatPeer | None:
         """A new seat that goes on from what is here; None, and a row that says why, where none can be had."""
@@ -223,16 +223,16 @@ class Placed(threading.Thread):
             num_gpus=1 if settings.device == "cuda" else 0, memory=MEMORY,
             label_selector={"ray.io/node-id": f"in({fitting})"},
         ).remote(name, self._folder.id)  # fmt: skip
-        began, told, ready = time.monotonic(), False, actor.where.remote()
+        began, announced, ready = time.monotonic(), False, actor.where.remote()
         while not ray.wait([ready], timeout=EVERY)[0]:
             try:
                 self._heed()
             except (Left, EndedNow):
                 ray.kill(actor, no_restart=True)
                 raise
-            if not told and time.monotonic() - began > ROOM:
+            if not announced and time.monotonic() - began > ROOM:
                 self._say(Waiting("a free node of the cluster"))
-                told = True
+                announced = True
         return self._named(SeatPeer(ray, actor, self._address))
 
     def _named(self, seat: SeatPeer) -> SeatPeer:
@@ -275,9 +275,9 @@ def _number(name: str) -> int:
 
 def _sources(settings: Settings) -> list[SessionFolder]:
     """The sessions whose recorded calls are replayed: each may be a replay itself. Raises NoSession."""
-    found: list[SessionFolder] = []
+    folders: list[SessionFolder] = []
     while settings.llm.kind.startswith(REPLAY):
-        found.append(catalog.find(settings.llm.kind.removeprefix(REPLAY)))
-        with Reader(found[-1]) as reader:
+        folders.append(catalog.find(settings.llm.kind.removeprefix(REPLAY)))
+        with Reader(folders[-1]) as reader:
             settings = stored(reader.history_at().session["settings"])
-    return found
+    return folders

@@ -134,8 +134,8 @@ class Seat:
         if self._supervisor is None or self._supervisor.poll() is None:
             return None
         lines = (self._folder / "worker.log").read_text(errors="replace").splitlines()
-        kept = [json.loads(path.read_bytes()) for path in sorted((self._home / "skills").glob("*.json"))]
-        skills = json.dumps({"format": FORMAT, "skills": kept}).encode() if kept else b""
+        records = [json.loads(path.read_bytes()) for path in sorted((self._home / "skills").glob("*.json"))]
+        skills = json.dumps({"format": FORMAT, "skills": records}).encode() if records else b""
         return Ending(self._supervisor.returncode, lines[-LAST_LINES:], skills)
 
     def remove(self) -> None:

@@ -67,10 +67,10 @@ def _on_cluster(address: str) -> Launch:
     return launch
 
 
-def _print(told: dict[str, Any]) -> None:
+def _print(document: dict[str, Any]) -> None:
     """Raises KeyboardInterrupt when nobody listens any more: the console was killed."""
     try:
-        print(json.dumps(told), flush=True)
+        print(json.dumps(document), flush=True)
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         raise KeyboardInterrupt from None

@@ -78,7 +78,7 @@ def measured_rate(settings: Settings) -> Rate:
     """From the newest sessions of this world and kind of observation, everything included; else from a short PPO
     run."""
     steps = seconds = 0.0
-    known = 0
+    priced = 0
     for folder in reversed(sessions()[-RECENT:]):
         try:
             with Reader(folder) as reader:
@@ -89,9 +89,9 @@ def measured_rate(settings: Settings) -> Rate:
         if (alike.world, alike.observation) != (settings.world, settings.observation):
             continue
         if history.spent.env_steps >= WORTH and history.active > 0:
-            steps, seconds, known = steps + history.spent.env_steps, seconds + history.active, known + 1
-    if known:
-        return Rate(steps / seconds, f"{known} past sessions, evaluation included")
+            steps, seconds, priced = steps + history.spent.env_steps, seconds + history.active, priced + 1
+    if priced:
+        return Rate(steps / seconds, f"{priced} past sessions, evaluation included")
     basis = f"{PROBE:,} env steps of PPO on primitives just now, without evaluation and options"
     return Rate(_probe(settings), basis)
 

@@ -161,11 +161,11 @@ def chain_arms(world: str, task: str) -> tuple[Arm, ...]:
 
     Raises Undeclared for a task without a chain, CannotCreate for an unknown one, UnknownWorld.
     """
-    found = registry.get(world)
-    task_info(found, task)
-    names = [step.name for step in script_bot(found, task)]
+    declared_world = registry.get(world)
+    task_info(declared_world, task)
+    names = [step.name for step in script_bot(declared_world, task)]
     if len(names) < 2:
-        raise Undeclared(f"the script book of {found.name} has no chain of sub-actions to {task}")
+        raise Undeclared(f"the script book of {declared_world.name} has no chain of sub-actions to {task}")
     arms = []
     for places in missing_sets(len(names)):
         without = " without " + ",".join(str(place + 1) for place in places) if places else ""
@@ -197,7 +197,7 @@ def trees(
     shared = declared.common["method"].get("reward", "published")
     base = merged(declared.usual, {**base, "method": method})
     arms = {task: declared.arms or chain_arms(world, task) for task in chosen}
-    found = []
+    problems = []
     for seed in seeds:
         for task in chosen:
             for arm in arms[task]:
@@ -205,8 +205,8 @@ def trees(
                 if reward and tree["method"].get("reward") == shared:
                     tree["method"]["reward"] = reward
                 tree = merged(tree, {"task": task, "seed": seed, "skills": "none", "method": {"label": arm.label}})
-                found.append((task, arm.label, seed, tree))
-    return found
+                problems.append((task, arm.label, seed, tree))
+    return problems
 
 
 def _defaults(declared: Declared, world: str) -> list[str]:

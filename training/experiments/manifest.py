@@ -48,10 +48,10 @@ class Manifest:
 
     def made(self, planned: Planned, session_id: str) -> Planned:
         """Note that a session was made; returns its new entry."""
-        known = replace(planned, id=session_id)
-        self.sessions[self.sessions.index(planned)] = known
+        placed = replace(planned, id=session_id)
+        self.sessions[self.sessions.index(planned)] = placed
         self.save()
-        return known
+        return placed
 
     def save(self) -> None:
         self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -68,16 +68,16 @@ def declare(kind: str, name: str, base: Mapping[str, Any], tasks: Sequence[str],
     name = name or "-".join([kind, *(tasks if len(tasks) == 1 else [])])
     if not _NAME.match(name):
         raise Undeclared(f"{name!r:.80} is no name for an experiment: letters, digits, - and _")
-    wanted = Manifest(name, kind, KINDS[kind].about, sessions)
-    if not wanted.path.is_file():
-        return wanted
-    there = load(wanted.path)
-    if (there.kind, [_bare(p) for p in there.sessions]) != (kind, [_bare(p) for p in sessions]):
+    declared = Manifest(name, kind, KINDS[kind].about, sessions)
+    if not declared.path.is_file():
+        return declared
+    existing = load(declared.path)
+    if (existing.kind, [_bare(p) for p in existing.sessions]) != (kind, [_bare(p) for p in sessions]):
         raise Undeclared(
-            f"the experiment {name} was declared with other tasks, seeds or settings ({len(there.sessions)} sessions): "
-            "give the same ones to go on with it, or choose another --name"
+            f"the experiment {name} was declared with other tasks, seeds or settings ({len(existing.sessions)} "
+            "sessions): give the same ones to go on with it, or choose another --name"
         )
-    return there
+    return existing
 
 
 def load(path: Path) -> Manifest:

@@ -34,16 +34,16 @@ def bill_of(request: Request) -> dict[str, Any]:
     manifest = declared(request)
     every = [known(planned) for planned in manifest.sessions]
     left = [(k.planned, k.settings, k.env_steps) for k in every if not k.over]
-    told: dict[str, Any] = {"name": manifest.name, "about": manifest.about, "declared": len(every)}
-    told["tasks"] = list(dict.fromkeys(p.task for p in manifest.sessions))
-    told["arms"] = list(dict.fromkeys(p.arm for p in manifest.sessions))
-    told["seeds"] = list(dict.fromkeys(p.seed for p in manifest.sessions))
-    told["llm"] = every[0].settings.llm.kind
+    document: dict[str, Any] = {"name": manifest.name, "about": manifest.about, "declared": len(every)}
+    document["tasks"] = list(dict.fromkeys(p.task for p in manifest.sessions))
+    document["arms"] = list(dict.fromkeys(p.arm for p in manifest.sessions))
+    document["seeds"] = list(dict.fromkeys(p.seed for p in manifest.sessions))
+    document["llm"] = every[0].settings.llm.kind
     if left:
-        told |= bill(left, request["jobs"], measured_rate(every[0].settings))
+        document |= bill(left, request["jobs"], measured_rate(every[0].settings))
     else:
-        told["sessions"] = 0
-    return told
+        document["sessions"] = 0
+    return document
 
 
 def write_bundles(request: Request) -> dict[str, Any]:

@@ -136,7 +136,7 @@ class Runner:
         every = {i: known(p) for i, p in enumerate(self.manifest.sessions)}
         waiting = [i for i, k in every.items() if not k.over or k.abroad]
         running: dict[int, _Session] = {}
-        began, done_before, told = time.monotonic(), _sessions_done(every), 0.0
+        began, done_before, reported_at = time.monotonic(), _sessions_done(every), 0.0
         try:
             while waiting or running:
                 while waiting and len(running) < self.jobs:
@@ -149,11 +149,11 @@ class Runner:
                         del running[index]
                         self._close(session)
                         self._say_ended(every[index])
-                if time.monotonic() - told >= TELL:
-                    told = time.monotonic()
+                if time.monotonic() - reported_at >= TELL:
+                    reported_at = time.monotonic()
                     every |= {index: session.known() for index, session in running.items()}
                     done = _sessions_done(every) - done_before
-                    self.tell(_progress(every, list(running), told - began, done))
+                    self.tell(_progress(every, list(running), reported_at - began, done))
         finally:
             self._leave(list(running.values()))
         return all(k.over and k.status != "failed" for k in every.values())

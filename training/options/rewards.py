@@ -190,8 +190,8 @@ def _name(term: RewardTerm) -> str:
 
 def _remembering(term: RewardTerm, world: World) -> Milestone | Distance:
     if term.term == "milestone":
-        known = {name for each in world.tasks.values() for name in each.milestones}
-        if term.argument not in known:
+        milestones = {name for each in world.tasks.values() for name in each.milestones}
+        if term.argument not in milestones:
             raise RewardError(f"The world {world.name} has no milestone {term.argument!r}.")
         return Milestone(term.argument)
     if term.argument not in world.targets:

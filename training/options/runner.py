@@ -226,13 +226,13 @@ class OptionRunner:
     # ---- the host --------------------------------------------------------------------------------
     def _questions(self, lanes: Sequence[Lane]) -> tuple[list[Ask], list[tuple[Lane, Ask]]]:
         """What the host must be told first, and what it is asked."""
-        asked: list[tuple[Lane, Ask]] = []
+        questions: list[tuple[Lane, Ask]] = []
         starts: list[Ask] = []
         for lane in lanes:
             phase = lane.phase
             opens = phase == "opening"
             if opens or phase == "running" or (self.services and not lane.served and phase != "idle"):
-                wanted = not lane.served
+                view_needed = not lane.served
                 if lane.moved and lane.start_view is not None:
                     starts.append(Ask(lane.index, lane.start_view, episode_start=True))
                     lane.moved = lane.fresh = False
@@ -243,13 +243,13 @@ class OptionRunner:
                     self._program(lane.slot) if opens else None,
                     phase == "running",
                     lane.fresh,
-                    self.predicates and wanted,
-                    bool(self._available) and wanted,
+                    self.predicates and view_needed,
+                    bool(self._available) and view_needed,
                     self._reward and lane.owed,
                     lane.env.steps,
                 )
-                asked.append((lane, ask))
-        return starts, asked
+                questions.append((lane, ask))
+        return starts, questions
 
     def _program(self, slot: int) -> int:
         chosen = self.space.slots[slot]

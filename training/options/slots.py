@@ -138,11 +138,11 @@ def noop_of(world: World) -> int:
 
 
 def primitive_mask(world: World, names: Sequence[str]) -> NDArray[np.bool_]:
-    known = [primitive.name for primitive in world.primitives]
-    unknown = [name for name in names if name not in known]
+    primitive_names = [primitive.name for primitive in world.primitives]
+    unknown = [name for name in names if name not in primitive_names]
     if unknown:
         raise ActionSpaceError(f"The world {world.name} has no primitive {unknown[0]!r}.")
-    return np.array([name in names for name in known], np.bool_)
+    return np.array([name in names for name in primitive_names], np.bool_)
 
 
 def plan_hash(plan: Sequence[PlanItem]) -> str:
@@ -165,34 +165,34 @@ def build_slots(
     its place, and what replaces an action of the same name takes that one's. Options with equal syntax trees and
     arguments are merged into the first. Raises ActionSpaceError when more than K are wanted.
     """
-    wanted: dict[str, Slot] = {}
+    slots_by_key: dict[str, Slot] = {}
     actions: list[Action] = []
     if follow_plan and plan:
         key = f"{FOLLOW}:{plan_hash(plan)}"
-        wanted[key] = Slot(key, FOLLOW, plan_hash(plan), FOLLOW_PLAN, max_option_steps=max_option_steps)
+        slots_by_key[key] = Slot(key, FOLLOW, plan_hash(plan), FOLLOW_PLAN, max_option_steps=max_option_steps)
     for option in options:
         for arguments in option.bound():
             key = f"{option.tree_hash or option.source_hash}{_values(arguments)}"
-            if key in wanted:
+            if key in slots_by_key:
                 continue
-            wanted[key] = Slot(
+            slots_by_key[key] = Slot(
                 key, option.name + _values(arguments), option.source_hash, len(actions), arguments, max_option_steps,
                 option.has_available, (similar or {}).get(key, ""),
             )  # fmt: skip
             actions.append(Action(option.source_hash, arguments))
-    if len(wanted) > K:
-        raise ActionSpaceError(f"{len(wanted)} coded actions are offered, but a policy has {K} slots.")
+    if len(slots_by_key) > K:
+        raise ActionSpaceError(f"{len(slots_by_key)} coded actions are offered, but a policy has {K} slots.")
     slots: list[Slot | None] = [None] * K
     for entry in previous:
-        slot = wanted.pop(entry["key"], None)
+        slot = slots_by_key.pop(entry["key"], None)
         if slot is not None:
             slots[entry["slot"]] = slot
     replaced = {entry["name"]: entry["slot"] for entry in previous if slots[entry["slot"]] is None}
-    for key, slot in list(wanted.items()):
+    for key, slot in list(slots_by_key.items()):
         if slot.name in replaced:
-            slots[replaced[slot.name]] = wanted.pop(key)
+            slots[replaced[slot.name]] = slots_by_key.pop(key)
     free = iter([index for index, slot in enumerate(slots) if slot is None])
-    for slot in wanted.values():
+    for slot in slots_by_key.values():
         slots[next(free)] = slot
     return tuple(slots), tuple(actions)
 

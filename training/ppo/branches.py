@@ -148,8 +148,8 @@ class _Player:
         if np.isnan(self._returns).any():
             return []
         means = self._returns.mean(axis=2)
-        found: list[float] = (means[:, 0] - means[:, 1]).tolist()
-        return found
+        gaps: list[float] = (means[:, 0] - means[:, 1]).tolist()
+        return gaps
 
     def on_start(self, lane: Lane) -> bool:
         if not self.jobs:

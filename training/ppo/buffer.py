@@ -94,17 +94,17 @@ class DecisionBuffer:
         beyond = value(np.stack(extra)) if extra else np.zeros(0, np.float32)
         self.advantages = np.zeros_like(self.rewards)
         self.size = len(self.rewards)
-        start = taken = 0
+        start = count = 0
         for column in used:
             end = start + len(column.rewards)
             after = np.zeros(end - start, np.float32)
             after[:-1] = self.values[start + 1 : end]
             if column.last is not None:
-                after[-1] = beyond[taken]
-                taken += 1
+                after[-1] = beyond[count]
+                count += 1
             for row in column.cuts:
-                after[row] = beyond[taken]
-                taken += 1
+                after[row] = beyond[count]
+                count += 1
             self.advantages[start:end] = smdp_targets(
                 self.rewards[start:end], self.values[start:end], after,
                 np.array(column.discounts, np.float32), np.array(column.terminated, np.float32),

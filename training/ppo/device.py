@@ -16,21 +16,21 @@ class DeviceError(ValueError):
     """The wanted device is not there; the sentence is the argument."""
 
 
-def choose_device(wanted: str, pixels: bool) -> Device:
-    """`wanted`: auto | cpu | cuda. Raises DeviceError for cuda on a machine without it."""
-    there = th.cuda.is_available()
-    if wanted == "cuda":
-        if not there:
+def choose_device(choice: str, pixels: bool) -> Device:
+    """`choice`: auto | cpu | cuda. Raises DeviceError for cuda on a machine without it."""
+    available = th.cuda.is_available()
+    if choice == "cuda":
+        if not available:
             raise DeviceError("--device cuda was asked for, but torch sees no CUDA device on this machine.")
         return Device("cuda", f"cuda was asked for: {th.cuda.get_device_name(0)}.")
-    if wanted == "cpu":
+    if choice == "cpu":
         return Device("cpu", "cpu was asked for.")
-    if wanted != "auto":
-        raise DeviceError(f"The device is auto, cpu or cuda, not {wanted!r}.")
+    if choice != "auto":
+        raise DeviceError(f"The device is auto, cpu or cuda, not {choice!r}.")
     if not pixels:
         return Device(
             "cpu", "A small symbolic policy: its few rows per tick are faster on the CPU than a trip to a GPU."
         )
-    if there:
+    if available:
         return Device("cuda", f"A policy on pixels: its convolutions are faster on {th.cuda.get_device_name(0)}.")
     return Device("cpu", "A policy on pixels would be faster on a GPU, but torch sees no CUDA device here.")

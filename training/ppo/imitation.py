@@ -135,8 +135,8 @@ class PaperImitation:
         return steps
 
     def drop(self, first_head: Collection[int]) -> None:
-        kept = [(total, _without(trajectory, first_head)) for total, trajectory in self.kept]
-        self.kept = deque(((t, trajectory) for t, trajectory in kept if trajectory.rewards), maxlen=TRAJECTORIES)
+        fitting = [(total, _without(trajectory, first_head)) for total, trajectory in self.kept]
+        self.kept = deque(((t, trajectory) for t, trajectory in fitting if trajectory.rewards), maxlen=TRAJECTORIES)
         self.pending = {lane: _without(t, first_head) for lane, t in self.pending.items()}
 
     def save(self) -> tuple[dict[str, Any], Arrays]:

@@ -182,9 +182,9 @@ class OptionPPO:
         branching = self.branching
         if branching is None:
             return 0
-        found, env_steps = branching.advantages(host, len(self.columns), self.actor, self._value, going)
+        differences, env_steps = branching.advantages(host, len(self.columns), self.actor, self._value, going)
         starts = np.cumsum([0, *(len(column.rewards) for column in self.columns)])
-        for point, difference in zip(branching.points, found, strict=False):
+        for point, difference in zip(branching.points, differences, strict=False):
             row = int(starts[point.lane]) + point.row
             self.buffer.advantages[row] = (1 - np.exp(self.buffer.log_probs[row])) * difference
         return env_steps

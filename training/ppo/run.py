@@ -396,8 +396,8 @@ class Run:
             if isinstance(film := self.lanes[0].film, Film):
                 parts["film"] = {"moments": np.frombuffer(msgpack.packb(saved(film.moments)), np.uint8)}
         if self.imitation is not None:
-            kept, arrays = self.imitation.save()
-            fields["imitation"] = {"kept": kept, "shuffle": self.imitation.shuffle.bit_generator.state}
+            imitation_fields, arrays = self.imitation.save()
+            fields["imitation"] = {"kept": imitation_fields, "shuffle": self.imitation.shuffle.bit_generator.state}
             parts["imitation"] = arrays
             for index, trajectory in self.imitation.pending.items():
                 parts[f"pending{index}"] = trajectory.save()

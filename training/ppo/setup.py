@@ -54,26 +54,26 @@ def build_setup(
     task = world.tasks[task_id]
     chosen = []
     for name in config.options:
-        mine = [option for option in options if option.name == name]
-        if not mine and (name != FOLLOW or not plan):
+        of_name = [option for option in options if option.name == name]
+        if not of_name and (name != FOLLOW or not plan):
             raise ActionSpaceError(
                 f"The configuration names the option {name!r}, but no such coded action is accepted."
             )
-        chosen.extend(mine)
+        chosen.extend(of_name)
     slots, actions = build_slots(
         chosen, plan, max_option_steps=config.option_cap, follow_plan=FOLLOW in config.options, previous=previous,
         similar=similar,
     )  # fmt: skip
     rewards = tuple(term.argument for term in config.reward if term.term == "generated")
-    known = dict(sources) | {option.source_hash: option.source for option in options}
+    sources_by_hash = dict(sources) | {option.source_hash: option.source for option in options}
     needed = {action.source_hash for action in actions} | {*rewards}
     if FOLLOW in config.options:
         needed |= {item.action.source_hash for item in plan}
-    missing = sorted(needed - known.keys())
+    missing = sorted(needed - sources_by_hash.keys())
     if missing:
         raise ConfigError(f"The source {missing[0]} is named by the configuration but was not given.")
     programs = Programs(
-        {key: known[key] for key in sorted(needed)}, actions,
+        {key: sources_by_hash[key] for key in sorted(needed)}, actions,
         tuple(plan) if FOLLOW in config.options else (), (), rewards,
     )  # fmt: skip
     space = ActionSpace(

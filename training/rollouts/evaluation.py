@@ -68,7 +68,7 @@ class FollowPlan:
         options: Sequence[CodedAction] = (), names: Sequence[str] = (),
     ) -> None:  # fmt: skip
         """`sources` by hash; `options` tells which of them are uninterruptible; `names` of the items, for usage."""
-        known = dict(sources) | {option.source_hash: option.source for option in options}
+        sources_by_hash = dict(sources) | {option.source_hash: option.source for option in options}
         slots: list[Slot | None] = [
             Slot(
                 f"{index}",
@@ -80,7 +80,7 @@ class FollowPlan:
             )
             for index, item in enumerate(plan)
         ]
-        needed = {item.action.source_hash: known[item.action.source_hash] for item in plan}
+        needed = {item.action.source_hash: sources_by_hash[item.action.source_hash] for item in plan}
         guards = [index for index, item in enumerate(plan) if item.trigger]
         self._triggers = {index: len(plan) + place for place, index in enumerate(guards)}
         tests = (*(item.done_when for item in plan), *(plan[index].trigger for index in guards))

@@ -26,10 +26,10 @@ class PartialTrial:
     def load(self) -> dict[str, Any] | None:
         """What was saved last; None if nothing was."""
         try:
-            told = msgpack.unpackb(self._path.read_bytes())
+            stored = msgpack.unpackb(self._path.read_bytes())
         except (OSError, ValueError, msgpack.UnpackException):
             return None
-        return told["state"] if isinstance(told, dict) and told.get("key") == self._key else None
+        return stored["state"] if isinstance(stored, dict) and stored.get("key") == self._key else None
 
     def save(self, state: Mapping[str, Any]) -> None:
         """A disk that cannot take it only costs what a kill would repeat."""

@@ -26,8 +26,8 @@ class BotStep:
 def script_bot(world: World, task: str) -> tuple[BotStep, ...]:
     """Empty for a world without a script book, or for a task that no script gets to."""
     book = world.scripts(task)
-    wanted = world.tasks[task].milestones
-    return tuple(BotStep(script.name, script.sources[-1], script.done_when) for script in _chain(book, wanted))
+    milestones = world.tasks[task].milestones
+    return tuple(BotStep(script.name, script.sources[-1], script.done_when) for script in _chain(book, milestones))
 
 
 def _chain(book: Sequence[Script], milestones: Sequence[str]) -> list[Script]:

@@ -111,14 +111,14 @@ class Shower:
 
     def _yielded(self, moment: Moment, earlier: Moment) -> dict[str, Any]:
         now, then = self._describe.moment(moment.view), self._describe.moment(earlier.view)
-        told: dict[str, Any] = {"step": moment.step, "doing": moment.doing}
-        told["did"] = self._names.get(moment.command, str(list(moment.command)))
+        entry: dict[str, Any] = {"step": moment.step, "doing": moment.doing}
+        entry["did"] = self._names.get(moment.command, str(list(moment.command)))
         if moment.line:
-            told["line"] = moment.line
+            entry["line"] = moment.line
             lines = self._lines.get(moment.source_hash, ())
-            told["code"] = lines[moment.line - 1].strip()[:100] if moment.line <= len(lines) else ""
+            entry["code"] = lines[moment.line - 1].strip()[:100] if moment.line <= len(lines) else ""
         changed = {key: [then.get(key), value] for key, value in now.items() if _differs(value, then.get(key))}
-        return told | ({"changed": changed} if changed else {})
+        return entry | ({"changed": changed} if changed else {})
 
 
 def _differs(value: Any, before: Any) -> bool:

@@ -158,8 +158,8 @@ class _TrialRunner:
             dict(base.sources) | {key: sources[key] for key in sorted(needed)}, tuple(actions), base.plan,
             (*(item.done_when for item in prefix), done_when, *filter(None, (trigger,))), base.rewards, lines=True,
         )  # fmt: skip
-        kept = own.uninterruptible | uninterruptible
-        self.space = replace(own, slots=tuple(slots), programs=programs, uninterruptible=kept)
+        uninterruptible_hashes = own.uninterruptible | uninterruptible
+        self.space = replace(own, slots=tuple(slots), programs=programs, uninterruptible=uninterruptible_hashes)
         self._chooser: Chooser | None = incumbent.chooser(own, False) if incumbent else None
         self._bit = len(prefix)
         self._trigger = 1 << len(prefix) + 1 if trigger else 0
@@ -187,11 +187,11 @@ class _TrialRunner:
                 signal = self._until(MAX_TRIALS, seeds)
         return self._result(stopped=signal != "go")
 
-    def _until(self, wanted: int, seeds: Sequence[int]) -> Signal:
+    def _until(self, arrivals: int, seeds: Sequence[int]) -> Signal:
         """Execute further prefixes, in batches, until so many needed the item or the seeds are used up."""
         signal: Signal = "go"
         while signal == "go" and (tried := len(self._done)) < len(seeds):
-            missing = wanted - sum(t.episode.needed for t in self._done)
+            missing = arrivals - sum(t.episode.needed for t in self._done)
             if missing <= 0:
                 break
             signal = self._batch(seeds[tried : tried + missing])

@@ -19,10 +19,10 @@ def worlds() -> dict[str, Any]:
 
 
 def tasks(world: str) -> dict[str, Any]:
-    found = registry.get(world)
+    world_asked = registry.get(world)
     fields = ("id", "prompt", "horizon", "kind", "long_horizon")
-    told = [{name: getattr(task, name) for name in fields} for task in found.tasks.values()]
-    return {"world": found.name, "version": found.version, "tasks": told}
+    task_fields = [{name: getattr(task, name) for name in fields} for task in world_asked.tasks.values()]
+    return {"world": world_asked.name, "version": world_asked.version, "tasks": task_fields}
 
 
 def check_world(world: str, games_on: str = "") -> dict[str, Any]:
@@ -149,10 +149,10 @@ def cluster_end(on: str, session: str) -> dict[str, Any]:
     from rlgpt.training.cluster.connect import connect
     from rlgpt.training.cluster.placed import seats_of
 
-    found = list(seats_of(session, connect(on), on))
-    for seat in found:
+    seats = list(seats_of(session, connect(on), on))
+    for seat in seats:
         seat.end()
-    return {"ended": len(found)}
+    return {"ended": len(seats)}
 
 
 QUESTIONS: Mapping[str, Callable[..., Any]] = {

@@ -27,8 +27,8 @@ class Admitting:
         if (task, seed) not in self._views:
             self._views[task, seed] = dry_views(self._world, task, seed)
         admission = self._host.admit(cast(Kind, kind), source, self._views[task, seed])
-        told = {name: getattr(admission, name) for name in ("name", "rule", "line", "message")}
-        return {"ok": admission.admitted, **told}
+        answer = {name: getattr(admission, name) for name in ("name", "rule", "line", "message")}
+        return {"ok": admission.admitted, **answer}
 
     def close(self) -> None:
         self._host.close()
@@ -97,8 +97,8 @@ def tried(world: World, host: Host, source: str, name: str, task: str, seed: int
         "env_steps": 0,
     }
     if admission.admitted and name and admission.name != name:
-        told = f"the file's action is `{admission.name}`, not `{name}`"
-        report |= {"admitted": False, "rule": "name", "line": 1, "message": told}
+        mismatch = f"the file's action is `{admission.name}`, not `{name}`"
+        report |= {"admitted": False, "rule": "name", "line": 1, "message": mismatch}
     elif admission.admitted:
         report |= _trial(world, host, admission, source, task, seed, steps)
     return report | {"enforced": dict(host.enforced), "host_deaths": host.deaths}

@@ -45,21 +45,21 @@ class CommandReplay:
     left: deque[Taken] = field(default_factory=deque)
 
     @classmethod
-    def of(cls, source: Reader, given: Collection[str]) -> CommandReplay:
-        """The commands of `source` that were decided, but for those with an id in `given`. Raises BadCommand for one
+    def of(cls, source: Reader, ids: Collection[str]) -> CommandReplay:
+        """The commands of `source` that were decided, but for those with an id in `ids`. Raises BadCommand for one
         that this version does not understand."""
         history, left = History(), deque[Taken]()
         for change in source.folded_since(0, None):
             fold(history, *change)
-            told = events.read_event(change[1]["kind"], change[1]["payload"]) if change[0] == "event" else None
-            if not isinstance(told, events.Command) or told.place is None or told.id in given:
+            event = events.read_event(change[1]["kind"], change[1]["payload"]) if change[0] == "event" else None
+            if not isinstance(event, events.Command) or event.place is None or event.id in ids:
                 continue
-            if told.kind == "cancel_call" or (told.kind == "resume" and history.waiting_for == MODEL):
+            if event.kind == "cancel_call" or (event.kind == "resume" and history.waiting_for == MODEL):
                 continue  # it ended a call, which is a row, or a wait for a server; a replay waits for neither
-            waits = told.payload.get("apply") == "next"
-            if (told.state == "seen") == waits:
-                parsed = parse_command(told.kind, told.payload)
-                left.append(Taken(history.commands[told.id], parsed, history.phase, **told.place))
+            waits = event.payload.get("apply") == "next"
+            if (event.state == "seen") == waits:
+                parsed = parse_command(event.kind, event.payload)
+                left.append(Taken(history.commands[event.id], parsed, history.phase, **event.place))
         return cls(left)
 
     def due(self, history: History, clock: int | None) -> bool:
@@ -82,8 +82,8 @@ class CommandReplay:
 
     def give(self, folder: SessionFolder) -> None:
         """Put the next one into the session's inbox, as its author did."""
-        taken = self.left.popleft()
-        send(folder, taken.command, taken.state.revision, taken.state.author, name=taken.state.id)
+        command = self.left.popleft()
+        send(folder, command.command, command.state.revision, command.state.author, name=command.state.id)
 
 
 def place(history: History, clock: int | None = None) -> events.Place:

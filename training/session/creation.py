@@ -78,10 +78,10 @@ def create(flags: Mapping[str, Any], elsewhere: bool = False) -> dict[str, Any]:
         raise CannotCreate(f"the world {world.name} draws no picture to learn from: leave out --observation pixels")
     try:
         snapshot = _skills_of_the_replayed(settings) or skills.snapshot(settings.skills, world.name)
-        said = wording(world.sheet(settings.task))
-        told = {**versions(), "skills": artifacts.digest(snapshot), "wording": said}
-        made = folders.create(settings, task_info=info, world_version=world.version, versions=told)
-        artifacts.put(made.artifacts, snapshot)
+        wording_hash = wording(world.sheet(settings.task))
+        all_versions = {**versions(), "skills": artifacts.digest(snapshot), "wording": wording_hash}
+        folder = folders.create(settings, task_info=info, world_version=world.version, versions=all_versions)
+        artifacts.put(folder.artifacts, snapshot)
     except (BadPlace, DiskFull) as error:
         raise CannotCreate(str(error), UNAVAILABLE) from error
     except StoreError as error:
@@ -90,7 +90,7 @@ def create(flags: Mapping[str, Any], elsewhere: bool = False) -> dict[str, Any]:
         why = f"{error.filename}: {error.strerror}"
         sentence = f"{home()} cannot keep sessions: {why}; set RLGPT_HOME to another folder"
         raise CannotCreate(sentence, UNAVAILABLE) from error
-    return {"id": made.id, "name": made.name, "folder": str(made.path)}
+    return {"id": folder.id, "name": folder.name, "folder": str(folder.path)}
 
 
 def _check_rl(fields: Mapping[str, Any]) -> None:
@@ -145,9 +145,9 @@ def _check_models(settings: Settings, elsewhere: bool) -> None:
         raise CannotCreate(f"{str(error).rstrip('.')}; {local}", UNAVAILABLE) from error
     except Unclear as error:
         raise CannotCreate(str(error)) from error
-    asked = "cost" in settings.budget.model_fields_set and settings.budget.cost is not None
+    cost_set = "cost" in settings.budget.model_fields_set and settings.budget.cost is not None
     unknown = next((e for e in roles.values() if e.price is None and not e.tells_cost), None)
-    if asked and unknown is not None:
+    if cost_set and unknown is not None:
         raise CannotCreate(
             f"a budget of {settings.budget.cost:g} USD cannot hold, because no price of {unknown.model} at "
             f"{redacted_url(unknown.base_url)} is known: give --price-in and --price-out in USD per million tokens "

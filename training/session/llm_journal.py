@@ -26,8 +26,8 @@ class StoreJournal:
         self._waited = False
 
     def recorded(self, step: str, request_hash: str) -> str | None:
-        wanted = {"step": step, "request_hash": request_hash, "state": "answered"}
-        rows = self._reader.rows(LlmCallRow, wanted)
+        columns = {"step": step, "request_hash": request_hash, "state": "answered"}
+        rows = self._reader.rows(LlmCallRow, columns)
         return self._reader.text(rows[-1]["reply_hash"]) if rows else None
 
     def learnt(self) -> list[tuple[str, str, str, str]]:
@@ -41,8 +41,8 @@ class StoreJournal:
     @staticmethod
     def outcomes(source: Reader, step: str, request_hash: str | None) -> list[Outcome]:
         """How every exchange of that request, or None: of that step, ended in another session, in order."""
-        wanted = {"step": step} | ({"request_hash": request_hash} if request_hash else {})
-        rows = source.rows(LlmCallRow, wanted)
+        columns = {"step": step} | ({"request_hash": request_hash} if request_hash else {})
+        rows = source.rows(LlmCallRow, columns)
         return [
             Outcome(reply=source.text(row["reply_hash"])) if row["state"] == "answered" else Outcome(error=row["error"])
             for row in rows
@@ -52,9 +52,9 @@ class StoreJournal:
     def reserve(self, call: Call, held: Held = NOTHING) -> None:
         history, budget = self._writer.history, self._settings.budget
         tokens = limit(history, budget, "tokens")
-        taken = history.spent.tokens + held.tokens
-        if tokens is not None and taken + call.reserved_tokens > tokens:
-            left = tokens - taken
+        tokens_spent = history.spent.tokens + held.tokens
+        if tokens is not None and tokens_spent + call.reserved_tokens > tokens:
+            left = tokens - tokens_spent
             raise BudgetReached(
                 f"the budget of {tokens:g} tokens is used up: {left:g} are left and the next call may take "
                 f"{call.reserved_tokens}"
@@ -104,11 +104,11 @@ class StoreJournal:
         if step not in self._writer.history.probes:
             return None
         for row in self._reader.rows(EventRow, {"kind": events.kind_of(events.Probed)}):
-            told = events.read_event(row["kind"], row["payload"])
-            if isinstance(told, events.Probed) and (told.step, told.request_hash, told.number) == (
+            event = events.read_event(row["kind"], row["payload"])
+            if isinstance(event, events.Probed) and (event.step, event.request_hash, event.number) == (
                 step, request_hash, number,
             ):  # fmt: skip
-                return told.told
+                return event.told
         return None
 
     def add_probe(self, step: str, request_hash: str, number: int, tool: str, told: str, env_steps: int) -> None:

@@ -27,11 +27,11 @@ def versions() -> JsonObject:
 
 def installed(packages: Iterable[str]) -> dict[str, str | None]:
     """The version of each package, None where it is missing."""
-    found: dict[str, str | None] = dict.fromkeys(packages)
-    for package in found:
+    versions_by_name: dict[str, str | None] = dict.fromkeys(packages)
+    for package in versions_by_name:
         with contextlib.suppress(importlib.metadata.PackageNotFoundError):
-            found[package] = importlib.metadata.version(package)
-    return found
+            versions_by_name[package] = importlib.metadata.version(package)
+    return versions_by_name
 
 
 def cpu() -> str:
@@ -43,7 +43,7 @@ def cpu() -> str:
 
 def _vendor() -> str:
     try:
-        with open("/proc/cpuinfo") as told:  # noqa: PTH123 - a line at a time
-            return next(line.partition(":")[2].strip() for line in told if line.startswith("vendor_id"))
+        with open("/proc/cpuinfo") as lines:  # noqa: PTH123 - a line at a time
+            return next(line.partition(":")[2].strip() for line in lines if line.startswith("vendor_id"))
     except (OSError, StopIteration):
         return platform.processor() or "unknown"

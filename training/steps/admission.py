@@ -18,9 +18,9 @@ def admit(runtime: SessionRuntime, kind: Kind, source: str) -> Admission:
     may have been a matter of the machine, and the host knows how often it was so."""
     key = (kind, source)
     with runtime.admitting:  # a plan is checked while its model is asked, beside the operator's commands
-        known = runtime.admissions.get(key)
-        if known is not None and known.rule != "killed":
-            return known
+        cached = runtime.admissions.get(key)
+        if cached is not None and cached.rule != "killed":
+            return cached
         if runtime.task not in runtime.dry:
             runtime.dry[runtime.task] = dry_views(runtime.world, runtime.task, runtime.seed)
         runtime.admissions[key] = runtime.host.admit(kind, source, runtime.dry[runtime.task])
@@ -30,9 +30,9 @@ def admit(runtime: SessionRuntime, kind: Kind, source: str) -> Admission:
 def admit_again(runtime: SessionRuntime, kind: Kind, source: str) -> Admission:
     """Tell a host that may have been started since of a source that was admitted before. One that is refused today is
     loaded and not run, and the log says why."""
-    asked = (kind, source) in runtime.admissions
+    cached = (kind, source) in runtime.admissions
     admission = admit(runtime, kind, source)
-    if not admission.admitted and not asked:
+    if not admission.admitted and not cached:
         runtime.log(
             "warning", f"{kind} refused today", source=admission.source_hash, rule=admission.rule,
             line=admission.line, sentence=admission.message,
@@ -60,21 +60,21 @@ def admit_version(
     attempt, from 1, where several are written."""
     admission = admit(runtime, "action", source)
     history = runtime.history
-    told = plain(admission)
+    fields = plain(admission)
     admitted = admission.admitted
     if admitted and admission.name != item.name:
         admitted = False
-        told |= {
+        fields |= {
             "rule": "name",
             "line": 1,
             "message": f"the generator function must be called {item.name}, not {admission.name}",
         }
     if draft:
-        told["draft"] = draft
+        fields["draft"] = draft
     same = _same_draft(history.attempts_of(item.name), runtime.writer.text(source), draft or 1)
     if admitted and same:
         admitted = False
-        told |= {"rule": "same", "line": 0, "message": f"it is word for word draft {choice.draft_of(same)}"}
+        fields |= {"rule": "same", "line": 0, "message": f"it is word for word draft {choice.draft_of(same)}"}
     return tables.CodeVersion(
         sub_task=history.sub_task,
         iteration=history.iteration.number if history.iteration else 0,
@@ -85,7 +85,7 @@ def admit_version(
         source_hash=runtime.writer.text(source),
         note=note,
         admitted=admitted,
-        admission=told,
+        admission=fields,
     )
 
 

@@ -30,16 +30,16 @@ class Candidate:
 
 
 def coded_action(runtime: SessionRuntime, attempt: Attempt) -> CodedAction:
-    told = attempt.admission
+    admission = attempt.admission
     source = runtime.source(attempt.source_hash)
     admit_again(runtime, "action", source)
     return CodedAction(
         name=attempt.sub_action,
         source=source,
-        tree_hash=told.get("tree_hash", ""),
-        arguments={name: tuple(values) for name, values in told.get("arguments", {}).items()},
-        uninterruptible=bool(told.get("ignore_alarm")),
-        has_available=bool(told.get("has_available")),
+        tree_hash=admission.get("tree_hash", ""),
+        arguments={name: tuple(values) for name, values in admission.get("arguments", {}).items()},
+        uninterruptible=bool(admission.get("ignore_alarm")),
+        has_available=bool(admission.get("has_available")),
     )
 
 
@@ -51,14 +51,14 @@ def first_action(attempt: Attempt) -> Action:
 
 def accepted_of(runtime: SessionRuntime, plan: PlanState) -> list[Attempt]:
     """The accepted attempt of every coded sub-action of the plan that has one."""
-    found = (runtime.history.accepted(plan, item) for item in plan.items if item.mode == "code")
-    return [attempt for attempt in found if attempt]
+    accepted = (runtime.history.accepted(plan, item) for item in plan.items if item.mode == "code")
+    return [attempt for attempt in accepted if attempt]
 
 
 def acting_of(runtime: SessionRuntime, plan: PlanState) -> list[Attempt]:
     """The code that a policy may call: of coded sub-actions, and of those left to RL whose code worked sometimes."""
-    found = (runtime.history.acting(plan, item) for item in plan.items)
-    return [attempt for attempt in found if attempt]
+    acting = (runtime.history.acting(plan, item) for item in plan.items)
+    return [attempt for attempt in acting if attempt]
 
 
 def plan_items(runtime: SessionRuntime, plan: PlanState, attempts: Sequence[Attempt]) -> tuple[PlanItem, ...]:

@@ -40,9 +40,9 @@ def code(runtime: SessionRuntime, step: loop.Code) -> None:
     with runtime.writer.transaction(durable=True) as tx:
         tx.add(version)
         if not version.admitted:
-            told = version.admission
-            line = f", line {told['line']}" if told["line"] else ""  # the whole source is meant otherwise
-            why = f"refused by admission, rule {told['rule']}{line}: {told['message']}"
+            admission = version.admission
+            line = f", line {admission['line']}" if admission["line"] else ""  # the whole source is meant otherwise
+            why = f"refused by admission, rule {admission['rule']}{line}: {admission['message']}"
             tx.add(_untried(runtime, item, version.version, version.source_hash, "refused", why))
 
 

@@ -30,9 +30,9 @@ def config_row(
     )
 
 
-def with_own_reward(asked: RlConfigAsked, source_hash: str) -> RlConfigReply:
+def with_own_reward(reply: RlConfigAsked, source_hash: str) -> RlConfigReply:
     """The configuration with the hash of its own reward function in place; without one that term is left out."""
-    fields = asked.model_dump(mode="json", exclude={"reward_source"})
+    fields = reply.model_dump(mode="json", exclude={"reward_source"})
     terms = [term for term in fields["reward"] if source_hash or term["term"] != "generated" or term["argument"]]
     for term in terms:
         if term["term"] == "generated":
@@ -59,7 +59,7 @@ def shared_by_arms(
     if method.whole_budget:
         share = env_steps_left if passes == 1 else min(reply.env_steps, env_steps_left // passes)
         shared["env_steps"] = min(share, 100_000_000)
-    asked = dict(method.rl)
+    settings = dict(method.rl)
     if FOLLOW not in reply.options:
-        asked.pop("recovery", None)  # there is no plan yet that could fail
-    return with_fields(reply.model_copy(update=shared), asked)
+        settings.pop("recovery", None)  # there is no plan yet that could fail
+    return with_fields(reply.model_copy(update=shared), settings)

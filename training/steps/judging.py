@@ -32,8 +32,8 @@ LANES = 16
 
 def evaluate(runtime: SessionRuntime, step: loop.Evaluate) -> None:
     history = runtime.history
-    mine = [i for i in history.iterations if i.sub_task == history.sub_task and i.number == step.iteration]
-    iteration = mine[-1]
+    iterations = [i for i in history.iterations if i.sub_task == history.sub_task and i.number == step.iteration]
+    iteration = iterations[-1]
     revision = None if step.split == "test" else history.revision
     chosen = candidate(runtime, iteration, revision)
     played = iteration.result.variant if step.split == "test" and iteration.result else "full"
@@ -89,10 +89,10 @@ def _script(runtime: SessionRuntime) -> FollowPlan:
     items: list[PlanItem] = []
     sources: dict[str, str] = {}
     for step in script_bot(runtime.world, runtime.session_task):
-        told = admit(runtime, "action", step.source)
-        if told.admitted and admit(runtime, "done_when", step.done_when).admitted:
+        admission = admit(runtime, "action", step.source)
+        if admission.admitted and admit(runtime, "done_when", step.done_when).admitted:
             sources[step.source_hash] = step.source
-            bound = tuple((name, values[0]) for name, values in told.arguments.items())
+            bound = tuple((name, values[0]) for name, values in admission.arguments.items())
             items.append(PlanItem(step.done_when, Action(step.source_hash, bound)))
     return FollowPlan(runtime.world, items, sources)
 
@@ -101,14 +101,14 @@ def _untrained(runtime: SessionRuntime, chosen: Candidate) -> bytes:
     """The checkpoint of the iteration's configuration after 0 env steps of PPO: its priors alone."""
     config = chosen.iteration.config
     assert config is not None
-    asked = RlConfigReply.model_validate(dict(config.config))
-    rewards = {term.argument: runtime.source(term.argument) for term in asked.reward if term.term == "generated"}
+    reply = RlConfigReply.model_validate(dict(config.config))
+    rewards = {term.argument: runtime.source(term.argument) for term in reply.reward if term.term == "generated"}
     for source in rewards.values():
         admit_again(runtime, "reward", source)
     return train(
         runtime.world,
         runtime.session_task,
-        asked,
+        reply,
         chosen.actions,
         runtime.host,
         seed=stream_seed(runtime.seed, "prior"),
@@ -122,8 +122,8 @@ def _untrained(runtime: SessionRuntime, chosen: Candidate) -> bytes:
 def judge_iteration(runtime: SessionRuntime, step: loop.JudgeIteration) -> None:
     """The verdict that closes the iteration; none where the operator edited plan or code while the critic was asked:
     what is new is measured first."""
-    found = measure(runtime)
-    reply = _critique(runtime, step, found)
+    comparison = measure(runtime)
+    reply = _critique(runtime, step, comparison)
     if outdated(runtime, step):
         return
     iteration = runtime.history.iteration
@@ -136,24 +136,24 @@ def judge_iteration(runtime: SessionRuntime, step: loop.JudgeIteration) -> None:
                 iteration.number,
                 runtime.history.revision,
                 reply,
-                found.reached,
-                better=found.better,
+                comparison.reached,
+                better=comparison.better,
             )
         )
 
 
-def _critique(runtime: SessionRuntime, step: loop.JudgeIteration, found: Comparison) -> CritiqueReply:
+def _critique(runtime: SessionRuntime, step: loop.JudgeIteration, comparison: Comparison) -> CritiqueReply:
     """The critic's; without a critic, or without a useful word of it, what was measured and no advice."""
     context = runtime.context()
     why = "this session has no critic: measured only"
     if runtime.limits.critic != "none":
         try:
             return runtime.ask(
-                lambda: critic.judge_iteration(runtime.client, context, step.iteration, found.difference)
+                lambda: critic.judge_iteration(runtime.client, context, step.iteration, comparison.difference)
             )
         except (UselessReply, ModelUnavailable, BudgetReached) as error:
             why = str(error)
-    return CritiqueReply(success=found.reached, confidence=0.0, cause=why, advice_slow="", advice_fast="")
+    return CritiqueReply(success=comparison.reached, confidence=0.0, cause=why, advice_slow="", advice_fast="")
 
 
 def end(runtime: SessionRuntime, step: loop.Done) -> None:

@@ -35,11 +35,11 @@ def lead_to(runtime: SessionRuntime, history: History, item: Item) -> Lead:
     if incumbent is None and learnt:
         return Lead(waits_for=tuple(learnt))
     acting = {i.name: a for i in before if i.mode == "code" and (a := history.acting(plan, i))}
-    known = admitted_predicates(runtime, plan)
+    admitted = admitted_predicates(runtime, plan)
     prefix = [
         PrefixItem(i.done_when, first_action(acting[i.name]) if i.name in acting else None, i.name)
         for i in before
-        if i.name in acting or (i.mode == "rl" and i.name in known)
+        if i.name in acting or (i.mode == "rl" and i.name in admitted)
     ]
     return Lead(tuple(prefix), tuple(coded_action(runtime, attempt) for attempt in acting.values()), incumbent)
 
@@ -47,9 +47,9 @@ def lead_to(runtime: SessionRuntime, history: History, item: Item) -> Lead:
 def refused_predicate(runtime: SessionRuntime, item: Item) -> str:
     """Why an item's predicates cannot be tried, empty if they can."""
     for name, expression in (("done_when", item.done_when), ("trigger", item.trigger)):
-        told = admit(runtime, "done_when", expression) if expression or name == "done_when" else None
-        if told and not told.admitted:
-            return f"{name} was refused, rule {told.rule}: {told.message}"
+        admission = admit(runtime, "done_when", expression) if expression or name == "done_when" else None
+        if admission and not admission.admitted:
+            return f"{name} was refused, rule {admission.rule}: {admission.message}"
     return ""
 
 

@@ -32,16 +32,16 @@ KEPT_ROLLOUTS = 2
 
 def configure(runtime: SessionRuntime, step: loop.Configure) -> None:
     context = runtime.context()
-    asked = runtime.ask(lambda: fast.configure(runtime.client, context))
-    refused = _reward_refused(runtime, asked)
+    answer = runtime.ask(lambda: fast.configure(runtime.client, context))
+    refused = _reward_refused(runtime, answer)
     if refused:
-        source = asked.reward_source
-        asked = runtime.ask(lambda: fast.configure(runtime.client, context, refused, source))
-        refused = _reward_refused(runtime, asked)
+        source = answer.reward_source
+        answer = runtime.ask(lambda: fast.configure(runtime.client, context, refused, source))
+        refused = _reward_refused(runtime, answer)
     if outdated(runtime, step):
         return
     own = with_own_reward(
-        asked, runtime.writer.text(asked.reward_source) if asked.reward_source and not refused else ""
+        answer, runtime.writer.text(answer.reward_source) if answer.reward_source and not refused else ""
     )
     reply = shared_by_arms(
         own, runtime.settings.method, runtime.env_steps_left(), context.iterations_left, bool(runtime.history.scored)
@@ -53,15 +53,15 @@ def configure(runtime: SessionRuntime, step: loop.Configure) -> None:
     runtime.writer.add(config_row(iteration, step.revision, "fast", config, note), durable=True)
 
 
-def _reward_refused(runtime: SessionRuntime, asked: RlConfigAsked) -> str:
-    if not asked.reward_source:
+def _reward_refused(runtime: SessionRuntime, reply: RlConfigAsked) -> str:
+    if not reply.reward_source:
         return ""
-    told = admit(runtime, "reward", asked.reward_source)
-    if told.admitted:
+    admission = admit(runtime, "reward", reply.reward_source)
+    if admission.admitted:
         return ""
-    sentence = f"rule {told.rule}, line {told.line}: {told.message}"
+    sentence = f"rule {admission.rule}, line {admission.line}: {admission.message}"
     runtime.log(
-        "warning", "generated reward refused", sentence=sentence, source=runtime.writer.text(asked.reward_source)
+        "warning", "generated reward refused", sentence=sentence, source=runtime.writer.text(reply.reward_source)
     )
     return sentence
 

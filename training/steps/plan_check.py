@@ -29,13 +29,13 @@ def wrong_with_edits(runtime: SessionRuntime, before: Sequence[Item], after: Seq
 
 
 def _wrong_items(
-    runtime: SessionRuntime, asked: Sequence[SubActionReply | Item], plan: Sequence[SubActionReply | Item]
+    runtime: SessionRuntime, new_items: Sequence[SubActionReply | Item], plan: Sequence[SubActionReply | Item]
 ) -> Iterator[str]:
-    for item in asked:
+    for item in new_items:
         for field, expression in (("done_when", item.done_when), ("trigger", item.trigger)):
-            told = admit(runtime, "done_when", expression) if expression or field == "done_when" else None
-            if told and not told.admitted:
-                why = f"rule {told.rule}: {told.message}"
+            admission = admit(runtime, "done_when", expression) if expression or field == "done_when" else None
+            if admission and not admission.admitted:
+                why = f"rule {admission.rule}: {admission.message}"
                 yield f"{field} of {item.name} ({expression!r}) is refused, {why}"
         if item.trigger and item.mode == "rl":
             yield f"{item.name} has a trigger, so it is a guard, and a guard is code"

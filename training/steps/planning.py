@@ -64,7 +64,7 @@ def plan(runtime: SessionRuntime, step: loop.Plan) -> None:
     previous = runtime.history.plan
     if previous and previous.sub_task != step.sub_task:
         previous = None  # another sub-task's pins and items are not this one's
-    made = runtime.ask(
+    standing = runtime.ask(
         lambda: slow.next_plan(
             runtime.client,
             context,
@@ -78,7 +78,7 @@ def plan(runtime: SessionRuntime, step: loop.Plan) -> None:
     if len(runtime.history.plans) > revisions:  # the step may be the same, but not what it is about
         log_outdated(runtime, step)
         return
-    strange = sorted(set(runtime.limits.uncoded) - {item.name for item in made.items})
+    strange = sorted(set(runtime.limits.uncoded) - {item.name for item in standing.items})
     if strange and previous is None:
         names = ", ".join(strange)
         runtime.log("warning", "uncoded", sentence=f"the plan has no sub-action {names} to leave without code")
@@ -88,10 +88,10 @@ def plan(runtime: SessionRuntime, step: loop.Plan) -> None:
             tx,
             step.iteration,
             step.sub_task,
-            made.author,
-            made.executor,
-            made.rationale,
-            made.items,
-            depth=made.depth,
-            attempted=made.attempted,
+            standing.author,
+            standing.executor,
+            standing.rationale,
+            standing.items,
+            depth=standing.depth,
+            attempted=standing.attempted,
         )

@@ -80,7 +80,7 @@ class _Prober:
             return Probe(f"the world cannot be looked at: {admission.message}")
         name = admission.source_hash
         sources = {a.source_hash: a.source for a in lead.actions} | {name: source}
-        kept = {a.source_hash for a in lead.actions if a.uninterruptible}
+        uninterruptible = {a.source_hash for a in lead.actions if a.uninterruptible}
         result = trials.try_item(
             runtime.world,
             runtime.task,
@@ -91,7 +91,7 @@ class _Prober:
             host=runtime.host,
             seeds=[self._seed(index) for index in indices],
             max_steps=max_steps,
-            uninterruptible=frozenset(kept | ({name} if admission.uninterruptible else set())),
+            uninterruptible=frozenset(uninterruptible | ({name} if admission.uninterruptible else set())),
             incumbent=lead.incumbent,
             observer=StepObserver(runtime, films=False),
             step_ms=runtime.settings.loop.step_ms,
@@ -108,15 +108,15 @@ class _Prober:
         return episode_seed(self._runtime.seed, "train", index)
 
     def _tried(self, result: TrialResult) -> str:
-        known = {self._seed(index): index for index in range(EPISODES)}
+        numbers = {self._seed(index): index for index in range(EPISODES)}
         parts = [f"done in {result.successes} of {result.episodes} episodes that needed it, {result.prefixes} begun"]
         for trial in result.trials:
             why = f": {trial['message']}" if trial["message"] else ""
-            parts.append(f"seed {known[trial['seed']]}: {trial['end']} after {trial['env_steps']} env steps{why}")
+            parts.append(f"seed {numbers[trial['seed']]}: {trial['end']} after {trial['env_steps']} env steps{why}")
         if result.outcome == "failed" and not any(result.error in part for part in parts):
             parts.append(result.error)
         if lost := result.evidence["lost"]:
-            parts.append(failures.told({**lost[0], "seed": known[lost[0]["seed"]]}))
+            parts.append(failures.told({**lost[0], "seed": numbers[lost[0]["seed"]]}))
         elif good := result.evidence["good"]:
             parts.append(f"yields of one: {', '.join(good['yields'])}")
         return "\n".join(parts)

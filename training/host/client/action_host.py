@@ -67,9 +67,9 @@ class ActionHost:
 
     def admit(self, kind: Kind, source: str, views: Sequence[Sequence[bytes]] = ()) -> Admission:
         name = source_hash(source)
-        known = self._admitted.get((kind, name))
-        if known is not None and name not in self.quarantined:
-            return known
+        earlier = self._admitted.get((kind, name))
+        if earlier is not None and name not in self.quarantined:
+            return earlier
         self._settle()
         verdict = self._verdict(kind, name, source, views)
         admission = Admission(
@@ -79,7 +79,7 @@ class ActionHost:
         if admission.admitted:
             self._admitted[kind, name] = admission
             self._refused.pop((kind, name), None)
-        elif known is None:
+        elif earlier is None:
             self._refused[kind, name] = f"rule {admission.rule}: {admission.message}"
         self._sources[name] = source
         return admission

@@ -60,11 +60,11 @@ def tick_body(asks: Sequence[Ask], flags: Sequence[int] | None) -> bytes:
     pack = wire.ASK.pack
     parts = [len(asks).to_bytes(4, "little")]
     views = []
-    given = iter(flags or ())
+    flag_values = iter(flags or ())
     for ask in asks:
         lane, view, opens, resume, start, predicates, available, reward, step = ask
         if flags is not None:
-            flag = next(given)
+            flag = next(flag_values)
         elif resume and opens is None and not (start or predicates or available or reward):
             flag = wire.RESUME
         else:

@@ -38,8 +38,8 @@ class Blame:
 
     def take(self) -> list[Death]:
         """The deaths since the last call."""
-        taken, self._new = self._new, []
-        return taken
+        suspects, self._new = self._new, []
+        return suspects
 
 
 # ---- what the token of a dead process names ----------------------------------------------------------

@@ -39,10 +39,10 @@ def wanted(programs: Programs) -> list[tuple[Kind, str]]:
     actions = (*programs.actions, *(item.action for item in programs.plan))
     triggers = (item.trigger for item in programs.plan if item.trigger)
     tests = (*programs.predicates, *(item.done_when for item in programs.plan), *triggers)
-    found: list[tuple[Kind, str]] = [("action", action.source_hash) for action in actions]
-    found += [("done_when", source_hash(test)) for test in tests]
-    found += [("reward", reward) for reward in programs.rewards]
-    return list(dict.fromkeys(found))
+    sources: list[tuple[Kind, str]] = [("action", action.source_hash) for action in actions]
+    sources += [("done_when", source_hash(test)) for test in tests]
+    sources += [("reward", reward) for reward in programs.rewards]
+    return list(dict.fromkeys(sources))
 
 
 def check(programs: Programs, admitted: Admitted, refused: Refusals, sources: Mapping[str, str]) -> None:
@@ -57,12 +57,12 @@ def check(programs: Programs, admitted: Admitted, refused: Refusals, sources: Ma
             raise NotAdmitted(f"source {name} is not the text that was admitted")
     for action in (*programs.actions, *(item.action for item in programs.plan)):
         admission = admitted.get(("action", action.source_hash))
-        given = dict(action.arguments)
+        arguments = dict(action.arguments)
         if admission is not None and (
-            set(given) != set(admission.arguments)
-            or any(value not in admission.arguments[name] for name, value in given.items())
+            set(arguments) != set(admission.arguments)
+            or any(value not in admission.arguments[name] for name, value in arguments.items())
         ):
-            raise NotAdmitted(f"`{admission.name}` does not take the arguments {given}")
+            raise NotAdmitted(f"`{admission.name}` does not take the arguments {arguments}")
     if len(programs.predicates) > MOST_TESTS or len(programs.rewards) > MOST_TESTS:
         raise NotAdmitted(f"at most {MOST_TESTS} predicates and {MOST_TESTS} rewards can be loaded")
 

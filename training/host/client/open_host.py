@@ -53,8 +53,8 @@ def hello(world: World, lanes: int, mode: Mode, seed: int) -> bytes:
     packages = [".".join(parts[:size]) for size in range(1, len(parts))]
     out = Writer().number(lanes).number(seed).text(mode).text(name).text(spec.origin).number(len(packages))
     for package in packages:
-        found = importlib.util.find_spec(package)
-        paths = list(found.submodule_search_locations or ()) if found is not None else []
+        package_spec = importlib.util.find_spec(package)
+        paths = list(package_spec.submodule_search_locations or ()) if package_spec is not None else []
         out.text(package).number(len(paths))
         for path in paths:
             out.text(path)

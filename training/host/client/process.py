@@ -117,14 +117,14 @@ class HostProcess:
 
     def _receive(self, kind: int, cpu_seconds: float, wall_seconds: float) -> bytes:
         buffer = self._buffer
-        got = self._first(buffer) if self._spin_wait.wait_for(self._sequence) else -1
-        if got < 0:
+        count = self._first(buffer) if self._spin_wait.wait_for(self._sequence) else -1
+        if count < 0:
             if not self._poll.poll(_SAMPLE_MS):
                 self._watch(cpu_seconds, wall_seconds)
-            got = os.readv(self._replies, [buffer])
-        while 0 < got < FRAME.size:
-            got += self._more(buffer[got:])
-        if not got:
+            count = os.readv(self._replies, [buffer])
+        while 0 < count < FRAME.size:
+            count += self._more(buffer[count:])
+        if not count:
             raise self._died()
         size, sequence, answered = FRAME.unpack_from(buffer)
         if sequence != self._sequence or answered != kind or size > wire.REPLY_CAP:
@@ -132,11 +132,11 @@ class HostProcess:
         end = FRAME.size + size
         if end > len(buffer):
             larger = memoryview(bytearray(end))
-            larger[:got] = buffer[:got]
+            larger[:count] = buffer[:count]
             self._buffer = buffer = larger
-        while got < end:
-            got += self._more(buffer[got:end])
-        if got != end:
+        while count < end:
+            count += self._more(buffer[count:end])
+        if count != end:
             raise self._broken()
         return bytes(buffer[FRAME.size : end])
 
@@ -150,10 +150,10 @@ class HostProcess:
     def _more(self, rest: memoryview) -> int:
         if not self._poll.poll(int(WALL_SECONDS * 1000)):
             raise self._killed("stopped in the middle of a message")
-        got = os.readv(self._replies, [rest])
-        if not got:
+        count = os.readv(self._replies, [rest])
+        if not count:
             raise self._died()
-        return got
+        return count
 
     def _watch(self, cpu_seconds: float, wall_seconds: float) -> None:
         """Returns when there is something to read; kills the process when one evaluation takes too long. Time in which
