@@ -103,7 +103,7 @@ class _Server(Server):
 
     @web.middleware
     async def _check(self, request: web.Request, handler: Handler) -> web.StreamResponse:
-        status = self._guard.verdict(_asked(request, self._guard.cookie))
+        status = self._guard.verdict(_credentials(request, self._guard.cookie))
         if status == 303:
             answer: web.StreamResponse = web.Response(status=303, headers={"Location": "/"})
             answer.set_cookie(self._guard.cookie, self._guard.token, httponly=True, samesite="Strict")
@@ -116,7 +116,7 @@ class _Server(Server):
         return answer
 
 
-def _asked(request: web.Request, cookie: str) -> Asked:
+def _credentials(request: web.Request, cookie: str) -> Asked:
     return Asked(
         request.path,
         request.headers.get("Host", ""),

@@ -103,7 +103,7 @@ class Heading(NamedTuple):
 
 def headings() -> dict[str, Heading]:
     """Of all sessions, by id, oldest first."""
-    headings_by_id = _kept("heading", sessions(), heading)
+    headings_by_id = _cached("heading", sessions(), heading)
     return {name: Heading(**body) for name, body in headings_by_id.items()}
 
 
@@ -149,7 +149,7 @@ def summaries() -> list[Summary]:
     """All sessions, newest first; a damaged one with its fault instead of numbers."""
     every = sessions()[::-1]
     with no_collection():
-        summaries_by_id = _kept("summary", every, lambda session: dataclasses.asdict(summary(session)))
+        summaries_by_id = _cached("summary", every, lambda session: dataclasses.asdict(summary(session)))
     workers = {session.id: owner(session.path) for session in every}
     here = socket.gethostname()
     return [
@@ -248,7 +248,7 @@ def disk_bytes(folder: Path) -> int:
 
 
 # ---- the cache ------------------------------------------------------------------------------------
-def _kept(
+def _cached(
     table: str, chosen_sessions: Sequence[SessionFolder], make: Callable[[SessionFolder], JsonObject]
 ) -> dict[str, JsonObject]:
     """What the table keeps of these sessions, by id, made anew where a session has changed since."""

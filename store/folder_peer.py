@@ -106,7 +106,7 @@ class FolderPeer:
             of_one = "SELECT hash, body FROM text WHERE hash = ?"
             new_texts = [base.execute(of_one, (name,)).fetchone() for name in texts]
             commands = base.execute(f"SELECT {', '.join(COMMAND)} FROM command ORDER BY rowid").fetchall()
-            files = self._wanted(base, last) - names
+            files = self._files_needed(base, last) - names
             schema = found(base, self.folder.database)
         return Batch(
             seq,
@@ -119,7 +119,7 @@ class FolderPeer:
             [row for row in commands if row[0] not in names],
         )
 
-    def _wanted(self, base: sqlite3.Connection, upto: int) -> set[str]:
+    def _files_needed(self, base: sqlite3.Connection, upto: int) -> set[str]:
         """The files that belong to the session at this row: of the rollout checkpoints, the newest of each run."""
         sql = "SELECT run, artifact, kind, seq <= ? FROM checkpoint ORDER BY seq"
         checkpoints = base.execute(sql, (upto,)).fetchall()

@@ -99,7 +99,7 @@ def repair(place: Place) -> Repaired:
         raise LeaseTaken(f"session {folder.id} is run by process {who.pid} on {who.host}: stop it first")
     with tempfile.TemporaryDirectory(prefix="rlgpt-") as scratch:
         copy = _settled(folder, Path(scratch))
-        salvaged = _found(copy.read_bytes())
+        salvaged = _salvage(copy.read_bytes())
         expected = _expected(copy)
     session = salvaged.rows.get(1)
     if session is None or session.table != "session":
@@ -136,7 +136,7 @@ def _settled(folder: SessionFolder, scratch: Path) -> Path:
     return copy
 
 
-def _found(file: bytes) -> _Found:
+def _salvage(file: bytes) -> _Found:
     several: dict[int, list[tuple[bool, _Row]]] = {}
     revisions = set()
     texts: dict[str, bytes] = {}

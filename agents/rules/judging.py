@@ -90,7 +90,7 @@ def compare(goal: str, trial: Mapping[str, Any]) -> Finding:
     if max(gains.values()) <= 0:
         kept = "went down" if min(gains.values()) < 0 else "did not rise"
         return Finding(False, 0.9, f"what the goal speaks of {kept}: {changes}")
-    wanted_gains = _wanted(words, relevant)
+    wanted_gains = _number_asked_for(words, relevant)
     if wanted_gains and all(after[key] < wanted_gains for key in relevant):
         return Finding(False, 0.85, f"fewer than the {wanted_gains} asked for: {changes}")
     return Finding(True, 0.85, changes)
@@ -137,7 +137,7 @@ def _close(one: str, other: str) -> bool:
     return long.startswith(short) and long[len(short) :] in ("s", "es", "en", "ed", "d", "ing")
 
 
-def _wanted(words: list[str], relevant: list[str]) -> int:
+def _number_asked_for(words: list[str], relevant: list[str]) -> int:
     """The number that the goal puts before the thing (`collect 5 wood`), 0 if none."""
     for place, word in enumerate(words[:-1]):
         if word.isdigit() and any(_in(part, words[place + 1 : place + 3]) for k in relevant for part in _words(k)):

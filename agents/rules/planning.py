@@ -66,8 +66,8 @@ def plan(question: Question) -> PlanReply:
         items = [_new(step, question) for step in book.plan()][:24] or [_whole_task(question)]
         items = [_left_to_rl(i, "Left to RL in the sub-task before.") if i.name in learnt else i for i in items]
     else:
-        items = [_kept(item, book) for item in last["sub_actions"]]
-    instructions = _told(question, book, items)
+        items = [_unrefuted(item, book) for item in last["sub_actions"]]
+    instructions = _instructions(question, book, items)
     items = _obeyed(items, instructions, book)
     items = _with_pins(items, question)
     executor = _executor(items, question, instructions)
@@ -83,7 +83,7 @@ def refine(question: Question) -> PlanReply:
     names = [item["name"] for item in before["sub_actions"]]
     items: list[SubActionReply] = []
     for item in before["sub_actions"]:
-        kept = _kept(item, book)
+        kept = _unrefuted(item, book)
         if item["name"] in failed:
             missing = [] if last_depth else book.missing_before(item["name"], [*names, *(i.name for i in items)])
             items += [_new(step, question) for step in missing]
@@ -92,7 +92,7 @@ def refine(question: Question) -> PlanReply:
                 kept = _left_to_rl(kept, f"Code failed by measurement: {why}")
         items.append(kept)
     items = _learnt_last(items, book)
-    instructions = _told(question, book, items)
+    instructions = _instructions(question, book, items)
     items = _with_pins(_obeyed(items, instructions, book), question)
     executor: Executor = "policy" if any(i.mode == "rl" for i in items) else before["executor"]
     reason = f"{', '.join(sorted(failed))} failed as code; what each lacks comes first, the rest is left to RL."
@@ -138,7 +138,7 @@ def _max_steps(world: Mapping[str, Any]) -> int:
     return max(20, min(500, int(world.get("horizon", 500))))
 
 
-def _kept(item: Mapping[str, Any], book: Book) -> SubActionReply:
+def _unrefuted(item: Mapping[str, Any], book: Book) -> SubActionReply:
     """A sub-action of the plan in force as it is, but without a mode that measurement has refuted."""
     reply = SubActionReply(
         name=item["name"],
@@ -160,7 +160,7 @@ def _left_to_rl(item: SubActionReply, reason: str) -> SubActionReply:
 
 
 # ---- what people, critics and measurements ask --------------------------------------------------
-def _told(question: Question, book: Book, items: list[SubActionReply]) -> Directives:
+def _instructions(question: Question, book: Book, items: list[SubActionReply]) -> Directives:
     """The critic first, so that the operator has the last word."""
     critique = question.get("critique") or {}
     plan = question.get("plan") or {"sub_actions": []}

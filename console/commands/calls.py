@@ -51,7 +51,7 @@ def calls(
             exchanges = [exchanges[number - 1]]
         probes = [event for row in reader.rows(EventRow, {"kind": kind_of(Probed)}, upto_seq=at)
                   if isinstance(event := read_event(row["kind"], row["payload"]), Probed)]  # fmt: skip
-        shown = [_told(reader, row, probes, texts=json or number is not None) for row in exchanges]
+        shown = [_exchange_tree(reader, row, probes, texts=json or number is not None) for row in exchanges]
     if json:
         output.document({"calls": shown, "roles": [spending.tree(role) for role in roles]})
     elif number is not None:
@@ -93,7 +93,7 @@ def _headline(probe: Tree) -> str:
     return f"tries {probe['tool']}: {probe['told'].partition(chr(10))[0]}"
 
 
-def _told(reader: Reader, exchange: _Exchange, probes: Sequence[Probed], texts: bool) -> Tree:
+def _exchange_tree(reader: Reader, exchange: _Exchange, probes: Sequence[Probed], texts: bool) -> Tree:
     row = exchange.row
     question = (row["step"], row["request_hash"])
     reply = _text(reader, row["reply_hash"])

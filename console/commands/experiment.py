@@ -63,11 +63,11 @@ def experiment(
     """Run an experiment of the paper, or go on with it: the same tasks, seeds and budgets for every arm."""
     settings: Tree = {
         "world": world,
-        "llm": {"kind": llm} | _given(model=model, base_url=base_url),
-        "budget": {"env_steps": env_steps} | _given(cost=max_cost),
+        "llm": {"kind": llm} | _without_unset(model=model, base_url=base_url),
+        "budget": {"env_steps": env_steps} | _without_unset(cost=max_cost),
         "loop": {"iterations": iterations, "test_episodes": test_episodes, "dev_first": dev_episodes}
-        | _given(inner=attempts),
-    } | _given(method={"reward": reward.value} if reward else None)
+        | _without_unset(inner=attempts),
+    } | _without_unset(method={"reward": reward.value} if reward else None)
     cpus = _cpus(on, settings) if on else os.cpu_count()  # asked also where `jobs` is given: keys, worlds, versions
     request = {
         "kind": kind.value,
@@ -111,7 +111,7 @@ def _cpus(on: str, settings: Tree) -> int:
     return int(cpus)
 
 
-def _given(**fields: Any) -> Tree:
+def _without_unset(**fields: Any) -> Tree:
     return {key: value for key, value in fields.items() if value is not None}
 
 

@@ -180,7 +180,7 @@ def run(
         "budget": {"env_steps": env_steps, "cost": max_cost, "tokens": max_tokens, "hours": max_hours},
     }
     if on:
-        children.ask("cluster_reached", {"on": on, "settings": _given(flags)})
+        children.ask("cluster_reached", {"on": on, "settings": _without_unset(flags)})
     if number > 1:
         names = [None if name is None else f"{name}-{n + 1}" for n in range(number)]
         started = [start(flags | {"seed": (seed or 0) + n, "name": names[n]}, on) for n in range(number)]
@@ -218,7 +218,7 @@ def demo(
 def start(flags: Tree, on: str = "") -> SessionFolder:
     """Make a session from a tree of settings (None: not given) and start its worker, here or on a Ray cluster."""
     need_room()
-    answer = children.ask("create", {"settings": _given(flags), "elsewhere": bool(on)})
+    answer = children.ask("create", {"settings": _without_unset(flags), "elsewhere": bool(on)})
     session = SessionFolder(Path(answer["folder"]))
     if on:
         place(session.path, on)
@@ -249,9 +249,9 @@ def _say_started(session: SessionFolder, json: bool) -> None:
         output.say(f"{session.id} ({session.name}) started; `rlgpt attach {session.id}` opens it")
 
 
-def _given(tree: Tree) -> Tree:
+def _without_unset(tree: Tree) -> Tree:
     """Without what was not given, so that files and the environment have their say."""
-    inner = {key: _given(value) if isinstance(value, dict) else value for key, value in tree.items()}
+    inner = {key: _without_unset(value) if isinstance(value, dict) else value for key, value in tree.items()}
     return {key: value for key, value in inner.items() if value is not None and value != {}}
 
 

@@ -79,7 +79,7 @@ def export(
         file.write_bytes(library.export(chosen))
     except OSError as error:
         raise Failure(f"{file} cannot be written: {error.strerror}", Exit.UNAVAILABLE) from error
-    _told(json, "exported", chosen)
+    _report(json, "exported", chosen)
 
 
 def import_skills(file: Annotated[Path, typer.Argument(help="A file of skills.")], json: Json = False) -> None:
@@ -88,24 +88,24 @@ def import_skills(file: Annotated[Path, typer.Argument(help="A file of skills.")
         body = file.read_bytes()
     except OSError as error:
         raise Failure(f"{file} cannot be read: {error.strerror}", Exit.USAGE) from error
-    _told(json, "imported", library.import_(body))
+    _report(json, "imported", library.import_(body))
 
 
 def retire(skill: Wanted, json: Json = False) -> None:
     """Take a skill out of use in new sessions."""
     selected = library.find(skill)
     library.retire(selected.hash)
-    _told(json, "retired", [selected])
+    _report(json, "retired", [selected])
 
 
 def restore(skill: Wanted, json: Json = False) -> None:
     """Put a retired skill back into use."""
     selected = library.find(skill)
     library.restore(selected.hash)
-    _told(json, "restored", [selected])
+    _report(json, "restored", [selected])
 
 
-def _told(json: bool, verb: str, skills: list[library.Skill]) -> None:
+def _report(json: bool, verb: str, skills: list[library.Skill]) -> None:
     if json:
         output.document({verb: [skill.hash for skill in skills]})
     else:

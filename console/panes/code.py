@@ -67,9 +67,9 @@ class CodePane(ListPane):
         source = m.text(shown.source_hash) or ""
         old = m.text(before.source_hash) if before else None
         lines = code.source_lines(source, old, shown, width)
-        self.app.call_from_thread(self._made, key, lines)
+        self.app.call_from_thread(self._take_body, key, lines)
 
-    def _made(self, key: tuple[object, ...], lines: list[Line]) -> None:
+    def _take_body(self, key: tuple[object, ...], lines: list[Line]) -> None:
         self._making.discard(key)
         if len(self._bodies) > 64:
             self._bodies.clear()

@@ -30,7 +30,7 @@ class EpisodesPane(ListPane):
         self._drawn: tuple[object, list[Entry]] = (None, [])
 
     def entries_of(self, moment: Moment) -> list[Entry]:
-        read = _told(moment)
+        read = _row_counts(moment)
         if self._read[0] != read:
             self._read = (read, episodes.episodes(moment))
         drawn = (read, self.item, self.width)
@@ -53,7 +53,7 @@ class EpisodesPane(ListPane):
         self.post_message(self.Watch(film))
 
 
-def _told(m: Moment) -> tuple[object, ...]:
+def _row_counts(m: Moment) -> tuple[object, ...]:
     """Equal for two moments whose rows tell of the same episodes: rows are only ever added."""
     h = m.history
     hidden = tuple(len(run.hidden) for run in h.runs.values())

@@ -62,13 +62,13 @@ class ForkDialog(ModalScreen[None]):
             words += ["--set", setting]
         words.append("--detach" if self.query_one("#start", Check).value else "--no-start")
         self.query_one("#fault", Static).update("forking …")
-        launch.run(shell_of(self), *words, then=self._made, failed=self._failed)
+        launch.run(shell_of(self), *words, then=self._take_fork, failed=self._failed)
 
     def _failed(self, sentence: str) -> None:
         self._forking = False
         self.query_one("#fault", Static).update(safe_content(sentence))
 
-    def _made(self, answer: dict[str, Any]) -> None:
+    def _take_fork(self, answer: dict[str, Any]) -> None:
         app = shell_of(self)
         self.dismiss(None)
         app.tell(f"{answer['id']} forked after row {answer['seq']}")

@@ -291,7 +291,7 @@ class NewScreen(Screen[None]):
             shell_of(self),
             "create",
             {"settings": flags},
-            then=lambda answer: self._made(answer, rest),
+            then=lambda answer: self._take_created(answer, rest),
             failed=self._failed,
         )
 
@@ -299,7 +299,7 @@ class NewScreen(Screen[None]):
         self._starting = False
         self.query_one("#fault", Static).update(safe_content(sentence_))
 
-    def _made(self, answer: dict[str, Any], rest: list[dict[str, Any]]) -> None:
+    def _take_created(self, answer: dict[str, Any], rest: list[dict[str, Any]]) -> None:
         from pathlib import Path
 
         from rlgpt.console.commands.children import start_worker

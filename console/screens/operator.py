@@ -10,7 +10,7 @@ from rlgpt.console import keymap, launch
 from rlgpt.console.screens.controller import Controller
 from rlgpt.console.shell import Shell
 from rlgpt.console.view.moment import Moment
-from rlgpt.console.view.words import wanted
+from rlgpt.console.view.words import needed_from_person
 from rlgpt.store.errors import StoreError
 from rlgpt.store.history import Attempt
 from rlgpt.store.row_types import SessionRow
@@ -87,12 +87,12 @@ class Operator:
         if command in AT_ONCE and not m.worker.alive:
             return f"no worker runs this session; {self._key('session.resume')} starts one"
         pending = h.pending_plan
-        tried = any(attempt.trial for attempt in h.attempts)
+        judgeable = needed_from_person(h.waiting_for) == "verdict" or any(attempt.trial for attempt in h.attempts)
         waits = pending is not None and pending.status == "waiting"
         lacking = {
             "approve": "" if waits else "no plan waits for approval",
             "reject": "" if waits else "no plan waits for approval",
-            "verdict": "" if wanted(h.waiting_for) == "verdict" or tried else "there is nothing to judge yet",
+            "verdict": "" if judgeable else "there is nothing to judge yet",
             "override": "" if h.plans else "there is no plan yet",
             "edit_code": "" if h.attempts else "there is no code yet",
             "cancel_call": "" if m.worker.calls else "no call to a model is under way",

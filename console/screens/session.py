@@ -78,7 +78,7 @@ class SessionScreen(Screen[None]):
     def compose(self) -> ComposeResult:
         yield Bar(id="status")
         yield Bar(id="banner")
-        yield Board(*map(_made, PANES), choices=self._shell.preferences.choices)
+        yield Board(*map(_make_pane, PANES), choices=self._shell.preferences.choices)
         yield FilterInput()
         yield TimelineBar(id="timeline")
         yield Footer()
@@ -382,7 +382,7 @@ class SessionScreen(Screen[None]):
         self._shell.action_yank()
 
 
-def _made(name: str) -> Pane:
+def _make_pane(name: str) -> Pane:
     """The pane of a name: the class `NamePane` of the module `name` in `console/panes/`."""
     module = import_module(f"rlgpt.console.panes.{name}")
     pane: Pane = getattr(module, f"{name.capitalize()}Pane")(name)

@@ -253,7 +253,7 @@ def _scalar(name: str, style: str = "curve1") -> Callable[[Moment, Axis], Sequen
     return curves
 
 
-def _told(table: MetricTable, prefix: str, axis: Axis) -> list[str]:
+def _columns_with_values(table: MetricTable, prefix: str, axis: Axis) -> list[str]:
     """The columns that some row up to the cursor has: in a replay the table knows those of later rows too."""
     names = (name for name in table.names if name.startswith(prefix))
     return [name for name in names if np.isfinite(table.column(name)[axis.rows]).any()]
@@ -264,7 +264,7 @@ def _shares(prefix: str, words: Mapping[str, str] | None = None) -> Callable[[Mo
 
     def curves(moment: Moment, axis: Axis) -> list[Curve]:
         table = moment.metrics
-        names = _told(table, prefix, axis)
+        names = _columns_with_values(table, prefix, axis)
         if not names:
             return []
         block = np.nan_to_num(np.array([table.column(n)[axis.rows] for n in names]))
@@ -289,7 +289,7 @@ def _per_episode(prefix: str) -> Callable[[Moment, Axis], Sequence[Curve]]:
     def curves(moment: Moment, axis: Axis) -> list[Curve]:
         table = moment.metrics
         episodes = table.column("episodes")[axis.rows]
-        names = sorted(_told(table, prefix, axis))
+        names = sorted(_columns_with_values(table, prefix, axis))
         with np.errstate(divide="ignore", invalid="ignore"):
             return [
                 Curve(n[len(prefix) :], axis.x, np.where(episodes > 0, table.column(n)[axis.rows] / episodes, np.nan),

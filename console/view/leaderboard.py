@@ -113,7 +113,7 @@ _RANK = ("", "model and settings", "test, mean over seeds", "env steps", "cost",
 """Columns in the order in which they are given a place."""
 
 
-def _shown(width: int) -> list[tuple[int, int]]:
+def _fitting_columns(width: int) -> list[tuple[int, int]]:
     """(column, width) of those that fit; the label takes what is left, at least 18 cells."""
     spare = width - 18
     columns_shown = {1}
@@ -126,13 +126,13 @@ def _shown(width: int) -> list[tuple[int, int]]:
 
 
 def header(width: int) -> Line:
-    return columns([(line((TITLES[i], "dim")), wide) for i, wide in _shown(width)])
+    return columns([(line((TITLES[i], "dim")), wide) for i, wide in _fitting_columns(width)])
 
 
 def entries(summaries: Sequence[Summary], task: str, width: int) -> list[Entry]:
     """A row each; Enter opens its best session."""
     out = []
-    shown = _shown(width)
+    shown = _fitting_columns(width)
     for rank, row in enumerate(rows(summaries, task), 1):
         texts = cells(rank, row)
         styles = {1: "bold", 2: "ok" if rank == 1 else ""}

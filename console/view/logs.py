@@ -103,7 +103,7 @@ def call_entries(m: Moment, width: int, expanded: frozenset[str] = frozenset()) 
             lines += wrap(str(call["error"]), width, "bad", "  ", most=0 if key in expanded else 2)
         for probe in tried.get((call["step"], call["request_hash"]), ()) if answered else ():
             answer = f"{probe.tool}: {probe.told}" if key in expanded else probe.headline
-            lines += _kept(f"tries {answer}", width, "dim", 60 if key in expanded else 2)
+            lines += _wrapped(f"tries {answer}", width, "dim", 60 if key in expanded else 2)
         if spoken:
             lines += live.lines(spoken, m.now, width)
         if key in expanded:
@@ -111,7 +111,7 @@ def call_entries(m: Moment, width: int, expanded: frozenset[str] = frozenset()) 
                 if ref:
                     lines.append(line((f"  {name}", "head")))
                     text = m.text(ref)
-                    lines += _kept(
+                    lines += _wrapped(
                         "reading…" if text is None else readable(text), width, "dim" if name == "prompt" else "", 400
                     )
         yank = m.text(call["reply_hash"] or call["request_hash"] or "") or ""
@@ -177,7 +177,7 @@ def _laid_out(value: object, indent: str = "") -> list[str]:
     return lines
 
 
-def _kept(text: str, width: int, style: str, most: int) -> list[Line]:
+def _wrapped(text: str, width: int, style: str, most: int) -> list[Line]:
     """Wrapped, with the indentation that each line has."""
     out: list[Line] = []
     for shown in text.expandtabs(4).split("\n"):

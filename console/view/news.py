@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Literal, NamedTuple
 
 from rlgpt.console.view.moment import Moment
-from rlgpt.console.view.words import state_of, wanted
+from rlgpt.console.view.words import needed_from_person, state_of
 
 Severity = Literal["information", "warning", "error"]
 
@@ -35,7 +35,7 @@ FINAL = ("applied", "refused", "expired")
 def known(m: Moment, sent: Mapping[str, str]) -> Known:
     """`sent`: id -> words of the commands that this console sent."""
     h = m.history
-    needs = h.waiting_for if h.status == "waiting" and wanted(h.waiting_for) else ""
+    needs = h.waiting_for if h.status == "waiting" and needed_from_person(h.waiting_for) else ""
     fates = {ident: h.commands[ident].state for ident in sent if ident in h.commands}
     return Known(state_of(m)[0], needs, fates, len(m.deaths))
 

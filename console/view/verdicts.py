@@ -8,7 +8,7 @@ from rlgpt.console.keymap import NO_KEYS, short
 from rlgpt.console.view.moment import Moment
 from rlgpt.console.view.numbers import measured
 from rlgpt.console.view.text import Entry, Line, Span, fit, line, spread, wrap
-from rlgpt.console.view.words import ACTING, ENDS, RULES, VARIANTS, wanted
+from rlgpt.console.view.words import ACTING, ENDS, RULES, VARIANTS, needed_from_person
 from rlgpt.store import failures
 from rlgpt.store.history import Attempt, History, IterationState, VerdictState
 
@@ -40,7 +40,7 @@ def entries(
         who = RULES if m.rules else "critic"
         head = line((f"{who} agrees with measurement in ", "dim"), (f"{agreed}/{judged}", "bold"), (" verdicts", "dim"))
         out.insert(0, Entry("agreement", (head,), selectable=False))
-    if wanted(h.waiting_for) == "verdict":
+    if needed_from_person(h.waiting_for) == "verdict":
         pressed = short("session.verdict", keys)
         text = f"You are the critic: press {pressed} to give your verdict on what is shown in the code and world panes."
         out.append(Entry("manual", tuple(wrap(text, width, "warn")), selectable=False))

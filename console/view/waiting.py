@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rlgpt.console.view.numbers import duration, many
 from rlgpt.console.view.text import Entry, line, spread, wrap
-from rlgpt.console.view.words import judged, wanted
+from rlgpt.console.view.words import judged, needed_from_person
 
 if TYPE_CHECKING:
     from rlgpt.store.catalog import Summary
@@ -30,7 +30,7 @@ def needs(summaries: Sequence[Summary]) -> list[Need]:
 def _needed(s: Summary) -> str:
     if s.fault or s.status in ("ended", "created"):
         return ""
-    if s.status == "waiting" and (kind := wanted(s.waiting_for)):
+    if s.status == "waiting" and (kind := needed_from_person(s.waiting_for)):
         request = f"approve or reject plan {s.waiting_for.rpartition(' ')[2]}" if kind == "approval" else ""
         request = request or f"give your verdict on {judged(s.waiting_for)}"
         return request if s.alive else f"{request}; its worker is dead, start one first"

@@ -63,11 +63,11 @@ def state_of(moment: Moment) -> tuple[str, str]:
 
 def waiting_word(reason: str) -> str:
     """`reason` is what the worker says it waits for (`training/steps/waiting.py`, a training slot)."""
-    short = {"approval": "approval", "verdict": "your verdict"}.get(wanted(reason), reason)
+    short = {"approval": "approval", "verdict": "your verdict"}.get(needed_from_person(reason), reason)
     return f"waits for {short}" if short else "waiting"
 
 
-def wanted(reason: str) -> str:
+def needed_from_person(reason: str) -> str:
     """What a person must give so that the session goes on: `approval`, `verdict` or nothing ("")."""
     if reason.startswith("approval of "):
         return "approval"
@@ -75,7 +75,7 @@ def wanted(reason: str) -> str:
 
 
 def judged(reason: str) -> str:
-    """What the wanted verdict is about: a sub-action, or "the iteration"."""
+    """What the verdict of a person is about: a sub-action, or "the iteration"."""
     return reason.removeprefix(VERDICT) if reason.startswith(VERDICT) else ""
 
 

@@ -10,7 +10,7 @@ from rlgpt.store.errors import StoreError
 from rlgpt.store.folder_peer import FolderPeer
 from rlgpt.store.peers import digest, sync
 from rlgpt.store.shared import schema
-from rlgpt.store.shared.connection import connect, place_of, said
+from rlgpt.store.shared.connection import connect, place_of, store_errors
 from rlgpt.store.shared.peer import OUTSIDE, SharedPeer, layout
 
 
@@ -23,7 +23,7 @@ class Size(NamedTuple):
 
 def init(address: str) -> None:
     """Make an empty store in a database that the caller owns. Raises StoreError where there is one."""
-    with connect(address) as base, said(address):
+    with connect(address) as base, store_errors(address):
         if version(address):
             raise StoreError(f"{place_of(address)} is a store already")
         with base.transaction():
@@ -33,7 +33,7 @@ def init(address: str) -> None:
 
 def version(address: str) -> str:
     """Of the store there, "" where there is none."""
-    with connect(address) as base, said(address):
+    with connect(address) as base, store_errors(address):
         found = base.execute("SELECT to_regclass('rlgpt.version')").fetchone()
         if not found or found[0] is None:
             return ""
@@ -48,7 +48,7 @@ def upgrade(address: str) -> str:
         raise StoreError(f"{place_of(address)} is no store yet: `rlgpt store init {place_of(address)}` makes one")
     if now > schema.VERSION:
         raise StoreError(f"the store has version {now}, newer than this rlgpt's {schema.VERSION}: update rlgpt")
-    with connect(address) as base, said(address), base.transaction():
+    with connect(address) as base, store_errors(address), base.transaction():
         base.execute("SELECT pg_advisory_xact_lock(hashtextextended('rlgpt.version', 0))")
         added = list(schema.additions(layout(base)))
         for statement in added:
@@ -72,7 +72,7 @@ def check(address: str, session_id: str) -> list[str]:
 
 def sizes(address: str) -> list[Size]:
     """Of every session there, oldest first."""
-    with connect(address) as base, said(address):
+    with connect(address) as base, store_errors(address):
         rows = " UNION ALL ".join(f'SELECT session_id FROM "{table}"' for table in layout(base))
         found = base.execute(
             f"SELECT h.session_id, coalesce(r.rows, 0), coalesce(f.bytes, 0)::bigint FROM head h "
@@ -85,7 +85,7 @@ def sizes(address: str) -> list[Size]:
 
 def total(address: str) -> int:
     """Bytes that the store takes on its server's disk."""
-    with connect(address) as base, said(address):
+    with connect(address) as base, store_errors(address):
         row = base.execute(
             "SELECT coalesce(sum(pg_total_relation_size(oid)), 0)::bigint FROM pg_class "
             "WHERE relnamespace = to_regnamespace('rlgpt') AND relkind = 'r'"
@@ -100,7 +100,7 @@ def delete(address: str, session_id: str) -> None:
         if not peer.head().seq:
             raise StoreError(f"there is no session {session_id} in {place_of(address)}")
         peer.borrow()
-        with said(address), base.transaction():
+        with store_errors(address), base.transaction():
             base.execute("SELECT set_config('rlgpt.deleted', %s, true)", (session_id,))
             for table in [*layout(base), *OUTSIDE]:
                 if table != "version":

@@ -68,7 +68,7 @@ def _failed_to_connect(error: psycopg.OperationalError, address: str) -> StoreEr
 
 
 @contextlib.contextmanager
-def said(address: str) -> Iterator[None]:
+def store_errors(address: str) -> Iterator[None]:
     """What the server refuses, as a sentence. Raises Away where it is gone."""
     try:
         yield

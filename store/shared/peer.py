@@ -19,7 +19,7 @@ from rlgpt.store.catalog import Summary
 from rlgpt.store.errors import LeaseTaken, StoreError
 from rlgpt.store.lease import Owner
 from rlgpt.store.peers import COMMAND, LIMIT, NOTHING, PRUNABLE, Batch, Behind, Fenced, Head, RemoteWorker, row_bytes
-from rlgpt.store.shared.connection import Connection, place_of, said
+from rlgpt.store.shared.connection import Connection, place_of, store_errors
 from rlgpt.store.shared.summaries import told_of
 from rlgpt.store.transactions import first_rows
 
@@ -62,7 +62,7 @@ class SharedPeer:
         """The row, the changes of the head and the number of known names for which there was nothing new."""
         self._told = ""
         """The summary that was told last."""
-        with said(address):
+        with store_errors(address):
             self._layout = layout(base)
 
     @property
@@ -76,7 +76,7 @@ class SharedPeer:
     # ---- what is there --------------------------------------------------------------------------
     def head(self) -> Head:
         sql = "SELECT session_id, seq, incarnation, schema FROM head WHERE session_id = %s AND seq > 0"
-        with said(self._address):
+        with store_errors(self._address):
             row = self._base.execute(sql, (self.session_id,)).fetchone()
         return Head(*row) if row else NOTHING
 
@@ -85,7 +85,7 @@ class SharedPeer:
             f"SELECT {name} FROM {table} WHERE session_id = %(id)s"
             for table, name in (("text", "hash"), ("artifact", "hash"), ("command", "id"))
         )
-        with said(self._address):
+        with store_errors(self._address):
             return {row[0] for row in self._base.execute(sql, {"id": self.session_id})}
 
     def mark(self, seq: int) -> str:
@@ -96,7 +96,7 @@ class SharedPeer:
             )
             for table in tables
         )
-        with said(self._address), self._base.cursor(binary=True) as cursor:
+        with store_errors(self._address), self._base.cursor(binary=True) as cursor:
             fetched = cursor.execute(sql, {"id": self.session_id, "seq": seq}).fetchall()
             last, table = max(((number, table) for number, table in fetched if number), default=(0, ""))
             if not last:
@@ -106,7 +106,7 @@ class SharedPeer:
             return blake2b(row_bytes(table, columns, row.fetchall()[0]), digest_size=16).hexdigest()
 
     def since(self, seq: int, names: set[str], limit: int = LIMIT) -> Batch:
-        with said(self._address):
+        with store_errors(self._address):
             sql = "SELECT changes, schema FROM head WHERE session_id = %s"
             row = self._base.execute(sql, (self.session_id,)).fetchone()
         changes, schema = row or (0, "")
@@ -119,7 +119,7 @@ class SharedPeer:
 
     def _read(self, seq: int, names: set[str], limit: int) -> Batch:
         """Asks in two pipelines: on a busy server each round trip waits for its turn."""
-        with said(self._address), self._base.pipeline(), self._base.transaction():
+        with store_errors(self._address), self._base.pipeline(), self._base.transaction():
             self._base.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
             head = self._ask("SELECT schema FROM head WHERE session_id = %(id)s")
             grown = self._ask(self._grown(), seq=seq)
@@ -176,7 +176,7 @@ class SharedPeer:
     def worker(self) -> RemoteWorker | None:
         """A worker lives while its keeper's lock is held: nothing else says so."""
         sql = f"SELECT beat::text, {LOCKED} FROM head WHERE session_id = %s"
-        with said(self._address):
+        with store_errors(self._address):
             row = self._base.execute(sql, (self.session_id,)).fetchone()
         if not row or not row[1] or not row[0]:
             return None
@@ -187,13 +187,13 @@ class SharedPeer:
         row = {**command, "session_id": self.session_id, "payload": json.dumps(command["payload"])}
         values = [row[name] for name in COMMAND]
         sql = f"INSERT INTO inbox ({', '.join(COMMAND)}) VALUES ({', '.join(['%s'] * len(COMMAND))})"
-        with said(self._address):
+        with store_errors(self._address):
             self._base.execute(f"{sql} ON CONFLICT DO NOTHING", values)
 
     def inbox(self, after: int) -> list[dict[str, Any]]:
         """What operators sent behind a place, as COMMAND columns with the payload as a tree; `n` is the place."""
         sql = f"SELECT n, {', '.join(COMMAND)} FROM inbox WHERE session_id = %s AND n > %s ORDER BY n"
-        with said(self._address), self._base.cursor(binary=True) as cursor:
+        with store_errors(self._address), self._base.cursor(binary=True) as cursor:
             rows = cursor.execute(sql, (self.session_id, after)).fetchall()
         names = ("n", *COMMAND)
         commands = [dict(zip(names, row, strict=True)) for row in rows]
@@ -202,7 +202,7 @@ class SharedPeer:
     # ---- writing --------------------------------------------------------------------------------
     def claim(self) -> int:
         """Take the session for this connection; returns the incarnation it may write with. Raises LeaseTaken."""
-        with said(self._address):
+        with store_errors(self._address):
             self._lock()
             row = self._base.execute(
                 "INSERT INTO head (session_id, seq, incarnation, schema) VALUES (%s, 0, 1, '') "
@@ -215,7 +215,7 @@ class SharedPeer:
 
     def reclaim(self, incarnation: int) -> None:
         """Go on with a claim after the connection was lost. Raises LeaseTaken, and Fenced where it is over."""
-        with said(self._address):
+        with store_errors(self._address):
             self._lock()
             row = self._base.execute(
                 "SELECT incarnation, beat->'worker'->>1 FROM head WHERE session_id = %s", (self.session_id,)
@@ -226,7 +226,7 @@ class SharedPeer:
 
     def borrow(self) -> None:
         """Take the session to bring it up to date while no worker has it; its incarnation stays. Raises LeaseTaken."""
-        with said(self._address):
+        with store_errors(self._address):
             self._lock()
             row = self._base.execute(
                 "INSERT INTO head (session_id, seq, incarnation, schema) VALUES (%s, 0, 0, '') "
@@ -249,7 +249,7 @@ class SharedPeer:
         if self._claim is None:
             raise StoreError(f"session {self.session_id} was not claimed in {self.place}")
         self._check_columns(batch)
-        with said(self._address), self._base.transaction(), self._base.cursor() as cursor:
+        with store_errors(self._address), self._base.transaction(), self._base.cursor() as cursor:
             moved = cursor.execute(
                 "UPDATE head SET seq = %(last)s, schema = %(schema)s, changes = changes + 1 "
                 "WHERE session_id = %(id)s AND incarnation = %(mine)s AND seq = %(first)s "
@@ -324,7 +324,7 @@ class SharedPeer:
         sql = "UPDATE head SET beat = %s"
         if summary_text != self._told:  # a list reads a summary again only where it is told again
             sql, values = f"{sql}, told_at = clock_timestamp(), summary = %s", (beat, summary_text)
-        with said(self._address):
+        with store_errors(self._address):
             where = (self.session_id, self._claim.incarnation)
             moved = self._base.execute(f"{sql} WHERE session_id = %s AND incarnation = %s", (*values, *where))
             if moved.rowcount != 1:
@@ -336,7 +336,7 @@ class SharedPeer:
 
     def release(self) -> None:
         """Give the claim back. The server does so by itself when the connection ends."""
-        with said(self._address):
+        with store_errors(self._address):
             self._base.execute("SELECT pg_advisory_unlock(hashtextextended(%s, 0))", (self.session_id,))
         self._claim = None
 

@@ -11,7 +11,7 @@ from typing import Any
 from rlgpt.store import catalog
 from rlgpt.store.catalog import Summary
 from rlgpt.store.folder import SessionFolder
-from rlgpt.store.shared.connection import Connection, connect, place_of, said
+from rlgpt.store.shared.connection import Connection, connect, place_of, store_errors
 from rlgpt.store.shared.peer import LOCKED, SharedPeer
 from rlgpt.store.shared.summaries import summary_of, told_of
 
@@ -37,7 +37,7 @@ class SharedStore:
         return place_of(self._address)
 
     def sessions(self) -> dict[str, str]:
-        with said(self._address):
+        with store_errors(self._address):
             sql = "SELECT session_id, name FROM head WHERE seq > 0 ORDER BY session_id"
             return dict(self._base.execute(sql).fetchall())
 
@@ -45,7 +45,7 @@ class SharedStore:
         """What the keepers last told of each session, and whether one has it now. Newest first. What was told since the
         last call is read, and no settings twice: they never change."""
         sql = f"SELECT session_id, told_at, {LOCKED} FROM head WHERE seq > 0 AND summary IS NOT NULL"
-        with said(self._address):
+        with store_errors(self._address):
             heads = self._base.execute(f"{sql} ORDER BY session_id DESC").fetchall()
             self._read([ident for ident, at, _ in heads if self._told.get(ident, (None,))[0] != at])
         return [self._now(ident, bool(alive)) for ident, _, alive in heads if ident in self._told]
@@ -81,13 +81,13 @@ class SharedStore:
             peer.release()
 
     def tags(self, session_id: str) -> tuple[str, ...]:
-        with said(self._address):
+        with store_errors(self._address):
             row = self._base.execute("SELECT tags::text FROM head WHERE session_id = %s", (session_id,)).fetchone()
         return tuple(json.loads(row[0])) if row else ()
 
     def describe(self, session: SessionFolder) -> None:
         summary = dataclasses.replace(catalog.summary(session), tags=catalog.tags(session))
-        with said(self._address):
+        with store_errors(self._address):
             sql = "UPDATE head SET tags = %s, summary = %s, told_at = clock_timestamp() WHERE session_id = %s"
             self._base.execute(sql, (json.dumps(summary.tags), told_of(summary), session.id))
 

@@ -189,13 +189,13 @@ class Nodes:
         return int(sum(node.resources["CPU"] for node in self.fitting(world)))
 
 
-def told(address: str, llm: JsonObject = NONE, world: str = "crafter") -> dict[str, Any]:
+def describe_nodes(address: str, llm: JsonObject = NONE, world: str = "crafter") -> dict[str, Any]:
     """{address, nodes: [...]} for the operator; the nodes that compute."""
     nodes = Nodes(address)
-    return {"address": address, "nodes": [_told(looked) for looked in nodes.look(world, llm)]}
+    return {"address": address, "nodes": [_describe(looked) for looked in nodes.look(world, llm)]}
 
 
-def _told(looked: Looked) -> dict[str, Any]:
+def _describe(looked: Looked) -> dict[str, Any]:
     resources, found = looked.node.resources, looked.found
     machine: dict[str, Any] = dict.fromkeys(("python", "packages", "cpu", "free"))
     if found is not None:

@@ -100,10 +100,10 @@ class Placed(threading.Thread):
             while True:
                 seat: SeatPeer | None = None
                 try:
-                    seat = self._found(nodes)
+                    seat = self._running_seat(nodes)
                     if seat is None and self._final():
                         return 0  # it came home, and whoever followed it was killed before it could say so
-                    seat = seat or self._begun(nodes)
+                    seat = seat or self._new_seat(nodes)
                     return self._follow(seat, lease) if seat else 1
                 except EndedNow as order:
                     if seat:
@@ -180,7 +180,7 @@ class Placed(threading.Thread):
             return reader.history_at().status == "ended" and reader.last_seq() > self._given
 
     # ---- placing --------------------------------------------------------------------------------
-    def _found(self, nodes: Nodes) -> SeatPeer | None:
+    def _running_seat(self, nodes: Nodes) -> SeatPeer | None:
         """The seat that runs the session. Others of it, which nobody would ever follow, are ended."""
         peer: SeatPeer | None = None
         for seat in seats_of(self._folder.id, nodes.ray, self._address):
@@ -191,7 +191,7 @@ class Placed(threading.Thread):
             seat.end()
         return peer
 
-    def _begun(self, nodes: Nodes) -> SeatPeer | None:
+    def _new_seat(self, nodes: Nodes) -> SeatPeer | None:
         """A new seat that goes on from what is here; None, and a row that says why, where none can be had."""
         try:
             with contextlib.closing(FolderPeer(self._folder.path)) as here:

@@ -124,9 +124,9 @@ def experiment_bundles(request: dict[str, Any]) -> dict[str, Any]:
 
 def cluster(on: str, settings: dict[str, Any]) -> dict[str, Any]:
     """{address, nodes: [{host, cpus, gpus, python, packages, cpu, free, fault}]}: whether sessions can run there."""
-    from rlgpt.training.cluster.nodes import told
+    from rlgpt.training.cluster.nodes import describe_nodes
 
-    return told(on, _llm(settings), str(settings.get("world", "crafter")))
+    return describe_nodes(on, _llm(settings), str(settings.get("world", "crafter")))
 
 
 def cluster_reached(on: str, settings: dict[str, Any]) -> dict[str, Any]:

@@ -26,7 +26,7 @@ from rlgpt.training.host.client.asks import LaneLog, flags_of, tick_body
 from rlgpt.training.host.client.blame import Blame, admits, loading, running, token_of
 from rlgpt.training.host.client.crash_recovery import Ended, Losses, Running
 from rlgpt.training.host.client.errors import HostLost
-from rlgpt.training.host.client.loading import admit_body, check, load_body, wanted
+from rlgpt.training.host.client.loading import admit_body, check, load_body, needed_sources
 from rlgpt.training.host.client.process import BROKE_PROTOCOL, HostDied
 from rlgpt.training.host.client.transport import Processes, Transport, replacement
 from rlgpt.training.host.wire import AnswerCodec, Verdict, WireError
@@ -291,7 +291,7 @@ class ActionHost:
 
     def _disabled(self) -> dict[str, str]:
         """Hash -> why, of what is to be loaded and not to be run."""
-        needed = wanted(self._loading)
+        needed = needed_sources(self._loading)
         refused = {name: self._refused[kind, name] for kind, name in needed if (kind, name) in self._refused}
         return refused | {name: why for _, name in needed if (why := self.quarantined.get(name))}
 

@@ -7,7 +7,7 @@ from collections import Counter
 from rlgpt.training.host import wire
 from rlgpt.training.host.api import Death, Programs, source_hash
 from rlgpt.training.host.client.crash_recovery import Running
-from rlgpt.training.host.client.loading import wanted
+from rlgpt.training.host.client.loading import needed_sources
 from rlgpt.training.host.client.process import HostDied
 
 DEATHS_ALLOWED = 2
@@ -56,7 +56,7 @@ def running(token: bytes, programs: Programs, lanes: int) -> Running | None:
 def loading(token: bytes, programs: Programs) -> str:
     """Hash of the source that was being loaded, empty if none was."""
     _, what, index = wire.TOKEN.unpack(token)
-    needed = wanted(programs)
+    needed = needed_sources(programs)
     return needed[index][1] if what == wire.LOADS and index < len(needed) else ""
 
 

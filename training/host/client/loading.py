@@ -34,7 +34,7 @@ def admit_body(kind: Kind, source: str, views: Sequence[Sequence[bytes]]) -> byt
     return out.done()
 
 
-def wanted(programs: Programs) -> list[tuple[Kind, str]]:
+def needed_sources(programs: Programs) -> list[tuple[Kind, str]]:
     """(kind, source hash) of everything a set of programs needs, once each."""
     actions = (*programs.actions, *(item.action for item in programs.plan))
     triggers = (item.trigger for item in programs.plan if item.trigger)
@@ -50,7 +50,7 @@ def check(programs: Programs, admitted: Admitted, refused: Refusals, sources: Ma
 
     What it refused may be loaded, and is disabled: rows of an earlier day name sources that are refused today.
     """
-    for kind, name in wanted(programs):
+    for kind, name in needed_sources(programs):
         if (kind, name) not in admitted and (kind, name) not in refused:
             raise NotAdmitted(f"source {name} was not admitted as {kind} by this host")
         if programs.sources.get(name, sources[name]) != sources[name]:
@@ -70,7 +70,7 @@ def check(programs: Programs, admitted: Admitted, refused: Refusals, sources: Ma
 def load_body(programs: Programs, sources: Mapping[str, str], disabled: Mapping[str, str]) -> bytes:
     """The message: sources, actions, plan, predicates, rewards, whether lines are told, hashes of disabled sources with
     the reasons."""
-    needed = wanted(programs)
+    needed = needed_sources(programs)
     out = Writer().number(len(needed))
     for kind, name in needed:
         out.number(wire.KINDS.index(kind)).text(name).text(STAND_INS[kind] if name in disabled else sources[name])

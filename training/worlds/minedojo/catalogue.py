@@ -18,13 +18,13 @@ def path() -> Path:
     return folder() / f"catalogue-{CLIENT}.json"
 
 
-def kept() -> dict[str, Any]:
+def stored() -> dict[str, Any]:
     """The stored catalogue, {} when the client was never asked."""
     try:
-        stored: dict[str, Any] = json.loads(path().read_text())
+        catalogue: dict[str, Any] = json.loads(path().read_text())
     except (OSError, ValueError):
         return {}
-    return stored
+    return catalogue
 
 
 def refresh(settings: Settings) -> dict[str, Any]:
@@ -43,6 +43,6 @@ def refresh(settings: Settings) -> dict[str, Any]:
     return asked
 
 
-def known(settings: Settings) -> dict[str, Any]:
+def stored_or_asked(settings: Settings) -> dict[str, Any]:
     """The stored catalogue, asking the client first where it is installed but was never asked."""
-    return kept() or (refresh(settings) if settings.interpreter.exists() else {})
+    return stored() or (refresh(settings) if settings.interpreter.exists() else {})

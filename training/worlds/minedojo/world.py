@@ -73,7 +73,7 @@ class MineDojoWorld:
 
     @cached_property
     def _tasks(self) -> TaskList:
-        return TaskList(catalogue.known(self.settings))
+        return TaskList(catalogue.stored_or_asked(self.settings))
 
     @cached_property
     def features(self) -> Mapping[str, Feature]:
