@@ -70,14 +70,14 @@ class Lost(Placed):
         super().__init__(session, "head:6379", lambda: cast(Nodes, None))
         self._event = last
 
-    def _found(self, nodes: Nodes) -> SeatPeer | None:
+    def _running_seat(self, nodes: Nodes) -> SeatPeer | None:
         return SeatPeer(None, None, "node")
 
     def _follow(self, seat: SeatPeer, lease: Lease) -> int:
         append_event(self._folder.path, self._event)
         raise SeatLost("the node is gone")
 
-    def _begun(self, nodes: Nodes) -> SeatPeer | None:
+    def _new_seat(self, nodes: Nodes) -> SeatPeer | None:
         raise RuntimeError("another seat was asked for")
 
 
@@ -98,7 +98,7 @@ def test_a_session_that_came_home_before_its_follower_was_killed_is_one_of_this_
     session: SessionFolder,
 ) -> None:
     class Gone(Lost):
-        def _found(self, nodes: Nodes) -> SeatPeer | None:
+        def _running_seat(self, nodes: Nodes) -> SeatPeer | None:
             return None
 
     append_event(session.path, Ended("finished", "it is over"))
@@ -114,10 +114,10 @@ def test_a_stopped_session_that_is_resumed_is_placed_again_when_its_first_seat_i
     class Again(Lost):
         seats = 0
 
-        def _found(self, nodes: Nodes) -> SeatPeer | None:
+        def _running_seat(self, nodes: Nodes) -> SeatPeer | None:
             return None
 
-        def _begun(self, nodes: Nodes) -> SeatPeer | None:
+        def _new_seat(self, nodes: Nodes) -> SeatPeer | None:
             self.seats += 1
             if self.seats == 2:
                 raise NoCluster("two seats were asked for")
