@@ -13,6 +13,8 @@ from rlgpt.store.row_types import TrialRow
 
 UNIT = "share of the env steps that code covers"
 WHAT = "success of test episodes"
+BANDS = 5
+"""Parts of the axis, in each of which the line has the mean of the dots; nothing left out is one of its own."""
 NAMES = {"rlgpt": "RL-GPT", "code": "code alone", "rl": "RL alone"}
 
 
@@ -26,8 +28,8 @@ class Point(NamedTuple):
 
 
 def curves(readers: Sequence[Reader]) -> dict[str, list[Line]]:
-    """What is drawn of each task: a dot for each set of sub-actions without code, a line through the means of the sets
-    of one size. Raises Failure for sessions that are no coverage experiment."""
+    """What is drawn of each task: a dot for each set of sub-actions without code, a line through the means over the
+    fifths of the axis. Raises Failure for sessions that are no coverage experiment."""
     tasks: dict[str, list[Reader]] = {}
     for reader in readers:
         tasks.setdefault(str(reader.history_at().session["task"]), []).append(reader)
@@ -59,10 +61,12 @@ def _lines(of_task: Sequence[Point]) -> list[Line]:
     lines = []
     for arm, name in NAMES.items():
         of_arm = [point for point in of_task if point.arm == arm]
-        sizes = sorted({point.missing for point in of_arm})
+        bands: dict[int, list[Point]] = {}
+        for point in of_arm:
+            bands.setdefault(int(BANDS * point.share), []).append(point)
         means = [
-            (_mean([p.share for p in of_arm if p.missing == n]), _mean([p.success for p in of_arm if p.missing == n]))
-            for n in sizes
+            (_mean([point.share for point in bands[band]]), _mean([point.success for point in bands[band]]))
+            for band in sorted(bands)
         ]
         if means:
             lines.append(Line(name, means, [(point.share, point.success) for point in of_arm]))

@@ -83,6 +83,14 @@ def test_a_hole_stops_code_alone_and_is_left_to_rl_by_the_method_and_the_figure_
     assert compare_coverage.UNIT in "".join(drawn.itertext())
 
 
+def test_the_line_never_turns_back_and_its_last_point_is_the_whole_plan() -> None:
+    shares = [(0, 1.0, 0.9), (1, 0.95, 0.5), (1, 0.3, 0.7), (2, 0.97, 0.6), (2, 0.25, 0.1), (3, 0.5, 0.0)]
+    (line,) = compare_coverage._lines([compare_coverage.Point("rlgpt", *values) for values in shares])
+    xs = [x for x, _ in line.points]
+    assert xs == sorted(xs) and line.points[-1] == (1.0, 0.9) and len(line.dots) == len(shares)
+    assert line.points[0] == pytest.approx((0.275, 0.4))
+
+
 def test_other_sessions_have_no_such_curve(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
