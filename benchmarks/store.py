@@ -1,7 +1,7 @@
 """How fast the store is: `python benchmarks/store.py [updates] [events] [sessions]`; prints one line a measurement.
 
 The session is the console's largest: 25,000 updates of about 40 numbers and 10,000 events. Then one machine with
-1,000 sessions of about 650 rows each.
+1,000 sessions of about 650 rows each. What the console does with the rows is measured by benchmarks/console.py.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from rlgpt.store.catalog import find
 from rlgpt.store.creation import create
 from rlgpt.store.folder import SessionFolder, prepare
 from rlgpt.store.reader import HEAVY, Reader
+from rlgpt.store.row_types import MetricRow
 from rlgpt.store.settings import Settings
 from rlgpt.store.snapshot import unguarded
 from rlgpt.store.spending import spent_today
@@ -44,7 +45,7 @@ def metric(rng: random.Random, run: int, update: int) -> t.Metric:
     )  # fmt: skip
 
 
-def fill(folder: SessionFolder, updates: int, events: int) -> None:
+def fill(folder: SessionFolder, updates: int, event_count: int) -> None:
     rng = random.Random(0)
     with Writer(folder) as writer:
         writer.event(events.Started())
@@ -56,7 +57,7 @@ def fill(folder: SessionFolder, updates: int, events: int) -> None:
                 with writer.transaction() as tx:
                     for update in range(start, min(start + 500, each + 1)):
                         tx.add(metric(rng, run, update))
-                        if update % max(1, updates // events) == 0:
+                        if update % max(1, updates // event_count) == 0:
                             tx.event(events.Phase(name="Train", revision=1))
 
 
@@ -140,28 +141,16 @@ def single(folder: SessionFolder) -> None:
 def read(folder: SessionFolder) -> None:
     def opened() -> None:
         with Reader(folder) as reader:
-            reader.metric_series(range(1, RUNS + 1), "return_mean", max_points=400)
+            rows = sum(1 for _ in reader.rows(MetricRow))
+        assert rows, "no metric row was written"
 
-    print(f"open + one full-range curve      {timed(opened, 5) * 1e3:10.1f} ms")
+    print(f"open + all metric rows           {timed(opened, 5) * 1e3:10.1f} ms")
     with Reader(folder) as reader:
         print(f"first fold of the whole session  {timed(reader.history_at) * 1e3:10.1f} ms")
         last = reader.last_seq()
         rng = random.Random(1)
         seeks = sorted(timed(lambda: reader.history_at(rng.randint(1, last))) for _ in range(100))
         print(f"seek, fold only: p50, p95        {seeks[50] * 1e3:10.1f} ms {seeks[95] * 1e3:8.1f} ms")
-        columns = ["return_mean", "successes", "kl", "option_usage.option_3"]
-        runs = range(1, RUNS + 1)
-        for column in columns:
-            span = timed(lambda name=column: reader.metric_series(runs, name))  # type: ignore[misc]
-            print(f"  first series of {column:22}{span * 1e3:8.1f} ms")
-
-        def charts() -> None:
-            seq = rng.randint(1, last)
-            for column in columns:
-                reader.metric_series(runs, column, seq)
-
-        seeks = sorted(timed(charts) for _ in range(40))
-        print(f"seek, four charts: p50, p95      {seeks[20] * 1e3:10.1f} ms {seeks[38] * 1e3:8.1f} ms")
         print(f"data_version                     {timed(reader.data_version, 1000) * 1e6:10.1f} us")
         idle = timed(lambda: reader.changes_since(last, without=HEAVY), 100)
         print(f"changes_since, nothing new       {idle * 1e6:10.1f} us")
