@@ -175,12 +175,15 @@ def _goes_on(folder: SessionFolder) -> bool:
 
 
 def remove(folder: SessionFolder) -> None:
-    """For good, and whole at once: what is half removed is no session any more. Call it `at_rest`."""
+    """For good, and whole at once: what is half removed is no session any more. Call it `at_rest`. Raises StoreError
+    where its files cannot be deleted."""
     for left in folder.path.parent.glob(".gone-*"):  # by a process that was killed
         shutil.rmtree(left, ignore_errors=True)
     hidden = folder.path.with_name(f".gone-{folder.id}")
     folder.path.rename(hidden)
     shutil.rmtree(hidden, ignore_errors=True)  # what another process removes meanwhile is no error
+    if hidden.exists():
+        raise StoreError(f"session {folder.id} is no longer listed, but files of it cannot be deleted: {hidden}")
 
 
 def _prune(folder: SessionFolder, done: Pruned, frames: bool) -> None:

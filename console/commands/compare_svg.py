@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from html import escape
 
-from rlgpt.store.export.svg import HEIGHT, LEFT, WIDTH, Line, chart
+from rlgpt.store.export.svg import HEIGHT, LEFT, WIDTH, Line, chart, printable
 
 TITLE = 22
 """Above each chart, for its title."""
@@ -25,7 +25,7 @@ def svg(drawn: Mapping[str, Sequence[Line]], unit: str, what: str) -> str:
     for task, lines in drawn.items():
         figure = chart(task, lines, unit, share=True)
         inside = figure[figure.find("<svg") : figure.find("</svg>")].split(">", 1)[1]
-        title = f'<text x="{LEFT}" y="14" class="title">{escape(task)}: {what}</text>'
+        title = f'<text x="{LEFT}" y="14" class="title">{escape(printable(task))}: {what}</text>'
         legend, rows = _legend(lines)
         head = TITLE + rows * ROW
         parts.append(
@@ -45,6 +45,6 @@ def _legend(lines: Sequence[Line]) -> tuple[str, int]:
             row, x = row + 1, float(LEFT)
         y = TITLE + 6 + ROW * row
         parts.append(f'<path class="swatch c{i % 6}" d="M{x:.0f} {y - 4}h14"/>')
-        parts.append(f'<text x="{x + 18:.0f}" y="{y}">{escape(line.name)}</text>')
+        parts.append(f'<text x="{x + 18:.0f}" y="{y}">{escape(printable(line.name))}</text>')
         x += wide
     return "".join(parts), row + 1 if lines else 0

@@ -31,6 +31,7 @@ def chart(
 ) -> str:
     """One chart with axes, a legend and vertical marks (x, name); says so when there is nothing to draw. A share is
     drawn from 0 to 1."""
+    title = printable(title)
     drawn = [line for line in lines if line.points]
     caption = f"<figcaption>{escape(title)}</figcaption>"
     if not drawn:

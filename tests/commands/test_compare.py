@@ -8,10 +8,12 @@ from xml.etree import ElementTree
 
 import pytest
 
+from rlgpt.console.commands import compare_svg
 from rlgpt.console.commands.compare import Run, analysed
 from rlgpt.console.commands.failure import Failure
 from rlgpt.console.view.arms import arm_of, differing
 from rlgpt.store import creation, events, export, tables
+from rlgpt.store.export.svg import Line
 from rlgpt.store.folder import SessionFolder
 from rlgpt.store.settings import Settings
 from rlgpt.store.writer import Writer
@@ -198,6 +200,13 @@ def test_a_score_is_compared_in_percent_and_training_and_test_are_kept_apart(rlg
 def test_curves_are_drawn_as_png_where_matplotlib_is(rlgpt: Cli, arms: list[str], tmp_path: Path) -> None:
     assert rlgpt("compare", *arms, "--png", tmp_path / "a.png").code == 0
     assert (tmp_path / "a.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_names_with_control_characters_give_a_file_that_can_be_read() -> None:
+    lines = [Line(f"arm {n} \x1b[31m\x00", [(0.0, 0.1), (1.0, 0.9)]) for n in range(30)]
+    drawn = ElementTree.fromstring(compare_svg.svg({"task\x07 <&": lines}, "unit", "what"))
+    words = [str(text.text) for text in drawn.iter() if text.tag.endswith("text")]
+    assert "arm 29 [31m" in words and "task <&: what" in words
 
 
 def test_different_tasks_are_never_drawn_over_each_other_and_a_session_is_called_by_its_name(

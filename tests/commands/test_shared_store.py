@@ -67,6 +67,18 @@ def test_many_sessions_move_at_once(rlgpt: Rlgpt, address: str) -> None:
     assert not any(one["error"] for one in answer["sessions"]) and not catalog.summaries()
 
 
+def after_each_removal(monkeypatch: pytest.MonkeyPatch, happens: Callable[[], object]) -> None:
+    """What happens to the store after each session that was moved; it is asked again at once."""
+    remove = upkeep.remove
+
+    def remove_first(session: SessionFolder) -> None:
+        remove(session)
+        happens()
+
+    monkeypatch.setattr(upkeep, "remove", remove_first)
+    monkeypatch.setattr(elsewhere, "AGAIN", 0.01)
+
+
 def test_a_move_goes_on_over_a_network_that_drops(
     rlgpt: Rlgpt, server: Server, address: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -74,14 +86,8 @@ def test_a_move_goes_on_over_a_network_that_drops(
     rlgpt("store", "init")
     ids = sorted(make(f"session {number}").id for number in range(4))
     (folder.root() / f".gone-{ids[0]}" / "artifacts").mkdir(parents=True)
-    remove = upkeep.remove
-
-    def remove_and_cut(session: SessionFolder) -> None:
-        remove(session)
-        server.sql("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'rlgpt'")
-
-    monkeypatch.setattr(upkeep, "remove", remove_and_cut)
-    monkeypatch.setattr(elsewhere, "AGAIN", 0.01)
+    cut = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'rlgpt'"
+    after_each_removal(monkeypatch, lambda: server.sql(cut))
     answer = rlgpt("store", "move")
     assert (answer.code, answer.err) == (0, "") and [ident for ident in ids if f"{ident}: moved" in answer.out] == ids
     assert not list(folder.root().iterdir())
@@ -93,22 +99,15 @@ def test_a_move_whose_store_stays_away_stops_and_goes_on_by_the_same_command(
     """It waits for the store once, and not again for every session."""
     rlgpt("store", "init")
     ids = sorted(make(f"session {number}").id for number in range(4))
-    remove = upkeep.remove
-
-    def remove_and_crash(session: SessionFolder) -> None:
-        remove(session)
-        server.stop("immediate")
-
-    monkeypatch.setattr(upkeep, "remove", remove_and_crash)
-    monkeypatch.setattr(elsewhere, "AGAIN", 0.01)
-    try:
-        answer = rlgpt("store", "move")
-    finally:
-        server.start()
+    with monkeypatch.context() as during:
+        after_each_removal(during, lambda: server.stop("immediate"))
+        try:
+            answer = rlgpt("store", "move")
+        finally:
+            server.start()
     assert answer.code != 0 and answer.out == f"{ids[0]}: moved, 1 new row\n"
     (sentence,) = answer.err.splitlines()
     assert "cannot be reached" in sentence and "3 of 4 sessions left: the same command goes on" in sentence
-    monkeypatch.setattr(upkeep, "remove", remove)
     again = rlgpt("store", "move", "--json").document["sessions"]
     assert [(one["id"], one["error"]) for one in again] == [(ident, None) for ident in ids[1:]]
     assert not folder.sessions()

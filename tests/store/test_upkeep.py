@@ -207,3 +207,12 @@ def test_names_and_costs_are_looked_up_without_opening_what_did_not_change(
 def test_a_damaged_session_costs_nothing_today(trained: SessionFolder, new_session: NewSession) -> None:
     trained.database.write_bytes(b"nothing of value" * 1000)
     assert new_session(name="other").name == "other" and spent_today() == 0.0
+
+
+def test_a_removal_that_leaves_files_says_where_they_are(
+    session: SessionFolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(upkeep.shutil, "rmtree", lambda *_args, **_options: None)  # as a file system that refuses
+    with pytest.raises(StoreError, match=f"cannot be deleted: .*gone-{session.id}"):
+        upkeep.remove(session)
+    assert session not in sessions()
