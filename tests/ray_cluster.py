@@ -6,6 +6,7 @@ import importlib.util
 import os
 from typing import Any
 
+import psutil
 import pytest
 
 NEEDS_RAY = [
@@ -32,6 +33,13 @@ class Machines:
     def add(self, cpus: int = 1, **options: Any) -> Any:
         """Another machine; `options` as of `ray start` (resources, env_vars, ...)."""
         return self._cluster.add_node(num_cpus=cpus, **options)
+
+    def of(self, process: int) -> Any:
+        """That on which a worker process of Ray runs: its raylet has started it."""
+        raylet = psutil.Process(process).ppid()
+        return next(
+            node for node in self._cluster.worker_nodes if node.all_processes["raylet"][0].process.pid == raylet
+        )
 
     def lose(self, machine: Any) -> None:
         """As when its plug is pulled."""

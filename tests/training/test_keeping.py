@@ -17,6 +17,7 @@ from rlgpt.store.lease import Lease
 from rlgpt.store.settings import Settings
 from rlgpt.store.writer import Writer
 from rlgpt.training import keeping
+from tests.processes import lives
 from tests.store.keeping import until
 from tests.store.postgres import NEEDS_SERVER, Server
 
@@ -147,13 +148,7 @@ time.sleep(600)
         assert child.stdout is not None
         keeper = int(child.stdout.readline())
         child.kill()
-    until(lambda: not _lives(keeper))
+    until(lambda: not lives(keeper))
     kept = keeping.begin_keeping(session.path)
     assert isinstance(kept, keeping.Keeper) and kept.incarnation == 2
     kept.close()
-
-
-def _lives(pid: int) -> bool:
-    import psutil
-
-    return bool(psutil.pid_exists(pid)) and psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
