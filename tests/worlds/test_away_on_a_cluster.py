@@ -12,11 +12,12 @@ from typing import Any
 
 import pytest
 
+from rlgpt.training.cluster import nodes
 from rlgpt.training.cluster.games import ClusterGames, placed
 from rlgpt.training.host.api import Host
 from rlgpt.training.host.client.open_host import open_host
 from rlgpt.training.worlds import registry
-from rlgpt.training.worlds.away.channel import Channel, GameLost
+from rlgpt.training.worlds.away.channel import Channel, GameLost, pack
 from rlgpt.training.worlds.away.world import PLAYER, AwayWorld
 from rlgpt.training.worlds.optional_parts import WorldEvent
 from rlgpt.training.worlds.protocol import World
@@ -35,6 +36,7 @@ NAMES = {"corridor": slow.CORRIDOR, "crafter": slow.CRAFTER}
 def machines() -> Iterator[Machines]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PYTHONPATH", str(Path.cwd()))  # the worlds of the tests
+        patch.setattr(nodes, "LOOK", nodes.LOOK * PATIENCE)
         machines = Machines()
         try:
             yield machines
@@ -112,6 +114,21 @@ def test_an_actor_that_is_killed_changes_nothing(machines: Machines, at: int) ->
     away.close()
 
 
+def test_games_are_spread_over_the_nodes_that_were_looked_at(machines: Machines, node: Any) -> None:
+    """The head, which was not, has no CPU but could play."""
+    second = machines.add(1)
+    games = ClusterGames(machines.address, slow.CORRIDOR)
+    channels = [games.open(PLAYER) for _ in range(8)]
+    for channel in channels:
+        channel.send(pack(["play", [], []]))  # a game that is not made answers too
+        channel.receive(100 * PATIENCE)
+    places = [machines.of(process(channel)) for channel in channels]
+    for channel in channels:
+        channel.end()
+    machines.lose(second)
+    assert sorted(map(places.count, (node, second))) == [4, 4]
+
+
 @pytest.mark.usefixtures("node")
 def test_games_that_need_something_go_where_it_is(machines: Machines) -> None:
     games = ClusterGames(machines.address, slow.CORRIDOR)
@@ -129,7 +146,6 @@ def test_a_node_that_is_lost_changes_nothing(machines: Machines) -> None:
     games = Watched(machines.address, slow.CORRIDOR)
 
     def lose(channel: Channel) -> None:
-        """Not simply the second machine: Ray may place a game elsewhere than it was asked to."""
         game = process(channel)
         machines.lose(machines.of(game))
         until = time.monotonic() + 100 * PATIENCE

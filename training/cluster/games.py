@@ -85,7 +85,9 @@ class Actor:
 
     def __init__(self, ray: Ray, side: str, node: Node, resources: dict[str, float]) -> None:
         self._ray = ray
-        strategy = ray.util.scheduling_strategies.NodeAffinitySchedulingStrategy(node.id, soft=True)
+        # Ray puts an actor that takes no CPU on any node, asked or not, unless the affinity is hard:
+        # https://github.com/ray-project/ray/pull/25344
+        strategy = ray.util.scheduling_strategies.NodeAffinitySchedulingStrategy(node.id, soft=False)
         variables = {name: os.environ[name] for name in KEPT if name in os.environ}
         options = {
             "num_cpus": 0, "resources": resources, "scheduling_strategy": strategy, "max_restarts": 0,
