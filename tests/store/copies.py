@@ -6,19 +6,32 @@ import contextlib
 import json
 import sqlite3
 import zipfile
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+
+import pytest
 
 from rlgpt.store import query, soundness
 from rlgpt.store.folder import SessionFolder
 
 ROOT = Path(__file__).parents[2]
 BUNDLES = sorted((ROOT / "tests" / "sessions").glob("*.rlgpt"))
-EXPERIMENTS = sorted(path.name for path in (ROOT / "evidence").iterdir() if path.is_dir())
+SAMPLE = 20
 
 
-def bundles_of(experiment: str) -> list[Path]:
-    return sorted((ROOT / "evidence" / experiment).glob("*.rlgpt"))
+def _of_the_evidence() -> Iterator[Any]:
+    """Of an experiment with many sessions a part, spread over its arms and seeds; all of them where a test is slow."""
+    for folder in sorted(path for path in (ROOT / "evidence").iterdir() if path.is_dir()):
+        bundles = sorted(folder.glob("*.rlgpt"))
+        part = bundles[:: -(-len(bundles) // SAMPLE)]
+        yield pytest.param(part, id=folder.name)
+        if len(part) < len(bundles):
+            yield pytest.param(bundles, id=f"{folder.name}-all", marks=pytest.mark.slow)
+
+
+EVIDENCE = list(_of_the_evidence())
+"""Parameters of a test: the bundles of each experiment."""
 
 
 def unpacked(bundle: Path, where: Path) -> SessionFolder:

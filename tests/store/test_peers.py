@@ -32,7 +32,7 @@ from rlgpt.store.reader import Reader
 from rlgpt.store.revision import REVISION
 from rlgpt.store.upkeep import check
 from rlgpt.store.writer import Writer
-from tests.store.copies import BUNDLES, EXPERIMENTS, bundles_of, everything, files, unpacked
+from tests.store.copies import BUNDLES, EVIDENCE, everything, files, unpacked
 
 Tell = Callable[[random.Random, int], list[list[t.Row]]]
 
@@ -61,9 +61,9 @@ def test_a_kept_session_is_copied_byte_for_byte(bundle: Path, tmp_path: Path) ->
     same(source.path, tmp_path / "b" / source.id)
 
 
-@pytest.mark.parametrize("experiment", EXPERIMENTS)
-def test_every_session_of_the_evidence_is_copied_byte_for_byte(experiment: str, tmp_path: Path) -> None:
-    for bundle in bundles_of(experiment):
+@pytest.mark.parametrize("bundles", EVIDENCE)
+def test_sessions_of_the_evidence_are_copied_byte_for_byte(bundles: list[Path], tmp_path: Path) -> None:
+    for bundle in bundles:
         source = unpacked(bundle, tmp_path / "a")
         sync(FolderPeer(source.path), FolderPeer(tmp_path / "b" / source.id))
         same(source.path, tmp_path / "b" / source.id)

@@ -28,7 +28,7 @@ from rlgpt.store.shared.connection import connect
 from rlgpt.store.shared.peer import SharedPeer
 from rlgpt.store.shared.store import SharedStore
 from rlgpt.store.writer import Writer
-from tests.store.copies import BUNDLES, EXPERIMENTS, bundles_of, everything, files, unpacked
+from tests.store.copies import BUNDLES, EVIDENCE, everything, files, unpacked
 from tests.store.postgres import NEEDS_SERVER, Server
 
 pytestmark = NEEDS_SERVER
@@ -69,11 +69,11 @@ def test_a_kept_session_comes_back_byte_for_byte(bundle: Path, store: SharedStor
     there_and_back(store, unpacked(bundle, tmp_path / "a"), tmp_path / "b")
 
 
-@pytest.mark.parametrize("experiment", EXPERIMENTS)
-def test_every_session_of_the_evidence_comes_back_byte_for_byte(
-    experiment: str, store: SharedStore, tmp_path: Path
+@pytest.mark.parametrize("bundles", EVIDENCE)
+def test_sessions_of_the_evidence_come_back_byte_for_byte(
+    bundles: list[Path], store: SharedStore, tmp_path: Path
 ) -> None:
-    for bundle in bundles_of(experiment):
+    for bundle in bundles:
         there_and_back(store, unpacked(bundle, tmp_path / "a"), tmp_path / "b")
         shutil.rmtree(tmp_path)
 
