@@ -31,7 +31,7 @@ from rlgpt.training.session.runtime import SessionRuntime
 from rlgpt.training.session.where import where
 from rlgpt.training.steps.commands import apply_pending
 from rlgpt.training.worlds import registry
-from rlgpt.training.worlds.away.world import named
+from rlgpt.training.worlds.away.world import games_place
 from rlgpt.training.worlds.optional_parts import report_to
 
 REWORDED = "the recorded requests had other words than today's: each answer is known by the step that asked for it"
@@ -46,7 +46,7 @@ def open_session(place: Path) -> SessionRuntime:
         writer = undo.enter_context(Writer(folder))
         reader = Reader(folder)
         settings = stored(writer.history.session["settings"])
-        world = placed(registry.get(settings.world), settings.world, named())
+        world = placed(registry.get(settings.world), settings.world, games_place())
         progress = Progress(folder.path)
         undo.callback(progress.close)
         reworded = _reworded(settings, writer)

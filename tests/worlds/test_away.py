@@ -23,7 +23,7 @@ from rlgpt.training.service.__main__ import answer
 from rlgpt.training.worlds import conformance, optional_parts, registry
 from rlgpt.training.worlds.away import env as env_module
 from rlgpt.training.worlds.away.channel import Channel, GameLost, pack, unpack
-from rlgpt.training.worlds.away.env import RESTARTS
+from rlgpt.training.worlds.away.env import MAX_RESTARTS
 from rlgpt.training.worlds.away.player import PARTS
 from rlgpt.training.worlds.away.process import GameProcess
 from rlgpt.training.worlds.away.world import PARTS as WORLD_PARTS
@@ -179,22 +179,22 @@ def test_an_episode_that_cannot_be_repeated_is_broken_off(away: Callable[..., Aw
 def test_a_game_that_is_always_lost_ends_in_a_sentence(
     away: Callable[..., Away], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(env_module, "BACKOFF", 0.0)
+    monkeypatch.setattr(env_module, "FIRST_BACKOFF", 0.0)
     place = away(slow.FAULTY)
     env = place.world.make("take_coin")
     env.reset(1)
     env.step((1,))
     env.step((1,))
-    with pytest.raises(WorldFailed, match=rf"lost {RESTARTS + 1} times .*ConnectionError: the game closed its connect"):
+    with pytest.raises(WorldFailed, match=rf"lost {MAX_RESTARTS + 1} times .*ConnectionError: the game closed its connect"):
         env.step((1,))
-    assert [event.kind for event in place.events].count("restart") == RESTARTS
+    assert [event.kind for event in place.events].count("restart") == MAX_RESTARTS
     env.close()
 
 
 def test_a_process_that_cannot_start_ends_in_a_sentence(
     away: Callable[..., Away], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(env_module, "BACKOFF", 0.0)
+    monkeypatch.setattr(env_module, "FIRST_BACKOFF", 0.0)
 
     def nothing() -> Channel:
         raise GameLost("no process can be started for it: Cannot allocate memory")

@@ -10,7 +10,7 @@ from rlgpt.store.row_types import TaskInfo
 from rlgpt.training.cluster.games import check_place
 from rlgpt.training.session.where import versions
 from rlgpt.training.worlds import registry
-from rlgpt.training.worlds.away.world import LOCAL, named
+from rlgpt.training.worlds.away.world import LOCAL, games_place
 from rlgpt.training.worlds.optional_parts import check_machine
 from rlgpt.training.worlds.protocol import World
 
@@ -71,8 +71,8 @@ def create(flags: Mapping[str, Any], elsewhere: bool = False) -> dict[str, Any]:
     _check_rl(settings.method.rl)
     world = registry.get(settings.world)
     info = task_info(world, settings.task)
-    check_place(world, named())
-    if named() in ("", LOCAL):
+    check_place(world, games_place())
+    if games_place() in ("", LOCAL):
         check_machine(world)
     if settings.observation == "pixels" and world.pixel_shape is None:
         raise CannotCreate(f"the world {world.name} draws no picture to learn from: leave out --observation pixels")

@@ -8,41 +8,42 @@ from typing import Any, Protocol
 import msgpack
 import numpy as np
 
-ARRAY, WHOLE = 1, 2
-"""Types of ours in messages: an array, and an integer of more than 64 bits."""
+ARRAY, BIG_INTEGER = 1, 2
+"""Codes of msgpack extension types: a NumPy array, and an integer of more than 64 bits."""
 
 
 class GameLost(Exception):
-    """The game, or what carries messages to it, is gone or does not answer; the argument is the sentence why."""
+    """The game or the channel to it is gone or does not answer; the argument says why, without a full stop."""
 
 
 class Channel(Protocol):
-    """To one game. Not thread-safe. After `GameLost` it is ended."""
+    """Carries messages to one game, one request and one reply at a time. Not thread-safe. After `GameLost` the caller
+    ends it."""
 
     @property
     def place(self) -> str:
         """Where the game runs, for an operator: `process 4711`, `node tower, process 4711`."""
 
     def send(self, message: bytes) -> None:
-        """Returns at once; the `receive` that must follow waits for the answer. Raises `GameLost`."""
+        """Send a request and return at once; `receive` must follow. Raises `GameLost`."""
 
     def receive(self, timeout: float) -> bytes:
-        """Raises `GameLost`, also after `timeout` seconds."""
+        """Wait for the reply. Raises `GameLost`, also after `timeout` seconds."""
 
     def end(self) -> None:
-        """Ends the game; it may be lost already."""
+        """End the game; nothing happens if it is lost already."""
 
 
 def pack(message: object) -> bytes:
-    packed: bytes = msgpack.packb(message, default=_plain)
+    packed: bytes = msgpack.packb(message, default=_encode_special)
     return packed
 
 
 def unpack(message: bytes) -> Any:
-    return msgpack.unpackb(message, ext_hook=_ours, strict_map_key=False)
+    return msgpack.unpackb(message, ext_hook=_decode_special, strict_map_key=False)
 
 
-def _plain(value: object) -> object:
+def _encode_special(value: object) -> object:
     if isinstance(value, np.ndarray):
         return msgpack.ExtType(ARRAY, msgpack.packb([value.dtype.str, value.shape, value.tobytes()]))
     if isinstance(value, np.generic):
@@ -50,12 +51,12 @@ def _plain(value: object) -> object:
     if isinstance(value, frozenset):
         return sorted(value)
     if isinstance(value, int):
-        return msgpack.ExtType(WHOLE, str(value).encode())
+        return msgpack.ExtType(BIG_INTEGER, str(value).encode())
     return dict(value)  # type: ignore[call-overload]  # a mapping; anything else raises TypeError, with its type
 
 
-def _ours(kind: int, data: bytes) -> object:
-    if kind == WHOLE:
+def _decode_special(kind: int, data: bytes) -> object:
+    if kind == BIG_INTEGER:
         return int(data)
     dtype, shape, body = msgpack.unpackb(data)
     return np.frombuffer(body, np.dtype(dtype)).reshape(shape).copy()

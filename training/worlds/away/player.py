@@ -16,7 +16,7 @@ from rlgpt.training.worlds.protocol import Env
 
 MOVES = ("reset", "step", "restore", "reseed")
 PARTS = {"ending": TellsEnding, "survey": Surveys, "obtained": CountsObtained, "reseed": Reseeds}
-"""Optional parts of an env that it may have away as well."""
+"""Name -> optional part of an env that an `AwayEnv` offers where its game's env does."""
 
 
 class Player:
@@ -30,7 +30,7 @@ class Player:
             kind, *arguments = unpack(message)
             answer = self._make(*arguments) if kind == "make" else self._play(*arguments)
             return pack(["ok", *answer])
-        except Exception as error:  # whatever an env raises, the worker decides what becomes of it
+        except Exception as error:  # an env may raise anything; the worker's side decides what follows
             names = [each.__name__ for each in type(error).__mro__]
             sentence = str(error.args[0]) if error.args else ""
             return pack(["error", names, sentence])
@@ -42,10 +42,10 @@ class Player:
         return [[name for name, part in PARTS.items() if isinstance(self._env, part)], registry.get(world).version]
 
     def _play(self, moves: Sequence[Sequence[Any]], questions: Sequence[Sequence[Any]]) -> list[Any]:
-        """[what the last move gave, env steps so far, the answers in the order of the questions]"""
+        """[what the last move returned, env steps so far, the answers in the order of the questions]"""
         env = self._env
         assert env is not None, "make comes first"
-        given = None
+        result = None
         for method, argument in moves:
-            given = getattr(env, method)(tuple(argument) if method == "step" else argument)
-        return [given, env.steps, [getattr(env, method)(*arguments) for method, *arguments in questions]]
+            result = getattr(env, method)(tuple(argument) if method == "step" else argument)
+        return [result, env.steps, [getattr(env, method)(*arguments) for method, *arguments in questions]]

@@ -13,10 +13,10 @@ from rlgpt.training.worlds.pipe import ChildPipe, TooLong, serve_request
 
 
 class GameProcess:
-    """See `channel.Channel`. `side` names the class that answers there."""
+    """See `channel.Channel`. `side` is `module:class` of what answers in the process. Raises `GameLost`."""
 
     def __init__(self, side: str) -> None:
-        path = os.pathsep.join(filter(None, sys.path))  # a world may come from anywhere that this process looks into
+        path = os.pathsep.join(filter(None, sys.path))  # so that the process can import every world that this one can
         try:
             self._process: subprocess.Popen[bytes] = subprocess.Popen(
                 [sys.executable, "-P", "-m", __name__, side], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
@@ -31,7 +31,7 @@ class GameProcess:
         try:
             self._pipe.send(message)
         except BrokenPipeError as error:
-            raise GameLost(self._how_it_ended()) from error
+            raise GameLost(self._describe_exit()) from error
 
     def receive(self, timeout: float) -> bytes:
         try:
@@ -39,9 +39,9 @@ class GameProcess:
         except TimeoutError as error:
             raise GameLost(f"{self.place} did not answer within {timeout:g} s") from error
         except (EOFError, TooLong) as error:
-            raise GameLost(self._how_it_ended()) from error
+            raise GameLost(self._describe_exit()) from error
 
-    def _how_it_ended(self) -> str:
+    def _describe_exit(self) -> str:
         try:
             code = self._process.wait(timeout=5)
         except subprocess.TimeoutExpired:
@@ -56,9 +56,9 @@ class GameProcess:
 
 def main() -> None:
     requests, answers = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
-    os.dup2(2, 1)  # what a world prints is no answer
-    nothing = os.open(os.devnull, os.O_RDONLY)
-    os.dup2(nothing, 0)
+    os.dup2(2, 1)  # so that what a world prints does not get between the answers
+    devnull = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(devnull, 0)
     module, _, name = sys.argv[1].partition(":")
     player = getattr(import_module(module), name)()
     while (message := serve_request(requests)) is not None:

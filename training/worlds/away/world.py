@@ -1,6 +1,6 @@
-"""A world whose games are played elsewhere, and the choice of where.
+"""A world whose games are played elsewhere, and the setting that says where.
 
-Where a game is played is no part of a session: `--games-on` and RLGPT_GAMES_ON hold for one start of its worker.
+The place is not stored with a session: `--games-on` and RLGPT_GAMES_ON hold for one start of its worker.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ from rlgpt.training.worlds.protocol import Task, UnknownTask, World, WorldFailed
 
 PLAYER = "rlgpt.training.worlds.away.player:Player"
 LOCAL = "local"
-"""Each game in a process of its own on this machine."""
+"""The place that means: each game in a process of its own on this machine."""
 PARTS = (Scores, LimitsEnvs, StepsSlowly, ResetsSlowly, ChecksMachine)
-"""Optional parts of a World that it has away as well."""
+"""Optional parts of a World that an `AwayWorld` offers where its inner world does."""
 MEMBERS = sorted(
     {name for part in (World, *PARTS) for name in (*part.__annotations__, *vars(part)) if not name.startswith("_")}
     - {"make"}
@@ -38,13 +38,14 @@ MEMBERS = sorted(
 
 
 class Games(Protocol):
-    """What starts games somewhere."""
+    """Starts games somewhere."""
 
     def open(self, side: str, resource: str = "") -> Channel:
-        """`side` names the class that answers there; `resource` what a place must offer for it. Raises `GameLost`."""
+        """Start a game. `side` is `module:class` of what answers there; `resource` is what a machine must offer for it,
+        empty for nothing special. Raises `GameLost`."""
 
     def room(self, resource: str) -> int | None:
-        """For how many games there is one, None where nobody counts. Raises StoreError."""
+        """How many games the machines offer `resource` for, None where there is no limit. Raises StoreError."""
 
 
 class LocalGames:
@@ -62,11 +63,11 @@ class PlacesGames(Protocol):
     """Optional part of a World whose games are processes of their own anyway."""
 
     def place_games(self, games: Games) -> None:
-        """From now on they are started there. Raises `WorldFailed`, StoreError."""
+        """From now on start games by `games`. Raises `WorldFailed`, StoreError."""
 
 
 class AwayWorld:
-    """The world `inner`, which the registry calls `name`, with one of `games` for each env."""
+    """The world `inner`, which the registry calls `name`; each of its envs is an `AwayEnv` with a game of `games`."""
 
     def __init__(self, inner: World, name: str, games: Games) -> None:
         self.tasks: Mapping[str, Task] = inner.tasks
@@ -75,38 +76,38 @@ class AwayWorld:
                 setattr(self, member, getattr(inner, member))
         self.report: Callable[[WorldEvent], None] = log_event
         self._inner, self._name, self._games = inner, name, games
-        self._parked: list[Channel] = []
+        self._idle_games: list[Channel] = []
         self._parts: list[str] | None = None
         atexit.register(self.close)
 
     def make(self, task: str, *, features: Sequence[str] | None = None, pixels: bool = False) -> AwayEnv:
         if task not in self.tasks:
             raise UnknownTask(f"The world {self._inner.name} has no task {task!r}.")
-        wanted = [self._name, task, None if features is None else list(features), pixels]
-        env = AwayEnv(
-            self.tasks[task], wanted, self._inner.version, self._open, self._parked.append, lambda e: self.report(e)
-        )
-        if self._parts is None:  # they are the same for all: the games of the others need not be waited for
+        env_arguments = [self._name, task, None if features is None else list(features), pixels]
+        version, park = self._inner.version, self._idle_games.append
+        env = AwayEnv(self.tasks[task], env_arguments, version, self._open, park, lambda event: self.report(event))
+        if self._parts is None:  # all envs of a world have the same parts, so only the first game is waited for
             self._parts = env.parts()
         env.add_parts(self._parts)
         return env
 
     def _open(self) -> Channel:
-        return self._parked.pop() if self._parked else self._games.open(PLAYER)
+        return self._idle_games.pop() if self._idle_games else self._games.open(PLAYER)
 
     def close(self) -> None:
-        """End the games that nobody plays."""
-        while self._parked:
-            self._parked.pop().end()
+        """End the games that no env uses."""
+        while self._idle_games:
+            self._idle_games.pop().end()
 
 
-def named() -> str:
-    """Where games are to be played; empty: in the worker."""
+def games_place() -> str:
+    """Where games are played by the operator's setting: `local`, an address of a cluster, or empty for the worker's own
+    process."""
     return os.environ.get(GAMES_ON, "")
 
 
 def check_slow(world: World, place: str) -> None:
-    """Raises `WorldFailed`."""
+    """Raises `WorldFailed` for a world that is not slow; `place` is named in the sentence."""
     if not is_slow(world):
         raise WorldFailed(
             f"The games of {world.name} are not played elsewhere ({place}): it does not say that its env steps are "
@@ -115,7 +116,7 @@ def check_slow(world: World, place: str) -> None:
 
 
 def played_at(world: World, name: str, games: Games) -> World:
-    """The world, which the registry calls `name`, with those games."""
+    """The world, which the registry calls `name`, with its games started by `games`."""
     if isinstance(world, PlacesGames):
         world.place_games(games)
         return world
