@@ -37,7 +37,7 @@ options = json.loads(sys.argv[3])
 way = options.pop("way")
 made = child.Child(None, None, sys.argv[2], 0); made.numpy = numpy; made._hello(way == "lean", "")
 if way == "client":
-    child.spare_statistics(made.client)
+    child.stop_copying_statistics(made.client)
 game = child.Game(made.client, numpy, {**options, "lean": way == "lean"})
 game.reset(0) if way == "lean" else game.env.reset()
 act = numpy.asarray(options["command"])

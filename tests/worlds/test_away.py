@@ -185,7 +185,8 @@ def test_a_game_that_is_always_lost_ends_in_a_sentence(
     env.reset(1)
     env.step((1,))
     env.step((1,))
-    with pytest.raises(WorldFailed, match=rf"lost {MAX_RESTARTS + 1} times .*ConnectionError: the game closed its connect"):
+    lost = rf"lost {MAX_RESTARTS + 1} times .*ConnectionError: the game closed its connect"
+    with pytest.raises(WorldFailed, match=lost):
         env.step((1,))
     assert [event.kind for event in place.events].count("restart") == MAX_RESTARTS
     env.close()

@@ -22,7 +22,7 @@ MILK = "harvest_milk_with_empty_bucket_and_cow"
 @pytest.fixture(autouse=True)
 def patient(monkeypatch: pytest.MonkeyPatch) -> None:
     """A server of these tests says its word, if it has one, but on a busy machine late."""
-    monkeypatch.setattr(ports, "PATIENCE", ports.PATIENCE * 30)
+    monkeypatch.setattr(ports, "PROBE_SECONDS", ports.PROBE_SECONDS * 30)
 
 
 @contextmanager

@@ -1,4 +1,5 @@
-"""The parent's side of the bridge: start the child, ask with a time limit, say what went wrong, end it all."""
+"""The parent's side of the bridge to a game: starts the child process, sends requests with a time limit, turns failures
+into `MineDojoError`, and ends the child with all its processes."""
 
 from __future__ import annotations
 
@@ -14,7 +15,7 @@ from typing import Any, Protocol
 
 import msgpack
 
-from rlgpt.store import processes as marks
+from rlgpt.store import processes as marked_processes
 from rlgpt.training.worlds.minedojo import processes
 from rlgpt.training.worlds.minedojo.processes import MARK, ProcessRecord
 from rlgpt.training.worlds.minedojo.settings import Settings, folder
@@ -22,13 +23,17 @@ from rlgpt.training.worlds.pipe import ChildPipe, TooLong
 from rlgpt.training.worlds.protocol import WorldFailed
 
 PROTOCOL = 3
+"""Must be `child.PROTOCOL`; raised with every change of the messages."""
 CHILD = Path(__file__).with_name("child.py")
 SHIM = Path(__file__).with_name("shim")
-MARKS = marks.__file__
+MARKS = marked_processes.__file__
 LAST_WORDS = 2000
-KEPT = ("PATH", "HOME", "USER", "LOGNAME", "LANG", "LC_", "DISPLAY", "XAUTHORITY", "JAVA", "LD_LIBRARY_PATH", "XDG_",
-        "MINEDOJO_", "MALMO_", "LIBGL_", "MESA_", marks.SESSION)  # fmt: skip
-"""Prefixes of the variables that reach the child: no key or token does."""
+"""Bytes of the end of the log that a `MineDojoError` carries."""
+ENVIRONMENT_PREFIXES = (
+    "PATH", "HOME", "USER", "LOGNAME", "LANG", "LC_", "DISPLAY", "XAUTHORITY", "JAVA", "LD_LIBRARY_PATH", "XDG_",
+    "MINEDOJO_", "MALMO_", "LIBGL_", "MESA_", marked_processes.SESSION,
+)  # fmt: skip
+"""Prefixes of the environment variables that the child gets. No others, so that it has no key or token of a model."""
 
 
 class MineDojoError(WorldFailed):
@@ -54,10 +59,10 @@ def need_interpreter(settings: Settings) -> None:
 
 
 class GameBridge(Protocol):
-    """To one game, of this machine or of another one."""
+    """Sends requests to one game, on this machine or on another one."""
 
     about: dict[str, Any]
-    """What the client says of itself, and in which folder its game is."""
+    """The child's answer to `hello`: versions of protocol, Python, MineDojo and NumPy, and the game's folder."""
 
     def ask(self, operation: str, timeout: float, **arguments: Any) -> dict[str, Any]:
         """One request and its reply. Raises `MineDojoError`; after `stalled` or `died` the bridge must be ended."""
@@ -84,9 +89,9 @@ def close_orderly(bridge: GameBridge, patience: float) -> None:
 
 
 class Bridge:
-    """One child process. Not thread-safe. `started` is called once the process runs, to store its record."""
+    """One child process. Not thread-safe. `on_start` is called with its record once it runs. Raises `MineDojoError`."""
 
-    def __init__(self, settings: Settings, started: Callable[[ProcessRecord], None] | None = None) -> None:
+    def __init__(self, settings: Settings, on_start: Callable[[ProcessRecord], None] | None = None) -> None:
         need_interpreter(settings)
         interpreter = settings.interpreter
         self.settings = settings
@@ -95,7 +100,7 @@ class Bridge:
         self.folder = runs / self.run
         self.folder.mkdir(parents=True)
         self.log = self.folder / "child.log"
-        environment = {name: value for name, value in os.environ.items() if name.startswith(KEPT)}
+        environment = {name: value for name, value in os.environ.items() if name.startswith(ENVIRONMENT_PREFIXES)}
         environment |= {MARK: self.run, "TMPDIR": str(self.folder), "PYTHONUNBUFFERED": "1"}
         try:
             with self.log.open("wb") as log:
@@ -107,19 +112,19 @@ class Bridge:
         except OSError as error:
             shutil.rmtree(self.folder, ignore_errors=True)
             raise MineDojoError("install", f"{interpreter} cannot be started: {error.strerror}.") from error
-        me = os.getpid()
+        own_pid = os.getpid()
         self.record = ProcessRecord(
             self.run, self._process.pid, processes.started_at(self._process.pid) or time.time(),
-            me, processes.started_at(me) or 0.0,
+            own_pid, processes.started_at(own_pid) or 0.0,
         )  # fmt: skip
         processes.write_record(self.folder, self.record)
-        if started is not None:
-            started(self.record)
+        if on_start is not None:
+            on_start(self.record)
         self._pipe = ChildPipe(self._process)
         self.about: dict[str, Any] = {}
-        self._hello()
+        self._greet()
 
-    def _hello(self) -> None:
+    def _greet(self) -> None:
         try:
             self.about = self.ask(
                 "hello", self.settings.hello_timeout, patch=self.settings.patch, malmo=self.settings.malmo
@@ -148,26 +153,26 @@ class Bridge:
         try:
             self._pipe.send(msgpack.packb({"op": operation, **arguments}))
         except BrokenPipeError as error:
-            raise self._died() from error
+            raise self._death() from error
 
     def answer(self, operation: str, timeout: float) -> dict[str, Any]:
         """The reply to what was sent. Raises `MineDojoError`."""
         try:
-            answer = msgpack.unpackb(self._pipe.receive(timeout))
+            reply = msgpack.unpackb(self._pipe.receive(timeout))
         except TimeoutError as error:
             sentence = f"MineDojo did not answer {operation} within {timeout:g} s."
             raise MineDojoError("stalled", sentence, self.last_words()) from error
         except EOFError as error:
-            raise self._died() from error
+            raise self._death() from error
         except TooLong as error:
             raise MineDojoError("client", f"MineDojo sent {error}.", self.last_words()) from error
-        if "error" in answer:
-            told = answer["error"]
-            raise MineDojoError(told["kind"], told["sentence"], told["trace"] or self.last_words())
-        done: dict[str, Any] = answer["ok"]
-        return done
+        if "error" in reply:
+            error_reply = reply["error"]
+            raise MineDojoError(error_reply["kind"], error_reply["sentence"], error_reply["trace"] or self.last_words())
+        result: dict[str, Any] = reply["ok"]
+        return result
 
-    def _died(self) -> MineDojoError:
+    def _death(self) -> MineDojoError:
         try:
             code = self._process.wait(timeout=5)
         except subprocess.TimeoutExpired:
@@ -180,11 +185,11 @@ class Bridge:
             how = f"ended with exit code {code}"
         words = self.last_words()
         lines = [line.strip() for line in words.splitlines() if line.strip() and not line.startswith("[INFO")]
-        said = f"; its last line was: {lines[-1][:200].rstrip('.')}" if lines else ""
-        return MineDojoError("died", f"The MineDojo process {how}{said}.", words)
+        last_line = f"; its last line was: {lines[-1][:200].rstrip('.')}" if lines else ""
+        return MineDojoError("died", f"The MineDojo process {how}{last_line}.", words)
 
     def last_words(self) -> str:
-        """The end of what the child and the client wrote to their log."""
+        """The last `LAST_WORDS` bytes of the log of the child and the client, empty where it cannot be read."""
         try:
             with self.log.open("rb") as log:
                 log.seek(max(0, self.log.stat().st_size - LAST_WORDS))

@@ -1,4 +1,4 @@
-"""Tasks, items and recipes of the installed client, asked once through the bridge and kept as JSON."""
+"""Tasks, items and recipes of the installed client, requested once through the bridge and stored as JSON."""
 
 from __future__ import annotations
 
@@ -34,15 +34,16 @@ def refresh(settings: Settings) -> dict[str, Any]:
         version = bridge.about["minedojo"]
         if version != CLIENT:
             raise MineDojoError("hello", f"MineDojo {version} is installed; this world needs {CLIENT}.")
-        asked = bridge.ask("catalogue", settings.hello_timeout)
+        answer = bridge.ask("catalogue", settings.hello_timeout)
         bridge.ask("close", settings.hello_timeout)
     finally:
         bridge.end()
     path().parent.mkdir(parents=True, exist_ok=True)
-    atomic.write_bytes(path(), json.dumps(asked).encode())
-    return asked
+    atomic.write_bytes(path(), json.dumps(answer).encode())
+    return answer
 
 
-def stored_or_asked(settings: Settings) -> dict[str, Any]:
-    """The stored catalogue, asking the client first where it is installed but was never asked."""
+def stored_or_refreshed(settings: Settings) -> dict[str, Any]:
+    """The stored catalogue. Where there is none it is requested from the client, {} if no client is installed. Raises
+    `MineDojoError`."""
     return stored() or (refresh(settings) if settings.interpreter.exists() else {})

@@ -1,7 +1,8 @@
 """The bridge child: one MineDojo environment behind length-prefixed msgpack frames. Run as a script.
 
-It runs under the interpreter that has MineDojo (maybe not ours): stdlib, numpy, msgpack and the client only,
-valid on Python 3.9, nothing imported from rlgpt. `game.py` beside it is the environment. One request, one reply:
+It runs under the interpreter that has MineDojo, which may be another than rlgpt's: so it imports the standard library,
+numpy, msgpack and the client only, nothing from rlgpt, and is valid on Python 3.9. `game.py` is the environment. Each
+request has one reply:
 `{"op": ..., ...}` gives `{"ok": {...}}` or `{"error": {"kind", "sentence", "trace"}}`. The reply pipe is a duplicate of
 fd 1, which then points to fd 2, because the client and the game print. On EOF, on a signal, or when its
 parent is gone, it ends every process that carries its mark, a game that is just being launched as well, and itself.
@@ -29,7 +30,7 @@ PROTOCOL = 3
 
 
 def load_file(path: str) -> Any:
-    """The module in a file: rlgpt, whose it is, may not be importable here."""
+    """The module in a file of rlgpt, loaded by its path because rlgpt may not be importable here."""
     spec = importlib.util.spec_from_file_location(Path(path).stem, path)
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
@@ -82,7 +83,7 @@ class Child:
 
     def _answer(self, request: dict[str, Any]) -> dict[str, Any]:
         try:
-            return {"ok": self._do(request)}
+            return {"ok": self._perform(request)}
         except GAME.Refused as error:
             return {"error": {"kind": error.kind, "sentence": str(error), "trace": traceback.format_exc()[-4000:]}}
         except MemoryError:
@@ -91,7 +92,7 @@ class Child:
             sentence = f"MineDojo failed in {request.get('op')}: {type(error).__name__}: {str(error)[:300]}"
             return {"error": {"kind": "client", "sentence": sentence, "trace": traceback.format_exc()[-4000:]}}
 
-    def _do(self, request: dict[str, Any]) -> Any:
+    def _perform(self, request: dict[str, Any]) -> Any:
         operation = request["op"]
         if operation == "hello":
             return self._hello(bool(request.get("patch", True)), str(request.get("malmo") or ""))
@@ -103,7 +104,7 @@ class Child:
             self.game = None
             self.game = GAME.Game(self.client, self.numpy, request)
             gc.collect()
-            gc.freeze()  # the client's tables are a million objects, which no later collection need look at
+            gc.freeze()  # the client's tables are a million objects, which later collections then skip
             shape = self.game.env.observation_space["rgb"].shape
             return {"nvec": [int(n) for n in self.game.env.action_space.nvec], "rgb": [int(n) for n in shape]}
         if operation == "close":
@@ -132,12 +133,12 @@ class Child:
                 raise GAME.Refused("memory", sentence) from error
             raise GAME.Refused("import", f"{sys.executable} cannot import MineDojo: {error}.") from error
         if patch:
-            GAME.spare_statistics(self.client)
-            GAME.spare_wakeups()
+            GAME.stop_copying_statistics(self.client)
+            GAME.send_messages_whole()
         instance: Any = importlib.import_module("minedojo.sim.bridge.mc_instance.instance")
         if malmo:
             instance.MC_DIR = malmo
-        self._lift_limit(instance.MinecraftInstance)
+        self._launch_without_limit(instance.MinecraftInstance)
         metadata = importlib.import_module("importlib.metadata")
         return {
             "protocol": PROTOCOL,
@@ -147,8 +148,8 @@ class Child:
             "malmo": instance.MC_DIR,
         }
 
-    def _lift_limit(self, kind: Any) -> None:
-        """The memory limit is this process's own: the game is started without it."""
+    def _launch_without_limit(self, kind: Any) -> None:
+        """Make the client start the game without this process's memory limit, which a child process would inherit."""
         launch = kind._launch_minecraft
 
         def unlimited(instance: Any, *args: Any, **kwargs: Any) -> Any:
@@ -162,8 +163,8 @@ class Child:
         kind._launch_minecraft = unlimited
 
     def end(self) -> None:
-        """Kill every other process with this one's mark: games lead groups of their own, and the client does not
-        know one before it is ready. A launch in another thread starts nothing more."""
+        """Kill every other process with this one's mark: games lead process groups of their own, and the client does
+        not know a game before it is ready. After this, a launch in another thread can start no process."""
         subprocess.Popen.__init__ = start_nothing  # type: ignore[method-assign]
         with contextlib.suppress(ImportError):  # no psutil: no client either, so no game
             self.marks.end_marked(self.mark, os.environ[self.mark], spare=[os.getpid()])
@@ -174,7 +175,8 @@ def start_nothing(*args: Any, **kwargs: Any) -> None:
 
 
 def watch_parent(child: Child, parent: int) -> None:
-    """A blocked socket read would hide EOF, so the parent is also watched by its process id."""
+    """End the child when its parent is gone. While a read from the game's socket blocks, EOF on the pipe goes unseen,
+    so the parent's process id is watched too."""
     while os.getppid() == parent:
         time.sleep(0.5)
     child.end()
@@ -184,11 +186,11 @@ def watch_parent(child: Child, parent: int) -> None:
 def main() -> None:
     requests, replies = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
-    nothing = os.open(os.devnull, os.O_RDONLY)
-    os.dup2(nothing, 0)
+    devnull = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(devnull, 0)
     # sys.path[0] is this file's folder: its other modules must not shadow the client's
-    own = Path(__file__).resolve().parent
-    sys.path[:] = [path for path in sys.path if Path(path or ".").resolve() != own]
+    own_folder = Path(__file__).resolve().parent
+    sys.path[:] = [path for path in sys.path if Path(path or ".").resolve() != own_folder]
     child = Child(requests, replies, sys.argv[1], int(sys.argv[2]), sys.argv[3], sys.argv[4])
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, lambda *_: sys.exit(3))
@@ -196,7 +198,7 @@ def main() -> None:
     code = 0
     try:
         child.serve()
-    except BaseException:  # `_exit` would leave without a word
+    except BaseException:  # `os._exit` below prints no traceback
         traceback.print_exc()
         code = 1
     finally:

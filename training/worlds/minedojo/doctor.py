@@ -1,4 +1,4 @@
-"""What MineDojo needs on this machine, for `rlgpt doctor`."""
+"""Checks of what MineDojo needs on this machine, for `rlgpt doctor`."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Finding:
     ok: bool
     sentence: str
     cure: str = ""
-    """The command (or the place to read) that mends it."""
+    """The command that mends it, or the document that says how."""
     optional: bool = False
 
 
@@ -39,13 +39,13 @@ def java() -> Finding:
     if program is None:
         return Finding("java", False, "No java is on PATH; the game needs JDK 8.", cure)
     try:
-        done = subprocess.run([program, "-version"], capture_output=True, text=True, timeout=20, check=False)
+        result = subprocess.run([program, "-version"], capture_output=True, text=True, timeout=20, check=False)
     except (OSError, subprocess.TimeoutExpired) as error:
         return Finding("java", False, f"{program} cannot be run: {error}.", cure)
-    found = re.search(r'version "([^"]+)"', done.stderr + done.stdout)
-    if found is None:
+    version_match = re.search(r'version "([^"]+)"', result.stderr + result.stdout)
+    if version_match is None:
         return Finding("java", False, f"{program} does not say its version; the game needs JDK 8.", cure)
-    version = found[1]
+    version = version_match[1]
     if not version.startswith("1.8."):
         return Finding("java", False, f"{program} is Java {version}; the game needs JDK 8 (1.8).", cure)
     if shutil.which("javac") is None:
@@ -108,10 +108,10 @@ def client(settings: Settings) -> Iterator[Finding]:
 
 def disk() -> Finding:
     """Each instance copies the game's folder (about 1 GB with its caches)."""
-    place = folder()
-    while not place.exists():
-        place = place.parent
-    free = shutil.disk_usage(place).free / 2**30
+    existing = folder()
+    while not existing.exists():
+        existing = existing.parent
+    free = shutil.disk_usage(existing).free / 2**30
     ok = free >= 3
     cure = "" if ok else "rlgpt store prune"
     return Finding("disk", ok, f"{free:.0f} GB are free for run directories in {folder()}.", cure)
@@ -124,7 +124,7 @@ def clip() -> Finding:
 
 
 def check(settings: Settings) -> Iterator[Finding]:
-    """Everything, in the order in which one mends it."""
+    """All findings, in the order in which an operator mends them."""
     yield from client(settings)
     if settings.port_list:
         yield Finding("game", True, f"Games that already run are used: ports {settings.ports}.")
@@ -137,7 +137,7 @@ def check(settings: Settings) -> Iterator[Finding]:
 
 
 def findings() -> Iterator[Finding]:
-    """With the settings of the environment."""
+    """All findings with the settings of the environment variables."""
     try:
         settings = from_environment()
     except BadSetting as error:

@@ -1,4 +1,4 @@
-"""The policy's observation: named features of one moment, each a short row of floats."""
+"""The policy's observation: named features, each computed as a short row of floats from a `GameReading`."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from rlgpt.training.worlds.minedojo.host_side import FUNCTIONS
-from rlgpt.training.worlds.minedojo.sense import Seen, bearing, block_name
+from rlgpt.training.worlds.minedojo.sense import Sighting, bearing, block_name
 from rlgpt.training.worlds.protocol import Feature
 
 BLOCKS = (
@@ -32,8 +32,11 @@ TARGETS = (
     "iron_ore", "diamond_ore", "crafting_table", "furnace", "water",
 )  # fmt: skip
 FAR = 50.0
+"""Blocks at which the distance in the feature `target` reaches 1."""
 MOVES = 13
+"""Categories of movement: the 12 primitives of head 0, and any other."""
 BIOMES = 168
+"""Biome ids are below it."""
 
 
 @dataclass
@@ -41,15 +44,15 @@ class GameReading:
     """Everything a feature may read. `reply` is the child's, see child.py."""
 
     reply: Mapping[str, Any]
-    seen: list[Seen]
-    memory: Mapping[str, tuple[Seen, int]]
-    """Name -> where it was last seen, and at which step."""
+    sightings: list[Sighting]
+    last_seen: Mapping[str, tuple[Sighting, int]]
+    """Name -> its latest sighting, and the env step of it."""
     target: str
     step: int
     horizon: int
     origin: tuple[float, float, float]
     """Where the episode began."""
-    previous: int
+    last_category: int
     """Category of the last command, see `command_category`."""
 
 
@@ -74,45 +77,47 @@ PRIMITIVE_VECTORS: tuple[tuple[int, ...], ...] = (
 _MOVEMENT = {vector: index for index, vector in enumerate(PRIMITIVE_VECTORS)}
 
 
-def _compass(m: GameReading) -> list[float]:
-    yaw, pitch = (math.radians(m.reply["place"][i]) for i in (3, 4))
+def _compass(reading: GameReading) -> list[float]:
+    yaw, pitch = (math.radians(reading.reply["place"][i]) for i in (3, 4))
     return [math.sin(yaw), math.cos(yaw), math.sin(pitch), math.cos(pitch)]
 
 
-def _gps(m: GameReading) -> list[float]:
-    return [_clip((m.reply["place"][i] - m.origin[i]) / 100.0) for i in range(3)]
+def _gps(reading: GameReading) -> list[float]:
+    return [_clip((reading.reply["place"][i] - reading.origin[i]) / 100.0) for i in range(3)]
 
 
-def _voxels(m: GameReading) -> list[float]:
-    return [float(_BLOCK.get(block_name(name), 0)) for name in m.reply["voxels"]]
+def _voxels(reading: GameReading) -> list[float]:
+    return [float(_BLOCK.get(block_name(name), 0)) for name in reading.reply["voxels"]]
 
 
-def _around(m: GameReading) -> list[float]:
-    """Whether one bumps into something, at the feet and at the head, in eight directions clockwise from the look."""
+def _around(reading: GameReading) -> list[float]:
+    """(16,) whether a block is in the way, at the feet and then at the head, in eight directions clockwise from the
+    look."""
     row: list[float] = []
     for up in (0, 1):
         for turn in range(0, 360, 45):
-            angle = math.radians(m.reply["place"][3] + turn)
+            angle = math.radians(reading.reply["place"][3] + turn)
             x, z = 1 - round(math.sin(angle)), 1 + round(math.cos(angle))
-            row.append(float(block_name(m.reply["voxels"][x * 9 + (up + 1) * 3 + z]) not in OPEN))
+            row.append(float(block_name(reading.reply["voxels"][x * 9 + (up + 1) * 3 + z]) not in OPEN))
     return row
 
 
-def _sight(m: GameReading, name: str) -> list[float]:
-    """Seen now, known at all, nearness, sin and cos of the turn, tilt."""
-    now = next((s for s in m.seen if s.name == name), None)
-    known = now or (m.memory[name][0] if name in m.memory else None)
-    if known is None:
+def _sight(reading: GameReading, name: str) -> list[float]:
+    """(6,) seen now, seen ever, nearness in (0, 1], sine and cosine of the turn, tilt / 90 degrees; zeros for what was
+    never seen."""
+    now = next((sighting for sighting in reading.sightings if sighting.name == name), None)
+    known_place = now or (reading.last_seen[name][0] if name in reading.last_seen else None)
+    if known_place is None:
         return [0.0] * 6
-    turn, tilt, distance = bearing(m.reply["place"], known.x, known.y, known.z)
+    turn, tilt, distance = bearing(reading.reply["place"], known_place.x, known_place.y, known_place.z)
     angle = math.radians(turn)
     nearness = 1.0 / (1.0 + distance / 4.0)
     return [float(now is not None), 1.0, nearness, math.sin(angle), math.cos(angle), _clip(tilt / 90)]
 
 
-def _target(m: GameReading) -> list[float]:
+def _target(reading: GameReading) -> list[float]:
     """`_sight` of the task's target, its distance / 50, and whether it is in reach of the crosshair."""
-    row = _sight(m, m.target)
+    row = _sight(reading, reading.target)
     if not row[1]:
         return [*row, 1.0, 0.0]
     distance = 4.0 * (1.0 / row[2] - 1.0)
@@ -120,24 +125,24 @@ def _target(m: GameReading) -> list[float]:
     return [*row, min(1.0, distance / FAR), float(bool(aimed))]
 
 
-def _all_sights(m: GameReading) -> list[float]:
-    return [value for name in TARGETS for value in _sight(m, name)]
+def _all_sights(reading: GameReading) -> list[float]:
+    return [value for name in TARGETS for value in _sight(reading, name)]
 
 
-def _vitals(m: GameReading) -> list[float]:
-    life, food, armor, oxygen = m.reply["life"][:4]
-    return [life / 20, food / 20, armor / 20, max(0.0, oxygen) / 300, m.reply["place"][6] / 15]
+def _vitals(reading: GameReading) -> list[float]:
+    life, food, armor, oxygen = reading.reply["life"][:4]
+    return [life / 20, food / 20, armor / 20, max(0.0, oxygen) / 300, reading.reply["place"][6] / 15]
 
 
-def _inventory(m: GameReading) -> list[float]:
+def _inventory(reading: GameReading) -> list[float]:
     counts: dict[str, int] = {}
-    for _, name, count, _ in m.reply["inventory"]:
+    for _, name, count, _ in reading.reply["inventory"]:
         counts[name] = counts.get(name, 0) + count
     return [min(1.0, math.log2(1 + counts.get(name, 0)) / 6) for name in ITEMS]
 
 
-def _nearby(m: GameReading) -> list[float]:
-    return [float(flag) for flag in m.reply["near"]]
+def _nearby(reading: GameReading) -> list[float]:
+    return [float(flag) for flag in reading.reply["near"]]
 
 
 def _clip(value: float) -> float:
@@ -151,9 +156,9 @@ _ROWS: tuple[tuple[Feature, Callable[[GameReading], list[float]]], ...] = (
     (Feature("around", 16, "whether one bumps into something at the feet, then at the head, in eight directions "
              "clockwise from the look"), _around),
     (Feature("biome", 1, "biome id", 0, BIOMES, BIOMES),
-     lambda m: [float(max(0, min(BIOMES - 1, m.reply["place"][5])))]),
+     lambda reading: [float(max(0, min(BIOMES - 1, reading.reply["place"][5])))]),
     (Feature("previous_action", 1, "the last command: movement x function", 0, MOVES * 8, MOVES * 8),
-     lambda m: [float(m.previous)]),
+     lambda reading: [float(reading.last_category)]),
     (Feature("target", 8, "the task's target by lidar: seen, known, nearness, sine and cosine of the turn, tilt, "
              "distance, aimed at", -1.0), _target),
     (Feature("sights", 6 * len(TARGETS), "the same six values for each named target of the world", -1.0), _all_sights),
@@ -161,7 +166,7 @@ _ROWS: tuple[tuple[Feature, Callable[[GameReading], list[float]]], ...] = (
     (Feature("inventory", len(ITEMS), "logarithm of the count of each of 24 items"), _inventory),
     (Feature("nearby", 2, "crafting table, furnace in reach"), _nearby),
     (Feature("time_left", 1, "share of the task's time limit that is left"),
-     lambda m: [max(0.0, 1.0 - m.step / m.horizon)]),
+     lambda reading: [max(0.0, 1.0 - reading.step / reading.horizon)]),
 )  # fmt: skip
 
 FEATURES: Mapping[str, Feature] = {feature.name: feature for feature, _ in _ROWS}

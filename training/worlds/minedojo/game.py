@@ -1,7 +1,7 @@
 """One MineDojo environment in the bridge child: imports the client, makes the environment, builds the replies.
 
-Loaded by path by `child.py` under the interpreter that has MineDojo: stdlib, numpy and the client only, valid on Python
-3.9, nothing imported from rlgpt.
+`child.py` loads it by its path under the interpreter that has MineDojo: so it imports the standard library, numpy and
+the client only, nothing from rlgpt, and is valid on Python 3.9.
 """
 
 from __future__ import annotations
@@ -18,9 +18,10 @@ from typing import Any
 NOOP = (0, 0, 0, 12, 12, 0, 0, 0)
 SLOT_MASKS = {5: "equip", 6: "place", 7: "destroy"}
 AIR = ("air", "null", "")
-TOLD_RAW = ("rays", "voxels", "equipment", "damage_source")
-"""Sensors that `reply` reads from the game's own answer (or nobody reads), so the client need not build them."""
-WORN = (0, 40, 36, 37, 38, 39)
+UNUSED_SENSORS = ("rays", "voxels", "equipment", "damage_source")
+"""Sensors that the client need not build, because `reply` reads them from the game's own answer, or nothing does."""
+EQUIPMENT_SLOTS = (0, 40, 36, 37, 38, 39)
+"""Slots of main hand, off hand, feet, legs, chest and head."""
 
 
 class Refused(Exception):
@@ -44,11 +45,11 @@ def load_client(shim: str) -> Any:
     return importlib.import_module("minedojo")
 
 
-def spare_statistics(client: Any) -> None:
+def stop_copying_statistics(client: Any) -> None:
     """Stop the client from copying 1,819 statistics three times a step.
 
-    Each step parses a fresh JSON object and nothing changes its inside, so a shallow copy is a copy; the
-    `full_stats` observation is deleted by the client's own mask wrapper and need not be built.
+    Each step parses a fresh JSON object and nothing changes what is inside, so a shallow copy is enough. The
+    `full_stats` observation is deleted by the client's own mask wrapper, so it is left empty.
     """
     sim: Any = importlib.import_module("minedojo.sim.sim")
     base: Any = importlib.import_module("minedojo.tasks.meta.base")
@@ -62,7 +63,7 @@ def spare_statistics(client: Any) -> None:
     stats.ObserveFromFullStats.from_hero = lambda self, raw: {}
 
 
-def spare_wakeups() -> None:
+def send_messages_whole() -> None:
     """Send each message to the game in one piece; the client sends its length first, which wakes the game twice."""
     sockets: Any = importlib.import_module("minedojo.sim.bridge.utils")
     sockets.send_message = lambda sock, message: sock.sendall(struct.pack("!I", len(message)) + message)
@@ -116,10 +117,10 @@ def by_slot(inventory: Mapping[str, Any]) -> dict[Any, Any]:
     return {int(slot) if slot.isdigit() else slot: item for slot, item in inventory.items()}
 
 
-class Tally:
-    """Stands between the action wrapper and the task: sums the rewards of the ticks of one env step.
+class RewardTally:
+    """A wrapper between the client's action wrapper and its task that sums the rewards of the ticks of one env step.
 
-    The client runs functions 2, 4, 5, 6 and 7 for three ticks and returns only the last tick's reward.
+    The client runs functions 2, 4, 5, 6 and 7 for three ticks each and returns the reward of the last tick only.
     """
 
     def __init__(self, env: Any) -> None:
@@ -162,9 +163,9 @@ class Game:
             item = importlib.import_module("minedojo.sim.inventory").InventoryItem
             inventory = by_slot(arguments["initial_inventory"])
             arguments["initial_inventory"] = [item(slot=slot, **values) for slot, values in inventory.items()]
-        kept = tasks.ALL_TASKS_SPECS.get(task)
-        if kept is not None:
-            spec = dict(plain(kept))
+        client_spec = tasks.ALL_TASKS_SPECS.get(task)
+        if client_spec is not None:
+            spec = dict(plain(client_spec))
             overlap = [name for name in arguments if name in spec]
             for name in ("use_lidar", "use_voxel", *overlap):  # a repeated keyword is a TypeError there
                 spec.pop(name, None)
@@ -176,25 +177,25 @@ class Game:
         except (AssertionError, TypeError, ValueError, KeyError) as error:
             raise Refused("task", f"MineDojo cannot make {task!r}: {type(error).__name__}: {error}") from error
         finally:
-            if kept is not None:
-                tasks.ALL_TASKS_SPECS[task] = kept
+            if client_spec is not None:
+                tasks.ALL_TASKS_SPECS[task] = client_spec
         actions = self._layer("NNActionSpaceWrapper")
-        self.tally = Tally(actions.env)
+        self.tally = RewardTally(actions.env)
         actions.env = self.tally
         self.task = self._layer("MetaTaskBase")
         self.fast = self._layer("FastResetWrapper")
         self.sim = self._layer("MineDojoSim")
         self.stepper = self._layer("ARMasksWrapper")  # inside the delta-inventory wrapper, which nobody reads
-        self._ways = voxel_order(self._sensor("voxels").grid_size)
+        self._voxel_indices = voxel_order(self._sensor("voxels").grid_size)
         if options.get("lean", True):
-            for name in TOLD_RAW:
+            for name in UNUSED_SENSORS:
                 self._sensor(name).from_hero = lambda raw: None
-            self.stepper.observation = Masks(self.stepper.observation)
+            self.stepper.observation = CachedMasks(self.stepper.observation)
         if self.fast is not None and options.get("kill_mobs", True):
             self.fast._reset_cmds.insert(0, "/kill @e[type=!player]")
         bridge = self.sim._bridge_env
         bridge.SOCKTIME = float(options.get("socket_timeout", 240.0))
-        bridge.step = lost_is_an_error(bridge)
+        bridge.step = raising_step(bridge)
         port = options.get("port")
         if port:
             launch = bridge._get_new_instance
@@ -270,7 +271,7 @@ class Game:
                 for slot, name in enumerate(names)
                 if name != "air"
             ],
-            "equipment": [slots[slot] for slot in WORN],
+            "equipment": [slots[slot] for slot in EQUIPMENT_SLOTS],
             "life": [
                 float(life["life"][0]),
                 float(life["food"][0]),
@@ -290,7 +291,7 @@ class Game:
                 int(place["is_raining"]),
             ],
             "near": [int(seen["nearby_tools"]["table"]), int(seen["nearby_tools"]["furnace"])],
-            "voxels": [raw["voxels"][i] for i in self._ways],
+            "voxels": [raw["voxels"][i] for i in self._voxel_indices],
             "rays": rays(raw["rays"]),
             "masks": [np.packbits(masks[n]).tobytes() for n in ("equip", "place", "destroy", "craft_smelt")],
             "rgb": np.ascontiguousarray(seen["rgb"].transpose(1, 2, 0)).tobytes() if self.pixels else b"",
@@ -311,40 +312,43 @@ class Game:
             self.sim.close()
 
 
-def lost_is_an_error(bridge: Any) -> Any:
-    """The client answers a lost game with the previous observation and `done`; here it raises."""
-    take = bridge.step
+def raising_step(bridge: Any) -> Any:
+    """The client's `step` for a bridge, which raises ConnectionError when the game is lost. The client itself would
+    return the previous observation and `done`."""
+    step_client = bridge.step
 
     def step(actions: Any) -> Any:
-        began = time.monotonic()
-        taken = take(actions)
-        if not taken.step_success:
-            waited = time.monotonic() - began
+        started = time.monotonic()
+        result = step_client(actions)
+        if not result.step_success:
+            waited = time.monotonic() - started
             stalled = waited >= 0.9 * bridge.SOCKTIME
             raise ConnectionError(
                 f"no answer for {waited:.0f} s (stalled)" if stalled else "the game closed its connection"
             )
-        return taken
+        return result
 
     return step
 
 
-class Masks:
+class CachedMasks:
     """The client's masks, computed anew only when the inventory or the tools nearby have changed."""
 
-    def __init__(self, observation: Any) -> None:
-        self.observation = observation
+    def __init__(self, add_masks: Any) -> None:
+        """`add_masks` is the client's function from an observation to the same with its masks."""
+        self.add_masks = add_masks
         self.key: Any = None
         self.masks: Any = None
 
-    def __call__(self, seen: dict[str, Any]) -> dict[str, Any]:
-        bag, near = seen["inventory"], seen["nearby_tools"]
-        key = (bag["name"].tobytes(), bag["quantity"].tobytes(), bool(near["table"]), bool(near["furnace"]))
+    def __call__(self, observation: dict[str, Any]) -> dict[str, Any]:
+        inventory, tools = observation["inventory"], observation["nearby_tools"]
+        near = bool(tools["table"]), bool(tools["furnace"])
+        key = (inventory["name"].tobytes(), inventory["quantity"].tobytes(), *near)
         if key != self.key:
-            self.masks = self.observation(seen)["masks"]
+            self.masks = self.add_masks(observation)["masks"]
             self.key = key
-        seen["masks"] = self.masks
-        return seen
+        observation["masks"] = self.masks
+        return observation
 
 
 def voxel_order(size: list[int]) -> list[int]:
@@ -359,22 +363,23 @@ def rays(raw: list[Any]) -> list[list[Any]]:
     `raw` is the game's list, 16 values a ray. `entity` is '' when a block was met first; a block's distance is -1 when
     the ray met only air.
     """
-    out: list[list[Any]] = []
-    for at in range(0, len(raw), 16):
-        block, far, entity, near = raw[at], raw[at + 1], raw[at + 9], raw[at + 10]
+    met_rays: list[list[Any]] = []
+    for start in range(0, len(raw), 16):
+        block, block_distance, entity, entity_distance = raw[start], raw[start + 1], raw[start + 9], raw[start + 10]
         air = block in AIR
         if entity != "null":
             name = entity[6:].lower() if entity.startswith("Entity") else entity
-            out.append([at // 16, name, near, "" if air else block, -1.0 if air else far, *raw[at + 13 : at + 16]])
+            seen_block = ("", -1.0) if air else (block, block_distance)
+            met_rays.append([start // 16, name, entity_distance, *seen_block, *raw[start + 13 : start + 16]])
         elif not air:
-            out.append([at // 16, "", -1.0, block, far, *raw[at + 13 : at + 16]])
-    return out
+            met_rays.append([start // 16, "", -1.0, block, block_distance, *raw[start + 13 : start + 16]])
+    return met_rays
 
 
-def game_sentence(what: str, error: BaseException) -> str:
+def game_sentence(operation: str, error: BaseException) -> str:
     text = str(error)
     if isinstance(error, ConnectionRefusedError):
-        return f"No game answers on its port during {what} (connection refused)."
+        return f"No game answers on its port during {operation} (connection refused)."
     if isinstance(error, EOFError):
         lines = [line.strip() for line in text.splitlines() if line.strip() and "finished unexpectedly" not in line]
         last = f" its last line was: {lines[-1][:200]}" if lines else " it said nothing"
@@ -384,5 +389,5 @@ def game_sentence(what: str, error: BaseException) -> str:
     if isinstance(error, FileNotFoundError):
         return f"The game cannot be started: {error}."
     if isinstance(error, (LookupError, ValueError, ArithmeticError, AssertionError)):
-        return f"The game sent an observation in {what} that cannot be read: {type(error).__name__}: {text[:200]}"
-    return f"The game was lost during {what}: {type(error).__name__}: {text[:200]}"
+        return f"The game sent an observation in {operation} that cannot be read: {type(error).__name__}: {text[:200]}"
+    return f"The game was lost during {operation}: {type(error).__name__}: {text[:200]}"

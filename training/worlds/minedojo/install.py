@@ -25,13 +25,13 @@ from rlgpt.training.worlds.minedojo.bridge import MineDojoError
 from rlgpt.training.worlds.minedojo.settings import Settings, folder, from_environment
 
 CLIENT = f"minedojo=={catalogue.CLIENT}"
-NEEDED = (
+CLIENT_PACKAGES = (
     "numpy>=1.24,<3", "opencv-python-headless>=4.8,<6", "lxml>=4.9,<7", "jinja2>=3,<4", "pyyaml>=6,<7",
     "omegaconf>=2.3,<2.4", "Pyro4>=4.82,<5", "psutil>=5.9,<8", "importlib_resources>=5,<8", "mypy_extensions>=1,<2",
     "coloredlogs>=15,<16", "daemoniker>=0.2.3,<0.3", "msgpack>=1,<2",
 )  # fmt: skip
-"""What the client and its launch watchdog import, and the bridge's msgpack; found by importing, not from its
-metadata, which also names a test runner, a Reddit client and two download tools."""
+"""What the client and its launch watchdog import, and the bridge's msgpack; found by importing them, because the
+client's metadata also names a test runner, a Reddit client and two download tools."""
 NEWEST, OLDEST = (3, 13), (3, 9)
 
 
@@ -53,19 +53,19 @@ class InstallFailed(RuntimeError):
         self.cure = cure
 
 
-def _run(command: Sequence[str], what: str, cure: str) -> str:
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    if done.returncode:
-        last = next((line for line in reversed(done.stderr.strip().splitlines()) if line.strip()), "no message")
-        raise InstallFailed(f"{what} failed: {last[:300]}", cure)
-    return done.stdout
+def _run(command: Sequence[str], task: str, cure: str) -> str:
+    result = subprocess.run(command, capture_output=True, text=True, check=False)
+    if result.returncode:
+        last = next((line for line in reversed(result.stderr.strip().splitlines()) if line.strip()), "no message")
+        raise InstallFailed(f"{task} failed: {last[:300]}", cure)
+    return result.stdout
 
 
 def version_of(python: Path) -> tuple[int, int]:
     """Raises `InstallFailed` when `python` is not an interpreter that MineDojo can run under."""
     code = "import sys; print(*sys.version_info[:2])"
-    said = _run([str(python), "-c", code], f"{python}", "rlgpt minedojo install --python /path/to/python3.11")
-    major, minor = (int(part) for part in said.split())
+    output = _run([str(python), "-c", code], f"{python}", "rlgpt minedojo install --python /path/to/python3.11")
+    major, minor = (int(part) for part in output.split())
     if not OLDEST <= (major, minor) <= NEWEST:
         raise InstallFailed(
             f"{python} is Python {major}.{minor}; MineDojo runs under {OLDEST[0]}.{OLDEST[1]} to "
@@ -75,28 +75,26 @@ def version_of(python: Path) -> tuple[int, int]:
     return major, minor
 
 
-def install(python: Path, same_venv: bool, say: Callable[[Line], None]) -> Path:
-    """Make the environment and return its interpreter. Raises `InstallFailed`."""
+def install(python: Path, same_venv: bool, report: Callable[[Line], None]) -> Path:
+    """Make the environment and return its interpreter; `report` is called after each step. Raises `InstallFailed`."""
     version_of(python)
     if same_venv:
-        inside = Path(sys.executable)
-        say(Line("environment", True, f"The client goes into this environment, {inside.parent.parent}."))
+        interpreter = Path(sys.executable)
+        report(Line("environment", True, f"The client goes into this environment, {interpreter.parent.parent}."))
     else:
         target = folder() / "venv"
-        inside = target / "bin" / "python"
-        if not inside.exists():
-            shutil.rmtree(target, ignore_errors=True)  # a half-made one
+        interpreter = target / "bin" / "python"
+        if not interpreter.exists():
+            shutil.rmtree(target, ignore_errors=True)  # left by an installation that was broken off
             _make_venv(python, target)
-        say(Line("environment", True, f"MineDojo's own environment is {target}."))
-    pip = [str(inside), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
-    again = "rlgpt minedojo install" + (" --same-venv" if same_venv else "")
-    if same_venv:
-        _run([*pip, "--upgrade-strategy", "only-if-needed", *NEEDED], "Installing the client's packages", again)
-    else:
-        _run([*pip, *NEEDED], "Installing the client's packages", again)
-    _run([*pip, "--no-deps", CLIENT], f"Installing {CLIENT}", again)
-    say(Line("packages", True, f"{CLIENT} and the packages it imports are installed."))
-    return inside
+        report(Line("environment", True, f"MineDojo's own environment is {target}."))
+    pip = [str(interpreter), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+    same_command = "rlgpt minedojo install" + (" --same-venv" if same_venv else "")
+    strategy = ["--upgrade-strategy", "only-if-needed"] if same_venv else []
+    _run([*pip, *strategy, *CLIENT_PACKAGES], "Installing the client's packages", same_command)
+    _run([*pip, "--no-deps", CLIENT], f"Installing {CLIENT}", same_command)
+    report(Line("packages", True, f"{CLIENT} and the packages it imports are installed."))
+    return interpreter
 
 
 def _make_venv(python: Path, target: Path) -> None:
@@ -113,7 +111,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--json", action="store_true", help="one JSON object per line")
     options = parser.parse_args(arguments)
 
-    def say(line: Line) -> None:
+    def report(line: Line) -> None:
         if options.json:
             print(json.dumps(asdict(line)), flush=True)
         else:
@@ -121,25 +119,25 @@ def main(arguments: Sequence[str] | None = None) -> int:
             print(f"{mark}  {line.sentence}" + (f"  Mend: {line.cure}" if line.cure else ""), flush=True)
 
     try:
-        inside = install(options.python, options.same_venv, say)
-        known = catalogue.refresh(_with_interpreter(inside))
+        interpreter = install(options.python, options.same_venv, report)
+        client_catalogue = catalogue.refresh(_with_interpreter(interpreter))
     except InstallFailed as error:
-        say(Line("install", False, str(error), error.cure))
+        report(Line("install", False, str(error), error.cure))
         return 1
     except MineDojoError as error:
-        say(Line("client", False, str(error), "rlgpt minedojo install"))
+        report(Line("client", False, str(error), "rlgpt minedojo install"))
         return 1
-    say(Line("client", True, f"The client answers: {len(known['tasks'])} programmatic tasks."))
+    report(Line("client", True, f"The client answers: {len(client_catalogue['tasks'])} programmatic tasks."))
     if options.same_venv:
-        say(Line("setting", True, f"Set RLGPT_MINEDOJO_PYTHON={inside} for sessions of MineDojo."))
-    missing = [found for found in doctor.check(_with_interpreter(inside)) if not found.ok]
-    for found in missing:
-        say(Line(found.item, False, found.sentence, found.cure))
+        report(Line("setting", True, f"Set RLGPT_MINEDOJO_PYTHON={interpreter} for sessions of MineDojo."))
+    missing = [finding for finding in doctor.check(_with_interpreter(interpreter)) if not finding.ok]
+    for finding in missing:
+        report(Line(finding.item, False, finding.sentence, finding.cure))
     return 0
 
 
-def _with_interpreter(inside: Path) -> Settings:
-    return replace(from_environment(), python=str(inside))
+def _with_interpreter(interpreter: Path) -> Settings:
+    return replace(from_environment(), python=str(interpreter))
 
 
 if __name__ == "__main__":

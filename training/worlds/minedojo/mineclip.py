@@ -21,13 +21,15 @@ from numpy.typing import NDArray
 
 WEIGHTS = "RLGPT_MINECLIP_WEIGHTS"
 FRAMES, SIZE = 16, 512
+"""Frames of a video, and length of its embedding."""
 NEGATIVES = 31
 RESOLUTION = (160, 256)
+"""Height and width of a frame in pixels."""
 ARCHITECTURE = {
     "arch": "vit_base_p16_fz.v2.t2", "hidden_dim": 512, "image_feature_dim": 512, "mlp_adapter_spec": "v0-2.t0",
     "pool_type": "attn.d2.nh8.glusw", "resolution": list(RESOLUTION),
 }  # fmt: skip
-"""Of the published `attn` checkpoint."""
+"""Constructor arguments of the published `attn` checkpoint."""
 
 
 class MineClipMissing(RuntimeError):
@@ -45,13 +47,14 @@ def available() -> str:
 
 
 def negatives(prompt: str, prompts: Sequence[str]) -> tuple[str, ...]:
-    """31 other prompts, evenly from all that there are."""
+    """31 of the other prompts in alphabetical order, evenly spaced; fewer where there are fewer."""
     others = sorted({other for other in prompts if other and other.lower() != prompt.rstrip(".").lower()})
     return tuple(others[at * len(others) // NEGATIVES] for at in range(min(NEGATIVES, len(others))))
 
 
 def _model_class() -> Any:
-    """The package's own `__init__` also imports environments, which need minedojo and gym here: it is left out."""
+    """The class MineCLIP, imported without running the package's `__init__`, which also imports environments that need
+    minedojo and gym in this process."""
     if "mineclip" not in sys.modules:
         spec = importlib.util.find_spec("mineclip")
         assert spec is not None
@@ -60,7 +63,8 @@ def _model_class() -> Any:
 
 
 class Embedding:
-    """The video embedding of the last 16 frames, and the probability of a prompt among negatives."""
+    """The embedding of the newest frame, and a reward from the probability that the last 16 frames show the prompt
+    rather than one of the negatives. Raises `MineClipMissing`."""
 
     def __init__(self, prompt: str, negatives: Sequence[str]) -> None:
         missing = available()
@@ -91,8 +95,8 @@ class Embedding:
         """(512,) embedding of the newest frame, zeros before the first."""
         if not self._frames:
             return np.zeros(SIZE, dtype=np.float32)
-        made: NDArray[np.float32] = self._frames[-1].float().cpu().numpy()
-        return made
+        embedding: NDArray[np.float32] = self._frames[-1].float().cpu().numpy()
+        return embedding
 
     def reward(self) -> float:
         """max(P(prompt) - 1/n, 0) once 16 frames are there, else 0."""

@@ -1,4 +1,5 @@
-"""Ports of games that already run: one session steers each, and what listens there must be the game."""
+"""Ports of games that already run: a lock, so that one session at a time uses each, and a check that the game listens
+there."""
 
 from __future__ import annotations
 
@@ -13,16 +14,17 @@ from pathlib import Path
 
 from rlgpt.training.worlds.minedojo.bridge import MineDojoError
 
-ASKED = b"GET / HTTP/1.0\r\n\r\n"
-"""Malmo reads the first four bytes as the length of its greeting and closes on one as large as this
-(`MalmoEnvServer.checkHello`); a web server answers, and many other servers speak first."""
-PATIENCE = 2.0
+PROBE = b"GET / HTTP/1.0\r\n\r\n"
+"""Sent to find out what listens on a port. Malmo reads the first four bytes as the length of its greeting and closes
+the connection on one as large as this (`MalmoEnvServer.checkHello`); a web server answers it, and many other servers
+send a greeting of their own."""
+PROBE_SECONDS = 2.0
 
 
 class PortLock:
-    """This process's right to steer the game on a port of this machine, whatever RLGPT_HOME it has.
+    """This process's lock on the game at a port of this machine. It holds between processes of any RLGPT_HOME.
 
-    The kernel releases it with its holder's last breath.
+    The kernel releases it when the process dies.
     """
 
     def __init__(self, port: int) -> None:
@@ -30,21 +32,21 @@ class PortLock:
         self.port = port
         path = Path(tempfile.gettempdir()) / f"rlgpt-minedojo-port-{port}.lock"
         try:
-            self._descriptor = _open(path)
+            self._descriptor = _open_lock_file(path)
         except OSError as error:
             raise MineDojoError("order", f"Port {port} cannot be locked: {path}: {error.strerror}.") from error
         try:
             fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            who = os.pread(self._descriptor, 20, 0).decode(errors="replace").strip()
+            owner = os.pread(self._descriptor, 20, 0).decode(errors="replace").strip()
             os.close(self._descriptor)
-            by = f"process {who}" if who.isdigit() else "another process"
+            owner_name = f"process {owner}" if owner.isdigit() else "another process"
             raise MineDojoError(
                 "order",
-                f"The game on port {port} is steered by another session ({by}): stop that one, or set "
+                f"The game on port {port} is steered by another session ({owner_name}): stop that one, or set "
                 "RLGPT_MINEDOJO_PORTS to other games.",
             ) from None
-        with contextlib.suppress(OSError):  # another user's file tells no pid of ours
+        with contextlib.suppress(OSError):  # another user's file cannot be written, so it does not name our pid
             os.ftruncate(self._descriptor, 0)
             os.pwrite(self._descriptor, str(os.getpid()).encode(), 0)
 
@@ -53,13 +55,14 @@ class PortLock:
 
 
 def free_port(ports: Sequence[int]) -> PortLock:
-    """The first of them that no other session steers. Raises `MineDojoError` when all are, or when no game listens."""
-    taken: MineDojoError | None = None
+    """A lock on the first of the ports that no other session uses. Raises `MineDojoError` when all are in use, or when
+    something else than the game listens on that port."""
+    first_refusal: MineDojoError | None = None
     for port in ports:
         try:
             lock = PortLock(port)
         except MineDojoError as error:
-            taken = taken or error
+            first_refusal = first_refusal or error
             continue
         try:
             need_game(port)
@@ -67,48 +70,49 @@ def free_port(ports: Sequence[int]) -> PortLock:
             lock.release()
             raise
         return lock
-    assert taken is not None
-    raise taken
+    assert first_refusal is not None
+    raise first_refusal
 
 
-def _open(path: Path) -> int:
-    """For everybody on this machine to lock: a file that another user made can be read only."""
+def _open_lock_file(path: Path) -> int:
+    """Open or create a file that every user of this machine can lock; another user's is opened for reading only."""
     flags = os.O_CLOEXEC | os.O_NOFOLLOW
     with contextlib.suppress(FileNotFoundError, PermissionError):
         return os.open(path, flags | os.O_RDWR)
     with contextlib.suppress(FileNotFoundError):
         return os.open(path, flags | os.O_RDONLY)
     descriptor = os.open(path, flags | os.O_RDWR | os.O_CREAT, 0o644)
-    os.fchmod(descriptor, 0o644)  # the worker's umask would hide it
+    os.fchmod(descriptor, 0o644)  # the worker's umask would keep other users from reading it
     return descriptor
 
 
 def need_game(port: int) -> None:
-    """Raises `MineDojoError` where something listens that speaks another protocol than Malmo's.
+    """Raises `MineDojoError` where the server on the port speaks another protocol than Malmo's.
 
-    Where nobody listens, or nobody answers, the client itself finds out.
+    Where nothing listens or nothing answers, this returns, and the client reports it.
     """
-    heard = _heard(port)
-    if not heard:
+    greeting = _probe(port)
+    if not greeting:
         return
-    lines = heard.decode("latin-1").splitlines()
+    lines = greeting.decode("latin-1").splitlines()
     name = next((line[7:].strip()[:60] for line in lines if line.lower().startswith("server:")), lines[0][:80])
-    what = f"a web server ({name})" if heard.startswith(b"HTTP/") else f"a server that says {lines[0][:80]!r}"
+    server = f"a web server ({name})" if greeting.startswith(b"HTTP/") else f"a server that says {lines[0][:80]!r}"
     raise MineDojoError(
         "order",
-        f"On port {port} listens {what}, not Minecraft with Malmo: start the game there, or set RLGPT_MINEDOJO_PORTS "
+        f"On port {port} listens {server}, not Minecraft with Malmo: start the game there, or set RLGPT_MINEDOJO_PORTS "
         "to the port that the game names in its line `Start MalmoEnvServer on port`.",
     )
 
 
-def _heard(port: int) -> bytes:
-    deadline, heard = time.monotonic() + PATIENCE, b""
-    with contextlib.suppress(OSError), socket.create_connection(("localhost", port), PATIENCE) as sock:
-        sock.sendall(ASKED)
-        while len(heard) < 2000 and (left := deadline - time.monotonic()) > 0:
+def _probe(port: int) -> bytes:
+    """What the server on the port sends within `PROBE_SECONDS`, about 2,000 bytes at most."""
+    deadline, greeting = time.monotonic() + PROBE_SECONDS, b""
+    with contextlib.suppress(OSError), socket.create_connection(("localhost", port), PROBE_SECONDS) as sock:
+        sock.sendall(PROBE)
+        while len(greeting) < 2000 and (left := deadline - time.monotonic()) > 0:
             sock.settimeout(left)
             part = sock.recv(2000)
             if not part:
                 break
-            heard += part
-    return heard
+            greeting += part
+    return greeting

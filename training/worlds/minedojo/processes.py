@@ -1,8 +1,8 @@
-"""Processes of this world: named by pid and start time, found by a mark in their environment, ended for good.
+"""The processes of this world: identified by pid and start time, found by a mark in their environment, and killed.
 
-A child leads its own process group, but the client starts the game in another session and a failed launch
-watchdog leaves it alive; so every process of one bridge carries `RLGPT_MINEDOJO_RUN=<run>` in its environment
-and an ending looks for that mark (`store.processes`) as well as for the groups.
+A child leads a process group of its own, but the client starts the game in another session, and the client's launch
+watchdog leaves the game alive if it fails. So every process of one bridge carries `RLGPT_MINEDOJO_RUN=<run>` in its
+environment, and `end` kills by that mark (`store.processes`) as well as by the group.
 """
 
 from __future__ import annotations
@@ -26,18 +26,19 @@ RECORD = "process.json"
 
 @dataclass(frozen=True)
 class ProcessRecord:
-    """What is stored of a started child. `pid` with `started` names a process even when pids are reused."""
+    """What is stored of a child process. `pid` and `started` together identify it, because pids are used again."""
 
     run: str
     pid: int
     started: float
-    """Start time in seconds since 1970, as the system tells it."""
+    """Start time in seconds since 1970, as the system reports it."""
     owner_pid: int
+    """The process that started the child."""
     owner_started: float
 
 
 def started_at(pid: int) -> float | None:
-    """Start time of a live process, None if there is none (or only its zombie)."""
+    """Start time of a live process in seconds since 1970, None if there is no such process or only its zombie."""
     try:
         process = psutil.Process(pid)
         return None if process.status() == psutil.STATUS_ZOMBIE else process.create_time()
@@ -46,8 +47,8 @@ def started_at(pid: int) -> float | None:
 
 
 def is_alive(pid: int, started: float) -> bool:
-    now = started_at(pid)
-    return now is not None and abs(now - started) < 1.0
+    actual_start = started_at(pid)
+    return actual_start is not None and abs(actual_start - started) < 1.0
 
 
 def marked(run: str) -> list[psutil.Process]:
@@ -56,18 +57,18 @@ def marked(run: str) -> list[psutil.Process]:
 
 
 def end(run: str, pid: int | None = None, patience: float = 5.0) -> int:
-    """Kill the group of `pid` and everything with the mark of `run`; returns how many marked processes were met.
+    """Kill the group of `pid` and everything with the mark of `run`; returns how many processes had the mark.
 
-    Returns only when none is left, or after `patience` seconds (an unkillable process waits in the kernel).
+    Returns when none is left, or after `patience` seconds (a process that waits in the kernel cannot be killed).
     """
     if pid is not None:
         _kill_group(pid)
     deadline = time.monotonic() + patience
-    met, _ = processes.end_marked(MARK, run, patience=patience)
+    marked_count, _ = processes.end_marked(MARK, run, patience=patience)
     # a process that is ending has lost its environment, so its mark, before it loses its pid
     while pid is not None and started_at(pid) is not None and time.monotonic() < deadline:
         time.sleep(0.02)
-    return met
+    return marked_count
 
 
 def _kill_group(pid: int) -> None:
@@ -83,32 +84,32 @@ def write_record(run_folder: Path, record: ProcessRecord) -> None:
 
 def sweep(records: Iterable[ProcessRecord]) -> list[ProcessRecord]:
     """End what is left of runs whose owner is gone; returns those in which something was still alive."""
-    swept = []
+    still_alive = []
     for record in records:
         if is_alive(record.owner_pid, record.owner_started):
             continue
-        alive = is_alive(record.pid, record.started)
-        if end(record.run, record.pid if alive else None) or alive:
-            swept.append(record)
-    return swept
+        child_alive = is_alive(record.pid, record.started)
+        if end(record.run, record.pid if child_alive else None) or child_alive:
+            still_alive.append(record)
+    return still_alive
 
 
 def sweep_folder(runs: Path) -> list[ProcessRecord]:
-    """`sweep` every run that has a record here; what a gone owner left on the disk goes too."""
+    """`sweep` every run that has a record in `runs`, and delete the folders of runs whose owner is gone."""
     records = records_in(runs)
-    swept = sweep(records)
+    still_alive = sweep(records)
     for record in records:
         if not is_alive(record.owner_pid, record.owner_started):
             shutil.rmtree(runs / record.run, ignore_errors=True)
-    return swept
+    return still_alive
 
 
 def records_in(runs: Path) -> list[ProcessRecord]:
-    """The records that bridges left in their run directories; an unreadable one is passed over."""
-    found = []
+    """The records in the run directories; an unreadable one is left out."""
+    records = []
     for path in sorted(runs.glob(f"*/{RECORD}")):
         try:
-            found.append(ProcessRecord(**json.loads(path.read_text())))
+            records.append(ProcessRecord(**json.loads(path.read_text())))
         except (OSError, ValueError, TypeError):
-            continue  # written half when its writer was killed: the mark of that run is lost with it
-    return found
+            continue  # its writer was killed while it wrote, so the mark of that run is not known
+    return records

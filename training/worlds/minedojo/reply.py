@@ -1,7 +1,7 @@
 """Checks an observation of the bridge child before anything computes with it.
 
-The game's Java side writes it as JSON, which has NaN and infinity, and the client passes on what it finds. A game
-that sends such a thing is treated as a lost one.
+The game's Java side writes it as JSON, where a number may be NaN or infinite, and the client passes it on unchecked. A
+game that sends such an observation counts as lost.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from rlgpt.training.worlds.minedojo.bridge import MineDojoError
 from rlgpt.training.worlds.minedojo.items import CRAFT_ITEMS
 from rlgpt.training.worlds.minedojo.sense import PITCHES, YAWS
 
-FARTHEST = 1e9
+LARGEST = 1e9
 """Minecraft's world ends at 3e7 blocks."""
 SLOTS = 36
-Number = Annotated[float, Field(strict=True, allow_inf_nan=False, ge=-FARTHEST, le=FARTHEST)]
-Whole = Annotated[int, Field(strict=True, ge=-FARTHEST, le=FARTHEST)]
-Count = Annotated[int, Field(strict=True, ge=0, le=FARTHEST)]
+Number = Annotated[float, Field(strict=True, allow_inf_nan=False, ge=-LARGEST, le=LARGEST)]
+Whole = Annotated[int, Field(strict=True, ge=-LARGEST, le=LARGEST)]
+Count = Annotated[int, Field(strict=True, ge=0, le=LARGEST)]
 Text = Annotated[str, Field(strict=True, max_length=1000)]
 Flag = Annotated[bool, Field(strict=True)]
 Bits = Annotated[bytes, Field(strict=True)]
@@ -47,10 +47,10 @@ class Reply(BaseModel):
     rgb: Bits
 
 
-def check(reply: Any, picture: int) -> dict[str, Any]:
+def check(reply: Any, frame_bytes: int) -> dict[str, Any]:
     """The reply itself. Raises `MineDojoError` of the kind `game` with what is wrong in it.
 
-    `picture`: bytes of its frame, 0 where none was asked for.
+    `frame_bytes` is the size of its frame, 0 where no pixels were requested.
     """
     try:
         Reply.model_validate(reply)
@@ -59,14 +59,14 @@ def check(reply: Any, picture: int) -> dict[str, Any]:
         where = ".".join(str(part) for part in first["loc"]) or "reply"
         value = repr(first["input"])[:60] if first["type"] != "missing" else "nothing"
         raise _wrong(where, value, first["msg"]) from error
-    if len(reply["rgb"]) != picture:
-        raise _wrong("rgb", f"{len(reply['rgb'])} bytes", f"{picture} bytes are one frame")
+    if len(reply["rgb"]) != frame_bytes:
+        raise _wrong("rgb", f"{len(reply['rgb'])} bytes", f"{frame_bytes} bytes are one frame")
     equip, place, _, craft = (8 * len(mask) for mask in reply["masks"])
     if min(equip, place) < SLOTS or craft < len(CRAFT_ITEMS):
         raise _wrong("masks", f"{equip}, {place} and {craft} bits", "there are fewer than slots and recipes")
-    sound: dict[str, Any] = reply
-    return sound
+    checked: dict[str, Any] = reply
+    return checked
 
 
-def _wrong(where: str, found: str, why: str) -> MineDojoError:
-    return MineDojoError("game", f"The game sent an observation that cannot be used: {where} is {found} ({why}).")
+def _wrong(where: str, value: str, why: str) -> MineDojoError:
+    return MineDojoError("game", f"The game sent an observation that cannot be used: {where} is {value} ({why}).")

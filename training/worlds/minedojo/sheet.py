@@ -7,8 +7,8 @@ from dataclasses import asdict
 from typing import Any
 
 from rlgpt.training.worlds.minedojo.features import ITEMS, TARGETS
-from rlgpt.training.worlds.minedojo.scripts import HELD
-from rlgpt.training.worlds.minedojo.tasks import ClientTask, counted
+from rlgpt.training.worlds.minedojo.scripts import LONG_ATTACK
+from rlgpt.training.worlds.minedojo.tasks import ClientTask, split_count
 from rlgpt.training.worlds.protocol import Primitive, Script
 
 VIEW_DOC = """\
@@ -57,7 +57,7 @@ def milestone(name: str) -> dict[str, str]:
     """A milestone with its meaning and, where the view shows it, its predicate."""
     if name in ("near_table", "near_furnace"):
         return {"name": name, "doc": f"A {name[5:]} is close enough to use.", "done_when": f"view.{name}"}
-    count, item = counted(name)
+    count, item = split_count(name)
     if name.startswith(("kill ", "use ")) or name == "success":
         return {"name": name, "doc": f"{name.replace('_', ' ').capitalize()}; the game itself keeps count."}
     return {
@@ -68,40 +68,42 @@ def milestone(name: str) -> dict[str, str]:
 
 
 def for_task(
-    made: ClientTask, catalogue: Mapping[str, Any], primitives: Sequence[Primitive], scripts: Sequence[Script],
+    client_task: ClientTask, catalogue: Mapping[str, Any], primitives: Sequence[Primitive], scripts: Sequence[Script],
     games: int,
 ) -> dict[str, Any]:  # fmt: skip
     """Items and recipes are those that the task's milestones lead through, not all 244."""
     recipes: Mapping[str, Any] = catalogue.get("recipes", {})
-    wanted = [name.split(" ")[-1] for name in made.task.milestones]
-    shown: dict[str, Any] = {}
-    while wanted:
-        item = wanted.pop()
-        if item in recipes and item not in shown:
+    items_to_look_up = [name.split(" ")[-1] for name in client_task.task.milestones]
+    recipes_shown: dict[str, Any] = {}
+    while items_to_look_up:
+        item = items_to_look_up.pop()
+        if item in recipes and item not in recipes_shown:
             recipe = recipes[item]
             near = [recipe["near"]] if recipe["near"] else []
-            shown[item] = {"name": item, "needs": recipe["needs"], "gives": {item: recipe["gives"]}, "near": near}
-            wanted.extend(recipe["needs"])
-    items = sorted({*ITEMS, *shown, *(need for recipe in shown.values() for need in recipe["needs"])})
+            gives = {item: recipe["gives"]}
+            recipes_shown[item] = {"name": item, "needs": recipe["needs"], "gives": gives, "near": near}
+            items_to_look_up.extend(recipe["needs"])
+    items = sorted({*ITEMS, *recipes_shown, *(need for recipe in recipes_shown.values() for need in recipe["needs"])})
+    has_long_attack = any(LONG_ATTACK in source for script in scripts for source in script.sources)
     return {
-        "task": made.task.id,
-        "prompt": made.task.prompt,
-        "guidance": made.guidance,
+        "task": client_task.task.id,
+        "prompt": client_task.task.prompt,
+        "guidance": client_task.guidance,
         "items": items,
-        "recipes": list(shown.values()),
+        "recipes": list(recipes_shown.values()),
         "targets": list(TARGETS),
         "primitives": [asdict(primitive) for primitive in primitives],
         "view_doc": VIEW_DOC,
         "library_doc": LIBRARY_DOC,
         "dangers": list(DANGERS),
-        "milestones": [milestone(name) for name in made.task.milestones],
-        "start": {slot: dict(entry) for slot, entry in made.task.start.items()},
+        "milestones": [milestone(name) for name in client_task.task.milestones],
+        "start": {slot: dict(entry) for slot, entry in client_task.task.start.items()},
         "scripts": [asdict(script) for script in scripts],
         "limits": {
-            "horizon": made.task.horizon,
+            "horizon": client_task.task.horizon,
             "ms_per_step": 50,
             "camera_bin_degrees": 15,
-            "option_cap": LONG_OPTION if any(HELD in source for s in scripts for source in s.sources) else SHORT_OPTION,
+            "option_cap": LONG_OPTION if has_long_attack else SHORT_OPTION,
             "games_at_once": games,
         },
     }

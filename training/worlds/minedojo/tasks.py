@@ -19,6 +19,8 @@ from rlgpt.training.worlds.protocol import Task, UnknownTask
 Goal = Literal["client", "near_table", "near_furnace", "milestone"]
 META = ("harvest", "combat", "techtree")
 SHORT, FIGHT, LONG, TECH = 200, 500, 3000, 10000
+"""Horizons in env steps: with animals and a tool at the start, of a fight or an easy harvest, of any other harvest, of
+a tech tree task; see `choose_horizon`."""
 DIAMOND = 18000
 """Env steps of MineRL's ObtainDiamond, 15 minutes of the game."""
 SOURCES = {
@@ -28,7 +30,7 @@ SOURCES = {
     "wooden_pickaxe": "log", "stone_pickaxe": "stone", "furnace": "stone", "iron_ingot": "iron_ore",
     "rotten_flesh": "zombie", "bone": "skeleton", "string": "spider", "gunpowder": "creeper", "egg": "chicken",
 }  # fmt: skip
-"""What one looks for to get an item, where it is not the item's own block."""
+"""Item -> the block or animal that it comes from, where that is not the item's own block."""
 
 
 @dataclass(frozen=True)
@@ -43,18 +45,18 @@ class ClientTask:
     """What the agent looks for first: the default argument of the distance reward and of the `target` feature."""
     guidance: str = ""
     chain: tuple[str, ...] = ()
-    """Of a sub-task: the milestones of the whole task, which decide how much of a thing is enough."""
+    """The milestones of the whole task, where this is a sub-task: they say how much of an item later ones need."""
 
 
-def counted(milestone: str) -> tuple[int, str]:
+def split_count(milestone: str) -> tuple[int, str]:
     """(3, "wool") of "3 wool", (1, "log") of "log"."""
     count, _, item = milestone.partition(" ")
     return (int(count), item) if item and count.isdigit() else (1, milestone)
 
 
-def looked_for(milestone: str) -> str:
-    """What one looks for in the world to reach a milestone."""
-    item = counted(milestone)[1]
+def source_of(milestone: str) -> str:
+    """The block or entity that the agent must find to reach a milestone."""
+    item = split_count(milestone)[1]
     return {"near_table": "crafting_table", "near_furnace": "furnace"}.get(item) or SOURCES.get(item, item)
 
 
@@ -78,15 +80,15 @@ def _paper(
         }
     sub_tasks = tuple(f"{name}/{milestone}" for milestone in chain[:-1])
     task = Task(name, prompt, horizon, chain, long_horizon=len(chain) > 2, sub_tasks=sub_tasks, start=start or {})
-    return ClientTask(task, "harvest" if goal == "client" else "open-ended", arguments, goal, looked_for(chain[0]))
+    return ClientTask(task, "harvest" if goal == "client" else "open-ended", arguments, goal, source_of(chain[0]))
 
 
 _TABLE = {"mainhand": {"name": "crafting_table"}}
 _WOOD = ("log", "planks", "stick")
 
 PAPER: Mapping[str, ClientTask] = MappingProxyType({
-    made.task.id: made
-    for made in (
+    client_task.task.id: client_task
+    for client_task in (
         _paper("paper_stick", "Craft a stick.", "plains", 3000, "stick", _WOOD),
         _paper("paper_crafting_table_nearby", "Place a crafting table nearby.", "plains", 3000, "crafting_table",
                ("log", "planks", "crafting_table", "near_table"), goal="near_table"),
@@ -128,7 +130,7 @@ STARTERS: Mapping[str, tuple[str, str, str]] = MappingProxyType({
 prompt, item, tool in the hand."""
 
 
-def horizon_of(spec: Mapping[str, Any]) -> int:
+def choose_horizon(spec: Mapping[str, Any]) -> int:
     """Our time limit of a client task. 200 for the paper's milk and wool settings."""
     kind = str(spec.get("__cls__", "harvest"))
     if kind == "combat":
@@ -166,15 +168,15 @@ def from_client(task: str, entry: Mapping[str, Any], chain: tuple[str, ...] = ()
     kind = str(spec.get("__cls__", "harvest"))
     item = _first(spec["target_names"]) if kind in ("harvest", "combat") else str(spec.get("tech_item") or "")
     steps = (*(name for name in chain if name != goal), goal)
-    target = item if kind == "combat" else SOURCES.get(item) or looked_for(steps[0])
+    target = item if kind == "combat" else SOURCES.get(item) or source_of(steps[0])
     prompt = str(entry["prompt"]).strip()
-    made = Task(
-        task, prompt[:1].upper() + prompt[1:].rstrip(".") + ".", horizon_of(spec), steps,
+    task_description = Task(
+        task, prompt[:1].upper() + prompt[1:].rstrip(".") + ".", choose_horizon(spec), steps,
         kind="survive" if kind == "survival" else "goal", long_horizon=len(steps) > 2,
         sub_tasks=tuple(f"{task}/{name}" for name in steps[:-1]) if len(steps) > 2 else (),
         start=spec.get("initial_inventory", {}),
     )  # fmt: skip
-    return ClientTask(made, task, {}, target=target, guidance=str(entry["guidance"]))
+    return ClientTask(task_description, task, {}, target=target, guidance=str(entry["guidance"]))
 
 
 def _value(text: str) -> Any:
@@ -210,12 +212,13 @@ def parse_meta(task: str) -> ClientTask:
     if "start" in arguments:
         arguments["initial_inventory"] = start_inventory(task, arguments.pop("start"))
     spec = {"__cls__": kind, **arguments}
-    what = goal_name(spec)
-    words = what.replace("_", " ")
-    made = from_client(task, {"spec": spec, "guidance": "", "prompt": words if kind == "combat" else f"obtain {words}"})
+    goal = goal_name(spec)
+    words = goal.replace("_", " ")
+    prompt = words if kind == "combat" else f"obtain {words}"
+    client_task = from_client(task, {"spec": spec, "guidance": "", "prompt": prompt})
     if horizon is not None:
-        made = replace(made, task=replace(made.task, horizon=int(horizon)))
-    return replace(made, client_id=kind, arguments=arguments)
+        client_task = replace(client_task, task=replace(client_task.task, horizon=int(horizon)))
+    return replace(client_task, client_id=kind, arguments=arguments)
 
 
 class TaskList(Mapping[str, Task]):
@@ -226,23 +229,23 @@ class TaskList(Mapping[str, Task]):
 
     def __init__(self, catalogue: Mapping[str, Any]) -> None:
         self.catalogue = catalogue
-        self._made: dict[str, ClientTask] = dict(PAPER)
+        self._tasks_by_id: dict[str, ClientTask] = dict(PAPER)
 
     @cached_property
     def ids(self) -> tuple[str, ...]:
-        known: Mapping[str, Any] = self.catalogue.get("tasks", {})
-        return (*PAPER, *STARTERS, *(task for task in known if task not in STARTERS))
+        listed: Mapping[str, Any] = self.catalogue.get("tasks", {})
+        return (*PAPER, *STARTERS, *(task for task in listed if task not in STARTERS))
 
     def client_task(self, task: str) -> ClientTask:
         """Raises `UnknownTask`."""
-        if task not in self._made:
-            self._made[task] = self._make(task)
-        return self._made[task]
+        if task not in self._tasks_by_id:
+            self._tasks_by_id[task] = self._make(task)
+        return self._tasks_by_id[task]
 
     def _make(self, task: str) -> ClientTask:
-        known: Mapping[str, Any] = self.catalogue.get("tasks", {})
-        if task in known:
-            return from_client(task, known[task], self._chain(known[task]["spec"]))
+        listed: Mapping[str, Any] = self.catalogue.get("tasks", {})
+        if task in listed:
+            return from_client(task, listed[task], self._chain(listed[task]["spec"]))
         if task in STARTERS:
             prompt, item, tool = STARTERS[task]
             spec = {
@@ -256,7 +259,7 @@ class TaskList(Mapping[str, Task]):
             return self._sub_task(self.client_task(parent), milestone)
         if task.partition("?")[0] in META:
             return self._with_chain(parse_meta(task))
-        hint = "" if known else " (the client's own list appears after `rlgpt minedojo install`)"
+        hint = "" if listed else " (the client's own list appears after `rlgpt minedojo install`)"
         raise UnknownTask(f"MineDojo has no task called {task!r}{hint}.")
 
     def _sub_task(self, whole: ClientTask, milestone: str) -> ClientTask:
@@ -269,17 +272,17 @@ class TaskList(Mapping[str, Task]):
             whole.task, id=f"{whole.task.id}/{milestone}", milestones=until, sub_tasks=(), long_horizon=False,
             prompt=f"On the way to: {whole.task.prompt} Reach: {milestone.replace('_', ' ')}.",
         )  # fmt: skip
-        return replace(whole, task=task, goal="milestone", target=looked_for(until[0]), chain=chain)
+        return replace(whole, task=task, goal="milestone", target=source_of(until[0]), chain=chain)
 
-    def _with_chain(self, made: ClientTask) -> ClientTask:
+    def _with_chain(self, client_task: ClientTask) -> ClientTask:
         """A meta task with the milestones that the client's recipes put before its goal."""
-        chain = self._chain({"__cls__": made.client_id, **made.arguments})
-        goal = made.task.milestones[-1]
+        chain = self._chain({"__cls__": client_task.client_id, **client_task.arguments})
+        goal = client_task.task.milestones[-1]
         steps = (*(name for name in chain if name != goal), goal)
-        sub_tasks = tuple(f"{made.task.id}/{name}" for name in steps[:-1]) if len(steps) > 2 else ()
+        sub_tasks = tuple(f"{client_task.task.id}/{name}" for name in steps[:-1]) if len(steps) > 2 else ()
         return replace(
-            made, target=looked_for(steps[0]) if made.client_id != "combat" else made.target,
-            task=replace(made.task, milestones=steps, sub_tasks=sub_tasks, long_horizon=len(steps) > 2),
+            client_task, target=source_of(steps[0]) if client_task.client_id != "combat" else client_task.target,
+            task=replace(client_task.task, milestones=steps, sub_tasks=sub_tasks, long_horizon=len(steps) > 2),
         )  # fmt: skip
 
     def _chain(self, spec: Mapping[str, Any]) -> tuple[str, ...]:

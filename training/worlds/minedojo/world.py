@@ -61,19 +61,19 @@ class MineDojoWorld:
         self.max_envs = len(self.settings.port_list) or self.settings.games
         self._pool = GamePool(self.settings.port_list, self.max_envs)
         atexit.register(self.close)
-        self._swept = False
+        self._leftovers_ended = False
         height, width = self.settings.image_size
         self.pixel_shape: tuple[int, int, int] | None = (height, width, 3)
         self.default_features = features.DEFAULT
 
     @cached_property
     def tasks(self) -> Mapping[str, Task]:
-        """The paper's tasks always; the client's own once it is installed (asked once, then kept on disk)."""
+        """The paper's tasks always; the client's own once it is installed (see `catalogue.stored_or_refreshed`)."""
         return self._tasks
 
     @cached_property
     def _tasks(self) -> TaskList:
-        return TaskList(catalogue.stored_or_asked(self.settings))
+        return TaskList(catalogue.stored_or_refreshed(self.settings))
 
     @cached_property
     def features(self) -> Mapping[str, Feature]:
@@ -87,27 +87,29 @@ class MineDojoWorld:
 
     def make(self, task: str, *, features: Sequence[str] | None = None, pixels: bool = False) -> MineDojoEnv:
         """An env whose game starts at the first reset. Raises `UnknownTask`, `MineDojoError`."""
-        made = self._tasks.client_task(task)
-        if not self._swept:
-            self._swept = True
+        client_task = self._tasks.client_task(task)
+        if not self._leftovers_ended:
+            self._leftovers_ended = True
             for record in sweep_folder(folder() / "runs"):
                 self.report(WorldEvent("process", f"Ended what an earlier session had left of process {record.pid}."))
         chosen = self.default_features if features is None else tuple(features)
         unknown = [name for name in chosen if name not in self.features]
         if unknown:
             raise KeyError(f"MineDojo has no feature called {', '.join(unknown)}.")
-        clip = self._mineclip(made.task.prompt) if "mineclip" in chosen else None
+        clip = self._mineclip(client_task.task.prompt) if "mineclip" in chosen else None
         settings = replace(self.settings, image="160x256") if clip is not None else self.settings
+        needs_pixels = pixels or clip is not None
         return MineDojoEnv(
-            made, settings, chosen, pixels or clip is not None, self._pool, lambda event: self.report(event), clip
+            client_task, settings, chosen, needs_pixels, self._pool, lambda event: self.report(event), clip
         )
 
     def _mineclip(self, prompt: str) -> mineclip.Embedding:
-        known = self._tasks.catalogue.get("tasks", {}).values()
-        return mineclip.Embedding(prompt, mineclip.negatives(prompt, [str(entry["prompt"]) for entry in known]))
+        listed_tasks = self._tasks.catalogue.get("tasks", {}).values()
+        return mineclip.Embedding(prompt, mineclip.negatives(prompt, [str(entry["prompt"]) for entry in listed_tasks]))
 
     def place_games(self, games: Games) -> None:
-        """See `away.world.PlacesGames`. On this machine each has a process of its own anyway."""
+        """See `away.world.PlacesGames`. Without a limit on games (`local`) nothing changes, because each game is a
+        process of its own on this machine anyway."""
         room = games.room(RESOURCE)
         if room is not None:
             self.max_envs = room
@@ -118,15 +120,15 @@ class MineDojoWorld:
         need_interpreter(self.settings)
 
     def close(self) -> None:
-        """End the games that no environment plays."""
+        """End the games that no environment uses."""
         self._pool.close()
 
     def scripts(self, task: str) -> tuple[Script, ...]:
         return scripts.for_task(self._tasks.client_task(task), self._tasks.catalogue.get("recipes", {}))
 
     def sheet(self, task: str) -> dict[str, Any]:
-        made, scripts = self._tasks.client_task(task), self.scripts(task)
-        return sheet.for_task(made, self._tasks.catalogue, PRIMITIVES, scripts, self.max_envs)
+        client_task, scripts = self._tasks.client_task(task), self.scripts(task)
+        return sheet.for_task(client_task, self._tasks.catalogue, PRIMITIVES, scripts, self.max_envs)
 
 
 def make_world() -> MineDojoWorld:
