@@ -14,11 +14,12 @@ import typer
 from rlgpt.console.commands import output, record
 from rlgpt.console.commands.compare_runs import Run, runs_of
 from rlgpt.console.commands.failure import Exit, Failure
-from rlgpt.console.commands.words import Json, complete_session
+from rlgpt.console.commands.words import Json, complete_compared
 from rlgpt.console.view.arms import arms_of
 from rlgpt.console.view.numbers import count
 from rlgpt.store.catalog import find
-from rlgpt.store.folder import SessionFolder
+from rlgpt.store.errors import NoSession
+from rlgpt.store.folder import SessionFolder, root
 from rlgpt.store.history import Measured
 from rlgpt.store.reader import Reader
 from rlgpt.store.row_types import JsonObject
@@ -40,8 +41,8 @@ def compare(
         list[str],
         typer.Argument(
             metavar="SESSION...",
-            help="Ids, names, bundles, or folders of bundles.",
-            autocompletion=complete_session,
+            help="Ids, names, bundles, folders of bundles, or names of experiments.",
+            autocompletion=complete_compared,
         ),
     ],
     by: Annotated[
@@ -175,7 +176,7 @@ def _column(scores: Any) -> Any:
 
 
 def _opened(words: Sequence[str], stack: contextlib.ExitStack) -> Iterator[SessionFolder]:
-    """Sessions of the store by id or name; bundles are unpacked for as long as the stack is open."""
+    """Sessions of the store by id, name or experiment; bundles are unpacked for as long as the stack is open."""
     from rlgpt.store.bundle import viewed
 
     for word in words:
@@ -185,7 +186,24 @@ def _opened(words: Sequence[str], stack: contextlib.ExitStack) -> Iterator[Sessi
         elif path.is_file():
             yield stack.enter_context(viewed(path))
         else:
-            yield find(word)
+            yield from _found(word)
+
+
+def _found(word: str) -> Iterator[SessionFolder]:
+    """The session of that name, or those of the experiment of that name that are still there."""
+    from rlgpt.store import experiments
+
+    try:
+        yield find(word)
+    except NoSession:
+        if word not in experiments.names():
+            raise
+        for planned in experiments.load(experiments.path_of(word)).sessions:
+            folder = SessionFolder(root() / planned.id)
+            if planned.id and folder.path.is_dir():
+                yield folder
+            else:
+                output.note(f"{planned.words}: {'its session is gone' if planned.id else 'not begun'}, left out")
 
 
 @contextlib.contextmanager

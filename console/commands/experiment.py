@@ -90,6 +90,8 @@ def experiment(
         code = _follow(request, json)
         if code != Exit.OK:
             raise typer.Exit(code)
+    if not dry_run and not json:
+        output.say(f"compare them: rlgpt compare {bill['name']}")
     if evidence and not dry_run:
         answer = children.ask("experiment_bundles", {"request": request})
         if json:

@@ -17,6 +17,14 @@ def complete_session(incomplete: str) -> list[str]:
     return [word for word in words if word.startswith(incomplete)]
 
 
+def complete_compared(incomplete: str) -> list[str]:
+    """As `complete_session`, and the names of experiments."""
+    from rlgpt.store import experiments
+
+    names = (name for name in experiments.names() if name.startswith(incomplete))
+    return [*complete_session(incomplete), *names]
+
+
 def complete_task(ctx: typer.Context, incomplete: str) -> list[str]:
     """Tasks of the world that was typed that begin with what was typed; asked of the world once, then remembered."""
     from rlgpt.console import answers

@@ -13,6 +13,7 @@ from rlgpt.console.commands.compare import Run, analysed
 from rlgpt.console.commands.failure import Failure
 from rlgpt.console.view.arms import arm_of, differing
 from rlgpt.store import creation, events, export, tables
+from rlgpt.store.experiments import Manifest, Planned
 from rlgpt.store.export.svg import Line
 from rlgpt.store.folder import SessionFolder
 from rlgpt.store.settings import Settings
@@ -110,6 +111,20 @@ def test_a_session_that_was_not_tested_is_named_and_left_out(rlgpt: Cli, arms: l
     answer = rlgpt("compare", arms[0], other.id, "--json").document
     assert answer["untested"] == [other.id]
     assert rlgpt("compare", arms[0], "nobody").code == 3
+
+
+def test_an_experiment_is_compared_by_its_name(rlgpt: Cli, arms: list[str]) -> None:
+    """Also one that is half done, and one of whose sessions somebody has removed."""
+    planned = [Planned(TASK_INFO["id"], "rlgpt", seed, {}, one) for seed, one in enumerate([*arms, "", "gone"])]
+    manifest = Manifest("halfway", "critic", "", planned)
+    manifest.save()
+    answer = rlgpt("compare", "halfway", "--json")
+    assert answer.document == rlgpt("compare", *arms, "--json").document
+    assert "seed 10: not begun, left out" in answer.err and "seed 11: its session is gone, left out" in answer.err
+    manifest.path.write_text("{")
+    answer = rlgpt("compare", "halfway")
+    assert answer.code == 4 and "cannot be read" in answer.err and not answer.out
+    assert rlgpt("compare", "halfwa").code == 3
 
 
 def test_names_and_seeds_make_no_arm() -> None:

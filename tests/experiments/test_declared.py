@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
+from rlgpt.store import experiments
+from rlgpt.store.experiments import NoExperiment, Planned
 from rlgpt.store.settings import Settings, settle
-from rlgpt.training.experiments import manifest
 from rlgpt.training.experiments.bill import Rate, bill
-from rlgpt.training.experiments.declared import KINDS, Undeclared, merged, trees
-from rlgpt.training.experiments.manifest import Planned, declare
+from rlgpt.training.experiments.declared import KINDS, Undeclared, declare, merged, trees
 from rlgpt.training.session.creation import CannotCreate
 from rlgpt.training.worlds import registry
 
@@ -55,7 +55,10 @@ def test_arms_share_the_budget_the_task_the_seed_and_the_loop_but_for_what_makes
         "interface": {"method.arm", "method.reward", "loop.iterations"},
         "complexity": {"method.arm", "loop.iterations", "loop.inner"},
         "learner": {
-            "method.controls", "method.rl.prior_kl", "method.rl.recovery.share", "method.rl.recovery.only_in_trouble",
+            "method.controls",
+            "method.rl.prior_kl",
+            "method.rl.recovery.share",
+            "method.rl.recovery.only_in_trouble",
             "method.rl.branches.decisions",
         },
         "coverage": {"method.arm", "method.uncoded", "loop.iterations"},
@@ -136,16 +139,17 @@ def test_another_experiment_under_the_same_name_is_refused() -> None:
     for kind, seeds, base in (("slow", [0], BASE), ("critic", [0, 1], BASE), ("critic", [0], {})):
         with pytest.raises(Undeclared, match="choose another --name"):
             declare(kind, "mine", base, ["wake_up"], seeds)
-    with pytest.raises(Undeclared, match="no name"):
+    with pytest.raises(NoExperiment, match="no name"):
         declare("critic", "../x", BASE, ["wake_up"], [0])
 
 
 def test_a_damaged_declaration_says_so(home: Path) -> None:
     made = declare("critic", "mine", BASE, ["wake_up"], [0])
     made.save()
-    made.path.write_text("{")
-    with pytest.raises(Undeclared, match="cannot be read"):
-        manifest.load(made.path)
+    for text in ("{", "[]", "{}", '{"format": 1, "sessions": [{"task": "t"}]}', '{"format": 1, "sessions": 3}'):
+        made.path.write_text(text)
+        with pytest.raises(NoExperiment, match="cannot be read"):
+            experiments.load(made.path)
 
 
 def planned(**fields: Any) -> tuple[Planned, Settings, int]:

@@ -13,13 +13,14 @@ from typing import Any
 import pytest
 
 from rlgpt.store import creation
+from rlgpt.store.experiments import Manifest
 from rlgpt.store.folder import SessionFolder, root
 from rlgpt.store.lease import Lease
 from rlgpt.store.placing import place, placed_on
 from rlgpt.store.reader import Reader
 from rlgpt.store.settings import settle
 from rlgpt.training.experiments import running
-from rlgpt.training.experiments.manifest import Manifest, declare
+from rlgpt.training.experiments.declared import declare
 from rlgpt.training.experiments.running import Runner, folder_of, known
 from tests.patience import PATIENCE
 

@@ -11,10 +11,10 @@ from rlgpt.agents.contracts import Hyperparameters, RewardTerm, RlConfigReply
 from rlgpt.agents.prices import listed
 from rlgpt.store.calls import TOKENS_PER_CALL, usual_calls
 from rlgpt.store.errors import StoreError
+from rlgpt.store.experiments import Planned
 from rlgpt.store.folder import sessions
 from rlgpt.store.reader import Reader
 from rlgpt.store.settings import Settings, stored
-from rlgpt.training.experiments.manifest import Planned
 
 PROBE = 4_096
 """Env steps of PPO that are timed where no past session tells the rate."""

@@ -6,10 +6,12 @@ they differ in what is listed here and in nothing else. method.md, "Experiments"
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from rlgpt.store.experiments import Manifest, Planned, load
 from rlgpt.training.experiments.coverage import missing_sets
 from rlgpt.training.rollouts.script_bot import script_bot
 from rlgpt.training.session.creation import task_info
@@ -213,3 +215,27 @@ def _defaults(declared: Declared, world: str) -> list[str]:
     if world != declared.world:
         raise Undeclared(f"name the tasks of {world}: the declared ones are of {declared.world}")
     return list(declared.tasks)
+
+
+def declare(kind: str, name: str, base: Mapping[str, Any], tasks: Sequence[str], seeds: Sequence[int]) -> Manifest:
+    """The experiment of this name: as it is on the disk, or new and not yet saved.
+
+    Raises Undeclared when the one on the disk was declared otherwise, NoExperiment for what is no name and for a file
+    that cannot be read.
+    """
+    sessions = [Planned(*one) for one in trees(kind, base, tasks, seeds)]
+    name = name or "-".join([kind, *(tasks if len(tasks) == 1 else [])])
+    new = Manifest(name, kind, KINDS[kind].about, sessions)
+    if not new.path.is_file():
+        return new
+    existing = load(new.path)
+    if (existing.kind, [_bare(p) for p in existing.sessions]) != (kind, [_bare(p) for p in sessions]):
+        raise Undeclared(
+            f"the experiment {name} was declared with other tasks, seeds or settings ({len(existing.sessions)} "
+            "sessions): give the same ones to go on with it, or choose another --name"
+        )
+    return existing
+
+
+def _bare(planned: Planned) -> Planned:
+    return replace(planned, id="", settings=json.loads(json.dumps(planned.settings)))

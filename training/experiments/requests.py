@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from rlgpt.store.bundle import export_bundle
+from rlgpt.store.experiments import FILE, Manifest
 from rlgpt.training.experiments.bill import bill, measured_rate
-from rlgpt.training.experiments.manifest import FILE, Manifest, declare
+from rlgpt.training.experiments.declared import declare
 from rlgpt.training.experiments.running import folder_of, known
 from rlgpt.training.session.creation import task_info
 from rlgpt.training.worlds import registry
@@ -20,7 +21,7 @@ Request = Mapping[str, Any]
 
 
 def declared(request: Request) -> Manifest:
-    """Raises Undeclared, Refused, CannotCreate, UnknownWorld."""
+    """Raises Undeclared, NoExperiment, Refused, CannotCreate, UnknownWorld."""
     base = dict(request["settings"])
     manifest = declare(request["kind"], request["name"], base, request["tasks"], request["seeds"])
     world = registry.get(str(base.get("world", "crafter")))

@@ -15,13 +15,13 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from rlgpt.store.errors import StoreError
+from rlgpt.store.experiments import Manifest, Planned
 from rlgpt.store.folder import SessionFolder, root
 from rlgpt.store.history import History
 from rlgpt.store.lease import Lease
 from rlgpt.store.placing import placed_on
 from rlgpt.store.reader import Reader
 from rlgpt.store.settings import Settings, settle, stored
-from rlgpt.training.experiments.manifest import Manifest, Planned
 
 POLL = 0.5
 TELL = 10.0

@@ -7,18 +7,21 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any
 
 from rlgpt.store import atomic
+from rlgpt.store.errors import StoreError
 from rlgpt.store.home import home
-from rlgpt.training.experiments.declared import KINDS, Tree, Undeclared, trees
+from rlgpt.store.row_types import JsonObject
 
 FILE = "experiment.json"
 FORMAT = 1
 _NAME = re.compile(r"[a-z0-9][a-z0-9_.-]{0,60}\Z")
+
+
+class NoExperiment(StoreError):
+    """There is none of that name, or its file cannot be read."""
 
 
 @dataclass(frozen=True)
@@ -26,7 +29,7 @@ class Planned:
     task: str
     arm: str
     seed: int
-    settings: Tree
+    settings: JsonObject
     id: str = ""
     """Of its session, empty before that was made."""
 
@@ -44,7 +47,7 @@ class Manifest:
 
     @property
     def path(self) -> Path:
-        return home() / "experiments" / self.name / FILE
+        return path_of(self.name)
 
     def made(self, planned: Planned, session_id: str) -> Planned:
         """Note that a session was made; returns its new entry."""
@@ -59,40 +62,24 @@ class Manifest:
         atomic.write_bytes(self.path, body.encode())
 
 
-def declare(kind: str, name: str, base: Mapping[str, Any], tasks: Sequence[str], seeds: Sequence[int]) -> Manifest:
-    """The experiment of this name: as it is on the disk, or new and not yet saved.
-
-    Raises Undeclared when the one on the disk was declared otherwise.
-    """
-    sessions = [Planned(*one) for one in trees(kind, base, tasks, seeds)]
-    name = name or "-".join([kind, *(tasks if len(tasks) == 1 else [])])
+def path_of(name: str) -> Path:
+    """Of its file, there or not. Raises NoExperiment for what cannot be a name."""
     if not _NAME.match(name):
-        raise Undeclared(f"{name!r:.80} is no name for an experiment: letters, digits, - and _")
-    declared = Manifest(name, kind, KINDS[kind].about, sessions)
-    if not declared.path.is_file():
-        return declared
-    existing = load(declared.path)
-    if (existing.kind, [_bare(p) for p in existing.sessions]) != (kind, [_bare(p) for p in sessions]):
-        raise Undeclared(
-            f"the experiment {name} was declared with other tasks, seeds or settings ({len(existing.sessions)} "
-            "sessions): give the same ones to go on with it, or choose another --name"
-        )
-    return existing
+        raise NoExperiment(f"{name!r:.80} is no name for an experiment: letters, digits, - and _")
+    return home() / "experiments" / name / FILE
+
+
+def names() -> list[str]:
+    return sorted(path.parent.name for path in (home() / "experiments").glob(f"*/{FILE}"))
 
 
 def load(path: Path) -> Manifest:
-    """Raises Undeclared."""
+    """Raises NoExperiment."""
     try:
         tree = json.loads(path.read_text())
         if tree.pop("format") != FORMAT:
-            raise Undeclared(f"{path} is of another version of rlgpt")
+            raise NoExperiment(f"{path} is of another version of rlgpt")
         sessions = [Planned(**one) for one in tree.pop("sessions")]
         return Manifest(sessions=sessions, **tree)
-    except (OSError, ValueError, TypeError, KeyError) as error:
-        if isinstance(error, Undeclared):
-            raise
-        raise Undeclared(f"{path} cannot be read: {error}") from error
-
-
-def _bare(planned: Planned) -> Planned:
-    return replace(planned, id="", settings=json.loads(json.dumps(planned.settings)))
+    except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
+        raise NoExperiment(f"{path} cannot be read: {error}") from error
