@@ -53,7 +53,7 @@ def stock_like(simulation: Simulation) -> StockEnv:
         world._chunks[world.chunk_key(thing.pos)].add(thing)
     world.random.set_state(("MT19937", state[:624].astype(np.uint32), int(state[layout.RANDOM_AT]), 0, 0.0))
     player.inventory = dict(zip(ITEMS, state[layout.ITEM : layout.ITEM + 16].tolist(), strict=True))
-    counts = state[layout.DONE_TIMES : layout.DONE_TIMES + 22].tolist()
+    counts = state[layout.ACHIEVED_TIMES : layout.ACHIEVED_TIMES + 22].tolist()
     player.achievements = dict(zip(ACHIEVEMENTS, counts, strict=True))
     player.facing = DIRECTIONS[state[layout.FACING]]
     player.sleeping = bool(state[layout.SLEEPING])
@@ -104,8 +104,8 @@ def _to_the_edge(simulation: Simulation, draw: np.random.RandomState) -> tuple[i
     simulation.occupant[x, y] = 1
     simulation.material[x, y] = layout.GRASS
     chunk = chunk_of(x, y)
-    if not simulation.state[layout.CHUNK_KNOWN + chunk]:
-        simulation.state[layout.CHUNK_KNOWN + chunk] = 1
+    if not simulation.state[layout.CHUNK_USED + chunk]:
+        simulation.state[layout.CHUNK_USED + chunk] = 1
         simulation.state[layout.CHUNK_ORDER + simulation.state[layout.CHUNKS]] = chunk
         simulation.state[layout.CHUNKS] += 1
     return x, y

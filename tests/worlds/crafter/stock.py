@@ -82,7 +82,7 @@ def picture_of_ours(simulation: Simulation):
         "map": simulation.material.tobytes(),
         "objects": [tuple(row) for row in rows if row[0] != layout.NOBODY],
         "items": state[layout.ITEM : layout.ITEM + 16].tolist(),
-        "achievements": state[layout.DONE_TIMES : layout.DONE_TIMES + 22].tolist(),
+        "achievements": state[layout.ACHIEVED_TIMES : layout.ACHIEVED_TIMES + 22].tolist(),
         "facing": int(state[layout.FACING]),
         "sleeping": bool(state[layout.SLEEPING]),
         "needs": tuple(int(state[at]) for at in (layout.HUNGER2, layout.THIRST2, layout.FATIGUE, layout.RECOVER2)),

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from rlgpt.training.worlds.crafter import ahead, terrain
-from rlgpt.training.worlds.crafter.ahead import Ahead, NewWorld, new_world
+from rlgpt.training.worlds.crafter.ahead import NewWorld, WorldsAhead, new_world
 from rlgpt.training.worlds.crafter.world import make_world
 from rlgpt.training.worlds.optional_parts import MakesAhead, expect
 
@@ -18,10 +18,10 @@ def same(one: NewWorld, other: NewWorld) -> bool:
 
 
 def test_an_expected_world_is_the_one_that_is_made_when_asked_for() -> None:
-    coming = Ahead()
-    coming.expect(range(20))
+    worlds = WorldsAhead()
+    worlds.expect(range(20))
     for seed in (19, 0, 7, 7, 25):  # waiting in line, first, in the middle, no longer there, never expected
-        assert same(coming.take(seed), new_world(seed))
+        assert same(worlds.take(seed), new_world(seed))
 
 
 def test_a_world_is_made_twice_rather_than_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -36,20 +36,20 @@ def test_a_world_is_made_twice_rather_than_waited_for(monkeypatch: pytest.Monkey
 
     monkeypatch.setattr(ahead, "COMPILED", True)
     monkeypatch.setattr(ahead, "new_world", slow)
-    coming = Ahead()
-    coming.expect([3])
+    worlds = WorldsAhead()
+    worlds.expect([3])
     assert on_the_thread.wait(60)
     try:
-        assert same(coming.take(3), new_world(3))
+        assert same(worlds.take(3), new_world(3))
     finally:
         go_on.set()
 
 
 def test_no_more_worlds_are_kept_than_episodes_can_begin_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ahead, "MOST", 4)
-    coming = Ahead()
-    coming.expect(range(10))
-    assert list(coming._coming) == ([6, 7, 8, 9] if ahead.COMPILED else [])
+    monkeypatch.setattr(ahead, "MAX_WORLDS", 4)
+    worlds = WorldsAhead()
+    worlds.expect(range(10))
+    assert list(worlds._worlds) == ([6, 7, 8, 9] if ahead.COMPILED else [])
 
 
 def test_episodes_are_the_same_whether_their_world_was_expected_or_not() -> None:

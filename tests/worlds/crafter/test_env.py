@@ -118,7 +118,7 @@ def test_a_goal_ends_the_episode_and_a_score_does_not():
     saved = late_game(1)
     saved.state[layout.ITEM + 5] = 9
     saved.state[layout.SLEEPING] = 0
-    saved.state[layout.DONE_TIMES : layout.DONE_TIMES + 22] = 0
+    saved.state[layout.ACHIEVED_TIMES : layout.ACHIEVED_TIMES + 22] = 0
     saved.material[saved.objects[0, layout.X], saved.objects[0, layout.Y] + 1] = layout.TABLE
     for task, ends in (("make_wood_pickaxe", True), ("crafter_score", False)):
         env = world().make(task)

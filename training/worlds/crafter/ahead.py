@@ -1,4 +1,4 @@
-"""New worlds. Making one takes as long as fifty env steps, so the next episodes' are made on a thread meanwhile."""
+"""New worlds. Making one takes as long as fifty env steps, so a thread makes those of the next episodes in advance."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from rlgpt.training.worlds.crafter import layout, terrain
 from rlgpt.training.worlds.crafter.compiled import COMPILED
 from rlgpt.training.worlds.crafter.layout import Array
 
-MOST = 64
-"""Worlds kept for episodes that have not begun."""
+MAX_WORLDS = 64
+"""Worlds kept at most for episodes that have not begun; beyond it the oldest is dropped."""
 
 
 class NewWorld(NamedTuple):
@@ -30,7 +30,7 @@ class NewWorld(NamedTuple):
 
 
 def new_world(seed: int) -> NewWorld:
-    """The first episode of stock `crafter.Env(seed=seed)`: the map, its creatures and the random numbers to come."""
+    """The first episode of stock `crafter.Env(seed=seed)`: the map, its creatures, and the random stream after both."""
     state = np.zeros(layout.STATE_SIZE, np.int64)
     terrain.seed_stream(state, hash((seed, 1)) % (2**31 - 1))  # as stock seeds its first episode
     perm, grad = terrain.noise_tables(terrain.draw_noise(state))
@@ -44,35 +44,38 @@ def new_world(seed: int) -> NewWorld:
     return NewWorld(state, material, occupant, objects[: state[layout.ROWS]].copy())
 
 
-def _step_back() -> None:
-    """What is played now goes first: this thread takes what the worker and the action host leave free."""
+def _lower_priority() -> None:
+    """Lowest priority for this thread, so that it uses only time that the worker and the action host leave free."""
     if sys.platform == "linux":  # elsewhere a priority belongs to the whole process
         with suppress(OSError):
             os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), 19)
 
 
-class Ahead:
-    """Worlds by seed. A world depends on its seed alone, so that nobody can tell where it was made."""
+class WorldsAhead:
+    """Worlds by seed, made on a thread. A world depends on its seed alone, so it is the same wherever it was made."""
 
     def __init__(self) -> None:
-        self._coming: dict[int, Future[NewWorld]] = {}
+        self._worlds: dict[int, Future[NewWorld]] = {}
+        """Seed -> world, finished or not."""
         self._thread: ThreadPoolExecutor | None = None
 
     def expect(self, seeds: Sequence[int]) -> None:
-        """Make the worlds of episodes that will begin. Without compiled rules a thread would only be in the way."""
+        """Make the worlds of episodes that will begin. Does nothing without compiled rules: the thread would then hold
+        Python's global lock."""
         if not COMPILED:
             return
         if self._thread is None:
-            self._thread = ThreadPoolExecutor(1, "new worlds", _step_back)
+            self._thread = ThreadPoolExecutor(1, "new worlds", _lower_priority)
         for seed in seeds:
-            if seed not in self._coming:
-                self._coming[seed] = self._thread.submit(new_world, seed)
-        while len(self._coming) > MOST:
-            self._coming.pop(next(iter(self._coming))).cancel()
+            if seed not in self._worlds:
+                self._worlds[seed] = self._thread.submit(new_world, seed)
+        while len(self._worlds) > MAX_WORLDS:
+            self._worlds.pop(next(iter(self._worlds))).cancel()
 
     def take(self, seed: int) -> NewWorld:
-        """Does not wait for a world that is being made: on a busy machine the thread hardly gets on."""
-        coming = self._coming.pop(seed, None)
-        if coming is not None and not coming.cancel() and coming.done():
-            return coming.result()
+        """The world of a seed, made now unless it is finished. A world that the thread still makes is not waited for,
+        because on a busy machine the thread gets little time."""
+        future = self._worlds.pop(seed, None)
+        if future is not None and not future.cancel() and future.done():
+            return future.result()
         return new_world(seed)

@@ -1,7 +1,7 @@
 """Compiles the rules with numba, or leaves them as they are where numba is missing or `RLGPT_NUMBA=0`.
 
-Compiled code is cached per fingerprint of the sources and versions that decide it, in the user's cache
-folder: numba itself would not notice a change in a function that a cached one calls.
+Compiled code is cached in the user's cache folder, by a hash of the sources and package versions that it depends on:
+numba's own cache does not notice a change in a function that a cached one calls.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ COMPILED = numba is not None
 
 
 def cache_folder() -> Path:
-    """Where the compiled code of exactly these sources lies."""
+    """The folder with the compiled code of these sources and versions."""
     digest = hashlib.blake2b(digest_size=8)
     for name in _SOURCES:
         digest.update(Path(__file__).with_name(f"{name}.py").read_bytes())
@@ -48,13 +48,13 @@ def cache_folder() -> Path:
 
 
 def compiled(function: F) -> F:
-    """A part of the rules: compiled together with the entry point that calls it."""
+    """Decorator for a part of the rules, which is compiled together with the entry point that calls it."""
     return function if numba is None else cast(F, numba.njit(function))
 
 
 def entry(function: F) -> F:
-    """A function called from Python, which lets other threads run meanwhile: its machine code is kept between runs, if
-    a folder can be written."""
+    """Decorator for a function that Python calls. It runs without the global interpreter lock, and its machine code is
+    cached between runs where the cache folder can be written."""
     if numba is None:
         return function
     previous = numba.config.CACHE_DIR

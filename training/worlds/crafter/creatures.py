@@ -1,6 +1,6 @@
 """Cows, zombies, skeletons, arrows and plants (`crafter/objects.py`).
 
-An object that dies in its own update still finishes that update, as in stock.
+An object that dies in its own update finishes that update, as in stock Crafter.
 """
 
 from __future__ import annotations
@@ -44,9 +44,9 @@ from rlgpt.training.worlds.crafter.words import BY_ARROW, BY_ZOMBIE, LIFE
 
 
 @compiled
-def hurt_player(state: Array, damage: int, by: int) -> None:
+def hurt_player(state: Array, damage: int, cause: int) -> None:
     if state[LIFE] > 0:
-        state[HURT_BY] = by
+        state[HURT_BY] = cause
     state[LIFE] = max(0, state[LIFE] - damage)
 
 
@@ -80,11 +80,11 @@ def update_zombie(state: Array, material: Array, occupant: Array, objects: Array
 def shoot(state: Array, material: Array, occupant: Array, objects: Array, row: int, heading: int) -> None:
     if objects[row, TIMER] > 0 or heading == 0:
         return
-    way = (heading + 2) // 4 if abs(heading) == 2 else 2 + (heading + 1) // 2
-    x = objects[row, X] + DX[way]
-    y = objects[row, Y] + DY[way]
+    direction = (heading + 2) // 4 if abs(heading) == 2 else 2 + (heading + 1) // 2
+    x = objects[row, X] + DX[direction]
+    y = objects[row, Y] + DY[direction]
     if is_free(material, occupant, ARROW, x, y):
-        add(state, occupant, objects, ARROW, x, y, 0, way)
+        add(state, occupant, objects, ARROW, x, y, 0, direction)
         objects[row, TIMER] = 4
 
 
@@ -109,9 +109,9 @@ def update_skeleton(state: Array, material: Array, occupant: Array, objects: Arr
 
 @compiled
 def update_arrow(state: Array, material: Array, occupant: Array, objects: Array, row: int) -> None:
-    way = objects[row, HEADING]
-    x = objects[row, X] + DX[way]
-    y = objects[row, Y] + DY[way]
+    direction = objects[row, HEADING]
+    x = objects[row, X] + DX[direction]
+    y = objects[row, Y] + DY[direction]
     cell = OUTSIDE
     hit = 0
     if inside(x, y):
@@ -128,15 +128,15 @@ def update_arrow(state: Array, material: Array, occupant: Array, objects: Array,
         if cell in (TABLE, FURNACE):
             material[x, y] = PATH
     else:
-        move(state, material, occupant, objects, row, ARROW, DX[way], DY[way])
+        move(state, material, occupant, objects, row, ARROW, DX[direction], DY[direction])
 
 
 @compiled
 def update_plant(state: Array, occupant: Array, objects: Array, row: int) -> None:
     objects[row, TIMER] += 1
-    for way in range(4):
-        x = objects[row, X] + DX[way]
-        y = objects[row, Y] + DY[way]
+    for direction in range(4):
+        x = objects[row, X] + DX[direction]
+        y = objects[row, Y] + DY[direction]
         if inside(x, y) and occupant[x, y]:
             kind = objects[occupant[x, y] - 1, KIND]
             if kind in (ZOMBIE, SKELETON, COW):

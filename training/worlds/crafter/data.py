@@ -1,6 +1,6 @@
-"""Crafter's own numbers: the recipes of its `data.yaml`.
+"""The recipes of Crafter's own `data.yaml`.
 
-Read without importing crafter, whose import compiles for a second what only playing needs.
+The file is read without importing crafter, because that import takes a second to compile what only playing needs.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Crafter's stored window as coloured tiles: what the agent sees, never more. Standard library only.
+"""Draws Crafter's stored window, which is what the agent sees, as coloured tiles. Standard library only.
 
-The console loads this file by its path (see `protocol.FrameSide`), so it has what it needs of the layout in `frame.py`
-itself; a test compares the two.
+The console loads this file by its path (see `protocol.FrameSide`), so it cannot import `frame.py` and repeats the
+constants of its layout; a test compares the two.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ MATERIALS = (
 BEINGS = ("cow", "zombie", "skeleton", "arrow_left", "arrow_right", "arrow_up", "arrow_down", "sapling", "ripe_plant")
 NAMES = MATERIALS + BEINGS
 _UNDER = {"cow": "grass", "zombie": "grass", "sapling": "grass", "ripe_plant": "grass"}
-"""A being hides what it stands on: its colour is that of where such beings live, else a path."""
+"""A frame does not say what a being stands on: its background is the ground where such beings live, else a path."""
 ITEMS = (
     "health",
     "food",
@@ -141,13 +141,13 @@ def read(body: bytes) -> Window | None:
 
 
 def state(body: bytes) -> dict[str, int]:
-    """Health and the like, and what the agent carries: what changes between two frames is worth a line."""
+    """See `optional_parts.TellsState`: the vitals and the inventory."""
     window = read(body)
     return {} if window is None else dict(zip(ITEMS, window.items, strict=True))
 
 
 def cell_names(window: Window) -> list[str]:
-    """What each cell shows; codes of a newer world are `unknown`."""
+    """The name of what each of the 63 cells shows; codes that this version does not know are `unknown`."""
     return [NAMES[code] if code < len(NAMES) else "unknown" for code in window.cells]
 
 
@@ -169,7 +169,7 @@ def draw(body: bytes, width: int, height: int, decision: str = "") -> list[Row] 
 
 
 def _tiles(window: Window, tile: tuple[int, int]) -> list[Row]:
-    """At night the colours are the night's."""
+    """The window as rows of tiles, in darker colours at night."""
     wide, tall = tile
     names = cell_names(window)
     night = " night" if window.daylight < NIGHT else ""

@@ -1,4 +1,4 @@
-"""One running Crafter on one task."""
+"""One running Crafter on one task: the `protocol.Env` over a `Simulation`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rlgpt.training.worlds.crafter import layout, names, senses
-from rlgpt.training.worlds.crafter.ahead import Ahead
+from rlgpt.training.worlds.crafter.ahead import WorldsAhead
 from rlgpt.training.worlds.crafter.features import columns
 from rlgpt.training.worlds.crafter.frame import pack_frame, window_codes
 from rlgpt.training.worlds.crafter.random_stream import seed_stream
@@ -24,25 +24,25 @@ from rlgpt.training.worlds.protocol import NativeAction, StepResult, Task
 _CODES: dict[str, tuple[int, ...]] = {name: (code,) for code, name in enumerate(names.CATEGORIES) if code} | {
     "arrow": tuple(code for code, name in enumerate(names.CATEGORIES) if name.startswith("arrow_"))
 }
-_OFFSETS = [
+_DISTANCES = [
     abs(cell % names.WIDTH - names.REACH_X) + abs(cell // names.WIDTH - names.REACH_Y)
     for cell in range(names.WIDTH * names.HEIGHT)
 ]
-_FAR = sorted(_OFFSETS)
-_CLOSEST_FIRST = itemgetter(*sorted(range(len(_OFFSETS)), key=_OFFSETS.__getitem__))
+_SORTED_DISTANCES = sorted(_DISTANCES)
+_sort_by_distance = itemgetter(*sorted(range(len(_DISTANCES)), key=_DISTANCES.__getitem__))
 
 
 @lru_cache(256)
-def _reached(achieved: bytes, survived: bool) -> frozenset[str]:
+def _decode_milestones(achieved: bytes, survived: bool) -> frozenset[str]:
     bits = int.from_bytes(achieved, "little")
-    reached = frozenset(name for bit, name in enumerate(names.ACHIEVEMENTS) if bits >> bit & 1)
-    return reached | {SURVIVED} if survived else reached
+    milestones = frozenset(name for bit, name in enumerate(names.ACHIEVEMENTS) if bits >> bit & 1)
+    return milestones | {SURVIVED} if survived else milestones
 
 
 class CrafterEnv:
-    """See `protocol.Env`. `seed` starts the same world as stock `crafter.Env(seed=seed)` does first."""
+    """See `protocol.Env`. An episode with a seed is the first episode of stock `crafter.Env(seed=seed)`."""
 
-    def __init__(self, task: Task, features: Sequence[str], pixels: bool, ahead: Ahead | None = None) -> None:
+    def __init__(self, task: Task, features: Sequence[str], pixels: bool, ahead: WorldsAhead | None = None) -> None:
         self.task = task
         self.steps = 0
         self._goal = goal_index(task)
@@ -67,7 +67,7 @@ class CrafterEnv:
     def succeeded(self) -> bool:
         if self.task.kind == "survive":
             return self.steps >= self.task.horizon and self._alive()
-        return self._goal >= 0 and bool(self._simulation.state[layout.DONE_TIMES + self._goal])
+        return self._goal >= 0 and bool(self._simulation.state[layout.ACHIEVED_TIMES + self._goal])
 
     def _alive(self) -> bool:
         return bool(self._simulation.state[layout.ITEM])
@@ -86,7 +86,7 @@ class CrafterEnv:
 
     def milestones(self) -> frozenset[str]:
         bits = self._simulation.senses[names.AT_ACHIEVED : names.AT_ACHIEVED + 3].tobytes()
-        return _reached(bits, self.steps >= NIGHT_OVER and self._alive())
+        return _decode_milestones(bits, self.steps >= NIGHT_OVER and self._alive())
 
     def observe(self) -> NDArray[np.float32]:
         simulation = self._simulation
@@ -113,7 +113,7 @@ class CrafterEnv:
         return bool(self._simulation.senses[names.AT_WAITING])
 
     def progress_key(self) -> int:
-        return int(senses.key(self._simulation.state, self._simulation.senses))
+        return int(senses.progress_key(self._simulation.state, self._simulation.senses))
 
     def novelty(self) -> int:
         return int(self._simulation.state[layout.NOVELTY])
@@ -123,8 +123,8 @@ class CrafterEnv:
         window = window_codes(self._simulation.senses[: names.SENSES].tobytes())
         if not any(code in window for code in _CODES[target]):
             return None
-        closest_first = _CLOSEST_FIRST(window)
-        return float(min(_FAR[closest_first.index(code)] for code in _CODES[target] if code in window))
+        closest_first = _sort_by_distance(window)
+        return float(min(_SORTED_DISTANCES[closest_first.index(code)] for code in _CODES[target] if code in window))
 
     def frame(self) -> bytes:
         return pack_frame(self._simulation.senses[: names.SENSES].tobytes())
@@ -133,7 +133,7 @@ class CrafterEnv:
         return self._simulation.save()
 
     def restore(self, state: bytes) -> None:
-        """Continues under this env's own task: its horizon and goal hold."""
+        """Restore the world. The horizon and the goal stay those of this env's own task."""
         self._simulation.restore(state)
         self._simulation.state[layout.HORIZON] = self.task.horizon
         self._simulation.state[layout.GOAL] = self._goal
@@ -143,4 +143,4 @@ class CrafterEnv:
         seed_stream(self._simulation.state, seed)
 
     def close(self) -> None:
-        """Nothing is held."""
+        """Nothing to release."""

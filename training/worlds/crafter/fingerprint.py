@@ -1,4 +1,4 @@
-"""Whether the installed numpy and opensimplex make the worlds that results were measured on."""
+"""A check that the installed numpy and opensimplex make the same worlds as those that results were measured on."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class DifferentWorlds(WorldFailed):
 
 
 def fingerprint() -> str:
-    """Hash of the map and the first creatures of two seeds, and of the random stream behind them."""
+    """Hash of the map, the first creatures and the random stream of two seeds."""
     digest = hashlib.blake2b(digest_size=8)
     simulation = Simulation()
     for seed in (0, 1):
@@ -30,9 +30,9 @@ def fingerprint() -> str:
 
 def check_fingerprint() -> None:
     """Raises `DifferentWorlds` when the worlds are not the recorded ones."""
-    found = fingerprint()
-    if found != RECORDED:
+    actual = fingerprint()
+    if actual != RECORDED:
         raise DifferentWorlds(
-            f"Crafter makes other worlds here ({found} instead of {RECORDED}): install the numpy and "
+            f"Crafter makes other worlds here ({actual} instead of {RECORDED}): install the numpy and "
             "opensimplex versions of constraints.txt."
         )

@@ -29,7 +29,7 @@ from rlgpt.training.worlds.crafter import names
 FORMAT = "crafter-window-1"
 SIZE = 92
 _CELLS = names.WIDTH * names.HEIGHT
-_NOTHING = bytes(_CELLS)
+_NO_OBJECTS = bytes(_CELLS)
 _FIRST_OBJECT = len(names.MATERIALS) - 1
 
 
@@ -37,7 +37,7 @@ def window_codes(packed: bytes) -> bytes:
     """Category codes of the 63 window cells of packed senses (see `names`)."""
     materials = packed[names.AT_MATERIALS : names.AT_OBJECTS]
     things = packed[names.AT_OBJECTS : names.AT_BITS]
-    if things == _NOTHING:
+    if things == _NO_OBJECTS:
         return materials
     return bytes(_FIRST_OBJECT + thing if thing else cell for cell, thing in zip(materials, things, strict=True))
 

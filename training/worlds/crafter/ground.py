@@ -1,19 +1,19 @@
-"""The map and who stands where: adding, removing and moving objects, chunk by chunk."""
+"""The map and the objects on it: adding, removing and moving them, and the chunk that each is in."""
 
 from __future__ import annotations
 
 from rlgpt.training.worlds.crafter.compiled import compiled
 from rlgpt.training.worlds.crafter.layout import (
     AREA,
+    ARRIVAL,
+    ARRIVALS,
     ARROW,
-    CAME,
     CHUNK,
-    CHUNK_KNOWN,
     CHUNK_ORDER,
     CHUNK_ROWS,
+    CHUNK_USED,
     CHUNKS,
     DEAD,
-    ENTERED,
     FIELDS,
     GRASS,
     HEADING,
@@ -49,12 +49,12 @@ def chunk_of(x: int, y: int) -> int:
 
 @compiled
 def enter_chunk(state: Array, objects: Array, row: int, chunk: int) -> None:
-    if state[CHUNK_KNOWN + chunk] == 0:
-        state[CHUNK_KNOWN + chunk] = 1
+    if state[CHUNK_USED + chunk] == 0:
+        state[CHUNK_USED + chunk] = 1
         state[CHUNK_ORDER + state[CHUNKS]] = chunk
         state[CHUNKS] += 1
-    objects[row, CAME] = state[ENTERED]
-    state[ENTERED] += 1
+    objects[row, ARRIVAL] = state[ARRIVALS]
+    state[ARRIVALS] += 1
 
 
 @compiled
@@ -79,17 +79,17 @@ def remove(state: Array, occupant: Array, objects: Array, row: int) -> None:
 
 
 @compiled
-def bury(state: Array, occupant: Array, objects: Array) -> None:
-    """Drop dead rows, keeping the order of the living."""
-    kept = 0
+def drop_dead_rows(state: Array, occupant: Array, objects: Array) -> None:
+    """Remove the rows of dead objects; the others keep their order."""
+    next_row = 0
     for row in range(state[ROWS]):
         if objects[row, KIND] != NOBODY:
-            if kept != row:
+            if next_row != row:
                 for field in range(FIELDS):
-                    objects[kept, field] = objects[row, field]
-                occupant[objects[kept, X], objects[kept, Y]] = kept + 1
-            kept += 1
-    state[ROWS] = kept
+                    objects[next_row, field] = objects[row, field]
+                occupant[objects[next_row, X], objects[next_row, Y]] = next_row + 1
+            next_row += 1
+    state[ROWS] = next_row
     state[DEAD] = 0
 
 
@@ -118,7 +118,8 @@ def move(
     dx: int,
     dy: int,
 ) -> bool:
-    """True if the way was free, also for the dead, who stay where they are."""
+    """Move an object by one cell. True if that cell was free. A dead object does not move, but gets the same answer, as
+    in stock."""
     old_x = objects[row, X]
     old_y = objects[row, Y]
     x = old_x + dx
@@ -149,7 +150,7 @@ def sign(value: int) -> int:
 
 @compiled
 def heading_to_player(objects: Array, row: int, long_axis: bool) -> int:
-    """-2, -1, 1, 2: left, up, right, down; 0 when the chosen axis has no offset."""
+    """-2: left, 2: right, -1: up, 1: down; 0 when the chosen axis has no offset."""
     dx = objects[0, X] - objects[row, X]
     dy = objects[0, Y] - objects[row, Y]
     horizontal = abs(dx) > abs(dy) if long_axis else abs(dx) <= abs(dy)
@@ -174,5 +175,5 @@ def move_along(
 
 @compiled
 def move_anywhere(state: Array, material: Array, occupant: Array, objects: Array, row: int, kind: int) -> None:
-    way = below(state, 4)
-    move(state, material, occupant, objects, row, kind, DX[way], DY[way])
+    direction = below(state, 4)
+    move(state, material, occupant, objects, row, kind, DX[direction], DY[direction])

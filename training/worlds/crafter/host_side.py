@@ -1,6 +1,6 @@
-"""The view of coded actions, its decoder, and how a yield becomes a command. Standard library only.
+"""The view of coded actions, its decoder, and the conversion of a yield to a command. Standard library only.
 
-A view is a window on immutable bytes: attributes, and the map memory, are worked out when they are asked for.
+A view holds immutable bytes; its attributes and the map memory are computed when they are first read.
 """
 
 from __future__ import annotations
@@ -15,35 +15,36 @@ from rlgpt.training.worlds.crafter.view import View
 
 NATIVE_ACTION_SIZE = 1
 ATTRIBUTES = tuple(name for name in vars(View) if not name.startswith("_"))
-"""What code may write behind a dot, besides the methods of plain values."""
+"""See `optional_parts.NamesAttributes`."""
 
 _COMMANDS = {name: (index,) for index, name in enumerate(names.ACTIONS)}
-_REMEMBERED_AT_ONCE = 256
-"""Views after which the map memory is worked out though no code asked for it, so that they can be forgotten."""
+_MAX_VIEWS_WITHOUT_MEMORY = 256
+"""Each view without its map memory keeps the view before it alive. After this many in a row the memory is computed
+though no code asked for it, so that they are freed."""
 
 
 class Decoder:
     """The views of one env, one after the other: whole at the start of an option, then what each window shows."""
 
-    __slots__ = ("_before", "_pending")
+    __slots__ = ("_previous", "_views_without_memory")
 
     def __init__(self) -> None:
-        self._before: View | None = None
-        self._pending = 0
+        self._previous: View | None = None
+        self._views_without_memory = 0
 
     def view(self, packed: bytes) -> View:
         """Raises ValueError (a sentence) for bytes that are no packed view."""
         if len(packed) == names.SENSES and not packed[0]:
-            self._before = view = View(packed, self._before)
-            self._pending += 1
-            if self._pending >= _REMEMBERED_AT_ONCE:
-                self._pending = 0
-                view._remember()
+            self._previous = view = View(packed, self._previous)
+            self._views_without_memory += 1
+            if self._views_without_memory >= _MAX_VIEWS_WITHOUT_MEMORY:
+                self._views_without_memory = 0
+                view._memory_planes()
             return view
         if len(packed) != names.WHOLE or packed[0] != 1:
             raise ValueError("The packed view has the wrong size.")
-        self._before = view = View(packed, None)
-        self._pending = 0
+        self._previous = view = View(packed, None)
+        self._views_without_memory = 0
         return view
 
 

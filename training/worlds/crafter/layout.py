@@ -1,9 +1,9 @@
-"""Where everything of one running world lies in its arrays.
+"""The arrays of one running world, and the offsets of its values in them.
 
 `state` int64: the random stream and all scalars, at the offsets below.
 `material` uint8 [64, 64] and `occupant` int16 [64, 64], indexed [x, y] like Crafter's own maps;
-an occupant is the row of an object plus 1, 0 is nobody.
-`objects` int32 [CAPACITY, FIELDS]: live and dead objects in the order they came, the player first.
+an occupant is the row of an object plus 1; 0 means that the cell is empty.
+`objects` int32 [CAPACITY, FIELDS]: live and dead objects in the order of their creation, the player first.
 `memory` uint8 [70, 72] and `senses` uint8: see `names`.
 """
 
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from rlgpt.training.worlds.crafter import names
 
 Array = NDArray[Any]
-"""Of the rules: numbers of one of the types above; compiled code knows which."""
+"""An array of one of the element types above. numba infers which; mypy does not check it."""
 
 # state
 RANDOM: Final = 0
@@ -23,24 +23,24 @@ RANDOM_AT: Final = 624
 STEP: Final = 625
 HORIZON: Final = 626
 GOAL: Final = 627
-"""Achievement whose unlocking ends the episode, -1: none."""
+"""Index of the achievement whose unlocking ends the episode; -1: none."""
 FACING: Final = 628
 SLEEPING: Final = 629
 LAST_HEALTH: Final = 630
-"""As the player remembers it, for waking up when hurt."""
+"""Health after the player's last update: a sleeper who has lost some since then wakes up."""
 REWARDED_HEALTH: Final = 631
-"""As the reward of the last step saw it."""
+"""Health after the previous step; the reward is a tenth of the change since."""
 HUNGER2: Final = 632
 THIRST2: Final = 633
 RECOVER2: Final = 634
-"""These three count halves in Crafter, so they are doubled here."""
+"""Crafter counts these three in steps of 0.5, so the integers here are twice its values."""
 FATIGUE: Final = 635
 ROWS: Final = 636
 """Used rows of `objects`."""
 DEAD: Final = 637
 """Dead rows among them."""
-ENTERED: Final = 638
-"""Counts entries into chunks; orders the objects of one chunk."""
+ARRIVALS: Final = 638
+"""Number of times that an object entered a chunk."""
 CHUNKS: Final = 639
 """Chunks that ever held an object."""
 ENEMY_NEAR: Final = 640
@@ -52,16 +52,17 @@ TOP: Final = 645
 BOTTOM: Final = 646
 """Bounding box of the remembered cells, in memory columns and rows, inclusive."""
 HURT_BY: Final = 647
-"""What took the last health: an index of `names.HARMS`."""
+"""What last took health: an index of `names.HARMS`."""
 ITEM: Final = 650
-"""16 counts."""
-MOST: Final = 670
-"""16 maxima of this episode."""
-DONE_TIMES: Final = 690
+"""16 counts, in the order of `names.ITEMS`."""
+MAX_COUNT: Final = 670
+"""16 maxima of these counts in this episode."""
+ACHIEVED_TIMES: Final = 690
 """22 achievement counts."""
 CHUNK_ORDER: Final = 720
-"""36 chunk numbers by creation."""
-CHUNK_KNOWN: Final = 760
+"""36 chunk numbers, in the order in which chunks first held an object."""
+CHUNK_USED: Final = 760
+"""36 flags: the chunk has held an object."""
 POPULATION: Final = 800
 """36 x 3 counts of zombies, skeletons and cows, valid while chunks are balanced."""
 STATE_SIZE: Final = 910
@@ -72,14 +73,14 @@ X: Final = 1
 Y: Final = 2
 HEALTH: Final = 3
 TIMER: Final = 4
-"""Zombie: cooldown, skeleton: reload, plant: grown."""
+"""Zombie: cooldown, skeleton: reload, plant: steps it has grown."""
 HEADING: Final = 5
-"""Of an arrow."""
-CAME: Final = 6
-"""Its ENTERED number in its present chunk."""
+"""Direction of an arrow, an index of `names.DIRECTIONS`."""
+ARRIVAL: Final = 6
+"""`ARRIVALS` when it entered the chunk that it is in: orders the objects of a chunk."""
 FIELDS: Final = 7
 CAPACITY: Final = 12288
-"""At most 4,096 live objects, one per cell; a step adds fewer than as many again."""
+"""There are at most 4,096 live objects, one per cell, and a step adds fewer than 4,096."""
 
 NOBODY: Final = 0
 PLAYER: Final = 1
@@ -109,5 +110,6 @@ CHUNK: Final = 12
 CHUNK_ROWS: Final = 6
 """Chunks per side; the last of each row and column is smaller."""
 ACTIVE: Final = 18
-"""Objects at this L1 distance from the player or further stand still."""
+"""Objects at this L1 distance from the player or further are not updated."""
 RIPE: Final = 300
+"""A plant is ripe after more than this many steps."""

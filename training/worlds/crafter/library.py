@@ -1,8 +1,8 @@
 """Pure functions for coded actions: where things are and the next primitive on the way there.
 
-Ways are found by flood fill on bit boards: one Python integer holds a bit per remembered cell, so that a
-whole ring of the search is a few shifts. Cost is bounded by the 5,040 cells of the map memory.
-Standard library only. Arguments are checked: these functions are called by code nobody trusts.
+Paths are found by flood fill on bit boards: one Python integer holds a bit per remembered cell, so that a few shifts
+extend the search by one step. Cost is bounded by the 5,040 cells of the map memory.
+Standard library only. Arguments are checked, because generated code calls these functions.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from rlgpt.training.worlds.crafter.view import Boards, View
 _ROW = names.MEMORY_WIDTH
 _CODE = {name: code for code, name in enumerate(names.REMEMBERED) if code}
 _REMEMBERED = frozenset(_CODE)
-_NAMED: dict[tuple[Any, ...], frozenset[str]] = {}
-"""Arguments that were checked before."""
-_NAMED_CAP = 1_000
+_CHECKED_NAMES: dict[tuple[Any, ...], frozenset[str]] = {}
+"""Arguments that were checked before -> the set of their names. Bounded by `_CHECKED_NAMES_CAP`."""
+_CHECKED_NAMES_CAP = 1_000
 _NAMES = frozenset((*names.REMEMBERED[1:], *names.OBJECTS[1:]))
 _MOVES = ("move_left", "move_right", "move_up", "move_down")
 _SHIFTS = (-1, 1, -_ROW, _ROW)
@@ -30,21 +30,21 @@ _ENEMIES = ("zombie", "skeleton")
 _SOLID = {"stone": "wood_pickaxe", "coal": "wood_pickaxe", "iron": "stone_pickaxe", "diamond": "iron_pickaxe"}
 _NEVER_SEEN, _WATER, _STONE, _PLANT = 0, _CODE["water"], _CODE["stone"], _CODE["plant"]
 _DIG_STEPS = 3
-"""Turn, dig, walk."""
-_MOST_STEPS = 400
+"""Env steps to enter a solid cell: turn, dig, walk."""
+_MAX_STEPS = 400
 
 
 def _around(board: int) -> int:
     return board << 1 | board >> 1 | board << _ROW | board >> _ROW
 
 
-def _names(wanted: tuple[Any, ...]) -> frozenset[str]:
+def _check_names(wanted: tuple[Any, ...]) -> frozenset[str]:
     try:
-        named = _NAMED.get(wanted)
+        names_set = _CHECKED_NAMES.get(wanted)
     except TypeError:
-        named = None
-    if named is not None:
-        return named
+        names_set = None
+    if names_set is not None:
+        return names_set
     for name in wanted:
         if type(name) is not str:
             raise ValueError(f"Name materials and objects by texts, not by a value of type {type(name).__name__[:40]}.")
@@ -52,10 +52,10 @@ def _names(wanted: tuple[Any, ...]) -> frozenset[str]:
             raise ValueError(f"{name[:30]!r} is no material or object; they are {', '.join(sorted(_NAMES))}.")
     if not wanted:
         raise ValueError("Name at least one material or object.")
-    named = frozenset(wanted)
-    if len(_NAMED) < _NAMED_CAP:
-        _NAMED[wanted] = named
-    return named
+    names_set = frozenset(wanted)
+    if len(_CHECKED_NAMES) < _CHECKED_NAMES_CAP:
+        _CHECKED_NAMES[wanted] = names_set
+    return names_set
 
 
 def _walkable(avoid: object) -> frozenset[str]:
@@ -68,25 +68,25 @@ def _walkable(avoid: object) -> frozenset[str]:
 
 @cache
 def _diggable(wood: bool, stone: bool, iron: bool) -> frozenset[str]:
-    """What the pickaxes made of these can mine."""
-    has = {"wood_pickaxe": wood, "stone_pickaxe": stone, "iron_pickaxe": iron}
-    return frozenset(name for name, tool in _SOLID.items() if has[tool])
+    """The materials that can be mined with these pickaxes."""
+    tools = {"wood_pickaxe": wood, "stone_pickaxe": stone, "iron_pickaxe": iron}
+    return frozenset(name for name, tool in _SOLID.items() if tools[tool])
 
 
-def _look(view: object) -> View:
+def _check_view(view: object) -> View:
     if type(view) is not View:
         raise TypeError("The first argument must be the view.")
     return view
 
 
 class _Ground:
-    """Where the agent can go: the boards of one question."""
+    """The boards of cells that the agent can walk on or dig, for one call of the library."""
 
     __slots__ = ("agent", "boards", "dig", "here", "view", "walk")
 
     def __init__(self, view: View, dig: object = False, bridge: object = False, avoid: object = ()) -> None:
         self.view = view
-        self.boards = boards = view._board()
+        self.boards = boards = view._search_boards()
         self.agent = boards.agent
         self.here = 1 << boards.agent
         walk = boards.any_of(_walkable(avoid))
@@ -101,28 +101,28 @@ class _Ground:
 
     def next_cell(self, goal: int) -> tuple[int, int] | None:
         """(cell to enter next, env steps to the nearest cell of `goal`), or None if there is no way; the
-        agent's own cell and 0 when it is there. The flood starts at the goal, so that the first ring to
-        reach the agent gives its next cell."""
+        agent's own cell and 0 when it is there. The flood starts at the goal, so that the first of its rings
+        that reaches the agent contains the next cell."""
         here, dig = self.here, self.dig
         if goal & here:
             return self.agent, 0
-        open_ = self.walk | dig
-        frontier = goal & open_
-        unseen = (open_ | here) ^ frontier
-        late: dict[int, int] = {}
-        for step in range(1, _MOST_STEPS):
+        enterable = self.walk | dig
+        frontier = goal & enterable
+        unseen = (enterable | here) ^ frontier
+        delayed: dict[int, int] = {}
+        for step in range(1, _MAX_STEPS):
             source = frontier
             if dig:
                 hard = frontier & dig
                 if hard:
-                    late[step + _DIG_STEPS - 1] = hard
+                    delayed[step + _DIG_STEPS - 1] = hard
                     source ^= hard
-                if step in late:
-                    source |= late.pop(step)
+                if step in delayed:
+                    source |= delayed.pop(step)
             frontier = (source << 1 | source >> 1 | source << _ROW | source >> _ROW) & unseen
             if frontier & here:
                 return self._neighbour(source), step
-            if not frontier and not late:
+            if not frontier and not delayed:
                 return None
             unseen ^= frontier
         return None
@@ -143,7 +143,7 @@ class _Ground:
 
 def _targets(view: View, wanted: frozenset[str]) -> int:
     """Board of visible objects and remembered cells of these names."""
-    boards = view._board()
+    boards = view._search_boards()
     board = boards.any_of(wanted & _REMEMBERED)
     if boards.occupied:
         board &= ~(boards.occupied & ~boards.cells(_PLANT))
@@ -155,8 +155,8 @@ def _targets(view: View, wanted: frozenset[str]) -> int:
 
 def nearest(view: object, *wanted: str) -> tuple[int, int] | None:
     """(dx, dy) of the nearest remembered cell or visible object of these names, as the crow walks."""
-    seen = _look(view)
-    targets, boards = _targets(seen, _names(wanted)), seen._board()
+    current = _check_view(view)
+    targets, boards = _targets(current, _check_names(wanted)), current._search_boards()
     if not targets:
         return None
     ball = 1 << boards.agent
@@ -164,7 +164,7 @@ def nearest(view: object, *wanted: str) -> tuple[int, int] | None:
         hit = ball & targets
         if hit:
             cell = hit.bit_length() - 1 + boards.origin
-            x, y = seen.position
+            x, y = current.position
             return cell % _ROW - names.REACH_X - x, cell // _ROW - names.REACH_Y - y
         ball = (ball | _around(ball)) & boards.inside
     return None
@@ -179,28 +179,31 @@ def approach(
     changes nothing, so look at `view.front` first). With `dig` also through stone and ore that the pickaxes in the
     inventory can mine, with `bridge` also over water by placing and mining a stone (needs both). `avoid`: a tuple of
     materials never to walk on, of grass, sand and path; lava is never walked on."""
-    seen = _look(view)
-    targets = _targets(seen, _names(wanted))
+    current = _check_view(view)
+    targets = _targets(current, _check_names(wanted))
     if not targets:
         return None
-    ground = _Ground(seen, dig, bridge, avoid)
-    solid, runs = targets & ~ground.walk, _runs(ground, targets & ground.walk)
+    ground = _Ground(current, dig, bridge, avoid)
+    solid, runs = targets & ~ground.walk, _approach_cells(ground, targets & ground.walk)
     goal = _around(solid) & ground.boards.inside | runs[0] | runs[1] | runs[2] | runs[3]
-    found = ground.next_cell(goal)
-    if found is None:
+    route = ground.next_cell(goal)
+    if route is None:
         return None
-    if found[1]:
-        return ground.primitive(found[0])
+    if route[1]:
+        return ground.primitive(route[0])
     for way, shift in enumerate(_SHIFTS):
         if solid >> ground.agent + shift & 1:
             return _MOVES[way]
     return next(move for move, run in zip(_MOVES, runs, strict=True) if run & ground.here)
 
 
-def _runs(ground: _Ground, soft: int) -> tuple[int, ...]:
-    """By direction, the cells two before a target that one can walk on: the step from there faces it."""
+def _approach_cells(ground: _Ground, soft: int) -> tuple[int, ...]:
+    """By direction, the walkable cells two before a target that is walkable itself: after a step from there the agent
+    faces the target without having walked onto it."""
+    if not soft:
+        return (0,) * len(_SHIFTS)
     stand = ground.walk | ground.here
-    return tuple(_moved(_moved(soft, -shift) & ground.walk, -shift) & stand if soft else 0 for shift in _SHIFTS)
+    return tuple(_shift_board(_shift_board(soft, -shift) & ground.walk, -shift) & stand for shift in _SHIFTS)
 
 
 def steps_to(
@@ -208,13 +211,13 @@ def steps_to(
 ) -> int | None:
     """Env steps until the agent stands next to the nearest reachable target (see `approach`), None if there is no
     way."""
-    seen = _look(view)
-    targets = _targets(seen, _names(wanted))
+    current = _check_view(view)
+    targets = _targets(current, _check_names(wanted))
     if not targets:
         return None
-    ground = _Ground(seen, dig, bridge, avoid)
-    found = ground.next_cell(_around(targets) & ground.boards.inside)
-    return None if found is None else found[1]
+    ground = _Ground(current, dig, bridge, avoid)
+    route = ground.next_cell(_around(targets) & ground.boards.inside)
+    return None if route is None else route[1]
 
 
 def go(
@@ -222,16 +225,16 @@ def go(
 ) -> str | None:
     """The next primitive on the way to the cell at an offset, None if there is no known way or the agent
     stands on it."""
-    seen = _look(view)
+    current = _check_view(view)
     if not (type(dx) is int and type(dy) is int):
         raise TypeError("go(view, dx, dy) takes two ints")
-    x, y = seen.position
+    x, y = current.position
     if not (0 <= x + dx < names.AREA and 0 <= y + dy < names.AREA):
         return None
-    ground = _Ground(seen, dig, bridge, avoid)
+    ground = _Ground(current, dig, bridge, avoid)
     cell = ground.agent + dy * _ROW + dx
-    found = ground.next_cell(1 << cell) if cell >= 0 else None
-    return ground.primitive(found[0]) if found and found[1] else None
+    route = ground.next_cell(1 << cell) if cell >= 0 else None
+    return ground.primitive(route[0]) if route and route[1] else None
 
 
 def explore(
@@ -241,36 +244,36 @@ def explore(
     ground; where possible one within two cells of the wanted materials (`explore(view, "stone")` looks along the
     mountains). It remembers nothing between calls: ask again in every env step. None when everything in reach has
     been seen; then dig (`dig=True`) or bridge."""
-    seen = _look(view)
-    ground = _Ground(seen, dig, bridge, avoid)
+    current = _check_view(view)
+    ground = _Ground(current, dig, bridge, avoid)
     edge = _around(ground.boards.cells(_NEVER_SEEN)) & (ground.walk | ground.dig) & ~ground.here
     goals = [edge]
     if wanted:
-        near = ground.boards.any_of(_names(wanted))
+        near = ground.boards.any_of(_check_names(wanted))
         for _ in range(2):
             near |= _around(near)
         goals.insert(0, edge & near)
     for goal in goals:
-        found = ground.next_cell(goal) if goal else None
-        if found is not None:
-            return ground.primitive(found[0])
+        route = ground.next_cell(goal) if goal else None
+        if route is not None:
+            return ground.primitive(route[0])
     return None
 
 
 def flee(view: object, *wanted: str) -> str | None:
     """The move to a free neighbouring cell furthest from the visible objects of these names, None if none
     is in sight or no move helps."""
-    seen = _look(view)
-    feared = _names(wanted)
-    threats = [(dx, dy) for name, dx, dy in seen.objects if name in feared]
+    current = _check_view(view)
+    enemy_names = _check_names(wanted)
+    threats = [(dx, dy) for name, dx, dy in current.objects if name in enemy_names]
     if not threats:
         return None
-    best, choice = min(abs(dx) + abs(dy) for dx, dy in threats), None
+    best_distance, choice = min(abs(dx) + abs(dy) for dx, dy in threats), None
     for move, (mx, my) in zip(_MOVES, names.DIRECTIONS, strict=True):
-        if seen.at(mx, my) in _WALKABLE:
-            far = min(abs(dx - mx) + abs(dy - my) for dx, dy in threats)
-            if far > best:
-                best, choice = far, move
+        if current.at(mx, my) in _WALKABLE:
+            distance = min(abs(dx - mx) + abs(dy - my) for dx, dy in threats)
+            if distance > best_distance:
+                best_distance, choice = distance, move
     return choice
 
 
@@ -286,38 +289,38 @@ def towards(dx: int, dy: int) -> str:
 def fight(view: object) -> str | None:
     """The next primitive against a zombie or skeleton on a neighbouring cell: turn to it, then hit. None
     if there is none."""
-    seen = _look(view)
-    if seen.front in _ENEMIES:
+    current = _check_view(view)
+    if current.front in _ENEMIES:
         return "do"
-    for name, dx, dy in seen.objects:
+    for name, dx, dy in current.objects:
         if name in _ENEMIES and abs(dx) + abs(dy) == 1:
             return towards(dx, dy)
     return None
 
 
-def _room(boards: Boards, start: int, free: int, most: int) -> bool:
-    """Whether the free cells that can be walked to from `start` are at most `most`, and hold no enemy."""
+def _is_small_room(boards: Boards, start: int, free: int, max_cells: int) -> bool:
+    """Whether at most `max_cells` free cells can be walked to from `start`, and none of them holds an enemy."""
     reach = start
-    for _ in range(most + 1):
+    for _ in range(max_cells + 1):
         wider = reach | _around(reach) & free
         if wider == reach:
-            return reach.bit_count() <= most and not reach & boards.enemies
+            return reach.bit_count() <= max_cells and not reach & boards.enemies
         reach = wider
     return False
 
 
-def _free(boards: Boards) -> int:
-    """Cells something could walk on, as far as is known."""
+def _free_cells(boards: Boards) -> int:
+    """Cells that a creature may be able to walk on: the walkable ones and those never seen."""
     return boards.any_of(_WALKABLE) | boards.cells(_NEVER_SEEN)
 
 
 def enclosed(view: object, most: int = 8) -> bool:
     """Whether no enemy can walk to the agent: the free cells that it could walk to are at most `most`, all of them
     known, with no enemy among them. What is unknown counts as open."""
-    boards = _look(view)._board()
+    boards = _check_view(view)._search_boards()
     if type(most) is not int or not 1 <= most <= 64:
         raise ValueError("most must be an int from 1 to 64")
-    return _room(boards, 1 << boards.agent, _free(boards), most)
+    return _is_small_room(boards, 1 << boards.agent, _free_cells(boards), most)
 
 
 def shelter(view: object, most: int = 8) -> str | None:
@@ -325,29 +328,30 @@ def shelter(view: object, most: int = 8) -> str | None:
     into it, step back, close the way with a stone. Ask again in every env step: 5 to 8 steps at the stone, and the
     way there. `noop` once enclosed (stay, or sleep). None without a wood pickaxe and a stone in the inventory, or if
     no such place is known: it does not build walls on open ground."""
-    seen = _look(view)
-    if enclosed(seen, most):
+    current = _check_view(view)
+    if enclosed(current, most):
         return "noop"
-    items = seen.inventory
+    items = current.inventory
     if not items["stone"] or not items["wood_pickaxe"]:
         return None
-    boards = seen._board()
-    agent, free = boards.agent, _free(boards)
+    boards = current._search_boards()
+    agent, free = boards.agent, _free_cells(boards)
     here = 1 << agent
-    facing = _SHIFTS[names.FACINGS.index(seen.facing)]
+    facing = _SHIFTS[names.FACINGS.index(current.facing)]
     ahead, back = 1 << agent + facing, 1 << agent - facing
-    if seen.front in _PLACEABLE and _room(boards, here, free & ~ahead, most):
+    if current.front in _PLACEABLE and _is_small_room(boards, here, free & ~ahead, most):
         return "place_stone"
     walkable = boards.any_of(_WALKABLE) & ~boards.occupied
     for move, shift in zip(_MOVES, _SHIFTS, strict=True):
         beside, behind = 1 << agent + shift, 1 << agent - shift
         if beside & walkable:
             beyond = 1 << agent + 2 * shift
-            if _room(boards, beside, free & ~beyond, most) or _room(boards, here, free & ~behind, most):
+            rooms = (beside, free & ~beyond), (here, free & ~behind)
+            if any(_is_small_room(boards, start, cells, most) for start, cells in rooms):
                 return move
-    if ahead & boards.cells(_STONE) and _room(boards, here, (free | ahead) & ~back, most):
+    if ahead & boards.cells(_STONE) and _is_small_room(boards, here, (free | ahead) & ~back, most):
         return "do"
-    return _burrow(seen, free)
+    return _burrow(current, free)
 
 
 def _burrow(view: View, free: int) -> str | None:
@@ -358,19 +362,19 @@ def _burrow(view: View, free: int) -> str | None:
     for shift in _SHIFTS:
         across = _ROW if abs(shift) == 1 else 1
         walled = ground.boards.cells(_STONE) & solid << across & solid >> across
-        first = walled & _moved(walled & _moved(solid, -shift), -shift)
-        sites.append(_moved(first, -shift) & (ground.walk | ground.here))
+        first = walled & _shift_board(walled & _shift_board(solid, -shift), -shift)
+        sites.append(_shift_board(first, -shift) & (ground.walk | ground.here))
     goal = sites[0] | sites[1] | sites[2] | sites[3]
-    found = ground.next_cell(goal) if goal else None
-    if found is None:
+    route = ground.next_cell(goal) if goal else None
+    if route is None:
         return None
-    if found[1]:
-        return ground.primitive(found[0])
+    if route[1]:
+        return ground.primitive(route[0])
     way = next(way for way, board in enumerate(sites) if board & ground.here)
     return "do" if view.facing == names.FACINGS[way] else _MOVES[way]
 
 
-def _moved(board: int, shift: int) -> int:
+def _shift_board(board: int, shift: int) -> int:
     return board << shift if shift > 0 else board >> -shift
 
 

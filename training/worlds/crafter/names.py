@@ -1,4 +1,4 @@
-"""The words of Crafter 1.8.3 in the order of its data file. Standard library only."""
+"""The names of Crafter 1.8.3 in the order of its data file, and the layout of packed senses. Standard library only."""
 
 ACTIONS = (
     "noop", "move_left", "move_right", "move_up", "move_down", "do", "sleep", "place_stone", "place_table",
@@ -9,7 +9,7 @@ ITEMS = (
     "health", "food", "drink", "energy", "sapling", "wood", "stone", "coal", "iron", "diamond",
     "wood_pickaxe", "stone_pickaxe", "iron_pickaxe", "wood_sword", "stone_sword", "iron_sword",
 )  # fmt: skip
-"""The first four are the vitals, 0..9 like everything else in the inventory."""
+"""The first four are the vitals. Each count is in 0..9."""
 VITALS = ITEMS[:4]
 INVENTORY = ITEMS[4:]
 ACHIEVEMENTS = (
@@ -63,14 +63,15 @@ is in plane i; the bit of window cell (column, row) is row * MEMORY_WIDTH + colu
 PLANES = 4
 WINDOW_BYTES = ((HEIGHT - 1) * MEMORY_WIDTH + WIDTH + 7) // 8
 SENSES = AT_BITS + PLANES * WINDOW_BYTES
-"""A view that is not whole ends here."""
+"""Bytes of a view that is not whole."""
 PLANE_BYTES = MEMORY_WIDTH * MEMORY_HEIGHT // 8
-"""A whole view goes on with the map memory, PLANES numbers of PLANE_BYTES bytes; the bit of memory cell
+"""A whole view ends with the map memory, PLANES numbers of PLANE_BYTES bytes; the bit of memory cell
 (column, row) is row * MEMORY_WIDTH + column. A window at (x, y) starts at bit y * MEMORY_WIDTH + x."""
 WHOLE = SENSES + PLANES * PLANE_BYTES
+"""Bytes of a whole view."""
 HARMS = ("", "zombie", "arrow", "lava", "thirst", "hunger", "fatigue")
-"""What takes health, by the number that is kept of the last one."""
+"""What takes health, by the code in `layout.HURT_BY`; the first means nothing yet."""
 TARGETS = (*MATERIALS[1:], "cow", "zombie", "skeleton", "arrow", "sapling", "ripe_plant")
-"""What a distance can be asked to."""
+"""What `Env.distance` and the distance reward can be given."""
 PICTURE = 64
 """Height and width of the picture, in pixels."""

@@ -67,8 +67,8 @@ from rlgpt.training.worlds.crafter.words import (
     IRON_SWORD,
     IRONS,
     LIFE,
-    MADE_PICKAXE,
     MAKE,
+    MAKE_ACHIEVEMENTS,
     PLACE_FURNACE,
     PLACE_PLANT,
     PLACE_STONE,
@@ -90,7 +90,7 @@ from rlgpt.training.worlds.crafter.words import (
 
 
 @compiled
-def do_object(state: Array, objects: Array, row: int) -> None:
+def act_on_object(state: Array, objects: Array, row: int) -> None:
     damage = 1
     if state[WOOD_SWORD]:
         damage = 2
@@ -118,7 +118,7 @@ def do_object(state: Array, objects: Array, row: int) -> None:
 
 
 @compiled
-def do_material(state: Array, material: Array, x: int, y: int) -> None:
+def act_on_material(state: Array, material: Array, x: int, y: int) -> None:
     cell = material[x, y]
     if cell == WATER:
         state[THIRST2] = 0
@@ -195,13 +195,13 @@ def place(state: Array, material: Array, occupant: Array, objects: Array, action
 
 
 @compiled
-def is_near(material: Array, x: int, y: int, wanted: int) -> bool:
+def is_near(material: Array, x: int, y: int, target: int) -> bool:
     """Within the 3x3 cells around (x, y). In the first row and column stock's slice is empty: never."""
     if x == 0 or y == 0:
         return False
     for i in range(x - 1, min(x + 2, AREA)):
         for j in range(y - 1, min(y + 2, AREA)):
-            if material[i, j] == wanted:
+            if material[i, j] == target:
                 return True
     return False
 
@@ -233,11 +233,11 @@ def make(state: Array, material: Array, objects: Array, action: int) -> None:
         state[COALS] -= 1
         state[IRONS] -= 1
     state[WOOD_PICKAXE + action - MAKE] += 1
-    state[MADE_PICKAXE[action - MAKE]] += 1
+    state[MAKE_ACHIEVEMENTS[action - MAKE]] += 1
 
 
 @compiled
-def live(state: Array) -> None:
+def update_needs(state: Array) -> None:
     """Hunger, thirst, fatigue and what they do to health."""
     asleep = state[SLEEPING] != 0
     state[HUNGER2] += 1 if asleep else 2
@@ -292,9 +292,9 @@ def update_player(state: Array, material: Array, occupant: Array, objects: Array
     elif action == DO:
         if inside(x, y):
             if occupant[x, y]:
-                do_object(state, objects, occupant[x, y] - 1)
+                act_on_object(state, objects, occupant[x, y] - 1)
             else:
-                do_material(state, material, x, y)
+                act_on_material(state, material, x, y)
     elif action == SLEEP:
         if state[ENERGY] < 9:
             state[SLEEPING] = 1
@@ -302,7 +302,7 @@ def update_player(state: Array, material: Array, occupant: Array, objects: Array
         place(state, material, occupant, objects, action, x, y)
     elif action >= MAKE:
         make(state, material, objects, action)
-    live(state)
+    update_needs(state)
     for item in range(16):
         state[ITEM + item] = max(0, min(state[ITEM + item], 9))
     if state[LIFE] < state[LAST_HEALTH]:

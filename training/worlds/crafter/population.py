@@ -1,4 +1,4 @@
-"""Births and deaths, chunk by chunk, every tenth step (`crafter/env.py`, `_balance_object`)."""
+"""Creatures appear and disappear in each chunk, every tenth step (`crafter/env.py`, `_balance_object`)."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from rlgpt.training.worlds.crafter.compiled import compiled
 from rlgpt.training.worlds.crafter.ground import add, chunk_of, distance_to_player, remove
 from rlgpt.training.worlds.crafter.layout import (
     AREA,
-    CAME,
+    ARRIVAL,
     CHUNK,
     CHUNK_ORDER,
     CHUNK_ROWS,
@@ -27,35 +27,35 @@ from rlgpt.training.worlds.crafter.random_stream import below, uniform
 
 
 @compiled
-def find_cell(material: Array, chunk: int, wanted: int, index: int) -> int:
-    """The `index`-th cell of that material in the chunk, as x * AREA + y; with index -1, their number."""
-    found = 0
+def find_cell(material: Array, chunk: int, target: int, index: int) -> int:
+    """The `index`-th cell of the material `target` in the chunk, as x * AREA + y; with index -1, how many there are."""
+    count = 0
     left = chunk // CHUNK_ROWS * CHUNK
     top = chunk % CHUNK_ROWS * CHUNK
     for x in range(left, min(left + CHUNK, AREA)):
         for y in range(top, min(top + CHUNK, AREA)):
-            if material[x, y] == wanted:
-                if found == index:
+            if material[x, y] == target:
+                if count == index:
                     return x * AREA + y
-                found += 1
-    return found
+                count += 1
+    return count
 
 
 @compiled
 def find_creature(state: Array, objects: Array, chunk: int, kind: int, index: int) -> int:
-    """Row of the creature that came `index`-th into the chunk, among those of its kind there now."""
+    """Row of a creature in the chunk: the `index`-th of its kind, in the order in which they entered."""
     last = -1
     row_of_next = -1
     for _ in range(index + 1):
         row_of_next = -1
         for row in range(state[ROWS]):
-            if objects[row, KIND] != kind or objects[row, CAME] <= last:
+            if objects[row, KIND] != kind or objects[row, ARRIVAL] <= last:
                 continue
             if chunk_of(objects[row, X], objects[row, Y]) != chunk:
                 continue
-            if row_of_next < 0 or objects[row, CAME] < objects[row_of_next, CAME]:
+            if row_of_next < 0 or objects[row, ARRIVAL] < objects[row_of_next, ARRIVAL]:
                 row_of_next = row
-        last = objects[row_of_next, CAME]
+        last = objects[row_of_next, ARRIVAL]
     return row_of_next
 
 
@@ -67,24 +67,24 @@ def balance(
     objects: Array,
     chunk: int,
     kind: int,
-    fewest: int,
-    most: int,
+    minimum: int,
+    maximum: int,
     birth_distance: int,
     death_distance: int,
     birth: float,
     death: float,
 ) -> None:
-    """Bring the number of one kind in one chunk towards [fewest, most]."""
-    living = state[POPULATION + chunk * 3 + (0 if kind == ZOMBIE else 1 if kind == SKELETON else 2)]
+    """Bring the number of one kind in one chunk towards [minimum, maximum], by at most one birth or death."""
+    population = state[POPULATION + chunk * 3 + (0 if kind == ZOMBIE else 1 if kind == SKELETON else 2)]
     ground = PATH if kind == SKELETON else GRASS
-    if living < fewest and uniform(state) < birth:
+    if population < minimum and uniform(state) < birth:
         cell = find_cell(material, chunk, ground, below(state, find_cell(material, chunk, ground, -1)))
         x = cell // AREA
         y = cell % AREA
         if occupant[x, y] == 0 and distance_to_player(objects, x, y) >= birth_distance:
             add(state, occupant, objects, kind, x, y, 5 if kind == ZOMBIE else 3, 0)
-    elif living > most and uniform(state) < death:
-        row = find_creature(state, objects, chunk, kind, below(state, living))
+    elif population > maximum and uniform(state) < death:
+        row = find_creature(state, objects, chunk, kind, below(state, population))
         if distance_to_player(objects, objects[row, X], objects[row, Y]) >= death_distance:
             remove(state, occupant, objects, row)
 

@@ -1,7 +1,7 @@
-"""numpy's `RandomState` on the first 625 numbers of `state`: the two draws that Crafter's rules make.
+"""The two kinds of draw that Crafter's rules make from numpy's `RandomState`, on the first 625 numbers of `state`.
 
 The Mersenne Twister MT19937 of Matsumoto and Nishimura (1998); doubles and bounded integers are made from
-its words as numpy's legacy generator makes them, so that a stream copied from a `RandomState` goes on alike.
+its words as numpy's legacy generator makes them, so a stream copied from a `RandomState` continues with the same draws.
 """
 
 from __future__ import annotations
@@ -55,16 +55,16 @@ def uniform(state: Array) -> float:
 @compiled
 def below(state: Array, n: int) -> int:
     """`RandomState.randint(0, n)` for 1 <= n <= 2**31: masked rejection, no draw when n is 1."""
-    most = n - 1
-    if most == 0:
+    largest = n - 1
+    if largest == 0:
         return 0
-    mask = most
+    mask = largest
     mask |= mask >> 1
     mask |= mask >> 2
     mask |= mask >> 4
     mask |= mask >> 8
     mask |= mask >> 16
     draw = word32(state) & mask
-    while draw > most:
+    while draw > largest:
         draw = word32(state) & mask
     return draw

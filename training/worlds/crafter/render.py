@@ -1,6 +1,6 @@
-"""The picture stock Crafter gives (64 x 64 pixels, 9 x 9 grid), with a random stream of its own.
+"""The picture that stock Crafter draws (64 x 64 pixels, 9 x 9 grid), with a random stream of its own.
 
-Tiles are blended once per (ground, thing) and gathered; light, night noise and sleep follow
+Tiles are blended once for each pair of ground and thing, and cached; light, night noise and sleep follow
 `crafter.engine.LocalView` operation by operation, so that the bytes are equal for an equal stream.
 """
 
@@ -85,7 +85,7 @@ def _colour(canvas: NDArray[Any], amount: float) -> NDArray[np.uint8]:
 
 
 class Painter:
-    """Draws one simulation. The noise stream belongs to the picture: looking never changes the game."""
+    """Draws one simulation. Its noise has a random stream of its own, so that drawing never changes the game."""
 
     def __init__(self, simulation: Simulation) -> None:
         self._simulation = simulation

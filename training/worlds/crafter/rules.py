@@ -1,7 +1,7 @@
 """One step of Crafter 1.8.3 (`crafter/env.py`, `data.yaml`) on flat arrays.
 
-Every random draw happens where stock Crafter makes it. The one liberty: the objects of a chunk and the
-chunks themselves are ordered by arrival, where stock iterates over a set of addresses.
+Every random draw happens where stock Crafter makes it. One thing differs: stock iterates over the chunks, and over the
+objects of a chunk, in the order of a set of addresses; here they are ordered by arrival.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from rlgpt.training.worlds.crafter.creatures import (
     update_skeleton,
     update_zombie,
 )
-from rlgpt.training.worlds.crafter.ground import bury, distance_to_player
+from rlgpt.training.worlds.crafter.ground import distance_to_player, drop_dead_rows
 from rlgpt.training.worlds.crafter.layout import (
     ACTIVE,
     ARROW,
@@ -60,7 +60,7 @@ def update_objects(state: Array, material: Array, occupant: Array, objects: Arra
 def step(state: Array, material: Array, occupant: Array, objects: Array, light: float, action: int) -> None:
     """One env step of stock Crafter, without its picture. `light` is the daylight of the new step."""
     if state[DEAD] > 32:
-        bury(state, occupant, objects)
+        drop_dead_rows(state, occupant, objects)
     state[STEP] += 1
     update_objects(state, material, occupant, objects, action)
     if state[STEP] % 10 == 0:

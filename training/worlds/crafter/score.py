@@ -1,7 +1,7 @@
 """Crafter's score (Hafner 2021, section 4): a geometric mean over achievements that rewards breadth.
 
 `score_train` takes the success rates of all training episodes of the first million env steps, `score_test` those of a
-final policy on test seeds. The formula is one; the two numbers are never mixed.
+final policy on test seeds. Both have the same formula and are never compared with each other.
 """
 
 from __future__ import annotations

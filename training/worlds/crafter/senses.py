@@ -11,10 +11,10 @@ from rlgpt.training.worlds.crafter import names
 from rlgpt.training.worlds.crafter.compiled import compiled, entry
 from rlgpt.training.worlds.crafter.ground import inside
 from rlgpt.training.worlds.crafter.layout import (
+    ACHIEVED_TIMES,
     ARROW,
     BOTTOM,
     COW,
-    DONE_TIMES,
     ENEMY_NEAR,
     FACING,
     FURNACE,
@@ -25,7 +25,7 @@ from rlgpt.training.worlds.crafter.layout import (
     ITEM,
     KIND,
     LEFT,
-    MOST,
+    MAX_COUNT,
     NOVELTY,
     OUTSIDE,
     REWARDED_HEALTH,
@@ -56,7 +56,7 @@ AT_MATERIALS, AT_OBJECTS = names.AT_MATERIALS, names.AT_OBJECTS
 AT_BITS, WINDOW_BYTES = names.AT_BITS, names.WINDOW_BYTES
 MEMORY_WIDTH, PLANES = names.MEMORY_WIDTH, names.PLANES
 AT_MASK = names.SENSES
-"""Behind the packed senses: one byte per legal action."""
+"""After the packed senses: one byte per action, 1 if it is legal."""
 SENSES_SIZE = AT_MASK + len(names.ACTIONS)
 CELLS = WIDTH * HEIGHT
 SAPLING_CODE = names.OBJECTS.index("sapling")
@@ -64,7 +64,7 @@ MATERIALS = len(names.MATERIALS)
 REMEMBERED = len(names.REMEMBERED)
 PLANT_CODE = names.REMEMBERED.index("plant")
 LAST_STEP = 10_000
-"""The daylight of every step up to here is tabulated."""
+"""The daylight of steps 0 to this one is tabulated, see `simulation.daylight`."""
 
 F_WINDOW = 0
 F_INVENTORY = F_WINDOW + CELLS
@@ -82,7 +82,7 @@ FEATURES_SIZE = F_MILESTONES + len(names.ACHIEVEMENTS)
 
 @compiled
 def object_code(objects: Array, row: int) -> int:
-    """Code in `names.OBJECTS` of what stands in that row."""
+    """Code in `names.OBJECTS` of the object in that row of `objects`."""
     kind = objects[row, KIND]
     if kind == COW:
         return 1
@@ -96,7 +96,7 @@ def object_code(objects: Array, row: int) -> int:
 
 
 @compiled
-def look(
+def renew_senses(
     state: Array,
     material: Array,
     occupant: Array,
@@ -106,7 +106,7 @@ def look(
     senses: Array,
     light: float,
 ) -> None:
-    """Renew window, map memory, interrupt, novelty and mask from the world as it is now."""
+    """Compute window, map memory, interrupt, novelty and action mask from the present state of the world."""
     x0 = objects[0, X]
     y0 = objects[0, Y]
     enemy = 0
@@ -134,16 +134,16 @@ def look(
                     state[RIGHT] = max(state[RIGHT], column)
                     state[TOP] = min(state[TOP], row)
                     state[BOTTOM] = max(state[BOTTOM], row)
-                kept = PLANT_CODE if code >= SAPLING_CODE else cell
-                if memory[row, column] != kept:
-                    memory[row, column] = kept
+                memory_code = PLANT_CODE if code >= SAPLING_CODE else cell
+                if memory[row, column] != memory_code:
+                    memory[row, column] = memory_code
                     bit = row * MEMORY_WIDTH + column
                     for plane in range(PLANES):
                         planes[plane, bit >> 3] &= 255 - (1 << (bit & 7))
-                        planes[plane, bit >> 3] |= (kept >> plane & 1) << (bit & 7)
+                        planes[plane, bit >> 3] |= (memory_code >> plane & 1) << (bit & 7)
                 bit = j * MEMORY_WIDTH + i
                 for plane in range(PLANES):
-                    senses[AT_BITS + plane * WINDOW_BYTES + (bit >> 3)] |= (kept >> plane & 1) << (bit & 7)
+                    senses[AT_BITS + plane * WINDOW_BYTES + (bit >> 3)] |= (memory_code >> plane & 1) << (bit & 7)
             senses[AT_MATERIALS + j * WIDTH + i] = cell
             senses[AT_OBJECTS + j * WIDTH + i] = code
     state[INTERRUPT] = state[LIFE] < state[REWARDED_HEALTH] or (enemy and not state[ENEMY_NEAR])
@@ -155,16 +155,16 @@ def look(
     senses[AT_DAYLIGHT] = int(255 * light)
     senses[AT_INTERRUPT] = state[INTERRUPT]
     senses[AT_WAITING] = waiting
-    left = max(0, state[HORIZON] - state[STEP])
+    steps_left = max(0, state[HORIZON] - state[STEP])
     senses[AT_STEPS] = state[STEP] & 255
     senses[AT_STEPS + 1] = state[STEP] >> 8
-    senses[AT_STEPS_LEFT] = left & 255
-    senses[AT_STEPS_LEFT + 1] = left >> 8
+    senses[AT_STEPS_LEFT] = steps_left & 255
+    senses[AT_STEPS_LEFT + 1] = steps_left >> 8
     for item in range(16):
         count = state[ITEM + item]
         senses[AT_ITEMS + item] = count
-        if item >= 4 and count > state[MOST + item]:
-            state[MOST + item] = count
+        if item >= 4 and count > state[MAX_COUNT + item]:
+            state[MAX_COUNT + item] = count
             state[NOVELTY] += 1
     senses[AT_NEAR] = is_near(material, x0, y0, TABLE) + 2 * is_near(material, x0, y0, FURNACE)
     x = x0 + names.DIRECTIONS[state[FACING]][0]
@@ -180,17 +180,17 @@ def look(
 
 
 @compiled
-def achieve(state: Array, senses: Array) -> bool:
+def mark_achievements(state: Array, senses: Array) -> bool:
     """Mark newly unlocked achievements; whether there were any."""
-    news = False
+    any_new = False
     for index in range(22):
         at = AT_ACHIEVED + index // 8
         bit = 1 << index % 8
-        if state[DONE_TIMES + index] > 0 and senses[at] & bit == 0:
+        if state[ACHIEVED_TIMES + index] > 0 and senses[at] & bit == 0:
             senses[at] |= bit
             state[NOVELTY] += 1
-            news = True
-    return news
+            any_new = True
+    return any_new
 
 
 @entry
@@ -210,12 +210,12 @@ def advance(
     light = lights[min(state[STEP] + 1, LAST_STEP)]
     step(state, material, occupant, objects, light, action)
     reward = (state[LIFE] - state[REWARDED_HEALTH]) / 10
-    if achieve(state, senses):
+    if mark_achievements(state, senses):
         reward += 1.0
-    look(state, material, occupant, objects, memory, planes, senses, light)
+    renew_senses(state, material, occupant, objects, memory, planes, senses, light)
     state[REWARDED_HEALTH] = state[LIFE]
     over = state[LIFE] <= 0 or state[STEP] >= state[HORIZON]
-    if state[GOAL] >= 0 and state[DONE_TIMES + state[GOAL]] > 0:
+    if state[GOAL] >= 0 and state[ACHIEVED_TIMES + state[GOAL]] > 0:
         over = True
     return reward, over
 
@@ -231,14 +231,14 @@ def perceive(
     senses: Array,
     lights: Array,
 ) -> None:
-    """The first look of an episode."""
-    look(state, material, occupant, objects, memory, planes, senses, lights[min(state[STEP], LAST_STEP)])
+    """Compute the senses at the start of an episode, without an interrupt."""
+    renew_senses(state, material, occupant, objects, memory, planes, senses, lights[min(state[STEP], LAST_STEP)])
     state[INTERRUPT] = 0
     senses[AT_INTERRUPT] = 0
 
 
 @compiled
-def point(out: Array, at: int, dx: int, dy: int) -> None:
+def write_direction(out: Array, at: int, dx: int, dy: int) -> None:
     """Direction (dx, dy) / L1 distance, and closeness 8 / (8 + distance)."""
     distance = abs(dx) + abs(dy)
     out[at] = dx / max(distance, 1)
@@ -260,7 +260,7 @@ def describe(state: Array, memory: Array, senses: Array, out: Array) -> None:
             dy = cell // WIDTH - REACH_Y
             if abs(dx) + abs(dy) < creature[kind]:
                 creature[kind] = abs(dx) + abs(dy)
-                point(out, F_CREATURES + 3 * kind, dx, dy)
+                write_direction(out, F_CREATURES + 3 * kind, dx, dy)
     for item in range(12):
         out[F_INVENTORY + item] = senses[AT_ITEMS + 4 + item] / 9
     for vital in range(4):
@@ -281,13 +281,13 @@ def describe(state: Array, memory: Array, senses: Array, out: Array) -> None:
             distance = abs(x - column) + abs(dy)
             if distance < nearest[cell] and cell:
                 nearest[cell] = distance
-                point(out, F_REMEMBERED + 3 * (cell - 1), x - column, dy)
+                write_direction(out, F_REMEMBERED + 3 * (cell - 1), x - column, dy)
     for index in range(22):
         out[F_MILESTONES + index] = senses[AT_ACHIEVED + index // 8] >> index % 8 & 1
 
 
 @entry
-def key(state: Array, senses: Array) -> int:
+def progress_key(state: Array, senses: Array) -> int:
     """Cell, facing and inventory in one exact 62-bit number."""
     value = state[FACING] << 12 | int(senses[AT_X]) << 6 | int(senses[AT_Y])
     for item in range(12):

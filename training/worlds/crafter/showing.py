@@ -1,4 +1,4 @@
-"""A view as a line of a timeline and as a picture of characters, for lost episodes. Standard library only."""
+"""Shows a view of a lost episode as a line of a timeline and as a picture of characters. Standard library only."""
 
 from __future__ import annotations
 
@@ -17,26 +17,26 @@ AGENT = "@"
 
 def moment(view: View) -> dict[str, Any]:
     """See `optional_parts.ShowsMoments`."""
-    told: dict[str, Any] = {"at": list(view.position), "health": view.health, "food": view.food, "drink": view.drink}
-    told |= {"energy": view.energy, "daylight": round(view.daylight, 2)}
+    line: dict[str, Any] = {"at": list(view.position), "health": view.health, "food": view.food, "drink": view.drink}
+    line |= {"energy": view.energy, "daylight": round(view.daylight, 2)}
     if view.sleeping:
-        told["asleep"] = True
-    told["holds"] = {name: count for name, count in view.inventory.items() if count}
+        line["asleep"] = True
+    line["holds"] = {name: count for name, count in view.inventory.items() if count}
     near = [f"{name} {dx:+d},{dy:+d}" for name, dx, dy in view.objects if name not in ("cow", "sapling")]
     if near:
-        told["near"] = near[:3]
-    return told
+        line["near"] = near[:3]
+    return line
 
 
 def picture(view: View) -> str:
     """See `optional_parts.DrawsViews`: the window, north up, with the agent in the middle."""
-    seen = [
+    cells = [
         [view.at(dx, dy) for dx in range(-names.REACH_X, names.REACH_X + 1)]
         for dy in range(-names.REACH_Y, names.REACH_Y + 1)
     ]
-    rows = ["".join(MARKS[name] for name in row) for row in seen]
+    rows = ["".join(MARKS[name] for name in row) for row in cells]
     middle = rows[names.REACH_Y]
     rows[names.REACH_Y] = middle[: names.REACH_X] + AGENT + middle[names.REACH_X + 1 :]
-    shown = sorted({name for row in seen for name in row if name != "unknown"}, key=list(MARKS).index)
-    legend = ", ".join(f"{MARKS[name]} {name}" for name in shown)
+    names_shown = sorted({name for row in cells for name in row if name != "unknown"}, key=list(MARKS).index)
+    legend = ", ".join(f"{MARKS[name]} {name}" for name in names_shown)
     return "\n".join([*rows, f"{AGENT} the agent, facing {view.facing}; {legend}"])

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rlgpt.training.worlds.crafter import layout, names, senses
-from rlgpt.training.worlds.crafter.ahead import Ahead, new_world
+from rlgpt.training.worlds.crafter.ahead import WorldsAhead, new_world
 from rlgpt.training.worlds.crafter.layout import FIELDS, RANDOM_AT, RANDOM_SIZE, STATE_SIZE
 
 _MAGIC = b"crafter1"
@@ -19,7 +19,7 @@ _HEADER = struct.Struct("<8sI")
 
 @cache
 def daylight() -> NDArray[np.float64]:
-    """Daylight by step, as stock computes it: scalar by scalar, since arrays may round otherwise."""
+    """Daylight by step, computed one scalar at a time as stock does, because array operations may round differently."""
     table = np.empty(senses.LAST_STEP + 1)
     for step in range(len(table)):
         progress = (step / 300) % 1 + 0.3
@@ -42,14 +42,14 @@ class Simulation:
         self.senses = np.zeros(senses.SENSES_SIZE, np.uint8)
         self.lights = daylight()
 
-    def reset(self, seed: int, horizon: int, goal: int, ahead: Ahead | None = None) -> None:
+    def reset(self, seed: int, horizon: int, goal: int, ahead: WorldsAhead | None = None) -> None:
         """The first episode of stock `crafter.Env(seed=seed)`. `goal`: index of an achievement or -1."""
-        made = new_world(seed) if ahead is None else ahead.take(seed)
+        world = new_world(seed) if ahead is None else ahead.take(seed)
         state = self.state
-        state[:] = made.state
-        self.material[:] = made.material
-        self.occupant[:] = made.occupant
-        self.objects[: len(made.objects)] = made.objects
+        state[:] = world.state
+        self.material[:] = world.material
+        self.occupant[:] = world.occupant
+        self.objects[: len(world.objects)] = world.objects
         self.memory[:] = 0
         self.planes[:] = 0
         self.senses[:] = 0
@@ -114,10 +114,10 @@ class Simulation:
                 self.occupant[self.objects[row, layout.X], self.objects[row, layout.Y]] = row + 1
 
     def _check(self) -> None:
-        """Compiled code does not check its indices, so what decides them is checked here."""
+        """Raises ValueError for a value that is no index where compiled code, which checks none, uses it as one."""
         state, rows = self.state, self.objects[: int(self.state[layout.ROWS])]
-        places = rows[:, [layout.X, layout.Y]]
-        fine = (
+        positions = rows[:, [layout.X, layout.Y]]
+        is_valid = (
             0 < state[layout.ROWS] <= layout.CAPACITY
             and 0 <= state[RANDOM_AT] <= RANDOM_SIZE
             and 0 <= state[layout.STEP] <= senses.LAST_STEP
@@ -127,9 +127,9 @@ class Simulation:
             and 0 <= state[layout.CHUNKS] <= layout.CHUNK_ROWS**2
             and bool((self.material < len(names.MATERIALS)).all())
             and bool((self.memory < len(names.REMEMBERED)).all())
-            and bool(((places >= 0) & (places < layout.AREA)).all())
+            and bool(((positions >= 0) & (positions < layout.AREA)).all())
             and rows[0, layout.KIND] == layout.PLAYER
             and bool(((rows[:, layout.HEADING] >= 0) & (rows[:, layout.HEADING] < 4)).all())
         )  # fmt: skip
-        if not fine:
+        if not is_valid:
             raise ValueError("The saved Crafter world is damaged.")

@@ -1,5 +1,5 @@
-"""What of an episode's world was seen, and what there was: for lost episodes, whose search may have been too short or
-without hope."""
+"""How much of an episode's world the agent saw, and what there was to find. It is reported of lost episodes, so that a
+reader can tell a search that was too short from a goal that was out of reach."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ START = names.AREA // 2
 
 def survey(material: NDArray[np.uint8], memory: NDArray[np.uint8]) -> str:
     """See `optional_parts.Surveys`. `material` indexed [x, y], `memory` as in `names`, both of the episode's end."""
-    seen = memory[names.REACH_Y : names.REACH_Y + names.AREA, names.REACH_X : names.REACH_X + names.AREA]
-    parts = [f"{np.count_nonzero(seen)} of {seen.size} cells seen"]
+    memory_of_map = memory[names.REACH_Y : names.REACH_Y + names.AREA, names.REACH_X : names.REACH_X + names.AREA]
+    parts = [f"{np.count_nonzero(memory_of_map)} of {memory_of_map.size} cells seen"]
     for name in SOUGHT:
         code = names.MATERIALS.index(name)
-        there = np.argwhere(material == code)
-        found = int((seen == code).sum())
-        if not len(there):
+        cells = np.argwhere(material == code)
+        seen_count = int((memory_of_map == code).sum())
+        if not len(cells):
             parts.append(f"no {name} anywhere")
-        elif found:
-            parts.append(f"{name} {found} of {len(there)}")
+        elif seen_count:
+            parts.append(f"{name} {seen_count} of {len(cells)}")
         else:
-            nearest = int(np.abs(there - START).sum(axis=1).min())
-            parts.append(f"{name} 0 of {len(there)}, the nearest {nearest} cells from the start")
+            nearest = int(np.abs(cells - START).sum(axis=1).min())
+            parts.append(f"{name} 0 of {len(cells)}, the nearest {nearest} cells from the start")
     return "; ".join(parts)

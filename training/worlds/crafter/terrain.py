@@ -1,7 +1,7 @@
 """World generation of Crafter 1.8.3 (`crafter/worldgen.py`), number for number.
 
-The noise is opensimplex's own compiled `noise3`. The only transcendental function, numpy's `exp`, is
-applied by the caller to a whole map between the two passes: a compiler's own may differ in the last bit.
+The noise is opensimplex's own compiled `noise3`. The only transcendental function is numpy's `exp`; the caller applies
+it to a whole map between the two passes, because compiled code may round it differently in the last bit.
 """
 
 from __future__ import annotations
@@ -44,13 +44,13 @@ def seed_stream(state: Array, seed: int) -> None:
 
 @entry
 def draw_noise(state: Array) -> int:
-    """The seed of a world's noise: its stream's first draw."""
+    """The seed of a world's noise: the first draw from its random stream."""
     return below(state, 2**31 - 1)
 
 
 @entry
 def shuffle(seed: int, perm: Array, grad: Array) -> None:
-    """opensimplex's tables, with 64 bit integers that wrap around: compiled ones do, Python's do not."""
+    """Fill opensimplex's tables. For compiled code only, where 64-bit integers wrap around; Python's do not."""
     for _ in range(3):
         seed = seed * 6364136223846793005 + 1442695040888963407
     source = np.arange(256)
@@ -65,8 +65,8 @@ def shuffle(seed: int, perm: Array, grad: Array) -> None:
 def noise_tables(seed: int) -> tuple[Array, Array]:
     """Permutation and gradient indices of opensimplex, int64 [256] each."""
     if not COMPILED:
-        made: tuple[Array, Array] = tables_in_python(seed)
-        return made
+        tables: tuple[Array, Array] = tables_in_python(seed)
+        return tables
     perm, grad = np.zeros(256, np.int64), np.zeros(256, np.int64)
     shuffle(seed, perm, grad)
     return perm, grad

@@ -35,7 +35,7 @@ _WHOLE_PLANES = tuple(
     slice(names.SENSES + plane * names.PLANE_BYTES, names.SENSES + (plane + 1) * names.PLANE_BYTES)
     for plane in range(names.PLANES)
 )
-_NOTHING = (0,) * names.PLANES
+_EMPTY_PLANES = (0,) * names.PLANES
 _NO_OBJECTS = bytes(names.WIDTH * names.HEIGHT)
 
 
@@ -45,7 +45,7 @@ def _counts(packed: bytes) -> Mapping[str, int]:
 
 
 @lru_cache(4096)
-def _unlocked(packed: bytes) -> FrozenSet:
+def _decode_achievements(packed: bytes) -> FrozenSet:
     bits = int.from_bytes(packed, "little")
     return FrozenSet(name for bit, name in enumerate(names.ACHIEVEMENTS) if bits >> bit & 1)
 
@@ -57,18 +57,18 @@ def _vital(index: int, doc: str) -> property:
 
 @lru_cache(1024)
 def _inside(origin: int, length: int) -> int:
-    """Of the map, as far as two rows below what has been seen."""
+    """Board of the cells inside the map, down to two rows below the last one that has been seen."""
     return (_INSIDE >> origin) & (1 << length + 2 * names.MEMORY_WIDTH) - 1
 
 
 class Boards:
-    """Bit boards of one view's map memory, without the rows above what has been seen: bit
-    row * MEMORY_WIDTH + column - origin. One Python integer is one board, so smaller is faster."""
+    """Bit boards of one view's map memory. Memory cell (column, row) is bit row * MEMORY_WIDTH + column - origin.
+    `origin` leaves out the empty rows above what has been seen, because smaller integers are faster."""
 
-    __slots__ = ("_any", "_cells", "_high", "_low", "agent", "enemies", "inside", "known", "occupied", "origin")
+    __slots__ = ("_cells", "_high", "_low", "_unions", "agent", "enemies", "inside", "known", "occupied", "origin")
 
     def __init__(self, view: View) -> None:
-        first, second, third, fourth = view._remember()
+        first, second, third, fourth = view._memory_planes()
         known = first | second | third | fourth
         row = names.MEMORY_WIDTH
         self.origin = origin = max(0, ((known & -known).bit_length() - 1) // row - 2) * row
@@ -80,7 +80,7 @@ class Boards:
         both = third & fourth
         self._high = (known ^ (third | fourth), third ^ both, fourth ^ both, both)
         self._cells: dict[int, int] = {}
-        self._any: dict[frozenset[str], int] = {}
+        self._unions: dict[frozenset[str], int] = {}
         x, y = view._packed[names.AT_X], view._packed[names.AT_Y]
         self.agent = (y + names.REACH_Y) * row + x + names.REACH_X - origin
         self.inside = _inside(origin, known.bit_length())
@@ -92,7 +92,7 @@ class Boards:
                 self.enemies |= bit
 
     def cells(self, code: int) -> int:
-        """Where one material has been seen last; code 0: what has never been seen."""
+        """Board of the cells where one material was last seen; code 0: of those never seen."""
         board = self._cells.get(code)
         if board is None:
             board = self._low[code & 3] & self._high[code >> 2] if code else self.inside & ~self.known
@@ -100,24 +100,24 @@ class Boards:
         return board
 
     def any_of(self, wanted: frozenset[str]) -> int:
-        """Where one of several materials has been seen last."""
-        board = self._any.get(wanted)
+        """Board of the cells where one of several materials was last seen."""
+        board = self._unions.get(wanted)
         if board is None:
             board = 0
             for name in wanted:
                 board |= self.cells(_CODE[name])
-            self._any[wanted] = board
+            self._unions[wanted] = board
         return board
 
 
 class View:
     """What the agent knows at one env step. Offsets are (dx, dy): dx to the right, dy downwards."""
 
-    __slots__ = ("_before", "_boards", "_inventory", "_objects", "_packed", "_planes")
+    __slots__ = ("_boards", "_inventory", "_objects", "_packed", "_planes", "_previous")
 
-    def __init__(self, packed: bytes, before: View | None) -> None:
+    def __init__(self, packed: bytes, previous: View | None) -> None:
         self._packed = packed
-        self._before = before
+        self._previous = previous
         self._planes: tuple[int, ...] | None = None
         self._boards: Boards | None = None
         self._inventory: Mapping[str, int] | None = None
@@ -185,7 +185,7 @@ class View:
     @property
     def achieved(self) -> FrozenSet:
         """Achievements unlocked in this episode, a frozenset in the order of the world's list."""
-        return _unlocked(self._packed[names.AT_ACHIEVED : names.AT_ACHIEVED + 3])
+        return _decode_achievements(self._packed[names.AT_ACHIEVED : names.AT_ACHIEVED + 3])
 
     @property
     def objects(self) -> tuple[tuple[str, int, int], ...]:
@@ -195,8 +195,8 @@ class View:
             if things == _NO_OBJECTS:
                 self._objects = ()
             else:
-                seen = sorted([found.start() for found in _THINGS.finditer(things)], key=_NEARNESS.__getitem__)
-                self._objects = tuple([(_OBJECTS[things[cell]], *_OFFSETS[cell]) for cell in seen])
+                cells = sorted([match.start() for match in _THINGS.finditer(things)], key=_NEARNESS.__getitem__)
+                self._objects = tuple([(_OBJECTS[things[cell]], *_OFFSETS[cell]) for cell in cells])
         return self._objects
 
     def at(self, dx: int, dy: int) -> str:
@@ -222,25 +222,25 @@ class View:
         if not (0 <= x < names.AREA and 0 <= y < names.AREA):
             return 0
         at = (y + names.REACH_Y) * names.MEMORY_WIDTH + x + names.REACH_X
-        first, second, third, fourth = self._planes or self._remember()
+        first, second, third, fourth = self._planes or self._memory_planes()
         return first >> at & 1 | (second >> at & 1) << 1 | (third >> at & 1) << 2 | (fourth >> at & 1) << 3
 
-    def _remember(self) -> tuple[int, ...]:
-        """The map memory, as bit planes: that of the view before, with what this window shows."""
+    def _memory_planes(self) -> tuple[int, ...]:
+        """The map memory as bit planes: that of the previous view, updated with this view's window."""
         if self._planes is not None:
             return self._planes
         views: list[View] = []
         view: View | None = self
         while view is not None and view._planes is None:
             views.append(view)
-            view = view._before
-        planes = _NOTHING if view is None else view._planes or _NOTHING
+            view = view._previous
+        planes = _EMPTY_PLANES if view is None else view._planes or _EMPTY_PLANES
         for view in reversed(views):
-            planes = view._seen_from(planes)
-            view._planes, view._before = planes, None
+            planes = view._update_planes(planes)
+            view._planes, view._previous = planes, None
         return planes
 
-    def _seen_from(self, planes: tuple[int, ...]) -> tuple[int, ...]:
+    def _update_planes(self, planes: tuple[int, ...]) -> tuple[int, ...]:
         packed, number = self._packed, int.from_bytes
         if packed[0]:
             return tuple(number(packed[part], "little") for part in _WHOLE_PLANES)
@@ -255,10 +255,10 @@ class View:
         """How many cells of a material, or with a `plant`, are remembered."""
         if type(name) is not str or name not in _REMEMBERED[1:]:
             raise ValueError(f"known(name) takes one of {', '.join(_REMEMBERED[1:])}")
-        return self._board().cells(_REMEMBERED.index(name)).bit_count()
+        return self._search_boards().cells(_REMEMBERED.index(name)).bit_count()
 
-    def _board(self) -> Boards:
-        """Made when first asked for: most views are never searched."""
+    def _search_boards(self) -> Boards:
+        """Made on the first call, because most views are never searched."""
         if self._boards is None:
             self._boards = Boards(self)
         return self._boards

@@ -1,6 +1,6 @@
 """Where each item and achievement is counted in `state`, and the numbers of the actions."""
 
-from rlgpt.training.worlds.crafter.layout import DONE_TIMES, ITEM
+from rlgpt.training.worlds.crafter.layout import ACHIEVED_TIMES, ITEM
 from rlgpt.training.worlds.crafter.names import ACHIEVEMENTS, ACTIONS, HARMS, ITEMS
 
 FOOD = ITEM + ITEMS.index("food")
@@ -20,30 +20,30 @@ STONE_SWORD = ITEM + ITEMS.index("stone_sword")
 IRON_SWORD = ITEM + ITEMS.index("iron_sword")
 LIFE = ITEM + ITEMS.index("health")
 
-COLLECT_COAL = DONE_TIMES + ACHIEVEMENTS.index("collect_coal")
-COLLECT_DIAMOND = DONE_TIMES + ACHIEVEMENTS.index("collect_diamond")
-COLLECT_DRINK = DONE_TIMES + ACHIEVEMENTS.index("collect_drink")
-COLLECT_IRON = DONE_TIMES + ACHIEVEMENTS.index("collect_iron")
-COLLECT_SAPLING = DONE_TIMES + ACHIEVEMENTS.index("collect_sapling")
-COLLECT_STONE = DONE_TIMES + ACHIEVEMENTS.index("collect_stone")
-COLLECT_WOOD = DONE_TIMES + ACHIEVEMENTS.index("collect_wood")
-DEFEAT_SKELETON = DONE_TIMES + ACHIEVEMENTS.index("defeat_skeleton")
-DEFEAT_ZOMBIE = DONE_TIMES + ACHIEVEMENTS.index("defeat_zombie")
-EAT_COW = DONE_TIMES + ACHIEVEMENTS.index("eat_cow")
-EAT_PLANT = DONE_TIMES + ACHIEVEMENTS.index("eat_plant")
-PLACE_FURNACE = DONE_TIMES + ACHIEVEMENTS.index("place_furnace")
-PLACE_PLANT = DONE_TIMES + ACHIEVEMENTS.index("place_plant")
-PLACE_STONE = DONE_TIMES + ACHIEVEMENTS.index("place_stone")
-PLACE_TABLE = DONE_TIMES + ACHIEVEMENTS.index("place_table")
-WAKE_UP = DONE_TIMES + ACHIEVEMENTS.index("wake_up")
-# The six recipes in the order of the actions, of the items and of the achievements.
-MADE_PICKAXE = (
-    DONE_TIMES + ACHIEVEMENTS.index("make_wood_pickaxe"),
-    DONE_TIMES + ACHIEVEMENTS.index("make_stone_pickaxe"),
-    DONE_TIMES + ACHIEVEMENTS.index("make_iron_pickaxe"),
-    DONE_TIMES + ACHIEVEMENTS.index("make_wood_sword"),
-    DONE_TIMES + ACHIEVEMENTS.index("make_stone_sword"),
-    DONE_TIMES + ACHIEVEMENTS.index("make_iron_sword"),
+COLLECT_COAL = ACHIEVED_TIMES + ACHIEVEMENTS.index("collect_coal")
+COLLECT_DIAMOND = ACHIEVED_TIMES + ACHIEVEMENTS.index("collect_diamond")
+COLLECT_DRINK = ACHIEVED_TIMES + ACHIEVEMENTS.index("collect_drink")
+COLLECT_IRON = ACHIEVED_TIMES + ACHIEVEMENTS.index("collect_iron")
+COLLECT_SAPLING = ACHIEVED_TIMES + ACHIEVEMENTS.index("collect_sapling")
+COLLECT_STONE = ACHIEVED_TIMES + ACHIEVEMENTS.index("collect_stone")
+COLLECT_WOOD = ACHIEVED_TIMES + ACHIEVEMENTS.index("collect_wood")
+DEFEAT_SKELETON = ACHIEVED_TIMES + ACHIEVEMENTS.index("defeat_skeleton")
+DEFEAT_ZOMBIE = ACHIEVED_TIMES + ACHIEVEMENTS.index("defeat_zombie")
+EAT_COW = ACHIEVED_TIMES + ACHIEVEMENTS.index("eat_cow")
+EAT_PLANT = ACHIEVED_TIMES + ACHIEVEMENTS.index("eat_plant")
+PLACE_FURNACE = ACHIEVED_TIMES + ACHIEVEMENTS.index("place_furnace")
+PLACE_PLANT = ACHIEVED_TIMES + ACHIEVEMENTS.index("place_plant")
+PLACE_STONE = ACHIEVED_TIMES + ACHIEVEMENTS.index("place_stone")
+PLACE_TABLE = ACHIEVED_TIMES + ACHIEVEMENTS.index("place_table")
+WAKE_UP = ACHIEVED_TIMES + ACHIEVEMENTS.index("wake_up")
+# Achievements of the six recipes, in the order of their actions and of their items.
+MAKE_ACHIEVEMENTS = (
+    ACHIEVED_TIMES + ACHIEVEMENTS.index("make_wood_pickaxe"),
+    ACHIEVED_TIMES + ACHIEVEMENTS.index("make_stone_pickaxe"),
+    ACHIEVED_TIMES + ACHIEVEMENTS.index("make_iron_pickaxe"),
+    ACHIEVED_TIMES + ACHIEVEMENTS.index("make_wood_sword"),
+    ACHIEVED_TIMES + ACHIEVEMENTS.index("make_stone_sword"),
+    ACHIEVED_TIMES + ACHIEVEMENTS.index("make_iron_sword"),
 )
 DO = ACTIONS.index("do")
 SLEEP = ACTIONS.index("sleep")

@@ -19,7 +19,7 @@ from rlgpt.training.worlds.protocol import Feature, NativeAction, Primitive, Scr
 from rlgpt.training.worlds.script_book import first_tries
 
 if TYPE_CHECKING:
-    from rlgpt.training.worlds.crafter.ahead import Ahead
+    from rlgpt.training.worlds.crafter.ahead import WorldsAhead
     from rlgpt.training.worlds.crafter.env import CrafterEnv
 
 SWORDS = ("make_wood_sword", "make_stone_sword", "make_iron_sword")
@@ -44,7 +44,7 @@ class CrafterWorld:
     pixel_shape = (names.PICTURE, names.PICTURE, 3)
 
     def __init__(self) -> None:
-        self._ahead: Ahead | None = None
+        self._ahead: WorldsAhead | None = None
 
     def native_action(self, action: Sequence[int]) -> NativeAction:
         return (int(action[0]),)
@@ -55,14 +55,14 @@ class CrafterWorld:
 
         return CrafterEnv(self._task(task), features or self.default_features, pixels, self._worlds_ahead())
 
-    def _worlds_ahead(self) -> Ahead:
+    def _worlds_ahead(self) -> WorldsAhead:
         """Checked once that this machine's numpy and opensimplex make the recorded worlds."""
         if self._ahead is None:
-            from rlgpt.training.worlds.crafter.ahead import Ahead
+            from rlgpt.training.worlds.crafter.ahead import WorldsAhead
             from rlgpt.training.worlds.crafter.fingerprint import check_fingerprint
 
             check_fingerprint()
-            self._ahead = Ahead()
+            self._ahead = WorldsAhead()
         return self._ahead
 
     def expect(self, seeds: Sequence[int]) -> None:
