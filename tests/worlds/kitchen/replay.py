@@ -20,7 +20,7 @@ from gymnasium_robotics.envs.franka_kitchen import kitchen_env as stock
 from rlgpt.training.worlds import registry
 from rlgpt.training.worlds.kitchen.arm import Servo
 from rlgpt.training.worlds.kitchen.env import KitchenEnv
-from rlgpt.training.worlds.kitchen.model import SUBSTEPS, TIMESTEP, assets
+from rlgpt.training.worlds.kitchen.model import SUBSTEPS, TIMESTEP, model_file
 from rlgpt.training.worlds.kitchen.names import NATIVE_ACTION_SIZE
 
 STOCK_TIMESTEP = 0.002
@@ -29,7 +29,7 @@ STOCK_TIMESTEP = 0.002
 def replay(env: KitchenEnv, seed: int, commands: Sequence[Sequence[int]], timestep: float = TIMESTEP) -> bool:
     """Whether stock's own test of success holds at the end; of our env only the start of its episode is used."""
     env.reset(seed)
-    model = mujoco.MjModel.from_xml_path(str(assets()))
+    model = mujoco.MjModel.from_xml_path(str(model_file()))
     model.opt.timestep = timestep
     model.body_pos[1] = env._model.body_pos[1]
     data = mujoco.MjData(model)

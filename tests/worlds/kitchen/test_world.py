@@ -15,9 +15,9 @@ from rlgpt.training.worlds import registry
 from rlgpt.training.worlds.conformance import check
 from rlgpt.training.worlds.kitchen import names
 from rlgpt.training.worlds.kitchen.env import NEAR_HANDLE
-from rlgpt.training.worlds.kitchen.features import MOST_QUIET
+from rlgpt.training.worlds.kitchen.features import MAX_QUIET
 from rlgpt.training.worlds.kitchen.host_side import decoder
-from rlgpt.training.worlds.kitchen.model import compiled
+from rlgpt.training.worlds.kitchen.model import compile_model
 from rlgpt.training.worlds.kitchen.tasks import BLIND
 from tests.worlds.kitchen.play import plan_of, play
 
@@ -55,7 +55,7 @@ def test_objects_goals_and_threshold_are_stock_s():
 def test_what_is_told_of_hinges_and_bars_is_the_models():
     import mujoco
 
-    model = compiled()
+    model = compile_model()
     data = mujoco.MjData(model)
     for each in names.OBJECTS:
         data.qpos[list(each.joints)] = each.start
@@ -188,11 +188,11 @@ def test_the_policy_sees_for_how_long_nothing_was_new(world):
     known = env.novelty()
     for step in range(1, 50):
         env.step(STILL)
-        assert env.novelty() == known and env.observe()[0] == pytest.approx(min(1.0, step / MOST_QUIET))
+        assert env.novelty() == known and env.observe()[0] == pytest.approx(min(1.0, step / MAX_QUIET))
     while env.novelty() == known:
         env.step((0, 40, 0, 0, 0))
     assert env.observe()[0] == 0.0
-    while env.observe()[0] < 3 / MOST_QUIET:  # the hand comes to rest
+    while env.observe()[0] < 3 / MAX_QUIET:  # the hand comes to rest
         env.step(STILL)
     other = world.make("microwave", features=["quiet"])
     other.restore(env.save())
@@ -209,7 +209,7 @@ def test_the_policy_sees_where_a_handle_was_felt_once_it_was_held(world):
         assert ("microwave_grasped" in played.milestones) == bool(felt.any())
         if felt.any() and np.abs(felt).max() < 0.05:  # beyond that it is cut
             held += 1
-            assert far(felt, env._errors[names.INDEX["microwave"]]) < NEAR_HANDLE
+            assert far(felt, env._handle_errors[names.INDEX["microwave"]]) < NEAR_HANDLE
     assert held
 
 

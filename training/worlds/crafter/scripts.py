@@ -1,8 +1,8 @@
 """The script book: every milestone's entry, in the order in which a plan would hold them.
 
-The sources are the files in `book/`. Each version is what a competent programmer would ship: first the shortest that
-should do, then versions that also look after the agent. They keep no state: an option is cut after a few env steps and
-called again, so every version finds out from the view where it stands.
+The sources are the files in `book/`: first the shortest version that should do, then versions that also keep the agent
+alive. They keep no state between calls: an option ends after a few env steps and is called again, so every version
+reads from the view how far it has come.
 """
 
 from __future__ import annotations

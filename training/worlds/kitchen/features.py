@@ -1,4 +1,4 @@
-"""What a policy may observe, as scalars in [-1, 1]."""
+"""The named features of the policy's observation, as scalars in [-1, 1]."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rlgpt.training.worlds.kitchen.model import ARM
-from rlgpt.training.worlds.kitchen.names import LEASH, MILESTONES, MOST_ROLL, MOST_WIDTH, NAMES
+from rlgpt.training.worlds.kitchen.names import LEASH, MAX_GAP, MAX_ROLL, MILESTONES, NAMES
 from rlgpt.training.worlds.protocol import Feature
 
 _OBJECTS = ", ".join(NAMES)
-MOST_QUIET = 40
-"""Env steps without anything new from which on `quiet` says the same. Without it a policy, which has no memory, cannot
-tell that what it does leads nowhere: a hand that is stuck looks as it did when the fingers began to close."""
+MAX_QUIET = 40
+"""Env steps without novelty at which the feature `quiet` reaches 1. The policy has no memory; without this feature it
+cannot tell a hand that is stuck from one whose fingers have just begun to close."""
 FEATURES = {
     feature.name: feature
     for feature in (
@@ -39,16 +39,16 @@ FEATURES = {
         Feature("time_left", 1, "share of the horizon that is left"),
         Feature(
             "quiet", 1,
-            f"env steps since a milestone, a tenth of progress or a handle 5 cm nearer was new / {MOST_QUIET}",
+            f"env steps since a milestone, a tenth of progress or a handle 5 cm nearer was new / {MAX_QUIET}",
         ),
         Feature("milestones", len(MILESTONES), "reached in this episode: " + ", ".join(MILESTONES)),
     )
 }
 DEFAULT = tuple(name for name in FEATURES if not name.startswith("handles_"))
 _ENDS = np.cumsum([feature.size for feature in FEATURES.values()]).tolist()
-_AT = {name: slice(end - feature.size, end) for (name, feature), end in zip(FEATURES.items(), _ENDS, strict=True)}
+_SLICES = {name: slice(end - feature.size, end) for (name, feature), end in zip(FEATURES.items(), _ENDS, strict=True)}
 SIZE: int = _ENDS[-1]
-_MIDDLE = np.array([-0.2, 0.4, 2.2])
+_CENTRE = np.array([-0.2, 0.4, 2.2])
 _BITS = np.arange(len(MILESTONES))
 
 
@@ -64,30 +64,30 @@ def columns(selected: Sequence[str]) -> NDArray[np.intp] | None:
         )
     if tuple(selected) == tuple(FEATURES):
         return None
-    return np.concatenate([np.arange(_AT[name].start, _AT[name].stop) for name in selected])
+    return np.concatenate([np.arange(_SLICES[name].start, _SLICES[name].stop) for name in selected])
 
 
 def write_features(
     row: NDArray[np.float64], data: mujoco.MjData, hand: NDArray[np.float64], aim: NDArray[np.float64], roll: float,
-    gap: float, fingers: int, holding: bool, opened: NDArray[np.float64], told: NDArray[np.float64],
-    felt: NDArray[np.float64], target: int, time_left: float, quiet: int, reached: int,
+    gap: float, fingers: int, holding: bool, opened: NDArray[np.float64], reported_handles: NDArray[np.float64],
+    felt_offsets: NDArray[np.float64], target: int, time_left: float, quiet: int, milestone_bits: int,
 ) -> None:  # fmt: skip
-    """Write all features, not yet clipped, into `row` (SIZE,). Places are metres."""
-    offsets = told - hand
-    row[_AT["joints"]] = data.qpos[ARM] / 3.0
-    row[_AT["joint_speeds"]] = data.qvel[ARM] / 2.0
-    row[_AT["hand"]] = (hand - _MIDDLE) / 0.8
-    row[_AT["roll"]] = roll * 1000 / MOST_ROLL
-    row[_AT["lag"]] = (aim - hand) * 1000 / LEASH
-    row[_AT["fingers"]] = gap * 1000 / MOST_WIDTH, fingers, holding
-    row[_AT["opened"]] = opened
-    row[_AT["target"]] = 0.0
-    row[_AT["target"].start + target] = 1.0
-    row[_AT["target_far"]] = offsets[target]
-    row[_AT["target_near"]] = offsets[target] * 10.0
-    row[_AT["target_felt"]] = felt[target] * 20.0
-    row[_AT["handles_far"]] = offsets.ravel()
-    row[_AT["handles_near"]] = offsets.ravel() * 10.0
-    row[_AT["time_left"]] = time_left
-    row[_AT["quiet"]] = quiet / MOST_QUIET
-    row[_AT["milestones"]] = reached >> _BITS & 1
+    """Write all features, not yet clipped, into `row` of shape (SIZE,). Places are in metres, `roll` in radians."""
+    offsets = reported_handles - hand
+    row[_SLICES["joints"]] = data.qpos[ARM] / 3.0
+    row[_SLICES["joint_speeds"]] = data.qvel[ARM] / 2.0
+    row[_SLICES["hand"]] = (hand - _CENTRE) / 0.8
+    row[_SLICES["roll"]] = roll * 1000 / MAX_ROLL
+    row[_SLICES["lag"]] = (aim - hand) * 1000 / LEASH
+    row[_SLICES["fingers"]] = gap * 1000 / MAX_GAP, fingers, holding
+    row[_SLICES["opened"]] = opened
+    row[_SLICES["target"]] = 0.0
+    row[_SLICES["target"].start + target] = 1.0
+    row[_SLICES["target_far"]] = offsets[target]
+    row[_SLICES["target_near"]] = offsets[target] * 10.0
+    row[_SLICES["target_felt"]] = felt_offsets[target] * 20.0
+    row[_SLICES["handles_far"]] = offsets.ravel()
+    row[_SLICES["handles_near"]] = offsets.ravel() * 10.0
+    row[_SLICES["time_left"]] = time_left
+    row[_SLICES["quiet"]] = quiet / MAX_QUIET
+    row[_SLICES["milestones"]] = milestone_bits >> _BITS & 1

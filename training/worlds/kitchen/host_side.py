@@ -1,4 +1,4 @@
-"""The view of coded actions, its decoder, and how a yield becomes a command. Standard library only."""
+"""The view of coded actions, its decoder, and the conversion of a yield to a command. Standard library only."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from rlgpt.training.worlds.kitchen.view import View
 
 NATIVE_ACTION_SIZE = names.NATIVE_ACTION_SIZE
 ATTRIBUTES = tuple(name for name in vars(View) if not name.startswith("_"))
-"""What code may write behind a dot, besides the methods of plain values."""
+"""See `optional_parts.NamesAttributes`."""
 _RANGES = (names.STEP, names.STEP, names.STEP, names.ROLL_STEP, names.FINGERS)
 _PARTS = ("dx", "dy", "dz", "roll", "fingers")
 
@@ -36,9 +36,9 @@ def encode(yielded: object) -> tuple[int, ...]:
         raise ValueError("this is several env steps: write `view = yield from ...` instead of `view = yield ...`")
     if type(yielded) is not tuple or len(yielded) != NATIVE_ACTION_SIZE:
         raise ValueError("yield one command, such as `view = yield move(0, 12, 0)` or `view = yield go(view, place)`")
-    for value, most, part in zip(yielded, _RANGES, _PARTS, strict=True):
-        if type(value) is not int or not -most <= value <= most:
-            raise ValueError(f"`{part}` of a command must be an int from {-most} to {most}")
+    for value, limit, part in zip(yielded, _RANGES, _PARTS, strict=True):
+        if type(value) is not int or not -limit <= value <= limit:
+            raise ValueError(f"`{part}` of a command must be an int from {-limit} to {limit}")
     return yielded
 
 

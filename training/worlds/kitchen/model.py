@@ -17,7 +17,7 @@ OLDEST, NEWEST, ROBOTICS = (3, 5, 0), (3, 10, 0), "1.4.2"
 """As in pyproject.toml: later versions of mujoco break these models, other versions of gymnasium-robotics differ."""
 CURE = "pip install 'rlgpt[kitchen]'"
 TIMESTEP, SUBSTEPS = 0.005, 16
-"""80 ms an env step as stock (40 x 2 ms), which takes 2.5 times as many simulation steps."""
+"""An env step is 16 x 5 = 80 ms, as in stock, whose 40 x 2 ms are 2.5 times as many simulation steps."""
 ARM, FINGERS = slice(0, 7), slice(7, 9)
 BASE = 1
 """The body that carries the robot."""
@@ -29,11 +29,12 @@ HOME = np.array([
     -2.69397440e-01, 3.50383255e-01, 1.61944683e00, 1.0, 0.0, 0.0, 0.0,
 ])
 # fmt: on
-"""Stock's start (`init_qpos` of kitchen_env.py), with everything shut, the fingers open and the kettle upright."""
+"""`qpos` of stock's start (`init_qpos` of kitchen_env.py): all doors shut, the fingers open, the kettle upright."""
 
 
-def assets() -> Path:
-    """Stock's model file. `gymnasium_robotics` itself is not imported: that takes a second and registers envs."""
+def model_file() -> Path:
+    """Path of stock's model file. `gymnasium_robotics` itself is not imported: that takes a second and registers envs.
+    Raises ModuleNotFoundError."""
     spec = find_spec("gymnasium_robotics")
     if spec is None or not spec.submodule_search_locations:
         raise ModuleNotFoundError("No module named 'gymnasium_robotics'", name="gymnasium_robotics")
@@ -43,26 +44,26 @@ def assets() -> Path:
 
 def check_versions() -> None:
     """Raises ImportError (a sentence) unless mujoco and gymnasium-robotics are those the world was measured with."""
-    if not (OLDEST <= _numbers(mujoco.__version__) <= NEWEST):
+    if not (OLDEST <= _version_numbers(mujoco.__version__) <= NEWEST):
         low, high = (".".join(map(str, each)) for each in (OLDEST, NEWEST))
         raise ImportError(f"it needs mujoco {low} to {high} and finds {mujoco.__version__}: {CURE}")
-    assets()
+    model_file()
     try:
-        found = version("gymnasium-robotics")
+        installed = version("gymnasium-robotics")
     except PackageNotFoundError:
-        found = "another"
-    if found != ROBOTICS:
-        raise ImportError(f"it needs gymnasium-robotics {ROBOTICS} and finds {found}: {CURE}")
+        installed = "another"
+    if installed != ROBOTICS:
+        raise ImportError(f"it needs gymnasium-robotics {ROBOTICS} and finds {installed}: {CURE}")
 
 
-def _numbers(text: str) -> tuple[int, ...]:
+def _version_numbers(text: str) -> tuple[int, ...]:
     return tuple(int(part) for part in text.split(".")[:3] if part.isdecimal())
 
 
 @cache
-def compiled() -> mujoco.MjModel:
-    """Without what is only drawn: 0.7 MB instead of 57 MB, the same physics."""
-    spec = mujoco.MjSpec.from_file(str(assets()))
+def compile_model() -> mujoco.MjModel:
+    """Stock's model without the parts that are only drawn: 0.7 MB instead of 57 MB, the same physics."""
+    spec = mujoco.MjSpec.from_file(str(model_file()))
     spec.option.timestep = TIMESTEP
     spec.compiler.discardvisual = True
     return spec.compile()
@@ -70,15 +71,15 @@ def compiled() -> mujoco.MjModel:
 
 @cache
 def hand_site() -> int:
-    return int(compiled().site("end_effector").id)
+    return int(compile_model().site("end_effector").id)
 
 
 @cache
 def handle_sites() -> NDArray[np.intp]:
-    return np.array([compiled().site(each.site).id for each in OBJECTS])
+    return np.array([compile_model().site(each.site).id for each in OBJECTS])
 
 
 @cache
 def link_bodies() -> NDArray[np.intp]:
     """The base and the seven links of the arm, for drawings."""
-    return np.array([compiled().body(f"panda0_link{number}").id for number in range(8)])
+    return np.array([compile_model().body(f"panda0_link{number}").id for number in range(8)])

@@ -1,4 +1,5 @@
-"""What the parts of the world share: the objects, the ranges of a command, the packed view. Standard library only.
+"""Constants that the modules of this world share: the objects, the ranges of a command, the layout of the packed view.
+Standard library only.
 
 Positions are millimetres in the model's own frame: x to the right, y away from the robot into the kitchen, z upwards.
 """
@@ -75,7 +76,7 @@ REACHED, GRASPED, AJAR, DONE = range(4)
 MILESTONES = tuple(
     milestone for name in NAMES for milestone in (f"{name}_reached", f"{name}_grasped", f"{name}_ajar", name)
 )
-"""Of each object, in the order of the stages above; the last one has the object's own name."""
+"""Four milestones per object, in the order of the stages above; the last has the object's own name."""
 
 MOVES, ROLLS, FINGER_COMMANDS = (0, -12, 12, -40, 40), (0, -100, 100), (0, 1, -1)
 """What the entries of the policy's heads mean: mm along an axis (three heads), mrad of roll, fingers."""
@@ -85,9 +86,11 @@ STEP, ROLL_STEP, FINGERS = 60, 200, 1
 NATIVE_ACTION_SIZE = 5
 LEASH = 60
 """The aim is never further than this (mm) from the hand, so that a push has a bounded force."""
-MOST_ROLL = 1600
-MOST_WIDTH = 80
+MAX_ROLL = 1600
+"""mrad."""
+MAX_GAP = 80
+"""mm between the fingers."""
 
 VIEW = struct.Struct(f"<HH3h3hhBbBI{len(OBJECTS)}h{3 * len(OBJECTS)}h")
-"""Env steps, env steps left, hand, aim (mm), roll (mrad), width of the gap between the fingers (mm), what the fingers
-were told last, whether they hold something, milestones as bits, progress in thousandths, told handles (mm)."""
+"""Env steps, env steps left, hand, aim (mm), roll (mrad), width of the gap between the fingers (mm), the last command
+to the fingers, whether they hold something, milestones as bits, progress in thousandths, reported handles (mm)."""

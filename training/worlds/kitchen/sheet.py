@@ -9,7 +9,7 @@ from typing import Any
 from rlgpt.training.worlds.kitchen import names
 from rlgpt.training.worlds.kitchen.library import LIBRARY
 from rlgpt.training.worlds.kitchen.scripts import scripts_for
-from rlgpt.training.worlds.kitchen.tasks import BLIND, CHAIN, objects
+from rlgpt.training.worlds.kitchen.tasks import BLIND, CHAIN, objects_of
 from rlgpt.training.worlds.kitchen.view import View
 from rlgpt.training.worlds.protocol import Primitive, Task
 
@@ -22,7 +22,7 @@ PRIMITIVES = (
         for step in names.MOVES[1:]
     ),
 )  # fmt: skip
-"""Of the policy's first head; the other four act in the same env step."""
+"""The actions of the policy's first head; the other four heads act in the same env step."""
 _STAGES = {
     "reached": "the grip came within 5 cm of its handle",
     "grasped": "it was held by its handle",
@@ -33,9 +33,9 @@ ADVISED_RL = {
     "plan_prior": 0.65, "primitive_steps": 2, "rollout": 4096, "learning_rate": 3e-4, "gamma": 0.995, "n_epochs": 10,
     "batch_size": 64, "target_kl": 0.03, "width": 128, "env_steps": 409_600,
 }  # fmt: skip
-"""With which hinge cabinet and microwave were learnt (docs/kitchen.md). Less plan_prior lets fall what is held: a
-decision out of plan opens the fingers. With half of the env steps the training success was still rising, 0.70 and 0.76;
-it was 0.91 and 0.87 here."""
+"""The configuration with which hinge cabinet and microwave were learnt (docs/kitchen.md). With a lower plan_prior the
+hand lets go of what it holds, because an action outside the plan opens the fingers. With half of the env steps the
+training success was still rising, 0.70 and 0.76; with these it was 0.91 and 0.87."""
 
 
 def view_doc() -> str:
@@ -62,18 +62,18 @@ def library_doc() -> str:
 
 
 def _dangers(task: Task) -> list[str]:
-    told = [
+    dangers = [
         "Contact: the hand stops at what is in its way, and pushing harder pushes it aside; `view.lag` tells.",
         "Grip: what is held slips out when it is pulled aside; `view.holding` tells, and the alarm ends the call.",
         "The hand always points forward (along y), whatever the door does; it can only roll about its own axis.",
         "Reach: the arm reaches from about x -0.9 to 0.5 m, y up to 0.75 m, z 1.6 to 2.8 m, less at the corners.",
     ]
     if task.start.get("blind"):
-        told.append(
+        dangers.append(
             f"Handles are said to be where they are not: each is wrong by a random offset, {1000 * BLIND:.0f} mm "
             "(one standard deviation) along each axis, the same for a whole episode. Progress and touch are true."
         )
-    return told
+    return dangers
 
 
 def _milestone(name: str) -> dict[str, str]:
@@ -89,7 +89,7 @@ def _milestone(name: str) -> dict[str, str]:
 
 def _milestones(task: Task) -> tuple[str, ...]:
     """The task's own, then the others of its objects."""
-    stages = (f"{name}_{stage}" for name in objects(task) for stage in _STAGES)
+    stages = (f"{name}_{stage}" for name in objects_of(task) for stage in _STAGES)
     return tuple(dict.fromkeys((*task.milestones, *stages)))
 
 

@@ -1,4 +1,4 @@
-"""Kitchen's tasks: each of the seven objects, the chain of four, and each again with handles that are told wrong."""
+"""Kitchen's tasks: each of the seven objects, the chain of four, and each again with wrong reported handles."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from rlgpt.training.worlds.kitchen.names import NAMES
 from rlgpt.training.worlds.protocol import Task
 
 BLIND = 0.02
-"""Standard deviation (m) along each axis of how wrong the place of each handle is told in a `_blind2` task, drawn once
-an episode."""
+"""Standard deviation (m) along each axis of the error of each reported handle in a `_blind2` task, drawn once per
+episode."""
 CHAIN = "kitchen_complete"
 CHAIN_OF_FOUR = ("microwave", "kettle", "light_switch", "slide_cabinet")
-"""In this order: that of D4RL's kitchen-complete-v0 (Fu et al. 2020)."""
+"""In the order of D4RL's kitchen-complete-v0 (Fu et al. 2020)."""
 _PROMPTS = {
     "microwave": "Open the door of the microwave.",
     "kettle": "Move the kettle to the back burner.",
@@ -20,23 +20,26 @@ _PROMPTS = {
     "top_burner": "Turn the knob of the top burner.",
     "bottom_burner": "Turn the knob of the bottom burner.",
 }
-_HELD = ("microwave", "kettle", "hinge_cabinet")
-"""What is usually moved by its handle; the others are pushed."""
+_GRASPED_OBJECTS = ("microwave", "kettle", "hinge_cabinet")
+"""Objects that are usually moved by a grasped handle; the others are pushed. Used for the milestones of a task."""
 HORIZON, CHAIN_HORIZON = 150, 500
+"""Env steps of 80 ms."""
 
 
 def _stages(name: str) -> tuple[str, ...]:
-    stages = ("reached", "grasped", "ajar") if name in _HELD else ("reached", "ajar")
+    stages = ("reached", "grasped", "ajar") if name in _GRASPED_OBJECTS else ("reached", "ajar")
     return (*(f"{name}_{stage}" for stage in stages), name)
 
 
 def _tasks(suffix: str, blind: float) -> dict[str, Task]:
-    said = " What is said about the places of handles is wrong by a few centimetres." if blind else ""
+    blind_note = " What is said about the places of handles is wrong by a few centimetres." if blind else ""
     start = {"blind": blind} if blind else {}
-    single = [Task(f"{name}{suffix}", _PROMPTS[name] + said, HORIZON, _stages(name), start=start) for name in NAMES]
+    single = [
+        Task(f"{name}{suffix}", _PROMPTS[name] + blind_note, HORIZON, _stages(name), start=start) for name in NAMES
+    ]
     chain = Task(
         f"{CHAIN}{suffix}",
-        "Open the microwave, move the kettle back, switch the light on and slide the right cabinet open." + said,
+        "Open the microwave, move the kettle back, switch the light on and slide the right cabinet open." + blind_note,
         CHAIN_HORIZON,
         (*CHAIN_OF_FOUR, CHAIN),
         long_horizon=True,
@@ -49,7 +52,7 @@ def _tasks(suffix: str, blind: float) -> dict[str, Task]:
 TASKS: dict[str, Task] = _tasks("", 0.0) | _tasks("_blind2", BLIND)
 
 
-def objects(task: Task) -> tuple[str, ...]:
-    """The objects a task is about, in their order."""
+def objects_of(task: Task) -> tuple[str, ...]:
+    """The objects that a task moves, in their order."""
     name = task.id.removesuffix("_blind2")
     return CHAIN_OF_FOUR if name == CHAIN else (name,)

@@ -89,6 +89,6 @@ class View:
 
     def handle(self, name: str) -> Place:
         """(x, y, z) where the handle of an object is said to be; it moves with its door."""
-        at = 13 + len(NAMES) + 3 * _object(name)
-        x, y, z = self._fields[at : at + 3]
+        index = 13 + len(NAMES) + 3 * _object(name)
+        x, y, z = self._fields[index : index + 3]
         return x, y, z

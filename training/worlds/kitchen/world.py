@@ -21,6 +21,7 @@ from rlgpt.training.worlds.protocol import Feature, NativeAction, Primitive, Scr
 from rlgpt.training.worlds.script_book import first_tries
 
 SWITCH_INTERVAL = 1e-4
+"""Seconds, for `sys.setswitchinterval`; see `_pool`."""
 TARGETS = (*names.NAMES, *(f"{name}_handle" for name in names.NAMES))
 
 
@@ -48,8 +49,9 @@ class KitchenWorld:
         threads = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
         if threads == 1:
             return None
-        # A thread that comes back from `mj_step` waits for the interpreter lock for up to this interval. The default of
-        # 5 ms is as long as four env steps: two processors gave 1.3 to 1.6 times the env steps of one, now 1.5 to 1.9.
+        # A thread that returns from `mj_step` waits for the interpreter lock for up to this interval. The default of 5
+        # ms is as long as four env steps: with it two processors gave 1.3 to 1.6 times the env steps of one, now 1.5 to
+        # 1.9.
         sys.setswitchinterval(min(sys.getswitchinterval(), SWITCH_INTERVAL))
         return ThreadPoolExecutor(threads, "kitchen")
 
@@ -75,7 +77,8 @@ class KitchenWorld:
 
 
 def make_world() -> KitchenWorld:
-    """Checks first that the extra is there in the versions it was measured with. Raises ImportError (a sentence)."""
+    """The world. Raises ImportError (a sentence) where the extra is missing or has other versions than were
+    measured."""
     check_versions()
     return KitchenWorld()
 
