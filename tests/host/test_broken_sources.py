@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from rlgpt.training.host.api import Host
-from rlgpt.training.host.sandbox.runtime import PARTS_CAP, is_plain, said, sentence
+from rlgpt.training.host.sandbox.runtime import PARTS_CAP, describe_value, is_plain, sentence
 from rlgpt.training.service.__main__ import answer
 from tests.host.driving import WHOLE, source
 from tests.host.world import packed
@@ -129,7 +129,7 @@ def test_a_sentence_can_be_made_of_any_error() -> None:
     deep.append(deep)
     for payload in ("x" * 10**6, 10**5000, -(10**5000), [10**5000] * 9, deep, object(), {1: 2}, b"x", 1e400, None, ()):
         assert len(sentence(ValueError(payload))) < 400
-        assert len(said(payload)) < 400
+        assert len(describe_value(payload)) < 400
 
 
 def test_looking_at_a_value_ends() -> None:

@@ -1,6 +1,6 @@
-"""Decides on the syntax tree whether a source may run; a refusal says what to write instead.
+"""Checks the syntax tree of a source against the allow-list; a refusal says what to write instead.
 
-Runs inside a host. Nothing here executes the source.
+This runs inside a host and does not execute the source.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from rlgpt.training.host.sandbox import rules
-from rlgpt.training.host.sandbox.parsing import Refused, parsed, walk_with_depth
+from rlgpt.training.host.sandbox.parsing import Refused, parse_source, walk_with_depth
 
 
 class Vocabulary(NamedTuple):
@@ -39,35 +39,36 @@ class Checked(NamedTuple):
 
 def check(kind: str, source: str, world: Vocabulary) -> Checked:
     """Raises Refused. `kind` is `action`, `done_when` (one expression) or `reward`."""
-    tree = parsed(kind, source)
+    tree = parse_source(kind, source)
     names = frozenset(rules.BUILTINS) | frozenset(rules.EXCEPTIONS) | frozenset(world.names)
     if isinstance(tree, ast.Expression):
-        _Walk(rules.EXPRESSIONS, names | {"start", "view"}, world).check(tree)
+        _Checker(rules.EXPRESSIONS, names | {"start", "view"}, world).check(tree)
         return Checked(kind, "done_when", tree, tree_hash=_tree_hash(tree))
-    uninterruptible = _module_level(tree)
+    uninterruptible = _check_module_level(tree)
     functions = {f.name: f for f in tree.body if isinstance(f, ast.FunctionDef)}
-    entry = _reward(functions) if kind == "reward" else _action(functions)
-    arguments = _literals(entry) if kind == "action" else {}
+    entry = _find_reward(functions) if kind == "reward" else _find_action(functions)
+    arguments = _read_arguments(entry) if kind == "action" else {}
     _strip_annotations(tree)
     nodes = rules.STATEMENTS + rules.EXPRESSIONS
-    _Walk(nodes, names | {"rng"} if kind == "action" else names, world).check(tree)
+    _Checker(nodes, names | {"rng"} if kind == "action" else names, world).check(tree)
     available = functions.get("available") if kind == "action" else None
     if available is not None:
-        _available(available, entry)
+        _check_available(available, entry)
     uses_rng = any(isinstance(node, ast.Name) and node.id == "rng" for node in ast.walk(tree))
     return Checked(
         kind, entry.name, tree, arguments, available is not None, uninterruptible, uses_rng, _tree_hash(tree)
     )
 
 
-def _module_level(tree: ast.Module) -> bool:
-    """Only functions, constants and docstrings; returns the value of the constant `ignore_alarm`."""
+def _check_module_level(tree: ast.Module) -> bool:
+    """Raises Refused unless the top level has only functions, constants and docstrings, and removes the docstrings.
+    Returns the value of the constant `ignore_alarm`."""
     uninterruptible = False
-    kept: list[ast.stmt] = []
+    statements: list[ast.stmt] = []
     for node in tree.body:
         match node:
             case ast.FunctionDef():
-                _plain_defaults(node)
+                _check_defaults(node)
             case ast.Expr(value=ast.Constant(value=str())) | ast.Pass():
                 continue
             case ast.Assign(targets=[ast.Name(id=name)], value=value) if _is_literal(value):
@@ -78,16 +79,16 @@ def _module_level(tree: ast.Module) -> bool:
             case ast.AnnAssign(target=ast.Name(), value=ast.expr() as value) if _is_literal(value):
                 pass
             case _:
-                what = rules.INSTEAD.get(type(node).__name__)
+                advice = rules.INSTEAD.get(type(node).__name__)
                 raise Refused(
                     "top level",
                     node.lineno,
-                    what
+                    advice
                     or "outside functions only constants (numbers, texts, tuples, lists, dicts of these) "
                     "are allowed; compute inside a function",
                 )
-        kept.append(node)
-    tree.body = kept
+        statements.append(node)
+    tree.body = statements
     return uninterruptible
 
 
@@ -108,7 +109,7 @@ def _is_immutable(node: ast.expr) -> bool:
     return not any(isinstance(part, ast.List | ast.Dict | ast.Set) for part in ast.walk(node))
 
 
-def _plain_defaults(function: ast.FunctionDef) -> None:
+def _check_defaults(function: ast.FunctionDef) -> None:
     for default in (*function.args.defaults, *function.args.kw_defaults):
         if default is not None and not (_is_literal(default) and _is_immutable(default)):
             raise Refused("default", function.lineno, "a default must be a number, a text, None or a tuple of these")
@@ -121,7 +122,7 @@ def _parameters(function: ast.FunctionDef) -> list[ast.arg]:
     return [*spec.args, *spec.kwonlyargs]
 
 
-def _action(functions: dict[str, ast.FunctionDef]) -> ast.FunctionDef:
+def _find_action(functions: dict[str, ast.FunctionDef]) -> ast.FunctionDef:
     candidates = [f for name, f in functions.items() if name != "available" and _yields(f) and _first_is_view(f)]
     if not candidates:
         line = next((f.lineno for f in functions.values()), 0)
@@ -149,7 +150,7 @@ def _yields(function: ast.FunctionDef) -> bool:
     return False
 
 
-def _literals(entry: ast.FunctionDef) -> dict[str, tuple[object, ...]]:
+def _read_arguments(entry: ast.FunctionDef) -> dict[str, tuple[object, ...]]:
     """Values of each argument after `view`, from its annotation `Literal[...]`."""
     arguments: dict[str, tuple[object, ...]] = {}
     for parameter in _parameters(entry)[1:]:
@@ -189,10 +190,10 @@ def _literal_value(node: ast.expr) -> object:
     raise Refused("argument", node.lineno, "values in `Literal` are texts, whole numbers, True, False or None")
 
 
-def _available(available: ast.FunctionDef, entry: ast.FunctionDef) -> None:
+def _check_available(available: ast.FunctionDef, entry: ast.FunctionDef) -> None:
     allowed = [parameter.arg for parameter in _parameters(entry)]
-    taken = [parameter.arg for parameter in _parameters(available)]
-    if taken[:1] != ["view"] or not set(taken) <= set(allowed):
+    parameters = [parameter.arg for parameter in _parameters(available)]
+    if parameters[:1] != ["view"] or not set(parameters) <= set(allowed):
         raise Refused(
             "signature",
             available.lineno,
@@ -202,7 +203,7 @@ def _available(available: ast.FunctionDef, entry: ast.FunctionDef) -> None:
         raise Refused("yield", available.lineno, "`available` returns True or False; it must not yield")
 
 
-def _reward(functions: dict[str, ast.FunctionDef]) -> ast.FunctionDef:
+def _find_reward(functions: dict[str, ast.FunctionDef]) -> ast.FunctionDef:
     entry = functions.get("reward")
     if entry is None or [parameter.arg for parameter in _parameters(entry)] != ["before", "view"]:
         raise Refused("no reward", 0, "define `def reward(before, view): ... return number`")
@@ -228,8 +229,8 @@ def _tree_hash(tree: ast.AST) -> str:
     return hashlib.blake2b(ast.dump(tree).encode(), digest_size=16).hexdigest()
 
 
-class _Walk:
-    """Every node, name and attribute against the allow-list."""
+class _Checker:
+    """Checks every node, name and attribute against the allow-list; raises Refused."""
 
     def __init__(self, nodes: tuple[type[ast.AST], ...], names: Collection[str], world: Vocabulary) -> None:
         self.nodes = nodes
@@ -244,69 +245,69 @@ class _Walk:
         for top in tree.body if isinstance(tree, ast.Module) else [tree.body]:
             for node, _ in walk_with_depth(top):
                 self.line = getattr(node, "lineno", self.line)
-                self._node(node, bound)
+                self._check_node(node, bound)
 
     def refuse(self, rule: str, message: str) -> Refused:
         return Refused(rule, self.line, message)
 
-    def _node(self, node: ast.AST, bound: Collection[str]) -> None:
+    def _check_node(self, node: ast.AST, bound: Collection[str]) -> None:
         kind = type(node).__name__
         if not isinstance(node, self.nodes):
             advice = rules.INSTEAD.get(kind, f"`{kind.lower()}` is not part of the language of actions")
             raise self.refuse("syntax element", advice)
         match node:
             case ast.Name(id=name):
-                self._identifier(name)
+                self._check_identifier(name)
                 if name not in bound and name not in self.names:
-                    raise self.refuse("name", self._unknown(name))
+                    raise self.refuse("name", self._describe_unknown_name(name))
             case ast.Attribute(attr=attribute, ctx=context):
-                self._attribute(attribute)
+                self._check_attribute(attribute)
                 if not isinstance(context, ast.Load):
                     raise self.refuse(
                         "attribute",
                         "attributes cannot be changed; views are immutable, keep a local variable",
                     )
             case ast.FunctionDef(name=name, decorator_list=decorators):
-                self._identifier(name)
+                self._check_identifier(name)
                 if decorators:
                     raise self.refuse("decorator", "decorators are not available; call the function directly")
                 if getattr(node, "type_params", None):
                     raise self.refuse("syntax element", "type parameters are not available")
             case ast.arg(arg=name):
-                self._identifier(name)
+                self._check_identifier(name)
             case ast.keyword(arg=str() as name):
-                self._identifier(name)
+                self._check_identifier(name)
             case ast.Nonlocal(names=names):
                 for name in names:
-                    self._identifier(name)
+                    self._check_identifier(name)
             case ast.Try(finalbody=final):
                 if final:
                     raise self.refuse("finally", "`finally` is not available; write the code after the `try`")
-            case ast.ExceptHandler(type=caught, name=name):
-                if caught is None:
+            case ast.ExceptHandler(type=exception_type, name=name):
+                if exception_type is None:
                     raise self.refuse("bare except", "write `except Exception:` or the exception you expect")
-                self._caught(caught)
+                self._check_exception_type(exception_type)
                 if name is not None:
-                    self._identifier(name)
+                    self._check_identifier(name)
             case ast.Constant(value=value):
-                self._constant(value)
+                self._check_constant(value)
             case ast.FormattedValue(conversion=conversion, format_spec=spec):
                 if conversion != -1 or spec is not None:
                     raise self.refuse("f-string", "write {value} without `!` or `:`; round numbers with round(x, 2)")
-            case ast.Call(func=ast.Name(id=name) | ast.Attribute(attr=name), args=given, keywords=keywords):
+            case ast.Call(func=ast.Name(id=name) | ast.Attribute(attr=name), args=arguments, keywords=keywords):
                 if name not in bound:
-                    self._texts(name, given)
+                    self._check_texts(name, arguments)
                     for keyword in keywords:
-                        self._texts(keyword.arg or "", [keyword.value])
+                        self._check_texts(keyword.arg or "", [keyword.value])
             case ast.Compare():
-                self._identity(node)
+                self._check_identity(node)
             case ast.AugAssign(op=ast.Mod()):
                 raise self.refuse("remainder", "write `x = x % y` instead of `x %= y`")
             case ast.comprehension(is_async=is_async):
                 if is_async:
                     raise self.refuse("syntax element", rules.INSTEAD["AsyncFor"])
 
-    def _identifier(self, name: str) -> None:
+    def _check_identifier(self, name: str) -> None:
         if name.startswith("_") and name != "_":
             raise self.refuse("underscore", f"`{name}`: names must not start with an underscore")
         if not name.isascii():
@@ -314,7 +315,7 @@ class _Walk:
         if len(name) > rules.NAME_CAP:
             raise self.refuse("name", f"names have at most {rules.NAME_CAP} characters")
 
-    def _attribute(self, attribute: str) -> None:
+    def _check_attribute(self, attribute: str) -> None:
         if attribute.startswith("_"):
             raise self.refuse("underscore", f"`.{attribute}`: attributes must not start with an underscore")
         if (
@@ -322,18 +323,18 @@ class _Walk:
             or attribute in rules.FORBIDDEN_ATTRIBUTES
             or attribute.startswith(rules.FORBIDDEN_PREFIXES)
         ):
-            known = ", ".join(sorted(self.world_attributes)[:60])
-            also = f" Views and the library have: {known}." if known else ""
+            listed = ", ".join(sorted(self.world_attributes)[:60])
+            also = f" Views and the library have: {listed}." if listed else ""
             instead = " Write an f-string." if attribute in ("format", "format_map") else ""
             raise self.refuse("attribute", f"`.{attribute}` is not available.{instead}{also}")
 
-    def _caught(self, caught: ast.expr) -> None:
-        parts = caught.elts if isinstance(caught, ast.Tuple) else [caught]
+    def _check_exception_type(self, exception_type: ast.expr) -> None:
+        parts = exception_type.elts if isinstance(exception_type, ast.Tuple) else [exception_type]
         for part in parts:
             if not (isinstance(part, ast.Name) and part.id in rules.EXCEPTIONS):
                 raise self.refuse("except", f"catch one of {', '.join(rules.EXCEPTIONS)}")
 
-    def _constant(self, value: object) -> None:
+    def _check_constant(self, value: object) -> None:
         if value is None or isinstance(value, bool | float):
             return
         if isinstance(value, int):
@@ -347,25 +348,26 @@ class _Walk:
                 "constant", f"{type(value).__name__} constants are not available; use numbers, texts, None"
             )
 
-    def _texts(self, where: str, given: Sequence[ast.expr]) -> None:
-        """Texts that are written out, where the world knows which there are."""
+    def _check_texts(self, where: str, arguments: Sequence[ast.expr]) -> None:
+        """Raises Refused for a literal text that the function, method or keyword `where` of the world does not take."""
         allowed = self.texts.get(where)
         if allowed is None:
             return
-        for part in given:
+        for part in arguments:
             for text in part.elts if isinstance(part, ast.Tuple) else [part]:
                 if isinstance(text, ast.Constant) and isinstance(text.value, str) and text.value not in allowed:
-                    known = ", ".join(sorted(allowed))
-                    raise self.refuse("text", f"`{where}` does not take {text.value[:40]!r}; it takes: {known}")
+                    listed = ", ".join(sorted(allowed))
+                    raise self.refuse("text", f"`{where}` does not take {text.value[:40]!r}; it takes: {listed}")
 
-    def _identity(self, node: ast.Compare) -> None:
-        """Whether two equal values are one object is chance: it depends on what has been computed before."""
+    def _check_identity(self, node: ast.Compare) -> None:
+        """Raises Refused for `is` on values other than None, True and False: whether two equal values are one object
+        depends on what was computed before."""
         sides = [node.left, *node.comparators]
         for op, left, right in zip(node.ops, sides, sides[1:], strict=False):
             if isinstance(op, ast.Is | ast.IsNot) and not (_is_singleton(left) or _is_singleton(right)):
                 raise self.refuse("identity", "`is` is only for None, True and False; write `==` or `!=`")
 
-    def _unknown(self, name: str) -> str:
+    def _describe_unknown_name(self, name: str) -> str:
         advice = rules.NAME_ADVICE.get(name)
         if advice:
             return f"`{name}` is not available: {advice}"
@@ -377,7 +379,7 @@ def _is_singleton(node: ast.expr) -> bool:
 
 
 def _bound_names(tree: ast.AST) -> Iterator[str]:
-    """Every name the source itself gives a meaning, in whatever scope."""
+    """Every name that the source binds, in any scope."""
     for node in ast.walk(tree):
         match node:
             case ast.Name(id=name, ctx=ast.Store()):

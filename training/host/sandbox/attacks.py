@@ -1,7 +1,7 @@
 """The attacks of `doctor`: one function for each thing that escaped code could try inside a locked host.
 
-Each function is called in a locked process with a `Target` that the trusted side has set up for it. It returns a
-sentence if the attack worked. An attack has failed if the kernel refuses it (OSError) or kills the process.
+Each function is called in a locked process with a `Target` that the trusted side has prepared. It returns a sentence if
+the attack worked. An attack has failed if the kernel refuses it (OSError) or kills the process.
 This module is imported before the lock, so everything it needs is imported here.
 """
 
@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 
 class Target(NamedTuple):
-    """What there is to attack."""
+    """Things outside the host that an attack tries to reach."""
 
     parent: int
     """Process id of the trusted side."""
@@ -36,7 +36,7 @@ class Attack(NamedTuple):
     """What the operator is promised."""
     run: Callable[[Target], str]
     locked: bool = True
-    """False: looks at what the process was given, before the lock would forbid looking."""
+    """False: it inspects what the process inherited, and runs before the lock, which forbids inspecting."""
 
 
 def read_file(target: Target) -> str:
@@ -91,18 +91,18 @@ def signal_parent(target: Target) -> str:
 
 
 def trace_parent(target: Target) -> str:
-    return _call(_TRACE[os.uname().machine], _SEIZE, target.parent, 0, 0, said="traced the trusted side")
+    return _call(_TRACE[os.uname().machine], _SEIZE, target.parent, 0, 0, result="traced the trusted side")
 
 
 def read_parent_memory(target: Target) -> str:
     return _call(
-        _READ_MEMORY[os.uname().machine], target.parent, 0, 0, 0, 0, 0, said="may read the trusted side's memory"
+        _READ_MEMORY[os.uname().machine], target.parent, 0, 0, 0, 0, 0, result="may read the trusted side's memory"
     )
 
 
 def io_uring(target: Target) -> str:
     parameters = ctypes.create_string_buffer(120)
-    return _call(425, 1, parameters, said="set up io_uring")
+    return _call(425, 1, parameters, result="set up io_uring")
 
 
 def new_descriptor(target: Target) -> str:
@@ -130,16 +130,16 @@ def environment(target: Target) -> str:
 
 def inherited_descriptors(target: Target) -> str:
     # Errors go to the trusted side's log until the lock; the listing itself is gone when it is looked at.
-    found = [link.name for link in Path("/proc/self/fd").iterdir() if link.name not in "012"]
-    still = [name for name in found if Path("/proc/self/fd", name).exists()]
+    names = [link.name for link in Path("/proc/self/fd").iterdir() if link.name not in "012"]
+    still = [name for name in names if Path("/proc/self/fd", name).exists()]
     return f"found open descriptors {still}" if still else ""
 
 
 def memory(target: Target) -> str:
-    held = []
+    blocks = []
     for _ in range(1024):
-        held.append(bytearray(1 << 20))
-    return f"held {len(held)} MB"
+        blocks.append(bytearray(1 << 20))
+    return f"held {len(blocks)} MB"
 
 
 def endless(target: Target) -> str:
@@ -181,8 +181,8 @@ _TRACE = {"x86_64": 101, "aarch64": 117}
 _READ_MEMORY = {"x86_64": 310, "aarch64": 270}
 
 
-def _call(number: int, *arguments: object, said: str) -> str:
+def _call(number: int, *arguments: object, result: str) -> str:
     libc = ctypes.CDLL(None, use_errno=True)
     if libc.syscall(number, *arguments) < 0:
         raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
-    return said
+    return result

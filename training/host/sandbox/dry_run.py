@@ -1,4 +1,4 @@
-"""Runs a source twice on recorded views before it is admitted: it must not fail, and give the same in another order."""
+"""Runs a source twice on recorded views before it is admitted: it must not fail, and both runs must have one result."""
 
 from __future__ import annotations
 
@@ -20,36 +20,36 @@ _FAILED = {ERROR: "error", BAD_YIELD: "bad yield", BUDGET: "budget"}
 def dry_run(program: Program, world: ModuleType, meter: Meter, views: Sequence[Sequence[bytes]]) -> None:
     """Raises Refused with the first failure.
 
-    The first time everything runs in order, one call after the other. The second time the source is made afresh, so
-    that its functions and constants lie elsewhere in memory, the last call is the first, and the calls take turns as
-    in the lanes of a training. Code that keeps something between calls, or lets an address decide, differs.
+    The first run makes one call after the other. For the second run the source is loaded again, so that its functions
+    and constants have other addresses; the last call starts first, and the calls take turns as in the lanes of a
+    training. Code that keeps state between calls, or depends on an address, gives other results there.
     """
-    calls = _calls(program, world, meter, views)
-    once = [list(call) for call in calls]
-    again = _in_turns(_calls(program.again(), world, meter, views))
-    if once != again:
+    calls = _start_calls(program, world, meter, views)
+    first_run = [list(call) for call in calls]
+    second_run = _run_in_turns(_start_calls(program.reload(), world, meter, views))
+    if first_run != second_run:
         raise Refused("not repeatable", 0, "two runs on the same views differed; decide by `view` and `rng` only")
 
 
-def _in_turns(calls: Sequence[Iterator[object]]) -> list[list[object]]:
-    """What each of some calls comes to if the last begins and all are resumed in turns."""
-    told: list[list[object]] = [[] for _ in calls]
-    going = list(range(len(calls)))
-    while going:
-        for index in reversed(tuple(going)):
+def _run_in_turns(calls: Sequence[Iterator[object]]) -> list[list[object]]:
+    """The steps of each call, where the last call starts first and all are resumed in turns."""
+    steps_of_calls: list[list[object]] = [[] for _ in calls]
+    open_calls = list(range(len(calls)))
+    while open_calls:
+        for index in reversed(tuple(open_calls)):
             try:
-                told[index].append(next(calls[index]))
+                steps_of_calls[index].append(next(calls[index]))
             except StopIteration:
-                going.remove(index)
-    return told
+                open_calls.remove(index)
+    return steps_of_calls
 
 
-def _calls(
+def _start_calls(
     program: Program, world: ModuleType, meter: Meter, views: Sequence[Sequence[bytes]]
 ) -> list[Iterator[object]]:
-    """Each gives what one step comes to after the other."""
+    """One iterator per call, over the results of its steps."""
     if program.checked.kind != "action":
-        return [_watch(program, world, meter, sequence) for sequence in views]
+        return [_run_test(program, world, meter, sequence) for sequence in views]
     names = list(program.checked.arguments)
     bound = [
         dict(zip(names, values, strict=True))
@@ -58,12 +58,12 @@ def _calls(
     # Every combination on the first sequence, the first one on all.
     runs = [(arguments, sequence) for arguments in bound for sequence in views[:1]]
     runs += [(bound[0], sequence) for sequence in views[1:]]
-    return [_call(LoadedAction(program, arguments), world, meter, sequence) for arguments, sequence in runs]
+    return [_run_call(LoadedAction(program, arguments), world, meter, sequence) for arguments, sequence in runs]
 
 
-def _call(slot: LoadedAction, world: ModuleType, meter: Meter, sequence: Sequence[bytes]) -> Iterator[object]:
-    """Yields of one call along recorded views."""
-    # Its own page: the host's goes on saying that a source is being admitted.
+def _run_call(slot: LoadedAction, world: ModuleType, meter: Meter, sequence: Sequence[bytes]) -> Iterator[object]:
+    """The results of the steps of one call on recorded views. Raises Refused."""
+    # A page of its own, because the host's page must go on naming the admission as what runs.
     lane = HostLane(0, 0, world, meter, bytearray(8))
     lane.load(Loaded(slots=[slot]), AnswerCodec(tuple, world.NATIVE_ACTION_SIZE, 1, 0, 0))
     for step, packed in enumerate(sequence):
@@ -92,8 +92,8 @@ def _call(slot: LoadedAction, world: ModuleType, meter: Meter, sequence: Sequenc
     lane.drop()
 
 
-def _watch(program: Program, world: ModuleType, meter: Meter, sequence: Sequence[bytes]) -> Iterator[object]:
-    """Values of a predicate or a reward along recorded views."""
+def _run_test(program: Program, world: ModuleType, meter: Meter, sequence: Sequence[bytes]) -> Iterator[object]:
+    """The values of a predicate or a reward on recorded views. Raises Refused."""
     decode = world.decoder().view
     start = before = None
     for packed in sequence:

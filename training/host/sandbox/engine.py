@@ -1,8 +1,8 @@
 """Everything loaded in one host: answers the messages of the trusted side, one after the other.
 
-The engine knows nothing of processes: it turns the body of a request into the body of the reply. Before it
-evaluates anything that is not its own it writes a token to `page`, so that whoever finds the process dead or
-hanging knows which call it was.
+The engine turns the body of a request into the body of its reply; pipes and processes are `serve.py`. Before it
+evaluates a source it writes a token to `page`, so that the trusted side knows which call it was when it finds the
+process dead or hanging.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from rlgpt.training.host.sandbox.lane import CallResult, HostLane, Item, Loaded,
 from rlgpt.training.host.sandbox.parsing import Refused
 from rlgpt.training.host.sandbox.program import Language, Program
 from rlgpt.training.host.sandbox.runtime import Meter, OutOfTicks, line_of, sentence
-from rlgpt.training.host.sandbox.tracing import lines_told
+from rlgpt.training.host.sandbox.tracing import report_lines
 from rlgpt.training.host.wire import AnswerCodec, Reader, Verdict
 
-MADE_CAP = 1_024
-"""Programs kept besides those loaded."""
+PROGRAMS_CAP = 1_024
+"""Programs of admitted sources that are kept besides those loaded."""
 
 
 class Engine:
@@ -33,8 +33,8 @@ class Engine:
         self.language = Language(world, self.meter)
         self.loaded = Loaded()
         self.codec: AnswerCodec[tuple[object, ...]] = AnswerCodec(tuple, world.NATIVE_ACTION_SIZE, 0, 0, 0)
-        self.made: dict[tuple[str, str], Program] = {}
-        """(kind, source) -> the program, of what is loaded and of what was admitted since."""
+        self.programs: dict[tuple[str, str], Program] = {}
+        """(kind, source) -> its program, for what is loaded and for what was admitted since the last `load`."""
         self.lanes = [HostLane(index, seed, world, self.meter, page) for index in range(lanes)]
 
     def reply(self, kind: int, body: memoryview) -> bytes:
@@ -44,7 +44,7 @@ class Engine:
         if kind == wire.ADMIT:
             return self.admit(Reader(body)).encode()
         if kind == wire.TRACE:
-            with lines_told(self.page):
+            with report_lines(self.page):
                 return self.admit(Reader(body)).encode()
         if kind == wire.LOAD:
             return self.load(Reader(body))
@@ -56,33 +56,34 @@ class Engine:
         views = [[read.blob() for _ in range(read.number(0, 4096))] for _ in range(read.number(0, 256))]
         read.end()
         self.page[0:8] = wire.TOKEN.pack(0, wire.ADMITS, 0)
-        verdict = self._verdict(kind, source, views)
-        # Only now: whatever has ended the process before this line is the doing of the source that is admitted.
+        verdict = self._decide(kind, source, views)
+        # Only now: if the process ends before this line, the source that is being admitted has ended it.
         self.page[0:8] = wire.IDLE
         return verdict
 
-    def _verdict(self, kind: str, source: str, views: list[list[bytes]]) -> Verdict:
+    def _decide(self, kind: str, source: str, views: list[list[bytes]]) -> Verdict:
         try:
-            program = self._program(kind, source)
+            program = self._get_program(kind, source)
             dry_run(program, self.world, self.meter, views)
         except Refused as refused:
             return Verdict(False, "", refused.rule, max(0, refused.line), refused.message, {}, False, False, "")
         except (OutOfTicks, Exception) as error:
             message = f"the source could not be checked: {sentence(error)}"
             return Verdict(False, "", "dry run", line_of(error), message, {}, False, False, "")
-        if len(self.made) < MADE_CAP:
-            self.made[kind, source] = program
+        if len(self.programs) < PROGRAMS_CAP:
+            self.programs[kind, source] = program
         checked = program.checked
         return Verdict(
             True, checked.name, "", 0, "", checked.arguments, checked.has_available, checked.uninterruptible,
             checked.tree_hash,
         )  # fmt: skip
 
-    def _program(self, kind: str, source: str) -> Program:
-        """Checked and compiled, or as it was made before: nothing in a program changes by its use."""
-        known = self.made.get((kind, source))
-        if known is not None:
-            return known
+    def _get_program(self, kind: str, source: str) -> Program:
+        """The program of a source, checked and compiled. One made before is used again, because use does not change it.
+        Raises Refused."""
+        program = self.programs.get((kind, source))
+        if program is not None:
+            return program
         checked = self.language.check(kind, source)
         try:
             return Program(checked, self.language)
@@ -90,41 +91,44 @@ class Engine:
             raise Refused("syntax", getattr(error, "lineno", 0) or 0, sentence(error)) from None
 
     def load(self, read: Reader) -> bytes:
-        """Sources, actions, plan, predicates, rewards, whether lines are told, what is disabled and why; the reply is
-        empty."""
-        programs: dict[tuple[str, str], Program] = {}
-        made: dict[tuple[str, str], Program] = {}
+        """Replace everything loaded. The body has sources, actions, plan, predicates, rewards, whether lines are
+        reported, and which sources are disabled and why; the reply is empty."""
+        programs_by_name: dict[tuple[str, str], Program] = {}
+        programs_by_source: dict[tuple[str, str], Program] = {}
         for index in range(read.number(0, 4096)):
             kind, name, source = wire.KINDS[read.number(0, 2)], read.text(), read.text()
             self.page[0:8] = wire.TOKEN.pack(0, wire.LOADS, index)
-            programs[kind, name] = made[kind, source] = self._program(kind, source)
-        self.made = made
+            programs_by_name[kind, name] = programs_by_source[kind, source] = self._get_program(kind, source)
+        self.programs = programs_by_source
         parts: dict[str, list[LoadedAction | Test]] = {}
 
-        def test(kind: str) -> Test:
-            return named(kind, read.text())
+        def add_test(kind: str, name: str) -> Test:
+            test = Test(programs_by_name[kind, name])
+            parts.setdefault(name, []).append(test)
+            return test
 
-        def trigger() -> Test | None:
+        def read_test(kind: str) -> Test:
+            return add_test(kind, read.text())
+
+        def read_trigger() -> Test | None:
             name = read.text()
-            return named("done_when", name) if name else None
+            return add_test("done_when", name) if name else None
 
-        def named(kind: str, name: str) -> Test:
-            made = Test(programs[kind, name])
-            parts.setdefault(name, []).append(made)
-            return made
-
-        def slot() -> LoadedAction:
+        def read_action() -> LoadedAction:
             name = read.text()
             arguments = {read.text(): read.literal() for _ in range(read.number(0, 16))}
-            made = LoadedAction(programs["action", name], arguments)
-            parts.setdefault(name, []).append(made)
-            return made
+            action = LoadedAction(programs_by_name["action", name], arguments)
+            parts.setdefault(name, []).append(action)
+            return action
+
+        def read_item() -> Item:
+            return Item(read_test("done_when"), read_trigger(), read_action())
 
         loaded = Loaded(
-            slots=[slot() for _ in range(read.number(0, wire.PLAN_BIT - 2))],
-            plan=[Item(test("done_when"), trigger(), slot()) for _ in range(read.number(0, wire.PLAN_BIT - 1))],
-            predicates=[test("done_when") for _ in range(read.number(0, 64))],
-            rewards=[test("reward") for _ in range(read.number(0, 64))],
+            slots=[read_action() for _ in range(read.number(0, wire.PLAN_BIT - 2))],
+            plan=[read_item() for _ in range(read.number(0, wire.PLAN_BIT - 1))],
+            predicates=[read_test("done_when") for _ in range(read.number(0, 64))],
+            rewards=[read_test("reward") for _ in range(read.number(0, 64))],
             lines=read.flag(),
         )
         self.loaded = loaded
@@ -158,7 +162,7 @@ class Engine:
                     if outcome.message:
                         messages.append(outcome.message.encode("utf-8", "replace"))
                     continue
-                record, message = self._whole(lane, outcome)
+                record, message = self._pack_answer(lane, outcome)
             else:
                 record, message = self._answer(lane, opens, flags, step, packed)
             records.append(record)
@@ -167,22 +171,22 @@ class Engine:
         return b"".join(records + messages)
 
     def _answer(self, lane: HostLane, opens: int, flags: int, step: int, packed: bytes) -> tuple[bytes, bytes]:
-        """Everything that can be asked of a lane: reward, call, predicates, available."""
+        """The record and the message for an ask with any of its parts: reward, call, predicates, available."""
         lane.see(packed, flags)
         reward = lane.reward() if flags & wire.REWARD else 0.0
         outcome = lane.advance(flags, opens, step, packed) if flags & wire.CALLS else None
         truths = lane.predicates() if flags & wire.PREDICATES else 0
         mask = lane.available(step, packed) if flags & wire.AVAILABLE else 0
-        return self._whole(lane, outcome, reward, truths, mask)
+        return self._pack_answer(lane, outcome, reward, truths, mask)
 
-    def _whole(
+    def _pack_answer(
         self, lane: HostLane, outcome: CallResult | None, reward: float = 0.0, truths: int = 0, mask: int = 0
     ) -> tuple[bytes, bytes]:
-        """The record of an answer, and its message."""
-        command, end, said, action = outcome[:4] if outcome is not None else (None, 0, "", wire.NO_ACTION)
+        """The record of an answer with all its parts, and its message."""
+        command, end, reason, action = outcome[:4] if outcome is not None else (None, 0, "", wire.NO_ACTION)
         line = outcome.line if outcome is not None else 0
         notes, lane.notes = lane.notes, []
-        message = "; ".join(filter(None, (said, *notes)))[: wire.TEXT_CAP // 4].encode("utf-8", "replace")
+        message = "; ".join(filter(None, (reason, *notes)))[: wire.TEXT_CAP // 4].encode("utf-8", "replace")
         codec = self.codec
         record = codec.record.pack(
             lane.index, end if command is None else wire.HAS_COMMAND, action, len(message), line, reward, truths,

@@ -1,10 +1,10 @@
 """Adds counters to a checked syntax tree, so that the compiled code counts its own work.
 
-A call to `_tick` stands at the start of every function and loop body and in every clause of a comprehension,
-so no loop written in the language runs uncounted. `_mod` and `_text` take the place of `%` and of values in
-f-strings, which would otherwise print memory addresses; sets and the keys and items of dicts become those of
-`sets`, whose order no address decides; `_caught` stands at the start of every `except`. Sources may not use
-underscores, so nothing clashes.
+A call to `_tick` stands at the start of every function and loop body and in every clause of a comprehension, so no loop
+written in the language runs uncounted. `_mod` and `_text` take the place of `%` and of values in f-strings, which would
+otherwise print memory addresses; sets and the keys and items of dicts become those of `training.ordered_sets`, whose
+order does not depend on addresses; `_caught` stands at the start of every `except`. Names of sources have no leading
+underscore, so these cannot clash with them.
 """
 
 from __future__ import annotations
@@ -17,18 +17,18 @@ from rlgpt.training.host.sandbox.admission import Checked
 FILENAME = "<action>"
 
 
-def compiled(checked: Checked) -> CodeType:
+def compile_source(checked: Checked) -> CodeType:
     """Code of the module, or of the expression wrapped as `lambda start, view: ...`."""
     tree = checked.tree
     if isinstance(tree, ast.Expression):
-        both = ast.arguments(
+        parameters = ast.arguments(
             posonlyargs=[],
             args=[ast.arg("start"), ast.arg("view")],
             kwonlyargs=[],
             kw_defaults=[],
             defaults=[],
         )
-        tree = ast.Expression(ast.copy_location(ast.Lambda(both, tree.body), tree.body))
+        tree = ast.Expression(ast.copy_location(ast.Lambda(parameters, tree.body), tree.body))
     tree = _Instrument().visit(tree)
     ast.fix_missing_locations(tree)
     mode = "eval" if isinstance(tree, ast.Expression) else "exec"
@@ -74,18 +74,18 @@ class _Instrument(ast.NodeTransformer):
 
     def visit_SetComp(self, node: ast.SetComp) -> ast.AST:
         self.generic_visit(node)
-        listed = ast.copy_location(ast.ListComp(node.elt, node.generators), node)
-        return ast.copy_location(_call("_set", listed), node)
+        elements = ast.copy_location(ast.ListComp(node.elt, node.generators), node)
+        return ast.copy_location(_call("_set", elements), node)
 
     def visit_Compare(self, node: ast.Compare) -> ast.AST:
-        """`x in {"a", "b"}` stays as it is: the compiler makes a constant of it, and nobody sees its order."""
-        looked_in = {
+        """`x in {"a", "b"}` stays as it is: the compiler makes a constant of it, and its order has no effect."""
+        constant_sets = {
             index: right
             for index, (op, right) in enumerate(zip(node.ops, node.comparators, strict=True))
             if isinstance(op, ast.In | ast.NotIn) and isinstance(right, ast.Set) and _all_constant(right)
         }
         self.generic_visit(node)
-        for index, right in looked_in.items():
+        for index, right in constant_sets.items():
             node.comparators[index] = right
         return node
 

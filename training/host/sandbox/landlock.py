@@ -1,6 +1,7 @@
-"""Landlock: this process may open no file, reach no TCP port, no abstract socket, and signal nobody outside.
+"""Landlock: forbids this process to open files, to use TCP ports and abstract sockets, and to signal other processes.
 
-Constants of the kernel's <linux/landlock.h>; what a kernel does not know yet is left out and said.
+The constants are those of <linux/landlock.h>. Rights that the kernel is too old for are left out, and the state that
+`restrict` returns says so.
 """
 
 from __future__ import annotations
@@ -16,12 +17,13 @@ _BIND_AND_CONNECT = _ABSTRACT_SOCKETS_AND_SIGNALS = 3
 
 
 def restrict() -> str:
-    """Denies the calling thread everything this kernel can deny; says `enforced` and the ABI, or why not."""
+    """Restrict the calling thread as far as this kernel can. Returns `enforced` with the ABI, or why it is not
+    available."""
     libc = ctypes.CDLL(None, use_errno=True)
     abi = libc.syscall(_CREATE, None, 0, _VERSION)
     if abi < 1:
         return f"not available: the kernel has no Landlock (errno {ctypes.get_errno()})"
-    files = (1 << max(count for since, count in _FILE_RIGHTS.items() if since <= abi)) - 1
+    files = (1 << max(count for abi_since, count in _FILE_RIGHTS.items() if abi_since <= abi)) - 1
     attributes = pack("<Q", files)
     if abi >= _TCP_SINCE:
         attributes += pack("<Q", _BIND_AND_CONNECT)

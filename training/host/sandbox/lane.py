@@ -1,7 +1,7 @@
-"""One lane of a host: the views of one env, its open call, and what is asked about them.
+"""One lane of a host: the views of one env, its open call, and the evaluation of sources on them.
 
-Every evaluation of a source goes through one of the `_run`, `_holds`, ... methods below; each names itself on
-the shared page first, refills the meter and turns whatever happens into an end code and a sentence.
+Each method that evaluates a source first writes its token to the shared page and refills the meter, and turns whatever
+the source raises into an end code and a sentence.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from rlgpt.training.host.sandbox.runtime import STEADY_TICKS, TICKS, Meter, OutO
 from rlgpt.training.host.wire import AnswerCodec
 
 STEPS_CAP = 1_000
-"""Env steps of one call, whatever the caller's own cap."""
+"""Env steps of one call at most; the caller may have a lower cap."""
 
 YIELDED, RETURNED, ERROR, BAD_YIELD, BUDGET, KILLED, QUARANTINED = range(7)
 """Indices into `wire.ENDS`."""
@@ -36,7 +36,7 @@ class LoadedAction:
         self.program = program
         self.arguments = arguments
         self.disabled = ""
-        """Why it is not run, empty if it is."""
+        """Why it is not run; empty if it is run."""
 
 
 class Test:
@@ -47,13 +47,13 @@ class Test:
     def __init__(self, program: Program) -> None:
         self.program = program
         self.disabled = ""
-        """As of a slot."""
+        """Why it is not run; empty if it is run."""
 
 
 class Item(NamedTuple):
     test: Test
     trigger: Test | None
-    """Of a guard; None: a step of the sequence."""
+    """The trigger of a guard; None for a step of the sequence."""
     slot: LoadedAction
 
 
@@ -68,7 +68,7 @@ class Loaded(NamedTuple):
 
 
 class Call:
-    """A generator that goes on with the next view."""
+    """An open call of a coded action: a generator that is resumed with each view."""
 
     __slots__ = ("action", "generator", "outcomes", "rng", "slot", "steps", "ticks", "token")
 
@@ -84,27 +84,28 @@ class Call:
         self.generator = generator
         self.slot = slot
         self.action = action
-        """As in an answer: index, with the plan's bit when it is the plan's."""
+        """As in an answer: the index of the action, with `PLAN_BIT` for one of the plan."""
         self.token = token
         self.rng = rng
         self.outcomes = outcomes
-        """Yielded text or integer (with its line, where lines are told) -> what it came to in this lane."""
+        """Yielded text or integer (with its line, where lines are reported) -> its result, so that equal yields are
+        encoded once."""
         self.steps = 0
         self.ticks = TICKS
-        """What it may use before its next yield."""
+        """Budget until its next yield."""
 
 
 class CallResult(NamedTuple):
-    """What one evaluation of a call came to."""
+    """The result of resuming a call."""
 
     command: tuple[int, ...] | None
     end: int
     message: str
     action: int
     record: bytes
-    """Its record, if nothing else was asked."""
+    """The record of an answer that has this result and nothing else."""
     line: int = 0
-    """Of the yield, where lines are told."""
+    """Line of the yield, where lines are reported, else 0."""
 
 
 class HostLane:
@@ -126,20 +127,20 @@ class HostLane:
         self.call: Call | None = None
         self.outcomes: dict[int, dict[object, CallResult]] = {}
         self.following = False
-        self.spent: set[int] = set()
-        """Guards of the plan that could do nothing since their trigger came true."""
+        self.spent_guards: set[int] = set()
+        """Guards of the plan that returned without an env step since their trigger last became true."""
         self.notes: list[str] = []
 
     def token(self, what: int, index: int) -> bytes:
         return wire.TOKEN.pack(self.index, what, index)
 
     def load(self, loaded: Loaded, codec: AnswerCodec[Any]) -> None:
-        """Drops the open call; the episode's views stay."""
+        """Replace what is loaded. The open call is dropped; the views of the episode stay."""
         self.drop()
         self.loaded = loaded
         self.codec = codec
         self.outcomes = {}
-        self.spent.clear()
+        self.spent_guards.clear()
 
     def see(self, packed: bytes, flags: int) -> None:
         if flags & wire.START:
@@ -147,8 +148,8 @@ class HostLane:
         self.page[0:8] = self.decoding
         if flags & wire.START:
             self.before = None
-            self.spent.clear()
-            # Its own decoder: a later change of the map memory must not show in `start`.
+            self.spent_guards.clear()
+            # A decoder of its own, because `start` must not see later changes of the map memory.
             self.start = self.world.decoder().view(packed)
         else:
             self.before = self.view
@@ -157,29 +158,29 @@ class HostLane:
         self.view = self.decode(packed)
 
     def advance(self, flags: int, index: int, step: int, packed: bytes) -> CallResult:
-        """Open or resume what the flags say."""
+        """Open a call or resume the open one, as the flags say."""
         if flags & wire.OPEN:
             self.drop()
             if index == wire.FOLLOW_PLAN:
                 self.following = True
-                return self._follow(step, packed)
+                return self._follow_plan(step, packed)
             slot = self.loaded.slots[index]
-            return self._first(slot, self.token(wire.RUNS_ACTION, index), index, step, packed)
+            return self._open_call(slot, self.token(wire.RUNS_ACTION, index), index, step, packed)
         if self.following:
-            return self._follow(step, packed)
+            return self._follow_plan(step, packed)
         if self.call is None:
-            return self._ended(RETURNED, "no call is open", wire.NO_ACTION)
+            return self._end_call(RETURNED, "no call is open", wire.NO_ACTION)
         return self._run(self.call, self.view)
 
     def resume(self, call: Call, packed: bytes) -> CallResult:
-        """`see` and `advance` of a call that goes on: what nearly every ask is."""
+        """`see` and `advance` in one, for resuming an open call, which nearly every ask is."""
         self.page[0:8] = call.token
         self.before = self.view
         self.view = view = self.decode(packed)
-        return self._go_on(call, view)
+        return self._resume_call(call, view)
 
     def drop(self) -> None:
-        """Close the open call while its own token stands on the page."""
+        """Close the open call, with its own token on the page."""
         call, self.call, self.following = self.call, None, False
         if call is not None:
             self._close(call)
@@ -192,33 +193,33 @@ class HostLane:
         except (OutOfTicks, Exception) as error:
             self.notes.append(f"while it was closed: {sentence(error)}")
 
-    def _first(self, slot: LoadedAction, token: bytes, action: int, step: int, packed: bytes) -> CallResult:
+    def _open_call(self, slot: LoadedAction, token: bytes, action: int, step: int, packed: bytes) -> CallResult:
         """Open a call and run it to its first yield."""
         if slot.disabled:
-            return self._ended(QUARANTINED, f"this source is disabled: {slot.disabled}", action)
+            return self._end_call(QUARANTINED, f"this source is disabled: {slot.disabled}", action)
         self.page[0:8] = token
         rng = Rng(self.seed, step, crc32(packed)) if slot.program.checked.uses_rng else None
         outcomes = self.outcomes.setdefault(action, {})
         try:
             generator = slot.program.open(self.view, slot.arguments)
         except TypeError as error:  # the source has given the name of its action to something else
-            return self._ended(ERROR, sentence(error), action)
+            return self._end_call(ERROR, sentence(error), action)
         self.call = Call(generator, slot, action, token, rng, outcomes)
-        return self._go_on(self.call, None)
+        return self._resume_call(self.call, None)
 
-    def _ended(self, end: int, message: str, action: int) -> CallResult:
-        """The open call, if any, is over."""
+    def _end_call(self, end: int, message: str, action: int) -> CallResult:
+        """End the open call, if any, and return its last result."""
         self.call = None
         message = message[: wire.TEXT_CAP // 4]
         record = self.codec.bare(self.index, None, end, action, len(message.encode("utf-8", "replace")))
         return CallResult(None, end, message, action, record)
 
     def _run(self, call: Call, value: object) -> CallResult:
-        """Name the call on the page and go on with it."""
+        """Write the call's token to the page and resume it."""
         self.page[0:8] = call.token
-        return self._go_on(call, value)
+        return self._resume_call(call, value)
 
-    def _go_on(self, call: Call, value: object) -> CallResult:
+    def _resume_call(self, call: Call, value: object) -> CallResult:
         """Resume a call with `value` until it yields or ends."""
         self.refill(call.ticks)
         if call.rng is not None:
@@ -226,53 +227,53 @@ class HostLane:
         try:
             yielded = call.generator.send(value)
         except StopIteration:
-            return self._ended(RETURNED, "", call.action)
+            return self._end_call(RETURNED, "", call.action)
         except OutOfTicks as error:
-            return self._ended(BUDGET, f"line {line_of(error)}: {OUT_OF_TICKS}", call.action)
+            return self._end_call(BUDGET, f"line {line_of(error)}: {OUT_OF_TICKS}", call.action)
         except MemoryError:
             raise
         except Exception as error:
-            return self._ended(ERROR, sentence(error), call.action)
+            return self._end_call(ERROR, sentence(error), call.action)
         call.steps += 1
         call.ticks = min(TICKS, self.remaining() + STEADY_TICKS)
         if call.steps > STEPS_CAP:
             self._close(call)
-            return self._ended(BUDGET, f"a call takes at most {STEPS_CAP} env steps", call.action)
-        # Only these two types: 1, True and 1.0 are equal, but not equally allowed.
-        memorable = type(yielded) is str or type(yielded) is int
-        name = (yielded, _line(call.generator)) if self.loaded.lines else yielded
-        outcome = call.outcomes.get(name) if memorable else None
+            return self._end_call(BUDGET, f"a call takes at most {STEPS_CAP} env steps", call.action)
+        # Only these two types are cached: 1, True and 1.0 are equal as keys, but not all of them are valid commands.
+        is_cacheable = type(yielded) is str or type(yielded) is int
+        key = (yielded, _line(call.generator)) if self.loaded.lines else yielded
+        outcome = call.outcomes.get(key) if is_cacheable else None
         if outcome is None:
-            outcome = self._encoded(call, yielded)
-            if memorable and outcome.command is not None and len(call.outcomes) < OUTCOMES_CAP:
-                call.outcomes[name] = outcome
+            outcome = self._encode_yield(call, yielded)
+            if is_cacheable and outcome.command is not None and len(call.outcomes) < OUTCOMES_CAP:
+                call.outcomes[key] = outcome
         return outcome
 
-    def _encoded(self, call: Call, yielded: object) -> CallResult:
-        """The world's command for what was yielded, or the end of the call."""
+    def _encode_yield(self, call: Call, yielded: object) -> CallResult:
+        """The world's command for the yielded value, or the end of the call if it is no valid command."""
         line = _line(call.generator)
         try:
             if not is_plain(yielded):
                 raise ValueError(f"yield a primitive, not a {type(yielded).__name__}")
             command = self.encode(yielded)
-            told = line if self.loaded.lines else 0
-            record = self.codec.bare(self.index, command, YIELDED, call.action, 0, told)
-            return CallResult(command, YIELDED, "", call.action, record, told)
+            reported_line = line if self.loaded.lines else 0
+            record = self.codec.bare(self.index, command, YIELDED, call.action, 0, reported_line)
+            return CallResult(command, YIELDED, "", call.action, record, reported_line)
         except ValueError as error:
             message = str(error)
         except Exception as error:
             message = sentence(error)
         self._close(call)
-        return self._ended(BAD_YIELD, f"line {line}: {message}", call.action)
+        return self._end_call(BAD_YIELD, f"line {line}: {message}", call.action)
 
-    def _follow(self, step: int, packed: bytes) -> CallResult:
-        """The first guard whose trigger holds, else the first step that is not done. A running item goes on until it
-        returns, is done, or a guard takes its place."""
+    def _follow_plan(self, step: int, packed: bytes) -> CallResult:
+        """Run the first guard whose trigger holds, else the first step that is not done. A running item continues until
+        it returns, is done, or is preempted by a guard."""
         plan = self.loaded.plan
         call, self.call = self.call, None
         if call is not None:
             index = call.action & ~wire.PLAN_BIT
-            if self._holds(plan[index].test, wire.RUNS_PLAN_TEST, index) or self._preempted(plan, index):
+            if self._holds(plan[index].test, wire.RUNS_PLAN_TEST, index) or self._is_preempted(plan, index):
                 self._close(call)
             else:
                 self.call = call
@@ -280,32 +281,32 @@ class HostLane:
                 if outcome.end != RETURNED:
                     self.following = outcome.end == YIELDED
                     return outcome
-        outcome = self._first_step(plan, step, packed)
+        outcome = self._start_next_item(plan, step, packed)
         self.following = outcome.end == YIELDED
         return outcome
 
-    def _first_step(self, plan: Sequence[Item], step: int, packed: bytes) -> CallResult:
-        """Open guards, then steps in the order of need, until one takes an env step."""
+    def _start_next_item(self, plan: Sequence[Item], step: int, packed: bytes) -> CallResult:
+        """Open one item of the plan after the other, guards first, until one takes an env step."""
         returned: set[int] = set()
         while True:
-            index = self._first_open(plan)
+            index = self._find_next_item(plan)
             if index < 0:
-                return self._ended(RETURNED, "every sub-action of the plan is done", wire.NO_ACTION)
+                return self._end_call(RETURNED, "every sub-action of the plan is done", wire.NO_ACTION)
             action = wire.PLAN_BIT | index
-            if index in returned:  # a step: guards that returned are spent
-                said = f"sub-action {index + 1} returned without an env step and is not done"
-                return self._ended(RETURNED, said, action)
+            if index in returned:  # a step of the sequence; a guard that returned is not found again
+                reason = f"sub-action {index + 1} returned without an env step and is not done"
+                return self._end_call(RETURNED, reason, action)
             token = self.token(wire.RUNS_PLAN_ACTION, index)
-            outcome = self._first(plan[index].slot, token, action, step, packed)
+            outcome = self._open_call(plan[index].slot, token, action, step, packed)
             if outcome.end != RETURNED:
                 return outcome
             if plan[index].trigger is not None:
-                self.spent.add(index)
+                self.spent_guards.add(index)
             else:
                 returned.add(index)
 
-    def _first_open(self, plan: Sequence[Item]) -> int:
-        guard = self._first_guard(plan)
+    def _find_next_item(self, plan: Sequence[Item]) -> int:
+        guard = self._find_guard(plan)
         if guard >= 0:
             return guard
         for index, item in enumerate(plan):
@@ -313,25 +314,25 @@ class HostLane:
                 return index
         return -1
 
-    def _first_guard(self, plan: Sequence[Item]) -> int:
-        """One that returned without an env step is spent until its trigger has been false: it must not keep the plan
-        from going on."""
+    def _find_guard(self, plan: Sequence[Item]) -> int:
+        """Index of the first guard whose trigger holds, -1 if none. A guard that returned without an env step is left
+        out until its trigger has been false again, because it would block the plan."""
         for index, item in enumerate(plan):
             if item.trigger is None:
                 continue
             if not self._holds(item.trigger, wire.RUNS_PLAN_TEST, wire.TRIGGER_BIT | index):
-                self.spent.discard(index)
-            elif index not in self.spent:
+                self.spent_guards.discard(index)
+            elif index not in self.spent_guards:
                 return index
         return -1
 
-    def _preempted(self, plan: Sequence[Item], running: int) -> bool:
-        """Whether a guard takes the place of what runs: any that of a step, an earlier one that of a guard."""
-        guard = self._first_guard(plan)
+    def _is_preempted(self, plan: Sequence[Item], running: int) -> bool:
+        """Whether a guard interrupts the running item: any guard a step, an earlier guard a guard."""
+        guard = self._find_guard(plan)
         return guard >= 0 and (plan[running].trigger is None or guard < running)
 
     def _holds(self, test: Test, what: int, index: int) -> bool:
-        """False, with a note, when the predicate fails."""
+        """Whether a predicate holds; False, with a note, when it raises."""
         if test.disabled:
             return False
         self.page[0:8] = self.token(what, index)
@@ -353,8 +354,8 @@ class HostLane:
         return truths
 
     def available(self, step: int, packed: bytes) -> int:
-        """Bit i: action i may start in this view. Its random numbers are those of a call that would open now, so that
-        they do not depend on the lane."""
+        """Bit i: action i may start in this view. `available` draws the random numbers that a call would draw if it
+        were opened now, so the result does not depend on the lane."""
         mask = 0
         for index, slot in enumerate(self.loaded.slots):
             if slot.disabled:
@@ -375,7 +376,7 @@ class HostLane:
         return mask
 
     def reward(self) -> float:
-        """Sum over the generated rewards of the step from the previous view to this one, in [-1, 1]."""
+        """Sum of the generated rewards for the step from the previous view to this one, clipped to [-1, 1]."""
         if self.before is None:
             return 0.0
         total = 0.0

@@ -1,6 +1,7 @@
-"""Takes from the calling process everything an action does not need. Called once, after all imports.
+"""Removes every right of the calling process that actions do not need. Called once, after all imports.
 
-Order matters: identity first (it clears the parent-death signal), seccomp last (it forbids the other calls).
+The order matters: the user is changed first, because that clears the parent-death signal, and seccomp is installed
+last, because it forbids the system calls that the other steps make.
 """
 
 from __future__ import annotations
@@ -15,14 +16,15 @@ from rlgpt.training.host.sandbox import landlock, seccomp
 from rlgpt.training.host.sandbox.seccomp import NotEnforced
 
 MEMORY = 256 << 20
-"""Bytes of address space beyond what the process has when it is locked."""
+"""Bytes of address space that the process may add to those it has when it is locked."""
 NOBODY = 65_534
 _SET_PDEATHSIG, _SET_DUMPABLE, _SET_NO_NEW_PRIVS = 1, 4, 38
 ENFORCED = "enforced"
 
 
 def die_with_parent(parent: int) -> str:
-    """SIGKILL when the thread that spawned us ends. Exits at once if it is already gone."""
+    """Have the kernel send SIGKILL when the thread that started this process ends. Exits at once if the process
+    `parent` is already gone."""
     state = "not available: only Linux has it; the host still exits when its pipe ends"
     if sys.platform.startswith("linux"):
         _prctl(_SET_PDEATHSIG, signal.SIGKILL)
@@ -34,19 +36,19 @@ def die_with_parent(parent: int) -> str:
 
 def limit(memory: int) -> str:
     """Resource limits: bytes of memory; no new descriptors, files, threads, processes or core dumps."""
-    for what, value in (
+    for resource_limit, value in (
         (resource.RLIMIT_AS, memory),
         (resource.RLIMIT_NPROC, 0),
         (resource.RLIMIT_FSIZE, 0),
         (resource.RLIMIT_CORE, 0),
         (resource.RLIMIT_NOFILE, 2),
     ):
-        resource.setrlimit(what, (value, value))
+        resource.setrlimit(resource_limit, (value, value))
     return ENFORCED
 
 
 def drop_root() -> str:
-    """Another user than root: root is exempt from the limit on processes and may signal everyone."""
+    """Change to another user than root, because root is exempt from the limit on processes and may signal everyone."""
     if os.geteuid() != 0:
         return f"{ENFORCED} (user {os.geteuid()})"
     try:
@@ -59,7 +61,8 @@ def drop_root() -> str:
 
 
 def lock(parent: int, requests: int, replies: int) -> dict[str, str]:
-    """Everything, on Linux. Raises NotEnforced when a protection that `locked` promises cannot be had."""
+    """Apply all protections, on Linux. Returns protection -> state. Raises NotEnforced when one that the mode `locked`
+    promises is refused by the kernel."""
     memory = address_space() + MEMORY
     enforced = {"user": drop_root(), "parent death": die_with_parent(parent), "addresses": addresses()}
     _prctl(_SET_DUMPABLE, 0)
@@ -74,7 +77,8 @@ def lock(parent: int, requests: int, replies: int) -> dict[str, str]:
 
 
 def addresses() -> str:
-    """Whether the kernel lays this process out like the last one: the spawner has asked for it."""
+    """State of the fixed memory layout, which the spawner requests so that addresses do not differ between
+    processes."""
     fixed = ctypes.CDLL(None).personality(ctypes.c_ulong(0xFFFFFFFF)) & 0x0040000
     return f"{ENFORCED} (not random)" if fixed else "not available: the kernel does not let the addresses be fixed"
 

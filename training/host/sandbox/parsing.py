@@ -1,6 +1,6 @@
-"""Text becomes a syntax tree, or a refusal with Python's own words, the line, and a hint where the slip is a known one.
+"""Parses a source to a syntax tree. A refusal carries Python's own message, the line, and a hint for common mistakes.
 
-Runs inside a host: parsing hostile text is itself a risk.
+This runs inside a host, because parsing hostile text is itself a risk.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ class Refused(Exception):
         self.rule, self.line, self.message = rule, line, message
 
 
-def parsed(kind: str, source: str) -> ast.Module | ast.Expression:
-    """The tree of a source that Python can compile and that keeps to the limits of size. Raises Refused."""
+def parse_source(kind: str, source: str) -> ast.Module | ast.Expression:
+    """The tree of a source that Python can compile and that is within the limits of size. Raises Refused."""
     if not source.strip():
         raise Refused("empty", 0, "there is no code")
     if len(source.encode("utf-8", "replace")) > rules.SOURCE_CAP:
@@ -32,12 +32,14 @@ def parsed(kind: str, source: str) -> ast.Module | ast.Expression:
     try:
         tree: ast.Module | ast.Expression = ast.parse(text, mode=mode)  # type: ignore[assignment]
         _measure(tree)
-        # Some errors are only found by the compiler: `break` outside a loop, `nonlocal` at the top level. What it makes
-        # of the tree is thrown away: the source is compiled once more when it has been checked.
+        # Some errors are only found by the compiler: `break` outside a loop, `nonlocal` at the top level. Its code is
+        # not used: the source is compiled again after the checks.
         compile(tree, "<action>", mode, dont_inherit=True)
     except SyntaxError as error:
-        what = "write one expression over `start` and `view`: " if kind == "done_when" else ""
-        raise Refused("syntax", error.lineno or _line_of_nul(text), f"{what}{error.msg}{_hint(text, error)}") from None
+        expected = "write one expression over `start` and `view`: " if kind == "done_when" else ""
+        raise Refused(
+            "syntax", error.lineno or _line_of_nul(text), f"{expected}{error.msg}{_hint(text, error)}"
+        ) from None
     except UnicodeEncodeError as error:
         line = text.count("\n", 0, error.start) + 1
         raise Refused("syntax", line, "the source has characters that are no valid text") from None
@@ -59,7 +61,7 @@ def _measure(tree: ast.AST) -> None:
 
 
 def walk_with_depth(tree: ast.AST) -> Iterator[tuple[ast.AST, int]]:
-    """In the order of the source, so that the first refusal is about the first line."""
+    """Nodes with their depth, in the order of the source, so that the first refusal is about the first bad line."""
     todo = [(tree, 0)]
     while todo:
         node, depth = todo.pop()
@@ -73,12 +75,12 @@ def _line_of_nul(text: str) -> int:
 
 
 def _hint(text: str, error: SyntaxError) -> str:
-    """What to do about slips of those who write code as a text inside another text."""
-    said = error.msg or ""
+    """What to do about the mistakes of models that write code as a text inside another text; empty for other errors."""
+    message = error.msg or ""
     if "```" in text:
         return "; send the code alone, without the ``` around it"
-    if "line continuation" in said and "\\n" in text:
+    if "line continuation" in message and "\\n" in text:
         return "; the source has the two characters \\ and n where a line must end: send real line breaks"
-    if "'await'" in said or "asynchronous" in said or "'async " in said:
+    if "'await'" in message or "asynchronous" in message or "'async " in message:
         return f"; {rules.INSTEAD['Await']}"
     return ""

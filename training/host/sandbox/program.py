@@ -8,13 +8,21 @@ from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
 from rlgpt.training.host.sandbox.admission import Checked, Vocabulary, check
-from rlgpt.training.host.sandbox.instrument import compiled
-from rlgpt.training.host.sandbox.runtime import BUILTINS, LIBRARY_TICKS, Meter, caught, frozen, remainder, text
+from rlgpt.training.host.sandbox.instrument import compile_source
+from rlgpt.training.host.sandbox.runtime import (
+    BUILTINS,
+    LIBRARY_TICKS,
+    Meter,
+    frozen,
+    remainder,
+    reraise_exhaustion,
+    text,
+)
 from rlgpt.training.ordered_sets import Set, window
 
 
 class Language:
-    """One world's vocabulary and library, charged to one meter."""
+    """One world's vocabulary, and its library, whose calls are charged to one meter."""
 
     def __init__(self, world: ModuleType, meter: Meter) -> None:
         costs: Mapping[str, int] = getattr(world, "COSTS", {})  # by name: the sandbox does not import the protocol
@@ -38,16 +46,16 @@ class Language:
             "_text": text,
             "_set": Set,
             "_window": window,
-            "_caught": caught,
+            "_caught": reraise_exhaustion,
             **self.library,
         }
 
 
 def _public_attributes(world: ModuleType) -> frozenset[str]:
     """`ATTRIBUTES` of the world, or the public attributes of every class its module and library name."""
-    given = getattr(world, "ATTRIBUTES", None)
-    if given is not None:
-        return frozenset(given)
+    names_by_world = getattr(world, "ATTRIBUTES", None)
+    if names_by_world is not None:
+        return frozenset(names_by_world)
     classes = [value for value in vars(world).values() if isinstance(value, type)]
     names: set[str] = set()
     for each in classes:
@@ -57,8 +65,9 @@ def _public_attributes(world: ModuleType) -> frozenset[str]:
     return frozenset(name for name in names if not name.startswith("_"))
 
 
-def _sealed(value: Any, namespace: dict[str, Any]) -> Any:
-    """What a source has put into its namespace: a function of its own, whose defaults are frozen, or a constant."""
+def _seal(value: Any, namespace: dict[str, Any]) -> Any:
+    """A value that a source has put into its namespace, made immutable: a function of its own, whose defaults are
+    frozen, or a constant. Raises TypeError."""
     if not isinstance(value, FunctionType) or value.__globals__ is not namespace:
         return frozen(value)
     if value.__closure__ or value.__dict__:
@@ -69,31 +78,32 @@ def _sealed(value: Any, namespace: dict[str, Any]) -> Any:
 
 
 class Program:
-    """One source. Its functions share one namespace, in which every object that they can reach is immutable."""
+    """One compiled source. Its functions share one namespace, in which every object that they can reach is
+    immutable."""
 
     __slots__ = ("_code", "_language", "checked", "entry", "may_start", "namespace")
 
     def __init__(self, checked: Checked, language: Language, code: CodeType | None = None) -> None:
         self.checked = checked
         self._language = language
-        self._code = code = code or compiled(checked)
+        self._code = code = code or compile_source(checked)
         self.namespace = language.namespace()
         self.may_start: Callable[..., Any] | None = None
         if checked.kind == "done_when":
             self.entry: Callable[..., Any] = eval(code, self.namespace)
             return
-        given = dict(self.namespace)
+        initial_namespace = dict(self.namespace)
         language.meter.refill()
         exec(code, self.namespace)
         for name, value in self.namespace.items():
-            if name not in given or given[name] is not value:
-                self.namespace[name] = _sealed(value, self.namespace)
+            if name not in initial_namespace or initial_namespace[name] is not value:
+                self.namespace[name] = _seal(value, self.namespace)
         self.entry = self.namespace[checked.name]
         if checked.has_available:
             self.may_start = self.namespace["available"]
 
-    def again(self) -> Program:
-        """The same source as if it had just been loaded: with other functions, and other constants."""
+    def reload(self) -> Program:
+        """A second program of the same source, with function and constant objects of its own."""
         return Program(self.checked, self._language, self._code)
 
     def open(self, view: object, arguments: Mapping[str, object]) -> Generator[object, object, object]:

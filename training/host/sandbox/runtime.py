@@ -1,4 +1,4 @@
-"""The names that a source finds when it runs: builtins, random numbers and its budget."""
+"""What a source uses when it runs: builtins, random numbers, and its budget of work."""
 
 from __future__ import annotations
 
@@ -12,39 +12,40 @@ from rlgpt.training.host.sandbox import rules
 from rlgpt.training.ordered_sets import FrozenSet, Set
 
 TICKS = 50_000
-"""Loop rounds and function calls between two yields; about 10 ms of ordinary code."""
+"""Loop rounds and function calls between two yields at most; about 10 ms of ordinary code."""
 STEADY_TICKS = 10_000
-"""What each env step of a call gives back of them: about 2 ms, which a call may take per env step in the long run. The
-dearest code of the script books takes 1,400."""
+"""Ticks added at each yield, up to `TICKS`: about 2 ms, which a call may take per env step in the long run. The most
+expensive code of the script books takes 1,400."""
 LIBRARY_TICKS = 20
 """Charged for each call of a library function unless the world's `COSTS` say otherwise."""
 RECURSION = 400
-"""Frames a source may stack up."""
+"""Depth of calls inside each other at most."""
 RANGE_CAP = 1_000_000
 TEXT_CAP = 4_000
 PARTS_CAP = 1_000
-"""Parts of a value that is made a text or yielded; more cannot be meant, and take longer than a call may."""
+"""Parts at most of a value that is converted to text or yielded; larger values would take longer than a call may."""
 _MASK = (1 << 64) - 1
 
 
 class OutOfTicks(BaseException):
-    """The budget is spent. Not an Exception: sources can only catch those."""
+    """The budget is spent. It is no Exception, because sources can catch every Exception."""
 
 
 class Stack:
-    """Gives a source the same room to recurse in whoever asks for it: Python counts from the bottom of the stack, and a
-    call lies deeper there when it is the plan's, when something else is asked in the same message, and in a worker."""
+    """Keeps the recursion limit at a fixed distance from the current depth, so that a source may recurse equally deep
+    in every call. Python counts frames from the bottom of the stack, and a call starts at different depths: deeper in a
+    plan, with other questions in the same message, and in a worker."""
 
     def __init__(self) -> None:
         self._depth = 0
 
     def level(self) -> None:
-        """Called by what evaluates a source, at the same distance from it each time."""
+        """Set the recursion limit. Must be called at the same number of frames from each evaluation of a source."""
         try:
-            known = sys._getframe(self._depth).f_back is None
+            is_bottom = sys._getframe(self._depth).f_back is None
         except ValueError:
-            known = False
-        if not known:
+            is_bottom = False
+        if not is_bottom:
             self._depth, frame = 0, sys._getframe()
             while frame.f_back is not None:
                 self._depth, frame = self._depth + 1, frame.f_back
@@ -53,7 +54,7 @@ class Stack:
 
 
 class Meter:
-    """The budget of work, and of recursion, shared by everything in a host, as only one source runs at a time."""
+    """The budget of work and of recursion. A host has one, because only one of its sources runs at a time."""
 
     def __init__(self, ticks: int = TICKS) -> None:
         left = ticks
@@ -84,11 +85,11 @@ class Meter:
         self.tick: Callable[[], bool] = tick
         self.spend: Callable[[int], None] = spend
         self.refill: Callable[..., None] = refill
-        """Takes the ticks there are; all, unless told otherwise."""
+        """Set the ticks that are left, to all of them by default, and the recursion limit."""
         self.remaining: Callable[[], int] = remaining
 
     def charged(self, function: Callable[..., Any], cost: int) -> Callable[..., Any]:
-        """`function`, paying `cost` ticks first."""
+        """A wrapper of `function` that spends `cost` ticks at each call."""
         spend = self.spend
 
         def call(*args: Any, **kwargs: Any) -> Any:
@@ -140,22 +141,23 @@ class Rng:
 
 
 def text(value: object = "") -> str:
-    """`str` without memory addresses: only of plain values."""
+    """`str` of a plain value; of other values it would show memory addresses. Raises TypeError, ValueError."""
     if not is_plain(value):
         raise TypeError(f"a text is made of numbers, texts, None, tuples and lists, not of {_kind(value)}")
-    made = str(value)
-    if len(made) > TEXT_CAP:
+    result = str(value)
+    if len(result) > TEXT_CAP:
         raise ValueError(f"texts have at most {TEXT_CAP} characters")
-    return made
+    return result
 
 
 def is_plain(value: object, depth: int = 4) -> bool:
-    """Whether a value is a number, text or None, or a short nest of lists and tuples of these, exactly."""
+    """Whether a value is a number, a text or None, or lists and tuples of these up to `depth` levels, with no
+    subclasses."""
     return _plain_parts(value, depth, PARTS_CAP) >= 0
 
 
 def _plain_parts(value: object, depth: int, room: int) -> int:
-    """What is left of `room` after the parts of a plain value, -1 if it is not plain or has more."""
+    """`room` minus the parts of a plain value; negative if it is not plain or has more parts."""
     kind = type(value)
     if value is None or kind in (bool, int, float, str):
         return room - 1
@@ -174,7 +176,7 @@ def _kind(value: object) -> str:
 
 
 def remainder(left: Any, right: Any) -> Any:
-    """`%` on numbers; `%` on a text would format any object."""
+    """`%` on numbers. Raises TypeError for a text, where `%` would format any object."""
     if type(left) is not int and isinstance(left, _FORMATS):
         raise TypeError("`%` on a text is not available; write an f-string")
     return left % right
@@ -184,10 +186,10 @@ _FORMATS = (str, bytes)
 
 
 def bounded_range(*args: int) -> range:
-    made = range(*args)
-    if len(made) > RANGE_CAP:
+    result = range(*args)
+    if len(result) > RANGE_CAP:
         raise ValueError(f"range may have at most {RANGE_CAP} steps")
-    return made
+    return result
 
 
 _AS_TYPE: dict[Any, Any] = {text: str, bounded_range: range}
@@ -195,8 +197,8 @@ _AS_TYPE: dict[Any, Any] = {text: str, bounded_range: range}
 
 def is_instance(value: object, kind: Any) -> bool:
     kinds: tuple[Any, ...] = kind if isinstance(kind, tuple) else (kind,)
-    real: tuple[Any, ...] = tuple([_AS_TYPE.get(each, each) for each in kinds])
-    return isinstance(value, real)
+    types: tuple[Any, ...] = tuple([_AS_TYPE.get(each, each) for each in kinds])
+    return isinstance(value, types)
 
 
 def _builtins() -> dict[str, Any]:
@@ -211,8 +213,8 @@ BUILTINS = _builtins()
 
 
 def frozen(value: Any) -> Any:
-    """A constant of a source, made immutable all the way down: nothing outlives a call. Raises TypeError for anything
-    that a constant is not made of."""
+    """An immutable copy of a constant of a source, so that code cannot keep state in it between calls. Raises TypeError
+    for a type that constants do not have."""
     if value is None or type(value) in (bool, int, float, str):
         return value
     if isinstance(value, list | tuple):
@@ -224,25 +226,26 @@ def frozen(value: Any) -> Any:
     raise TypeError(f"a constant or default is made of numbers and texts, not of {_kind(value)}")
 
 
-def caught() -> None:
-    """Runs first in every `except`. No code may decide by what has run out: how much memory is left depends on what
-    the other lanes hold, and in which frame the stack ends on how often the code has run."""
+def reraise_exhaustion() -> None:
+    """Runs first in every `except`: a source must not handle MemoryError and RecursionError. How much memory is left
+    depends on the other lanes, and at which frame the stack ends on how often the code has run, so the result would not
+    be repeatable."""
     error = sys.exc_info()[1]
     if isinstance(error, MemoryError | RecursionError):
         raise error
 
 
 def sentence(error: BaseException) -> str:
-    """What went wrong and in which line of the source, without running any of the source's objects; of any length."""
+    """The error with its line in the source. Calls no method of the source's objects. The length is not limited."""
     line = line_of(error)
-    where = f"line {line}: " if line else ""
-    told = _TOLD.get(type(error)) or (said(error.args[0]) if error.args else "")
-    return f"{where}{type(error).__name__}{': ' + told if told else ''}"
+    prefix = f"line {line}: " if line else ""
+    reason = _REASONS.get(type(error)) or (describe_value(error.args[0]) if error.args else "")
+    return f"{prefix}{type(error).__name__}{': ' + reason if reason else ''}"
 
 
 def line_of(error: BaseException) -> int:
-    """The innermost line of the source that an error came through, 0 if none. The outermost where the stack has ended:
-    in which of the calls inside each other that was found is chance."""
+    """The innermost line of the source in an error's traceback, 0 if none. The outermost one for RecursionError,
+    because the frame at which the stack ends differs between runs."""
     line = 0
     first = isinstance(error, RecursionError)
     trace = error.__traceback__
@@ -253,18 +256,19 @@ def line_of(error: BaseException) -> int:
     return line
 
 
-_TOLD: dict[type[BaseException], str] = {
+_REASONS: dict[type[BaseException], str] = {
     RecursionError: f"more than about {RECURSION} calls inside each other",
     MemoryError: "more memory than an action may use",
     OutOfTicks: f"more than {TICKS} loop rounds and calls at once; loop less, or yield between the parts",
 }
-SAID_CAP = 300
+VALUE_TEXT_CAP = 300
 _DIGITS = 1_000
-"""Bits above which a whole number is not written out: Python itself refuses 4,300 digits."""
+"""Bits above which a whole number is not written out; Python refuses to write 4,300 digits."""
 
 
-def said(value: object, room: int = SAID_CAP, depth: int = 3) -> str:
-    """A value for a sentence. Unlike `text` it takes any value: it cuts what is long and names what is not plain."""
+def describe_value(value: object, room: int = VALUE_TEXT_CAP, depth: int = 3) -> str:
+    """A value as part of a sentence. Unlike `text` it takes any value: it cuts long texts and gives only the type of
+    values that are not plain."""
     kind = type(value)
     if isinstance(value, str) and kind is str:
         return without_addresses(value[:room]) + ("..." if len(value) > room else "")
@@ -273,11 +277,11 @@ def said(value: object, room: int = SAID_CAP, depth: int = 3) -> str:
     if value is None or kind in (bool, int, float):
         return str(value)
     if isinstance(value, tuple | list) and kind in (tuple, list) and depth:
-        parts = [said(part, 40, depth - 1) for part in value[:4]] + ["..."] * (len(value) > 4)
+        parts = [describe_value(part, 40, depth - 1) for part in value[:4]] + ["..."] * (len(value) > 4)
         return ("({})" if kind is tuple else "[{}]").format(", ".join(parts))
     return f"a value of type {_kind(value)}"
 
 
-def without_addresses(said: str) -> str:
-    """Some of Python's own messages show an object as `<function f at 0x7f...>`."""
-    return re.sub(r" at 0x[0-9a-fA-F]*", "", said)
+def without_addresses(describe_value: str) -> str:
+    """Python shows some objects as `<function f at 0x7f...>`; the address differs between runs."""
+    return re.sub(r" at 0x[0-9a-fA-F]*", "", describe_value)

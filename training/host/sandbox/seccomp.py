@@ -1,13 +1,13 @@
-"""A seccomp filter: the system calls that a computing Python needs, "no such file" for the two that open files, and
-death for every other one.
+"""A seccomp filter: it allows the system calls that a computing Python needs, answers "no such file" to the two that
+open files, and kills the process at every other call.
 
 Classic BPF over `struct seccomp_data`: offset 0 the call's number, 4 the architecture, 16 + 8 i the low half
 of argument i. The filter allows reading from the request pipe, writing to the reply pipe, and memory that
 cannot be executed; it is installed for every thread at once.
 
-CPython tries to open the file of a source to quote the line of a syntax error, also where the source never was a file
-(`_PyErr_ProgramDecodedTextObject`), and goes on without the line when there is none. So opening fails, and does not
-kill: the kernel answers ENOENT and looks at no path.
+CPython tries to open the file of a source to quote the line of a syntax error, also of a source that never was a file
+(`_PyErr_ProgramDecodedTextObject`), and continues without the line if it cannot. So opening must fail instead of kill:
+the kernel answers ENOENT without looking at the path.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ CALLS = (
     "rt_sigreturn", "restart_syscall", "clock_gettime", "getrusage", "exit", "exit_group",
 )  # fmt: skip
 MISSING = ("open", "openat")
-"""Calls that fail as if there was no such file. aarch64 has no `open`."""
+"""Calls that fail with ENOENT. aarch64 has no `open`."""
 
 NUMBERS: dict[str, dict[str, int]] = {
     "x86_64": {
@@ -87,7 +87,7 @@ def _op(code: int, value: int, if_true: int = 0, if_false: int = 0) -> bytes:
 
 
 def install(requests: int, replies: int) -> None:
-    """Needs no_new_privs. Raises NotEnforced; afterwards there is no way back."""
+    """Install the filter, for ever. The process must have no_new_privs. Raises NotEnforced."""
     machine = os.uname().machine if sys.maxsize > 1 << 32 else "32-bit"
     if machine not in NUMBERS:
         raise NotEnforced(f"there is no system call table for {machine}")
@@ -95,6 +95,6 @@ def install(requests: int, replies: int) -> None:
     buffer = ctypes.create_string_buffer(filters, len(filters))
     header = ctypes.create_string_buffer(pack("@HP", len(filters) // 8, ctypes.addressof(buffer)))
     libc = ctypes.CDLL(None, use_errno=True)
-    done = libc.syscall(SECCOMP[machine], _SET_MODE_FILTER, _FLAG_TSYNC, header)
-    if done:
+    status = libc.syscall(SECCOMP[machine], _SET_MODE_FILTER, _FLAG_TSYNC, header)
+    if status:
         raise NotEnforced(f"the kernel refused the seccomp filter (errno {ctypes.get_errno()})")

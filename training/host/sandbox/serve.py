@@ -1,4 +1,4 @@
-"""The life of a host process: locks itself down, then answers frames until its pipe ends."""
+"""The main loop of a host process: it locks itself down, then answers frames until its pipe ends."""
 
 from __future__ import annotations
 
@@ -20,21 +20,23 @@ from rlgpt.training.host.spin_wait import REPLIED, REQUESTED, SpinWait
 from rlgpt.training.host.wire import FRAME, UNLOCKED, Reader, Writer
 
 REQUESTS, REPLIES, ERRORS, PAGE = range(4)
-"""Descriptors: two pipes; errors are shown until the lock, and the page is shared until it is mapped."""
-_LOOKS = 8_000
-"""About 300 us: what lies between two messages when the worker decides for its lanes and steps them."""
+"""File descriptors: two pipes; standard error, closed by the lock; the shared page, closed once it is mapped."""
+_SPINS = 8_000
+"""Looks at the page before waiting on the pipe, about 300 us: the time between two messages while the worker chooses
+actions and steps its envs."""
 
 
 def serve(parent: int) -> None:
-    """`parent` is the pid that must still be ours."""
+    """Serve until the trusted side closes its pipe. `parent` is the process id of the trusted side; where it is not
+    this process's parent any more, the process exits."""
     page, buffer = begin()
     message = receive(buffer)
     if message is None:
         return
-    engine, mode = _engine(message[2], page)
-    spin_wait = SpinWait(page, REQUESTED, _LOOKS)
+    engine, mode = _make_engine(message[2], page)
+    spin_wait = SpinWait(page, REQUESTED, _SPINS)
     enforced = {"language": ENFORCED, "environment": ENFORCED, "descriptors": ENFORCED, **lock_down(mode, parent)}
-    send(message[0], wire.HELLO, told(enforced))
+    send(message[0], wire.HELLO, encode_protections(enforced))
     try:
         while (message := receive(buffer)) is not None:
             sequence, kind, body = message
@@ -44,13 +46,14 @@ def serve(parent: int) -> None:
     except MemoryError:
         os._exit(wire.OUT_OF_MEMORY)
     except BaseException:
-        # At once: the interpreter's own end makes system calls for which the source would be blamed.
+        # `os._exit`, because the interpreter's own shutdown makes system calls for which the source would be blamed.
         os._exit(wire.FAILED)
     os._exit(0)
 
 
 def begin() -> tuple[mmap.mmap, memoryview]:
-    """Keep nothing but the two pipes and the shared page; returns the page and a buffer for messages."""
+    """Close every descriptor but the two pipes and standard error; returns the shared page and a buffer for
+    messages."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     sys.unraisablehook = lambda _: None
     warnings.simplefilter("ignore")
@@ -60,7 +63,8 @@ def begin() -> tuple[mmap.mmap, memoryview]:
 
 
 def lock_down(mode: str, parent: int) -> dict[str, str]:
-    """What the mode adds to the language, or why it could not; the trusted side then gives up."""
+    """Apply the protections of the mode. Returns protection -> state; with the key `UNLOCKED`, why the lock failed: the
+    trusted side then ends this host."""
     gc.collect()
     gc.freeze()
     gc.set_threshold(20_000, 20, 100)
@@ -74,32 +78,33 @@ def lock_down(mode: str, parent: int) -> dict[str, str]:
         return {UNLOCKED: str(error)}
 
 
-def told(enforced: dict[str, str]) -> bytes:
-    """The reply to the first message: protection -> state."""
+def encode_protections(enforced: dict[str, str]) -> bytes:
+    """The body of the reply to the first message: protection -> state."""
     out = Writer().number(len(enforced))
     for protection, state in enforced.items():
         out.text(protection).text(state)
     return out.done()
 
 
-def _engine(hello: memoryview, page: mmap.mmap) -> tuple[Engine, str]:
-    """The engine, and the mode, that the first message asks for."""
+def _make_engine(hello: memoryview, page: mmap.mmap) -> tuple[Engine, str]:
+    """The engine and the mode that the first message describes."""
     read = Reader(hello)
     lanes, seed, mode, name, path = read.number(1, 4096), read.number(), read.text(), read.text(), read.text()
     for _ in range(read.number(0, 64)):
         _stub_package(read.text(), [read.text() for _ in range(read.number(0, 16))])
     read.end()
-    return Engine(_module(name, path), lanes, seed, page), mode
+    return Engine(_load_module(name, path), lanes, seed, page), mode
 
 
 def _stub_package(name: str, paths: list[str]) -> None:
-    """A package without running its `__init__`, so that only the stdlib and the named module are imported."""
+    """Register a package without running its `__init__`, so that the host imports only the standard library and the
+    named module."""
     module = ModuleType(name)
     module.__path__ = paths
     sys.modules[name] = module
 
 
-def _module(name: str, path: str) -> ModuleType:
+def _load_module(name: str, path: str) -> ModuleType:
     spec = importlib.util.spec_from_file_location(name, path)
     if spec is None or spec.loader is None:
         raise ImportError(f"{path} is no Python module")
@@ -111,23 +116,23 @@ def _module(name: str, path: str) -> ModuleType:
 
 def receive(view: memoryview) -> tuple[int, int, memoryview] | None:
     """(sequence, kind, body) of the next frame; None when the trusted side has closed its end."""
-    got = os.readv(REQUESTS, [view])
-    while 0 < got < FRAME.size:
-        more = os.readv(REQUESTS, [view[got:]])
-        got = got + more if more else 0
-    if not got:
+    received = os.readv(REQUESTS, [view])
+    while 0 < received < FRAME.size:
+        count = os.readv(REQUESTS, [view[received:]])
+        received = received + count if count else 0
+    if not received:
         return None
     size, sequence, kind = FRAME.unpack_from(view)
     end = FRAME.size + size
     if end > len(view):
         whole = memoryview(bytearray(end))
-        whole[:got] = view[:got]
+        whole[:received] = view[:received]
         view = whole
-    while got < end:
-        more = os.readv(REQUESTS, [view[got:end]])
-        if not more:
+    while received < end:
+        count = os.readv(REQUESTS, [view[received:end]])
+        if not count:
             return None
-        got += more
+        received += count
     return sequence, kind, view[FRAME.size : end]
 
 

@@ -1,4 +1,5 @@
-"""Writes the line that runs to the shared page, where it can be read after the process died."""
+"""Writes the number of the running line to the shared page, where the trusted side can read it after the process
+died."""
 
 from __future__ import annotations
 
@@ -13,8 +14,8 @@ from rlgpt.training.host.wire import LINE, LINE_AT
 
 
 @contextmanager
-def lines_told(page: Any) -> Iterator[None]:
-    """While a source is run dry, `page` names its lines. That makes it several times slower."""
+def report_lines(page: Any) -> Iterator[None]:
+    """Within the block, `page` holds the line of a source that runs. This makes it several times slower."""
 
     def trace(frame: FrameType, event: str, argument: object) -> Any:
         if frame.f_code.co_filename != FILENAME:
