@@ -1,7 +1,7 @@
-"""What a world may offer beside what it must (`protocol.py`), and how the rest of `training` asks for it.
+"""What a world may offer besides what `protocol.py` demands, and the functions by which the rest of `training` uses it.
 
-Each class names the one or two members of a part. A world has the part if it has these members; where it lacks them,
-the function below the class says what holds instead. `rlgpt world check NAME` checks the parts that a world has.
+Each class names the one or two members of a part. A world has the part if it has these members; the function below the
+class returns the default where it lacks them. `rlgpt world check NAME` checks the parts that a world has.
 """
 
 from __future__ import annotations
@@ -21,12 +21,13 @@ log = logging.getLogger(__name__)
 
 
 class Ending(NamedTuple):
-    """How the agent stands at the end of an episode, as far as the world can tell."""
+    """What the world knows of the end of an episode."""
 
     cause: str = ""
-    """What killed it, in one word of the world (`zombie`, `lava`, `thirst`); empty where it lives, or nobody knows."""
+    """What killed the agent, in one word of the world (`zombie`, `lava`, `thirst`); empty if it lives or the cause is
+    not known."""
     vitals: Mapping[str, float] = MappingProxyType({})
-    """What it lives by, as it was then: health, food ..."""
+    """Health, food and the like at the end: name -> number."""
 
 
 @runtime_checkable
@@ -37,7 +38,7 @@ class TellsEnding(Protocol):
 
 
 def ending_of(env: Env) -> Ending:
-    """How the episode stands that has just ended; empty where the world does not tell."""
+    """The end of the episode that has just ended; an empty `Ending` where the env has no such part."""
     return env.ending() if isinstance(env, TellsEnding) else Ending()
 
 
@@ -46,13 +47,13 @@ class Surveys(Protocol):
     """Optional part of an Env that hides most of its world; see `survey_of`."""
 
     def survey(self) -> str:
-        """How much of this episode's world the agent has seen, and what there is of it that a goal may need, in one
-        sentence. Told of lost episodes, so that agents and operators can tell a search that was too short from a goal
-        that was out of reach."""
+        """One sentence on how much of this episode's world the agent has seen, and where things are that a goal may
+        need. It is reported of lost episodes, so that agents and operators can tell a search that was too short from a
+        goal that was out of reach."""
 
 
 def survey_of(env: Env) -> str:
-    """Of the episode that is played; empty where the world does not tell."""
+    """The survey of the present episode; empty where the env has no such part."""
     return env.survey() if isinstance(env, Surveys) else ""
 
 
@@ -66,37 +67,38 @@ class CountsObtained(Protocol):
 
 @runtime_checkable
 class Reseeds(Protocol):
-    """Optional part of an Env in whose course chance has a part."""
+    """Optional part of an Env whose episodes draw random numbers."""
 
     def reseed(self, seed: int) -> None:
-        """From now on other chances, which follow from `seed` in [0, 2**31). Used in training only."""
+        """From now on draw random numbers from `seed`, in [0, 2**31). Used in training only."""
 
 
 @runtime_checkable
 class StepsElsewhere(Protocol):
-    """Optional part of an Env whose game computes in another process: several games compute at the same time.
+    """Optional part of an Env whose game computes in another process or thread, so that several games compute at once.
 
-    Nothing but time depends on it.
+    It changes no result, only the time that steps take.
     """
 
     def begin_step(self, command: NativeAction) -> None:
-        """Send the command; the `step` with the same command that must follow waits for its result."""
+        """Send the command. `step` with the same command must follow; it waits for the result."""
 
     def begin_reset(self, seed: int) -> None:
-        """Begin an episode; the `reset` with the same seed that must follow waits until it has begun. Until then only
-        `steps` may be read, which is still that of the episode before."""
+        """Begin an episode. `reset` with the same seed must follow; it waits until the episode has begun. Until then
+        only `steps` may be read, which is still that of the previous episode."""
 
 
 @runtime_checkable
 class MakesAhead(Protocol):
-    """Optional part of a World that takes long to make an episode's world, and can while others are played."""
+    """Optional part of a World that needs long to make the world of an episode, and can do so while others are
+    played."""
 
     def expect(self, seeds: Sequence[int]) -> None:
-        """Episodes with these seeds will begin. Nothing but time depends on it."""
+        """Episodes with these seeds will begin. It changes no result, only the time that resets take."""
 
 
 def expect(world: World, seeds: Sequence[int]) -> None:
-    """Tell a world that makes ahead which episodes will begin."""
+    """Announce the seeds of episodes to a world that makes them in advance."""
     if isinstance(world, MakesAhead):
         world.expect(seeds)
 
@@ -106,12 +108,13 @@ class Scores(Protocol):
     """The part of a World that has a task of kind `score`."""
 
     def score(self, rates: NDArray[np.float64]) -> NDArray[np.float64]:
-        """The score, in [0, 1], of episodes of which these shares reached each of the task's milestones (last axis)."""
+        """The score in [0, 1] for the shares of episodes that reached each of the task's milestones, along the last
+        axis."""
 
 
 def score_of(world: World, task: Task, reached: Mapping[str, int], episodes: int) -> float | None:
-    """The score of some episodes, of which so many reached each milestone. None for a task that is won or lost, and
-    without episodes."""
+    """The score of `episodes` episodes; `reached`: milestone -> how many of them reached it. None for a task of another
+    kind than `score`, and for no episodes."""
     if task.kind != "score" or not episodes or not isinstance(world, Scores):
         return None
     return float(world.score(np.array([reached.get(name, 0) / episodes for name in task.milestones])))
@@ -119,7 +122,7 @@ def score_of(world: World, task: Task, reached: Mapping[str, int], episodes: int
 
 @runtime_checkable
 class LimitsEnvs(Protocol):
-    """Optional part of a World of which only so many envs fit a machine (each Minecraft is a process of 3 GB)."""
+    """Optional part of a World whose envs are so large that few fit a machine (each Minecraft takes 3 GB)."""
 
     max_envs: int
 
@@ -165,7 +168,7 @@ def reset_turns(world: World) -> int:
 
 @runtime_checkable
 class ChecksMachine(Protocol):
-    """Optional part of a World that needs something which a machine may lack."""
+    """Optional part of a World that needs something that a machine may lack."""
 
     def ready(self) -> None:
         """Called before a session is made. Raises `WorldFailed` where none can start."""
@@ -179,7 +182,7 @@ def check_machine(world: World) -> None:
 
 @dataclass(frozen=True)
 class WorldEvent:
-    """Something that a session keeps a line of in its log. `fault` and `restart` are shown as warnings."""
+    """An event that becomes a line in the log of a session. The kinds `fault` and `restart` are shown as warnings."""
 
     kind: str
     sentence: str
@@ -187,21 +190,21 @@ class WorldEvent:
 
 
 def log_event(event: WorldEvent) -> None:
-    """Where no session listens: to the worker's log."""
+    """Write an event to the worker's log; used while no session listens."""
     level = logging.WARNING if event.kind in ("fault", "restart") else logging.INFO
     log.log(level, "%s: %s", event.kind, event.sentence)
 
 
 @runtime_checkable
 class ReportsEvents(Protocol):
-    """Optional part of a World that has processes of its own, which start, fail and are started again."""
+    """Optional part of a World with processes of its own, which start, fail and are restarted."""
 
     report: Callable[[WorldEvent], None]
-    """Set by the session; before that, whatever the world does with its events."""
+    """Receives the events. The session sets it."""
 
 
 def report_to(world: World, listener: Callable[[WorldEvent], None]) -> None:
-    """From now on the world's events go to `listener`; most worlds have none."""
+    """From now on the world's events go to `listener`; nothing happens for a world without events."""
     if isinstance(world, ReportsEvents):
         world.report = listener
 
@@ -211,7 +214,7 @@ class ChargesCalls(Protocol):
     """Optional part of a HostSide, read in the sandbox."""
 
     COSTS: Mapping[str, int]
-    """Function of `LIBRARY` -> what a call takes from the budget of the code; 20 where it is not named."""
+    """Function of `LIBRARY` -> ticks that a call takes from the budget of the code; 20 for those not named."""
 
 
 @runtime_checkable
@@ -219,8 +222,8 @@ class NamesAttributes(Protocol):
     """Optional part of a HostSide, read in the sandbox."""
 
     ATTRIBUTES: Sequence[str]
-    """What code may write behind a dot, besides the methods of plain values. Without it: every public attribute of
-    the classes in the module."""
+    """The attributes that code may use, besides the methods of plain values. Without it: every public attribute of the
+    classes in the module."""
 
 
 @runtime_checkable
@@ -236,21 +239,21 @@ class DescribesViews(Protocol):
     """Optional part of a HostSide; without it, `rollouts.evidence` takes the view's public attributes."""
 
     def describe(self, view: Any) -> Mapping[str, Any]:
-        """The view as JSON values, in the few words that tell a person or a critic what is going on."""
+        """The view as JSON values, short enough for a person or a critic to read."""
 
 
 def describe_view(host_side: object, view: object) -> dict[str, Any] | None:
-    """The module's own description of a view, None where it offers none."""
+    """The module's own description of a view, None where it has no such part."""
     return dict(host_side.describe(view)) if isinstance(host_side, DescribesViews) else None
 
 
 @runtime_checkable
 class ShowsMoments(Protocol):
-    """Optional part of a HostSide: a line of a timeline, for agents and operators. Without it, that line is the plain
-    numbers and texts of the view's description."""
+    """Optional part of a HostSide: a line of a timeline, for agents and operators. Without it, the line has the numbers
+    and texts of the view's description."""
 
     def moment(self, view: Any) -> Mapping[str, Any]:
-        """One line of a timeline: where the agent is, how it is, what it holds."""
+        """One line of a timeline: the agent's place, state and inventory."""
 
 
 @runtime_checkable
@@ -266,5 +269,5 @@ class TellsState(Protocol):
     """Optional part of a FrameSide."""
 
     def state(self, body: bytes) -> Mapping[str, float]:
-        """What the agent has and how it is in a frame, name -> number (health, wood ...): the console shows what
-        changed since the frame before. {} for bytes that are no frame."""
+        """The agent's state and inventory in a frame: name -> number (health, wood ...). The console shows what changed
+        since the previous frame. {} for bytes that are no frame."""

@@ -9,25 +9,26 @@ import subprocess
 import time
 from typing import IO
 
-READ = 1 << 16
-"""Bytes of a pipe: a small message is one read."""
-LIMIT = 64 << 20
+READ_SIZE = 1 << 16
+"""Bytes of one read, the size of a pipe's buffer: a small message takes one read."""
+MAX_MESSAGE = 64 << 20
+"""Bytes."""
 
 
 class TooLong(Exception):
-    """A message beyond LIMIT; the argument says of what length."""
+    """A message of more than `MAX_MESSAGE` bytes; the argument names its length."""
 
 
 class ChildPipe:
-    """The parent's side."""
+    """The parent's side: one message at a time each way, with a time limit. Not thread-safe."""
 
     def __init__(self, process: subprocess.Popen[bytes]) -> None:
         assert process.stdin is not None and process.stdout is not None
         self._requests: IO[bytes] = process.stdin
         self._answers: IO[bytes] = process.stdout
         os.set_blocking(self._answers.fileno(), False)
-        self._early = bytearray()
-        """Read already, and not asked for yet."""
+        self._unread = bytearray()
+        """Bytes that were read beyond the last message."""
 
     def send(self, message: bytes) -> None:
         """Raises BrokenPipeError."""
@@ -38,21 +39,21 @@ class ChildPipe:
         """Raises TimeoutError; EOFError where the child has closed its end; TooLong."""
         deadline = time.monotonic() + timeout
         (size,) = struct.unpack("!I", self._read(4, deadline))
-        if size > LIMIT:
+        if size > MAX_MESSAGE:
             raise TooLong(f"a message of {size} bytes")
         return self._read(size, deadline)
 
     def _read(self, count: int, deadline: float) -> bytes:
-        parts, self._early = self._early, bytearray()
+        parts, self._unread = self._unread, bytearray()
         while len(parts) < count:
-            left = deadline - time.monotonic()
-            if left <= 0 or not select.select([self._answers], [], [], left)[0]:
+            seconds_left = deadline - time.monotonic()
+            if seconds_left <= 0 or not select.select([self._answers], [], [], seconds_left)[0]:
                 raise TimeoutError
-            part = os.read(self._answers.fileno(), max(READ, count - len(parts)))
+            part = os.read(self._answers.fileno(), max(READ_SIZE, count - len(parts)))
             if not part:
                 raise EOFError
             parts += part
-        self._early = parts[count:]
+        self._unread = parts[count:]
         return bytes(parts[:count])
 
     def close(self) -> None:
@@ -64,10 +65,10 @@ class ChildPipe:
 
 
 def serve_request(requests: IO[bytes]) -> bytes | None:
-    """The child's side: the next message, None at the end."""
-    head = requests.read(4)
-    if len(head) < 4:
+    """The child's side: the next message, None when the parent has closed its end."""
+    header = requests.read(4)
+    if len(header) < 4:
         return None
-    (size,) = struct.unpack("!I", head)
+    (size,) = struct.unpack("!I", header)
     body = requests.read(size)
     return body if len(body) == size else None

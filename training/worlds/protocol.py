@@ -1,5 +1,5 @@
-"""What a world must offer. Everything else in `training` sees a world only through this file and `optional_parts.py`,
-which says what a world may offer besides.
+"""What a world must offer. The rest of `training` uses a world only through this file and `optional_parts.py`, which
+has the parts that a world may offer besides.
 
 A `World` is the immutable description (tasks, primitives, features, documentation); an `Env` is one
 running copy of it on one task. Third parties register a world under the entry point group
@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 NativeAction = tuple[int, ...]
-"""One action in the world's own form, always `World.native_action_size` small integers (int16)."""
+"""One action in the world's own form: `World.native_action_size` integers, each in the range of int16."""
 
 
 @dataclass(frozen=True)
@@ -25,17 +25,19 @@ class Task:
     prompt: str
     """One sentence for people and models."""
     horizon: int
-    """Env steps until the episode terminates; time left is a feature, so the limit is terminal."""
+    """Env steps until the episode terminates. The end is `terminated`, not `truncated`, because the policy observes the
+    time that is left."""
     milestones: tuple[str, ...]
-    """Names of `Env.milestones` that lead to the task, in the usual order; the last one is the goal."""
+    """Names of `Env.milestones` on the way to the goal, in the usual order; the last one is the goal."""
     kind: str = "goal"
-    """`goal`: success = the last milestone, which ends the episode. `score`: no success event ends it.
-    `survive`: success = alive at the horizon."""
+    """`goal`: the last milestone is the success and ends the episode. `score`: no success ends it; its result is the
+    score of its milestones (`optional_parts.Scores`). `survive`: success is to be alive at the horizon."""
     long_horizon: bool = False
     """True if a task planner should order sub-tasks first."""
     sub_tasks: tuple[str, ...] = ()
+    """Ids of tasks that a task planner may order on the way."""
     start: Mapping[str, Any] = field(default_factory=dict)
-    """The published start state, empty for the world's own."""
+    """What differs from the world's own start, in the world's own terms (an inventory, for example)."""
 
 
 @dataclass(frozen=True)
@@ -59,20 +61,20 @@ class Feature:
 
 @dataclass(frozen=True)
 class Script:
-    """A template of the world's script book: what a competent programmer would ship first."""
+    """An entry of the world's script book: code for one sub-action, in the versions that a programmer would write."""
 
     name: str
     goal: str
     done_when: str
     """Expression over `start` and `view`."""
     sources: tuple[str, ...]
-    """Versions ordered by length; a rung is left only on measured failure."""
+    """Versions ordered by length. The rule-based model goes on to the next one only when a trial of this one failed."""
     needs: tuple[str, ...] = ()
     """Names of scripts whose result this one needs."""
     gives: tuple[str, ...] = ()
-    """Milestones it is meant to reach."""
+    """Milestones that it is meant to reach."""
     hard: bool = False
-    """The author expects that code alone will not do; a planner may hand it to RL at once."""
+    """The author expects that code alone does not suffice; a planner may choose the mode `rl` at once."""
 
 
 class StepResult(NamedTuple):
@@ -80,12 +82,13 @@ class StepResult(NamedTuple):
     """The world's published reward of this env step."""
     terminated: bool
     truncated: bool
-    """Only for a cut that is an artefact; a task's own limit is `terminated`."""
+    """The episode was broken off for a reason outside the task, such as a lost game. A task's own limit is
+    `terminated`."""
 
 
 @runtime_checkable
 class Env(Protocol):
-    """One running copy of a world. Not thread-safe. Deterministic in (task, seed, commands)."""
+    """One running copy of a world on one task. Not thread-safe. Equal task, seed and commands give an equal episode."""
 
     task: Task
     steps: int
@@ -100,46 +103,49 @@ class Env(Protocol):
         """Whether the task's success test holds now."""
 
     def milestones(self) -> frozenset[str]:
-        """Reached in this episode."""
+        """Names of the milestones reached in this episode."""
 
     def observe(self) -> NDArray[np.float32]:
         """The selected features in order, flat. A fresh array or a view valid until the next step."""
 
     def pixels(self) -> NDArray[np.uint8]:
-        """(height, width, 3); only when the env was made with `pixels`."""
+        """`World.pixel_shape` = (height, width, 3); only where the env was made with `pixels`."""
 
     def action_masks(self) -> NDArray[np.bool_]:
-        """Legal policy actions, flat over all heads."""
+        """(sum of `World.action_nvec`,) which actions are legal, one head after the other; at least one of each
+        head."""
 
     def view(self, whole: bool) -> bytes:
         """The view for coded actions, packed for `World.host_module`.
 
-        `whole` when an option starts: includes the complete map memory; else only what changed since
-        the previous env step.
+        With `whole`, which is set when an option starts, it includes the complete map memory, else only what changed
+        since the previous env step.
         """
 
     def interrupt(self) -> bool:
-        """Whether the last env step should interrupt an option (health lost, enemy newly adjacent)."""
+        """Whether the last env step should interrupt an option (health was lost, or an enemy arrived)."""
 
     def waiting(self) -> bool:
-        """Asleep or at a world-declared wait: such steps do not count towards a dead loop."""
+        """Whether the agent waits for something, such as sleep to end: the step does not count towards a dead loop."""
 
     def progress_key(self) -> int:
-        """Hash of what must change when the agent gets anywhere (cell, facing, inventory)."""
+        """Hash of what changes when the agent makes progress (cell, facing, inventory)."""
 
     def novelty(self) -> int:
-        """Grows whenever a milestone, an inventory maximum or a newly seen cell occurs (dead loop test)."""
+        """A count that grows with each milestone, inventory maximum or newly seen cell; for the dead loop test."""
 
     def distance(self, target: str) -> float | None:
-        """Env-native distance to the nearest `target` in sight, None if unseen."""
+        """Distance to the nearest `target` in sight, >= 0 in the world's own unit; None if there is none in sight."""
 
     def frame(self) -> bytes:
-        """What a console needs to draw this moment; the format is `World.frame_format`."""
+        """What the console needs to draw the present state, in the format `World.frame_format`."""
 
     def save(self) -> bytes:
-        """Exact state, no pickle; restoring it repeats the same future."""
+        """The exact state, not a pickle: after `restore` the same commands have the same results. Only where
+        `World.restorable`."""
 
-    def restore(self, state: bytes) -> None: ...
+    def restore(self, state: bytes) -> None:
+        """Continue from a saved state, under this env's own task. Raises ValueError for damaged bytes."""
 
     def close(self) -> None: ...
 
@@ -151,14 +157,14 @@ class World(Protocol):
     tasks: Mapping[str, Task]
     action_nvec: tuple[int, ...]
     """Sizes of the policy's action heads: (17,) is Discrete, (12, 3) MultiDiscrete. Coded actions
-    extend the first head. Of several heads, index 0 of each is neutral: all together they keep still, and
-    the further heads stay at 0 while a coded action runs or a primitive is tried alone."""
+    extend the first head. With several heads, index 0 of each is neutral: all together they do nothing, and the
+    further heads stay at 0 while a coded action runs or a primitive is tried alone."""
     primitives: tuple[Primitive, ...]
-    """Of the first head, index = action."""
+    """The actions of the first head, in their order."""
     features: Mapping[str, Feature]
     default_features: tuple[str, ...]
     targets: tuple[str, ...]
-    """Names `Env.distance` understands."""
+    """Names that `Env.distance` takes."""
     native_action_size: int
     host_module: str
     """Import path of the stdlib-only module that decodes views in the action host (see HostSide)."""
@@ -171,10 +177,10 @@ class World(Protocol):
     pixel_shape: tuple[int, int, int] | None
 
     def native_action(self, action: Sequence[int]) -> NativeAction:
-        """The command of one policy action (one index per head)."""
+        """The native action of one policy action, which is one index per head."""
 
     def make(self, task: str, *, features: Sequence[str] | None = None, pixels: bool = False) -> Env:
-        """A new env; raises `UnknownTask` (a sentence) for an unknown id."""
+        """A new env that observes these features, `default_features` for None. Raises `UnknownTask`."""
 
     def sheet(self, task: str) -> dict[str, Any]:
         """The world sheet as plain data, rendered by prompts/world_sheet.md: `items`, `recipes`,
@@ -194,14 +200,15 @@ class HostSide(Protocol):
     def decoder(self) -> Decoder: ...
 
     def encode(self, yielded: object) -> NativeAction:
-        """Exact-type and range check of a yield; raises ValueError with the sentence for the agent."""
+        """The native action of a yielded value, checked for its exact type and range. Raises ValueError with the
+        sentence for the agent."""
 
 
 class Decoder(Protocol):
-    """Keeps the map memory of one env between the packed views of one option call."""
+    """Decodes the views of one env, and keeps its map memory between the views of one option call."""
 
     def view(self, packed: bytes) -> object:
-        """An immutable plain-data view; attributes are documented in the world sheet's `view_doc`."""
+        """An immutable view of plain data; the world sheet's `view_doc` describes its attributes."""
 
 
 class FrameSide(Protocol):
@@ -218,7 +225,7 @@ class FrameSide(Protocol):
 
 
 class WorldFailed(RuntimeError):
-    """The world cannot go on, whatever is tried again; the argument is the sentence for the operator."""
+    """The world cannot go on, and another try would not help; the argument is the sentence for the operator."""
 
 
 class UnknownTask(KeyError):

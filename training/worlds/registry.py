@@ -16,26 +16,26 @@ _BUILT_IN = {
     "minedojo": "rlgpt.training.worlds.minedojo.world:make_world",
 }
 """Name -> `module:function`, a function of no arguments that returns the `World`."""
-_EXTRAS = {"mujoco": "kitchen", "gymnasium_robotics": "kitchen"}
-"""Module that a built-in world needs -> the extra that installs it."""
+_EXTRA_OF_MODULE = {"mujoco": "kitchen", "gymnasium_robotics": "kitchen"}
+"""Package that a built-in world needs -> the extra that installs it."""
 
-_MEMBERS = sorted({*World.__annotations__, *(name for name in vars(World) if not name.startswith("_"))})
-"""What every world has."""
+_REQUIRED_MEMBERS = sorted({*World.__annotations__, *(name for name in vars(World) if not name.startswith("_"))})
+"""Names of the members that every world has."""
 
 
 class UnknownWorld(LookupError):
     """No world of that name, or it cannot be loaded. The sentence for the operator is the argument."""
 
 
-def _entries() -> dict[str, EntryPoint]:
+def _entry_points() -> dict[str, EntryPoint]:
     """Entry points by name; a built-in name cannot be taken over by another package."""
-    found = {point.name: point for point in entry_points(group=GROUP)}
-    return found | {name: EntryPoint(name, target, GROUP) for name, target in _BUILT_IN.items()}
+    plugins = {point.name: point for point in entry_points(group=GROUP)}
+    return plugins | {name: EntryPoint(name, target, GROUP) for name, target in _BUILT_IN.items()}
 
 
 def names() -> tuple[str, ...]:
-    """Every world that can be asked for, sorted; none is imported."""
-    return tuple(sorted(_entries()))
+    """Names of all worlds, sorted. None of them is imported."""
+    return tuple(sorted(_entry_points()))
 
 
 @cache
@@ -46,18 +46,18 @@ def get(name: str) -> World:
     Raises `UnknownWorld`.
     """
     module, colon, function = name.partition(":")
-    point = EntryPoint(name, name, GROUP) if colon else _entries().get(name)
+    point = EntryPoint(name, name, GROUP) if colon else _entry_points().get(name)
     if point is None:
         raise UnknownWorld(f"There is no world called {name!r}; the worlds here are {', '.join(names())}.")
     try:
         world = point.load()() if not colon else getattr(import_module(module), function)()
     except ModuleNotFoundError as error:
-        extra = _EXTRAS.get(error.name or "")
-        cure = f"it needs {error.name}: pip install 'rlgpt[{extra}]'" if extra else f"{error}"
-        raise UnknownWorld(f"The world {name!r} cannot be loaded: {cure}.") from error
+        extra = _EXTRA_OF_MODULE.get(error.name or "")
+        reason = f"it needs {error.name}: pip install 'rlgpt[{extra}]'" if extra else f"{error}"
+        raise UnknownWorld(f"The world {name!r} cannot be loaded: {reason}.") from error
     except (ImportError, AttributeError) as error:
         raise UnknownWorld(f"The world {name!r} cannot be loaded: {error}.") from error
-    if missing := [member for member in _MEMBERS if not hasattr(world, member)]:
+    if missing := [member for member in _REQUIRED_MEMBERS if not hasattr(world, member)]:
         raise UnknownWorld(
             f"The world {name!r} has no {', '.join(missing)}: it was written for another version of the protocol; "
             "see docs/worlds.md."

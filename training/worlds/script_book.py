@@ -1,8 +1,8 @@
-"""Reading a script book: one folder a script, one file a version, `1.py` the shortest.
+"""Reads a script book: a folder for each script with a file for each version, `1.py` the shortest.
 
-The files are the sources of coded actions, read as text: they are never imported, because only the action host runs
-such code, and the functions they call are the world's library there. A first line `# parts: NAME, NAME` puts the
-files `parts/NAME.py` in front.
+The files are the sources of coded actions and are read as text. They are never imported, because only the action host
+runs such code, and the functions they call are those of the world's library there. A first line `# parts: NAME, NAME`
+inserts the files `parts/NAME.py` before the source.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ PARTS = "# parts: "
 
 
 def read_versions(book: Path, name: str) -> tuple[str, ...]:
-    """The sources of one script, by version."""
+    """The sources of one script, version 1 first."""
     files = sorted((book / name).glob("*.py"), key=lambda file: int(file.stem))
     return tuple(_source(book, file.read_text(encoding="utf-8")) for file in files)
 
 
 def first_tries(scripts: Sequence[Script]) -> tuple[Script, ...]:
-    """The scripts with their first version and no repairs: code as it is before anything failed."""
+    """The scripts with their first version only: the code before anything has failed."""
     return tuple(replace(script, sources=script.sources[:1]) for script in scripts)
 
 

@@ -11,8 +11,8 @@ from types import MappingProxyType
 
 from rlgpt.training.ordered_sets import FrozenSet
 
-_PLAIN = (bool, int, float, str, bytes, range, type(None))
-_INSTEAD = {
+_IMMUTABLE_TYPES = (bool, int, float, str, bytes, range, type(None))
+_REPLACEMENTS = {
     list: "a tuple",
     dict: "types.MappingProxyType",
     bytearray: "bytes",
@@ -21,27 +21,28 @@ _INSTEAD = {
 }
 
 
-def flaw(value: object, name: str) -> str:
-    """A sentence that says what is wrong with `value`, called `name`, or with something inside it; else empty."""
+def find_flaw(value: object, name: str) -> str:
+    """A sentence on what is mutable or unordered in `value`, which is called `name`, or in something inside it; empty
+    if nothing is."""
     kind = type(value)
-    if kind in _PLAIN:
+    if kind in _IMMUTABLE_TYPES:
         return ""
-    for refused, instead in _INSTEAD.items():
-        if isinstance(value, refused):
+    for mutable, instead in _REPLACEMENTS.items():
+        if isinstance(value, mutable):
             return f"{name} is a {kind.__name__}; use {instead}"
     if isinstance(value, MappingProxyType):
-        return _first((f"{name}[{key!r}]", item) for key, item in value.items()) or _first(
+        return _find_first((f"{name}[{key!r}]", item) for key, item in value.items()) or _find_first(
             (f"the key {key!r} of {name}", key) for key in value
         )
     if isinstance(value, tuple | FrozenSet):
-        return _first((f"{name}[{index}]", item) for index, item in enumerate(value))
+        return _find_first((f"{name}[{index}]", item) for index, item in enumerate(value))
     if hasattr(value, "__dict__"):
         return f"{name} is a {kind.__name__} with a __dict__ that code could fill; give its class __slots__"
-    return _flaw_of_object(value, name)
+    return _find_flaw_of_object(value, name)
 
 
-def _first(members: Iterable[tuple[str, object]]) -> str:
-    return next(filter(None, (flaw(member, name) for name, member in members)), "")
+def _find_first(members: Iterable[tuple[str, object]]) -> str:
+    return next(filter(None, (find_flaw(member, name) for name, member in members)), "")
 
 
 def public_data(value: object) -> dict[str, object]:
@@ -50,12 +51,12 @@ def public_data(value: object) -> dict[str, object]:
     return {name: each for name, each in values.items() if not callable(each)}
 
 
-def _flaw_of_object(value: object, name: str) -> str:
+def _find_flaw_of_object(value: object, name: str) -> str:
     members = public_data(value)
     for attribute in members:
         if _can_be_set(value, attribute):
             return f"{name}.{attribute} can be changed"
-    return _first((f"{name}.{attribute}", member) for attribute, member in members.items())
+    return _find_first((f"{name}.{attribute}", member) for attribute, member in members.items())
 
 
 def _can_be_set(value: object, attribute: str) -> bool:

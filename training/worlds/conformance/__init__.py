@@ -1,4 +1,4 @@
-"""Whether a world keeps the promises of `protocol`: `rlgpt world check NAME` prints these findings."""
+"""Checks whether a world keeps the promises of `protocol`. `rlgpt world check NAME` prints the findings."""
 
 from __future__ import annotations
 
@@ -28,11 +28,12 @@ class Finding(NamedTuple):
     what: str
     """The promise."""
     why: str
-    """What broke it, or what was checked."""
+    """What breaks the promise, or what was checked."""
 
 
 def check(world: World) -> list[Finding]:
-    """Every promise that can be checked from outside, each tried even when another is broken."""
+    """Check every promise that can be checked from outside; a broken one does not keep the others from being
+    checked."""
     findings = []
     for what, promise in _PROMISES.items():
         try:

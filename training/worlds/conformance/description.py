@@ -28,8 +28,8 @@ def check_frames(world: World) -> str:
     if origin is None:
         raise Broken(f"there is no module {world.frame_module}")
     alone = [sys.executable, "-I", "-S", "-c", "import runpy, sys; runpy.run_path(sys.argv[1])", origin]
-    done = subprocess.run(alone, capture_output=True, text=True, timeout=60, check=False)
-    expect(done.returncode == 0, f"{origin} cannot be loaded by its path: {done.stderr[-200:]}")
+    result = subprocess.run(alone, capture_output=True, text=True, timeout=60, check=False)
+    expect(result.returncode == 0, f"{origin} cannot be loaded by its path: {result.stderr[-200:]}")
     side = cast(FrameSide, import_module(world.frame_module))
     env = world.make(longest_task(world))
     env.reset(9)
@@ -57,9 +57,9 @@ def check_sheet(world: World) -> str:
         expect(not missing, f"the sheet lacks {', '.join(missing)}")
         listed = [entry["name"] for entry in sheet["primitives"]]
         expect(listed == [p.name for p in world.primitives], "the sheet's primitives differ from the world's")
-        known = {entry["name"] if isinstance(entry, dict) else entry for entry in sheet["milestones"]}
-        lost = set(world.tasks[task].milestones) - known
-        expect(not lost, f"the sheet of {task} lacks the milestones {', '.join(sorted(lost))}")
+        names_in_sheet = {entry["name"] if isinstance(entry, dict) else entry for entry in sheet["milestones"]}
+        lacking = set(world.tasks[task].milestones) - names_in_sheet
+        expect(not lacking, f"the sheet of {task} lacks the milestones {', '.join(sorted(lacking))}")
         ast.literal_eval(repr(sheet))
     return "complete, plain data"
 
@@ -69,8 +69,8 @@ def check_scripts(world: World) -> str:
     for task in world.tasks:
         book = {script.name: script for script in world.scripts(task)}
         for script in book.values():
-            lost = set(script.needs) - set(book)
-            expect(not lost, f"script {script.name!r} needs {', '.join(sorted(lost))}, which is not there")
+            missing = set(script.needs) - set(book)
+            expect(not missing, f"script {script.name!r} needs {', '.join(sorted(missing))}, which is not there")
             ast.parse(script.done_when, mode="eval")
             lengths = [len(source) for source in script.sources]
             expect(bool(lengths), f"script {script.name!r} has no source")

@@ -11,7 +11,7 @@ from rlgpt.training.worlds.optional_parts import Scores
 from rlgpt.training.worlds.protocol import UnknownTask, World
 
 SETTLING = 8
-"""Env steps after which what moves by itself at a start has come to rest."""
+"""Env steps after the start of an episode in which things may still move without an action."""
 
 
 def check_tasks(world: World) -> str:
@@ -53,7 +53,7 @@ def check_neutral_action(world: World) -> str:
     for _ in range(2 * SETTLING):
         env.step(still)
         keys.append(env.progress_key())
-    # Two keys: what rests on the border between two cells may be counted to either.
+    # Two keys are allowed, because an object at rest on the border of two cells may be counted to either.
     expect(len(set(keys[SETTLING:])) <= 2, "index 0 of every head together gets somewhere; it must be neutral")
     env.close()
     return f"index 0 of {len(world.action_nvec)} heads"
@@ -66,13 +66,13 @@ def check_features(world: World) -> str:
         alone = world.make(task, features=[name])
         alone.reset(1)
         for _ in walk(world, alone, 1, 40):
-            seen = alone.observe()
-            expect(seen.shape == (feature.size,), f"feature {name!r} has shape {seen.shape}")
-            expect(seen.dtype == np.float32, f"feature {name!r} is {seen.dtype}")
-            low, high = float(seen.min()), float(seen.max())
+            observation = alone.observe()
+            expect(observation.shape == (feature.size,), f"feature {name!r} has shape {observation.shape}")
+            expect(observation.dtype == np.float32, f"feature {name!r} is {observation.dtype}")
+            low, high = float(observation.min()), float(observation.max())
             expect(feature.low <= low and high <= feature.high, f"{name!r} left its range: {low} .. {high}")
             if feature.categories:
-                expect(bool((seen == np.floor(seen)).all()), f"category feature {name!r} is not whole")
+                expect(bool((observation == np.floor(observation)).all()), f"category feature {name!r} is not whole")
         alone.close()
     env.reset(1)
     size = sum(world.features[name].size for name in world.default_features)
@@ -85,11 +85,11 @@ def check_mask(world: World) -> str:
     env = world.make(longest_task(world))
     env.reset(2)
     for _ in walk(world, env, 2):
-        mask, at = env.action_masks(), 0
+        mask, start = env.action_masks(), 0
         expect(mask.shape == (sum(world.action_nvec),) and mask.dtype == np.bool_, f"the mask is {mask.shape}")
         for size in world.action_nvec:
-            expect(bool(mask[at : at + size].any()), "a head has no legal action")
-            at += size
+            expect(bool(mask[start : start + size].any()), "a head has no legal action")
+            start += size
     env.close()
     return "boolean, over all heads, never empty"
 
@@ -110,21 +110,21 @@ def check_repeatability(world: World) -> str:
 
 
 def check_observers(world: World) -> str:
-    quiet, watched = world.make(longest_task(world)), world.make(longest_task(world))
-    quiet.reset(3)
-    watched.reset(3)
-    commands = list(walk(world, quiet, 3))
-    watched.reset(3)
+    untouched, observed = world.make(longest_task(world)), world.make(longest_task(world))
+    untouched.reset(3)
+    observed.reset(3)
+    commands = list(walk(world, untouched, 3))
+    observed.reset(3)
     for command in commands:
-        watched.observe(), watched.view(True), watched.frame(), watched.action_masks(), watched.progress_key()
-        watched.interrupt(), watched.waiting(), watched.milestones(), watched.novelty(), watched.succeeded()
+        observed.observe(), observed.view(True), observed.frame(), observed.action_masks(), observed.progress_key()
+        observed.interrupt(), observed.waiting(), observed.milestones(), observed.novelty(), observed.succeeded()
         for target in world.targets:
-            far = watched.distance(target)
-            expect(far is None or far >= 0, f"distance({target!r}) is {far}")
-        watched.step(command)
-    expect(quiet.view(True) == watched.view(True), "looking at the world changed it")
-    quiet.close()
-    watched.close()
+            distance = observed.distance(target)
+            expect(distance is None or distance >= 0, f"distance({target!r}) is {distance}")
+        observed.step(command)
+    expect(untouched.view(True) == observed.view(True), "looking at the world changed it")
+    untouched.close()
+    observed.close()
     return "looking does not change the episode"
 
 
@@ -164,8 +164,8 @@ def check_horizon(world: World) -> str:
         expect(np.isfinite(result.reward), "a reward is not finite")
         if result.terminated or result.truncated:
             break
-    cut = result is not None and result.truncated
-    expect(not cut, f"{task.id} was broken off (truncated) after {env.steps} steps")
+    was_truncated = result is not None and result.truncated
+    expect(not was_truncated, f"{task.id} was broken off (truncated) after {env.steps} steps")
     expect(result is not None and result.terminated, "time up must terminate")
     env.close()
     return f"{task.id}: over after {env.steps} of at most {task.horizon} steps"

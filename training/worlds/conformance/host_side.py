@@ -9,7 +9,7 @@ from typing import cast
 
 from rlgpt.training.worlds.conformance.promise import Broken, expect, longest_task, walk
 from rlgpt.training.worlds.protocol import HostSide, World
-from rlgpt.training.worlds.unchanging import flaw, public_data
+from rlgpt.training.worlds.unchanging import find_flaw, public_data
 
 _HEAVY = ("numpy", "torch", "gymnasium", "numba", "yaml", "ctypes", "socket", "subprocess")
 
@@ -25,7 +25,7 @@ def check_host_side(world: World) -> str:
     for _ in walk(world, env, 9):
         change, whole = env.view(False), env.view(True)
         expect(type(change) is bytes and len(change) <= len(whole), "view(False) is larger than view(True)")
-        _unchanging(host.decoder().view(whole), "view")
+        _expect_immutable(host.decoder().view(whole), "view")
     view = running.view(env.view(True))
     fresh = host.decoder().view(env.view(True))
     data = public_data(view)
@@ -33,14 +33,14 @@ def check_host_side(world: World) -> str:
         expect(value == getattr(fresh, name), f"view.{name} depends on the decoder")
     for name, value in host.LIBRARY.items():
         if not callable(value):
-            _unchanging(value, name)
+            _expect_immutable(value, name)
     _encode(world, host)
     env.close()
     return f"{len(data)} attributes, {len(host.LIBRARY)} library names"
 
 
-def _unchanging(value: object, name: str) -> None:
-    sentence = flaw(value, name)
+def _expect_immutable(value: object, name: str) -> None:
+    sentence = find_flaw(value, name)
     expect(not sentence, sentence)
 
 
@@ -61,7 +61,7 @@ def _encode(world: World, host: HostSide) -> None:
 
 def check_imports(world: World) -> str:
     code = f"import sys, {world.host_module}; print(*[m for m in {_HEAVY!r} if m in sys.modules])"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False)
-    expect(done.returncode == 0, f"the host module cannot be imported alone: {done.stderr[-200:]}")
-    expect(not done.stdout.strip(), f"the host module imports {done.stdout.strip()}")
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False)
+    expect(result.returncode == 0, f"the host module cannot be imported alone: {result.stderr[-200:]}")
+    expect(not result.stdout.strip(), f"the host module imports {result.stdout.strip()}")
     return "standard library only"

@@ -32,71 +32,71 @@ PICTURE = 4_000
 
 def check_optional_parts(world: World) -> str:
     """Those that a world has; the others have their own promises or nothing to check from outside."""
-    has = []
+    parts = []
     if isinstance(world, LimitsEnvs):
-        has.append("max_envs")
+        parts.append("max_envs")
         expect(type(world.max_envs) is int and world.max_envs >= 1, f"max_envs is {world.max_envs!r}")
     if isinstance(world, StepsSlowly):
-        has.append("slow")
+        parts.append("slow")
         expect(type(world.slow) is bool, f"slow is {world.slow!r}")
     if isinstance(world, ResetsSlowly):
-        has.append("reset_steps")
+        parts.append("reset_steps")
         whole = type(world.reset_steps) is int and world.reset_steps >= 0
         expect(whole, f"reset_steps is {world.reset_steps!r}")
         expect(is_slow(world), "reset_steps is for worlds that say that they are slow")
     if isinstance(world, ReportsEvents):
-        has.append("report")
+        parts.append("report")
         before = world.report
         report_to(world, before)
         expect(callable(before), "report is no function")
     if isinstance(world, ChecksMachine):
-        has.append("ready")
+        parts.append("ready")
         try:
             world.ready()
         except WorldFailed as error:
             expect(bool(str(error)), "ready() fails without a sentence for the operator")
-    return ", ".join([*has, *_optional_host_parts(world)]) or "none"
+    return ", ".join([*parts, *_optional_host_parts(world)]) or "none"
 
 
 def _optional_host_parts(world: World) -> list[str]:
-    host, has = import_module(world.host_module), []
+    host, parts = import_module(world.host_module), []
     env = world.make(longest_task(world))
     env.reset(1)
     view = host.decoder().view(env.view(True))
     if isinstance(env, TellsEnding):
-        has.append("ending")
+        parts.append("ending")
         cause, vitals = env.ending()
         expect(cause == "", f"ending() says {cause!r} killed an agent that has just begun")
-        known = all(isinstance(name, str) and isfinite(value) for name, value in vitals.items())
-        expect(known, f"the vitals of ending() are not numbers by name: {dict(vitals)!r}")
+        are_numbers = all(isinstance(name, str) and isfinite(value) for name, value in vitals.items())
+        expect(are_numbers, f"the vitals of ending() are not numbers by name: {dict(vitals)!r}")
     env.close()
     if isinstance(host, ShowsMoments):
-        has.append("moment")
-        told = dict(host.moment(view))
-        expect(json.loads(json.dumps(told)) == told, "moment() gives other values than JSON's")
-        expect(not {"step", "doing"} & told.keys(), "moment() must leave `step` and `doing` to the timeline")
+        parts.append("moment")
+        line = dict(host.moment(view))
+        expect(json.loads(json.dumps(line)) == line, "moment() gives other values than JSON's")
+        expect(not {"step", "doing"} & line.keys(), "moment() must leave `step` and `doing` to the timeline")
     if isinstance(host, DrawsViews):
-        has.append("picture")
+        parts.append("picture")
         expect(0 < len(host.picture(view)) <= PICTURE, f"picture() is empty or longer than {PICTURE} characters")
     if isinstance(host, NamesTexts):
-        has.append("TEXTS")
+        parts.append("TEXTS")
         for name, texts in host.TEXTS.items():
             plain = not isinstance(texts, str) and all(isinstance(text, str) for text in texts)
             expect(plain, f"TEXTS[{name!r}] must be a collection of texts")
     if isinstance(host, ChargesCalls):
-        has.append("COSTS")
+        parts.append("COSTS")
         for name, ticks in host.COSTS.items():
             expect(name in host.LIBRARY, f"COSTS names {name!r}, which is not in LIBRARY")
             expect(type(ticks) is int and ticks > 0, f"COSTS[{name!r}] is {ticks!r}")
     if isinstance(host, NamesAttributes):
-        has.append("ATTRIBUTES")
+        parts.append("ATTRIBUTES")
         expect(not isinstance(host.ATTRIBUTES, str), "ATTRIBUTES must be a sequence of names")
         for name in host.ATTRIBUTES:
             expect(name.isidentifier() and not name.startswith("_"), f"ATTRIBUTES holds {name!r}")
-        lost = set(public_data(view)) - set(host.ATTRIBUTES)
-        expect(not lost, f"ATTRIBUTES lacks {', '.join(sorted(lost))} of the view")
+        missing = set(public_data(view)) - set(host.ATTRIBUTES)
+        expect(not missing, f"ATTRIBUTES lacks {', '.join(sorted(missing))} of the view")
     described = describe_view(host, view)
     if described is not None:
-        has.append("describe")
+        parts.append("describe")
         expect(json.loads(json.dumps(described)) == described, "describe() gives other values than JSON's")
-    return has
+    return parts

@@ -1,4 +1,4 @@
-"""What a promise is checked with: random episodes of legal commands, and the sentence of what is broken."""
+"""Tools for checking promises: random episodes of legal commands, and `Broken` with the sentence on what is broken."""
 
 from __future__ import annotations
 
@@ -10,50 +10,50 @@ import numpy as np
 from rlgpt.training.worlds.protocol import Env, NativeAction, World
 
 STEPS = 120
-"""Of a random episode."""
+"""Env steps of a random episode at most."""
 
 
 class Broken(Exception):
     """The sentence is the argument."""
 
 
-def expect(holds: bool, otherwise: str) -> None:
+def expect(holds: bool, sentence: str) -> None:
     if not holds:
-        raise Broken(otherwise)
+        raise Broken(sentence)
 
 
 def longest_task(world: World) -> str:
-    """The longest task: it leaves most room to look around."""
+    """Id of the task with the longest horizon, whose episodes show most of the world."""
     return max(world.tasks.values(), key=lambda task: task.horizon).id
 
 
 def walk(world: World, env: Env, seed: int, steps: int = STEPS) -> Iterator[NativeAction]:
-    """Legal random commands, as long as the episode lasts."""
-    draw = random.Random(seed)
+    """Step through an episode with random legal commands; yields each command before its step."""
+    random_stream = random.Random(seed)
     for _ in range(steps):
-        command = world.native_action(legal_action(world, env, draw))
+        command = world.native_action(legal_action(world, env, random_stream))
         yield command
         result = env.step(command)
         if result.terminated or result.truncated:
             return
 
 
-def legal_action(world: World, env: Env, draw: random.Random) -> list[int]:
-    mask, action, at = env.action_masks(), [], 0
+def legal_action(world: World, env: Env, random_stream: random.Random) -> list[int]:
+    mask, action, start = env.action_masks(), [], 0
     for size in world.action_nvec:
-        action.append(draw.choice(np.flatnonzero(mask[at : at + size]).tolist()))
-        at += size
+        action.append(random_stream.choice(np.flatnonzero(mask[start : start + size]).tolist()))
+        start += size
     return action
 
 
 def trace(world: World, env: Env, seed: int) -> list[tuple[object, ...]]:
-    """What one episode of random commands showed."""
-    draw = random.Random(seed)
-    shown: list[tuple[object, ...]] = []
+    """Play random legal commands; returns for each step the command, its result and what the env shows after it."""
+    random_stream = random.Random(seed)
+    steps: list[tuple[object, ...]] = []
     for _ in range(STEPS):
-        command = world.native_action(legal_action(world, env, draw))
+        command = world.native_action(legal_action(world, env, random_stream))
         result = env.step(command)
-        shown.append((command, *result, env.observe().tobytes(), env.view(False), env.frame(), env.novelty()))
+        steps.append((command, *result, env.observe().tobytes(), env.view(False), env.frame(), env.novelty()))
         if result.terminated or result.truncated:
             break
-    return shown
+    return steps
