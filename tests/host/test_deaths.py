@@ -199,7 +199,7 @@ def test_an_innocent_host_needs_no_new_process(locked_host: Host) -> None:
 def test_closing_leaves_no_process() -> None:
     host = open_host(WORLD, lanes=1, mode="locked", seed=1)
     assert isinstance(host, ActionHost)
-    processes = [pid(host), host._processes._spare.pid]  # type: ignore[attr-defined]
+    processes = [pid(host), host._processes._next_process.pid]  # type: ignore[attr-defined]
     host.close()
     assert all(gone(process) for process in processes)
 
@@ -210,7 +210,7 @@ def test_a_host_dies_with_its_parent() -> None:
         "from rlgpt.training.host.client.open_host import open_host\n"
         "from tests.host.world import WORLD\n"
         "host = open_host(WORLD, lanes=1, mode='locked', seed=1)\n"
-        "print(host._transport.pid, host._processes._spare.pid, flush=True)\n"
+        "print(host._transport.pid, host._processes._next_process.pid, flush=True)\n"
         "time.sleep(600)\n"
     )
     root = Path(__file__).resolve().parents[2]

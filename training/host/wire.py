@@ -55,7 +55,7 @@ TRIGGER_BIT = 0x4000
 End = Literal["return", "error", "bad_yield", "budget", "killed", "quarantined"]
 ENDS: tuple[End | None, ...] = (None, "return", "error", "bad_yield", "budget", "killed", "quarantined")
 HAS_COMMAND = 0x80
-KNOWN_CAP = 4_096
+CACHE_CAP = 4_096
 """Records whose decoded form is remembered: most answers of a run are one of a few."""
 KINDS = ("action", "done_when", "reward")
 
@@ -213,7 +213,7 @@ class AnswerCodec(Generic[T]):
         self.record = Struct(f"<HBxHHHdQ{self.mask_bytes}s{native_action_size}h")
         self.no_command = (0,) * native_action_size
         self.none_available = bytes(self.mask_bytes)
-        self._known: dict[bytes, T] = {}
+        self._cache: dict[bytes, T] = {}
 
     def bare(
         self, lane: int, command: tuple[int, ...] | None, end: int, action: int, length: int, line: int = 0
@@ -224,22 +224,22 @@ class AnswerCodec(Generic[T]):
         return self.record.pack(lane, code, action, length, line, 0.0, 0, self.none_available, *numbers)
 
     def decode(self, reply: bytes, lanes: Sequence[int]) -> list[T]:
-        """One answer for each of `lanes`; raises WireError for anything that a host would not say."""
-        size, known = self.record.size, self._known
-        at, tail = 0, size * len(lanes)
+        """One answer for each of `lanes`. Raises WireError for a reply that no correct host sends."""
+        size, cache = self.record.size, self._cache
+        start, tail = 0, size * len(lanes)
         answers = []
         for lane in lanes:
-            record = reply[at : at + size]
-            at += size
-            answer = known.get(record)
+            record = reply[start : start + size]
+            start += size
+            answer = cache.get(record)
             if answer is None or answer[0] != lane:
                 answer, length = self._decode(record, lane)
                 if length:
                     message = reply[tail : tail + length].decode("utf-8", "replace")
                     tail += length
                     answer = self._with(answer, message)
-                elif len(known) < KNOWN_CAP:
-                    known[record] = answer
+                elif len(cache) < CACHE_CAP:
+                    cache[record] = answer
             answers.append(answer)
         if tail != len(reply):
             raise WireError("a tick's answer has another length than it says")
@@ -248,14 +248,14 @@ class AnswerCodec(Generic[T]):
     def _with(self, answer: T, message: str) -> T:
         return tuple.__new__(self.answer, (*answer[:3], message, *answer[4:]))
 
-    def _decode(self, record: bytes, wanted: int) -> tuple[T, int]:
-        """An answer without its message, and the message's length."""
+    def _decode(self, record: bytes, expected_lane: int) -> tuple[T, int]:
+        """An answer without its message, and the length of the message. Raises WireError."""
         if len(record) != self.record.size:
             raise WireError("a tick's answer is too short")
         fields = self.record.unpack(record)
         lane, code, action, length, line, reward, truths, mask = fields[:8]
         end, has_command = code & ~HAS_COMMAND, bool(code & HAS_COMMAND)
-        if lane != wanted or end >= len(ENDS) or (has_command and end):
+        if lane != expected_lane or end >= len(ENDS) or (has_command and end):
             raise WireError("a tick's answer names another lane or an unknown end")
         if action == NO_ACTION:
             action = -1

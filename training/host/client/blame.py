@@ -1,4 +1,4 @@
-"""Which source a death of the host process is held against, and which sources are not run any more."""
+"""Decides which source a death of the host process is blamed on, and which sources are not run any more."""
 
 from __future__ import annotations
 
@@ -21,59 +21,59 @@ class Blame:
         self.deaths = 0
         self.quarantined: dict[str, str] = {}
         """Source hash -> why it is not run any more."""
-        self._died_with: Counter[str] = Counter()
-        self._new: list[Death] = []
+        self._deaths_by_source: Counter[str] = Counter()
+        self._unreported_deaths: list[Death] = []
 
     def count(self, died: HostDied, name: str, label: str, lane: int, doing: str = "running") -> str:
-        """Book a death; the sentence about it. `name` is the hash of the source that is blamed, empty if none is."""
+        """Count a death and return the sentence about it. `name` is the hash of the blamed source, empty for none."""
         self.deaths += 1
         message = f"the host {died.cause} while {doing} {label}"
         if name:
-            self._died_with[name] += 1
-            message += f", death {self._died_with[name]} of this source"
-            if died.forbidden or self._died_with[name] >= DEATHS_ALLOWED:
+            self._deaths_by_source[name] += 1
+            message += f", death {self._deaths_by_source[name]} of this source"
+            if died.forbidden or self._deaths_by_source[name] >= DEATHS_ALLOWED:
                 self.quarantined[name] = message
-        self._new.append(Death(message, name, lane, name in self.quarantined))
+        self._unreported_deaths.append(Death(message, name, lane, name in self.quarantined))
         return message
 
     def take(self) -> list[Death]:
         """The deaths since the last call."""
-        suspects, self._new = self._new, []
+        suspects, self._unreported_deaths = self._unreported_deaths, []
         return suspects
 
 
 # ---- what the token of a dead process names ----------------------------------------------------------
-def running(token: bytes, programs: Programs, lanes: int) -> Running | None:
-    """What the process was evaluating, None if that is no source of ours."""
-    lane, what, index = wire.TOKEN.unpack(token)
-    name = _source_of(programs, what, index)
+def find_running_source(token: bytes, programs: Programs, lanes: int) -> Running | None:
+    """What the process was evaluating, None if the token names no source of these programs."""
+    lane, kind, index = wire.TOKEN.unpack(token)
+    name = _source_of(programs, kind, index)
     if name is None or lane >= lanes:
         return None
-    plan = what in (wire.RUNS_PLAN_ACTION, wire.RUNS_PLAN_TEST)
-    return Running(lane, name, _ASKED_OF.get(what, 0), index | wire.PLAN_BIT if plan else index)
+    plan = kind in (wire.RUNS_PLAN_ACTION, wire.RUNS_PLAN_TEST)
+    return Running(lane, name, _ASKED_OF.get(kind, 0), index | wire.PLAN_BIT if plan else index)
 
 
-def loading(token: bytes, programs: Programs) -> str:
+def find_loading_source(token: bytes, programs: Programs) -> str:
     """Hash of the source that was being loaded, empty if none was."""
-    _, what, index = wire.TOKEN.unpack(token)
+    _, kind, index = wire.TOKEN.unpack(token)
     needed = needed_sources(programs)
-    return needed[index][1] if what == wire.LOADS and index < len(needed) else ""
+    return needed[index][1] if kind == wire.LOADS and index < len(needed) else ""
 
 
-def admits(token: bytes) -> bool:
+def was_admitting(token: bytes) -> bool:
     """Whether a source was being admitted."""
     return bool(wire.TOKEN.unpack(token)[1] == wire.ADMITS)
 
 
 def token_of(lane: int, action: int) -> bytes:
     """The token that a call in a lane would leave. `action` as in an answer."""
-    what = wire.RUNS_PLAN_ACTION if action & wire.PLAN_BIT else wire.RUNS_ACTION
-    return bytes(wire.TOKEN.pack(lane, what, action & ~wire.PLAN_BIT))
+    kind = wire.RUNS_PLAN_ACTION if action & wire.PLAN_BIT else wire.RUNS_ACTION
+    return bytes(wire.TOKEN.pack(lane, kind, action & ~wire.PLAN_BIT))
 
 
-def _source_of(programs: Programs, what: int, index: int) -> str | None:
+def _source_of(programs: Programs, kind: int, index: int) -> str | None:
     try:
-        match what:
+        match kind:
             case wire.RUNS_ACTION | wire.RUNS_AVAILABLE:
                 return programs.actions[index].source_hash
             case wire.RUNS_PLAN_ACTION:

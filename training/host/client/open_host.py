@@ -67,22 +67,22 @@ class Spawning:
     def __init__(self, hello: bytes, script: Path) -> None:
         self._hello = hello
         self._script = script
-        self._spare: HostProcess | None = None
+        self._next_process: HostProcess | None = None
 
     def take(self) -> HostProcess:
         """Raises HostDied if the process did not become ready, ModeUnavailable if it could not be locked."""
-        process, self._spare = self._spare or HostProcess(self._hello, self._script), None
+        process, self._next_process = self._next_process or HostProcess(self._hello, self._script), None
         process.ready()
         if UNLOCKED in process.enforced:
             process.close()
             raise ModeUnavailable(f"mode locked cannot be had here: {process.enforced[UNLOCKED]}")
         with contextlib.suppress(HostDied):  # the machine is full; the next one is started when it is needed
-            self._spare = HostProcess(self._hello, self._script)
+            self._next_process = HostProcess(self._hello, self._script)
         return process
 
     def close(self) -> None:
-        if self._spare is not None:
-            self._spare.close()
+        if self._next_process is not None:
+            self._next_process.close()
 
 
 class InProcess:

@@ -27,15 +27,18 @@ _SAMPLE_MS = 40
 _LONGEST_SAMPLE = 1.0
 """Seconds: a busy machine may make a sample so long, a longer one is a stop."""
 _LOOKS = 8_000
-"""About 300 us: an answer for eight lanes whose code looks for its way."""
+"""Looks at the page before waiting on the pipe, about 300 us: the time of an answer for eight lanes whose code searches
+paths."""
 _FROM_OUTSIDE = (signal.SIGKILL, signal.SIGTERM, signal.SIGHUP, signal.SIGINT)
-"""Signals that neither we nor the kernel's answer to a fault send: an operator, or a machine short of memory."""
+"""Signals that come from outside, such as from an operator or from a machine short of memory: neither the trusted side
+nor the kernel at a fault sends them."""
 
 
 class HostDied(Exception):
-    """The process is gone. `token` is what it was doing; `forbidden` a system call it may not make.
+    """The process is gone. `token` names what it was evaluating; `forbidden`: it made a system call that is not
+    allowed.
 
-    `own` if it can only have been its own doing, even if the token names nobody.
+    `own`: the process itself caused its death, even if the token names no source.
     """
 
     def __init__(
