@@ -10,7 +10,7 @@ from rlgpt.training.worlds import optional_parts, registry
 from rlgpt.training.worlds.conformance import check
 from rlgpt.training.worlds.optional_parts import WorldEvent
 from rlgpt.training.worlds.protocol import WorldFailed
-from rlgpt.training.worlds.unchanging import flaw
+from rlgpt.training.worlds.unchanging import find_flaw
 from tests.worlds import corridor_host
 from tests.worlds.corridor import CorridorEnv, CorridorWorld
 
@@ -103,7 +103,7 @@ class Filled:
     ],
 )
 def test_what_a_view_must_not_hold_is_found_with_its_place(value, place):
-    sentence = flaw(value, "view.x")
+    sentence = find_flaw(value, "view.x")
     assert sentence.startswith(place) and bool(sentence) == bool(place)
 
 
