@@ -89,7 +89,7 @@ class Ahead:
         self._file = folder / FILE if folder else None
         self._lock = threading.RLock()
         self._exchanges: dict[tuple[str, str], Exchange] = {}
-        self._begun: set[str] = set()
+        self._reached_steps: set[str] = set()
         """Steps that the session's client has come to."""
         self._own = NOTHING
         """What the call of the session's client may take until its row is written."""
@@ -98,17 +98,17 @@ class Ahead:
         self._room = {e.base_url: threading.Semaphore(max(0, e.parallel - 1)) for e in roles.values()}
         self.wide = any(endpoint.parallel > 1 for endpoint in roles.values())
         """Whether calls may be made side by side."""
-        self._missed = False
+        self._had_miss = False
         self._load()
 
     # ---- for the session's client -----------------------------------------------------------------
     def complete(self, endpoint: Endpoint, call: Call, hear: Hear = unheard) -> Completion:
         """What was asked ahead, once; else the server's answer. Raises Failure."""
         with self._lock:
-            self._begun.add(call.step)
+            self._reached_steps.add(call.step)
             asked_ahead = any(step == call.step for step, _ in self._exchanges)
             exchange = self._exchanges.get((call.step, call.request_hash))
-            self._missed = self._missed or (asked_ahead and exchange is None)
+            self._had_miss = self._had_miss or (asked_ahead and exchange is None)
         if exchange is not None:
             self._wait_for(exchange)
             with self._lock:
@@ -162,8 +162,8 @@ class Ahead:
     def take_missed(self) -> bool:
         """Whether, since this was asked last, a question was another by its turn: others may be too."""
         with self._lock:
-            missed, self._missed = self._missed, False
-            return missed
+            had_miss, self._had_miss = self._had_miss, False
+            return had_miss
 
     def settle(self) -> None:
         """Rows for what was asked ahead and is not needed any more. What is still under way stays for the next time."""
@@ -199,7 +199,7 @@ class Ahead:
 
     def _send(self, endpoint: Endpoint, call: Call) -> Exchange:
         with self._lock:
-            if call.step in self._begun:
+            if call.step in self._reached_steps:
                 raise NotNeeded(call.step)
             self._journal.reserve(call, self._held(call))
             exchange = self._exchanges[call.step, call.request_hash] = Exchange(endpoint, call)

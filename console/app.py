@@ -71,7 +71,7 @@ class ConsoleApp(App[int]):
         self._begin, self._guides = begin, tour
         self.mirrors = contextlib.ExitStack()
         self.home, self.read_only, self.clock, self.animated = home, read_only, clock, animated
-        self._opened = (session, replay, cursor)
+        self._initial_session = (session, replay, cursor)
         self.preferences = Preferences.load(home)
         self.user_keys, self._keymap_faults = keymap.user_keys(home)
         for theme in THEMES:
@@ -93,7 +93,7 @@ class ConsoleApp(App[int]):
         self.theme_changed_signal.subscribe(self, lambda theme: self._paint(theme.name))
         for sentence in self._keymap_faults:
             self.tell(sentence, "warning")
-        session, replay, cursor = self._opened
+        session, replay, cursor = self._initial_session
         from rlgpt.console.screens.sessions import SessionsScreen
 
         self.push_screen(SessionsScreen())
@@ -114,7 +114,7 @@ class ConsoleApp(App[int]):
 
         def begun(ident: str) -> None:
             self.clear_notifications()
-            self._opened = (ident, False, None)
+            self._initial_session = (ident, False, None)
             self.open_session(ident, begun=True)
 
         def failed(sentence: str) -> None:
@@ -326,7 +326,7 @@ class ConsoleApp(App[int]):
 
     def action_leave(self) -> None:
         """One step back; out of the console from the list, or from the session that it was opened on."""
-        first = 2 if self._opened[0] is None else 3
+        first = 2 if self._initial_session[0] is None else 3
         if len(self.screen_stack) > first:
             self._close_top()
         else:

@@ -26,15 +26,15 @@ class Checker:
             text=True,
         )
         self._world = world
-        self._opened = False
+        self._is_ready = False
         self._send("open_admission", world=world)
 
     def ask(self, kind: str, source: str, task: str, seed: int) -> dict[str, Any]:
         """{ok, name, rule, line, message} of an `action`, a `done_when` or a `reward`. Raises Failure."""
         with self._lock:
-            if not self._opened:
+            if not self._is_ready:
                 self._receive()
-                self._opened = True
+                self._is_ready = True
             self._send("admit", world=self._world, kind=kind, source=source, task=task, seed=seed)
             answer: dict[str, Any] = self._receive()
         return answer

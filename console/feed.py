@@ -64,7 +64,7 @@ class Feed:
         self._clock = clock
         self._logs: list[LogLine] = []
         """What was logged, and every other row that says something in a line; by seq."""
-        self._told = 0
+        self._last_logged_seq = 0
         self._calls: list[LlmCallRow] = []
         self._films: list[FilmPlace] = []
         self._episodes: list[EpisodeRow] = []
@@ -130,8 +130,8 @@ class Feed:
         return rows
 
     def _tell(self, change: Change) -> None:
-        if change[1]["seq"] > self._told:
-            self._told = change[1]["seq"]
+        if change[1]["seq"] > self._last_logged_seq:
+            self._last_logged_seq = change[1]["seq"]
             if line := happenings.logged(change):
                 self._logs.append(line)
 

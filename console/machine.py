@@ -17,7 +17,7 @@ class Meter:
     """CPU is measured between two calls; the first one of a process says 0."""
 
     def __init__(self) -> None:
-        self._known: dict[int, Any] = {}
+        self._process_of_pid: dict[int, Any] = {}
 
     def usage(self, pid: int) -> Mapping[str, Any]:
         """cpu (cores), memory (bytes), cores, memory_total, processes, gpus of the process tree of `pid`."""
@@ -28,9 +28,9 @@ class Meter:
             tree = [root, *root.children(recursive=True)] if pid else []
         except (psutil.Error, OSError):
             return {}
-        self._known = {p.pid: self._known.get(p.pid, p) for p in tree}
+        self._process_of_pid = {p.pid: self._process_of_pid.get(p.pid, p) for p in tree}
         cpu = memory = 0.0
-        for process in self._known.values():
+        for process in self._process_of_pid.values():
             with contextlib.suppress(psutil.Error):
                 cpu += process.cpu_percent(None) / 100
                 memory += process.memory_info().rss
@@ -39,7 +39,7 @@ class Meter:
             "memory": memory,
             "cores": psutil.cpu_count() or 1,
             "memory_total": psutil.virtual_memory().total,
-            "processes": len(self._known),
+            "processes": len(self._process_of_pid),
             "gpus": gpus(),
         }
 

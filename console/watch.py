@@ -11,16 +11,16 @@ class Watch:
     """Seconds since progress last moved, by this process' monotonic clock once it was seen to move."""
 
     def __init__(self) -> None:
-        self._last: Heartbeat = {}
-        self._since = 0.0
+        self._last_beat: Heartbeat = {}
+        self._beat_time = 0.0
 
     def silent(self, beat: Heartbeat, now: float) -> float | None:
         if not beat:
             return None
         tick = time.monotonic()
-        if beat != self._last:
-            first = not self._last
-            self._last = beat.copy()
+        if beat != self._last_beat:
+            first = not self._last_beat
+            self._last_beat = beat.copy()
             age = max(now - beat["at"], 0.0) if first else 0.0
-            self._since = tick - age
-        return tick - self._since
+            self._beat_time = tick - age
+        return tick - self._beat_time

@@ -15,17 +15,17 @@ class Progress:
     """Remembers what was told last, so that training does not flood the log."""
 
     def __init__(self) -> None:
-        self._told = (0, -EVERY_ENV_STEPS)
+        self._last_reported = (0, -EVERY_ENV_STEPS)
 
     def sentence(self, h: History, change: Change) -> str:
         """The line for a row that was just folded into `h`; empty for rows nobody waits for."""
         return self._metric(h, change[1]) if change[0] == "metric" else sentence(change)
 
     def _metric(self, h: History, row: MetricRow) -> str:
-        run, env_steps = self._told
+        run, env_steps = self._last_reported
         if row["run"] == run and row["env_steps"] - env_steps < EVERY_ENV_STEPS:
             return ""
-        self._told = (row["run"], row["env_steps"])
+        self._last_reported = (row["run"], row["env_steps"])
         planned = h.runs[row["run"]].env_steps_planned
         shown = f"PPO run {row['run']}: {count(row['env_steps'])} of {count(planned)} env steps"
         scored = h.session.get("task_info", {}).get("kind") == "score"

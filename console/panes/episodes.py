@@ -26,17 +26,17 @@ class EpisodesPane(ListPane):
 
     def __init__(self, name: str) -> None:
         super().__init__(name)
-        self._read: tuple[object, list[Episode]] = (None, [])
-        self._drawn: tuple[object, list[Entry]] = (None, [])
+        self._episodes_cache: tuple[object, list[Episode]] = (None, [])
+        self._entries_cache: tuple[object, list[Entry]] = (None, [])
 
     def entries_of(self, moment: Moment) -> list[Entry]:
-        read = _row_counts(moment)
-        if self._read[0] != read:
-            self._read = (read, episodes.episodes(moment))
-        drawn = (read, self.item, self.width)
-        if self._drawn[0] != drawn:
-            self._drawn = (drawn, episodes.entries(self._read[1], self.item, self.width))
-        return self._drawn[1]
+        read_key = _row_counts(moment)
+        if self._episodes_cache[0] != read_key:
+            self._episodes_cache = (read_key, episodes.episodes(moment))
+        entries_key = (read_key, self.item, self.width)
+        if self._entries_cache[0] != entries_key:
+            self._entries_cache = (entries_key, episodes.entries(self._episodes_cache[1], self.item, self.width))
+        return self._entries_cache[1]
 
     def summary(self) -> str:
         return f"at {self.item}, esc: all" if self.item else ""

@@ -57,8 +57,8 @@ class Controller:
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="feed")
         self._busy = False
         self._fault = ""
-        self._known = news.Known("", "", {})
-        self._wanted: int | None = None
+        self._last_news = news.Known("", "", {})
+        self._requested_row: int | None = None
         """The row asked for last, -1 for live."""
 
     # ---- following ------------------------------------------------------------------------------
@@ -115,7 +115,7 @@ class Controller:
             self.playback = Playback(self.playback.seq, self.playback.active, True, 1.0)
         if self.feed.notice:
             self._shell.tell(self.feed.notice, "warning")
-        self._known = news.known(moment, self.sent)
+        self._last_news = news.known(moment, self.sent)
         self._show(moment)
         self._in_thread(self._read_mappings)
 
@@ -174,9 +174,9 @@ class Controller:
     def _announce(self, moment: Moment) -> None:
         """A notification, with a bell when somebody is needed; in replay too."""
         now = news.known(moment, self.sent)
-        for notice in news.since(self._known, now, moment, self.sent):
+        for notice in news.since(self._last_news, now, moment, self.sent):
             self._shell.tell(notice.sentence, notice.severity, bell=notice.bell)
-        self._known = now
+        self._last_news = now
 
     # ---- the cursor -----------------------------------------------------------------------------
     def go_to(self, seq: int | None) -> None:
@@ -190,10 +190,10 @@ class Controller:
     def _want(self) -> None:
         """Ask for the moment at the cursor; of several requests only the last is answered."""
         target = self.playback.seq
-        self._wanted = target if target is not None else -1
+        self._requested_row = target if target is not None else -1
 
         def read() -> Callable[[], None] | None:
-            if self._wanted != (target if target is not None else -1):
+            if self._requested_row != (target if target is not None else -1):
                 return None
             moment = self.feed.moment(target)
             return lambda: self._show(moment)

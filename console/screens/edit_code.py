@@ -36,7 +36,7 @@ class EditCodeScreen(ModalScreen[None]):
         moment = session.moment
         source = moment.text(shown.source_hash) if moment and shown else ""
         self._checker: Future[Checker] = Future()
-        self._asked = ("", "")
+        self._checked_text = ("", "")
         """(what, text) of the last check."""
         self._source = "\n".join(clean_lines(source or "", most=2_000))
 
@@ -106,7 +106,7 @@ class EditCodeScreen(ModalScreen[None]):
 
     def on_text_area_changed(self) -> None:
         """What was said of another text is not true of this one."""
-        if (self._what, self._text) != self._asked:
+        if (self._what, self._text) != self._checked_text:
             box = self.query_one("#admission", Static)
             box.remove_class("fault")
             box.update(self._unchecked)
@@ -119,7 +119,7 @@ class EditCodeScreen(ModalScreen[None]):
 
     def _ask(self, admitted: Callable[[str], None]) -> None:
         """Ask the action host; `admitted` gets the text, if it may run and is still the text in the editor."""
-        checked = self._asked = (self._what, self._text)
+        checked = self._checked_text = (self._what, self._text)
         self._say("asking the action host …")
         question = self._question("action" if checked[0] == "code" else "reward", checked[1])
 

@@ -45,7 +45,7 @@ class NewScreen(Screen[None]):
         self._past: list[catalog.Summary] = []
         self._prices: dict[str, Any] = {}
         self._starting = False
-        self._started = 0
+        self._started_count = 0
 
     def compose(self) -> ComposeResult:
         with Horizontal(id="new"):
@@ -279,7 +279,7 @@ class NewScreen(Screen[None]):
         except ValueError as error:
             self._failed(str(error))
             return
-        self._starting, self._started = True, 0
+        self._starting, self._started_count = True, 0
         self.query_one("#fault", Static).update("starting …")
         number = flags.pop("sessions")
         self._create([flags | {"seed": flags["seed"] + n, "name": _numbered(flags["name"], n)} for n in range(number)])
@@ -310,17 +310,17 @@ class NewScreen(Screen[None]):
         except (OSError, Failure) as error:
             self._failed(f"the worker could not be started: {error}")
             return
-        self._started += 1
+        self._started_count += 1
         if rest:
-            self.query_one("#fault", Static).update(f"started {self._started}, {len(rest)} to go …")
+            self.query_one("#fault", Static).update(f"started {self._started_count}, {len(rest)} to go …")
             self._create(rest)
             return
         shell = shell_of(self)
         self.app.pop_screen()
-        if self._started == 1:
+        if self._started_count == 1:
             shell.open_session(str(answer["id"]), begun=True)
         else:
-            shell.tell(f"{many(self._started, 'session')} started; those without a training slot wait for one")
+            shell.tell(f"{many(self._started_count, 'session')} started; those without a training slot wait for one")
 
     def action_other_side(self) -> None:
         inside = self.focused is not None and any(w.id == "new-form" for w in self.focused.ancestors)

@@ -62,9 +62,9 @@ class SessionScreen(Screen[None]):
         self.controller = Controller(folder, shell, self, 1 if from_start else cursor, from_start)
         self.operator = Operator(self.controller, shell, self, read_only)
         self.operator.starting = begun
-        self._begun = begun
+        self._just_started = begun
         """Its first worker was started a moment ago."""
-        self._drawn = False
+        self._has_moment = False
         self._resized = False
         self._hinted: tuple[object, ...] = ()
         self._item = ""
@@ -95,7 +95,7 @@ class SessionScreen(Screen[None]):
         self.set_interval(POLL, self.controller.poll)
         self.set_interval(MEASURE, self.controller.measure)
         self.set_interval(FRAME, self.controller.tick)
-        if self._begun:
+        if self._just_started:
             self.set_timer(START_PATIENCE, self.operator.expect_no_worker)
 
     def on_unmount(self) -> None:
@@ -103,10 +103,10 @@ class SessionScreen(Screen[None]):
 
     # ---- drawing --------------------------------------------------------------------------------
     def show(self, moment: Moment) -> None:
-        over = self._begun and moment.history.status == "ended"
+        over = self._just_started and moment.history.status == "ended"
         self.operator.starting = self.operator.starting and not moment.worker.alive and not over
-        if not self._drawn:
-            self._drawn = True
+        if not self._has_moment:
+            self._has_moment = True
             self._shell.set_terminal_title(f"rlgpt {moment.history.session.get('name', '')}")
             self._shell.show_tour()
         if not self._draws:

@@ -52,7 +52,7 @@ class SessionsScreen(Screen[None]):
 
     def __init__(self) -> None:
         super().__init__()
-        self._found: list[Summary] | None = None
+        self._summaries: list[Summary] | None = None
         self._listing: Listing | None = None
         self._marked: frozenset[str] = frozenset()
         self._next_read = 0.0
@@ -95,7 +95,7 @@ class SessionsScreen(Screen[None]):
     def _read_in_thread(self) -> None:
         start = time.monotonic()
         try:
-            summaries, slots = self._summaries(), training_slots()
+            summaries, slots = self._read_summaries(), training_slots()
             hung = self._silent(summaries)
         except (StoreError, OSError) as error:
             self.app.call_from_thread(shell_of(self).tell, str(error), "error")
@@ -106,7 +106,7 @@ class SessionsScreen(Screen[None]):
             self._reading = False
         self.app.call_from_thread(self._take, summaries, slots, hung)
 
-    def _summaries(self) -> list[Summary]:
+    def _read_summaries(self) -> list[Summary]:
         """Of this machine, and of the team's store if one is named: what reaches it takes long to import."""
         if not has_store():
             return catalog.summaries()
@@ -128,10 +128,10 @@ class SessionsScreen(Screen[None]):
         return frozenset(late)
 
     def _take(self, summaries: list[Summary], slots: int, hung: frozenset[str]) -> None:
-        if self._found is None:
+        if self._summaries is None:
             self.run_worker(_import_session_screen, thread=True, exit_on_error=False)
             self.set_timer(FORESEE, lambda: launch.foresee(shell_of(self)))
-        self._found, self._slots, self._hung = summaries, slots, hung
+        self._summaries, self._slots, self._hung = summaries, slots, hung
         self._draw()
 
     def _draw(self) -> None:
@@ -145,15 +145,15 @@ class SessionsScreen(Screen[None]):
                     bar.content_size.width,
                     preferences.sort,
                     preferences.reverse,
-                    any(s.node for s in self._found or ()),
+                    any(s.node for s in self._summaries or ()),
                 ),
             ]
         )
-        if self._found is None:
+        if self._summaries is None:
             return
         self.rows.set_entries(
             view.entries(
-                self._found,
+                self._summaries,
                 width,
                 shell_of(self).clock(),
                 sort=preferences.sort,
@@ -172,7 +172,7 @@ class SessionsScreen(Screen[None]):
         box.set_lines(preview.lines(self.selected, shell_of(self).clock(), box.content_size.width, self._hung))
 
     def _title(self, width: int) -> Line:
-        summaries = self._found
+        summaries = self._summaries
         if summaries is None:
             return spread(line(("rlgpt", "brand"), ("  sessions", "bold")), line(("reading …", "dim")), width)
         running = sum(s.alive and s.status != "ended" for s in summaries)
@@ -253,8 +253,8 @@ class SessionsScreen(Screen[None]):
     def action_leaderboard(self) -> None:
         from rlgpt.console.screens.leaderboard import LeaderboardScreen
 
-        if self.selected and self._found:
-            self.app.push_screen(LeaderboardScreen(self._found, self.selected.task))
+        if self.selected and self._summaries:
+            self.app.push_screen(LeaderboardScreen(self._summaries, self.selected.task))
 
     def action_reverse(self) -> None:
         preferences = shell_of(self).preferences
@@ -307,7 +307,7 @@ class SessionsScreen(Screen[None]):
     def action_compare(self) -> None:
         from rlgpt.console.screens.compare import CompareScreen
 
-        chosen = [s for s in self._found or [] if s.id in self._marked]
+        chosen = [s for s in self._summaries or [] if s.id in self._marked]
         if len(chosen) >= 2:
             self.app.push_screen(CompareScreen([folder.root() / s.id for s in chosen]))
 

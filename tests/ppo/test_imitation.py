@@ -39,10 +39,10 @@ def test_paper_keeps_successes_and_returns_two_deviations_above_the_mean() -> No
     ppo, paper = _ppo(), PaperImitation(1.0, np.random.default_rng(0))
 
     def finish(success: bool, total: float) -> bool:
-        before = len(paper.kept)
+        before = len(paper.trajectories)
         paper.pending[0] = _trajectory(ppo, [1], [total])
         paper.finish(0, success, total)
-        return len(paper.kept) > before
+        return len(paper.trajectories) > before
 
     assert finish(False, 1.0)  # a beginning
     assert finish(True, 3.0)
@@ -58,7 +58,7 @@ def test_paper_is_first_in_first_out(monkeypatch: pytest.MonkeyPatch) -> None:
     for total in range(505):
         paper.pending[0] = _trajectory(ppo, [1], [total])
         paper.finish(0, True, total)
-    assert [total for total, _ in paper.kept] == list(range(5, 505))
+    assert [total for total, _ in paper.trajectories] == list(range(5, 505))
 
 
 def test_paper_learns_every_hundredth_update_and_makes_the_kept_actions_likelier() -> None:

@@ -88,29 +88,29 @@ class Reels:
     """The film of the first episode of each kind: what is kept depends on no lane."""
 
     def __init__(self) -> None:
-        self._kept: dict[str, tuple[int, list[FrameSnapshot]]] = {}
+        self._film_of_kind: dict[str, tuple[int, list[FrameSnapshot]]] = {}
         self._counts: dict[str, int] = {}
 
     def add(self, kind: str, place: int, moments: list[FrameSnapshot]) -> None:
         """`place`: of the episode among all."""
         self._counts[kind] = self._counts.get(kind, 0) + 1
-        if kind not in self._kept or place < self._kept[kind][0]:
-            self._kept[kind] = (place, moments)
+        if kind not in self._film_of_kind or place < self._film_of_kind[kind][0]:
+            self._film_of_kind[kind] = (place, moments)
 
     def of(self, *kinds: str) -> list[FrameSnapshot]:
         """Those of these kinds, one film after the other."""
-        return [moment for kind in kinds if kind in self._kept for moment in self._kept[kind][1]]
+        return [moment for kind in kinds if kind in self._film_of_kind for moment in self._film_of_kind[kind][1]]
 
     def most_frequent(self, most: int, first: str) -> list[FrameSnapshot]:
         """Of the kind `first`, and of so many others, the most frequent ones."""
-        others = [kind for kind in self._kept if kind != first]
-        others.sort(key=lambda kind: (-self._counts[kind], self._kept[kind][0]))
+        others = [kind for kind in self._film_of_kind if kind != first]
+        others.sort(key=lambda kind: (-self._counts[kind], self._film_of_kind[kind][0]))
         return self.of(first, *others[:most])
 
     def save(self) -> dict[str, Any]:
-        films = {kind: [place, saved(moments)] for kind, (place, moments) in self._kept.items()}
+        films = {kind: [place, saved(moments)] for kind, (place, moments) in self._film_of_kind.items()}
         return {"films": films, "counts": self._counts}
 
     def load(self, state: Mapping[str, Any]) -> None:
         self._counts = dict(state["counts"])
-        self._kept = {kind: (place, loaded(moments)) for kind, (place, moments) in state["films"].items()}
+        self._film_of_kind = {kind: (place, loaded(moments)) for kind, (place, moments) in state["films"].items()}

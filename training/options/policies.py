@@ -75,7 +75,7 @@ class PlanPolicy:
         """`triggers`: guard -> its predicate."""
         self.space, self._triggers = space, triggers
         self._steps = [index for index in range(len(space.active())) if index not in triggers]
-        self._rest = [0] * (len(space.action_nvec) - 1)
+        self._neutral_tail = [0] * (len(space.action_nvec) - 1)
 
     def choose(self, lanes: Sequence[Lane]) -> list[tuple[int, ...]]:
         return [self._next(lane) for lane in lanes]
@@ -93,11 +93,11 @@ class PlanPolicy:
             if not lane.truths >> index & 1:
                 return self._call(lane, index, interrupting)
         lane.until = 0
-        return (self.space.noop, *self._rest)
+        return (self.space.noop, *self._neutral_tail)
 
     def _call(self, lane: Lane, index: int, interrupting: int) -> tuple[int, ...]:
         lane.until = 1 << index | interrupting
-        return (self.space.action_nvec[0] + index, *self._rest)
+        return (self.space.action_nvec[0] + index, *self._neutral_tail)
 
     def _spent(self, lane: Lane) -> set[int]:
         """Guards that returned without an env step since their trigger came true: they must not keep the plan from

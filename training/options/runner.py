@@ -96,7 +96,7 @@ class OptionRunner:
         halved = len(lanes) >= HALVED and not is_slow(world) and (self.services or bool(space.programs.actions))
         half = len(lanes) // 2
         self._turns = [self.lanes[:half], self.lanes[half:]] if halved else [self.lanes]
-        self._asked: list[tuple[Lane, Ask]] = []
+        self._pending_asks: list[tuple[Lane, Ask]] = []
         """What the host works on."""
         self._moves: list[tuple[Lane, NativeAction]] = []
         """Commands of the lanes whose turn it was last, beside those that the host will give."""
@@ -154,15 +154,15 @@ class OptionRunner:
             self.host.tick(starts)
         if asked:
             self.host.post([ask for _, ask in asked])
-        self._asked, self._moves = asked, moves
+        self._pending_asks, self._moves = asked, moves
         self._step_all(others)
         if len(self._turns) == 1:
             self._step_all(self._answered())
 
     def _answered(self) -> list[tuple[Lane, NativeAction]]:
         """The commands of the lanes whose turn it was last."""
-        asked, moves = self._asked, self._moves
-        self._asked, self._moves = [], []
+        asked, moves = self._pending_asks, self._moves
+        self._pending_asks, self._moves = [], []
         if asked:
             for (lane, ask), answer in zip(asked, self.host.collect(), strict=True):
                 self._hear(lane, ask, answer, moves)

@@ -107,24 +107,24 @@ class PaperImitation:
     def __init__(self, weight: float, shuffle: np.random.Generator) -> None:
         self.weight, self.shuffle = weight, shuffle
         self.pending: dict[int, Trajectory] = {}
-        self.kept: deque[tuple[float, Trajectory]] = deque(maxlen=TRAJECTORIES)
+        self.trajectories: deque[tuple[float, Trajectory]] = deque(maxlen=TRAJECTORIES)
 
     def finish(self, lane: int, success: bool, total: float) -> None:
         trajectory = self.pending.pop(lane, Trajectory())
         if trajectory.rewards and (success or total >= self.threshold()):
-            self.kept.append((total, trajectory))
+            self.trajectories.append((total, trajectory))
 
     def threshold(self) -> float:
         """Mean + 2 sd of the kept returns; with nothing kept every trajectory is a beginning."""
-        if not self.kept:
+        if not self.trajectories:
             return -float("inf")
-        returns = np.array([total for total, _ in self.kept])
+        returns = np.array([total for total, _ in self.trajectories])
         return float(returns.mean() + 2 * returns.std())
 
     def update(self, policy: OptionPolicy, number: int, max_grad_norm: float) -> int:
-        if number % PASS_EVERY or not self.kept:
+        if number % PASS_EVERY or not self.trajectories:
             return 0
-        observations, masks, actions = _rows([trajectory for _, trajectory in self.kept], policy.device)
+        observations, masks, actions = _rows([trajectory for _, trajectory in self.trajectories], policy.device)
         order = th.as_tensor(self.shuffle.permutation(len(actions)), device=policy.device)
         steps = 0
         for start in range(0, len(order), PASS_BATCH):
@@ -135,43 +135,43 @@ class PaperImitation:
         return steps
 
     def drop(self, first_head: Collection[int]) -> None:
-        fitting = [(total, _without(trajectory, first_head)) for total, trajectory in self.kept]
-        self.kept = deque(((t, trajectory) for t, trajectory in fitting if trajectory.rewards), maxlen=TRAJECTORIES)
+        remaining = [(total, _without(trajectory, first_head)) for total, trajectory in self.trajectories]
+        self.trajectories = deque(((t, each) for t, each in remaining if each.rewards), maxlen=TRAJECTORIES)
         self.pending = {lane: _without(t, first_head) for lane, t in self.pending.items()}
 
     def save(self) -> tuple[dict[str, Any], Arrays]:
         fields = {
-            "returns": [total for total, _ in self.kept],
-            "lengths": [len(trajectory.rewards) for _, trajectory in self.kept],
+            "returns": [total for total, _ in self.trajectories],
+            "lengths": [len(trajectory.rewards) for _, trajectory in self.trajectories],
         }
-        return fields, _joined([trajectory for _, trajectory in self.kept])
+        return fields, _joined([trajectory for _, trajectory in self.trajectories])
 
     def restore(self, fields: dict[str, Any], arrays: Arrays) -> None:
         parts = _split(arrays, fields["lengths"])
-        self.kept = deque(zip(fields["returns"], parts, strict=True), maxlen=TRAJECTORIES)
+        self.trajectories = deque(zip(fields["returns"], parts, strict=True), maxlen=TRAJECTORIES)
 
 
 class OhImitation:
     def __init__(self, weight: float, shuffle: np.random.Generator) -> None:
         self.weight, self.shuffle = weight, shuffle
         self.pending: dict[int, Trajectory] = {}
-        self.kept: deque[tuple[NDArray[Any], NDArray[np.bool_], Sequence[int], float]] = deque(maxlen=DECISIONS)
+        self.decisions: deque[tuple[NDArray[Any], NDArray[np.bool_], Sequence[int], float]] = deque(maxlen=DECISIONS)
 
     def finish(self, lane: int, success: bool, total: float) -> None:
         trajectory = self.pending.pop(lane, Trajectory())
-        self.kept.extend(
+        self.decisions.extend(
             zip(trajectory.observations, trajectory.masks, trajectory.actions,
                 trajectory.returns().tolist(), strict=True)
         )  # fmt: skip
 
     def update(self, policy: OptionPolicy, number: int, max_grad_norm: float) -> int:
-        if not self.kept:
+        if not self.decisions:
             return 0
         device = policy.device
-        observations = th.as_tensor(np.stack([row[0] for row in self.kept]), device=device)
-        masks = th.as_tensor(np.stack([row[1] for row in self.kept]), device=device)
-        actions = th.as_tensor(np.array([row[2] for row in self.kept], np.int64), device=device)
-        returns = th.as_tensor(np.array([row[3] for row in self.kept], np.float32), device=device)
+        observations = th.as_tensor(np.stack([row[0] for row in self.decisions]), device=device)
+        masks = th.as_tensor(np.stack([row[1] for row in self.decisions]), device=device)
+        actions = th.as_tensor(np.array([row[2] for row in self.decisions], np.int64), device=device)
+        returns = th.as_tensor(np.array([row[3] for row in self.decisions], np.float32), device=device)
         with th.no_grad():
             values = th.cat([policy.values(_whole(part)) for part in th.split(observations, 8192)])
         priorities = ((returns - values).clamp(min=0.0).cpu().numpy().astype(np.float64) + 1e-6) ** PRIORITY
@@ -190,25 +190,25 @@ class OhImitation:
         return steps
 
     def drop(self, first_head: Collection[int]) -> None:
-        self.kept = deque((row for row in self.kept if row[2][0] not in first_head), maxlen=DECISIONS)
+        self.decisions = deque((row for row in self.decisions if row[2][0] not in first_head), maxlen=DECISIONS)
         self.pending = {lane: _without(t, first_head) for lane, t in self.pending.items()}
 
     def save(self) -> tuple[dict[str, Any], Arrays]:
-        if not self.kept:
+        if not self.decisions:
             return {}, {}
         return {}, {
-            "observations": np.stack([row[0] for row in self.kept]),
-            "masks": np.stack([row[1] for row in self.kept]),
-            "actions": np.array([row[2] for row in self.kept], np.int64),
-            "returns": np.array([row[3] for row in self.kept], np.float64),
+            "observations": np.stack([row[0] for row in self.decisions]),
+            "masks": np.stack([row[1] for row in self.decisions]),
+            "actions": np.array([row[2] for row in self.decisions], np.int64),
+            "returns": np.array([row[3] for row in self.decisions], np.float64),
         }
 
     def restore(self, fields: dict[str, Any], arrays: Arrays) -> None:
-        self.kept = deque(maxlen=DECISIONS)
+        self.decisions = deque(maxlen=DECISIONS)
         if arrays:
             actions = [tuple(map(int, action)) for action in arrays["actions"]]
             rows = zip(arrays["observations"], arrays["masks"], actions, arrays["returns"].tolist(), strict=True)
-            self.kept.extend(rows)
+            self.decisions.extend(rows)
 
 
 def make_imitation(

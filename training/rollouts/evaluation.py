@@ -213,7 +213,7 @@ class _Games:
         trace: Callable[[], Trace] | None, camera: Camera | None,
     ) -> None:  # fmt: skip
         self._world, self._seeds, self._first, self._ahead = world, seeds, first, lanes
-        self._left = deque(range(len(seeds)))
+        self._places_left = deque(range(len(seeds)))
         """Places in `seeds` that are still to be played."""
         self._repeated = Counter[int]()
         self._results: dict[int, EpisodeResult] = {}
@@ -226,9 +226,9 @@ class _Games:
         """Of lost episodes, by index."""
 
     def on_start(self, lane: Lane) -> bool:
-        if not self._left:
+        if not self._places_left:
             return False
-        place = self._left.popleft()
+        place = self._places_left.popleft()
         lane.episode = self._first + place
         lane.seed = self._seeds[place]
         lane.rng = np.random.default_rng((lane.seed, 2))
@@ -253,7 +253,7 @@ class _Games:
     def on_end(self, lane: Lane, result: EpisodeResult) -> None:
         if result.end == "truncated" and self._repeated[result.index] < REPEATS:
             self._repeated[result.index] += 1
-            self._left.appendleft(result.index - self._first)
+            self._places_left.appendleft(result.index - self._first)
         else:
             self._results[result.index] = result
             steps, done = self._episode[lane.index]
@@ -337,7 +337,7 @@ def failures_of(
     since = {name: [e.true_since[bit] for e in episodes if bit in e.true_since] for name, bit in bits.items()}
     brief = [
         {"index": e.index, "seed": e.seed, "end": e.end, "cause": e.cause, "steps": e.env_steps,
-         "vitals": dict(e.vitals), "undone": undone[e.index], "doing": traces[e.index].last[-1].doing}
+         "vitals": dict(e.vitals), "undone": undone[e.index], "doing": traces[e.index].last_moments[-1].doing}
         for e in lost if e.index in traces
     ]  # fmt: skip
     return {

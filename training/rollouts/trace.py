@@ -50,21 +50,21 @@ class Trace:
         """`names` of the items that follow_plan runs."""
         self._space, self._names = space, names
         self.timeline: list[Moment] = []
-        self.last: deque[Moment] = deque(maxlen=LAST + 1)
+        self.last_moments: deque[Moment] = deque(maxlen=LAST + 1)
         self.survey = ""
         """Of the world, at the end."""
 
     def start(self, env: Env) -> None:
         first = Moment(env.steps, "", "", 0, (), env.view(True))
         self.timeline = [first]
-        self.last.clear()
-        self.last.append(first)
+        self.last_moments.clear()
+        self.last_moments.append(first)
 
     def step(self, lane: Lane, command: NativeAction) -> None:
         doing, source_hash = self._doing(lane)
         line = lane.line if source_hash else 0
         moment = Moment(lane.env.steps, doing, source_hash, line, command, lane.env.view(True))
-        self.last.append(moment)
+        self.last_moments.append(moment)
         if moment.step - self.timeline[-1].step >= EVERY:
             self.timeline.append(moment)
 
@@ -97,7 +97,7 @@ class Shower:
     def shown(self, trace: Trace) -> dict[str, Any]:
         """timeline, last steps with the line that yielded each, pictures before the end and at it, and what there was
         to be seen."""
-        last = list(trace.last)
+        last = list(trace.last_moments)
         end, before = last[-1], last[max(0, len(last) - 1 - BEFORE)]
         every = math.ceil(len(trace.timeline) / LINES)
         timeline = [m for m in trace.timeline[::every] if m is not end] + [end]

@@ -170,7 +170,7 @@ class _TrialRunner:
             for i, p in enumerate(world.primitives)
         }
         self._queue: list[int] = []
-        self._done: list[FinishedTrial] = []
+        self._finished_trials: list[FinishedTrial] = []
         self._camera = Camera(world, self.space) if observer.films else None
         self._reels = Reels()
         self.env_steps = 0
@@ -180,9 +180,9 @@ class _TrialRunner:
         self._seeds = seeds
         self._go_on()
         signal = self._until(INITIAL_TRIALS, seeds)
-        needed = sum(t.episode.needed for t in self._done)
+        needed = sum(t.episode.needed for t in self._finished_trials)
         if signal == "go" and needed >= MIN_TRIALS:
-            wins = sum(t.episode.won for t in self._done)
+            wins = sum(t.episode.won for t in self._finished_trials)
             if 2 <= wins < needed or wins == needed < INITIAL_TRIALS:
                 signal = self._until(MAX_TRIALS, seeds)
         return self._result(stopped=signal != "go")
@@ -190,20 +190,20 @@ class _TrialRunner:
     def _until(self, arrivals: int, seeds: Sequence[int]) -> Signal:
         """Execute further prefixes, in batches, until so many needed the item or the seeds are used up."""
         signal: Signal = "go"
-        while signal == "go" and (tried := len(self._done)) < len(seeds):
-            missing = arrivals - sum(t.episode.needed for t in self._done)
+        while signal == "go" and (tried := len(self._finished_trials)) < len(seeds):
+            missing = arrivals - sum(t.episode.needed for t in self._finished_trials)
             if missing <= 0:
                 break
             signal = self._batch(seeds[tried : tried + missing])
             if signal == "go" and self.partial is not None:
-                self.partial.save(self._finished())
+                self.partial.save(self._pack_finished_trials())
         return signal
 
-    def _finished(self) -> dict[str, Any]:
+    def _pack_finished_trials(self) -> dict[str, Any]:
         return {
             "env_steps": self.env_steps,
             "computing": [self._seconds, self._item_steps],
-            "done": [[vars(t.episode), t.before, t.after, t.yields, t.lost] for t in self._done],
+            "done": [[vars(t.episode), t.before, t.after, t.yields, t.lost] for t in self._finished_trials],
             "reels": self._reels.save(),
         }
 
@@ -212,7 +212,7 @@ class _TrialRunner:
         if self.partial is not None and (state := self.partial.load()):
             self.env_steps = state["env_steps"]
             self._seconds, self._item_steps = state.get("computing", (0.0, 0))
-            self._done = [
+            self._finished_trials = [
                 FinishedTrial(TrialEpisode(**of), before, after, yields, *(lost or (None,)))
                 for of, before, after, yields, *lost in state["done"]
             ]
@@ -246,7 +246,7 @@ class _TrialRunner:
         for lane in lanes:
             lane.env.close()
         order = {seed: place for place, seed in enumerate(seeds)}
-        self._done.sort(key=lambda trial: order.get(trial.episode.seed, -1))
+        self._finished_trials.sort(key=lambda trial: order.get(trial.episode.seed, -1))
         return signal
 
     def _measured(self, runner: OptionRunner) -> None:
@@ -349,7 +349,7 @@ class _TrialRunner:
         commands = (lane.commands or [])[note.yielded_from :]
         names = [self._names.get(command, str(command)) for command in commands]
         lost = self._lost(lane, episode) if episode.needed and not done else None
-        self._done.append(FinishedTrial(episode, note.before, lane.env.view(True), names, lost))
+        self._finished_trials.append(FinishedTrial(episode, note.before, lane.env.view(True), names, lost))
         if isinstance(lane.film, Film):
             self._reels.add(episode.kind, self._seeds.index(note.seed), lane.film.end(lane.total))
 
@@ -363,7 +363,7 @@ class _TrialRunner:
         return brief | self._shower.shown(lane.trace)
 
     def _result(self, stopped: bool) -> TrialResult:
-        episodes = [trial.episode for trial in self._done]
+        episodes = [trial.episode for trial in self._finished_trials]
         ms_per_step = self._seconds * 1000 / self._item_steps if self._item_steps else 0.0
         outcome: TrialOutcome = "stopped"
         error = "the trial was stopped"
@@ -371,8 +371,8 @@ class _TrialRunner:
             outcome, error = judge_trials(episodes, ms_per_step, self.step_ms)
         return TrialResult(
             outcome, sum(e.needed for e in episodes), sum(e.won for e in episodes), len(episodes), self.env_steps,
-            error, [vars(e) | {} for e in episodes], gather_evidence(self._done, Describer(self.world)),
-            [t.before for t in self._done if t.before], self._films(),
+            error, [vars(e) | {} for e in episodes], gather_evidence(self._finished_trials, Describer(self.world)),
+            [t.before for t in self._finished_trials if t.before], self._films(),
         )  # fmt: skip
 
     def _films(self) -> list[FrameSnapshot]:

@@ -22,7 +22,8 @@ class Inbox:
         self._writer = writer
         self._cursor = 0
         self._pending: deque[Queued] = deque()
-        self._known = {c.id for c in writer.history.commands.values() if c.state in ("applied", "refused", "expired")}
+        decided = ("applied", "refused", "expired")
+        self._decided_ids = {c.id for c in writer.history.commands.values() if c.state in decided}
         self._closing = threading.Event()
         self._looking = threading.Lock()
         self._thread = threading.Thread(target=self._watch, name="inbox", daemon=True)
@@ -40,7 +41,7 @@ class Inbox:
     def _look(self) -> None:
         for command in self._writer.commands_after(self._cursor):
             self._cursor = command.rowid
-            if command.id in self._known:
+            if command.id in self._decided_ids:
                 continue
             if command.id not in self._writer.history.commands:
                 self._writer.event(fate(command, "seen", "", place(self._writer.history)))

@@ -193,7 +193,7 @@ class TrainingObserver(Observer):
         self.number = run.run if run else max(runtime.history.runs, default=0) + 1
         self.reason = ""
         self._paused = False
-        self._kept: list[str] = []
+        self._rollout_checkpoints: list[str] = []
         self._metric: tables.Metric | None = None
         self._films: list[tuple[EpisodeResult, list[FrameSnapshot]]] = []
         self._env_steps = run.env_steps if run else 0
@@ -248,9 +248,9 @@ class TrainingObserver(Observer):
         self._metric = None
         self._films.clear()
         if kind == "rollout":
-            self._kept.append(name)
-        while len(self._kept) > (0 if kind == "boundary" else KEPT_ROLLOUTS):
-            old = self._kept.pop(0)
+            self._rollout_checkpoints.append(name)
+        while len(self._rollout_checkpoints) > (0 if kind == "boundary" else KEPT_ROLLOUTS):
+            old = self._rollout_checkpoints.pop(0)
             if old != name:
                 self.runtime.writer.discard(old)
 
