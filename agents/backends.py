@@ -190,7 +190,8 @@ class ReplayBackend:
         if self._used[name] >= len(recorded):
             raise NotRecorded(
                 f"Session {self._session} holds no answer to this request of the {call.role} agent "
-                f"(step {call.step}): from here on the replayed session differs from the recorded one."
+                f"(step {call.step}): from here on the replayed session differs from the recorded one. A session "
+                "repeats another only with the same task, seed and settings, of which `rlgpt show` tells."
             )
         outcome = recorded[self._used[name]]
         self._used[name] += 1
