@@ -36,10 +36,12 @@ class Machines:
 
     def of(self, process: int) -> Any:
         """That on which a worker process of Ray runs: its raylet has started it."""
-        raylet = psutil.Process(process).ppid()
-        return next(
-            node for node in self._cluster.worker_nodes if node.all_processes["raylet"][0].process.pid == raylet
-        )
+        raylet = psutil.Process(process).parent()
+        return next(node for node in self._cluster.worker_nodes if self.raylet(node) == raylet)
+
+    def raylet(self, machine: Any) -> psutil.Process:
+        """The process that the others take for the machine."""
+        return psutil.Process(machine.all_processes["raylet"][0].process.pid)
 
     def lose(self, machine: Any) -> None:
         """As when its plug is pulled."""

@@ -6,10 +6,11 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from rlgpt.training.cluster import connect
+from rlgpt.training.cluster import connect, nodes
 from rlgpt.training.cluster.nodes import Nodes
 from tests.ray_cluster import NEEDS_RAY, Machines
 
@@ -26,6 +27,30 @@ def test_nodes_that_fit_are_looked_at_once_and_others_again(machines: Machines) 
     ):
         found.fitting("nowhere")
     assert found.fitting("crafter") == [fit] and found.cpus("crafter") == 1
+
+
+class Counting(Nodes):
+    asked = 0
+
+    def _ask(self, *words: Any) -> Any:
+        self.asked += 1
+        return super()._ask(*words)
+
+
+def test_a_node_that_hangs_is_asked_once_and_waited_for_once(
+    machines: Machines, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Until no other fits: each game that is opened looks at the nodes again."""
+    machines.add()
+    working = {node.id for node in Nodes(machines.address).fitting("crafter")}
+    hanging = machines.add()
+    machines.raylet(hanging).suspend()
+    monkeypatch.setattr(nodes, "LOOK", 5.0)
+    looked = Counting(machines.address)
+    while {one.node.id for one in looked.look("crafter") if one.found} != working:  # some may need more than 5 s
+        pass
+    assert {node.id for node in looked.fitting("crafter")} == working and looked.asked <= len(working) + 1
+    machines.lose(hanging)
 
 
 def test_keys_are_looked_for_on_the_nodes(machines: Machines, tmp_path: Path) -> None:

@@ -129,6 +129,8 @@ class Nodes:
         self.ray: Ray = connect.connect(address)
         self.address = address
         self._fitted: dict[tuple[str, str], Looked] = {}
+        self._awaited: dict[tuple[str, str], Any] = {}
+        """Answers that have not come yet: a node that hangs has one question of ours, however often it is looked at."""
         self._looking = threading.Lock()
 
     def fitting(self, world: str, llm: JsonObject = NONE) -> list[Node]:
@@ -141,16 +143,25 @@ class Nodes:
         return fit
 
     def look(self, world: str, llm: JsonObject = NONE) -> list[Looked]:
-        """At every node that computes. One that fitted is not asked again."""
+        """At every node that computes. One that fitted is not asked again; one that was silent is waited for again only
+        where no other fits."""
         query = json.dumps([world, dict(llm)], sort_keys=True)
         with self._looking:
             nodes = self._computing()
-            new = [node for node in nodes if (node.id, query) not in self._fitted]
-            answers = [(node, self._ask(node, examine, world, dict(llm))) for node in new]
+            silent = {node.id for node in nodes if (node.id, query) in self._awaited}
+            for node in nodes:
+                if (node.id, query) not in self._fitted and node.id not in silent:
+                    self._awaited[node.id, query] = self._ask(node, examine, world, dict(llm))
             until = time.monotonic() + LOOK
-            looked = {node.id: self._judged(node, answer, until) for node, answer in answers}
+            looked: dict[str, Looked] = {}
+            for node in sorted(nodes, key=lambda node: node.id in silent):
+                one = self._fitted.get((node.id, query))
+                if one is None:
+                    fits = any(not other.fault for other in looked.values())
+                    one = self._judged(node, query, time.monotonic() if fits and node.id in silent else until)
+                looked[node.id] = one
             self._fitted |= {(one.node.id, query): one for one in looked.values() if not one.fault}
-            return [looked.get(node.id) or self._fitted[node.id, query] for node in nodes]
+            return [looked[node.id] for node in nodes]
 
     def need_keys(self, llm: JsonObject) -> None:
         """Looks at nothing but the keys, which is soon done. Raises NoCluster if no node has those of these models."""
@@ -172,12 +183,14 @@ class Nodes:
         here = self.ray.util.scheduling_strategies.NodeAffinitySchedulingStrategy(node.id, soft=False)
         return self.ray.remote(question).options(num_cpus=0, max_retries=0, scheduling_strategy=here).remote(*words)
 
-    def _judged(self, node: Node, answer: Any, until: float) -> Looked:
-        errors = self.ray.exceptions
-        try:
-            found = self.ray.get(answer, timeout=max(1.0, until - time.monotonic()))
-        except errors.GetTimeoutError:
+    def _judged(self, node: Node, query: str, until: float) -> Looked:
+        answer, errors = self._awaited[node.id, query], self.ray.exceptions
+        answered, _ = self.ray.wait([answer], timeout=max(1.0, until - time.monotonic()))
+        if not answered:
             return Looked(node, None, f"it did not answer within {LOOK:.0f} seconds")
+        del self._awaited[node.id, query]
+        try:
+            found = self.ray.get(answer)
         except errors.RayTaskError as error:
             return Looked(node, None, f"rlgpt does not run there ({error.cause!r:.200}): install the one that is here")
         except errors.RayError as error:
