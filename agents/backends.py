@@ -86,10 +86,10 @@ class OpenAIBackend:
         timeout = httpx2.Timeout(silence, connect=min(CONNECT, silence))
         stream: Any = bool(request.get("stream")) or openai.omit
         create: Any = client.chat.completions.with_streaming_response.create
-        asked: dict[str, Any] = {"messages": request.get("messages")}
+        payload: dict[str, Any] = {"messages": request.get("messages")}
         if "input" in request:
-            create, asked = client.responses.with_streaming_response.create, {"input": request["input"]}
-        with create(model=request["model"], stream=stream, extra_body=more, timeout=timeout, **asked) as response:
+            create, payload = client.responses.with_streaming_response.create, {"input": request["input"]}
+        with create(model=request["model"], stream=stream, extra_body=more, timeout=timeout, **payload) as response:
             kind = response.headers.get("content-type", "").lower()
             if not request.get("stream") or "json" in kind:
                 return of_tree(json.loads(response.read()), endpoint.model, reply)

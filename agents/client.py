@@ -158,20 +158,20 @@ class Client:
 
         left = min(endpoint.probes, self._journal.probes_left(step)) if tools and endpoint.probes else 0
 
-        def put(asked: list[Message], temperature: float) -> tuple[Completion, R | None, str]:
+        def put(conversation: list[Message], temperature: float) -> tuple[Completion, R | None, str]:
             """`asked` grows by what the model tries first, unless that is more than it can read."""
             nonlocal left
-            question = asked[-1]
+            question = conversation[-1]
             while True:
                 offered = tools if left > 0 else ()
                 try:
                     completion, name, with_tools = self._complete(
-                        role, step, endpoint, asked, temperature, contract, offered, read
+                        role, step, endpoint, conversation, temperature, contract, offered, read
                     )
                 except ModelUnavailable as unavailable:
-                    if asked[-1] is question or not _too_long(unavailable):
+                    if conversation[-1] is question or not _too_long(unavailable):
                         raise
-                    asked[-1], left = question, 0
+                    conversation[-1], left = question, 0
                     continue
                 reply, fault = read(with_tools, completion)
                 if reply is not None or fault:
@@ -179,17 +179,17 @@ class Client:
                 calls = completion.calls[:left]
                 probes = [self._probe(step, name, number, call, tools) for number, call in enumerate(calls)]
                 left -= len(calls)
-                asked[-1] = with_results(asked[-1], completion, probes, left)
+                conversation[-1] = with_results(conversation[-1], completion, probes, left)
 
         fault = ""
         first = endpoint.temperature + round(warmth * max(0.0, 1.0 - endpoint.temperature), 2)
         for temperature in (first, max(WARM, first)):
-            asked = [*messages, *([_user("again", fault)] if fault else [])]
-            completion, reply, fault = put(asked, temperature)
+            conversation = [*messages, *([_user("again", fault)] if fault else [])]
+            completion, reply, fault = put(conversation, temperature)
             if reply is None and not completion.refusal:
                 reply_text = completion.answer.strip() or "(nothing)"
-                asked += [{"role": "assistant", "content": reply_text}, _user("repair", fault)]
-                completion, reply, fault = put(asked, temperature)
+                conversation += [{"role": "assistant", "content": reply_text}, _user("repair", fault)]
+                completion, reply, fault = put(conversation, temperature)
             if reply is not None:
                 return reply
         sentence = f"The {role} agent's model {endpoint.model} gave no usable answer: {fault}."
@@ -325,10 +325,10 @@ def _judged(dialect: Dialect, request: Mapping[str, Any], before: list[Failure],
     same = bool(before) and before[-1].sentence == failure.sentence
     before.append(failure)
     if failure.code in ("400", "405", "406", "413", "415", "422"):
-        wanted = True
+        is_suspect = True
     else:
-        wanted = failure.code in ("500", "501", "malformed") and same and not dialect.answers
-    if not wanted or not (parameter := dialect.suspect(request)):
+        is_suspect = failure.code in ("500", "501", "malformed") and same and not dialect.answers
+    if not is_suspect or not (parameter := dialect.suspect(request)):
         return failure
     return Failure(f"suspected {parameter}", failure.sentence, failure.retry_after, failure.received)
 

@@ -159,21 +159,21 @@ class Dialect:
         tools: Sequence[JsonObject] = (),
     ) -> dict[str, Any]:
         schema = strict_schema(contract)
-        asked = list(messages)
+        conversation = list(messages)
         if self.spelled or self.formats[0] != "json_schema":
-            first, *others = asked
+            first, *others = conversation
             words = prompts.render("schema", schema=schema)
-            asked = [{**first, "content": f"{first['content']}\n\n{words}"}, *others]
+            conversation = [{**first, "content": f"{first['content']}\n\n{words}"}, *others]
         if "system" in self.without:
-            asked = _without_system(asked)
-        request: dict[str, Any] = {"model": endpoint.model, "messages": asked}
+            conversation = _without_system(conversation)
+        request: dict[str, Any] = {"model": endpoint.model, "messages": conversation}
         if self.formats[0] == "json_schema":
             form = {"name": contract.__name__, "strict": True, "schema": schema}
             request["response_format"] = {"type": "json_schema", "json_schema": form}
         elif self.formats[0] == "json_object":
             request["response_format"] = {"type": "json_object"}
         if self.caps[0]:
-            request[self.caps[0]] = self.cap(endpoint.max_tokens, _bytes(asked))
+            request[self.caps[0]] = self.cap(endpoint.max_tokens, _bytes(conversation))
         optional: dict[str, Any] = {"temperature": temperature} | ({"tools": list(tools)} if tools else {})
         if endpoint.reasoning_effort:
             optional["reasoning_effort"] = endpoint.reasoning_effort

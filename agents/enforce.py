@@ -69,10 +69,10 @@ def _item(asked: SubActionReply, name: str, old: Item | None, author: str) -> It
 
 
 def _pinned(item: Item, old: Item, out: Enforced) -> Item:
-    asked = {field: getattr(item, field) for field in FIXED if getattr(item, field) != getattr(old, field)}
-    if asked:
-        out.attempted.setdefault(old.name, {}).update(asked)
-    return replace(old, reason=item.reason if not asked else old.reason)
+    attempted_changes = {field: getattr(item, field) for field in FIXED if getattr(item, field) != getattr(old, field)}
+    if attempted_changes:
+        out.attempted.setdefault(old.name, {}).update(attempted_changes)
+    return replace(old, reason=item.reason if not attempted_changes else old.reason)
 
 
 def _restore_pins(out: Enforced, previous: PlanState | None) -> None:

@@ -92,14 +92,14 @@ def call_tool(tools: Sequence[Tool], call: ToolCall) -> Probe:
 def with_results(question: Message, completion: Completion, probes: Sequence[Probe], left: int) -> Message:
     """The question, and what the model called since. `probes`: of its first calls, the others were not run."""
     calls = completion.calls[: len(probes)]
-    told = prompts.render(
+    results = prompts.render(
         "probed",
         said=completion.content.strip()[:LONGEST_CALL],
         calls=[_shown(call) | {"result": probe.told} for call, probe in zip(calls, probes, strict=True)],
         skipped=len(completion.calls) - len(calls),
         left=left,
     )
-    return {**question, "content": f"{question['content']}\n\n{told}"}
+    return {**question, "content": f"{question['content']}\n\n{results}"}
 
 
 def _shown(call: ToolCall) -> dict[str, str]:

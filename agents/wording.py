@@ -19,8 +19,8 @@ def wording(sheet: JsonObject) -> str:
     digest = hashlib.blake2b(digest_size=16)
     templates = sorted((part for part in files("rlgpt.prompts").iterdir() if part.name.endswith(".md")), key=str)
     modules = [files("rlgpt.agents").joinpath(f"{name}.py") for name in _MODULES]
-    told = [files("rlgpt.store").joinpath(f"{name}.py") for name in ("failures", "training_series")]
-    for part in (*templates, *modules, *told):
+    store_modules = [files("rlgpt.store").joinpath(f"{name}.py") for name in ("failures", "training_series")]
+    for part in (*templates, *modules, *store_modules):
         digest.update(part.read_bytes())
     digest.update(json.dumps([EVIDENCE, sheet], sort_keys=True, default=str).encode())
     return digest.hexdigest()

@@ -21,9 +21,9 @@ def edit(text: str, suffix: str) -> str:
         path = Path(folder) / f"edit{suffix}"
         path.write_text(text)
         try:
-            done = subprocess.run([*words(), str(path)], check=False)
+            result = subprocess.run([*words(), str(path)], check=False)
         except ValueError as error:  # of a name that no command can have
             raise OSError(str(error)) from error
-        if done.returncode != 0:
-            raise OSError(f"{words()[0]} ended with {done.returncode}; nothing was taken over")
+        if result.returncode != 0:
+            raise OSError(f"{words()[0]} ended with {result.returncode}; nothing was taken over")
         return path.read_text(errors="replace")

@@ -51,11 +51,11 @@ def gpus() -> list[dict[str, float]]:
         return []
     words = [program, "--query-gpu=utilization.gpu,memory.used,memory.total", "--format=csv,noheader,nounits"]
     try:
-        done = subprocess.run(words, capture_output=True, text=True, check=False, timeout=5, stdin=subprocess.DEVNULL)
+        result = subprocess.run(words, capture_output=True, text=True, check=False, timeout=5, stdin=subprocess.DEVNULL)
     except (OSError, subprocess.TimeoutExpired):
         return []
     processes = []
-    for row in done.stdout.splitlines() if done.returncode == 0 else []:
+    for row in result.stdout.splitlines() if result.returncode == 0 else []:
         with contextlib.suppress(ValueError):
             load, used, total = (float(cell) for cell in row.split(","))
             processes.append({"load": load, "memory": used * 2**20, "memory_total": total * 2**20})

@@ -43,11 +43,11 @@ class Keeper(Keeping):
         self._changing = threading.Lock()
         self._child = self._start()
         assert self._child.stdout is not None
-        said = self._child.stdout.readline().split()
-        if not said:
+        words = self._child.stdout.readline().split()
+        if not words:
             self._child.wait()
             raise StoreError(self._last_words())
-        self.incarnation = int(said[1])
+        self.incarnation = int(words[1])
         threading.Thread(target=self._watch, name="keeper", daemon=True).start()
 
     def _start(self, *incarnation: str) -> subprocess.Popen[bytes]:

@@ -45,9 +45,9 @@ class _Ordered:
         return dict.fromkeys(self)
 
     def _new(self, members: dict[Any, Any]) -> _Ordered:
-        made = Set()
-        made._of = members
-        return made
+        result = Set()
+        result._of = members
+        return result
 
     # Comparisons
 
@@ -88,8 +88,8 @@ class _Ordered:
     def intersection(self, *others: Iterable[Any]) -> _Ordered:
         members = self._members()
         for other in others:
-            wanted = dict.fromkeys(other)
-            members = {value: None for value in members if value in wanted}
+            other_members = dict.fromkeys(other)
+            members = {value: None for value in members if value in other_members}
         return self._new(members)
 
     def difference(self, *others: Iterable[Any]) -> _Ordered:
@@ -188,8 +188,8 @@ class Set(_Ordered):
         for other in others:
             self._of.update(dict.fromkeys(other))
 
-    def _become(self, made: _Ordered) -> Set:
-        self._of = made._of
+    def _become(self, result: _Ordered) -> Set:
+        self._of = result._of
         return self
 
     def __ior__(self, other: Any) -> Any:

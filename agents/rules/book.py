@@ -118,8 +118,8 @@ class Book:
         entry = self._milestones.get(name)
         facts: Mapping[str, Any] = entry if isinstance(entry, Mapping) else {}
         goal = str(facts.get("doc") or f"Reach the milestone {name.replace('_', ' ')}.")
-        seen = f'"{name}" in view.{self._reached}' if self._reached else NEVER
-        return Step(sub_action_name(name), goal, str(facts.get("done_when") or seen), None)
+        predicate = f'"{name}" in view.{self._reached}' if self._reached else NEVER
+        return Step(sub_action_name(name), goal, str(facts.get("done_when") or predicate), None)
 
     def _ingredients(self, milestone: str) -> list[str]:
         """Milestones or scripts that yield what a milestone's recipe needs, tools and places first."""

@@ -50,10 +50,10 @@ def _failed(question: Question, source: str) -> bool:
 def _short(tried: Mapping[str, Any]) -> bool:
     if tried.get("outcome") != "accepted":
         return tried.get("outcome") in FAILED
-    wanted = {
+    required_shares = {
         "measured": GOOD_TRIAL_RATE, "in_the_plan": tried.get("enough_in_the_plan", GOOD_TRIAL_RATE)
     }  # fmt: skip
-    shares = ((share, str(tried[name]).split("/")) for name, share in wanted.items() if tried.get(name))
+    shares = ((share, str(tried[name]).split("/")) for name, share in required_shares.items() if tried.get(name))
     return any(int(done) < share * int(of) for share, (done, of) in shares)
 
 
@@ -100,7 +100,7 @@ the first training)."""
 
 
 def configure(question: Question) -> RlConfigReply:
-    world, asked = question.world, question["request"]
+    world, request = question.world, question["request"]
     options = [str(name) for name in question["options"]]
     plan, measured = question["plan"], question.get("measured") or {}
     last = question.get("last_config")
@@ -111,8 +111,8 @@ def configure(question: Question) -> RlConfigReply:
     games = int((world.get("limits") or {}).get("games_at_once", MANY_GAMES))
     n_envs = min(MANY_GAMES, games) if options else DEFAULTS.n_envs
     rollout = int(advised.get("rollout", _rollout(bool(options), games))) // n_envs * n_envs
-    patient = bool(options) and (score or int(asked["env_steps_left"]) >= LONG_RUN)
-    if patient and not advised and games >= MANY_GAMES and _env_steps(asked, rollout, growing=True) >= LONG_RUN:
+    patient = bool(options) and (score or int(request["env_steps_left"]) >= LONG_RUN)
+    if patient and not advised and games >= MANY_GAMES and _env_steps(request, rollout, growing=True) >= LONG_RUN:
         rollout = LONG_ROLLOUT
     rate, plan_prior = 1e-3 if options else 3e-4, 0.6 if "follow_plan" in options else 0.0
     if patient:
@@ -140,9 +140,9 @@ def configure(question: Question) -> RlConfigReply:
         primitive_steps=int(advised.get("primitive_steps", 1)),
         option_cap=int((world.get("limits") or {}).get("option_cap", MAX_OPTION_STEPS)),
         horizon=max(10, min(20_000, horizon)),
-        env_steps=_advised_env_steps(asked, rollout, int(advised["env_steps"]), last)
+        env_steps=_advised_env_steps(request, rollout, int(advised["env_steps"]), last)
         if "env_steps" in advised
-        else _env_steps(asked, rollout, growing=patient or score),
+        else _env_steps(request, rollout, growing=patient or score),
         hyperparameters=_hyperparameters(
             rate, 0.997 if horizon >= 300 and not score else 0.99, bool(options), n_envs, games, score, rollout
         ).model_copy(update={name: advised[name] for name in HYPERPARAMETERS if name in advised}),

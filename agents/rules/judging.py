@@ -88,8 +88,8 @@ def compare(goal: str, trial: Mapping[str, Any]) -> Finding:
     if removing:
         return Finding(min(gains.values()) < 0, 0.7, changes)
     if max(gains.values()) <= 0:
-        kept = "went down" if min(gains.values()) < 0 else "did not rise"
-        return Finding(False, 0.9, f"what the goal speaks of {kept}: {changes}")
+        change = "went down" if min(gains.values()) < 0 else "did not rise"
+        return Finding(False, 0.9, f"what the goal speaks of {change}: {changes}")
     wanted_gains = _number_asked_for(words, relevant)
     if wanted_gains and all(after[key] < wanted_gains for key in relevant):
         return Finding(False, 0.85, f"fewer than the {wanted_gains} asked for: {changes}")

@@ -19,8 +19,9 @@ def order(question: Question) -> TaskPlanReply:
     """Sub-tasks in the order of the recipes, the task itself last; without those worked on, or gained by the way."""
     done = list(question.get("done") or ())
     over = {str(entry["task"]) for entry in done}
-    held = {name for entry in done[-1:] for name, share in entry.get("gained", {}).items() if share >= GAINED}
-    open_tasks = [str(n) for n in question["sub_tasks"] if n not in over and _milestone(str(n)) not in held]
+    shares = done[-1].get("gained", {}) if done else {}
+    gained = {name for name, share in shares.items() if share >= GAINED}
+    open_tasks = [str(n) for n in question["sub_tasks"] if n not in over and _milestone(str(n)) not in gained]
     task = str(question["request"]["task"])
     book = Book(question)
     reached = {m for step in book.steps([*book.goals, *open_tasks]) for m in (step.name, *_gives(step))}
@@ -34,7 +35,7 @@ def order(question: Question) -> TaskPlanReply:
     last = SubTask(task=task, goal=str(question.world.get("prompt", task)), reason="The task itself.")
     reason = SIGNED + "sub-tasks in the order in which the recipes of the world sheet need them."
     if done:
-        have = ", ".join(sorted(held)) or "nothing"
+        have = ", ".join(sorted(gained)) or "nothing"
         reason = SIGNED + f"the episodes of the last sub-task end with {have}; what the recipes still need comes next."
     return TaskPlanReply(sub_tasks=[*sub_tasks, last][-12:], reason=reason)
 
@@ -77,20 +78,20 @@ def plan(question: Question) -> PlanReply:
 def refine(question: Question) -> PlanReply:
     """Failed sub-actions get what they lack in front of them; those that lack nothing are left to RL."""
     book = Book(question)
-    asked = question["request"]
-    failed, last_depth = set(asked["failed"]), bool(asked["last_depth"])
+    request = question["request"]
+    failed, last_depth = set(request["failed"]), bool(request["last_depth"])
     before = question["plan"]
     names = [item["name"] for item in before["sub_actions"]]
     items: list[SubActionReply] = []
     for item in before["sub_actions"]:
-        kept = _unrefuted(item, book)
+        new_item = _unrefuted(item, book)
         if item["name"] in failed:
             missing = [] if last_depth else book.missing_before(item["name"], [*names, *(i.name for i in items)])
             items += [_new(step, question) for step in missing]
             if not missing:
                 why = item.get("critique") or item.get("error") or f"success {item.get('measured', '0/0')} in trials"
-                kept = _left_to_rl(kept, f"Code failed by measurement: {why}")
-        items.append(kept)
+                new_item = _left_to_rl(new_item, f"Code failed by measurement: {why}")
+        items.append(new_item)
     items = _learnt_last(items, book)
     instructions = _instructions(question, book, items)
     items = _with_pins(_obeyed(items, instructions, book), question)

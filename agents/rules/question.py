@@ -59,10 +59,10 @@ def read(request: Mapping[str, Any]) -> Question:
             else:
                 texts[name] = body
     blocks = {name: bodies[-1] for name, bodies in many.items()}
-    asked = blocks.get("request")
-    if not isinstance(asked, dict) or "ask" not in asked:
+    facts = blocks.get("request")
+    if not isinstance(facts, dict) or "ask" not in facts:
         raise NotUnderstood("the request has no block 'request'")
-    return Question(str(asked["ask"]), blocks, many, advice, texts)
+    return Question(str(facts["ask"]), blocks, many, advice, texts)
 
 
 def fenced(text: str) -> list[tuple[str, str, str]]:

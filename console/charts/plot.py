@@ -127,8 +127,8 @@ def values(plot: Plot, width: int, most: int, marked: bool = False) -> list[Line
     rows = [columns([(line((f"{len(plot.curves)} series", "dim")), wide + 2), *((line((f"{t:>9}", "dim")), 9)
                      for t in (at, "lowest", "highest"))])]  # fmt: skip
     for curve, glyph in zip(plot.curves, _legend_glyphs(plot, marked), strict=True):
-        seen = _extent([_within(curve, x0, x1)])
-        numbers = (value_at(curve, plot.crosshair), *(seen or (None, None)))
+        extent = _extent([_within(curve, x0, x1)])
+        numbers = (value_at(curve, plot.crosshair), *(extent or (None, None)))
         name = line((f"{glyph} ", curve.style), curve.name or plot.title)
         styles = ("bold", "dim", "dim")
         cells = [(line((f"{decimal(n):>9}", style)), 9) for n, style in zip(numbers, styles, strict=True)]

@@ -48,22 +48,22 @@ def answered(line: str) -> Any:
 
 def ask(name: str, arguments: Mapping[str, Any] = MappingProxyType({})) -> Any:
     """The answer of a service that is started for this question. Raises Failure with its sentence."""
-    done = subprocess.run(
+    result = subprocess.run(
         command(SERVICE), input=question(name, arguments), capture_output=True, text=True, check=False
     )
     try:
-        return answered(done.stdout)
+        return answered(result.stdout)
     except ValueError:
-        raise Failure(last_words(done.stderr, SERVICE, done.returncode), Exit.ERROR) from None
+        raise Failure(last_words(result.stderr, SERVICE, result.returncode), Exit.ERROR) from None
 
 
 def run(*words: str) -> Any:
     """The JSON document of another `rlgpt` command. Raises Failure with its sentence."""
-    done = subprocess.run(command(CLI, *words, "--json"), capture_output=True, text=True, check=False)
+    result = subprocess.run(command(CLI, *words, "--json"), capture_output=True, text=True, check=False)
     try:
-        document = json.loads(done.stdout)
+        document = json.loads(result.stdout)
     except ValueError:
-        raise Failure(last_words(done.stderr, CLI, done.returncode), Exit.ERROR) from None
+        raise Failure(last_words(result.stderr, CLI, result.returncode), Exit.ERROR) from None
     if isinstance(document, dict) and set(document) == {"error", "exit_code"}:
         raise Failure(str(document["error"]), Exit(document["exit_code"]))
     return document

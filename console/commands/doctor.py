@@ -146,10 +146,10 @@ def _gpu() -> Iterator[Finding]:
         yield Finding("gpu", "gpu", False, sentence, optional=True)
         return
     words = [program, "--query-gpu=name,memory.total", "--format=csv,noheader"]
-    done = subprocess.run(words, capture_output=True, text=True, check=False, timeout=20)
-    names = "; ".join(done.stdout.strip().splitlines()) or done.stderr.strip()
-    if done.returncode or built_without:
-        why = f"{names}; torch is built without CUDA" if not done.returncode else f"nvidia-smi fails: {names}"
+    result = subprocess.run(words, capture_output=True, text=True, check=False, timeout=20)
+    names = "; ".join(result.stdout.strip().splitlines()) or result.stderr.strip()
+    if result.returncode or built_without:
+        why = f"{names}; torch is built without CUDA" if not result.returncode else f"nvidia-smi fails: {names}"
         yield Finding("gpu", "gpu", False, why, "install a CUDA build of torch 2.13.0", optional=True)
     else:
         yield Finding("gpu", "gpu", True, names, optional=True)

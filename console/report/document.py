@@ -46,7 +46,7 @@ def page(m: Moment) -> str:
     environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined, finalize=_harmless)
     environment.filters |= {"count": count, "duration": duration, "measured": measured, "author": author}
     template = environment.from_string(TEMPLATE.read_text(encoding="utf-8"))
-    return template.render(**told(m)) + "\n"
+    return template.render(**template_values(m)) + "\n"
 
 
 def _harmless(value: Any) -> Any:
@@ -54,7 +54,7 @@ def _harmless(value: Any) -> Any:
     return harmless(value) if isinstance(value, str) and not isinstance(value, Markup) else value
 
 
-def told(m: Moment) -> dict[str, Any]:
+def template_values(m: Moment) -> dict[str, Any]:
     """The fields of the template."""
     h = m.history
     best = h.incumbent

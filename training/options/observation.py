@@ -61,14 +61,15 @@ class Observation:
     def read(self, env: Env, stream: RewardStream, left: float) -> NDArray[Any]:
         """A fresh row. `left` in [0, 1]. Raises ObservationError when the world's part has another shape."""
         row: NDArray[Any] = np.empty(self.size, self.dtype)
-        seen: NDArray[Any]
-        seen = env.pixels().reshape(-1) if self.picture else env.observe()
+        observation: NDArray[Any]
+        observation = env.pixels().reshape(-1) if self.picture else env.observe()
         count = self.world_size
-        if seen.shape != (count,):
+        if observation.shape != (count,):
             raise ObservationError(
-                f"The world's observation has shape {tuple(seen.shape)}, but this policy was built for ({count},)."
+                f"The world's observation has shape {tuple(observation.shape)}, "
+                f"but this policy was built for ({count},)."
             )
-        row[:count] = seen
+        row[:count] = observation
         own = [left, *stream.observe()]
         row[count:] = [round(255 * value) for value in own] if self.picture else own
         return row

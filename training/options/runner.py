@@ -148,23 +148,23 @@ class OptionRunner:
             ready = [lane for lane in lanes if lane.phase == "decide" and (lane.served or not self.services)]
             if ready:
                 self._decide(ready, moves)
-        starts, asked = self._questions(lanes)
+        starts, asks = self._questions(lanes)
         others = self._answered()
         if starts:
             self.host.tick(starts)
-        if asked:
-            self.host.post([ask for _, ask in asked])
-        self._pending_asks, self._moves = asked, moves
+        if asks:
+            self.host.post([ask for _, ask in asks])
+        self._pending_asks, self._moves = asks, moves
         self._step_all(others)
         if len(self._turns) == 1:
             self._step_all(self._answered())
 
     def _answered(self) -> list[tuple[Lane, NativeAction]]:
         """The commands of the lanes whose turn it was last."""
-        asked, moves = self._pending_asks, self._moves
+        asks, moves = self._pending_asks, self._moves
         self._pending_asks, self._moves = [], []
-        if asked:
-            for (lane, ask), answer in zip(asked, self.host.collect(), strict=True):
+        if asks:
+            for (lane, ask), answer in zip(asks, self.host.collect(), strict=True):
                 self._hear(lane, ask, answer, moves)
         return moves
 

@@ -57,11 +57,11 @@ def _decide_pending(runtime: SessionRuntime) -> None:
 
 def _next_has_come(runtime: SessionRuntime, command: Queued) -> bool:
     """Whether the slow agent has planned a later iteration than the one the author looked at."""
-    seen = runtime.history.plans.get(command.revision or 0)
+    edited_plan = runtime.history.plans.get(command.revision or 0)
     plan = runtime.history.pending_plan or runtime.history.plan
-    if seen is None or plan is None:
+    if edited_plan is None or plan is None:
         return True
-    return (plan.sub_task, plan.iteration) > (seen.sub_task, seen.iteration)
+    return (plan.sub_task, plan.iteration) > (edited_plan.sub_task, edited_plan.iteration)
 
 
 def expire(runtime: SessionRuntime) -> None:

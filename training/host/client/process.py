@@ -26,7 +26,7 @@ BROKE_PROTOCOL = "broke the protocol"
 _SAMPLE_MS = 40
 _LONGEST_SAMPLE = 1.0
 """Seconds: a busy machine may make a sample so long, a longer one is a stop."""
-_LOOKS = 8_000
+_MAX_LOOKS = 8_000
 """Looks at the page before waiting on the pipe, about 300 us: the time of an answer for eight lanes whose code searches
 paths."""
 _FROM_OUTSIDE = (signal.SIGKILL, signal.SIGTERM, signal.SIGHUP, signal.SIGINT)
@@ -61,7 +61,7 @@ class HostProcess:
         self.page = mmap.mmap(page, mmap.PAGESIZE)
         os.close(page)
         self._sequence = 0
-        self._spin_wait = SpinWait(self.page, REPLIED, _LOOKS)
+        self._spin_wait = SpinWait(self.page, REPLIED, _MAX_LOOKS)
         self._poll = select.poll()
         self._poll.register(self._replies, select.POLLIN)
         self._buffer = memoryview(bytearray(1 << 17))

@@ -21,7 +21,7 @@ from rlgpt.training.host.wire import FRAME, UNLOCKED, Reader, Writer
 
 REQUESTS, REPLIES, ERRORS, PAGE = range(4)
 """File descriptors: two pipes; standard error, closed by the lock; the shared page, closed once it is mapped."""
-_SPINS = 8_000
+_MAX_LOOKS = 8_000
 """Looks at the page before waiting on the pipe, about 300 us: the time between two messages while the worker chooses
 actions and steps its envs."""
 
@@ -34,7 +34,7 @@ def serve(parent: int) -> None:
     if message is None:
         return
     engine, mode = _make_engine(message[2], page)
-    spin_wait = SpinWait(page, REQUESTED, _SPINS)
+    spin_wait = SpinWait(page, REQUESTED, _MAX_LOOKS)
     enforced = {"language": ENFORCED, "environment": ENFORCED, "descriptors": ENFORCED, **lock_down(mode, parent)}
     send(message[0], wire.HELLO, encode_protections(enforced))
     try:

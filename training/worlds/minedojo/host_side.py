@@ -86,10 +86,10 @@ class MineDojoDecoder:
         counts: dict[str, int] = {}
         for slot in slots:
             counts[slot.name] = counts.get(slot.name, 0) + slot.quantity
-        made: dict[str, Any] = {name: tuple(v) if isinstance(v, list) else v for name, v in raw.items()}
-        made["sights"] = tuple(Sight(*entry) for entry in raw["sights"])
-        made["memories"] = tuple(Sight(*entry) for entry in raw["memories"])
-        return View(inventory=MappingProxyType(counts), slots=slots, **made)
+        fields: dict[str, Any] = {name: tuple(v) if isinstance(v, list) else v for name, v in raw.items()}
+        fields["sights"] = tuple(Sight(*entry) for entry in raw["sights"])
+        fields["memories"] = tuple(Sight(*entry) for entry in raw["memories"])
+        return View(inventory=MappingProxyType(counts), slots=slots, **fields)
 
 
 def describe(view: View) -> dict[str, Any]:
@@ -226,9 +226,9 @@ def nearest(view: View, name: str) -> Sight | None:
 
 def remembered(view: View, name: str) -> Sight | None:
     """The same, or where it was last seen (`age` > 0)."""
-    found = nearest(view, name)
-    if found is not None:
-        return found
+    in_sight = nearest(view, name)
+    if in_sight is not None:
+        return in_sight
     for sight in view.memories:
         if sight.name == name:
             return sight
