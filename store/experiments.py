@@ -10,6 +10,8 @@ import re
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
+from pydantic import TypeAdapter, ValidationError
+
 from rlgpt.store import atomic
 from rlgpt.store.errors import StoreError
 from rlgpt.store.home import home
@@ -17,6 +19,7 @@ from rlgpt.store.row_types import JsonObject
 
 FILE = "experiment.json"
 FORMAT = 1
+_ID = re.compile(r"[a-z0-9-]*\Z")
 _NAME = re.compile(r"[a-z0-9][a-z0-9_.-]{0,60}\Z")
 
 
@@ -65,7 +68,8 @@ class Manifest:
 def path_of(name: str) -> Path:
     """Of its file, there or not. Raises NoExperiment for what cannot be a name."""
     if not _NAME.match(name):
-        raise NoExperiment(f"{name!r:.80} is no name for an experiment: letters, digits, - and _")
+        words = "at most 61 small letters, digits, -, _ and dots, the first a letter or digit"
+        raise NoExperiment(f"{name!r:.80} is no name for an experiment: {words}")
     return home() / "experiments" / name / FILE
 
 
@@ -74,12 +78,18 @@ def names() -> list[str]:
 
 
 def load(path: Path) -> Manifest:
-    """Raises NoExperiment."""
+    """Raises NoExperiment, also for what a person has edited into the file."""
     try:
-        tree = json.loads(path.read_text())
-        if tree.pop("format") != FORMAT:
+        tree = TypeAdapter(JsonObject).validate_json(path.read_bytes())
+        if tree.get("format", FORMAT) != FORMAT:
             raise NoExperiment(f"{path} is of another version of rlgpt")
-        sessions = [Planned(**one) for one in tree.pop("sessions")]
-        return Manifest(sessions=sessions, **tree)
-    except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
-        raise NoExperiment(f"{path} cannot be read: {error}") from error
+        manifest = TypeAdapter(Manifest).validate_python(tree)
+    except ValidationError as error:
+        first = error.errors()[0]
+        place = ".".join(map(str, first["loc"]))
+        raise NoExperiment(f"{path} cannot be read: {place}{': ' if place else ''}{first['msg']}") from error
+    except OSError as error:
+        raise NoExperiment(f"{path} cannot be read: {error.strerror}") from error
+    if bad := [planned.id for planned in manifest.sessions if not _ID.match(planned.id)]:
+        raise NoExperiment(f"{path} cannot be read: {bad[0]!r:.80} is no id of a session")
+    return manifest

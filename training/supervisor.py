@@ -16,6 +16,7 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from types import FrameType
 from typing import IO
@@ -26,6 +27,7 @@ from rlgpt.store.events import Ended, Event, TrainerDied, Waiting
 from rlgpt.store.lease import Lease, LeaseTaken, training_slot
 from rlgpt.store.limits import environment
 from rlgpt.store.processes import SESSION, end_marked, session_value
+from rlgpt.training import last_words
 from rlgpt.training.keeping import begin_keeping, set_aside
 
 RESTARTS = 3
@@ -86,7 +88,7 @@ def _keep_running(folder: Path) -> int:
         if code == 0:
             return 0
         if code == CANNOT:
-            _say(folder, Ended("failed", (worker.last_lines() or ["it said nothing"])[-1]))
+            _say(folder, Ended("failed", _last_of(worker.last_lines())))
             return 1
         now = progress_mark(folder)
         failures = 1 if now > mark else failures + 1
@@ -106,11 +108,14 @@ def _keep_running(folder: Path) -> int:
         if told_to_stop:
             continue
         if not again:
-            last = words[-1] if words else "it said nothing"
-            reason = f"the worker died {failures} times without getting further; its last words: {last}"
+            reason = f"the worker died {failures} times without getting further; its last words: {_last_of(words)}"
             _say(folder, Ended("failed", reason))
             return 1
         time.sleep(0.25 * 2 ** (failures - 1))
+
+
+def _last_of(lines: Sequence[str]) -> str:
+    return next((line for line in reversed(lines) if line.strip()), "it said nothing")
 
 
 def _say(folder: Path, event: Event) -> None:
@@ -168,7 +173,7 @@ class _Worker:
         return self._child.returncode, usage.ru_maxrss
 
     def last_lines(self) -> list[str]:
-        return list(self._tail)
+        return last_words.last(list(self._tail))
 
 
 def _rotate(log: Path) -> None:

@@ -12,6 +12,7 @@ import ctypes
 import os
 import signal
 import sys
+import traceback
 from collections.abc import Callable
 from pathlib import Path
 from types import FrameType
@@ -22,6 +23,7 @@ from rlgpt.agents.errors import AgentError, BudgetReached
 from rlgpt.agents.remaining import steps_ahead
 from rlgpt.store import events
 from rlgpt.store.errors import DiskFull, LeaseTaken, StoreError
+from rlgpt.training import last_words
 from rlgpt.training.host.client.errors import HostError
 from rlgpt.training.opening import open_session
 from rlgpt.training.session.budgets import over_budget
@@ -30,8 +32,11 @@ from rlgpt.training.steps import coding, judging, learning, planning, waiting
 from rlgpt.training.steps.ahead import Lookahead
 from rlgpt.training.steps.decision_rows import write_decisions
 from rlgpt.training.supervisor import CANNOT
+from rlgpt.training.worlds.faults import one_line, world_fault
 from rlgpt.training.worlds.protocol import WorldFailed
 from rlgpt.training.worlds.registry import UnknownWorld
+
+CRASHED = 1
 
 STEPS: dict[type, Callable[[SessionRuntime, Any], None]] = {
     loop.PlanTasks: planning.plan_tasks,
@@ -97,7 +102,7 @@ def _last_words(runtime: SessionRuntime, sentence: str) -> int:
         with contextlib.suppress(StoreError):
             runtime.writer.event(events.Ended(status="stopped", reason=sentence))
             return 0
-    print(sentence, file=sys.stderr)
+    last_words.say(sentence)
     return CANNOT
 
 
@@ -109,7 +114,7 @@ def main(folder: Path) -> int:
     except LeaseTaken:  # by somebody who will be gone in a moment: try again
         raise
     except (AgentError, StoreError, HostError, UnknownWorld, WorldFailed) as error:
-        print(error, file=sys.stderr)
+        last_words.say(str(error))
         return CANNOT
 
     def stop(number: int, frame: FrameType | None) -> None:
@@ -124,8 +129,12 @@ def main(folder: Path) -> int:
     except (AgentError, StoreError) as error:
         judging.end(runtime, loop.Done("failed", str(error)))
     except WorldFailed as error:
-        print(error, file=sys.stderr)
+        last_words.say(str(error))
         return CANNOT
+    except BaseException as error:  # another package's code may raise anything, SystemExit too
+        traceback.print_exc()
+        last_words.say(world_fault(error, runtime.world) or one_line(error))
+        return CRASHED
     finally:
         runtime.close()
     return 0

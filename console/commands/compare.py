@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import csv
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -15,7 +16,7 @@ from rlgpt.console.commands import output, record
 from rlgpt.console.commands.compare_runs import Run, runs_of
 from rlgpt.console.commands.failure import Exit, Failure
 from rlgpt.console.commands.words import Json, complete_compared
-from rlgpt.console.view.arms import arms_of
+from rlgpt.console.view.arms import arms_of, is_setting
 from rlgpt.console.view.numbers import count
 from rlgpt.store.catalog import find
 from rlgpt.store.errors import NoSession
@@ -62,8 +63,13 @@ def compare(
     from rlgpt.console.commands import compare_coverage, compare_svg
 
     with contextlib.ExitStack() as stack:
-        readers = [stack.enter_context(Reader(folder)) for folder in _opened(sessions, stack)]
+        folders = {folder.id: folder for folder in _opened(sessions, stack)}  # each once: a seed counts once
+        readers = [stack.enter_context(Reader(folder)) for folder in folders.values()]
         trees = [_settings(reader) for reader in readers]
+        if lost := [key for key in by or () if not is_setting(trees, key)]:
+            raise Failure(
+                f"there is no setting {lost[0]!r} in these sessions; `rlgpt show ID --json` lists them.", Exit.USAGE
+            )
         named = arms_of(trees, by)
         runs: list[Run] = []
         untested: list[str] = []
@@ -72,9 +78,11 @@ def compare(
             runs += of_arm
             if not of_arm:
                 untested.append(reader.folder.id)
-        answer = analysed(runs, base) | {"untested": untested}
+        answer = analysed(runs, base) | {"untested": untested, "seeds_again": _seeds_again(runs)}
         answer["title"] = SCRIPTED if all(t["llm"]["kind"] == "rules" for t in trees) else "RL-GPT"
         drawn = _curves(readers, named) if svg_file or png_file else {}
+        if (svg_file or png_file) and not drawn:
+            raise Failure("none of these sessions has trained: there is no curve to draw.", Exit.USAGE)
         if svg_file:
             _write(svg_file, compare_svg.svg(drawn, "env steps", "success of training episodes"))
         if png_file:
@@ -144,6 +152,12 @@ def analysed(runs: Sequence[Run], base: str | None) -> dict[str, Any]:
     return {"base": base, "tasks": tasks, "differences": differences}
 
 
+def _seeds_again(runs: Sequence[Run]) -> list[str]:
+    """Who looks for a difference between seeds must know where the same one was run more than once."""
+    counts = Counter((run.task, run.arm, run.seed) for run in runs)
+    return [f"{task}, {arm}: {n} sessions of seed {seed}" for (task, arm, seed), n in counts.items() if n > 1]
+
+
 def _arm(arm: str, runs: Sequence[Run]) -> dict[str, Any]:
     from rlgpt.console import statistics
 
@@ -181,8 +195,11 @@ def _opened(words: Sequence[str], stack: contextlib.ExitStack) -> Iterator[Sessi
 
     for word in words:
         path = Path(word)
-        if path.is_dir():
-            yield from (stack.enter_context(viewed(bundle)) for bundle in sorted(path.glob("**/*.rlgpt")))
+        if word and path.is_dir():
+            bundles = sorted(path.glob("**/*.rlgpt"))
+            if not bundles:
+                raise Failure(f"there is no bundle (*.rlgpt) in the folder {word}.", Exit.NOT_FOUND)
+            yield from (stack.enter_context(viewed(bundle)) for bundle in bundles)
         elif path.is_file():
             yield stack.enter_context(viewed(path))
         else:
@@ -266,6 +283,8 @@ def _tell(answer: dict[str, Any]) -> None:
             for d in answer["differences"]
         ]
         output.table(("task", "arm", "pairs", "difference", "p", "P(improvement)"), rows)
+    for again in answer["seeds_again"]:
+        output.note(f"{again}: its intervals take them for different seeds")
     for name in answer["untested"]:
         output.note(f"{name} was not tested and is left out")
 

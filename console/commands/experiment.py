@@ -87,6 +87,8 @@ def experiment(
     if bill["sessions"] and not dry_run:
         if not yes:
             _confirm(json)
+        if evidence:
+            children.ask("experiment_folder", {"request": request})
         code = _follow(request, json)
         if code != Exit.OK:
             raise typer.Exit(code)
@@ -162,6 +164,8 @@ def _tell_bill(bill: Tree) -> None:
     if not bill["sessions"]:
         output.say(f"all {bill['declared']} sessions are done")
         return
+    if bill["gone"]:
+        output.say(f"{many(len(bill['gone']), 'session')} no longer in this store, run again: {_named(bill['gone'])}")
     output.say(
         f"{bill['sessions']} of {bill['declared']} sessions to run, {bill['jobs']} at once: at most "
         f"{count(bill['env_steps'])} env steps, and {count(bill['episodes_evaluated'])} episodes of evaluation"

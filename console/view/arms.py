@@ -26,6 +26,11 @@ def arms_of(trees: Sequence[Settings], by: Sequence[str] | None = None) -> list[
     return [arm_of(tree, keys) for tree in trees]
 
 
+def is_setting(trees: Sequence[Settings], key: str) -> bool:
+    """Whether any of the sessions has it."""
+    return any(key in dict(_leaves(tree)) for tree in trees)
+
+
 def arm_of(tree: Settings, keys: Sequence[str]) -> str:
     flat = dict(_leaves(tree))
     return ", ".join(f"{key}={flat.get(key)}" for key in keys) or "all"

@@ -127,6 +127,29 @@ def test_an_experiment_is_compared_by_its_name(rlgpt: Cli, arms: list[str]) -> N
     assert rlgpt("compare", "halfwa").code == 3
 
 
+def test_a_session_that_is_named_twice_counts_once(rlgpt: Cli, arms: list[str], tmp_path: Path, home: Path) -> None:
+    once = rlgpt("compare", *arms, "--json").document
+    (tmp_path / "evidence").mkdir()
+    export.export(home / "sessions" / arms[0], "evidence", tmp_path / "evidence" / "same.rlgpt")
+    assert rlgpt("compare", *arms, arms[0], tmp_path / "evidence", "--json").document == once
+
+
+def test_another_session_of_the_same_seed_is_told(rlgpt: Cli, arms: list[str]) -> None:
+    other = session(0, 77, loop={"iterations": 0})
+    (told,) = rlgpt("compare", *arms, other.id, "--json").document["seeds_again"]
+    assert "2 sessions of seed 0" in told and told in rlgpt("compare", *arms, other.id).err
+
+
+def test_nothing_to_compare_or_to_draw_is_a_sentence(rlgpt: Cli, arms: list[str], tmp_path: Path) -> None:
+    empty = tmp_path / "none"
+    empty.mkdir()
+    assert rlgpt("compare", empty).code == 3
+    assert rlgpt("compare", "").code == 3
+    assert rlgpt("compare", *arms, "--by", "no.setting").code == 2
+    assert rlgpt("compare", make("new").id, "--svg", tmp_path / "a.svg").code == 2
+    assert not (tmp_path / "a.svg").exists()
+
+
 def test_names_and_seeds_make_no_arm() -> None:
     a = {"name": "a", "seed": 1, "task": "x", "llm": {"kind": "rules", "model": "m"}}
     b = {"name": "b", "seed": 2, "task": "y", "llm": {"kind": "rules", "model": "n"}}

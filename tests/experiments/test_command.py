@@ -16,13 +16,15 @@ from rlgpt.store import folder
 from rlgpt.store.lease import Lease
 from rlgpt.training.experiments import bill
 from rlgpt.training.experiments.__main__ import RUNNER, main
+from rlgpt.training.experiments.requests import declared
+from rlgpt.training.experiments.running import Runner
 from rlgpt.training.service.__main__ import answer
 
 BILL: dict[str, Any] = {
     "name": "critic-wake_up", "about": "with and without", "declared": 4, "sessions": 3, "tasks": ["wake_up"],
     "arms": ["rlgpt", "no critic"], "seeds": [0, 1], "llm": "openai", "env_steps": 1_500_000, "jobs": 2,
     "episodes_evaluated": 900, "env_steps_per_second": 1000.0, "rate_from": "a test", "hours": 0.5, "calls": 144,
-    "usd": 1.25, "usd_at_most": 15.0, "unpriced": [],
+    "usd": 1.25, "usd_at_most": 15.0, "unpriced": [], "gone": [],
 }  # fmt: skip
 
 
@@ -83,3 +85,46 @@ def test_two_processes_do_not_run_the_same_experiment(tmp_path: Path, monkeypatc
         assert main() == 2
     assert "experiment mine is being run by another process" in json.loads(told.getvalue())["error"]
     assert not folder.sessions()
+
+
+def test_what_another_process_made_while_this_one_waited_is_not_forgotten(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings = {"world": "tests.worlds.corridor:make_world", "llm": {"kind": "rules"}, "budget": {"env_steps": 500}}
+    asked = {"kind": "critic", "name": "mine", "tasks": ["take_key"], "seeds": [0], "settings": settings, "jobs": 1}
+    declared(asked).save()
+    acquire = Lease.acquire
+
+    def after_the_other(*arguments: Any) -> Lease:
+        theirs = declared(asked)
+        theirs.made(theirs.sessions[0], "261123-000000-other")
+        return acquire(*arguments)
+
+    monkeypatch.setattr(Lease, "acquire", after_the_other)
+    monkeypatch.setattr(Runner, "run", lambda runner: True)
+    monkeypatch.setattr("sys.stdin", io.StringIO(json.dumps(asked)))
+    with contextlib.redirect_stdout(io.StringIO()):
+        assert main() == 0
+    assert declared(asked).sessions[0].id == "261123-000000-other"
+
+
+def test_a_file_in_the_place_of_a_folder_is_a_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    settings = {"world": "tests.worlds.corridor:make_world", "llm": {"kind": "rules"}, "budget": {"env_steps": 500}}
+    asked = {"kind": "critic", "name": "mine", "tasks": ["take_key"], "seeds": [0], "settings": settings, "jobs": 1}
+    (tmp_path / "experiments").write_text("")
+    told = io.StringIO()
+    monkeypatch.setattr("sys.stdin", io.StringIO(json.dumps(asked)))
+    with contextlib.redirect_stdout(told):
+        assert main() == 2
+    assert str(tmp_path / "experiments") in json.loads(told.getvalue())["error"]
+
+
+def test_a_folder_that_takes_no_bundles_is_refused_before_anything_runs(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "file").write_text("")
+    ask = lambda name, arguments: BILL if name == "experiment_bill" else child(name, arguments)  # noqa: E731
+    monkeypatch.setattr(experiment.children, "ask", ask)
+    monkeypatch.setattr(experiment, "_follow", lambda request, json: pytest.fail("it was started"))
+    assert cli.run(["experiment", "critic", "--yes", "--evidence", str(tmp_path / "file" / "kept")]) == 5
+    assert "cannot be written: Not a directory" in capsys.readouterr().err

@@ -152,6 +152,32 @@ def test_a_damaged_declaration_says_so(home: Path) -> None:
             experiments.load(made.path)
 
 
+@pytest.mark.parametrize(
+    ("body", "sentence"),
+    [
+        (b"", "Invalid JSON"),
+        (b"\xff\xfe", "Invalid JSON"),
+        (b"[" * 10_000, "recursion limit"),
+        (b'"text"', "should be an object"),
+        (b'{"format": 2}', "another version"),
+        (b'{"format": 1}', "name: Field required"),
+        (b'{"format": 1, "name": "x", "kind": "critic", "about": "", "sessions": [3]}', "sessions.0: "),
+        (b'{"format": 1, "name": "../y", "kind": "critic", "about": "", "sessions": []}', "of another experiment"),
+        (
+            b'{"format": 1, "name": "x", "kind": "critic", "about": "", "sessions": '
+            b'[{"task": "wake_up", "arm": "rlgpt", "seed": 0, "settings": {}, "id": "../../home"}]}',
+            "no id of a session",
+        ),
+    ],
+)
+def test_a_declaration_that_somebody_edited_is_a_sentence(home: Path, body: bytes, sentence: str) -> None:
+    path = home / "experiments" / "x" / "experiment.json"
+    path.parent.mkdir(parents=True)
+    path.write_bytes(body)
+    with pytest.raises((Undeclared, NoExperiment), match=sentence):
+        declare("critic", "x", BASE, ["wake_up"], [0])
+
+
 def planned(**fields: Any) -> tuple[Planned, Settings, int]:
     settings = Settings.model_validate({"task": "t", "budget": {"env_steps": 36_000}} | fields)
     return Planned("t", "a", 0, {}), settings, 0

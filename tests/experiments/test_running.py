@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import signal
 import subprocess
 import sys
@@ -89,6 +90,16 @@ def test_a_failed_session_is_not_tried_again_and_is_told(stage: Stage) -> None:
     assert not stage.run() and not stage.run()
     assert len(stage.started) == 2
     assert {one["status"] for one in stage.kinds("ended")} == {"failed", "finished"}
+
+
+def test_a_session_that_was_deleted_is_made_again_and_the_others_are_not(stage: Stage) -> None:
+    assert stage.run()
+    kept, deleted = stage.manifest.sessions
+    shutil.rmtree(folder_of(deleted).path)
+    assert stage.run()
+    again = stage.manifest.sessions
+    assert again[0] == kept and again[1].id != deleted.id
+    assert stage.started == [kept.id, deleted.id, again[1].id]
 
 
 def test_a_session_that_somebody_else_runs_is_waited_for(stage: Stage) -> None:

@@ -24,25 +24,26 @@ from rlgpt.training.experiments.requests import Request, declared
 from rlgpt.training.experiments.running import Job, Launch, Runner, launched
 from rlgpt.training.session.creation import CannotCreate, create
 from rlgpt.training.worlds import registry
+from rlgpt.training.worlds.protocol import WorldFailed
 
 RUNNER = "runner.lock"
 
 
 def _run(request: Request) -> int:
-    manifest = declared(request)
-    manifest.save()
+    folder = declared(request).path.parent
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     jobs, on = max(1, int(request["jobs"])), str(request.get("on", ""))
 
     def make(settings: Mapping[str, Any]) -> str:
         return str(create({**settings, "limits": {"host_slots": jobs}}, elsewhere=bool(on))["id"])
 
     try:
-        lease = Lease.acquire(manifest.path.parent, RUNNER)
+        lease = Lease.acquire(folder, RUNNER)
     except LeaseTaken as taken:
-        raise CannotCreate(
-            f"experiment {manifest.name} is being run by another process already; wait for it"
-        ) from taken
+        raise CannotCreate(f"experiment {folder.name} is being run by another process already; wait for it") from taken
     with lease:
+        manifest = declared(request)  # only now: who ran it before may just have made more of its sessions
+        manifest.save()
         launch = _on_cluster(on) if on else launched
         signal.signal(signal.SIGTERM, _interrupt)  # again: Ray sets one of its own
         complete = Runner(manifest, jobs, make, _print, launch).run()
@@ -83,8 +84,11 @@ def _interrupt(number: int, frame: FrameType | None) -> None:
 def main() -> int:
     try:
         return _run(json.load(sys.stdin))
-    except (Undeclared, Refused, StoreError, CannotCreate, registry.UnknownWorld, OSError) as error:
-        _print({"error": str(error.args[0]) if error.args else str(error)})
+    except (Undeclared, Refused, StoreError, CannotCreate, registry.UnknownWorld, WorldFailed) as error:
+        _print({"error": str(error)})
+        return 2
+    except OSError as error:
+        _print({"error": f"{error.filename}: {error.strerror}" if error.filename else str(error)})
         return 2
     except KeyboardInterrupt:
         return 130

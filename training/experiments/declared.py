@@ -226,9 +226,11 @@ def declare(kind: str, name: str, base: Mapping[str, Any], tasks: Sequence[str],
     sessions = [Planned(*one) for one in trees(kind, base, tasks, seeds)]
     name = name or "-".join([kind, *(tasks if len(tasks) == 1 else [])])
     new = Manifest(name, kind, KINDS[kind].about, sessions)
-    if not new.path.is_file():
+    if not new.path.exists():
         return new
     existing = load(new.path)
+    if existing.name != name:
+        raise Undeclared(f"{new.path} is of another experiment, {existing.name!r:.80}: give that its own folder")
     if (existing.kind, [_bare(p) for p in existing.sessions]) != (kind, [_bare(p) for p in sessions]):
         raise Undeclared(
             f"the experiment {name} was declared with other tasks, seeds or settings ({len(existing.sessions)} "

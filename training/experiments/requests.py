@@ -5,6 +5,7 @@ A request is {kind, name, tasks, seeds: [...], settings: tree, jobs, to}.
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -13,8 +14,8 @@ from rlgpt.store.bundle import export_bundle
 from rlgpt.store.experiments import FILE, Manifest
 from rlgpt.training.experiments.bill import bill, measured_rate
 from rlgpt.training.experiments.declared import declare
-from rlgpt.training.experiments.running import folder_of, known
-from rlgpt.training.session.creation import task_info
+from rlgpt.training.experiments.running import folder_of, is_gone, known
+from rlgpt.training.session.creation import UNAVAILABLE, CannotCreate, task_info
 from rlgpt.training.worlds import registry
 
 Request = Mapping[str, Any]
@@ -39,6 +40,7 @@ def bill_of(request: Request) -> dict[str, Any]:
     document["tasks"] = list(dict.fromkeys(p.task for p in manifest.sessions))
     document["arms"] = list(dict.fromkeys(p.arm for p in manifest.sessions))
     document["seeds"] = list(dict.fromkeys(p.seed for p in manifest.sessions))
+    document["gone"] = [p.id for p in manifest.sessions if is_gone(p)]
     document["llm"] = every[0].settings.llm.kind
     if left:
         document |= bill(left, request["jobs"], measured_rate(every[0].settings))
@@ -47,11 +49,22 @@ def bill_of(request: Request) -> dict[str, Any]:
     return document
 
 
+def need_folder(request: Request) -> str:
+    """The folder for the bundles, made if it is not there. Raises CannotCreate where nothing can be written into it:
+    asked before the sessions run, which may take days."""
+    target = Path(request["to"])
+    try:
+        target.mkdir(parents=True, exist_ok=True)
+        tempfile.TemporaryFile(dir=target).close()
+    except OSError as error:
+        raise CannotCreate(f"{target} cannot be written: {error.strerror}", UNAVAILABLE) from error
+    return str(target)
+
+
 def write_bundles(request: Request) -> dict[str, Any]:
     """Bundles for a claim: TASK-ARM-SEED.rlgpt beside the declaration; those that are there already are replaced."""
     manifest = declared(request)
-    target = Path(request["to"])
-    target.mkdir(parents=True, exist_ok=True)
+    target = Path(need_folder(request))
     written = []
     for planned in manifest.sessions:
         if planned.id and known(planned).over:

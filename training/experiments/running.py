@@ -84,9 +84,14 @@ def folder_of(planned: Planned) -> SessionFolder:
     return SessionFolder(root() / planned.id)
 
 
+def is_gone(planned: Planned) -> bool:
+    """Whether its session was made, and deleted or moved away since: it is made again."""
+    return bool(planned.id) and not folder_of(planned).path.is_dir()
+
+
 def known(planned: Planned) -> Known:
-    """From the rows. Raises Refused for settings that cannot be, StoreError for a session that is gone."""
-    if not planned.id:
+    """From the rows. Raises Refused for settings that cannot be, StoreError for a session that cannot be read."""
+    if not planned.id or is_gone(planned):
         return Known(planned, settle(planned.settings))
     with Reader(folder_of(planned)) as reader:
         return _told(planned, reader.history_at(), reader.alive())
@@ -159,7 +164,7 @@ class Runner:
         return all(k.over and k.status != "failed" for k in every.values())
 
     def _start(self, planned: Planned) -> _Session:
-        if not planned.id:
+        if not planned.id or is_gone(planned):
             planned = self.manifest.made(planned, self.make(planned.settings))
         folder = folder_of(planned)
         reader = Reader(folder)

@@ -6,13 +6,14 @@ import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from math import isfinite
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rlgpt.training.options.rewards import RewardStream
-from rlgpt.training.worlds.protocol import Env, Feature, World
+from rlgpt.training.worlds.protocol import Env, Feature, World, WorldFailed
 
 PIXELS = "pixels"
 """As a name in a configuration's `observation`: the world's picture instead of its features."""
@@ -59,7 +60,8 @@ class Observation:
         return hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
 
     def read(self, env: Env, stream: RewardStream, left: float) -> NDArray[Any]:
-        """A fresh row. `left` in [0, 1]. Raises ObservationError when the world's part has another shape."""
+        """A fresh row. `left` in [0, 1]. Raises ObservationError when the world's part has another shape, WorldFailed
+        when a number of it is infinite or none: a network that learnt from it would answer nothing else for ever."""
         row: NDArray[Any] = np.empty(self.size, self.dtype)
         observation: NDArray[Any]
         observation = env.pixels().reshape(-1) if self.picture else env.observe()
@@ -70,9 +72,16 @@ class Observation:
                 f"but this policy was built for ({count},)."
             )
         row[:count] = observation
+        if not self.picture and not isfinite(row[:count].sum()):
+            raise WorldFailed(self._not_finite(row, env))
         own = [left, *stream.observe()]
         row[count:] = [round(255 * value) for value in own] if self.picture else own
         return row
+
+    def _not_finite(self, row: NDArray[Any], env: Env) -> str:
+        names = [feature.name for feature in self.features for _ in range(feature.size)]
+        bad = next((i for i, value in enumerate(row[: len(names)]) if not isfinite(value)), 0)
+        return f"The world observed {names[bad]} = {row[bad]} at step {env.steps} of an episode of {env.task.id}."
 
 
 def build_observation(world: World, names: Sequence[str], stream: RewardStream) -> Observation:

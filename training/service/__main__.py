@@ -39,7 +39,7 @@ def answer(line: str) -> dict[str, Any]:
         return _error(str(error), UNAVAILABLE)
     except (HostError, StoreError, ValueError, OSError) as error:
         return _error(str(error), USAGE)
-    except Exception as error:
+    except (Exception, SystemExit) as error:  # a world of somebody else may raise anything
         traceback.print_exc()
         return _error(f"{type(error).__name__}: {error}", UNEXPECTED)
 

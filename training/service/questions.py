@@ -115,6 +115,13 @@ def experiment_bill(request: dict[str, Any]) -> dict[str, Any]:
     return requests.bill_of(request)
 
 
+def experiment_folder(request: dict[str, Any]) -> str:
+    """The folder for an experiment's bundles, once something can be written into it."""
+    from rlgpt.training.experiments import requests
+
+    return requests.need_folder(request)
+
+
 def experiment_bundles(request: dict[str, Any]) -> dict[str, Any]:
     """{written, missing}: bundles of the sessions of an experiment that are over."""
     from rlgpt.training.experiments import requests
@@ -159,6 +166,6 @@ QUESTIONS: Mapping[str, Callable[..., Any]] = {
     question.__name__: question
     for question in (
         worlds, tasks, check_world, create, prices, open_admission, admit, try_action, try_skill, protections,
-        minedojo_needs, experiment_bill, experiment_bundles, cluster, cluster_reached, cluster_end,
+        minedojo_needs, experiment_bill, experiment_folder, experiment_bundles, cluster, cluster_reached, cluster_end,
     )
 }  # fmt: skip

@@ -24,6 +24,7 @@ from rlgpt.training.steps.candidates import acting_of, candidate, coded_action, 
 from rlgpt.training.steps.config_rows import config_row, observed, shared_by_arms, with_own_reward
 from rlgpt.training.steps.outdated import outdated
 from rlgpt.training.steps.result_rows import training_episode_row
+from rlgpt.training.worlds.faults import world_fault
 from rlgpt.training.worlds.optional_parts import score_of
 
 KEPT_ROLLOUTS = 2
@@ -100,6 +101,8 @@ def train(runtime: SessionRuntime, step: loop.Train) -> None:
             observer=observer,
         )
     except ValueError as error:  # ConfigError, ActionSpaceError, RewardError ...: a sentence about the configuration
+        if world_fault(error, runtime.world):
+            raise
         _give_up(runtime, observer, str(error))
         return
     if history.stop_requested:

@@ -7,6 +7,7 @@ from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
 from typing import cast
 
+from rlgpt.training.worlds.faults import one_line, raised_in
 from rlgpt.training.worlds.protocol import World
 
 GROUP = "rlgpt.worlds"
@@ -57,6 +58,10 @@ def get(name: str) -> World:
         raise UnknownWorld(f"The world {name!r} cannot be loaded: {reason}.") from error
     except (ImportError, AttributeError) as error:
         raise UnknownWorld(f"The world {name!r} cannot be loaded: {error}.") from error
+    except (Exception, SystemExit) as error:  # another package's code
+        place = raised_in(error, (module if colon else point.module).partition(".")[0])
+        words = one_line(error) + (f" ({place})" if place else "")
+        raise UnknownWorld(f"The world {name!r} cannot be loaded: {words}.") from error
     if missing := [member for member in _REQUIRED_MEMBERS if not hasattr(world, member)]:
         raise UnknownWorld(
             f"The world {name!r} has no {', '.join(missing)}: it was written for another version of the protocol; "

@@ -8,6 +8,7 @@ from typing import NamedTuple
 from rlgpt.training.worlds.conformance.description import check_frames, check_scripts, check_sheet
 from rlgpt.training.worlds.conformance.episodes import (
     check_actions,
+    check_answers,
     check_features,
     check_horizon,
     check_mask,
@@ -50,6 +51,7 @@ _PROMISES: dict[str, Callable[[World], str]] = {
     "actions and commands fit": check_actions,
     "neutral actions keep still": check_neutral_action,
     "features keep their shapes and ranges": check_features,
+    "answers are of the right types": check_answers,
     "the mask leaves an action": check_mask,
     "episodes repeat": check_repeatability,
     "observers change nothing": check_observers,

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import random
+from math import isfinite
+from numbers import Integral, Real
 
 import numpy as np
 
-from rlgpt.training.worlds.conformance.promise import Broken, expect, legal_action, longest_task, trace, walk
+from rlgpt.training.worlds.conformance.promise import STEPS, Broken, expect, legal_action, longest_task, trace, walk
 from rlgpt.training.worlds.optional_parts import Scores
 from rlgpt.training.worlds.protocol import UnknownTask, World
 
@@ -79,6 +81,36 @@ def check_features(world: World) -> str:
     expect(env.observe().shape == (size,), "the default observation has the wrong size")
     env.close()
     return "sizes, types and ranges"
+
+
+def check_answers(world: World) -> str:
+    env = world.make(longest_task(world))
+    env.reset(2)
+    draw = random.Random(2)
+    for count in range(1, STEPS + 1):
+        result = env.step(world.native_action(legal_action(world, env, draw)))
+        reward, flag = result.reward, (bool, np.bool_)
+        expect(isinstance(reward, Real) and isfinite(reward), f"the reward of an env step is {reward!r:.40}, no number")
+        flags = {"terminated": result.terminated, "truncated": result.truncated, "succeeded()": env.succeeded()}
+        flags |= {"interrupt()": env.interrupt(), "waiting()": env.waiting()}
+        for name, value in flags.items():
+            expect(isinstance(value, flag), f"{name} is {value!r:.40}, neither True nor False")
+        expect(env.steps == count, f"`steps` is {env.steps!r:.40} after {count} env steps")
+        for name, number in (("progress_key()", env.progress_key()), ("novelty()", env.novelty())):
+            expect(isinstance(number, Integral), f"{name} is {number!r:.40}, no whole number")
+        for name, packed in (
+            ("view(True)", env.view(True)),
+            ("view(False)", env.view(False)),
+            ("frame()", env.frame()),
+        ):
+            expect(isinstance(packed, bytes), f"{name} is {packed!r:.40}, no bytes")
+        reached = env.milestones()
+        names = isinstance(reached, frozenset) and all(isinstance(name, str) for name in reached)
+        expect(names, f"milestones() is {reached!r:.40}, no frozenset of names")
+        if result.terminated or result.truncated:
+            break
+    env.close()
+    return f"rewards, flags, counts, views, frames and milestones of {count} env steps"
 
 
 def check_mask(world: World) -> str:

@@ -1,0 +1,125 @@
+"""A world of somebody else fails in its own ways: one sentence says what failed, and where."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from rlgpt.agents.contracts import RewardTerm
+from rlgpt.store.folder import SessionFolder
+from rlgpt.store.reader import Reader
+from rlgpt.training import last_words
+from rlgpt.training.options.observation import build_observation, make_env
+from rlgpt.training.options.rewards import RewardStream
+from rlgpt.training.session.creation import create
+from rlgpt.training.worlds import registry
+from rlgpt.training.worlds.conformance import check
+from rlgpt.training.worlds.protocol import WorldFailed
+from tests.worlds.corridor import CorridorEnv, CorridorWorld
+from tests.worlds.failing import FAILS
+
+WORLD = "tests.worlds.failing:make_failing"
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RLGPT_HOME", str(tmp_path))
+    monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parent.parent.parent))
+    monkeypatch.chdir(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("fails", "sentence"),
+    [
+        ("raises", r"failed in failing\.py, line \d+: ValueError: the door is stuck and so is the window$"),
+        ("leaves", r"failed in failing\.py, line \d+: SystemExit: 0$"),
+        ("gives up", r"^The simulator has no licence\.$"),
+    ],
+)
+def test_a_session_ends_with_a_sentence_about_its_world(fails: str, sentence: str) -> None:
+    folder = Path(create({"task": "open_door", "world": WORLD, "skills": "none"})["folder"])
+    words = [sys.executable, "-P", "-m", "rlgpt.training.supervisor", str(folder)]
+    assert subprocess.run(words, env=os.environ | {FAILS: fails}, check=False).returncode == 1
+    with Reader(SessionFolder(folder)) as reader:
+        history = reader.history_at()
+    assert history.result == "failed" and re.search(sentence, history.reason), history.reason
+
+
+def test_what_is_printed_after_the_last_words_hides_nothing() -> None:
+    assert last_words.last(["a", "last words: the reason", "bye"]) == ["a", "bye", "the reason"]
+    assert last_words.last(["a", ""]) == ["a", ""]
+    assert last_words.last([]) == []
+
+
+def test_an_observation_that_is_no_number_never_reaches_a_policy(monkeypatch: pytest.MonkeyPatch) -> None:
+    world = registry.get(WORLD)
+    stream = RewardStream((RewardTerm(term="task", weight=1.0),), world)
+    observation = build_observation(world, world.default_features, stream)
+    env = make_env(world, "open_door", observation)
+    env.reset(1)
+    observation.read(env, stream, 1.0)
+    monkeypatch.setenv(FAILS, "sees nothing")
+    with pytest.raises(WorldFailed, match="observed cell = nan at step 0 of an episode of open_door"):
+        observation.read(env, stream, 1.0)
+
+
+MODULES = {
+    "raises": (
+        "raise ValueError('no licence\\nfor this machine')",
+        r"ValueError: no licence for this machine \(.*line 1\)",
+    ),
+    "leaves": ("import sys\nsys.exit()", r"SystemExit \(leaves\.py, line 2\)"),
+    "breaks": ("def make_world(:", "SyntaxError: "),
+    "refuses": ("def make_world():\n    return 1 / 0", r"ZeroDivisionError: division by zero \(refuses\.py, line 2\)"),
+    "asks": ("def make_world(size):\n    pass", "TypeError: make_world.* missing 1 required positional argument"),
+}
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_a_module_that_cannot_be_loaded_is_a_sentence(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source, sentence = MODULES[name]
+    (tmp_path / f"{name}.py").write_text(source)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    with pytest.raises(registry.UnknownWorld, match=sentence) as refused:
+        registry.get(f"{name}:make_world")
+    assert "\n" not in str(refused.value)
+
+
+@pytest.mark.parametrize("name", [":make", ".relative:make", "a b:make", "json:loads", "builtins:input"])
+def test_a_name_that_leads_to_no_world_is_a_sentence(name: str) -> None:
+    with pytest.raises(registry.UnknownWorld, match="cannot be loaded"):
+        registry.get(name)
+
+
+ANSWERS = {
+    "frame": (None, "frame.. is None, no bytes"),
+    "view": ("text", "view.True. is 'text', no bytes"),
+    "progress_key": ((1, 2), "progress_key.. is .1, 2., no whole number"),
+    "novelty": (0.5, "novelty.. is 0.5, no whole number"),
+    "milestones": (["take_key"], "milestones.. is .*, no frozenset of names"),
+    "interrupt": (None, "interrupt.. is None, neither True nor False"),
+}
+
+
+@pytest.mark.parametrize("method", ANSWERS)
+def test_the_check_sees_an_answer_of_the_wrong_type(method: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    value, sentence = ANSWERS[method]
+    monkeypatch.setattr(CorridorEnv, method, lambda *_: value)
+    finding = next(one for one in check(CorridorWorld()) if one.what == "answers are of the right types")
+    assert not finding.ok and re.search(sentence, finding.why), finding.why
+
+
+@pytest.mark.parametrize("reward", [None, "one", np.nan, np.array([1.0])])
+def test_the_check_sees_a_reward_that_is_no_number(reward: object, monkeypatch: pytest.MonkeyPatch) -> None:
+    step = CorridorEnv.step
+    monkeypatch.setattr(CorridorEnv, "step", lambda env, command: step(env, command)._replace(reward=reward))
+    finding = next(one for one in check(CorridorWorld()) if one.what == "answers are of the right types")
+    assert not finding.ok and "reward" in finding.why, finding.why

@@ -1,0 +1,45 @@
+"""A corridor whose episodes cannot be started, in the ways in which somebody else's code fails: `FAILS` names one."""
+
+from __future__ import annotations
+
+import atexit
+import os
+import sys
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rlgpt.training.worlds.protocol import WorldFailed
+from tests.worlds.corridor import CorridorEnv, ScriptedCorridor
+
+FAILS = "RLGPT_TEST_FAILS"
+
+
+class FailingEnv(CorridorEnv):
+    def reset(self, seed: int) -> None:
+        super().reset(seed)
+        how = os.environ.get(FAILS)
+        if how == "raises":
+            raise ValueError("the door is stuck\nand so is the window\n\n")
+        if how == "leaves":
+            sys.exit(0)
+        if how == "gives up":
+            atexit.register(print, "Goodbye from the simulator.", flush=True)
+            raise WorldFailed("The simulator\nhas no licence.")
+
+    def observe(self) -> NDArray[np.float32]:
+        seen = super().observe()
+        if os.environ.get(FAILS) == "sees nothing":
+            seen[1] = np.nan
+        return seen
+
+
+class FailingCorridor(ScriptedCorridor):
+    def make(self, task: str, **kwargs: object) -> FailingEnv:
+        made = super().make(task, **kwargs)  # type: ignore[arg-type]
+        made.__class__ = FailingEnv
+        return made  # type: ignore[return-value]
+
+
+def make_failing() -> FailingCorridor:
+    return FailingCorridor()
