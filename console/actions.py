@@ -18,7 +18,8 @@ PANE, SCREEN, OTHER_PANE, LIST, EVERYWHERE, THEME = range(6)
 
 
 class Action(NamedTuple):
-    """Sorted as it stands: by place, then what the footer shows in its order, then as the table of keys has it."""
+    """An entry of the palette. The fields are in sort order: place first, then the footer's order, then the order in
+    the table of keys."""
 
     place: int
     unhinted: bool
@@ -78,7 +79,7 @@ class Actions(Provider):
                 )
 
     def _in_other_panes(self) -> Iterable[Action]:
-        """What a key would do in a pane that has not the focus: the pane is shown and gets it."""
+        """What keys would do in panes without the focus; running one shows its pane and gives it the focus."""
         from rlgpt.console.panes.pane import Pane, title
         from rlgpt.console.screens.session import SessionScreen
 

@@ -18,7 +18,7 @@ def place(home: Path, question: Sequence[str]) -> Path:
 
 
 def remembered(file: Path) -> Any:
-    """None when there is nothing, or nothing that can be read."""
+    """The stored answer, None if there is none or it cannot be read."""
     try:
         return json.loads(file.read_text())
     except (OSError, ValueError):
@@ -26,7 +26,7 @@ def remembered(file: Path) -> Any:
 
 
 def remember(file: Path, answer: Any) -> None:
-    """Written whole or not at all; a home that cannot be written is no reason to fail."""
+    """Store an answer, atomically. A home that cannot be written is ignored."""
     with contextlib.suppress(OSError):
         file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         draft = file.with_suffix(f".{os.getpid()}")

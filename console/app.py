@@ -235,7 +235,7 @@ class ConsoleApp(App[int]):
             gc.freeze()
 
     def left(self) -> None:
-        """A session was left: all of it may go, so for once everything is looked at."""
+        """A session was left: collect all garbage now, frozen objects too, because the session's data can be freed."""
         if not self.is_headless:
             gc.unfreeze()
             gc.collect()
@@ -334,7 +334,7 @@ class ConsoleApp(App[int]):
 
 
 def as_shell(app: ConsoleApp) -> Shell:
-    """The app as screens see it; by this mypy checks that it has all that they use."""
+    """The app as its `Shell`, so that mypy checks that it implements the protocol."""
     return app
 
 

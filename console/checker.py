@@ -13,7 +13,8 @@ from rlgpt.console.commands.failure import Exit, Failure
 
 
 class Checker:
-    """Starts at once and makes itself ready while nobody waits. One question at a time, from any thread."""
+    """Starts its child process at once, so that it is ready by the first question. One question at a time, from any
+    thread."""
 
     def __init__(self, world: str) -> None:
         self._lock = threading.Lock()
@@ -53,7 +54,7 @@ class Checker:
             raise Failure("" if self._words.closed else self._last_words(), Exit.ERROR) from None
 
     def close(self) -> None:
-        """Ends the child; a question that waits for its answer fails."""
+        """End the child process; a question that waits for its answer fails."""
         self._child.kill()
         self._child.wait()
         self._words.close()

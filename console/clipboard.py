@@ -1,4 +1,4 @@
-"""Copied text, where the terminal's own clipboard cannot be counted on."""
+"""Copies text for terminals that do not take the console's OSC 52."""
 
 from __future__ import annotations
 

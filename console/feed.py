@@ -83,7 +83,7 @@ class Feed:
 
     # ---- reading --------------------------------------------------------------------------------
     def connect(self) -> Moment | None:
-        """Opens the store. A long session gives a first moment at once: its curves are whole, its plan and runs as
+        """Open the store. A long session has a first moment at once: its curves are whole, its plan and runs as
         they are, only sums and commands are still to be folded. Raises StoreError with a sentence.
         """
         self._reader = Reader(self.folder)
@@ -212,7 +212,7 @@ class Feed:
             self.metrics.extend(metrics)
 
     def _take_event(self, row: EventRow) -> None:
-        """Of which more is shown than the fold keeps."""
+        """Keep the events of which the console shows more than the fold keeps."""
         if row["kind"] not in (kind_of(TrainerDied), kind_of(Probed)):
             return
         match read_event(row["kind"], row["payload"]):
@@ -222,7 +222,7 @@ class Feed:
                 self._probes.append((row["seq"], probe))
 
     def _look(self) -> bool:
-        """What is known of the worker from outside; whether that changed."""
+        """Look at the worker's process and heartbeat; returns whether something changed."""
         before = self._worker
         lock = owner(self.folder)
         beat = progress.read(self.folder)
@@ -293,7 +293,7 @@ class Feed:
         return history
 
     def head(self) -> History:
-        """All there is, for the marks of the timeline."""
+        """The session up to its newest row, for the marks of the timeline."""
         return self._head.copy()
 
     def close(self) -> None:

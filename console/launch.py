@@ -84,7 +84,7 @@ def tasks(app: Shell, world: str, then: Callable[[Any], None], failed: Callable[
 
 
 def foresee(app: Shell) -> None:
-    """Ask for what a new session starts with, if nobody ever did: it takes seconds."""
+    """Ask for what the screen of a new session needs, if it was never asked for: the answer takes seconds."""
     if not answers.place(app.home, ("tasks", FIRST_WORLD)).is_file():
         tasks(app, FIRST_WORLD, lambda _: None, lambda _: None)
 

@@ -1,4 +1,4 @@
-"""What a session uses of this machine now: processes, GPU, disk. Asked from outside, never stored."""
+"""Measures what a session uses of this machine now: processes, GPU, disk. Nothing of it is stored."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from rlgpt.store.lease import Lease
 
 
 class Meter:
-    """CPU is measured between two calls; the first one of a process says 0."""
+    """Measures process trees. CPU use is that since the previous call; the first call for a process gives 0."""
 
     def __init__(self) -> None:
         self._process_of_pid: dict[int, Any] = {}

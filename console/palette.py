@@ -1,4 +1,5 @@
-"""Style tokens to colours, for the theme in force. The only place where a view's words become terminal styles."""
+"""Maps style tokens to colours of the present theme. The only place where the words of a view become terminal
+styles."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ class Preferences:
 
     @classmethod
     def load(cls, home: Path) -> Preferences:
-        """What was saved; the defaults where the file is missing, damaged or of another version."""
+        """The stored preferences; the defaults where the file is missing, damaged or of another version."""
         try:
             fields = json.loads((home / FILE).read_text())
             choices, toured = _choices(fields["choices"]), bool(fields.get("toured", False))
@@ -33,7 +33,7 @@ class Preferences:
             return cls()
 
     def save(self, home: Path) -> None:
-        """Written whole or not at all; a home that cannot be written is no reason to fail."""
+        """Store the preferences, atomically. A home that cannot be written is ignored."""
         with contextlib.suppress(OSError):
             home.mkdir(mode=0o700, parents=True, exist_ok=True)
             draft = home / f".{FILE}.new"

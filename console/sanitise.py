@@ -1,6 +1,6 @@
-"""The one gate for text that a model, a world, generated code or another person wrote.
+"""The sanitiser for all text that a model, a world, generated code or another person wrote.
 
-Whatever passes is safe to hand to a terminal: no control characters, no direction overrides, no invisible
+Its results are safe for a terminal: no control characters, no direction overrides, no invisible
 characters, no unbounded lines or stacks of combining marks. The raw text stays in the store.
 """
 

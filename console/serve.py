@@ -33,7 +33,7 @@ Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
 class Asked(NamedTuple):
-    """What the guard looks at in a request."""
+    """The parts of a request that the guard checks."""
 
     path: str
     host: str

@@ -15,7 +15,7 @@ from rlgpt.console.view.text import Line, Span, width_of
 
 
 class Bar(Painted):
-    """Some lines, painted as they are."""
+    """Lines that are painted without a cursor or scrolling."""
 
     def __init__(self, *, id: str) -> None:
         super().__init__(id=id)

@@ -1,4 +1,4 @@
-"""A tick or an empty box: Textual's shows the same X for both and tells them apart by colour alone."""
+"""A checkbox with a tick or nothing in it: Textual's shows the same X for both states, in different colours."""
 
 from __future__ import annotations
 

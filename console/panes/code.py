@@ -122,4 +122,4 @@ class CodePane(ListPane):
         return (self.moment.text(shown.source_hash) or "") if shown and self.moment else ""
 
     def on_lines_chosen(self, message: Lines.Chosen) -> None:
-        """Nothing folds here."""
+        """Entries of this pane cannot be folded."""

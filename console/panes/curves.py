@@ -250,7 +250,7 @@ class CurvesPane(Pane, Painted, can_focus=True):
         self.action_charts(-1)
 
     def seen(self) -> str:
-        """The text that is in sight."""
+        """The visible text."""
         return "\n".join(plain(shown) for shown in self._lines)
 
     def yank(self) -> str:

@@ -54,7 +54,7 @@ class EpisodesPane(ListPane):
 
 
 def _row_counts(m: Moment) -> tuple[object, ...]:
-    """Equal for two moments whose rows tell of the same episodes: rows are only ever added."""
+    """Numbers of rows, which are equal for two moments with the same episodes, because rows are only added."""
     h = m.history
     hidden = tuple(len(run.hidden) for run in h.runs.values())
     counts = (h.counts.get("trial"), h.counts.get("evaluation"), len(m.episodes), m.films[-1:])

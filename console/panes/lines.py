@@ -1,4 +1,4 @@
-"""The list that most panes are: entries of lines with a cursor, a filter, a fixed head and its own scrolling."""
+"""The list that most panes show: entries of lines with a cursor, a filter, a fixed head and its own scrolling."""
 
 from __future__ import annotations
 
@@ -123,7 +123,7 @@ class Lines(ScrollView, Painted, can_focus=True, inherit_bindings=False):
 
     # ---- the cursor -----------------------------------------------------------------------------
     def move_to(self, index: int, *, quietly: bool = False) -> None:
-        """`quietly`: it was not the operator who moved it, so nobody is told."""
+        """Move the cursor to an entry. With `quietly` no `Moved` is posted, because the operator did not move it."""
         if not 0 <= index < len(self.entries) or not self.entries[index].selectable:
             return
         before = self._cursor
@@ -238,7 +238,7 @@ class Lines(ScrollView, Painted, can_focus=True, inherit_bindings=False):
         return [self._row(y) for y in range(self.size.height)]
 
     def seen(self) -> str:
-        """The text that is in sight."""
+        """The visible text."""
         return "\n".join(plain(shown) for shown, _ in self._picture())
 
     def on_resize(self, event: events.Resize) -> None:

@@ -14,4 +14,4 @@ class OptionsPane(ListPane):
         return options.entries(options.tables(moment), self.width)
 
     def on_lines_chosen(self, message: Lines.Chosen) -> None:
-        """Nothing folds here."""
+        """Entries of this pane cannot be folded."""

@@ -17,7 +17,7 @@ from rlgpt.console.shell import shell_of
 
 
 class Confirm(ModalScreen[bool]):
-    """A question whose yes does something that cannot be undone."""
+    """A yes-or-no question about an action that cannot be undone."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings("confirm")
 
@@ -45,7 +45,7 @@ Answer = TypeVar("Answer")
 
 
 class Form(ModalScreen[Answer | None]):
-    """Fields to fill in; None when it was left. What was typed is dropped only after a question."""
+    """Fields to fill in; returns None when it was left, after a question if something was typed."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings("form")
     _untouched: Sequence[str] = ()
@@ -54,7 +54,7 @@ class Form(ModalScreen[Answer | None]):
         self._untouched = self.typed()
 
     def typed(self) -> Sequence[str]:
-        """All that a person can have typed here."""
+        """The text of all fields."""
         lines = [field.value for field in self.query(Input)]
         return lines + [field.text for field in self.query(TextArea)]
 

@@ -38,7 +38,7 @@ class DoctorScreen(Screen[None]):
         self.call_after_refresh(self._draw)
 
     def action_again(self) -> None:
-        """What was found last time stands there until it was looked again, which takes some seconds."""
+        """Check again. The last findings stay on the screen meanwhile, which takes some seconds."""
         self._findings, self._note = [], "looking at this machine …"
         launch.run(shell_of(self), "doctor", kept=True, then=self._take, failed=self._failed)
         if self._findings:

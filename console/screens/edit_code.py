@@ -76,7 +76,7 @@ class EditCodeScreen(ModalScreen[None]):
         self._in_thread(self._make_ready)
 
     def _make_ready(self) -> None:
-        """No later check shall wait for imports: they happen while the text is read and changed."""
+        """Start the checker now, so that its imports are done while the person reads and edits the text."""
         try:
             self._checker.set_result(Checker(str(self._session.session["world"])))
         except OSError as error:
@@ -105,7 +105,7 @@ class EditCodeScreen(ModalScreen[None]):
         return self.query_one("#text", TextArea).text
 
     def on_text_area_changed(self) -> None:
-        """What was said of another text is not true of this one."""
+        """Remove the result of the last check, which was about another text."""
         if (self._what, self._text) != self._checked_text:
             box = self.query_one("#admission", Static)
             box.remove_class("fault")
@@ -184,7 +184,7 @@ class EditCodeScreen(ModalScreen[None]):
             area.text = "\n".join(clean_lines(edited, most=2_000))
 
     def action_leave(self) -> None:
-        """At once when nothing was changed, else after a question."""
+        """Leave, after a question if the text was changed."""
         from rlgpt.console.screens.dialogs import Confirm
 
         what = self.query_one("#what", Select)

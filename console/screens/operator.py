@@ -1,4 +1,4 @@
-"""What the operator tells a session: every command, sent through the inbox."""
+"""The operator's commands to a session, sent through its inbox."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ class Operator:
         return keymap.short(name, self._shell.user_keys)
 
     def explain(self, pressed: str) -> None:
-        """The key of a command that is not possible now says why, instead of nothing."""
+        """Show why a command is not possible now when its key is pressed."""
         for key in keymap.of("session"):
             command = keymap.argument(key, "command")
             keys = (word.strip() for word in self._shell.user_keys.get(key.id, key.keys).split(","))
@@ -239,7 +239,7 @@ class Operator:
         launch.resume(self._shell, self._controller.folder.name, lambda: self._start(False))
 
     def expect_no_worker(self) -> None:
-        """The worker that was started has had its time."""
+        """Stop waiting for the worker that was started; if it does not run, its absence is shown."""
         self._start(False)
 
     def _start(self, starting: bool) -> None:

@@ -66,7 +66,7 @@ class OverrideScreen(Screen[None]):
 
     @property
     def unsent(self) -> str:
-        """What would be lost by leaving; empty when nothing would."""
+        """A sentence on what leaving would lose; empty if nothing."""
         return "Your edits of the plan were not sent." if self.draft.changed else ""
 
     # ---- edits ----------------------------------------------------------------------------------

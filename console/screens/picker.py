@@ -1,4 +1,4 @@
-"""What the curves pane asks: which series of a chart are drawn, and what is drawn over them."""
+"""Dialogs of the curves pane: which series of a chart are drawn, and what is drawn over them."""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ from rlgpt.store.row_types import SessionRow
 
 
 class Sender(Protocol):
-    """The `Operator`, as the screens see it that it opens."""
+    """The part of `Operator` that the screens opened by it use."""
 
     @property
     def moment(self) -> Moment | None: ...

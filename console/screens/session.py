@@ -289,7 +289,7 @@ class SessionScreen(Screen[None]):
         self._shell.preferences.save(self._shell.home)
 
     def _remember(self) -> None:
-        """For the next session that is opened; the zoom is of this one only."""
+        """Store the layout for the next session that is opened; the zoom is not stored."""
         self._shell.preferences.choices = replace(self.board.choices, zoomed="")
 
     def step_back(self) -> bool:
@@ -328,7 +328,7 @@ class SessionScreen(Screen[None]):
             self._filtered.focus()
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Offer only what does something now; a filter being typed takes every key."""
+        """Offer only actions that do something now; while a filter is typed it gets every key."""
         if isinstance(self.focused, Input) and action not in ("help", "command_palette"):
             return False
         if action == "filter":

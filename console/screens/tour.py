@@ -42,7 +42,7 @@ class TourScreen(ModalScreen[None]):
         bar.set_lines(lines)
 
     def on_key(self, event: events.Key) -> None:
-        """A key that is none of the tour's does what it does without it."""
+        """Any other key closes the tour and does what it does without it."""
         if event.key not in {key for binding in keymap.of("tour") for key in binding.keys.split(",")}:
             event.stop()
             self.dismiss(None)
