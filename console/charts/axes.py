@@ -49,7 +49,7 @@ def _label(value: float, digits: int, room: int) -> str:
 
 
 def padded(low: float, high: float, share: float = 0.05) -> tuple[float, float]:
-    """A range with some air; a single value gets a range around it."""
+    """A range with a margin; a single value gets a range around it."""
     if not (math.isfinite(low) and math.isfinite(high)):
         return (0.0, 1.0)
     if high - low < 1e-12 * max(abs(low), abs(high), 1e-9):

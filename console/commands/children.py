@@ -39,7 +39,7 @@ def question(name: str, arguments: Mapping[str, Any]) -> str:
 
 
 def answered(line: str) -> Any:
-    """What the service's line says. Raises Failure with its sentence, ValueError for what is no answer."""
+    """The answer in the service's line. Raises Failure with its sentence, ValueError for a line that is no answer."""
     answer = json.loads(line)
     if "error" in answer:
         raise Failure(str(answer["error"]), Exit(answer["exit_code"]))
@@ -87,7 +87,7 @@ def start_worker(folder: Path) -> int:
     """Start the session's supervisor, or what follows it on a cluster: it outlives this process and holds no descriptor
     of it. Returns its pid.
 
-    Its own words go where the worker's go, so a session that cannot start still says why. Raises BadPlace, Failure.
+    Its output goes to the worker's log, so a session that cannot start still says why. Raises BadPlace, Failure.
     """
     check_place(folder)
     need_room()

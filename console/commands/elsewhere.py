@@ -139,7 +139,7 @@ def _each(folders: Sequence[SessionFolder], work: Work, done: str, store: Store,
 
 
 def _patiently(work: Work, folder: SessionFolder) -> int:
-    """A network that drops for a moment ends nothing: what was copied stays. Raises Away after TRIES in a row."""
+    """Try again when the network drops for a moment; what was copied stays. Raises Away after TRIES in a row."""
     tries = 0
     while True:
         began = time.monotonic()

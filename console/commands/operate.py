@@ -244,7 +244,8 @@ def _command(
     *,
     until_end: bool = False,
 ) -> None:
-    """Send, wait a little for what becomes of it, and tell. Refused is a Failure with the worker's reason."""
+    """Send a command, wait a little for its state, and print it. A refused command is a Failure with the worker's
+    reason."""
     with reached(session) as folder, Reader(folder) as reader:
         history = reader.history_at()
         if history.status == "ended":

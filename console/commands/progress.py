@@ -12,13 +12,13 @@ EVERY_ENV_STEPS = 5_000
 
 
 class Progress:
-    """Remembers what was told last, so that training does not flood the log."""
+    """Remembers the last reported update, so that training does not flood the log."""
 
     def __init__(self) -> None:
         self._last_reported = (0, -EVERY_ENV_STEPS)
 
     def sentence(self, h: History, change: Change) -> str:
-        """The line for a row that was just folded into `h`; empty for rows nobody waits for."""
+        """The line for a row that was just folded into `h`; empty for rows that are not reported."""
         return self._metric(h, change[1]) if change[0] == "metric" else sentence(change)
 
     def _metric(self, h: History, row: MetricRow) -> str:

@@ -250,7 +250,7 @@ def _say_started(session: SessionFolder, json: bool) -> None:
 
 
 def _without_unset(tree: Tree) -> Tree:
-    """Without what was not given, so that files and the environment have their say."""
+    """The settings without those that were not given, so that files and the environment decide them."""
     inner = {key: _without_unset(value) if isinstance(value, dict) else value for key, value in tree.items()}
     return {key: value for key, value in inner.items() if value is not None and value != {}}
 

@@ -40,7 +40,7 @@ def complete_task(ctx: typer.Context, incomplete: str) -> list[str]:
 
 
 def _not_empty(ctx: typer.Context, param: typer.CallbackParam, value: str) -> str:
-    """`--on "$CLUSTER"` with a variable that is not set must not run here in silence."""
+    """Refuse an empty value: `--on "$CLUSTER"` with an unset variable must not run on this machine without notice."""
     source = ctx.get_parameter_source(str(param.name))
     if not value and source is not None and source.name == "COMMANDLINE":
         raise typer.BadParameter("it is empty: name a place, or leave the option out.")

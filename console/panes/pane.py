@@ -1,4 +1,4 @@
-"""What every pane of the session screen has: a number, tabs in its title, a moment to show."""
+"""The base of every pane of the session screen: a number, tabs in its title, a moment to show."""
 
 from __future__ import annotations
 

@@ -17,4 +17,4 @@ class WhyPane(ListPane):
         return why.entries(why.findings(moment), {action: short(action, own) for action in why.COMMANDS}, self.width)
 
     def on_lines_chosen(self, message: Lines.Chosen) -> None:
-        """Nothing folds here."""
+        """Entries of this pane cannot be folded."""

@@ -95,4 +95,4 @@ class WorldPane(ListPane):
             self._playing = None
 
     def on_lines_chosen(self, message: Lines.Chosen) -> None:
-        """Nothing folds here."""
+        """Entries of this pane cannot be folded."""

@@ -50,7 +50,7 @@ def page(m: Moment) -> str:
 
 
 def _harmless(value: Any) -> Any:
-    """What the template prints: markup is ours already, other text is anybody's."""
+    """Clean what the template prints, unless it is markup that was made here."""
     return harmless(value) if isinstance(value, str) and not isinstance(value, Markup) else value
 
 

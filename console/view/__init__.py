@@ -1,1 +1,2 @@
-"""Pure: what a pane shows at a moment, as lines of styled spans. Imports no terminal library and does no I/O."""
+"""Pure functions from a moment of a session to what a pane shows: lines of styled spans. No terminal library, no
+I/O."""

@@ -132,7 +132,7 @@ def facts(h: History, attempt: Attempt, before: Attempt | None, width: int) -> l
 
 
 def notes(attempt: Attempt) -> dict[int, list[Line]]:
-    """What belongs beside a line of the source: the admission's rule, an exception, a critique that names a line."""
+    """Notes to show beside lines of the source: the admission's rule, an exception, a critique that names a line."""
     notes_by_line: dict[int, list[Line]] = {}
 
     def beside(number: int, text: str, style: str) -> None:

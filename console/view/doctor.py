@@ -1,4 +1,4 @@
-"""What the findings of `doctor` come to, in a sentence."""
+"""Summarises the findings of `doctor` in a sentence."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A plan being edited: the list of edits is the truth, the items are folded from it; undo drops the last edit.
+"""A plan being edited. It stores the list of edits; the items are computed from it, and undo drops the last edit.
 
 The edits are those of the `override` command, applied by the function that the worker applies them with
 (`store/plan_edits.py`), so what is shown is what will be sent. The worker checks them again against the plan in force.

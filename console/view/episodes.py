@@ -115,7 +115,7 @@ def episodes(m: Moment, failed: bool = False) -> list[Episode]:
 
 
 def episode_at(m: Moment, place: Place) -> Episode | None:
-    """The one whose frames these are; None where nothing tells of it."""
+    """The episode with these frames; None if no row has it."""
     source, owner, _ = place
     if source == "trial":
         tried = (e for e in _of_trials(m.history) if e.place == place)
@@ -172,7 +172,7 @@ def _tried(name: str, version: int, trial: TrialState, tried: Mapping[str, Any])
 
 # ---- what the pane and the command show ------------------------------------------------------------
 def chosen(of_session: Sequence[Episode], item: str) -> list[Episode]:
-    """Those that have to do with a sub-action: lost there, or trials of its code; all of them for none."""
+    """The episodes of a sub-action, which were lost there or are trials of its code; all episodes for ""."""
     return [e for e in of_session if not item or e.lost == item]
 
 

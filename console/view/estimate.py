@@ -52,7 +52,7 @@ def estimate(
 
 
 def sentence(expected: Estimate, cost_limit: float | None, token_limit: float | None) -> str:
-    """What it may cost, and what ends it: an estimate is no limit, a budget is."""
+    """A sentence on what the session may cost, and on the budgets, which limit it; an estimate does not."""
     tokens = f"{count(expected.tokens)} tokens"
     if expected.cost is None:
         about = f"about {tokens}; the price of this model is unknown"

@@ -24,7 +24,7 @@ _OWN = "rlgpt.training.worlds"
 
 
 def state(module: str, body: bytes) -> dict[str, float]:
-    """What the agent has and how it is in a frame: name -> number; {} where the world does not tell."""
+    """The agent's state and inventory in a frame: name -> number; {} where the world has no such part."""
     loaded = _loaded(module)
     tell = getattr(loaded, "state", None)
     try:

@@ -1,4 +1,4 @@
-"""What happens in a session, a line each: for the log, and for terminals without a console."""
+"""Rows of a session as single lines, for the log and for terminals without a console."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class LogLine(TypedDict):
 
 
 def sentence(change: Change) -> str:
-    """The line for a row; empty for rows nobody waits for. Metrics are curves, not lines."""
+    """The line for a row; empty for rows that are not reported, such as metrics, which are drawn as curves."""
     if change[0] == "event":
         return _event(events.read_event(change[1]["kind"], change[1]["payload"]))
     tell = _TABLES.get(change[0])

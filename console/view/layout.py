@@ -130,7 +130,7 @@ def sizes(layout: Variant, choices: Choices) -> tuple[tuple[float, ...], tuple[t
 
 
 def _fits(shares: Sequence[float], own: Sequence[float]) -> bool:
-    """A file may say anything."""
+    """Whether stored sizes fit the variant; they come from a file, which may hold anything."""
     return len(shares) == len(own) and all(0 < share <= 1e6 for share in shares)
 
 

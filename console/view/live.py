@@ -15,7 +15,7 @@ LINES = 12
 
 
 def speed(call: LiveCall, now: float) -> str:
-    """How fast it comes; empty before it does."""
+    """Tokens per second of the reply in words; empty before its first token."""
     seconds = now - call.first
     if not call.first or seconds <= 0:
         return ""
@@ -23,7 +23,7 @@ def speed(call: LiveCall, now: float) -> str:
 
 
 def lines(call: LiveCall, now: float, width: int) -> list[Line]:
-    """What has come of it, its thoughts dimmed."""
+    """The part of the reply that has arrived, with thoughts dimmed."""
     if not call.first:
         return [line(("  nothing has come yet", "dim"))]
     thought = wrap(call.thought, width, "dim", "  ")[-LINES:]
@@ -39,7 +39,7 @@ def tail(call: LiveCall, now: float) -> Line:
 
 
 def entry(call: LiveCall, m: Moment, width: int) -> Entry:
-    """A call that no row tells of yet."""
+    """The entry of a call that has no row yet."""
     what, item = asked_for(call.step)
     role = ROLES.get(call.role, call.role)
     early = ("  before its turn", "dim") if call.ahead else ""

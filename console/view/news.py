@@ -1,4 +1,4 @@
-"""Notices for an operator who looks elsewhere: a session needs somebody, died or ended, or answered a command."""
+"""Notices for an operator who looks elsewhere: a session needs a person, died, ended, or answered a command."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Notice(NamedTuple):
 
 
 class Known(NamedTuple):
-    """What was so at the last look; two of them make the news."""
+    """The state of a session that notices are made from, by comparing it with a later one."""
 
     state: str
     needs: str

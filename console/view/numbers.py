@@ -77,7 +77,7 @@ def size(octets: float | None) -> str:
 
 
 def money(usd: float, unknown: bool = False) -> str:
-    """Cost in USD; an unknown price is said, never shown as zero."""
+    """Cost in USD; an unknown price is named and not shown as zero."""
     if unknown:
         return f"≥${usd:.2f} unknown" if usd else "unknown"
     return f"${usd:.4f}" if 0 < usd < 0.01 else f"${usd:.2f}"
@@ -98,7 +98,7 @@ def rate(successes: float, episodes: int, interval: bool = True) -> str:
 
 
 def measured(m: Measured, interval: bool = True) -> str:
-    """What some episodes amount to: as `rate`, or `score 59.4% [45.6, 71.8] n=50` where the result is a score."""
+    """The result of some episodes: as `rate`, or `score 59.4% [45.6, 71.8] n=50` where the result is a score."""
     if m.score is None or not m.episodes:
         return rate(m.successes, m.episodes, interval)
     if not interval:

@@ -16,7 +16,7 @@ from rlgpt.store.history import History, Item, PlanState
 
 
 def state_of_item(m: Moment, plan: PlanState, item: Item) -> tuple[str, str, str]:
-    """(glyph, style, words) of what became of an item so far."""
+    """(glyph, style, words) of an item's present state."""
     h = m.history
     busy = h.status == "running" and h.phase.item == item.name and plan.revision == h.revision
     if item.mode == "rl":

@@ -90,7 +90,7 @@ def _fields(old: Item, new: Item) -> tuple[FieldChange, ...]:
 
 
 def _moved(before: Sequence[str], after: Sequence[str]) -> set[str]:
-    """Names of both that are not part of the order they have in common."""
+    """Names in both plans that are outside their longest common order."""
     stayed = [name for name in after if name in before]
     was = [name for name in before if name in after]
     blocks = SequenceMatcher(None, was, stayed, autojunk=False).get_matching_blocks()

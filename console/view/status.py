@@ -142,7 +142,7 @@ def rate(m: Moment) -> float | None:
 
 
 def _bar(name: str, value: float, limit: float | None, shown: str, of: str, wide: bool, over: bool) -> list[Span]:
-    """`over`: the session came to its end as it should; what it spent is no alarm any more."""
+    """`over`: the session has ended regularly, so what it spent is not shown as a warning."""
     if not limit:
         return [Span(f"{name} ", "dim"), Span(shown, "bold")]
     share = min(max(value / limit, 0.0), 1.0)

@@ -34,7 +34,7 @@ _RANK = ("code", "verdict", "plan", "resume", "end", "iteration", "override")
 
 
 def whole(plan: PlanState) -> int:
-    """The row with which a plan is all there: its sub-actions follow it, in the same transaction."""
+    """The last row of a plan: its sub-actions are written after it, in the same transaction."""
     return plan.seq + len(plan.items)
 
 
@@ -84,7 +84,7 @@ class TimeMap:
         self._active: list[float] = []
 
     def add(self, seq: int, active: float) -> None:
-        """Rows in order; only one in a while needs to be told."""
+        """Add rows in order; not every row must be given."""
         if self._seq and seq <= self._seq[-1]:
             return
         self._seq.append(seq)
@@ -126,7 +126,7 @@ class Playback:
         return replace(self, speed=SPEEDS[min(max(index, 0), len(SPEEDS) - 1)])
 
     def at(self, seq: int | None, times: TimeMap) -> Playback:
-        """Moved to `seq`; at or past the end (or None) it is live and stands."""
+        """The playback moved to `seq`; at or past the end, or for None, it is live and does not play."""
         if seq is None or seq >= times.end_seq:
             return replace(self, seq=None, active=times.end, playing=False)
         seq = max(seq, 1)

@@ -1,4 +1,4 @@
-"""What a person who opens the console for the first time is told, on one small screen. Pure."""
+"""The text of the tour for a person who opens the console for the first time, on one small screen. Pure."""
 
 from __future__ import annotations
 

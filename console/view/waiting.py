@@ -1,4 +1,4 @@
-"""The inbox: sessions in which nothing goes on until the operator does something. Pure."""
+"""The inbox: sessions that wait for the operator. Pure."""
 
 from __future__ import annotations
 

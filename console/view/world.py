@@ -76,7 +76,7 @@ def entries(m: Moment, chosen: Cursor | None, width: int, height: int) -> list[E
 
 
 def _head(m: Moment, film: FilmPlace, frames: Sequence[Frame], index: int, width: int) -> list[Line]:
-    """Which episode it is and how it ended, and where in it the frame stands."""
+    """The head line: the episode, how it ended, and the place of the frame in it."""
     _, source, owner, episode = film
     episode_shown = episode_at(m, Place(source, owner, episode))
     who = {"train": f"run {owner}", "trial": f"no. {owner}"}.get(source, f"no. {owner}")
@@ -123,13 +123,13 @@ def _step(m: Moment, frames: Sequence[Frame], index: int, width: int) -> list[Li
 
 
 def changed(module: str, before: bytes, after: bytes) -> list[tuple[str, float]]:
-    """What the agent has more or less of in one frame than in another, where the world tells."""
+    """The values of the agent that differ between two frames, where the world reports them."""
     then, now = state(module, before), state(module, after)
     return [(name, value - then.get(name, 0)) for name, value in now.items() if value != then.get(name, 0)]
 
 
 def _decided(decision: str) -> str:
-    """A script that is measured beside the plan has no names for its steps, only places."""
+    """The decision in words. The steps of a script that is measured beside the plan have numbers instead of names."""
     place = decision.removeprefix("item_")
     return f"step {int(place) + 1} of the script" if place != decision and place.isdecimal() else decision
 
