@@ -15,7 +15,18 @@ from collections.abc import Mapping, Sequence
 from dataclasses import MISSING, Field, dataclass, fields
 from functools import cache
 from types import UnionType
-from typing import Any, Literal, NotRequired, TypedDict, Union, get_args, get_origin, get_type_hints, is_typeddict
+from typing import (
+    Any,
+    Literal,
+    NamedTuple,
+    NotRequired,
+    TypedDict,
+    Union,
+    get_args,
+    get_origin,
+    get_type_hints,
+    is_typeddict,
+)
 
 from rlgpt.store.row_types import JsonObject
 
@@ -347,8 +358,12 @@ Event = (
 
 def kind_of(event: Event | type[Event]) -> str:
     """As the column `kind` names it."""
-    cls = event if isinstance(event, type) else type(event)
-    return re.sub(r"(?<!^)(?=[A-Z])", "_", cls.__name__).lower()
+    return _snake((event if isinstance(event, type) else type(event)).__name__)
+
+
+@cache
+def _snake(name: str) -> str:
+    return re.sub(r"(?<!^)(?=[A-Z])", "_", name).lower()
 
 
 KINDS: dict[str, type[Event]] = {kind_of(cls): cls for cls in get_args(Event)}
@@ -362,8 +377,12 @@ def key_of(field: Field[Any]) -> str:
 
 def payload_of(event: Event) -> JsonObject:
     """As the column `payload` holds it."""
-    values = ((key_of(f), getattr(event, f.name), f.default) for f in fields(event))
-    return {key: value for key, value, default in values if not (value is None and default is None)}
+    payload = {}
+    for key, name, optional in _layout(kind_of(event)).keys:
+        value = getattr(event, name)
+        if not (optional and value is None):
+            payload[key] = value
+    return payload
 
 
 def read_event(kind: str, payload: JsonObject) -> Event | None:
@@ -374,38 +393,52 @@ def read_event(kind: str, payload: JsonObject) -> Event | None:
     cls = KINDS.get(kind)
     if cls is None:
         return None
-    keys = _keys(kind)
-    values: dict[str, Any] = {}
+    _, types_by_key, defaults = _layout(kind)
+    # Made as copy and pickle make an instance: the __init__ of a frozen dataclass sets each field by itself through
+    # object.__setattr__, which takes longer than all else here. A fold reads every event of a session.
+    event = object.__new__(cls)
+    values = vars(event)
+    values.update(defaults)
     for key, value in payload.items():
-        if key not in keys:
+        if key not in types_by_key:
             continue
-        name, types = keys[key]
+        name, types = types_by_key[key]
         if value is None and types == _NUMBER:  # not a number (NaN) is stored as null
             value = math.nan
         if not isinstance(value, types) or (isinstance(value, list) and not all(isinstance(x, str) for x in value)):
             raise ValueError(f"{key} of an event {kind} cannot be {value!r:.80}")
         values[name] = value
-    try:
-        return cls(**values)
-    except TypeError:
-        missing = [key_of(f) for f in fields(cls) if f.default is MISSING and f.name not in values]
-        raise ValueError(f"an event {kind} has no {', '.join(missing)}") from None
+    if len(values) < len(types_by_key):
+        missing = [key for key, (name, _) in types_by_key.items() if name not in values]
+        raise ValueError(f"an event {kind} has no {', '.join(missing)}")
+    return event
 
 
 _NUMBER = (float, int)
 
 
+class _Layout(NamedTuple):
+    """How the fields of a kind stand in its payload."""
+
+    keys: Sequence[tuple[str, str, bool]]
+    """Key, field, and whether it is left out when it is None."""
+    types: Mapping[str, tuple[str, tuple[type, ...]]]
+    """Key -> the field, and the types of JSON that it takes."""
+    defaults: Mapping[str, Any]
+    """Field -> what it is where the payload lacks it."""
+
+
 @cache
-def _keys(kind: str) -> dict[str, tuple[str, tuple[type, ...]]]:
-    """Of a kind: key of the payload -> the field, and the types of JSON that it takes."""
+def _layout(kind: str) -> _Layout:
     cls = KINDS[kind]
     hints = get_type_hints(cls)
-    fields_by_key = {}
+    types_by_key = {}
     for f in fields(cls):
         hint = hints[f.name]
         parts = get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,)
-        fields_by_key[key_of(f)] = (f.name, tuple(kind for part in parts for kind in _types(part)))
-    return fields_by_key
+        types_by_key[key_of(f)] = (f.name, tuple(kind for part in parts for kind in _types(part)))
+    keys = [(key_of(f), f.name, f.default is None) for f in fields(cls)]
+    return _Layout(keys, types_by_key, {f.name: f.default for f in fields(cls) if f.default is not MISSING})
 
 
 def _types(hint: Any) -> tuple[type, ...]:

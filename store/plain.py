@@ -45,14 +45,17 @@ def text(value: Any) -> str:
         raise TypeError("not a text")
     if "\0" in value:
         value = value.replace("\0", "\ufffd")
-    try:
-        value.encode()
-    except UnicodeEncodeError:
-        return str(value.encode("utf-8", "replace"), "utf-8")
+    if not value.isascii():  # it may hold half of a surrogate pair
+        try:
+            value.encode()
+        except UnicodeEncodeError:
+            return str(value.encode("utf-8", "replace"), "utf-8")
     return str(value)
 
 
 def _key(key: Any) -> str:
-    if isinstance(key, bool) or not isinstance(key, (str, int)):
+    if isinstance(key, str):
+        return text(key)
+    if isinstance(key, bool) or not isinstance(key, int):
         raise TypeError(f"a key must be a text, not {key!r}")
-    return text(key) if isinstance(key, str) else str(int(key))
+    return str(int(key))

@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections.abc import Callable, Collection, Mapping, Sequence
-from operator import itemgetter
 from typing import Any, NamedTuple, cast
 
 from rlgpt.store.row_types import Change
@@ -48,7 +47,8 @@ class Selection(NamedTuple):
 
     def rows(self, base: sqlite3.Connection, clauses: str = "", values: Sequence[Any] = ()) -> list[dict[str, Any]]:
         names = self.names
-        dicts = [dict(zip(names, row, strict=True)) for row in base.execute(f"{self.sql} {clauses}", values)]
+        found = base.execute(f"{self.sql} {clauses}", values).fetchall()
+        dicts = [dict(zip(names, row, strict=False)) for row in found]  # as long as each other: `sql` selects the names
         for name, decode in self.decoders:
             for row in dicts:
                 value = row[name]
@@ -103,12 +103,11 @@ def changes(
     last = 2**62 if upto is None else upto
     most = -1 if limit is None else limit
     where = "WHERE seq > ? AND seq <= ? ORDER BY seq LIMIT ?"
-    merged: list[tuple[int, str, dict[str, Any]]] = []
+    merged: list[tuple[str, dict[str, Any]]] = []
     for selection in selections:
-        rows = selection.rows(base, where, (after, last, most))
-        merged += [(row["seq"], selection.table, row) for row in rows]
-    merged.sort(key=itemgetter(0))
-    return cast(list[Change], [(table, row) for _, table, row in (merged if limit is None else merged[:limit])])
+        merged += [(selection.table, row) for row in selection.rows(base, where, (after, last, most))]
+    merged.sort(key=lambda change: change[1]["seq"])
+    return cast(list[Change], merged[:limit])
 
 
 def folded(tables: Mapping[str, Table]) -> list[Selection]:

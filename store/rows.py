@@ -26,11 +26,16 @@ class Encoded(NamedTuple):
 
 def encode(row: SQLModel, stamp: Mapping[str, Any] | None = None) -> Encoded:
     """The row's values, those in `stamp` instead of its own. Raises BadRow for what a column cannot hold."""
-    stamp = stamp or {}
-    table, columns = _columns(type(row))
+    return encode_values(type(row), {**vars(row), **(stamp or {})})
+
+
+def encode_values(model: type[SQLModel], attributes: Mapping[str, Any]) -> Encoded:
+    """A row of the model's table from its attributes. To make the SQLModel of a row takes several times longer than to
+    encode it, so what is written often, such as events, comes here without one. Defaults of the model do not apply."""
+    table, columns = _columns(model)
     values: dict[str, Any] = {}
     for attribute, name, nullable, convert in columns:
-        value = stamp[attribute] if attribute in stamp else getattr(row, attribute, None)
+        value = attributes.get(attribute)
         try:
             converted = None if value is None else convert(value)
         except (TypeError, ValueError, OverflowError, RecursionError) as error:

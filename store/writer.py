@@ -13,13 +13,12 @@ import json
 import sqlite3
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import groupby
 from operator import attrgetter
 from typing import Any, Literal, NamedTuple, cast
 
 import zstandard
-from sqlmodel import SQLModel
 
 from rlgpt.store import artifacts, query, tables
 from rlgpt.store.clock import ActiveClock
@@ -32,7 +31,7 @@ from rlgpt.store.lease import WRITER, Lease
 from rlgpt.store.plain import text
 from rlgpt.store.revision import REVISION, found
 from rlgpt.store.row_types import JsonObject, Row
-from rlgpt.store.rows import Encoded, encode
+from rlgpt.store.rows import Encoded, encode_values
 from rlgpt.store.soundness import explained
 
 RESERVE = "reserve"
@@ -57,21 +56,24 @@ class Queued(NamedTuple):
 class Transaction:
     """Rows that will be written together, or not at all."""
 
-    def __init__(self, stamp: Callable[[SQLModel], Encoded]) -> None:
+    def __init__(self, stamp: Callable[[type[tables.Row], Mapping[str, Any]], Encoded]) -> None:
         self._stamp = stamp
         self.rows: list[Encoded] = []
 
     def add(self, row: tables.Row) -> int:
         """Returns the row's seq. Raises BadRow."""
-        encoded = self._stamp(row)
-        self.rows.append(encoded)
-        return int(encoded.values["seq"])
+        return self._add(type(row), vars(row))
 
     def event(self, event: Event) -> int:
-        return self.add(tables.Event(kind=kind_of(event), payload=payload_of(event)))
+        return self._add(tables.Event, {"kind": kind_of(event), "payload": payload_of(event)})
 
     def log(self, level: str, event: str, /, **fields: Any) -> int:
-        return self.add(tables.Log(level=level, event=event, fields=fields))
+        return self._add(tables.Log, {"level": level, "event": event, "fields": fields})
+
+    def _add(self, model: type[tables.Row], attributes: Mapping[str, Any]) -> int:
+        encoded = self._stamp(model, attributes)
+        self.rows.append(encoded)
+        return int(encoded.values["seq"])
 
 
 class Writer:
@@ -130,14 +132,12 @@ class Writer:
 
     def add(self, row: tables.Row, durable: bool = False) -> int:
         """One row: in this thread's open transaction if there is one, else in its own."""
-        with self._lock:
-            if self._open is not None:
-                return self._open.add(row)
-            with self.transaction(durable) as tx:
-                return tx.add(row)
+        with self._joined(durable) as tx:
+            return tx.add(row)
 
     def event(self, event: Event, durable: bool = True) -> int:
-        return self.add(tables.Event(kind=kind_of(event), payload=payload_of(event)), durable)
+        with self._joined(durable) as tx:
+            return tx.event(event)
 
     def text(self, body: str) -> str:
         """The hash of a text that is stored at the latest with the next committed transaction."""
@@ -203,17 +203,25 @@ class Writer:
         if self._closed:
             raise WriteFailed(f"session {self.folder.id} is closed for writing")
 
-    def _stamp(self, row: SQLModel) -> Encoded:
-        encoded = encode(
-            row,
-            {
-                "seq": self._seq + 1,
-                "session_id": self.session_id,
-                "incarnation": self.incarnation,
-                "at": time.time(),
-                "active": self.clock.read(),
-            },
-        )
+    @contextlib.contextmanager
+    def _joined(self, durable: bool) -> Iterator[Transaction]:
+        """This thread's open transaction if there is one, else its own."""
+        with self._lock:
+            if self._open is not None:
+                yield self._open
+                return
+            with self.transaction(durable) as tx:
+                yield tx
+
+    def _stamp(self, model: type[tables.Row], attributes: Mapping[str, Any]) -> Encoded:
+        stamp = {
+            "seq": self._seq + 1,
+            "session_id": self.session_id,
+            "incarnation": self.incarnation,
+            "at": time.time(),
+            "active": self.clock.read(),
+        }
+        encoded = encode_values(model, {**attributes, **stamp})
         self._seq += 1
         return encoded
 
@@ -312,8 +320,9 @@ class Writer:
         return WriteFailed(f"session {self.folder.id} could not write {what}: {error}")
 
 
+_JSON = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
+"""Made once: `json.dumps` makes another encoder at every call that names these options."""
+
+
 def _bound(encoded: Encoded) -> list[Any]:
-    return [
-        json.dumps(v, ensure_ascii=False, separators=(",", ":")) if isinstance(v, (dict, list)) else v
-        for v in encoded.values.values()
-    ]
+    return [_JSON.encode(v) if isinstance(v, (dict, list)) else v for v in encoded.values.values()]

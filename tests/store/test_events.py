@@ -49,6 +49,14 @@ def test_every_kind_is_read_as_it_was_written() -> None:
         assert events.read_event(events.kind_of(event), plain(events.payload_of(event))) == event
 
 
+def test_an_event_that_is_read_has_every_field_that_one_made_by_its_class_has() -> None:
+    """`read_event` does not call the class."""
+    for event in WRITTEN:
+        read = events.read_event(events.kind_of(event), plain(events.payload_of(event)))
+        assert read is not None and vars(read).keys() == vars(event).keys()
+        assert not hasattr(event, "__post_init__"), "read_event would pass it over"
+
+
 def test_kinds_and_keys_of_a_later_version_only_move_the_cursor() -> None:
     assert events.read_event("teleported", {"to": 3}) is None
     assert events.read_event("plan_in_force", {"revision": 1, "mood": [None]}) == events.PlanInForce(1)

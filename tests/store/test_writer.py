@@ -37,6 +37,33 @@ def test_rows_get_consecutive_numbers_over_all_tables(writer: Writer) -> None:
     assert writer.event(events.Phase(name="Plan")) == 5
 
 
+def test_an_event_and_a_log_line_are_stored_as_their_rows_are_and_no_row_object_is_made(
+    writer: Writer, session: SessionFolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """To make a row object takes several times longer than to store it."""
+    event = events.PlanRejected(1, "ada\u00e9\ud800", 'say "no"\0')
+    rows = [t.Event(kind=events.kind_of(event), payload=events.payload_of(event))]
+    lines = [t.Log(level="info", event="e", fields={"n": 1, "x": [None, 0.5, math.nan]})]
+    with writer.transaction() as tx:
+        for row in (t.Plan(sub_task=0, iteration=0, revision=1, author="slow", executor="policy"), *rows, *lines):
+            tx.add(row)
+
+    def refuse(*given: object, **named: object) -> None:
+        raise AssertionError("a row object was made")
+
+    monkeypatch.setattr(t.Event, "__init__", refuse)
+    monkeypatch.setattr(t.Log, "__init__", refuse)
+    writer.event(event)
+    with writer.transaction() as tx:
+        tx.event(event)
+        tx.log("info", "e", n=1, x=(None, 0.5, math.nan))
+    with closing(sqlite3.connect(session.database)) as base:
+        stored = base.execute("SELECT kind, payload, typeof(payload), incarnation FROM event").fetchall()
+        logged = base.execute("SELECT level, event, fields, typeof(fields), incarnation FROM log").fetchall()
+    assert len(stored) == 3 and len(set(stored)) == 1
+    assert len(logged) == 2 and len(set(logged)) == 1
+
+
 def test_rows_carry_session_incarnation_time_and_active_seconds(session: SessionFolder) -> None:
     with Writer(session) as writer, Reader(session) as reader:
         writer.event(events.Started())
