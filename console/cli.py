@@ -6,6 +6,7 @@ standard output) and an exit code from `commands/failure.py`.
 
 from __future__ import annotations
 
+import io
 import os
 import sys
 
@@ -14,6 +15,9 @@ COMPLETION = "_RLGPT_COMPLETE"
 
 
 def main() -> None:
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")  # a terminal or pipe that is not UTF-8 gets `?` for what it lacks
     sys.exit(run(sys.argv[1:]))
 
 

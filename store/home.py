@@ -16,7 +16,8 @@ def home() -> Path:
     """The folder with `sessions/`, `catalog.db` and `rlgpt.toml`; it need not exist yet."""
     chosen = os.environ.get(VARIABLE)
     if chosen:
-        return Path(chosen).expanduser().absolute()
+        # Path.expanduser raises where nobody is called so
+        return Path(os.path.expanduser(chosen)).absolute()  # noqa: PTH111
     import platformdirs  # late: most processes of a session are told their folder
 
     return Path(platformdirs.user_data_dir("rlgpt", appauthor=False))

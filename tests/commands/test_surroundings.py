@@ -1,0 +1,35 @@
+"""Commands in surroundings that are not ours: a terminal that is not UTF-8, a home that names nobody."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from rlgpt.store.bundle import import_bundle
+from rlgpt.store.home import home
+
+KEPT = Path(__file__).parent.parent / "sessions" / "0004-finished.rlgpt"
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "latin-1"])
+def test_a_terminal_that_lacks_a_letter_gets_a_question_mark(
+    encoding: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("RLGPT_HOME", str(tmp_path))
+    import_bundle(KEPT)
+    words = [sys.executable, "-P", "-m", "rlgpt.console.cli", "why", "last"]
+    done = subprocess.run(words, env=os.environ | {"PYTHONIOENCODING": encoding}, capture_output=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert b"? " in done.stdout and b"Traceback" not in done.stderr
+
+
+def test_a_home_of_somebody_who_is_not_there_is_a_folder_of_that_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("RLGPT_HOME", "~no-such-user/kept")
+    assert home() == tmp_path / "~no-such-user" / "kept"
