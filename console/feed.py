@@ -24,7 +24,8 @@ from rlgpt.console.watch import Watch
 from rlgpt.store import films, live_calls, progress
 from rlgpt.store.address import behind_since
 from rlgpt.store.errors import StoreError
-from rlgpt.store.events import Probed, TrainerDied, kind_of, read_event
+from rlgpt.store.event_payloads import kind_of, read_event
+from rlgpt.store.events import Probed, TrainerDied
 from rlgpt.store.films import FilmPlace, Frame
 from rlgpt.store.history import History, fold, fold_all
 from rlgpt.store.lease import owner

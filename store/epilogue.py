@@ -12,7 +12,8 @@ import time
 from pathlib import Path
 
 from rlgpt.store.database import connect
-from rlgpt.store.events import Event, kind_of, payload_of
+from rlgpt.store.event_payloads import kind_of, payload_of
+from rlgpt.store.events import Event
 from rlgpt.store.plain import plain
 
 

@@ -21,7 +21,8 @@ from typing import Any
 from rlgpt.store import query, schema, tables
 from rlgpt.store.database import address
 from rlgpt.store.errors import StoreError
-from rlgpt.store.events import DECISIONS, Forked, kind_of, payload_of
+from rlgpt.store.event_payloads import DECISIONS, kind_of, payload_of
+from rlgpt.store.events import Forked
 from rlgpt.store.folder import DATABASE, Place, SessionFolder, path_of, prepare
 from rlgpt.store.reader import Reader
 from rlgpt.store.row_types import CheckpointRow, EventRow, JsonObject

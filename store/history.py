@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from rlgpt.store import events, row_types
+from rlgpt.store import event_payloads, events, row_types
 from rlgpt.store.measured import EvaluationState, Measured, pool
 from rlgpt.store.row_types import Change, Row
 from rlgpt.store.states import (
@@ -207,7 +207,7 @@ def _llm_call(h: History, row: row_types.LlmCallRow) -> None:
 # ---- events ------------------------------------------------------------------------------------
 def _event(h: History, row: row_types.EventRow) -> None:
     seq = row["seq"]
-    match events.read_event(row["kind"], row["payload"]):
+    match event_payloads.read_event(row["kind"], row["payload"]):
         case events.Phase() as phase:
             _next_phase(h, phase)
             h.status, h.waiting_for = "running", ""

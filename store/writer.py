@@ -24,7 +24,8 @@ from rlgpt.store import artifacts, query, tables
 from rlgpt.store.clock import ActiveClock
 from rlgpt.store.database import connect
 from rlgpt.store.errors import BadRow, BadSchema, DiskFull, StoreError, WriteFailed
-from rlgpt.store.events import Event, kind_of, payload_of
+from rlgpt.store.event_payloads import kind_of, payload_of
+from rlgpt.store.events import Event
 from rlgpt.store.folder import DATABASE, Place, SessionFolder, path_of, space
 from rlgpt.store.history import History, fold, fold_all
 from rlgpt.store.lease import WRITER, Lease
@@ -56,7 +57,7 @@ class Queued(NamedTuple):
 class Transaction:
     """Rows that will be written together, or not at all."""
 
-    def __init__(self, stamp: Callable[[type[tables.Row], Mapping[str, Any]], Encoded]) -> None:
+    def __init__(self, stamp: Callable[[type[tables.Row], Mapping[str, object]], Encoded]) -> None:
         self._stamp = stamp
         self.rows: list[Encoded] = []
 
@@ -70,7 +71,7 @@ class Transaction:
     def log(self, level: str, event: str, /, **fields: Any) -> int:
         return self._add(tables.Log, {"level": level, "event": event, "fields": fields})
 
-    def _add(self, model: type[tables.Row], attributes: Mapping[str, Any]) -> int:
+    def _add(self, model: type[tables.Row], attributes: Mapping[str, object]) -> int:
         encoded = self._stamp(model, attributes)
         self.rows.append(encoded)
         return int(encoded.values["seq"])
@@ -213,7 +214,7 @@ class Writer:
             with self.transaction(durable) as tx:
                 yield tx
 
-    def _stamp(self, model: type[tables.Row], attributes: Mapping[str, Any]) -> Encoded:
+    def _stamp(self, model: type[tables.Row], attributes: Mapping[str, object]) -> Encoded:
         stamp = {
             "seq": self._seq + 1,
             "session_id": self.session_id,

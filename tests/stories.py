@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from rlgpt.agents.choice import undecided
-from rlgpt.store import events, tables
+from rlgpt.store import event_payloads, events, tables
 from rlgpt.store.history import History, fold
 from rlgpt.store.row_types import Change
 from rlgpt.store.rows import encode
@@ -50,7 +50,7 @@ class Rows:
         return row
 
     def event(self, event: events.Event, wait: float = 0.0) -> dict[str, Any]:
-        return self.add("event", wait, kind=events.kind_of(event), payload=events.payload_of(event))
+        return self.add("event", wait, kind=event_payloads.kind_of(event), payload=event_payloads.payload_of(event))
 
     def decide(self) -> None:
         """The events of what the rules of `agents/choice.py` now say."""

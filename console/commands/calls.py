@@ -19,7 +19,8 @@ from rlgpt.console.view.logs import readable
 from rlgpt.console.view.numbers import count, money, time_of_day
 from rlgpt.console.view.words import ROLES, asked_for
 from rlgpt.store.errors import StoreError
-from rlgpt.store.events import Probed, kind_of, read_event
+from rlgpt.store.event_payloads import kind_of, read_event
+from rlgpt.store.events import Probed
 from rlgpt.store.reader import Reader
 from rlgpt.store.row_types import EventRow, LlmCallRow
 

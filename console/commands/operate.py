@@ -20,7 +20,8 @@ from rlgpt.store import inbox, processes
 from rlgpt.store.address import has_store, reached_at, source_of
 from rlgpt.store.commands import parse_command
 from rlgpt.store.epilogue import append_event
-from rlgpt.store.events import Ended, payload_of
+from rlgpt.store.event_payloads import payload_of
+from rlgpt.store.events import Ended
 from rlgpt.store.folder import SessionFolder
 from rlgpt.store.folder import sessions as all_sessions
 from rlgpt.store.lease import Lease, owner

@@ -6,7 +6,8 @@ from collections.abc import Iterable
 from typing import Any
 
 from rlgpt.console.view import ahead
-from rlgpt.store.events import IterationResult, payload_of
+from rlgpt.store.event_payloads import payload_of
+from rlgpt.store.events import IterationResult
 from rlgpt.store.history import (
     Attempt,
     EvaluationState,

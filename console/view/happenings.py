@@ -7,7 +7,7 @@ from typing import Any, TypedDict
 
 from rlgpt.console.view.numbers import count, many, measured
 from rlgpt.console.view.words import ACTS, NO_CODE, PHASES, ROLES, asked_for
-from rlgpt.store import events
+from rlgpt.store import event_payloads, events
 from rlgpt.store.history import Measured
 from rlgpt.store.row_types import (
     Change,
@@ -38,7 +38,7 @@ class LogLine(TypedDict):
 def sentence(change: Change) -> str:
     """The line for a row; empty for rows that are not reported, such as metrics, which are drawn as curves."""
     if change[0] == "event":
-        return _event(events.read_event(change[1]["kind"], change[1]["payload"]))
+        return _event(event_payloads.read_event(change[1]["kind"], change[1]["payload"]))
     tell = _TABLES.get(change[0])
     return tell(change[1]) if tell else ""
 
@@ -53,7 +53,7 @@ def logged(change: Change) -> LogLine | None:
         case ("sub_action", _):
             return None  # the plan pane shows them
         case ("event", row):
-            text, level = _logged_event(events.read_event(row["kind"], row["payload"]))
+            text, level = _logged_event(event_payloads.read_event(row["kind"], row["payload"]))
         case ("llm_call", _):
             text, level = sentence(change), "warning"
         case _:

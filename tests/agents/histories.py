@@ -6,7 +6,7 @@ from typing import Any
 
 from rlgpt.agents.context import Context
 from rlgpt.agents.loop import Limits
-from rlgpt.store import events
+from rlgpt.store import event_payloads, events
 from rlgpt.store.history import History
 from tests.stories import Rows
 
@@ -31,7 +31,7 @@ class Told:
         return self
 
     def event(self, event: events.Event) -> Told:
-        return self._row("event", kind=events.kind_of(event), payload=events.payload_of(event))
+        return self._row("event", kind=event_payloads.kind_of(event), payload=event_payloads.payload_of(event))
 
     def tasks(self, *names: str) -> Told:
         ordered = [{"task": name, "goal": name, "reason": ""} for name in names]

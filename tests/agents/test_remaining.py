@@ -11,9 +11,9 @@ import pytest
 from rlgpt.agents import loop
 from rlgpt.agents.remaining import steps_ahead
 from rlgpt.console.view.ahead import left, words
-from rlgpt.store import events
+from rlgpt.store import event_payloads, events
 from rlgpt.store.bundle import viewed
-from rlgpt.store.events import read_event
+from rlgpt.store.event_payloads import read_event
 from rlgpt.store.history import History, fold
 from rlgpt.store.reader import Reader
 
@@ -82,7 +82,7 @@ def test_the_pace_of_a_step_is_what_it_took_so_far() -> None:
         (14.0, events.Phase("Code", item="b", attempt=1, ahead={"Code": 1, "Trial": 2})),
     ]
     for seq, (active, event) in enumerate(rows, 1):
-        row = SimpleNamespace(kind=events.kind_of(event), payload=events.payload_of(event))
+        row = SimpleNamespace(kind=event_payloads.kind_of(event), payload=event_payloads.payload_of(event))
         fold(h, "event", {"seq": seq, "incarnation": 1, "at": active, "active": active, **vars(row)})
     found = left(h, since=4.0)
     assert found.step == pytest.approx(6.0)  # coding took 10 s before
@@ -100,6 +100,6 @@ def test_a_pause_does_not_count_a_step_twice() -> None:
     h = History()
     train = events.Phase("Evaluate", iteration=0, split="dev", variant="full", first=0, episodes=20)
     for seq, event in enumerate((train, events.Waiting("paused"), train, events.Phase("Train", revision=1)), 1):
-        row = {"kind": events.kind_of(event), "payload": events.payload_of(event)}
+        row = {"kind": event_payloads.kind_of(event), "payload": event_payloads.payload_of(event)}
         fold(h, "event", {"seq": seq, "incarnation": 1, "at": 0.0, "active": 10.0 * seq, **row})
     assert h.worked == {"Evaluate": (20, 30.0)}

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from rlgpt.store import events
+from rlgpt.store import event_payloads, events
 from tests.agents.chat_server import ChatServer
 from tests.agents.tool_models import call, offers, source_of, trying, turns
 from tests.end_to_end.conftest import Make, Running
@@ -34,7 +34,7 @@ def looking_and_trying(request: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def probes(session: Running) -> list[events.Probed]:
-    found = [events.read_event(row["kind"], row["payload"]) for row in session.rows("event")]
+    found = [event_payloads.read_event(row["kind"], row["payload"]) for row in session.rows("event")]
     return [event for event in found if isinstance(event, events.Probed)]
 
 

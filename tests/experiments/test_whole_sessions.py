@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from rlgpt.agents import choice
-from rlgpt.store.events import DECISIONS, IterationResult
+from rlgpt.store.event_payloads import DECISIONS
+from rlgpt.store.events import IterationResult
 from rlgpt.store.history import History, IterationState
 from rlgpt.store.reader import Reader
 from rlgpt.training import worker

@@ -18,7 +18,7 @@ import pytest
 
 from rlgpt.console.commands import record
 from rlgpt.store.bundle import export_bundle, import_bundle, viewed
-from rlgpt.store.events import DECISIONS
+from rlgpt.store.event_payloads import DECISIONS
 from rlgpt.store.reader import Reader
 from rlgpt.store.revision import REVISION
 from rlgpt.store.writer import Writer

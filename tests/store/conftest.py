@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from rlgpt.store import events
+from rlgpt.store import event_payloads, events
 from rlgpt.store import tables as t
 from rlgpt.store.creation import create
 from rlgpt.store.folder import SessionFolder
@@ -103,7 +103,7 @@ class _Teller:
         return self.rng.choice(choices)()
 
     def event(self, event: events.Event) -> t.Row:
-        return t.Event(kind=events.kind_of(event), payload=events.payload_of(event))
+        return t.Event(kind=event_payloads.kind_of(event), payload=event_payloads.payload_of(event))
 
     def phase(self) -> list[t.Row]:
         name = self.rng.choice(["Plan", "Code", "Train"])

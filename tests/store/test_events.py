@@ -9,7 +9,8 @@ import pytest
 
 from rlgpt.agents import loop
 from rlgpt.console.view import happenings
-from rlgpt.store import events
+from rlgpt.store import event_payloads, events
+from rlgpt.store.event_payloads import kind_of, payload_of, read_event
 from rlgpt.store.history import History, fold
 from rlgpt.store.plain import plain
 
@@ -44,23 +45,23 @@ WRITTEN: tuple[events.Event, ...] = (
 
 
 def test_every_kind_is_read_as_it_was_written() -> None:
-    assert {type(event) for event in WRITTEN} == set(events.KINDS.values())
+    assert {type(event) for event in WRITTEN} == set(event_payloads.KINDS.values())
     for event in WRITTEN:
-        assert events.read_event(events.kind_of(event), plain(events.payload_of(event))) == event
+        assert read_event(kind_of(event), plain(payload_of(event))) == event
 
 
 def test_an_event_that_is_read_has_every_field_that_one_made_by_its_class_has() -> None:
     """`read_event` does not call the class."""
     for event in WRITTEN:
-        read = events.read_event(events.kind_of(event), plain(events.payload_of(event)))
+        read = read_event(kind_of(event), plain(payload_of(event)))
         assert read is not None and vars(read).keys() == vars(event).keys()
         assert not hasattr(event, "__post_init__"), "read_event would pass it over"
 
 
 def test_kinds_and_keys_of_a_later_version_only_move_the_cursor() -> None:
-    assert events.read_event("teleported", {"to": 3}) is None
-    assert events.read_event("plan_in_force", {"revision": 1, "mood": [None]}) == events.PlanInForce(1)
-    assert events.read_event("ended", {"status": "retired", "reason": ""}) is not None, "a word of a later version"
+    assert read_event("teleported", {"to": 3}) is None
+    assert read_event("plan_in_force", {"revision": 1, "mood": [None]}) == events.PlanInForce(1)
+    assert read_event("ended", {"status": "retired", "reason": ""}) is not None, "a word of a later version"
     before, after = History(seq=1), History(seq=1)
     fold(after, "event", {"seq": 1, "incarnation": 0, "at": 0.0, "active": 0.0, "kind": "teleported", "payload": {}})
     assert after.counts.pop("event") == 1 and after == before
@@ -79,12 +80,12 @@ def test_kinds_and_keys_of_a_later_version_only_move_the_cursor() -> None:
 )
 def test_a_payload_that_no_version_wrote_is_refused(kind: str, payload: dict[str, Any], sentence: str) -> None:
     with pytest.raises(ValueError, match=sentence):
-        events.read_event(kind, payload)
+        read_event(kind, payload)
 
 
 def test_what_was_not_a_number_comes_back_as_not_a_number() -> None:
     event = events.IterationResult(0, 0, "full", math.nan, 0.0, 1.0, "")
-    read = events.read_event("iteration_result", plain(events.payload_of(event)))
+    read = read_event("iteration_result", plain(payload_of(event)))
     assert isinstance(read, events.IterationResult) and math.isnan(read.score)
 
 
@@ -97,7 +98,7 @@ def test_every_step_of_the_loop_can_be_told_as_a_phase() -> None:
 
 def test_the_log_says_why_the_action_host_died() -> None:
     death = next(event for event in WRITTEN if isinstance(event, events.HostDeath))
-    row = {"seq": 1, "at": 0.0, "active": 0.0, "kind": "host_death", "payload": events.payload_of(death)}
+    row = {"seq": 1, "at": 0.0, "active": 0.0, "kind": "host_death", "payload": payload_of(death)}
     said = happenings.logged(("event", row))
     assert said is not None and said["level"] == "warning"
     assert said["event"] == (

@@ -16,7 +16,7 @@ import pytest
 from sqlalchemy.dialects import sqlite
 from sqlmodel import SQLModel
 
-from rlgpt.store import events, folder, schema
+from rlgpt.store import event_payloads, events, folder, schema
 from rlgpt.store import tables as t
 from rlgpt.store.clock import ActiveClock
 from rlgpt.store.commands import parse_command
@@ -42,7 +42,7 @@ def test_an_event_and_a_log_line_are_stored_as_their_rows_are_and_no_row_object_
 ) -> None:
     """To make a row object takes several times longer than to store it."""
     event = events.PlanRejected(1, "ada\u00e9\ud800", 'say "no"\0')
-    rows = [t.Event(kind=events.kind_of(event), payload=events.payload_of(event))]
+    rows = [t.Event(kind=event_payloads.kind_of(event), payload=event_payloads.payload_of(event))]
     lines = [t.Log(level="info", event="e", fields={"n": 1, "x": [None, 0.5, math.nan]})]
     with writer.transaction() as tx:
         for row in (t.Plan(sub_task=0, iteration=0, revision=1, author="slow", executor="policy"), *rows, *lines):

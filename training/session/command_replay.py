@@ -11,7 +11,7 @@ from collections import deque
 from collections.abc import Collection
 from dataclasses import dataclass, field
 
-from rlgpt.store import events
+from rlgpt.store import event_payloads, events
 from rlgpt.store.commands import Command, parse_command
 from rlgpt.store.folder import SessionFolder
 from rlgpt.store.history import CommandState, History, fold
@@ -51,7 +51,7 @@ class CommandReplay:
         history, left = History(), deque[Taken]()
         for change in source.folded_since(0, None):
             fold(history, *change)
-            event = events.read_event(change[1]["kind"], change[1]["payload"]) if change[0] == "event" else None
+            event = event_payloads.read_event(change[1]["kind"], change[1]["payload"]) if change[0] == "event" else None
             if not isinstance(event, events.Command) or event.place is None or event.id in ids:
                 continue
             if event.kind == "cancel_call" or (event.kind == "resume" and history.waiting_for == MODEL):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from rlgpt.agents.backends import Outcome
 from rlgpt.agents.errors import BudgetReached
 from rlgpt.agents.journal import NOTHING, Answer, Call, Held
-from rlgpt.store import events, tables
+from rlgpt.store import event_payloads, events, tables
 from rlgpt.store.reader import Reader
 from rlgpt.store.row_types import EventRow, LlmCallRow
 from rlgpt.store.settings import Settings
@@ -103,8 +103,8 @@ class StoreJournal:
     def probed(self, step: str, request_hash: str, number: int) -> str | None:
         if step not in self._writer.history.probes:
             return None
-        for row in self._reader.rows(EventRow, {"kind": events.kind_of(events.Probed)}):
-            event = events.read_event(row["kind"], row["payload"])
+        for row in self._reader.rows(EventRow, {"kind": event_payloads.kind_of(events.Probed)}):
+            event = event_payloads.read_event(row["kind"], row["payload"])
             if isinstance(event, events.Probed) and (event.step, event.request_hash, event.number) == (
                 step, request_hash, number,
             ):  # fmt: skip
