@@ -10,7 +10,7 @@ from dataclasses import MISSING, Field, fields
 from pathlib import Path
 from typing import Any
 
-from rlgpt.store import events
+from rlgpt.store import event_payloads, events
 
 PAGE = Path(__file__).with_name("json.md")
 BEGIN = "<!-- events: written by `make docs` from store/events.py -->\n"
@@ -31,7 +31,7 @@ def written() -> str:
 
 def section() -> str:
     lines = ["A key with `?` may be missing. Later versions may add kinds and keys.", ""]
-    for kind, cls in events.KINDS.items():
+    for kind, cls in event_payloads.KINDS.items():
         payload = ", ".join(f"{_key(f)}: {_type(f)}" for f in fields(cls))
         told = [f"`{name}`: {words}" for name, words in _told(cls).items()]
         lines.append(" ".join([f"- `{kind}` `{{{payload}}}`: {cls.__doc__}", *told]))
@@ -39,7 +39,7 @@ def section() -> str:
 
 
 def _key(field: Field[Any]) -> str:
-    return f'"{events.key_of(field)}"' + ("" if field.default is MISSING else "?")
+    return f'"{event_payloads.key_of(field)}"' + ("" if field.default is MISSING else "?")
 
 
 def _type(field: Field[Any]) -> str:
