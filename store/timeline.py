@@ -26,14 +26,14 @@ Read = Callable[[int, int | None, int | None], list[Change]]
 class Timeline:
     def __init__(self, read: Read) -> None:
         self._read = read
-        self._kept: list[History] = [History()]
+        self._histories: list[History] = [History()]
         self._spacing = SPACING
 
     def at(self, seq: int | None = None) -> History:
         """The fold of all rows up to `seq`, or of all there are; the caller's own."""
         last = 2**62 if seq is None else seq
-        place = bisect_right(self._kept, last, key=lambda kept: kept.seq) - 1
-        state = self._kept[place].copy()
+        place = bisect_right(self._histories, last, key=lambda kept: kept.seq) - 1
+        state = self._histories[place].copy()
         with no_collection():
             while state.seq < last:
                 most = min(PIECE, last - state.seq)  # no two rows have one seq
@@ -49,10 +49,10 @@ class Timeline:
             part = rows[start : start + self._spacing]
             fold_all(part, state)
             start += len(part)
-            if len(part) == self._spacing and state.seq > self._kept[-1].seq:
-                self._kept.append(state.copy())
-                if len(self._kept) > MOST_KEPT:
-                    self._kept, self._spacing = self._kept[::2], 2 * self._spacing
+            if len(part) == self._spacing and state.seq > self._histories[-1].seq:
+                self._histories.append(state.copy())
+                if len(self._histories) > MOST_KEPT:
+                    self._histories, self._spacing = self._histories[::2], 2 * self._spacing
 
 
 @contextlib.contextmanager

@@ -33,7 +33,7 @@ from rlgpt.store.shared.peer import SharedPeer
 
 ROUND = 0.25
 """Seconds between two looks at the session and at the commands for it."""
-TELL = 1.0
+PUBLISH_EVERY = 1.0
 """Seconds between two signs of life."""
 ROLLOUTS = 30.0
 """Seconds between two rollout checkpoints that are pushed."""
@@ -52,9 +52,9 @@ class Keeper:
         self._offline = 60.0 * float(limits(folder).get("offline", OFFLINE))
         """Seconds without the store after which the session pauses."""
         self._reached = time.monotonic()
-        self._told = 0.0
+        self._published_at = 0.0
         self._paused = False
-        self._said_ready = bool(incarnation)
+        self._reported_ready = bool(incarnation)
 
     def keep(self) -> None:
         """Until the worker has ended. Raises Fenced, LeaseTaken, StoreError."""
@@ -93,7 +93,7 @@ class Keeper:
 
     def _away(self, error: Away) -> None:
         """The first time it matters whether somebody else may have the session by now."""
-        if not self._said_ready and (self._folder.path / CLAIM).exists():
+        if not self._reported_ready and (self._folder.path / CLAIM).exists():
             raise StoreError(
                 f"{error}; only the store knows whether somebody else has session {self._folder.id}: try again later, "
                 "or unset RLGPT_STORE to go on alone"
@@ -120,15 +120,15 @@ class Keeper:
                     self._source.send(command)
                 cursor = command["n"]
             self._reached = time.monotonic()
-            if over or self._reached - self._told >= TELL:
-                self._tell(peer, over)
+            if over or self._reached - self._published_at >= PUBLISH_EVERY:
+                self._publish(peer, over)
             if over:
                 peer.release()
                 return
             self._ended.wait(ROUND)
 
-    def _tell(self, peer: SharedPeer, over: bool) -> None:
-        self._told = time.monotonic()
+    def _publish(self, peer: SharedPeer, over: bool) -> None:
+        self._published_at = time.monotonic()
         with Reader(self._folder) as reader:
             fold_all(reader.folded_since(self._history.seq, None), self._history)
         summary = catalog.summarised(self._folder.id, self._history)
@@ -144,9 +144,9 @@ class Keeper:
             atomic.write_bytes(self._folder.path / CLAIM, json.dumps(words).encode())
 
     def _ready(self) -> None:
-        if not self._said_ready:
+        if not self._reported_ready:
             print(f"ready {self._incarnation}", flush=True)
-            self._said_ready = True
+            self._reported_ready = True
 
 
 def main(folder: Path, address: str, incarnation: int) -> int:

@@ -20,7 +20,7 @@ from rlgpt.store.errors import LeaseTaken, StoreError
 from rlgpt.store.lease import Owner
 from rlgpt.store.peers import COMMAND, LIMIT, NOTHING, PRUNABLE, Batch, Behind, Fenced, Head, RemoteWorker, row_bytes
 from rlgpt.store.shared.connection import Connection, place_of, store_errors
-from rlgpt.store.shared.summaries import told_of
+from rlgpt.store.shared.summaries import text_of
 from rlgpt.store.transactions import first_rows
 
 OUTSIDE = ("text", "artifact", "command", "inbox", "head", "version")
@@ -60,7 +60,7 @@ class SharedPeer:
         self._base, self._address, self._claim = base, address, claim
         self._nothing_since: tuple[int, int, int] | None = None
         """The row, the changes of the head and the number of known names for which there was nothing new."""
-        self._told = ""
+        self._published_summary = ""
         """The summary that was told last."""
         with store_errors(address):
             self._layout = layout(base)
@@ -319,10 +319,10 @@ class SharedPeer:
         """Show who works on it, how far that is, and the session at a glance. Raises Fenced."""
         assert self._claim is not None
         beat = json.dumps({"worker": worker.owner, "progress": worker.heartbeat}) if worker else None
-        summary_text = told_of(summary) if summary else self._told
+        summary_text = text_of(summary) if summary else self._published_summary
         values: tuple[object, ...] = (beat,)
         sql = "UPDATE head SET beat = %s"
-        if summary_text != self._told:  # a list reads a summary again only where it is told again
+        if summary_text != self._published_summary:  # a list reads a summary again only where it is told again
             sql, values = f"{sql}, told_at = clock_timestamp(), summary = %s", (beat, summary_text)
         with store_errors(self._address):
             where = (self.session_id, self._claim.incarnation)
@@ -332,7 +332,7 @@ class SharedPeer:
                     "SELECT incarnation, beat->'worker'->>1 FROM head WHERE session_id = %s", (self.session_id,)
                 ).fetchone()
                 raise self._fenced(row)
-        self._told = summary_text
+        self._published_summary = summary_text
 
     def release(self) -> None:
         """Give the claim back. The server does so by itself when the connection ends."""

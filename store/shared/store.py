@@ -13,7 +13,7 @@ from rlgpt.store.catalog import Summary
 from rlgpt.store.folder import SessionFolder
 from rlgpt.store.shared.connection import Connection, connect, place_of, store_errors
 from rlgpt.store.shared.peer import LOCKED, SharedPeer
-from rlgpt.store.shared.summaries import summary_of, told_of
+from rlgpt.store.shared.summaries import summary_of, text_of
 
 
 class SharedStore:
@@ -22,7 +22,7 @@ class SharedStore:
     def __init__(self, address: str) -> None:
         self._address = address
         self._connection = connect(address)
-        self._told: dict[str, tuple[Any, Summary]] = {}
+        self._summaries: dict[str, tuple[Any, Summary]] = {}
         """When a session was told of, by the server's clock, and what."""
 
     @property
@@ -47,25 +47,25 @@ class SharedStore:
         sql = f"SELECT session_id, told_at, {LOCKED} FROM head WHERE seq > 0 AND summary IS NOT NULL"
         with store_errors(self._address):
             heads = self._base.execute(f"{sql} ORDER BY session_id DESC").fetchall()
-            self._read([ident for ident, at, _ in heads if self._told.get(ident, (None,))[0] != at])
-        return [self._now(ident, bool(alive)) for ident, _, alive in heads if ident in self._told]
+            self._read([ident for ident, at, _ in heads if self._summaries.get(ident, (None,))[0] != at])
+        return [self._now(ident, bool(alive)) for ident, _, alive in heads if ident in self._summaries]
 
     def _read(self, stale: list[str]) -> None:
         if not stale:
             return
-        new = [ident for ident in stale if ident not in self._told]
+        new = [ident for ident in stale if ident not in self._summaries]
         sql = "SELECT session_id, settings::text FROM session WHERE session_id = ANY(%s)"
         settings = {ident: json.loads(body) for ident, body in self._base.execute(sql, (new,))} if new else {}
         sql = "SELECT session_id, told_at, summary::text FROM head WHERE session_id = ANY(%s)"
         for ident, at, body in self._base.execute(sql, (stale,)):
-            fixed = settings[ident] if ident in settings else self._told[ident][1].settings
-            self._told[ident] = (at, summary_of(json.loads(body), fixed, self.place))
+            fixed = settings[ident] if ident in settings else self._summaries[ident][1].settings
+            self._summaries[ident] = (at, summary_of(json.loads(body), fixed, self.place))
 
     def _now(self, ident: str, alive: bool) -> Summary:
-        at, summary = self._told[ident]
+        at, summary = self._summaries[ident]
         if summary.alive != alive:
             summary = dataclasses.replace(summary, alive=alive)
-            self._told[ident] = (at, summary)
+            self._summaries[ident] = (at, summary)
         return summary
 
     def remote(self, session_id: str) -> SharedPeer:
@@ -89,7 +89,7 @@ class SharedStore:
         summary = dataclasses.replace(catalog.summary(session), tags=catalog.tags(session))
         with store_errors(self._address):
             sql = "UPDATE head SET tags = %s, summary = %s, told_at = clock_timestamp() WHERE session_id = %s"
-            self._base.execute(sql, (json.dumps(summary.tags), told_of(summary), session.id))
+            self._base.execute(sql, (json.dumps(summary.tags), text_of(summary), session.id))
 
     def close(self) -> None:
         self._connection.close()

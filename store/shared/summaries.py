@@ -16,7 +16,7 @@ from rlgpt.store.row_types import JsonObject
 _NAMES = frozenset(field.name for field in dataclasses.fields(Summary))
 
 
-def told_of(summary: Summary) -> str:
+def text_of(summary: Summary) -> str:
     """As JSON."""
     tree = dataclasses.asdict(dataclasses.replace(summary, settings={}))
     del tree["settings"]

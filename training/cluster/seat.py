@@ -61,7 +61,7 @@ class Seat:
         self._peer = FolderPeer(self._folder, rollouts_every=ROLLOUTS)
         self._known: set[str] = set()
         self._supervisor: subprocess.Popen[bytes] | None = None
-        self._asked = time.monotonic()
+        self._last_call = time.monotonic()
 
     def where(self) -> str:
         """The node's name."""
@@ -92,7 +92,7 @@ class Seat:
                 peer.append(batch)
 
     def worker(self) -> RemoteWorker | None:
-        self._asked = time.monotonic()
+        self._last_call = time.monotonic()
         if self._over():
             self._peer.close()
             self._peer = FolderPeer(self._folder)  # nothing is held back any more
@@ -147,12 +147,12 @@ class Seat:
         """A session that nobody follows would use up its budget, or wait for an operator for ever."""
         while True:
             time.sleep(min(60.0, self._abandoned / 4))
-            if time.monotonic() - self._asked <= self._abandoned:
+            if time.monotonic() - self._last_call <= self._abandoned:
                 continue
             if self._over():
                 os._exit(0)
             self._stop(f"nobody has followed this session for {self._abandoned:g} s: it stops")
-            self._asked = time.monotonic()
+            self._last_call = time.monotonic()
 
     def _stop(self, why: str) -> None:
         assert self._supervisor is not None

@@ -27,7 +27,7 @@ class SeatPeer:
     def __init__(self, ray: Ray, actor: Any, place: str) -> None:
         self._ray, self._actor = ray, actor
         self.place = place
-        self._told: set[str] = set()
+        self._offered_texts: set[str] = set()
 
     def ask(self, question: str, *arguments: object) -> Any:
         """The seat may hear a question twice, where only its answer was lost."""
@@ -61,9 +61,9 @@ class SeatPeer:
         return str(self.ask("mark", seq))
 
     def since(self, seq: int, names: set[str], limit: int = LIMIT) -> Batch:
-        new = names - self._told
+        new = names - self._offered_texts
         batch: Batch = self.ask("since", seq, new, limit)
-        self._told |= new
+        self._offered_texts |= new
         return batch
 
     def append(self, batch: Batch) -> None:

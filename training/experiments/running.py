@@ -94,10 +94,10 @@ def known(planned: Planned) -> Known:
     if not planned.id or is_gone(planned):
         return Known(planned, settle(planned.settings))
     with Reader(folder_of(planned)) as reader:
-        return _told(planned, reader.history_at(), reader.alive())
+        return _known_of(planned, reader.history_at(), reader.alive())
 
 
-def _told(planned: Planned, history: History, alive: bool) -> Known:
+def _known_of(planned: Planned, history: History, alive: bool) -> Known:
     status = history.result if history.status == "ended" else "running" if alive else "left"
     return Known(planned, stored(history.session["settings"]), history.spent.env_steps, status, history.reason)
 
@@ -117,7 +117,7 @@ class _Session:
         return Lease.held(self.reader.folder.path)
 
     def known(self) -> Known:
-        return _told(self.planned, self.reader.history_at(), self.alive())
+        return _known_of(self.planned, self.reader.history_at(), self.alive())
 
     def stop(self) -> None:
         if self.job is not None and self.job.poll() is None:
