@@ -53,7 +53,9 @@ def run(words: list[str]) -> int:
     except BrokenPipeError:
         sys.stderr.close()
         return Exit.OK
-    except Exception:
+    except Exception as error:
+        if isinstance(error, OverflowError) and "SQLite" in str(error):  # a row, an iteration, a revision
+            return _refuse("a number in this command is larger than any that a session holds", Exit.USAGE, words)
         if damage := _damage():
             return _refuse(damage, Exit.UNAVAILABLE, words)
         raise

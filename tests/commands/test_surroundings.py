@@ -9,8 +9,11 @@ from pathlib import Path
 
 import pytest
 
+from rlgpt.console import cli
 from rlgpt.store.bundle import import_bundle
 from rlgpt.store.home import home
+
+from .conftest import make
 
 KEPT = Path(__file__).parent.parent / "sessions" / "0004-finished.rlgpt"
 
@@ -33,3 +36,12 @@ def test_a_home_of_somebody_who_is_not_there_is_a_folder_of_that_name(
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("RLGPT_HOME", "~no-such-user/kept")
     assert home() == tmp_path / "~no-such-user" / "kept"
+
+
+def test_a_number_that_no_row_has_is_a_sentence(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("RLGPT_HOME", str(tmp_path))
+    make("unfinished")
+    assert cli.run(["fork", "last", "--no-start", "--at", "9" * 30]) == 2
+    assert "larger than any that a session holds" in capsys.readouterr().err
