@@ -106,6 +106,13 @@ def _last_words(runtime: SessionRuntime, sentence: str) -> int:
     return CANNOT
 
 
+def _crash(sentence: str) -> int:
+    """For an exception of any kind: a world of somebody else may raise SystemExit too."""
+    traceback.print_exc()
+    last_words.say(sentence)
+    return CRASHED
+
+
 def main(folder: Path) -> int:
     os.umask(0o077)
     _die_with_parent()
@@ -116,6 +123,8 @@ def main(folder: Path) -> int:
     except (AgentError, StoreError, HostError, UnknownWorld, WorldFailed) as error:
         last_words.say(str(error))
         return CANNOT
+    except BaseException as error:
+        return _crash(one_line(error))
 
     def stop(number: int, frame: FrameType | None) -> None:
         runtime.stop_signal = True
@@ -131,10 +140,8 @@ def main(folder: Path) -> int:
     except WorldFailed as error:
         last_words.say(str(error))
         return CANNOT
-    except BaseException as error:  # another package's code may raise anything, SystemExit too
-        traceback.print_exc()
-        last_words.say(world_fault(error, runtime.world) or one_line(error))
-        return CRASHED
+    except BaseException as error:
+        return _crash(world_fault(error, runtime.world) or one_line(error))
     finally:
         runtime.close()
     return 0

@@ -39,6 +39,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     [
         ("raises", r"failed in failing\.py, line \d+: ValueError: the door is stuck and so is the window$"),
         ("leaves", r"failed in failing\.py, line \d+: SystemExit: 0$"),
+        ("has no version", r"its last words: RuntimeError: no version here$"),
         ("gives up", r"^The simulator has no licence\.$"),
     ],
 )

@@ -35,6 +35,12 @@ class FailingEnv(CorridorEnv):
 
 
 class FailingCorridor(ScriptedCorridor):
+    @property
+    def version(self) -> str:  # type: ignore[override]
+        if os.environ.get(FAILS) == "has no version":
+            raise RuntimeError("no\nversion here")
+        return ScriptedCorridor.version
+
     def make(self, task: str, **kwargs: object) -> FailingEnv:
         made = super().make(task, **kwargs)  # type: ignore[arg-type]
         made.__class__ = FailingEnv
