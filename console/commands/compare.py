@@ -196,7 +196,7 @@ def _opened(words: Sequence[str], stack: contextlib.ExitStack) -> Iterator[Sessi
     for word in words:
         path = Path(word)
         if word and path.is_dir():
-            bundles = sorted(path.glob("**/*.rlgpt"))
+            bundles = sorted(found for found in path.glob("**/*.rlgpt") if found.is_file())
             if not bundles:
                 raise Failure(f"there is no bundle (*.rlgpt) in the folder {word}.", Exit.NOT_FOUND)
             yield from (stack.enter_context(viewed(bundle)) for bundle in bundles)

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import csv
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -148,6 +149,13 @@ def test_nothing_to_compare_or_to_draw_is_a_sentence(rlgpt: Cli, arms: list[str]
     assert rlgpt("compare", *arms, "--by", "no.setting").code == 2
     assert rlgpt("compare", make("new").id, "--svg", tmp_path / "a.svg").code == 2
     assert not (tmp_path / "a.svg").exists()
+
+
+def test_a_pipe_in_a_folder_of_bundles_is_passed_over(rlgpt: Cli, tmp_path: Path) -> None:
+    (tmp_path / "bundles").mkdir()
+    os.mkfifo(tmp_path / "bundles" / "pipe.rlgpt")
+    answer = rlgpt("compare", str(tmp_path / "bundles"))
+    assert answer.code == 3 and "there is no bundle" in answer.err
 
 
 def test_names_and_seeds_make_no_arm() -> None:

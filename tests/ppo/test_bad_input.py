@@ -9,7 +9,7 @@ from rlgpt.training.options.rewards import RewardError
 from rlgpt.training.options.slots import ActionSpaceError
 from rlgpt.training.ppo.device import DeviceError, choose_device
 from rlgpt.training.ppo.run import train
-from rlgpt.training.worlds.protocol import StepResult
+from rlgpt.training.worlds.protocol import StepResult, WorldFailed
 from tests.options.toys import FAILS, NONSENSE, ChangedWorld, code, configuration, host_of, term
 
 
@@ -34,7 +34,7 @@ def test_a_reward_that_is_not_a_number_stops_the_run() -> None:
 
 def test_an_observation_that_changes_shape_stops_the_run() -> None:
     world = ChangedWorld(shrink_at=5)
-    with pytest.raises(ObservationError, match=r"has shape \(3,\), but this policy was built for \(4,\)"):
+    with pytest.raises(WorldFailed, match=r"an array of shape \(3,\) at step 5 of an episode of take_key; .* \(4,\)"):
         train(world, "take_key", configuration(), [], host_of(world), seed=1, device="cpu")
 
 

@@ -52,6 +52,17 @@ def test_a_session_ends_with_a_sentence_about_its_world(fails: str, sentence: st
     assert history.result == "failed" and re.search(sentence, history.reason), history.reason
 
 
+def test_a_session_whose_observation_changes_its_shape_fails() -> None:
+    settings = {"task": "open_door", "world": WORLD, "skills": "none", "method": {"arm": "rl"}}
+    folder = Path(create(settings | {"budget": {"env_steps": 2_000}})["folder"])
+    words = [sys.executable, "-P", "-m", "rlgpt.training.supervisor", str(folder)]
+    subprocess.run(words, env=os.environ | {FAILS: "shrinks"}, check=False)
+    with Reader(SessionFolder(folder)) as reader:
+        history = reader.history_at()
+    assert history.result == "failed"
+    assert re.search(r"observed an array of shape \(\d+,\) at step 1 of an episode of open_door", history.reason)
+
+
 def test_what_is_printed_after_the_last_words_hides_nothing() -> None:
     assert last_words.last(["a", "last words: the reason", "bye"]) == ["a", "bye", "the reason"]
     assert last_words.last(["a", ""]) == ["a", ""]

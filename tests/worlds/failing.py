@@ -31,6 +31,8 @@ class FailingEnv(CorridorEnv):
         seen = super().observe()
         if os.environ.get(FAILS) == "sees nothing":
             seen[1] = np.nan
+        if os.environ.get(FAILS) == "shrinks" and self.steps:
+            return seen[1:]
         return seen
 
 

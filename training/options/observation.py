@@ -21,7 +21,7 @@ TIME_LEFT = Feature("time_left_of_horizon", 1, "share of the task's horizon that
 
 
 class ObservationError(ValueError):
-    """The observation cannot be built or changed its shape; the sentence is the argument."""
+    """The observation cannot be built; the sentence is the argument."""
 
 
 @dataclass(frozen=True)
@@ -60,16 +60,17 @@ class Observation:
         return hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
 
     def read(self, env: Env, stream: RewardStream, left: float) -> NDArray[Any]:
-        """A fresh row. `left` in [0, 1]. Raises ObservationError when the world's part has another shape, WorldFailed
-        when a number of it is infinite or none: a network that learnt from it would answer nothing else for ever."""
+        """A fresh row. `left` in [0, 1]. Raises WorldFailed when the world's part has another shape than its features
+        declare, or a number of it is infinite or none: a network that learnt from it would answer nothing else for
+        ever."""
         row: NDArray[Any] = np.empty(self.size, self.dtype)
         observation: NDArray[Any]
         observation = env.pixels().reshape(-1) if self.picture else env.observe()
         count = self.world_size
         if observation.shape != (count,):
-            raise ObservationError(
-                f"The world's observation has shape {tuple(observation.shape)}, "
-                f"but this policy was built for ({count},)."
+            raise WorldFailed(
+                f"The world observed an array of shape {tuple(observation.shape)} at step {env.steps} of an episode of "
+                f"{env.task.id}; its features say ({count},)."
             )
         row[:count] = observation
         if not self.picture and not isfinite(row[:count].sum()):
