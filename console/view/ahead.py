@@ -57,7 +57,7 @@ def words(remaining: Left) -> str:
     parts = []
     if remaining.step is not None:
         parts.append(f"step {duration(remaining.step)}")
-    if remaining.session is not None and (remaining.whole or remaining.session):
+    if remaining.session is not None and (remaining.whole or remaining.session >= 1):
         parts.append(f"session {'about' if remaining.whole else 'at least'} {duration(remaining.session)}")
     return f"{', '.join(parts)} left" if parts else ""
 

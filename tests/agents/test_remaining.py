@@ -10,7 +10,7 @@ import pytest
 
 from rlgpt.agents import loop
 from rlgpt.agents.remaining import steps_ahead
-from rlgpt.console.view.ahead import left, words
+from rlgpt.console.view.ahead import Left, left, words
 from rlgpt.store import event_payloads, events
 from rlgpt.store.bundle import viewed
 from rlgpt.store.event_payloads import read_event
@@ -94,6 +94,12 @@ def test_an_unknown_pace_makes_the_rest_a_lower_bound() -> None:
     h = History(status="running", phase=events.Phase("Code", item="b", ahead={"Code": 1, "Train": 5_000}))
     h.worked = {"Code": (2.0, 20.0)}
     assert words(left(h)) == "step 10s, session at least 20s left"
+
+
+def test_a_bound_of_no_seconds_is_not_told() -> None:
+    assert words(Left(7.0, 0.4, whole=False)) == "step 7s left"
+    assert words(Left(None, 0.4, whole=False)) == ""
+    assert words(Left(0.0, 0.0, whole=True)) == "step 0s, session about 0s left"
 
 
 def test_a_pause_does_not_count_a_step_twice() -> None:

@@ -60,8 +60,8 @@ class Observation:
         return hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
 
     def read(self, env: Env, stream: RewardStream, left: float) -> NDArray[Any]:
-        """A fresh row. `left` in [0, 1]. Raises WorldFailed when the world's part has another shape than its features
-        declare, or a number of it is infinite or none: a network that learnt from it would answer nothing else for
+        """A fresh row. `left` in [0, 1]. Raises WorldFailed when the world's part has another shape than was
+        declared, or a number of it is infinite or none: a network that learnt from it would answer nothing else for
         ever."""
         row: NDArray[Any] = np.empty(self.size, self.dtype)
         observation: NDArray[Any]
@@ -70,7 +70,7 @@ class Observation:
         if observation.shape != (count,):
             raise WorldFailed(
                 f"The world observed an array of shape {tuple(observation.shape)} at step {env.steps} of an episode of "
-                f"{env.task.id}; its features say ({count},)."
+                f"{env.task.id}; ({count},) was expected."
             )
         row[:count] = observation
         if not self.picture and not isfinite(row[:count].sum()):
