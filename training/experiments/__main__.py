@@ -52,7 +52,7 @@ def _run(request: Request) -> int:
 
 
 def _on_cluster(address: str) -> Launch:
-    """Who leaves a grid on a cluster leaves its sessions running there; the same command follows them again."""
+    """Run on a cluster. When this process is stopped its sessions go on there; the same command follows them again."""
     from rlgpt.training.cluster.nodes import Nodes
     from rlgpt.training.cluster.placed import Placed
 

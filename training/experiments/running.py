@@ -34,7 +34,7 @@ Make = Callable[[Mapping[str, Any]], str]
 
 
 class Job(Protocol):
-    """What runs a session to its end: a supervisor here, or who follows a seat on a cluster."""
+    """What runs a session to its end: a supervisor on this machine, or the process that follows a seat on a cluster."""
 
     def poll(self) -> int | None:
         """None while it runs."""
@@ -65,7 +65,7 @@ class Known:
 
     @property
     def abroad(self) -> bool:
-        """Its work is done, but who followed it on a cluster was killed, and its seat still takes a CPU there."""
+        """Its work is done, but the process that followed it on a cluster was killed and its seat still takes a CPU."""
         done = self.status in ("succeeded", "finished")
         return done and bool(placed_on(folder_of(self.planned).path))
 
@@ -182,7 +182,7 @@ class Runner:
             session.reader.close()
 
     def _leave(self, sessions: list[_Session]) -> None:
-        """Stop what this process started; it can be resumed."""
+        """Stop the sessions that this process started; they can be resumed."""
         for session in sessions:
             session.stop()
         until = time.monotonic() + GRACE

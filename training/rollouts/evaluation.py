@@ -52,7 +52,7 @@ class Policy(Protocol):
 
     @property
     def observation(self) -> Observation | None:
-        """None: looks at nothing but masks and predicates."""
+        """None: the plan is followed by masks and predicates alone."""
 
     def chooser(self, space: ActionSpace, best: bool) -> Chooser:
         """`space` is the policy's own or a restriction of it; `best`: the most probable action."""

@@ -32,7 +32,7 @@ class PartialTrial:
         return stored["state"] if isinstance(stored, dict) and stored.get("key") == self._key else None
 
     def save(self, state: Mapping[str, Any]) -> None:
-        """A disk that cannot take it only costs what a kill would repeat."""
+        """Save the episodes so far. A full disk is no error here: after a kill these episodes are played again."""
         with contextlib.suppress(OSError):
             atomic.write_bytes(self._path, msgpack.packb({"key": self._key, "state": state}))
 

@@ -145,7 +145,7 @@ def cluster_reached(on: str, settings: dict[str, Any]) -> dict[str, Any]:
 
 
 def _llm(settings: dict[str, Any]) -> dict[str, Any]:
-    """Those of the models, once files and the environment had their say; empty where no session is meant."""
+    """The settings of the models, from files and environment too; empty where no session is meant."""
     from rlgpt.store.settings import settle
 
     return settle(settings).llm.model_dump(mode="json") if settings else {}

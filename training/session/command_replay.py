@@ -74,7 +74,7 @@ class CommandReplay:
         return history.phase == following.phase
 
     def wake(self, history: History) -> int:
-        """The clock at which the training that runs must look here again."""
+        """The clock of the running training at which it must look here again."""
         following = self.left[0] if self.left else None
         if following is None or following.clock is None or following.work != _work(history):
             return NEVER

@@ -24,7 +24,7 @@ USAGE, UNAVAILABLE = 2, 5
 
 
 class CannotCreate(Exception):
-    """The sentence for the operator is the argument."""
+    """The argument is the sentence for the operator."""
 
     def __init__(self, sentence: str, code: int = USAGE) -> None:
         super().__init__(sentence)

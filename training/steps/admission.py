@@ -14,8 +14,8 @@ from rlgpt.training.session.runtime import SessionRuntime
 
 
 def admit(runtime: SessionRuntime, kind: Kind, source: str) -> Admission:
-    """The admission of a source in this session's world; asked once per source, but for one that ended the host: that
-    may have been a matter of the machine, and the host knows how often it was so."""
+    """The admission of a source in this session's world. The host is asked once per source. A source that killed the
+    host is asked about again, since the machine may have been at fault; the host counts how often it happened."""
     key = (kind, source)
     with runtime.admitting:  # a plan is checked while its model is asked, beside the operator's commands
         cached = runtime.admissions.get(key)
@@ -28,8 +28,8 @@ def admit(runtime: SessionRuntime, kind: Kind, source: str) -> Admission:
 
 
 def admit_again(runtime: SessionRuntime, kind: Kind, source: str) -> Admission:
-    """Tell a host that may have been started since of a source that was admitted before. One that is refused today is
-    loaded and not run, and the log says why."""
+    """Have the host admit a source again that was admitted before: the host may be a new process that does not know
+    it. A source that is refused today is loaded and not run, and the log says why."""
     cached = (kind, source) in runtime.admissions
     admission = admit(runtime, kind, source)
     if not admission.admitted and not cached:
@@ -90,6 +90,7 @@ def admit_version(
 
 
 def _same_draft(versions: Sequence[Attempt], source_hash: str, draft: int) -> Attempt | None:
-    """The draft of the same attempt with the same source: to try it again would only take env steps."""
+    """The earlier draft of the same attempt that has the same source, if any: a second trial of it would only cost env
+    steps."""
     beside = versions[len(choice.before_drafts(versions, draft)) :]
     return next((version for version in beside if version.source_hash == source_hash), None)

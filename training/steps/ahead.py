@@ -66,7 +66,7 @@ def _questions(runtime: SessionRuntime, step: loop.Step, item: Item) -> list[Que
 
 
 def _drafts(question: loop.Step | None, limits: loop.Limits) -> list[loop.Code]:
-    """Those of its attempt from this one on."""
+    """The drafts of its attempt, from this one on."""
     if not isinstance(question, loop.Code):
         return []
     later = range((question.draft or 1) + 1, limits.candidates + 1)
@@ -78,7 +78,7 @@ def _begin(ask: Callable[[list[Client], Context, Item, Question], None], *asking
 
 
 def _ask(clients: list[Client], context: Context, item: Item, question: Question) -> None:
-    """A client for each draft. Whatever goes wrong here is met again when its turn has come."""
+    """Ask with one client for each draft. An error is ignored here: the question is asked again in its turn."""
     with contextlib.suppress(Exception):
         if isinstance(question, loop.Code):
             ask_fast(clients[0], context, item, question)

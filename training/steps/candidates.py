@@ -62,7 +62,7 @@ def acting_of(runtime: SessionRuntime, plan: PlanState) -> list[Attempt]:
 
 
 def plan_items(runtime: SessionRuntime, plan: PlanState, attempts: Sequence[Attempt]) -> tuple[PlanItem, ...]:
-    """What follow_plan runs; a host that was started since is told of every predicate."""
+    """What follow_plan runs. Every predicate is admitted again, since the host may be a new process."""
     coded = _coded(plan, attempts)
     for item, _ in coded:
         for expression in filter(None, (item.done_when, item.trigger)):
@@ -76,7 +76,8 @@ def _coded(plan: PlanState, attempts: Sequence[Attempt]) -> list[tuple[Item, Att
 
 
 def admitted_predicates(runtime: SessionRuntime, plan: PlanState) -> dict[str, str]:
-    """Of the steps: what a guard keeps up is done most of the time."""
+    """Sub-action name -> done_when of the steps that were admitted. Guards are left out: what a guard keeps up is true
+    most of the time."""
     steps = (item for item in plan.items if not item.trigger)
     return {i.name: i.done_when for i in steps if admit(runtime, "done_when", i.done_when).admitted}
 

@@ -24,8 +24,8 @@ from rlgpt.training.steps.result_rows import trial_row, untried, verdict_row
 
 
 def code(runtime: SessionRuntime, step: loop.Code) -> None:
-    """A version by the fast agent; none where it is not wanted any more: the operator wrote code meanwhile, which is
-    tried first, or took the sub-action out of the plan."""
+    """Write a version by the fast agent. Nothing is written where the operator has written code meanwhile, which is
+    tried first, or has taken the sub-action out of the plan."""
     item = runtime.item(step.item)
     context = with_probes(runtime, runtime.context())
     try:

@@ -186,7 +186,8 @@ def _edit_code(runtime: SessionRuntime, tx: Transaction, command: commands.EditC
 
 
 def _write_again(runtime: SessionRuntime, tx: Transaction, plan: PlanState) -> int:
-    """The same plan as a new revision of the operator's: a training in progress ends, and it is measured anew."""
+    """Write the same plan as a new revision by the operator: a training in progress ends, and the revision is measured
+    anew."""
     return write_plan(
         runtime,
         tx,
@@ -201,7 +202,7 @@ def _write_again(runtime: SessionRuntime, tx: Transaction, plan: PlanState) -> i
 
 
 def _edit_reward(runtime: SessionRuntime, tx: Transaction, command: commands.EditReward) -> None:
-    """A reward function of the operator's in the configuration in force: a new revision, trained anew."""
+    """Put the operator's reward function into the configuration in force: a new revision, which is trained anew."""
     history = runtime.history
     plan, iteration = history.plan, history.iteration
     if plan is None or iteration is None or iteration.config is None:

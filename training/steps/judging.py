@@ -120,8 +120,8 @@ def _untrained(runtime: SessionRuntime, chosen: Candidate) -> bytes:
 
 
 def judge_iteration(runtime: SessionRuntime, step: loop.JudgeIteration) -> None:
-    """The verdict that closes the iteration; none where the operator edited plan or code while the critic was asked:
-    what is new is measured first."""
+    """Write the verdict that closes the iteration. Nothing is written where the operator edited plan or code while the
+    critic was asked: the edit is measured first."""
     comparison = measure(runtime)
     reply = _critique(runtime, step, comparison)
     if outdated(runtime, step):
@@ -143,7 +143,7 @@ def judge_iteration(runtime: SessionRuntime, step: loop.JudgeIteration) -> None:
 
 
 def _critique(runtime: SessionRuntime, step: loop.JudgeIteration, comparison: Comparison) -> CritiqueReply:
-    """The critic's; without a critic, or without a useful word of it, what was measured and no advice."""
+    """The critic's verdict. Without a critic, or when it gave no usable answer: what was measured, and no advice."""
     context = runtime.context()
     why = "this session has no critic: measured only"
     if runtime.limits.critic != "none":

@@ -225,7 +225,7 @@ class TrainingObserver(Observer):
         self.run = self.runtime.history.runs[self.number]
 
     def on_update(self, metrics: dict[str, Any]) -> None:
-        """Kept until its checkpoint comes: together they are one transaction, so a kill costs one rollout at most."""
+        """Keep the row until its checkpoint comes: both are one transaction, so a kill costs one rollout at most."""
         self._reached.update(metrics["milestones"])
         self._episodes += metrics["episodes"]
         task = self.runtime.world.tasks[self.runtime.session_task]

@@ -1,4 +1,4 @@
-"""Answers of agents whose question the operator has overtaken: models think for a minute, operators type meanwhile."""
+"""Finds answers that came too late: the operator changed the plan or the code while the model was asked."""
 
 from __future__ import annotations
 

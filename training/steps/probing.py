@@ -33,7 +33,7 @@ WAIT = 'def wait(view):\n    while True:\n        view = yield "{noop}"\n'
 
 
 def with_probes(runtime: SessionRuntime, context: Context) -> Context:
-    """Of a question about code. Where an episode takes minutes nothing is tried."""
+    """The context of a question about code, with what the model may try. Nothing where an episode takes minutes."""
     return context if is_slow(runtime.world) else replace(context, prober=_Prober(runtime, context.history))
 
 
@@ -104,7 +104,7 @@ class _Prober:
         return result
 
     def _seed(self, index: int) -> int:
-        """Of an episode that the model knows by its index."""
+        """The seed of an episode, which the model knows by its index."""
         return episode_seed(self._runtime.seed, "train", index)
 
     def _tried(self, result: TrialResult) -> str:

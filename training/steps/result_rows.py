@@ -16,7 +16,7 @@ from rlgpt.training.rollouts.trial_result import TrialOutcome, TrialResult
 
 
 def untried(outcome: TrialOutcome, error: str) -> TrialResult:
-    """Of code that was not run."""
+    """The result of a trial of code that was not run."""
     return TrialResult(
         outcome=outcome, episodes=0, successes=0, prefixes=0, env_steps=0, error=error, trials=[], evidence={},
         views=[], moments=[],
@@ -105,7 +105,7 @@ def episode_rows(number: int, step: loop.Evaluate, result: EvaluationResult) -> 
 
 
 def training_episode_row(run: int, episode: EpisodeResult) -> tables.Episode:
-    """Of a training episode that was filmed."""
+    """The row of a training episode that was filmed."""
     return _episode_row("train", run, "", episode)
 
 

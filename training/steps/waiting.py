@@ -11,7 +11,7 @@ from rlgpt.training.session.runtime import SessionRuntime
 
 
 def wait(runtime: SessionRuntime, step: loop.Wait) -> None:
-    """Until the loop would say something else; a review may run out of patience (`review_timeout`)."""
+    """Wait until the loop's next step is another one, or a review has lasted `review_timeout`."""
     what = {"approval": f"approval of plan revision {step.revision}", "paused": "paused"}.get(
         step.reason, f"your verdict on {step.item or 'the iteration'}"
     )
