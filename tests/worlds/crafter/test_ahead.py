@@ -6,9 +6,11 @@ import threading
 
 import numpy as np
 import pytest
+from opensimplex import OpenSimplex
 
-from rlgpt.training.worlds.crafter import ahead, terrain
+from rlgpt.training.worlds.crafter import ahead, noise, terrain
 from rlgpt.training.worlds.crafter.ahead import NewWorld, WorldsAhead, new_world
+from rlgpt.training.worlds.crafter.layout import AREA
 from rlgpt.training.worlds.crafter.world import make_world
 from rlgpt.training.worlds.optional_parts import MakesAhead, expect
 
@@ -66,10 +68,29 @@ def test_episodes_are_the_same_whether_their_world_was_expected_or_not() -> None
 
 
 @pytest.mark.parametrize("seed", [0, 1, 5, 2**31 - 2])
-def test_streams_and_noise_are_seeded_as_numpy_and_opensimplex_do_it(seed: int) -> None:
+def test_streams_are_numpys_and_noise_is_opensimplexs_bit_for_bit(seed: int) -> None:
     state = np.zeros(700, np.int64)
     terrain.seed_stream(state, seed)
-    theirs = np.random.RandomState(seed).get_state(legacy=False)["state"]
-    assert state[:624].tolist() == theirs["key"].tolist() and state[624] == theirs["pos"]
-    for mine, tables in zip(terrain.noise_tables(seed), terrain.tables_in_python(seed), strict=True):
-        assert mine.tolist() == tables.tolist()
+    stream = np.random.RandomState(seed).get_state(legacy=False)["state"]
+    assert state[:624].tolist() == stream["key"].tolist() and state[624] == stream["pos"]
+    theirs = OpenSimplex(seed)
+    mine = noise.make_layers(seed)
+    points = {
+        noise.START: lambda x, y: (x / 3, y / 3, 8),
+        noise.WATER_LEVEL: lambda x, y: (x / 15, y / 15, 3),
+        noise.WATER_DETAIL: lambda x, y: (x / 5, y / 5, 3),
+        noise.MOUNTAIN: lambda x, y: (x / 15, y / 15, 0),
+        noise.MOUNTAIN_DETAIL: lambda x, y: (x / 5, y / 5, 0),
+        noise.CAVE: lambda x, y: (x / 7, y / 7, 6),
+        noise.TUNNEL_X: lambda x, y: (2 * x / 3, y / 5 / 3, 7),
+        noise.TUNNEL_Y: lambda x, y: (x / 5 / 3, 2 * y / 3, 7),
+        noise.COAL_SEAM: lambda x, y: (x / 8, y / 8, 1),
+        noise.IRON_SEAM: lambda x, y: (x / 6, y / 6, 2),
+        noise.LAVA_LAKE: lambda x, y: (x / 5, y / 5, 6),
+        noise.BEACH: lambda x, y: (x / 9, y / 9, 4),
+        noise.FOREST: lambda x, y: (x / 7, y / 7, 5),
+    }
+    assert sorted(points) == list(range(noise.LAYERS))
+    for layer, point in points.items():
+        told = [[theirs.noise3(*point(x, y)) for y in range(AREA)] for x in range(AREA)]
+        assert mine[:, :, layer].tolist() == told

@@ -12,7 +12,7 @@ from tests.worlds.crafter.uncompiled import played
 
 ROOT = Path(__file__).parents[3]
 RULES = (
-    "ground", "player", "creatures", "population", "rules", "random_stream", "terrain", "senses",
+    "ground", "player", "creatures", "population", "rules", "random_stream", "noise", "terrain", "senses",
 )  # fmt: skip
 
 

@@ -15,6 +15,7 @@ import numpy as np
 from rlgpt.training.worlds.crafter import layout, terrain
 from rlgpt.training.worlds.crafter.compiled import COMPILED
 from rlgpt.training.worlds.crafter.layout import Array
+from rlgpt.training.worlds.crafter.noise import make_layers
 
 MAX_WORLDS = 64
 """Worlds kept at most for episodes that have not begun; beyond it the oldest is dropped."""
@@ -33,14 +34,11 @@ def new_world(seed: int) -> NewWorld:
     """The first episode of stock `crafter.Env(seed=seed)`: the map, its creatures, and the random stream after both."""
     state = np.zeros(layout.STATE_SIZE, np.int64)
     terrain.seed_stream(state, hash((seed, 1)) % (2**31 - 1))  # as stock seeds its first episode
-    perm, grad = terrain.noise_tables(terrain.draw_noise(state))
-    logits = np.empty((layout.AREA, layout.AREA))
-    terrain.start_logits(perm, grad, logits)
-    start = 1 / (1 + np.exp(-logits))
+    layers = make_layers(terrain.draw_noise(state))
     material = np.zeros((layout.AREA, layout.AREA), np.uint8)
     occupant = np.zeros((layout.AREA, layout.AREA), np.int16)
     objects = np.zeros((layout.CAPACITY, layout.FIELDS), np.int32)
-    terrain.generate(state, material, occupant, objects, perm, grad, start)
+    terrain.generate(state, material, occupant, objects, layers, terrain.start_area(layers))
     return NewWorld(state, material, occupant, objects[: state[layout.ROWS]].copy())
 
 

@@ -18,8 +18,8 @@ import platformdirs
 F = TypeVar("F", bound=Callable[..., Any])
 
 _SOURCES = (
-    "compiled", "names", "layout", "words", "random_stream", "ground", "terrain", "player", "creatures", "population",
-    "rules", "senses",
+    "compiled", "names", "layout", "words", "random_stream", "ground", "noise", "terrain", "player", "creatures",
+    "population", "rules", "senses",
 )  # fmt: skip
 
 
