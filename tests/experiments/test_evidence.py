@@ -14,14 +14,14 @@ from rlgpt.store.bundle import EVIDENCE_BYTES
 ROOT = Path(__file__).parents[2]
 FOLDERS = sorted(path.parent for path in (ROOT / "evidence").glob("*/experiment.json"))
 PAGE = (ROOT / "docs" / "evidence.md").read_text()
+SHOWN = re.findall(r"^\$ rlgpt compare evidence/([\w.-]+)$", PAGE, re.MULTILINE)
 
 
-def test_every_claim_has_its_bundles_and_every_bundle_its_claim() -> None:
-    shown = re.findall(r"^\$ rlgpt compare evidence/([\w.-]+)$", PAGE, re.MULTILINE)
-    assert sorted(shown) == [folder.name for folder in FOLDERS]
+def test_every_experiment_has_its_table() -> None:
+    assert {folder.name for folder in FOLDERS} <= set(SHOWN)
 
 
-@pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: folder.name)
+@pytest.mark.parametrize("folder", [ROOT / "evidence" / name for name in SHOWN], ids=lambda folder: folder.name)
 def test_a_table_is_what_its_bundles_say(
     folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
