@@ -10,7 +10,7 @@ from rlgpt.training.options.slots import ActionSpaceError
 from rlgpt.training.ppo.device import DeviceError, choose_device
 from rlgpt.training.ppo.run import train
 from rlgpt.training.worlds.protocol import StepResult, WorldFailed
-from tests.options.toys import FAILS, NONSENSE, ChangedWorld, code, configuration, host_of, term
+from tests.options.toys import FAILS, NONSENSE, ChangedEnv, ChangedWorld, code, configuration, host_of, term
 
 
 def test_an_option_that_always_fails_costs_noops_and_training_goes_on() -> None:
@@ -37,6 +37,13 @@ def test_an_observation_that_changes_shape_stops_the_run() -> None:
     sentence = r"an array of shape \(3,\) at step 5 of an episode of take_key; \(4,\) was expected"
     with pytest.raises(WorldFailed, match=sentence):
         train(world, "take_key", configuration(), [], host_of(world), seed=1, device="cpu")
+
+
+def test_an_observation_that_is_no_array_stops_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ChangedEnv, "observe", lambda env: [0.0, 0.0, 0.0, 0.0])
+    sentence = r"The world observed a list and no array at step 0 of an episode of take_key; \(4,\) was expected"
+    with pytest.raises(WorldFailed, match=sentence):
+        train(ChangedWorld(), "take_key", configuration(), [], host_of(ChangedWorld()), seed=1, device="cpu")
 
 
 def test_unknown_features_and_missing_pixels_are_refused() -> None:

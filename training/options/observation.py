@@ -64,15 +64,15 @@ class Observation:
         declared, or a number of it is infinite or none: a network that learnt from it would answer nothing else for
         ever."""
         row: NDArray[Any] = np.empty(self.size, self.dtype)
-        observation: NDArray[Any]
-        observation = env.pixels().reshape(-1) if self.picture else env.observe()
+        observation: NDArray[Any] = env.pixels() if self.picture else env.observe()
         count = self.world_size
-        if observation.shape != (count,):
+        expected = tuple(self.picture or (count,))
+        if getattr(observation, "shape", None) != expected:
             raise WorldFailed(
-                f"The world observed an array of shape {tuple(observation.shape)} at step {env.steps} of an episode of "
-                f"{env.task.id}; ({count},) was expected."
+                f"The world observed {_told(observation)} at step {env.steps} of an episode of {env.task.id}; "
+                f"{expected} was expected."
             )
-        row[:count] = observation
+        row[:count] = observation.reshape(-1) if self.picture else observation
         if not self.picture and not isfinite(row[:count].sum()):
             raise WorldFailed(self._not_finite(row, env))
         own = [left, *stream.observe()]
@@ -83,6 +83,13 @@ class Observation:
         names = [feature.name for feature in self.features for _ in range(feature.size)]
         bad = next((i for i, value in enumerate(row[: len(names)]) if not isfinite(value)), 0)
         return f"The world observed {names[bad]} = {row[bad]} at step {env.steps} of an episode of {env.task.id}."
+
+
+def _told(observation: object) -> str:
+    """A world may return anything."""
+    if isinstance(observation, np.ndarray):
+        return f"an array of shape {observation.shape}"
+    return f"a {type(observation).__name__} and no array"
 
 
 def build_observation(world: World, names: Sequence[str], stream: RewardStream) -> Observation:
