@@ -5,6 +5,7 @@ from __future__ import annotations
 import json as json_module
 import os
 import subprocess
+from collections.abc import Sequence
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
@@ -37,7 +38,8 @@ def experiment(
     ] = None,
     name: Annotated[str, typer.Option(help="How to call it; running it again goes on with it.")] = "",
     world: Annotated[str, typer.Option(help="crafter, or any world that is installed.")] = "crafter",
-    seeds: Annotated[int, typer.Option(min=1, max=1000, help="How many session seeds, from 0.")] = 10,
+    seeds: Annotated[int, typer.Option(min=1, max=1000, help="How many session seeds.")] = 10,
+    first_seed: Annotated[int, typer.Option(min=0, max=10**9, help="The first of them; the others follow it.")] = 0,
     env_steps: Annotated[int, typer.Option(min=1, help="Budget of each session.")] = 500_000,
     iterations: Annotated[int, typer.Option(min=0, help="Refinements after iteration 0, where they are no arm.")] = 3,
     attempts: Annotated[
@@ -73,7 +75,7 @@ def experiment(
         "kind": kind.value,
         "name": name,
         "tasks": tasks or [],
-        "seeds": list(range(seeds)),
+        "seeds": list(range(first_seed, first_seed + seeds)),
         "settings": settings,
         "jobs": jobs or cpus or 1,
         "on": on,
@@ -119,6 +121,10 @@ def _without_unset(**fields: Any) -> Tree:
     return {key: value for key, value in fields.items() if value is not None}
 
 
+def _seeds(seeds: Sequence[int]) -> str:
+    return many(len(seeds), "seed") + (f", from {seeds[0]}" if seeds[0] else "")
+
+
 def _confirm(json: bool) -> None:
     if json or not interactive():
         raise Failure("this is the bill; --yes starts it without a question.", Exit.USAGE)
@@ -160,7 +166,7 @@ def _left(request: Tree) -> str:
 
 def _tell_bill(bill: Tree) -> None:
     output.say(f"{bill['name']}: {bill['about']}")
-    output.say(f"tasks {_named(bill['tasks'])}; arms {_named(bill['arms'])}; {many(len(bill['seeds']), 'seed')}")
+    output.say(f"tasks {_named(bill['tasks'])}; arms {_named(bill['arms'])}; {_seeds(bill['seeds'])}")
     if not bill["sessions"]:
         output.say(f"all {bill['declared']} sessions are done")
         return

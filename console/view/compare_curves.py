@@ -51,7 +51,8 @@ class ArmCurve:
 
     task: str
     name: str
-    """Of an arm of one session that session's name: the settings that it differs in may be many."""
+    """Of an arm of one session its label and seed, if it has a label, as those of an experiment have; else that
+    session's name: the settings that it differs in may be many."""
     sessions: tuple[int, ...]
     """Their places in what was compared."""
     x: Floats
@@ -81,7 +82,7 @@ def arm_curves(
         else:  # one session, or several that share no stretch
             for place, (seen, values) in series.items():
                 x = np.linspace(seen[0], seen[-1], GRID)
-                name = str(sessions[place][0].session["name"])
+                name = _name(sessions[place][0], arm)
                 curves.append(ArmCurve(task, name, (place,), x, np.interp(x, seen, values)))
     return curves
 
@@ -89,6 +90,12 @@ def arm_curves(
 def session_curves(chart: Chart, sessions: Sequence[tuple[History, MetricTable]]) -> list[ArmCurve]:
     """Each session as an arm of its own."""
     return arm_curves(chart, sessions, [str(place) for place in range(len(sessions))])
+
+
+def _name(history: History, arm: str) -> str:
+    settings = history.session["settings"]
+    labelled = arm and arm == settings.get("method", {}).get("label")
+    return f"{arm}, seed {settings['seed']}" if labelled else str(history.session["name"])
 
 
 def _series(chart: Chart, history: History, metrics: MetricTable) -> tuple[Floats, Floats]:

@@ -43,6 +43,15 @@ def test_an_arm_of_one_session_is_called_by_the_session_and_has_no_interval() ->
     assert all(curve.low is None for curve in curves)
 
 
+def test_an_arm_of_one_session_that_has_a_label_is_called_by_label_and_seed() -> None:
+    labelled = trained("a", 0.1)
+    labelled.history.session["settings"]["method"] = {"label": "rl dense"}
+    (curve,) = drawn([labelled], ["rl dense"])
+    assert curve.name == "rl dense, seed 1"
+    (by_settings,) = drawn([labelled], ["designed"])  # arms by another setting (--by)
+    assert by_settings.name == "make_stone_pickaxe-1"
+
+
 def test_one_arm_in_two_tasks_makes_two_curves() -> None:
     curves = drawn([trained("a", 0.1), trained("b", 0.4, "collect_wood")], ["x", "x"])
     assert [curve.task for curve in curves] == ["make_stone_pickaxe", "collect_wood"]

@@ -54,6 +54,23 @@ def test_the_bill_of_the_real_thing_is_a_record_and_an_unknown_task_a_sentence(
     assert "has no task 'fly'" in json.loads(capsys.readouterr().out)["error"]
 
 
+def test_seeds_begin_where_they_are_told_to(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[dict[str, Any]] = []
+
+    def bill_of(name: str, arguments: Any) -> Any:
+        asked.append(arguments["request"])
+        return BILL | {"seeds": arguments["request"]["seeds"]}
+
+    monkeypatch.setattr(experiment.children, "ask", bill_of)
+    words = ["experiment", "critic", "--seeds", "3", "--dry-run"]
+    assert cli.run([*words, "--first-seed", "7"]) == 0 and asked[-1]["seeds"] == [7, 8, 9]
+    assert "3 seeds, from 7" in capsys.readouterr().out
+    assert cli.run(words) == 0 and asked[-1]["seeds"] == [0, 1, 2]
+    assert cli.run([*words, "--first-seed", "-1"]) == 2 and len(asked) == 2
+
+
 def test_nothing_starts_without_a_yes(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(experiment.children, "ask", lambda name, arguments: BILL)
     monkeypatch.setattr(experiment, "_follow", lambda request, json: pytest.fail("it was started"))

@@ -1,4 +1,4 @@
-"""New worlds. Making one takes as long as fifty env steps, so a thread makes those of the next episodes in advance."""
+"""New worlds. Making one takes as long as some thirty env steps of training, so a thread makes them in advance."""
 
 from __future__ import annotations
 
