@@ -167,8 +167,10 @@ def _left(request: Tree) -> str:
 def _tell_bill(bill: Tree) -> None:
     output.say(f"{bill['name']}: {bill['about']}")
     output.say(f"tasks {_named(bill['tasks'])}; arms {_named(bill['arms'])}; {_seeds(bill['seeds'])}")
+    _tell_failed(bill["failed"])
     if not bill["sessions"]:
-        output.say(f"all {bill['declared']} sessions are done")
+        every, failed = bill["declared"], len(bill["failed"])
+        output.say(f"{every - failed} of {every} sessions are done" if failed else f"all {every} sessions are done")
         return
     if bill["gone"]:
         output.say(f"{many(len(bill['gone']), 'session')} no longer in this store, run again: {_named(bill['gone'])}")
@@ -206,4 +208,18 @@ def _tell(report: Tree) -> None:
         share = report["env_steps"] / max(1, report["env_steps"] + report["env_steps_left"])
         output.say(f"{report['over']} of {report['sessions']} sessions, {share:.0%} of the env steps, left: {left}")
     elif kind == "done":
-        output.say("all sessions are done" if report["complete"] else "some sessions are not done; run it again")
+        _tell_done(report)
+
+
+def _tell_done(report: Tree) -> None:
+    _tell_failed(report["failed"])
+    if report["complete"]:
+        output.say("all sessions are done")
+    if report["left"]:
+        output.say(f"{many(report['left'], 'session')} not done: run it again")
+
+
+def _tell_failed(failed: list[str]) -> None:
+    if failed:
+        output.say(f"{many(len(failed), 'session')} failed: {_named(failed)}")
+        output.say("`rlgpt resume ID` goes on with one; `rlgpt store delete ID`, and the same command runs it anew")

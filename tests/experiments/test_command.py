@@ -24,7 +24,7 @@ BILL: dict[str, Any] = {
     "name": "critic-wake_up", "about": "with and without", "declared": 4, "sessions": 3, "tasks": ["wake_up"],
     "arms": ["rlgpt", "no critic"], "seeds": [0, 1], "llm": "openai", "env_steps": 1_500_000, "jobs": 2,
     "episodes_evaluated": 900, "env_steps_per_second": 1000.0, "rate_from": "a test", "hours": 0.5, "calls": 144,
-    "usd": 1.25, "usd_at_most": 15.0, "unpriced": [], "gone": [],
+    "usd": 1.25, "usd_at_most": 15.0, "unpriced": [], "gone": [], "failed": [],
 }  # fmt: skip
 
 
@@ -82,6 +82,17 @@ def test_nothing_starts_without_a_yes(capsys: pytest.CaptureFixture[str], monkey
     assert "about 1.25 USD for 144 calls, never above 15.00 USD" in told.out
 
 
+def test_sessions_that_failed_are_named_and_are_not_called_done(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    over = BILL | {"sessions": 0, "failed": ["261123-a (wake_up, rlgpt, seed 0)"]}
+    monkeypatch.setattr(experiment.children, "ask", lambda name, arguments: over)
+    assert cli.run(["experiment", "critic"]) == 0
+    told = capsys.readouterr().out
+    assert "1 session failed: 261123-a (wake_up, rlgpt, seed 0)" in told
+    assert "`rlgpt store delete ID`" in told and "3 of 4 sessions are done" in told
+
+
 def test_an_unknown_price_is_called_unknown(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -118,7 +129,7 @@ def test_what_another_process_made_while_this_one_waited_is_not_forgotten(
         return acquire(*arguments)
 
     monkeypatch.setattr(Lease, "acquire", after_the_other)
-    monkeypatch.setattr(Runner, "run", lambda runner: True)
+    monkeypatch.setattr(Runner, "run", lambda runner: [])
     monkeypatch.setattr("sys.stdin", io.StringIO(json.dumps(asked)))
     with contextlib.redirect_stdout(io.StringIO()):
         assert main() == 0

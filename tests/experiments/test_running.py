@@ -22,6 +22,7 @@ from rlgpt.store.reader import Reader
 from rlgpt.store.settings import settle
 from rlgpt.training.experiments import running
 from rlgpt.training.experiments.declared import declare
+from rlgpt.training.experiments.requests import failures_of
 from rlgpt.training.experiments.running import Runner, folder_of, known
 from tests.patience import PATIENCE
 
@@ -51,7 +52,9 @@ class Stage:
 
     def run(self, seeds: int = 1, jobs: int = 2) -> bool:
         self.manifest: Manifest = declare("critic", "c", BASE, ["wake_up"], list(range(seeds)))
-        return Runner(self.manifest, jobs, self.make, self.told.append, self.launch).run()
+        """Whether all of them have a result."""
+        self.every = Runner(self.manifest, jobs, self.make, self.told.append, self.launch).run()
+        return all(k.status in ("succeeded", "finished") for k in self.every)
 
     def kinds(self, kind: str) -> list[dict[str, Any]]:
         return [one for one in self.told if one["kind"] == kind]
@@ -90,6 +93,20 @@ def test_a_failed_session_is_not_tried_again_and_is_told(stage: Stage) -> None:
     assert not stage.run() and not stage.run()
     assert len(stage.started) == 2
     assert {one["status"] for one in stage.kinds("ended")} == {"failed", "finished"}
+    failed = stage.manifest.sessions[0]
+    assert failures_of(stage.every) == [f"{failed.id} (wake_up, rlgpt, seed 0)"]
+    shutil.rmtree(folder_of(failed).path)  # as it is advised to do
+    stage.ends = {}
+    assert stage.run() and not failures_of(stage.every)
+
+
+def test_a_session_that_was_stopped_is_gone_on_with_by_the_next_call(stage: Stage) -> None:
+    """By hand, or because the experiment was interrupted: both end the session as stopped, and it can be resumed."""
+    stage.ends = {"rlgpt": "stopped"}
+    assert not stage.run()
+    stopped = stage.manifest.sessions[0]
+    assert not failures_of(stage.every)
+    assert not stage.run() and stage.started[2:] == [stopped.id]
 
 
 def test_a_session_that_was_deleted_is_made_again_and_the_others_are_not(stage: Stage) -> None:

@@ -20,7 +20,7 @@ from rlgpt.store.lease import Lease, LeaseTaken
 from rlgpt.store.placing import placed_on
 from rlgpt.store.settings import Refused
 from rlgpt.training.experiments.declared import Undeclared
-from rlgpt.training.experiments.requests import Request, declared
+from rlgpt.training.experiments.requests import Request, declared, failures_of
 from rlgpt.training.experiments.running import Job, Launch, Runner, launched
 from rlgpt.training.session.creation import CannotCreate, create
 from rlgpt.training.worlds import registry
@@ -46,8 +46,10 @@ def _run(request: Request) -> int:
         manifest.save()
         launch = _on_cluster(on) if on else launched
         signal.signal(signal.SIGTERM, _interrupt)  # again: Ray sets one of its own
-        complete = Runner(manifest, jobs, make, _print, launch).run()
-    _print({"kind": "done", "complete": complete, "sessions": [p.id for p in manifest.sessions]})
+        every = Runner(manifest, jobs, make, _print, launch).run()
+    complete = all(k.status in ("succeeded", "finished") for k in every)
+    ids, left = [k.planned.id for k in every], sum(not k.over for k in every)
+    _print({"kind": "done", "complete": complete, "sessions": ids, "failed": failures_of(every), "left": left})
     return 0 if complete else 1
 
 

@@ -6,7 +6,7 @@ A request is {kind, name, tasks, seeds: [...], settings: tree, jobs, to}.
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,7 @@ from rlgpt.store.bundle import export_bundle
 from rlgpt.store.experiments import FILE, Manifest
 from rlgpt.training.experiments.bill import bill, measured_rate
 from rlgpt.training.experiments.declared import declare
-from rlgpt.training.experiments.running import folder_of, is_gone, known
+from rlgpt.training.experiments.running import Known, folder_of, is_gone, known
 from rlgpt.training.session.creation import UNAVAILABLE, CannotCreate, task_info
 from rlgpt.training.worlds import registry
 
@@ -41,12 +41,18 @@ def bill_of(request: Request) -> dict[str, Any]:
     document["arms"] = list(dict.fromkeys(p.arm for p in manifest.sessions))
     document["seeds"] = list(dict.fromkeys(p.seed for p in manifest.sessions))
     document["gone"] = [p.id for p in manifest.sessions if is_gone(p)]
+    document["failed"] = failures_of(every)
     document["llm"] = every[0].settings.llm.kind
     if left:
         document |= bill(left, request["jobs"], measured_rate(every[0].settings))
     else:
         document["sessions"] = 0
     return document
+
+
+def failures_of(every: Sequence[Known]) -> list[str]:
+    """They are not run again by themselves: what made them fail may do so again, at the same cost."""
+    return [f"{k.planned.id} ({k.planned.words})" for k in every if k.status == "failed"]
 
 
 def need_folder(request: Request) -> str:

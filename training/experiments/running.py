@@ -132,11 +132,11 @@ class Runner:
     tell: Tell
     launch: Launch = field(default_factory=lambda: launched)
 
-    def run(self) -> bool:
-        """Run every session that is not over, in their order; whether all of them are, in the end.
+    def run(self) -> list[Known]:
+        """Run every session that is not over, in their order; how each of them is in the end.
 
         A session that ends without being over (its worker died for good, or somebody stopped it) is left alone
-        until the next call.
+        until the next call, which goes on with it.
         """
         every = {i: known(p) for i, p in enumerate(self.manifest.sessions)}
         waiting = [i for i, k in every.items() if not k.over or k.abroad]
@@ -161,7 +161,7 @@ class Runner:
                     self.tell(_progress(every, list(running), reported_at - began, done))
         finally:
             self._leave(list(running.values()))
-        return all(k.over and k.status != "failed" for k in every.values())
+        return list(every.values())
 
     def _start(self, planned: Planned) -> _Session:
         if not planned.id or is_gone(planned):
