@@ -280,7 +280,7 @@ def _live(call: Call, ahead: bool) -> LiveCall:
 def _result(exchange: Exchange) -> Completion:
     result = exchange.result
     if isinstance(result, Failure):  # a copy: two threads may raise it
-        raise Failure(result.code, result.sentence, result.retry_after, result.received)
+        raise result.called(result.code)
     if result is None:
         raise exchange.error or NotNeeded("its turn has come")
     return replace(result, seconds=exchange.seconds)

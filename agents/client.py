@@ -330,7 +330,7 @@ def _judged(dialect: Dialect, request: Mapping[str, Any], before: list[Failure],
         is_suspect = failure.code in ("500", "501", "malformed") and same and not dialect.answers
     if not is_suspect or not (parameter := dialect.suspect(request)):
         return failure
-    return Failure(f"suspected {parameter}", failure.sentence, failure.retry_after, failure.received)
+    return failure.called(f"suspected {parameter}")
 
 
 def read_completion(completion: Completion, contract: type[R], useless: Callable[[R], str]) -> tuple[R | None, str]:

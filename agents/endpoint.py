@@ -141,11 +141,16 @@ def _key(url: str, variable: str | None, environ: Mapping[str, str]) -> str:
     names = [name for name in (own if is_azure(url) or not variable else "", variable) if name]
     if variable not in (None, "OPENAI_API_KEY"):
         names = [str(variable)]
-    key = next((environ[name] for name in names if environ.get(name)), "")
+    named, key = next(((name, environ[name].strip()) for name in names if environ.get(name, "").strip()), ("", ""))
     if not key and (owner is not None or variable not in (None, "OPENAI_API_KEY")):
         raise MissingKey(
             f"{redacted_url(url)} needs an API key: set {names[0]} in the environment and start again, "
             "or run with --llm rules, which needs none."
+        )
+    if not all("!" <= letter <= "~" for letter in key):  # a header takes no others
+        raise MissingKey(
+            f"the API key in {named} holds a space or a letter that no key has, such as the … of a shortened copy: "
+            "set it anew and start again, or run with --llm rules, which needs none."
         )
     in_clear = parts.scheme != "https" and variable in (None, "OPENAI_API_KEY")
     return key if key and not in_clear else "none"

@@ -10,7 +10,7 @@ class AgentError(Exception):
 
 
 class MissingKey(AgentError):
-    """No API key in the environment for an endpoint that needs one."""
+    """No API key in the environment for an endpoint that needs one, or none that can be sent."""
 
 
 class Unclear(AgentError):

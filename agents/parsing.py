@@ -18,14 +18,21 @@ R = TypeVar("R", bound=BaseModel)
 
 _THOUGHT = re.compile(r"</think(?:ing)?>|\[/THINK\]|<\|channel\|>final<\|message\|>")
 """Ends of what is thought aloud: DeepSeek, Qwen and alike; Magistral; gpt-oss without its parser."""
-_FENCED = re.compile(r"^[ \t]*(`{3,}|~{3,})[^\n`]*\n(.*?)^[ \t]*\1[ \t]*$", re.DOTALL | re.MULTILINE)
+_FENCE = re.compile(r"[ \t]*(?P<marks>`{3,}|~{3,})(?P<info>[^`]*)")
+_COMMENT = r"/\*(?>[^*/]+|\*(?!/)|/(?!\*))*+\*/"
 _LOOSE = re.compile(
-    r'"""(?P<long>.*?)"""|(?P<text>"(?:[^"\\]|\\.)*")|//[^\n]*|/\*.*?\*/|,(?=(?:\s|//[^\n]*\n|/\*.*?\*/)*[}\]])',
+    r'"""(?P<long>.*?)"""|(?P<text>"(?>[^"\\]+|\\.)*+")|\\.|//[^\n]*|'
+    rf"{_COMMENT}|,(?=(?>\s+|//[^\n]*\n|{_COMMENT})*+[}}\]])",
     re.DOTALL,
 )
+"""In time linear in the text: nothing is given back, an escape outside of a text is one piece, and a comment ends where
+another begins, so that what is never closed is looked for once."""
 _BAD_ESCAPE = re.compile(r'\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})|(?P<stray>\\)', re.DOTALL)
 _STARTS = 2_000
 """Opening braces that are tried at most, the last ones."""
+_MOST_READ = 20_000_000
+"""Characters that are read in the search for objects: of a long reply that never closes what it opens, each brace could
+make the rest be read again."""
 _DEPTH = 3
 """Wrappers around the object that are looked into: an array, {"answer": {...}}, JSON inside of a JSON text."""
 _DECODER = json.JSONDecoder(strict=False)
@@ -50,7 +57,7 @@ def _trees(text: str) -> Iterator[Any]:
     thought = list(_THOUGHT.finditer(text))
     answer = text[thought[-1].end() :] if thought else text
     for part in (answer, text) if thought else (text,):
-        for candidate in (part, *(match.group(2) for match in reversed(list(_FENCED.finditer(part))))):
+        for candidate in (part, *reversed(_fenced(part))):
             for form in (candidate, _tidied(candidate)):
                 tree = _loaded(form.strip())
                 if isinstance(tree, dict | list | str):
@@ -58,6 +65,27 @@ def _trees(text: str) -> Iterator[Any]:
                     break
         yield from reversed(_objects(part))
         yield from reversed(_objects(_tidied(part)))
+
+
+def _fenced(text: str) -> list[str]:
+    """What stands between two fences of Markdown, in order."""
+    lines = text.splitlines(keepends=True)
+    marks = [_FENCE.fullmatch(line.rstrip("\r\n")) for line in lines]
+    closing: dict[str, int] = {}
+    closed_at: dict[int, int] = {}
+    for number in reversed(range(len(lines))):
+        if (found := marks[number]) is None:
+            continue
+        if found["marks"] in closing:
+            closed_at[number] = closing[found["marks"]]
+        if not found["info"].strip():
+            closing[found["marks"]] = number
+    blocks, after = [], 0
+    for number in sorted(closed_at):
+        if number >= after:
+            blocks.append("".join(lines[number + 1 : closed_at[number]]))
+            after = closed_at[number] + 1
+    return blocks
 
 
 def _loaded(text: str) -> Any:
@@ -70,13 +98,17 @@ def _loaded(text: str) -> Any:
 def _objects(text: str) -> list[Any]:
     """Every balanced object, in order, but not those inside of another."""
     starts = [match.start() for match in re.finditer(r"\{", text)][-_STARTS:]
-    blocks, end = [], 0
+    blocks, end, read = [], 0, 0
     for start in starts:
         if start < end:
             continue
+        if read > _MOST_READ:
+            break
         try:
             tree, end = _DECODER.raw_decode(text, start)
-        except (ValueError, RecursionError):
+        except (ValueError, RecursionError) as error:
+            place = getattr(error, "pos", len(text))
+            read += (len(text) if text[place : place + 1] == '"' else place) - start  # a text is read to its end first
             continue
         blocks.append(tree)
     return blocks

@@ -69,10 +69,17 @@ class Failure(Exception):
     `filtered`                                                 the prompt was refused by a content filter
     """
 
-    def __init__(self, code: str, sentence: str, retry_after: float | None = None, received: int = 0) -> None:
-        """`received`: bytes of a reply that broke off."""
+    def __init__(
+        self, code: str, sentence: str, retry_after: float | None = None, received: int = 0, *, recorded: bool = False
+    ) -> None:
+        """`retry_after`: seconds that the server asks for. `received`: bytes of a reply that broke off."""
         super().__init__(f"{code}: {sentence}")
         self.code, self.sentence, self.retry_after, self.received = code, sentence, retry_after, received
+        self.recorded = recorded
+
+    def called(self, code: str) -> Failure:
+        """The same with another code."""
+        return Failure(code, self.sentence, self.retry_after, self.received, recorded=self.recorded)
 
     @property
     def transient(self) -> bool:
@@ -89,8 +96,9 @@ class Failure(Exception):
 
     @staticmethod
     def load(text: str) -> Failure:
+        """As a session recorded it: its replay does not wait again."""
         code, _, sentence = text.partition(": ")
-        return Failure(code, sentence, 0.0)
+        return Failure(code, sentence, recorded=True)
 
 
 def understood(request: Mapping[str, Any], status: int, body: object, shown: str) -> str:

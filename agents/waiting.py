@@ -14,10 +14,14 @@ _backoff = tenacity.wait_exponential_jitter(initial=1.0, max=MOST_WAIT, jitter=1
 
 
 def seconds_to_wait(state: tenacity.RetryCallState) -> float:
+    """As long as the server asks for, but never shorter than without its word: tries are counted, so a server that says
+    "in a second" through an hour of being away would use them all up."""
     error = state.outcome.exception() if state.outcome else None
-    if isinstance(error, Failure) and error.retry_after is not None:
-        return min(error.retry_after, MOST_WAIT)
-    return _backoff(state)
+    if not isinstance(error, Failure):
+        return _backoff(state)
+    if error.recorded:
+        return 0.0
+    return min(max(error.retry_after or 0.0, _backoff(state)), MOST_WAIT)
 
 
 def tries_in(seconds: float) -> int:

@@ -1,15 +1,18 @@
-"""Files of a session by the hash of their content. Standard library only."""
+"""Files and texts of a session by the hash of their content."""
 
 from __future__ import annotations
 
 import hashlib
 import re
+from io import BytesIO
 from pathlib import Path
 
 from rlgpt.store import atomic
-from rlgpt.store.errors import StoreError
+from rlgpt.store.errors import Damaged, StoreError
 
 _NAME = re.compile(r"[0-9a-f]{32}\Z")
+LONGEST_TEXT = 100_000_000
+"""Bytes of a text."""
 
 
 def digest(body: bytes) -> str:
@@ -41,3 +44,20 @@ def get(folder: Path, name: str) -> bytes:
 def discard(folder: Path, name: str) -> None:
     if _NAME.match(name):
         (folder / name).unlink(missing_ok=True)
+
+
+def unpacked_text(name: str, body: bytes) -> str:
+    """The text of this hash from the body of its row. Never more than a text may have is unpacked: the size that the
+    body claims is not believed. Raises Damaged."""
+    import zstandard  # late: the first frame needs no text
+
+    try:
+        with zstandard.ZstdDecompressor().stream_reader(BytesIO(body)) as reader:
+            text = reader.read(LONGEST_TEXT + 1)
+        if len(text) > LONGEST_TEXT:
+            raise Damaged(f"the text {name:.80} is longer than any text")
+        if digest(text) != name:
+            raise Damaged(f"the text {name:.80} is not what its name says")
+        return text.decode()
+    except (zstandard.ZstdError, UnicodeDecodeError) as error:
+        raise Damaged(f"the text {name:.80} cannot be unpacked: {error}") from error

@@ -8,21 +8,24 @@ trigger), its rows must be well-formed and fold. Only then does it become a sess
 from __future__ import annotations
 
 import contextlib
+import errno
 import json
+import lzma
 import os
 import re
 import sqlite3
 import tempfile
 import time
 import zipfile
+import zlib
 from collections.abc import Iterator
 from hashlib import blake2b
 from pathlib import Path
 from typing import IO, Any
 
 from rlgpt.store import revision
-from rlgpt.store.errors import BadBundle, Damaged, StoreError
-from rlgpt.store.folder import ARTIFACTS, DATABASE, Place, SessionFolder, free_bytes, path_of, prepare
+from rlgpt.store.errors import BadBundle, Damaged, DiskFull, StoreError
+from rlgpt.store.folder import ARTIFACTS, DATABASE, Place, SessionFolder, free_bytes, path_of, prepare, root
 from rlgpt.store.snapshot import copy_database, without_evidence_bulk
 from rlgpt.store.soundness import check_database
 
@@ -74,7 +77,7 @@ def export_bundle(place: Place, target: Path, *, evidence: bool = False) -> Path
 
 def import_bundle(source: Path) -> SessionFolder:
     """Make the bundle's session one of this store, under its own id. Raises BadBundle, BadPlace."""
-    with _opened(source) as (archive, manifest):
+    with _opened(source, root()) as (archive, manifest):
         staged = prepare(str(manifest["id"]))
         try:
             _unpack(archive, manifest, staged.staging)
@@ -89,7 +92,7 @@ def import_bundle(source: Path) -> SessionFolder:
 def viewed(source: Path) -> Iterator[SessionFolder]:
     """The bundle as a folder to read, checked as an import is, gone afterwards; the store is not touched."""
     with tempfile.TemporaryDirectory(prefix="rlgpt-") as scratch:
-        with _opened(source) as (archive, manifest):
+        with _opened(source, Path(scratch)) as (archive, manifest):
             folder = Path(scratch) / str(manifest["id"])
             (folder / ARTIFACTS).mkdir(parents=True, mode=0o700)
             _unpack(archive, manifest, folder)
@@ -133,18 +136,21 @@ def _digest(body: IO[bytes]) -> str:
 
 # ---- unpacking ------------------------------------------------------------------------------------
 @contextlib.contextmanager
-def _opened(source: Path) -> Iterator[tuple[zipfile.ZipFile, dict[str, Any]]]:
-    """Raises BadBundle before anything is unpacked if the names, sizes or the manifest are not right."""
+def _opened(source: Path, into: Path) -> Iterator[tuple[zipfile.ZipFile, dict[str, Any]]]:
+    """`into`: the folder on whose disk it is unpacked. Raises BadBundle before anything is unpacked if the names, sizes
+    or the manifest are not right; DiskFull."""
     try:
         with zipfile.ZipFile(source) as archive:
-            yield archive, _manifest(source, archive)
-    except (zipfile.BadZipFile, NotImplementedError, RuntimeError, EOFError) as error:
+            yield archive, _manifest(source, archive, into)
+    except (zipfile.BadZipFile, zlib.error, lzma.LZMAError, NotImplementedError, RuntimeError, EOFError) as error:
         raise BadBundle(f"{source} is no bundle, or a damaged one: {error}") from error
     except OSError as error:
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            raise DiskFull(f"the disk of {into} is full: nothing of {source} was kept") from error
         raise BadBundle(f"{source} cannot be read: {error.strerror or error}") from error
 
 
-def _manifest(source: Path, archive: zipfile.ZipFile) -> dict[str, Any]:
+def _manifest(source: Path, archive: zipfile.ZipFile, into: Path) -> dict[str, Any]:
     infos = archive.infolist()
     if len(infos) > MOST_FILES:
         raise BadBundle(f"{source} holds {len(infos)} files; a bundle has at most {MOST_FILES}")
@@ -157,14 +163,14 @@ def _manifest(source: Path, archive: zipfile.ZipFile) -> dict[str, Any]:
     total = sum(info.file_size for info in infos)
     if total > min(MOST_BYTES, 100_000_000 + DENSEST * source.stat().st_size):
         raise BadBundle(f"{source} would unpack to {total} bytes, far more than a session of its size holds")
-    if total > free_bytes(Path(tempfile.gettempdir())):
-        raise BadBundle(f"{source} unpacks to {total // 1_000_000} MB, more than is free on the disk")
+    if total > free_bytes(into):
+        raise BadBundle(f"{source} unpacks to {total // 1_000_000} MB, more than is free on the disk of {into}")
     if archive.getinfo(MANIFEST).file_size > MOST_MANIFEST:
         raise BadBundle(f"{source} is no bundle: its manifest is too large")
     try:
         manifest = json.loads(archive.read(MANIFEST))
         ok = manifest["format"] == FORMAT and _ID.match(manifest["id"])
-        ok = ok and set(manifest["files"]) == set(names) - {MANIFEST}
+        ok = ok and isinstance(manifest["files"], dict) and set(manifest["files"]) == set(names) - {MANIFEST}
         schema = str(manifest["schema"])
     except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise BadBundle(f"{source} is no bundle: its manifest cannot be read ({error})") from error

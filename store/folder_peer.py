@@ -14,11 +14,8 @@ import tempfile
 import time
 from collections.abc import Iterator
 from hashlib import blake2b
-from io import BytesIO
 from pathlib import Path
 from typing import Any
-
-import zstandard
 
 from rlgpt.store import artifacts, inbox, progress, query, soundness
 from rlgpt.store.commands import parse_command
@@ -34,8 +31,6 @@ from rlgpt.store.snapshot import copy_database
 from rlgpt.store.transactions import first_rows
 
 ID = re.compile(r"[a-z0-9][a-z0-9-]{2,40}\Z")
-LONGEST_TEXT = 100_000_000
-"""Bytes of a text once it is unpacked."""
 
 
 class FolderPeer:
@@ -252,8 +247,10 @@ class FolderPeer:
 
     def _check_outside(self, batch: Batch) -> None:
         for name, body in batch.texts:
-            if artifacts.digest(_unpacked(name, body)) != name:
-                raise BadBundle(f"the text {name:.80} is not what its name says")
+            try:
+                artifacts.unpacked_text(name, body)
+            except Damaged as error:
+                raise BadBundle(str(error)) from error
         for name, file in batch.artifacts.items():
             if artifacts.digest(file) != name:
                 raise BadBundle(f"the file {name:.80} is not what its name says")
@@ -326,18 +323,6 @@ def _rows_behind(
 def _into(table: str, columns: tuple[str, ...]) -> str:
     names, marks = ", ".join(map(query.quoted, columns)), ", ".join("?" * len(columns))
     return f"INSERT INTO {query.quoted(table)} ({names}) VALUES ({marks})"
-
-
-def _unpacked(name: str, body: bytes) -> bytes:
-    """Never more than a text may have: the size that the bytes claim is not believed."""
-    try:
-        with zstandard.ZstdDecompressor().stream_reader(BytesIO(body)) as reader:
-            text = reader.read(LONGEST_TEXT + 1)
-    except zstandard.ZstdError as error:
-        raise BadBundle(f"the text {name:.80} cannot be unpacked: {error}") from error
-    if len(text) > LONGEST_TEXT:
-        raise BadBundle(f"the text {name:.80} is longer than any text")
-    return text
 
 
 def _refusal(error: Exception, path: Path) -> StoreError:

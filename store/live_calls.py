@@ -64,15 +64,14 @@ class LiveCalls:
         with self._lock:
             if (old := self._calls.get(call)) is None:
                 return
-            now = time.time()
             self._calls[call] = replace(
                 old,
-                first=old.first or now,
+                first=old.first or time.time(),
                 characters=old.characters + len(thought) + len(content),
                 thought=(old.thought + thought)[-TAIL:],
                 content=(old.content + content)[-TAIL:],
             )
-            if now - self._written >= EVERY:
+            if time.monotonic() - self._written >= EVERY:
                 self._write()
 
     def ended(self, call: str) -> None:
@@ -81,7 +80,7 @@ class LiveCalls:
                 self._write()
 
     def _write(self) -> None:
-        self._written = time.time()
+        self._written = time.monotonic()
         with contextlib.suppress(OSError):  # a full disk: the next row will say so
             if self._calls:
                 body = json.dumps([asdict(call) for call in self._calls.values()])

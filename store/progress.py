@@ -35,38 +35,41 @@ class Progress:
 
     def __init__(self, folder: Path) -> None:
         self._file = os.open(folder / NAME, os.O_CREAT | os.O_WRONLY | os.O_CLOEXEC, 0o600)
-        self._last = 0.0
+        self._written = 0.0
+        """By a clock that nobody sets: with the other, a worker whose clock is set back would look dead."""
         self._env_steps = 0
         self._heard = 0
         self._what = ""
         self._next_try: float | None = None
+        self._at = 0.0
 
     def phase(self, what: str) -> None:
         self._what, self._next_try = what, None
-        self._write(time.time())
+        self._write()
 
     def steps(self, env_steps: int) -> None:
         """`env_steps` more were executed, of any kind (trials, training, evaluation)."""
         self._env_steps += env_steps
-        now = time.time()
-        if now - self._last >= 0.1:
-            self._write(now)
+        self._write_in_time()
 
     def heard(self, characters: int) -> None:
         """`characters` more of a language model's reply have come."""
         self._heard += characters
-        now = time.time()
-        if now - self._last >= 0.1:
-            self._write(now)
+        self._write_in_time()
 
     def waits(self, seconds: float) -> None:
         """A language model is asked again in `seconds`: no sign of life, and no row, since the wait is drawn by lot."""
         self._next_try = time.time() + seconds
-        self._write(self._last)
+        self._write(self._at)
 
-    def _write(self, now: float) -> None:
-        self._last = now
-        beat = {"at": now, "env_steps": self._env_steps, "heard": self._heard, "what": self._what[:80]}
+    def _write_in_time(self) -> None:
+        if time.monotonic() - self._written >= 0.1:
+            self._write()
+
+    def _write(self, at: float | None = None) -> None:
+        """`at`: of the last sign of life, in UTC seconds; now if left out."""
+        self._written, self._at = time.monotonic(), time.time() if at is None else at
+        beat = {"at": self._at, "env_steps": self._env_steps, "heard": self._heard, "what": self._what[:80]}
         text = json.dumps(beat if self._next_try is None else beat | {"next_try": round(self._next_try, 1)})
         with contextlib.suppress(OSError):  # a full disk: the next row will say so
             os.pwrite(self._file, text.encode().ljust(SIZE)[:SIZE], 0)

@@ -149,16 +149,14 @@ class Reader:
             return self._base.execute(sql, (2**62 if upto_seq is None else upto_seq,)).fetchall()
 
     def text(self, name: str | None) -> str:
-        """A text by its hash, "" for None. Raises StoreError if it was left out of a bundle."""
+        """A text by its hash, "" for None. Raises StoreError if it was left out of a bundle, or is damaged."""
         if not name:
             return ""
         with self._reading():
             row = self._base.execute("SELECT body FROM text WHERE hash = ?", (name,)).fetchone()
         if row is None:
             raise StoreError(f"the text {name} is not kept in {self.folder.path}")
-        import zstandard  # late: the first frame needs no text
-
-        return zstandard.ZstdDecompressor().decompress(row[0]).decode()
+        return artifacts.unpacked_text(name, row[0])
 
     def artifact(self, name: str) -> bytes:
         return artifacts.get(self.folder.artifacts, name)

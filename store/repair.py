@@ -24,7 +24,7 @@ from sqlmodel import SQLModel
 
 from rlgpt.store import artifacts, gaps, pages, query, schema
 from rlgpt.store.database import check_file, connect
-from rlgpt.store.errors import Damaged, LeaseTaken, StoreError
+from rlgpt.store.errors import BadSchema, Damaged, LeaseTaken, StoreError
 from rlgpt.store.events import Forked
 from rlgpt.store.folder import DATABASE, Place, SessionFolder, path_of, prepare
 from rlgpt.store.fork import forked_event, link_file
@@ -279,8 +279,8 @@ def _fault(row: _Row, session: _Row, history: History, salvaged: _Found, expecte
     if row.table == "session":
         try:
             stored(decoded["settings"])
-        except ValueError as error:
-            return f"its settings cannot be: {str(error).splitlines()[0]}"
+        except BadSchema as error:
+            return f"its settings cannot be: {error}"
     for column in _TEXTS.get(row.table, ()):
         name = values.get(column)
         if name and name not in salvaged.texts and (name in expected.texts or not expected.all_texts):

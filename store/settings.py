@@ -22,6 +22,7 @@ from pydantic_settings import (
     TomlConfigSettingsSource,
 )
 
+from rlgpt.store.errors import BadSchema
 from rlgpt.store.home import FILE, home
 from rlgpt.store.limits import OFFLINE, SLOTS
 from rlgpt.store.providers import ProviderName
@@ -276,8 +277,12 @@ RETIRED = ("n_envs", "threads")
 
 
 def stored(tree: Mapping[str, Any]) -> Settings:
-    """The settings of a session row, taken as they are: no file and no variable has a say."""
-    return Settings.model_validate({key: value for key, value in tree.items() if key not in RETIRED})
+    """The settings of a session row, taken as they are: no file and no variable has a say. Raises BadSchema."""
+    try:
+        return Settings.model_validate({key: value for key, value in tree.items() if key not in RETIRED})
+    except ValidationError as error:
+        words = f"the settings of a session are none of this rlgpt's, but perhaps of a newer one: {_sentence(error)}"
+        raise BadSchema(words) from error
 
 
 def _no_stranger(keys: set[str | None]) -> None:

@@ -10,7 +10,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, get_args, get_origin
 
-from rlgpt.store import query, revision
+from rlgpt.store import artifacts, query, revision
 from rlgpt.store.database import connect
 from rlgpt.store.errors import BadBundle, BadSchema, Damaged, StoreError
 from rlgpt.store.history import fold_all
@@ -73,7 +73,7 @@ def faults(base: sqlite3.Connection, path: Path) -> list[str]:
     damage = [row[0] for row in base.execute("PRAGMA quick_check(5)")]
     if damage != ["ok"]:
         return [f"SQLite finds damage: {line}" for line in damage]
-    problems = row_faults(base)
+    problems = row_faults(base) + _text_faults(base)
     if problems or found == revision.REVISION:
         return problems or _sequence_faults(base)
     from rlgpt.store.migrations import upgraded_copy  # late: Alembic costs half a second
@@ -86,6 +86,15 @@ def row_faults(base: sqlite3.Connection, after: int = 0) -> list[str]:
     """The columns whose values no writer writes, in all tables; in those of the sequence only behind a row."""
     base.create_function("is_proper_json", 2, _is_proper_json, deterministic=True)
     return [fault for table in query.every(base).values() for fault in _column_faults(base, table, after)]
+
+
+def _text_faults(base: sqlite3.Connection) -> list[str]:
+    for name, body in base.execute("SELECT hash, body FROM text"):
+        try:
+            artifacts.unpacked_text(name, body)
+        except (Damaged, TypeError) as error:  # TypeError: no bytes, which the faults of its column tell
+            return [str(error)]
+    return []
 
 
 def _column_faults(base: sqlite3.Connection, table: query.Table, after: int) -> list[str]:

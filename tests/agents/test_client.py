@@ -127,6 +127,14 @@ def test_retry_after_is_honoured_and_bounded() -> None:
     assert asker.waits == [3.0, MOST_WAIT]
 
 
+def test_a_server_that_says_soon_for_hours_is_waited_for_as_long_as_one_that_says_nothing() -> None:
+    """Behind a proxy that answers every request with 503 and `Retry-After: 1` the server may be away for hours."""
+    answer = json_reply(503, {"error": {"message": "upstream is away"}}, **{"Retry-After": "1"})
+    asker = Asker(*[answer] * 15, patience=1.0)
+    assert asker.ask().note == "n"
+    assert asker.waits == sorted(asker.waits) and asker.waits[-1] >= MOST_WAIT - 1
+
+
 def test_a_server_that_stays_down_is_given_up_with_a_sentence() -> None:
     asker = Asker(*[server_error(503)] * 6)
     with pytest.raises(ModelUnavailable, match=r"The fast agent got no answer after 6 tries: .* answered with 503"):

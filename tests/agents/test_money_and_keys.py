@@ -80,6 +80,19 @@ def test_a_missing_key_is_a_sentence_that_names_the_variable(url: str | None, va
         make_client({"kind": "openai", "model": "m", "base_url": url}, Ledger(), {})
 
 
+@pytest.mark.parametrize("key", ["sk-1234\u2026abcd", "sk 1234", "sk-\x00", "sk-é"])
+def test_a_key_that_no_header_takes_is_a_sentence_that_does_not_tell_it(key: str) -> None:
+    """As a shortened copy has it: it was waited for as a server that answers with nonsense."""
+    with pytest.raises(MissingKey, match="the API key in OPENAI_API_KEY holds a space or a letter") as caught:
+        make_client({"kind": "openai", "model": "m"}, Ledger(), {"OPENAI_API_KEY": key})
+    assert key not in str(caught.value)
+
+
+def test_a_key_is_taken_without_the_blanks_and_the_line_end_around_it() -> None:
+    (endpoint, *_) = endpoints({"kind": "openai", "model": "m"}, {"OPENAI_API_KEY": " sk-1\n"}).values()
+    assert endpoint.key == "sk-1"
+
+
 def test_the_key_is_in_the_header_and_nowhere_else() -> None:
     key = "sk-secret-0123456789"
     fault = Reply(401, json.dumps({"error": {"message": f"Incorrect API key provided: {key}"}}).encode(),

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from pydantic import BaseModel, ConfigDict
 
 from rlgpt.agents.contracts import CodeReply, CritiqueReply
-from rlgpt.agents.parsing import parse
+from rlgpt.agents.parsing import _fenced, parse
 
 
 class Answer(BaseModel):
@@ -115,3 +115,29 @@ def test_what_is_no_reply_is_said_so_that_the_model_can_mend_it(text: str, fault
 def test_an_inner_part_is_not_taken_for_the_whole() -> None:
     reply, said = parse('{"success": true, "confidence": 0.5, "cause": {"source": "x", "note": "y"}}', CritiqueReply)
     assert reply is None and said.startswith("wrong schema")
+
+
+@pytest.mark.parametrize(
+    "endless",
+    [
+        '{"the_source_that_was_asked_for": "x", ' + "/* x */ " * 60,
+        '{"the_source_that_was_asked_for": "x", ' + "/* " * 200_000,
+        '{"the_source_that_was_asked_for": "' + '\\"' * 200_000,
+        '{"the_source_that_was_asked_for": ' + '\\"' * 200_000,
+        "```python\n" * 100_000,
+        '{"a":[1,' * 400 + "1," * 200_000,
+    ],
+    ids=["closed comments", "open comments", "escapes in a text", "escapes", "fences", "braces"],
+)
+def test_a_model_that_repeats_itself_without_an_end_is_read_through_at_once(endless: str) -> None:
+    """Each took minutes to years: a reply is read in time linear in its length, whatever it never closes."""
+    reply, fault = parse(endless, Answer)
+    assert reply is None and fault.startswith("malformed JSON")
+    good = json.dumps({"the_source_that_was_asked_for": "x", "note": "/* kept */ // too"})
+    found, _ = parse(endless[:2000] + "\n</think>\n" + good, Answer)
+    assert found is not None and found.note == "/* kept */ // too"
+
+
+def test_blocks_between_fences_are_those_whose_end_is_there() -> None:
+    text = '```json\n{"a": 1}\n```\n~~~~ x\n```\nb\n```\n~~~~\n````\nc\n```\n'
+    assert _fenced(text) == ['{"a": 1}\n', "```\nb\n```\n"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import hashlib
 import json
 import random
@@ -13,15 +14,18 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+import zstandard
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from rlgpt.store import bundle as bundles
 from rlgpt.store import events, query
 from rlgpt.store import tables as t
+from rlgpt.store.artifacts import LONGEST_TEXT, digest
 from rlgpt.store.bundle import export_bundle, import_bundle, is_bundle, viewed
 from rlgpt.store.commands import parse_command
-from rlgpt.store.errors import BadBundle, BadPlace, StoreError
-from rlgpt.store.folder import SessionFolder, sessions
+from rlgpt.store.errors import BadBundle, BadPlace, DiskFull, StoreError
+from rlgpt.store.folder import SessionFolder, root, sessions
 from rlgpt.store.inbox import send
 from rlgpt.store.reader import Reader
 from rlgpt.store.snapshot import settle_journal
@@ -171,6 +175,14 @@ def unguard(*statements: str) -> Callable[[dict[str, bytes]], None]:
     return database(change)
 
 
+packed = zstandard.ZstdCompressor().compress
+
+
+def text_row(named: bytes, body: bytes) -> Callable[[dict[str, bytes]], None]:
+    """A row under the hash of `named`."""
+    return database(lambda base: base.execute("INSERT INTO text VALUES (?, ?)", (digest(named), body)))
+
+
 HOSTILE: dict[str, tuple[Callable[[dict[str, bytes]], object], str]] = {
     "path outside": (lambda m: m.update({"../evil": b"x"}), "'../evil', which no bundle holds"),
     "absolute path": (lambda m: m.update({"/tmp/evil": b"x"}), "which no bundle holds"),
@@ -224,6 +236,12 @@ HOSTILE: dict[str, tuple[Callable[[dict[str, bytes]], object], str]] = {
         unguard("UPDATE log SET seq = (SELECT min(seq) FROM event) WHERE seq = (SELECT min(seq) FROM log)"),
         "have the number of another row",
     ),
+    "a text that is not packed": (text_row(b"plain", b"plain"), "cannot be unpacked"),
+    "a text without an end": (text_row(b"a text", packed(b"a text")[:-3]), "is not what its name says"),
+    "a text under another's name": (text_row(b"a text", packed(b"another")), "is not what its name says"),
+    "a text of many megabytes": (text_row(b"a text", packed(bytes(LONGEST_TEXT + 1))), "is longer than any text"),
+    "a text of no letters": (text_row(b"\xff", packed(b"\xff")), "cannot be unpacked"),
+    "manifest with a list of files": (manifest(files=["session.db"]), "its manifest does not fit its files"),
     "rows that contradict": (
         unguard("UPDATE event SET payload = '{\"revision\": 99}' WHERE kind = 'plan_in_force'"),
         "its rows contradict each other",
@@ -278,6 +296,52 @@ def test_a_member_changed_on_the_way_is_noticed(finished: SessionFolder, tmp_pat
     changed = rebuild(source, tmp_path / "y.rlgpt", sql("PRAGMA user_version = 3"), honest=False)
     with pytest.raises(BadBundle, match=r"session\.db is not what the bundle's manifest says"):
         import_bundle(changed)
+
+
+def test_damage_anywhere_in_a_bundle_is_a_sentence(finished: SessionFolder, tmp_path: Path) -> None:
+    """A download that lost or changed some bytes."""
+    whole = export_bundle(finished, tmp_path / "x.rlgpt").read_bytes()
+    shutil.rmtree(finished.path)
+    rng = random.Random(0)
+    for number in range(60):
+        damaged = bytearray(whole)
+        place = rng.randrange(len(whole))
+        damaged[place : place + rng.choice((1, 40))] = rng.randbytes(40)
+        (tmp_path / "y.rlgpt").write_bytes(damaged[: len(whole) if number % 3 else place])
+        try:
+            import_bundle(tmp_path / "y.rlgpt")
+        except BadBundle:
+            continue
+        (left,) = sessions()  # a byte that says nothing, such as a time
+        shutil.rmtree(left.path)
+
+
+def test_a_bundle_is_measured_by_the_disk_that_it_is_unpacked_to(
+    finished: SessionFolder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`/tmp` is often smaller than the store."""
+    source = export_bundle(finished, tmp_path / "x.rlgpt")
+    shutil.rmtree(finished.path)
+    store = root()
+    monkeypatch.setattr(bundles, "free_bytes", lambda path: 10**12 if path == store else 0)
+    with pytest.raises(BadBundle, match="more than is free on the disk of"), viewed(source):
+        pass
+    assert import_bundle(source).id == finished.id
+
+
+def test_a_disk_that_fills_up_is_not_blamed_on_the_bundle(
+    finished: SessionFolder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source = export_bundle(finished, tmp_path / "x.rlgpt")
+    shutil.rmtree(finished.path)
+
+    def full(descriptor: int) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(bundles.os, "fsync", full)
+    with pytest.raises(DiskFull, match="is full: nothing of"):
+        import_bundle(source)
+    assert sessions() == []
 
 
 def test_a_zip_bomb_is_refused_before_it_is_unpacked(finished: SessionFolder, tmp_path: Path) -> None:

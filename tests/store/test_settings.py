@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from rlgpt.store.errors import BadSchema
 from rlgpt.store.settings import Refused, settle, stored
 
 
@@ -35,6 +36,13 @@ def test_stored_settings_are_taken_as_they_were(monkeypatch: pytest.MonkeyPatch)
     assert stored(made.model_dump(mode="json") | older) == made
     with pytest.raises(Refused, match="no setting called threads"):
         settle({"task": "collect_iron", "threads": 2})
+
+
+def test_settings_of_a_newer_version_are_a_sentence_of_the_store() -> None:
+    """Of an imported session: whoever reads many sessions goes on without it."""
+    made = settle({"task": "collect_iron"}).model_dump(mode="json")
+    with pytest.raises(BadSchema, match=r"perhaps of a newer one: there is no setting called foresight"):
+        stored(made | {"foresight": 3})
 
 
 @pytest.mark.parametrize(

@@ -43,6 +43,20 @@ def test_an_unseen_target_changes_nothing() -> None:
     assert got == [1.0, 1.0, 1.0, 0.0, 0.0, 0.0]
 
 
+@pytest.mark.parametrize("far", [float("inf"), float("nan")])
+def test_a_target_that_is_infinitely_far_is_unseen(far: float) -> None:
+    """The nearest distance is observed: one number that is none would be every weight of the network."""
+    env = ChangedWorld().make("take_coin")
+    env.reset(SEED)
+    stream = RewardStream([term("distance", argument="key")], ChangedWorld())
+    seen, env.distance = env.distance, lambda name: far  # type: ignore[method-assign]
+    stream.start(env)
+    assert (stream.observe(), stream.step(env, 0.0, False, False), stream.observe()) == ([1.0], 0.0, [1.0])
+    env.distance = seen  # type: ignore[method-assign]
+    stream.step(env, 0.0, False, False)
+    assert 0.0 < stream.observe()[0] < 1.0
+
+
 def test_the_nearest_distance_is_observed() -> None:
     world = ChangedWorld()
     env = world.make("take_coin")

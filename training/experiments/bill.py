@@ -83,9 +83,9 @@ def measured_rate(settings: Settings) -> Rate:
         try:
             with Reader(folder) as reader:
                 history = reader.history_at()
+            alike = stored(history.session["settings"])
         except StoreError:
-            continue  # one that cannot be read says nothing about the rate
-        alike = stored(history.session["settings"])
+            continue  # one that cannot be read, or has settings of a newer version, says nothing about the rate
         if (alike.world, alike.observation) != (settings.world, settings.observation):
             continue
         if history.spent.env_steps >= WORTH and history.active > 0:

@@ -63,13 +63,13 @@ class Distance:
         if isinstance(env, CountsObtained):
             self._count = partial(env.obtained, self.target)
         self._obtained = self._count()
-        self.nearest = env.distance(self.target)
+        self.nearest = self._distance(env)
 
     def step(self, env: Env, reached: frozenset[str] | None) -> float:
         obtained = self._count()
         if obtained != self._obtained:
             self._obtained, self.nearest = obtained, None
-        distance = env.distance(self.target)
+        distance = self._distance(env)
         if distance is None:
             return 0.0
         if self.nearest is None:
@@ -78,6 +78,11 @@ class Distance:
         gain = max(0.0, self.nearest - distance)
         self.nearest = min(self.nearest, distance)
         return gain
+
+    def _distance(self, env: Env) -> float | None:
+        """A world may call a target that it does not see infinitely far: unseen, or the network would learn from it."""
+        distance = env.distance(self.target)
+        return distance if distance is not None and isfinite(distance) else None
 
     def observed(self) -> float:
         return 1.0 if self.nearest is None else self.nearest / (self.nearest + NEAR)
