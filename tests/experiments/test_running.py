@@ -21,7 +21,7 @@ from rlgpt.store.placing import place, placed_on
 from rlgpt.store.reader import Reader
 from rlgpt.store.settings import settle
 from rlgpt.training.experiments import running
-from rlgpt.training.experiments.declared import declare
+from rlgpt.training.experiments.declared import Undeclared, declare
 from rlgpt.training.experiments.requests import failures_of
 from rlgpt.training.experiments.running import Runner, folder_of, known
 from tests.patience import PATIENCE
@@ -107,6 +107,24 @@ def test_a_session_that_was_stopped_is_gone_on_with_by_the_next_call(stage: Stag
     stopped = stage.manifest.sessions[0]
     assert not failures_of(stage.every)
     assert not stage.run() and stage.started[2:] == [stopped.id]
+
+
+def test_an_experiment_does_not_go_on_under_other_settings_than_it_began_with(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What flags leave open comes from variables and files, which another shell or folder does not have."""
+    stage.ends = {"no critic": "dies"}
+    monkeypatch.setenv("RLGPT_LOOP__CANDIDATES", "3")
+    assert not stage.run()
+    monkeypatch.delenv("RLGPT_LOOP__CANDIDATES")
+    with pytest.raises(Undeclared, match=r"was made with another loop\.candidates than"):
+        stage.run()
+    assert len(stage.started) == 2
+    monkeypatch.setenv("RLGPT_LOOP__CANDIDATES", "3")
+    stage.ends = {}
+    assert stage.run()
+    monkeypatch.delenv("RLGPT_LOOP__CANDIDATES")
+    assert stage.run()  # nothing is left to run: its bundles can be written anywhere
 
 
 def test_a_session_that_was_deleted_is_made_again_and_the_others_are_not(stage: Stage) -> None:

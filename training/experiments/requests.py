@@ -14,7 +14,7 @@ from rlgpt.store.bundle import export_bundle
 from rlgpt.store.experiments import FILE, Manifest
 from rlgpt.training.experiments.bill import bill, measured_rate
 from rlgpt.training.experiments.declared import declare
-from rlgpt.training.experiments.running import Known, folder_of, is_gone, known
+from rlgpt.training.experiments.running import Known, folder_of, is_gone, known, require_same_settings
 from rlgpt.training.session.creation import UNAVAILABLE, CannotCreate, task_info
 from rlgpt.training.worlds import registry
 
@@ -44,6 +44,7 @@ def bill_of(request: Request) -> dict[str, Any]:
     document["failed"] = failures_of(every)
     document["llm"] = every[0].settings.llm.kind
     if left:
+        require_same_settings(every)
         document |= bill(left, request["jobs"], measured_rate(every[0].settings))
     else:
         document["sessions"] = 0

@@ -10,7 +10,7 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -22,6 +22,7 @@ from rlgpt.store.lease import Lease
 from rlgpt.store.placing import placed_on
 from rlgpt.store.reader import Reader
 from rlgpt.store.settings import Settings, settle, stored
+from rlgpt.training.experiments.declared import Undeclared
 
 POLL = 0.5
 TELL = 10.0
@@ -89,6 +90,31 @@ def is_gone(planned: Planned) -> bool:
     return bool(planned.id) and not folder_of(planned).path.is_dir()
 
 
+def require_same_settings(every: Iterable[Known]) -> None:
+    """What a declaration leaves open comes from variables and files: they must say what they said when its first
+    sessions were made, or arms and seeds differ in what nobody compares. Raises Undeclared."""
+    for it in every:
+        if it.status == "not started":
+            continue
+        now, then = (settings.model_dump(mode="json") for settings in (settle(it.planned.settings), it.settings))
+        for key in sorted((now.keys() | then.keys()) - {"limits"}):
+            if now.get(key) != then.get(key):
+                setting = _first_difference(key, then, now)
+                raise Undeclared(
+                    f"session {it.planned.id} of this experiment was made with another {setting} than variables "
+                    "(RLGPT_...) and files ask for now: give what was given then, or choose another --name"
+                )
+
+
+def _first_difference(key: str, then: Mapping[str, Any], now: Mapping[str, Any]) -> str:
+    """Without the values: a URL may hold a password."""
+    old, new = then.get(key), now.get(key)
+    if isinstance(old, dict) and isinstance(new, dict):
+        inner = next(name for name in sorted(old.keys() | new.keys()) if old.get(name) != new.get(name))
+        return f"{key}.{_first_difference(inner, old, new)}"
+    return key
+
+
 def known(planned: Planned) -> Known:
     """From the rows. Raises Refused for settings that cannot be, StoreError for a session that cannot be read."""
     if not planned.id or is_gone(planned):
@@ -136,10 +162,12 @@ class Runner:
         """Run every session that is not over, in their order; how each of them is in the end.
 
         A session that ends without being over (its worker died for good, or somebody stopped it) is left alone
-        until the next call, which goes on with it.
+        until the next call, which goes on with it. Raises Undeclared.
         """
         every = {i: known(p) for i, p in enumerate(self.manifest.sessions)}
         waiting = [i for i, k in every.items() if not k.over or k.abroad]
+        if waiting:
+            require_same_settings(every.values())
         running: dict[int, _Session] = {}
         began, done_before, reported_at = time.monotonic(), _sessions_done(every), 0.0
         try:
