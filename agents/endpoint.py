@@ -160,7 +160,7 @@ def _key(url: str, variable: str | None, environ: Mapping[str, str]) -> str:
 _SECRET = re.compile(
     r"(?i)(\bsk-|\bbearer\s+|\bapi[-_ ]?key[\"' ]*[:=]\s*[\"']?|\b(?:token|sig|signature|key|password)=)[^\s\"'&,;)}]+"
 )
-_USERINFO = re.compile(r"(?i)\b([a-z][a-z0-9+.-]*://)[^/\s@]+@")
+_USERINFO = re.compile(r"(?i)\b([a-z][a-z0-9+.-]{0,20}://)[^/\s@]+@")
 
 
 def redacted_url(url: str) -> str:

@@ -236,3 +236,9 @@ def test_a_preset_spares_what_its_server_is_known_to_refuse() -> None:
 
 def test_every_name_of_a_provider_has_its_preset() -> None:
     assert set(PROVIDERS) == set(NAMES)
+
+
+@pytest.mark.parametrize("page", ["a." * 200_000, "http://" * 60_000, "x@" * 200_000], ids=["dots", "schemes", "ats"])
+def test_a_long_error_page_is_searched_for_keys_at_once(page: str) -> None:
+    """In time linear in its length: one of 40 kB took 15 seconds."""
+    assert redacted(page + " http://me:word@host sk-123456") == page + " http://host sk-[key]"
