@@ -6,8 +6,10 @@ Each command is decided inside the step, after a model has answered and before t
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -234,7 +236,8 @@ def test_a_plan_that_the_operator_rejected_in_the_last_moment_is_not_approved_by
     runtime = opened(review=True, review_timeout=1.0, review_then="continue")
     step = step_to(runtime, loop.Wait)
     now = iter([0.0, 0.0])
-    monkeypatch.setattr(waiting.time, "monotonic", lambda: next(now, 61.0))
+    clock = SimpleNamespace(monotonic=lambda: next(now, 61.0), sleep=time.sleep)
+    monkeypatch.setattr(waiting, "time", clock)  # of this module alone: others look at the clock too
     send(runtime.folder, parse_command("reject", {"text": "no"}), step.revision)
     runtime.inbox.look()
     waiting.wait(runtime, step)
