@@ -150,7 +150,7 @@ def _key(url: str, variable: str | None, environ: Mapping[str, str]) -> str:
     if not all("!" <= letter <= "~" for letter in key):  # a header takes no others
         raise MissingKey(
             f"the API key in {named} holds a space or a letter that no key has, such as the … of a shortened copy: "
-            "set it anew and start again, or run with --llm rules, which needs none."
+            "set it anew and start again."
         )
     in_clear = parts.scheme != "https" and variable in (None, "OPENAI_API_KEY")
     return key if key and not in_clear else "none"
