@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from rlgpt.agents.contracts import RlConfigAsked
 from rlgpt.agents.loop import Limits
 from rlgpt.agents.probes import Prober
 from rlgpt.store.history import History, Item
@@ -46,6 +47,8 @@ class Context:
     """Of the session's budget, for trials and training."""
     prober: Prober | None = None
     """Runs what the fast agent tries before it answers; None where nothing may be tried."""
+    config_fault: Callable[[RlConfigAsked], str] = field(default=lambda reply: "")
+    """Why PPO could not be started with a configuration; empty where it could."""
 
     @property
     def pins(self) -> list[Item]:

@@ -158,9 +158,13 @@ def configure(client: Client, context: Context, refused: str = "", refused_sourc
         refused=refused,
         refused_source=refused_source,
     )
+
+    def useless(reply: RlConfigAsked) -> str:
+        return known.mistake(reply) or context.config_fault(reply)
+
     step = f"configure/{history.sub_task}/{history.revision}" + ("/again" if refused else "")
     try:
-        return client.ask("fast", step, asked, RlConfigAsked, known.mistake)
+        return client.ask("fast", step, asked, RlConfigAsked, useless)
     except UselessReply as error:
         usual = coding.configure(question.read({"messages": asked}))
         note = f"{error} The rule-based model's configuration stands in."

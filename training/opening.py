@@ -75,6 +75,7 @@ def open_session(place: Path) -> SessionRuntime:
             inbox=Inbox(writer),
             apply=apply_pending,
             command_replay=_command_replay(settings, writer),
+            reworded=reworded,
             skills=[skill.told() for skill in snapshot],
         )
         undo.pop_all()

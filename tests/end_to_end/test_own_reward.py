@@ -35,6 +35,42 @@ class Rewarding:
         return answer
 
 
+class Mistaken(Rewarding):
+    """Its first configurations follow the schema and name only what exists, and PPO cannot be started with them."""
+
+    def __init__(self, *changes: dict[str, Any]) -> None:
+        super().__init__()
+        self.changes = list(changes)
+        self.faults: list[str] = []
+
+    def __call__(self, request: dict[str, Any]) -> dict[str, Any]:
+        answer = respond(request)
+        if question.read(request).ask == "configure":
+            message = answer["choices"][0]["message"]
+            message["content"] = json.dumps(
+                json.loads(message["content"]) | (self.changes.pop(0) if self.changes else {})
+            )
+            self.faults.append(str(request["messages"][-1]["content"]))
+        return answer
+
+
+OWN = {"term": "generated", "argument": "", "weight": 0.25}
+
+
+def test_a_configuration_that_ppo_cannot_be_started_with_costs_a_request_and_no_training(make: Make) -> None:
+    model = Mistaken({"target": "make_bread"}, {"reward": [OWN, OWN], "reward_source": HEALTHY})
+    with ChatServer(model) as server:
+        llm = {"kind": "openai", "base_url": server.url, "model": "rlgpt-rules"}
+        session = make(
+            "collect_wood", llm=llm, method={"arm": "rl"}, loop={"iterations": 0}, budget={"env_steps": 2048}
+        )
+        history = session.finish(150)
+    assert history.status == "ended" and len(model.faults) == 3, history.reason
+    assert "no milestone 'make_bread' to train for; it has: collect_wood" in model.faults[1]
+    assert "at most one generated reward" in model.faults[2]
+    assert [run.state for run in history.runs.values()] == ["finished"]
+
+
 def test_an_agents_own_reward_is_admitted_trained_with_and_asked_for_again_when_refused(make: Make) -> None:
     model = Rewarding(FORBIDDEN, HEALTHY)
     with ChatServer(model) as server:

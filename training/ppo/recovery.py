@@ -16,7 +16,7 @@ import numpy as np
 from rlgpt.training.host.api import Host
 from rlgpt.training.options.lane import EpisodeResult, Lane
 from rlgpt.training.options.runner import OptionRunner
-from rlgpt.training.ppo.setup import ConfigError, Setup
+from rlgpt.training.ppo.setup import Setup
 from rlgpt.training.seeds import episode_seed, stream_seed
 
 EARLIEST, LATEST = 60, 20
@@ -55,10 +55,8 @@ NOTHING = Collected((), 0)
 
 
 def collect(setup: Setup, host: Host, lanes: int, seed: int, env_steps: int, going: Callable[[], bool]) -> Collected:
-    """Play the plan alone, on at most SHARE of `env_steps`, as long as `going`. Raises ConfigError."""
+    """Play the plan alone, on at most SHARE of `env_steps`, as long as `going`."""
     space = setup.space
-    if space.follow < 0 or not setup.world.restorable:
-        raise ConfigError("Recovery training needs follow_plan among the options, and a world that can be restored.")
     collector = _Collector(seed, (space.follow, *[0] * (len(space.action_nvec) - 1)))
     runner = OptionRunner(
         setup.world, host, space, [setup.lane(index) for index in range(lanes)], collector, collector,

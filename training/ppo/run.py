@@ -155,8 +155,6 @@ class Run:
         """Every lane's next episode is expected."""
         self.lanes = [setup.lane(index) for index in range(hyper.n_envs)]
         if config.branches.decisions:
-            if not world.restorable:
-                raise ConfigError("Branches need a world that can be restored.")
             self.ppo.branching = Branching(setup, config.branches, hyper.gamma)
         self.runner = OptionRunner(
             world, host, setup.space, self.lanes, self.ppo, self,

@@ -83,6 +83,10 @@ def build_setup(
     space.require_actions()
     uninterruptible = frozenset(option.source_hash for option in options if option.uninterruptible)
     space = space.with_uninterruptible(uninterruptible)
+    if config.recovery.share and (space.follow < 0 or not world.restorable):
+        raise ConfigError("Recovery training needs follow_plan among the options, and a world that can be restored.")
+    if config.branches.decisions and not world.restorable:
+        raise ConfigError("Branches need a world that can be restored.")
     observation = build_observation(world, config.observation, RewardStream(config.reward, world))
     return Setup(
         world, task, config, space, observation, _target(task, config.target), min(config.horizon, task.horizon)
@@ -96,5 +100,6 @@ def _target(task: Task, target: str) -> str:
     if task.kind == "score":
         raise ConfigError(f"The task {task.id} counts every milestone: its target is {task.id}, not {target!r}.")
     if target not in task.milestones:
-        raise ConfigError(f"The task {task.id} has no milestone {target!r} to train for.")
+        known = ", ".join(task.milestones) or "none"
+        raise ConfigError(f"The task {task.id} has no milestone {target!r} to train for; it has: {known}.")
     return target

@@ -58,6 +58,8 @@ class SessionRuntime:
     """Applies what is in the inbox (`commands.apply_pending`)."""
     command_replay: CommandReplay = field(default_factory=CommandReplay)
     """The operator's commands of the session that is replayed."""
+    reworded: bool = False
+    """Whether this replays answers to questions with other words: such an answer is taken as it was then."""
     skills: list[Mapping[str, Any]] = field(default_factory=list)
     admissions: dict[tuple[str, str], Admission] = field(default_factory=dict)
     """(kind, source) -> admission in this worker's host."""

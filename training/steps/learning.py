@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from rlgpt.agents import fast, loop
@@ -16,6 +18,7 @@ from rlgpt.training.options.film import FrameSnapshot
 from rlgpt.training.options.lane import EpisodeResult
 from rlgpt.training.options.observer import Observer, Signal, Start
 from rlgpt.training.ppo.run import train as run_ppo
+from rlgpt.training.ppo.setup import build_setup
 from rlgpt.training.seeds import stream_seed
 from rlgpt.training.session.budgets import over_budget
 from rlgpt.training.session.runtime import Interrupted, SessionRuntime
@@ -32,7 +35,7 @@ KEPT_ROLLOUTS = 2
 
 
 def configure(runtime: SessionRuntime, step: loop.Configure) -> None:
-    context = runtime.context()
+    context = replace(runtime.context(), config_fault=_config_fault(runtime))
     answer = runtime.ask(lambda: fast.configure(runtime.client, context))
     refused = _reward_refused(runtime, answer)
     if refused:
@@ -52,6 +55,32 @@ def configure(runtime: SessionRuntime, step: loop.Configure) -> None:
     iteration = runtime.history.iteration
     assert iteration is not None
     runtime.writer.add(config_row(iteration, step.revision, "fast", config, note), durable=True)
+
+
+def _config_fault(runtime: SessionRuntime) -> Callable[[RlConfigAsked], str]:
+    """Says of a configuration why PPO could not be started with it, by trying: the agent is asked again before an
+    iteration is spent on it. Its reward function is not run; whether it is admitted is asked later."""
+    plan = runtime.history.plan
+    if runtime.reworded or plan is None:
+        return lambda reply: ""
+    attempts = acting_of(runtime, plan)
+    options = [coded_action(runtime, attempt) for attempt in attempts]
+    items = plan_items(runtime, plan, attempts)
+    sources = {attempt.source_hash: runtime.source(attempt.source_hash) for attempt in attempts}
+    world, task = runtime.world, runtime.task
+
+    def fault(reply: RlConfigAsked) -> str:
+        config = observed(with_own_reward(reply, "own" if reply.reward_source else ""), runtime.settings.observation)
+        rewards = {term.argument: "" for term in config.reward if term.term == "generated"}
+        try:
+            build_setup(world, task, config, options, items, sources | rewards, [])
+        except ValueError as error:
+            if world_fault(error, world):
+                raise
+            return str(error).removesuffix(".")
+        return ""
+
+    return fault
 
 
 def _reward_refused(runtime: SessionRuntime, reply: RlConfigAsked) -> str:
