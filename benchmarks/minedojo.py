@@ -35,10 +35,10 @@ spec = importlib.util.spec_from_file_location("child", sys.argv[1])
 child = importlib.util.module_from_spec(spec); spec.loader.exec_module(child)
 options = json.loads(sys.argv[3])
 way = options.pop("way")
-made = child.Child(None, None, sys.argv[2], 0); made.numpy = numpy; made._hello(way == "lean", "")
+made = child.Child(None, None, sys.argv[2], 0, sys.argv[4], ""); made.numpy = numpy; made._hello(way == "lean", "")
 if way == "client":
-    child.stop_copying_statistics(made.client)
-game = child.Game(made.client, numpy, {**options, "lean": way == "lean"})
+    child.GAME.stop_copying_statistics(made.client)
+game = child.GAME.Game(made.client, numpy, {**options, "lean": way == "lean"})
 game.reset(0) if way == "lean" else game.env.reset()
 act = numpy.asarray(options["command"])
 step = (lambda: game.step(options["command"])) if way == "lean" else (lambda: game.env.step(act))
@@ -55,7 +55,7 @@ class Player:
     """One way to play: starts its game and steps when told."""
 
     def __init__(self, name: str, python: Path, constants: Path) -> None:
-        from rlgpt.training.worlds.minedojo.bridge import CHILD, SHIM, Bridge
+        from rlgpt.training.worlds.minedojo.bridge import CHILD, MARKS, SHIM, Bridge
         from rlgpt.training.worlds.minedojo.sense import lidar
         from rlgpt.training.worlds.minedojo.settings import Settings
 
@@ -75,7 +75,7 @@ class Player:
             return
         told = json.dumps({**options, "way": name, "command": COMMAND})
         self.process = subprocess.Popen(
-            [str(python), "-W", "ignore", "-c", ALONE, str(CHILD), str(SHIM), told],
+            [str(python), "-W", "ignore", "-c", ALONE, str(CHILD), str(SHIM), told, str(MARKS)],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
         )  # fmt: skip
         assert self.process.stdout is not None

@@ -11,7 +11,6 @@ import pytest
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "worlds.md"
 WORLD = "line_world:make_world"
-WALK = "def walk(view):\n    while cells_to_end(view):\n        view = yield 'right'"
 
 
 @pytest.fixture(scope="module")
@@ -19,7 +18,6 @@ def folder(tmp_path_factory):
     place = tmp_path_factory.mktemp("line")
     for name, source in re.findall(r"^```python file=(\S+)\n(.*?)^```", PAGE.read_text(), re.DOTALL | re.MULTILINE):
         (place / name).write_text(source)
-    (place / "walk.py").write_text(WALK)
     return place
 
 

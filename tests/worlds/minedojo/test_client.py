@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Callable
@@ -384,3 +385,12 @@ def test_the_world_is_generated_anew_every_n_episodes(double_world: Callable[...
         env.reset(seed)
     assert played.kinds() == ["process", "remake", "process"]
     env.close()
+
+
+def test_the_benchmark_of_the_bridge_runs_to_its_end(client_python: Path) -> None:
+    benchmark = DOUBLE.parents[3] / "benchmarks" / "minedojo.py"
+    environment = {**os.environ, "RLGPT_MINEDOJO_PYTHON": str(client_python)}
+    command = [sys.executable, "-P", str(benchmark), "--steps", "3", "--rounds", "1", "--json"]
+    ran = subprocess.run(command, env=environment, capture_output=True, text=True)
+    assert ran.returncode == 0, ran.stderr
+    assert set(json.loads(ran.stdout)["steps_per_second"]) == {"bridge", "client", "unpatched", "lean"}
