@@ -8,8 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from rlgpt.agents.rules.model import respond
 from rlgpt.store.folder import SessionFolder
 from rlgpt.store.reader import Reader
+from tests.agents.chat_server import ChatServer
 from tests.end_to_end.conftest import Make
 from tests.end_to_end.typed import rlgpt
 
@@ -22,6 +24,15 @@ import psutil
 psutil.disk_partitions = lambda all=False: [psutil._ntp.sdiskpart("server:/share", "/", "nfs4", "rw")]
 """
 """A machine whose only disk is a share: stands in for what the system says of its mounts, and for nothing else."""
+
+
+def spent_in(home: Path) -> float:
+    """USD of all sessions of this home."""
+    spent = 0.0
+    for folder in (home / "sessions").iterdir():
+        with Reader(SessionFolder(folder)) as reader:
+            spent += reader.history_at().spent.cost
+    return spent
 
 
 @pytest.mark.parametrize(
@@ -89,6 +100,19 @@ def test_a_reached_budget_ends_the_session_with_what_it_has(make: Make, tmp_path
     with Reader(SessionFolder(folder)) as reader:
         history = reader.history_at()
     assert history.status == "ended" and history.spent.env_steps >= 300 and history.attempts
+
+
+def test_the_budget_of_a_day_counts_all_sessions_and_ends_the_next_one(tmp_path: Path) -> None:
+    usage = {"prompt_tokens": 100, "completion_tokens": 10, "total_tokens": 110}
+    with ChatServer(lambda request: respond(request) | {"usage": usage}) as server:
+        asked = ("run", "make_wood_pickaxe", "--headless", "--base-url", server.url, "--model", "m")
+        priced = (*asked, "--price-in", "100", "--price-out", "100", "--env-steps", "300")
+        first = rlgpt(tmp_path / "home", *priced)
+        assert first.code == BUDGET and "300 env steps is used up" in first.out, first.out + first.err
+        spent = spent_in(tmp_path / "home")
+        said = rlgpt(tmp_path / "home", *priced, RLGPT_BUDGET__DAILY_COST=f"{spent:.6f}")
+    assert spent > 0 and said.code == BUDGET, said.out + said.err
+    assert "today's budget of" in said.out.splitlines()[-1] and "over all sessions is reached" in said.out
 
 
 def test_a_worker_without_its_key_says_so_once_and_is_not_started_again(make: Make) -> None:

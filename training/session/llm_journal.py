@@ -72,7 +72,7 @@ class StoreJournal:
             today = spent_today() + held.cost
             if today + call.reserved > budget.daily_cost:
                 raise BudgetReached(
-                    f"today's cap of {budget.daily_cost:g} USD over all sessions is reached: {today:.4f} are spent"
+                    f"today's budget of {budget.daily_cost:g} USD over all sessions is reached: {today:.4f} are spent"
                 )
 
     def sent(self, call: Call) -> None:
