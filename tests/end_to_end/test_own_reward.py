@@ -58,16 +58,18 @@ OWN = {"term": "generated", "argument": "", "weight": 0.25}
 
 
 def test_a_configuration_that_ppo_cannot_be_started_with_costs_a_request_and_no_training(make: Make) -> None:
-    model = Mistaken({"target": "make_bread"}, {"reward": [OWN, OWN], "reward_source": HEALTHY})
+    branches = {"decisions": 256, "repeats": 32, "env_steps": 1000}
+    model = Mistaken({"target": "make_bread"}, {"reward": [OWN, OWN], "reward_source": HEALTHY}, {"branches": branches})
     with ChatServer(model) as server:
         llm = {"kind": "openai", "base_url": server.url, "model": "rlgpt-rules"}
         session = make(
             "collect_wood", llm=llm, method={"arm": "rl"}, loop={"iterations": 0}, budget={"env_steps": 2048}
         )
         history = session.finish(150)
-    assert history.status == "ended" and len(model.faults) == 3, history.reason
+    assert history.status == "ended" and len(model.faults) == 4, history.reason
     assert "no milestone 'make_bread' to train for; it has: collect_wood" in model.faults[1]
     assert "at most one generated reward" in model.faults[2]
+    assert "may take 16384000 env steps" in model.faults[3] and "quarter of the training's 2048" in model.faults[3]
     assert [run.state for run in history.runs.values()] == ["finished"]
 
 

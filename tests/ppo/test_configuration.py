@@ -11,7 +11,7 @@ from rlgpt.training.host.api import Action, PlanItem, source_hash
 from rlgpt.training.options.observer import Observer
 from rlgpt.training.ppo.checkpoints import unpack
 from rlgpt.training.ppo.run import train
-from rlgpt.training.ppo.setup import ConfigError
+from rlgpt.training.ppo.setup import ConfigError, build_setup, require_affordable
 from tests.options.toys import FOREVER, GET_KEY, USE, WALK, ChangedWorld, code, configuration, host_of, term
 
 FIRST = "def reward(before, view):\n    return 1.0\n"
@@ -158,6 +158,22 @@ def test_an_unknown_target_or_source_is_a_sentence() -> None:
         _run(target="fly")
     with pytest.raises(ConfigError, match="source abc is named by the configuration but was not given"):
         _run(reward=[term("generated", argument="abc")])
+
+
+def test_a_rollout_that_may_exhaust_memory_or_budget_is_a_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
+    def affordable(env_steps: int, **changes: Any) -> None:
+        require_affordable(
+            build_setup(ChangedWorld(), "take_coin", configuration(**changes), [], [], {}, []), env_steps
+        )
+
+    most = {"n_envs": 64, "n_steps": 131_072}
+    monkeypatch.setattr("rlgpt.training.ppo.setup.MOST_BYTES", 1 << 20)
+    affordable(4096, hyper=most)  # the training has no longer rollout than its env steps
+    with pytest.raises(ConfigError, match=r"A rollout of 8388608 env steps .* at most \d+ env steps"):
+        affordable(100_000_000, hyper=most)
+    affordable(40_000, branches={"decisions": 16})
+    with pytest.raises(ConfigError, match=r"may take 7680 env steps .* a quarter of the training's 30000"):
+        affordable(30_000, branches={"decisions": 16})
 
 
 def test_hyperparameters_recorded_by_their_earlier_names_are_read() -> None:

@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from rlgpt.agents.contracts import RlConfigReply
 from rlgpt.training.host.api import PlanItem, Programs
 from rlgpt.training.options.dead_loops import DeadLoopWatch
@@ -22,6 +24,11 @@ from rlgpt.training.options.slots import (
     primitive_mask,
 )
 from rlgpt.training.worlds.protocol import Task, World
+
+MOST_BYTES = 2 << 30
+"""Of memory for the decisions of a rollout, in a configuration of the fast agent's."""
+MOST_BRANCHES = 0.25
+"""Of a training's env steps, for the branches of one rollout: the last one's come on top of the budget."""
 
 
 class ConfigError(ValueError):
@@ -91,6 +98,26 @@ def build_setup(
     return Setup(
         world, task, config, space, observation, _target(task, config.target), min(config.horizon, task.horizon)
     )
+
+
+def require_affordable(setup: Setup, env_steps: int) -> None:
+    """Raises ConfigError where a rollout of a training of so many env steps could exhaust the memory, or its branches
+    the budget."""
+    hyper, branches = setup.config.hyperparameters, setup.config.branches
+    rollout = min(hyper.n_steps * hyper.n_envs, env_steps)
+    row = setup.observation.size * np.dtype(setup.observation.dtype).itemsize + sum(setup.space.sizes)
+    size = 2 * rollout * row  # as it is collected, and in one piece
+    if size > MOST_BYTES:
+        raise ConfigError(
+            f"A rollout of {rollout} env steps (n_steps * n_envs) may take {size >> 20} MB of memory, and "
+            f"{MOST_BYTES >> 20} are allowed: at most {MOST_BYTES // (2 * row)} env steps."
+        )
+    played = branches.decisions * 2 * branches.repeats * branches.env_steps
+    if played > MOST_BRANCHES * env_steps:
+        raise ConfigError(
+            f"The branches of a rollout may take {played} env steps (decisions * 2 * repeats * env_steps), and a "
+            f"quarter of the training's {env_steps} is allowed."
+        )
 
 
 def _target(task: Task, target: str) -> str:

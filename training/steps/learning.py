@@ -18,7 +18,7 @@ from rlgpt.training.options.film import FrameSnapshot
 from rlgpt.training.options.lane import EpisodeResult
 from rlgpt.training.options.observer import Observer, Signal, Start
 from rlgpt.training.ppo.run import train as run_ppo
-from rlgpt.training.ppo.setup import build_setup
+from rlgpt.training.ppo.setup import build_setup, require_affordable
 from rlgpt.training.seeds import stream_seed
 from rlgpt.training.session.budgets import over_budget
 from rlgpt.training.session.runtime import Interrupted, SessionRuntime
@@ -68,12 +68,15 @@ def _config_fault(runtime: SessionRuntime) -> Callable[[RlConfigAsked], str]:
     items = plan_items(runtime, plan, attempts)
     sources = {attempt.source_hash: runtime.source(attempt.source_hash) for attempt in attempts}
     world, task = runtime.world, runtime.task
+    left, whole = runtime.env_steps_left(), runtime.settings.method.whole_budget
 
     def fault(reply: RlConfigAsked) -> str:
         config = observed(with_own_reward(reply, "own" if reply.reward_source else ""), runtime.settings.observation)
         rewards = {term.argument: "" for term in config.reward if term.term == "generated"}
         try:
-            build_setup(world, task, config, options, items, sources | rewards, [])
+            setup = build_setup(world, task, config, options, items, sources | rewards, [])
+            if env_steps := left if whole else min(reply.env_steps, left):
+                require_affordable(setup, env_steps)
         except ValueError as error:
             if world_fault(error, world):
                 raise
