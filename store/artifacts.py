@@ -46,18 +46,27 @@ def discard(folder: Path, name: str) -> None:
         (folder / name).unlink(missing_ok=True)
 
 
-def unpacked_text(name: str, body: bytes) -> str:
-    """The text of this hash from the body of its row. Never more than a text may have is unpacked: the size that the
-    body claims is not believed. Raises Damaged."""
+def unpacked(body: bytes) -> bytes:
+    """A text's bytes from the body of its row. Never more than a text may have is unpacked: the size that the body
+    claims is not believed. Raises Damaged."""
     import zstandard  # late: the first frame needs no text
 
     try:
         with zstandard.ZstdDecompressor().stream_reader(BytesIO(body)) as reader:
             text = reader.read(LONGEST_TEXT + 1)
-        if len(text) > LONGEST_TEXT:
-            raise Damaged(f"the text {name:.80} is longer than any text")
+    except zstandard.ZstdError as error:
+        raise Damaged(f"it cannot be unpacked: {error}") from error
+    if len(text) > LONGEST_TEXT:
+        raise Damaged("it is longer than any text")
+    return text
+
+
+def unpacked_text(name: str, body: bytes) -> str:
+    """The text of this hash from the body of its row. Raises Damaged."""
+    try:
+        text = unpacked(body)
         if digest(text) != name:
-            raise Damaged(f"the text {name:.80} is not what its name says")
+            raise Damaged("its content is not what its name says")
         return text.decode()
-    except (zstandard.ZstdError, UnicodeDecodeError) as error:
-        raise Damaged(f"the text {name:.80} cannot be unpacked: {error}") from error
+    except (Damaged, UnicodeDecodeError) as error:
+        raise Damaged(f"the text {name:.80} is damaged: {error}") from error

@@ -14,6 +14,7 @@ import lzma
 import os
 import re
 import sqlite3
+import struct
 import tempfile
 import time
 import zipfile
@@ -135,6 +136,19 @@ def _digest(body: IO[bytes]) -> str:
 
 
 # ---- unpacking ------------------------------------------------------------------------------------
+_UNPACKABLE = (
+    zipfile.BadZipFile,
+    zlib.error,
+    lzma.LZMAError,
+    struct.error,
+    UnicodeDecodeError,
+    NotImplementedError,
+    RuntimeError,
+    EOFError,
+)
+"""What zipfile raises where bytes of an archive are changed; the fifth for a name that its flags call UTF-8."""
+
+
 @contextlib.contextmanager
 def _opened(source: Path, into: Path) -> Iterator[tuple[zipfile.ZipFile, dict[str, Any]]]:
     """`into`: the folder on whose disk it is unpacked. Raises BadBundle before anything is unpacked if the names, sizes
@@ -142,7 +156,7 @@ def _opened(source: Path, into: Path) -> Iterator[tuple[zipfile.ZipFile, dict[st
     try:
         with zipfile.ZipFile(source) as archive:
             yield archive, _manifest(source, archive, into)
-    except (zipfile.BadZipFile, zlib.error, lzma.LZMAError, NotImplementedError, RuntimeError, EOFError) as error:
+    except _UNPACKABLE as error:
         raise BadBundle(f"{source} is no bundle, or a damaged one: {error}") from error
     except OSError as error:
         if error.errno in (errno.ENOSPC, errno.EDQUOT):

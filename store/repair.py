@@ -150,7 +150,7 @@ def _salvage(file: bytes) -> _Found:
             with contextlib.suppress(Exception):  # any damage of a compressed text
                 body = read.values[1]
                 assert isinstance(body, bytes)
-                texts[artifacts.digest(_decompressed(body))] = body
+                texts[artifacts.digest(artifacts.unpacked(body))] = body
         elif "seq" in values:
             row = _Row(read.rowid, table.name, values | {"seq": read.rowid})
             several.setdefault(read.rowid, []).append((read.orderly, row))
@@ -200,12 +200,6 @@ _KIND = {int: "integer", float: "real", str: "text", bytes: "blob"}
 
 def _columns(table: str) -> Any:
     return SQLModel.metadata.tables[table].columns
-
-
-def _decompressed(body: bytes) -> bytes:
-    import zstandard
-
-    return zstandard.ZstdDecompressor().decompress(body)
 
 
 def _expected(copy: Path) -> _Expected:

@@ -240,7 +240,7 @@ HOSTILE: dict[str, tuple[Callable[[dict[str, bytes]], object], str]] = {
     "a text without an end": (text_row(b"a text", packed(b"a text")[:-3]), "is not what its name says"),
     "a text under another's name": (text_row(b"a text", packed(b"another")), "is not what its name says"),
     "a text of many megabytes": (text_row(b"a text", packed(bytes(LONGEST_TEXT + 1))), "is longer than any text"),
-    "a text of no letters": (text_row(b"\xff", packed(b"\xff")), "cannot be unpacked"),
+    "a text of no letters": (text_row(b"\xff", packed(b"\xff")), "is damaged"),
     "manifest with a list of files": (manifest(files=["session.db"]), "its manifest does not fit its files"),
     "rows that contradict": (
         unguard("UPDATE event SET payload = '{\"revision\": 99}' WHERE kind = 'plan_in_force'"),
@@ -314,6 +314,21 @@ def test_damage_anywhere_in_a_bundle_is_a_sentence(finished: SessionFolder, tmp_
             continue
         (left,) = sessions()  # a byte that says nothing, such as a time
         shutil.rmtree(left.path)
+
+
+@pytest.mark.parametrize("header", [b"PK\x03\x04", b"PK\x01\x02"])
+def test_a_name_that_is_called_utf8_and_is_none_is_a_sentence(
+    header: bytes, finished: SessionFolder, tmp_path: Path
+) -> None:
+    damaged = bytearray(export_bundle(finished, tmp_path / "x.rlgpt").read_bytes())
+    shutil.rmtree(finished.path)
+    start = damaged.index(header)
+    flags, name = (start + 7, start + 30) if header == b"PK\x03\x04" else (start + 9, start + 46)
+    damaged[flags] |= 0x08
+    damaged[name] = 0xF4
+    (tmp_path / "y.rlgpt").write_bytes(damaged)
+    with pytest.raises(BadBundle, match="is no bundle, or a damaged one"):
+        import_bundle(tmp_path / "y.rlgpt")
 
 
 def test_a_bundle_is_measured_by_the_disk_that_it_is_unpacked_to(

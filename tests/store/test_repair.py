@@ -322,6 +322,15 @@ def test_a_damaged_boundary_checkpoint_ends_the_prefix(session: SessionFolder) -
     assert saved.seq == seq - 1 and saved.lost == 2 and "the checkpoint of row" in saved.reason
 
 
+def test_no_more_is_unpacked_than_a_text_may_have(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    made = bundle.import_bundle(KEPT / "0001-resumed.rlgpt")
+    monkeypatch.setattr("rlgpt.store.artifacts.LONGEST_TEXT", 10)
+    saved = repair(made)
+    assert saved.lost and "text" in saved.reason
+    first = rows_of(made)[saved.seq + 1]
+    assert set(first[1]) & {"source_hash", "request_hash", "reply_hash"}
+
+
 def test_a_running_session_is_not_repaired(finished: SessionFolder) -> None:
     with Lease.acquire(finished.path), pytest.raises(LeaseTaken, match="stop it first"):
         repair(finished)
