@@ -37,7 +37,7 @@ class Finding:
 
 def register(app: typer.Typer) -> None:
     app.command()(doctor)
-    family = typer.Typer(help="The optional world of real Minecraft.", no_args_is_help=True)
+    family = typer.Typer(help="The optional world of real Minecraft.")
     arguments = {"allow_extra_args": True, "ignore_unknown_options": True}
     family.command("install", context_settings=arguments)(install)
     app.add_typer(family, name="minedojo")

@@ -28,7 +28,7 @@ World = Annotated[str | None, typer.Option(help="Only skills of this world.")]
 
 
 def register(app: typer.Typer) -> None:
-    family = typer.Typer(help="Coded actions that earlier sessions accepted.", no_args_is_help=True)
+    family = typer.Typer(help="Coded actions that earlier sessions accepted.")
     family.command("list")(list_skills)
     family.command("show")(show)
     family.command("export")(export)

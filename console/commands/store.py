@@ -23,7 +23,7 @@ In = Annotated[str, typer.Option("--in", metavar="STORE", help="In the shared st
 
 
 def register(app: typer.Typer) -> None:
-    family = typer.Typer(help="Size, soundness and copies of the stored sessions.", no_args_is_help=True)
+    family = typer.Typer(help="Size, soundness and copies of the stored sessions.")
     for command in (size, check, repair, prune, backup, delete, elsewhere.push, elsewhere.pull, elsewhere.move):
         family.command()(command)
     family.command()(shared.init)

@@ -15,7 +15,7 @@ from rlgpt.console.commands.words import GamesOn, Json, complete_task
 def register(app: typer.Typer) -> None:
     app.command()(tasks)
     app.command("try")(try_)
-    world = typer.Typer(help="Worlds: list them, check one.", no_args_is_help=True)
+    world = typer.Typer(help="Worlds: list them, check one.")
     world.command("list")(worlds)
     world.command("check")(check)
     app.add_typer(world, name="world")

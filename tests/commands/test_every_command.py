@@ -174,6 +174,14 @@ def test_no_command_is_forgotten_here() -> None:
     assert sorted(WORDS) == sorted(commands())
 
 
+@pytest.mark.parametrize("family", sorted({command.split()[0] for command in WORDS if " " in command}))
+def test_a_family_without_its_command_says_where_they_are_listed(
+    family: str, home: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    assert cli.run([family]) == Exit.USAGE
+    assert capfd.readouterr() == ("", f"rlgpt: Missing command. `rlgpt {family} --help` says what there is.\n")
+
+
 @pytest.mark.parametrize("json", [False, True], ids=["text", "json"])
 @pytest.mark.parametrize("command", [c for c in WORDS if c not in OWN_PROCESS])
 def test_every_command_ends_with_a_sentence_and_a_documented_code(
