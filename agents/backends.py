@@ -3,21 +3,32 @@
 from __future__ import annotations
 
 import json
+import os
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import parse_qsl, urlsplit, urlunsplit
 
 import httpx2
 import openai
 
-from rlgpt.agents.completions import Completion, NotStreamed, Reply, Unreadable, encodable, of_stream, of_tree
+from rlgpt.agents.completions import (
+    Completion,
+    NotStreamed,
+    Reply,
+    Unreadable,
+    body_of,
+    encodable,
+    lines_of,
+    of_stream,
+    of_tree,
+)
 from rlgpt.agents.endpoint import Endpoint, redacted, redacted_url
 from rlgpt.agents.errors import NotRecorded
 from rlgpt.agents.journal import Call
-from rlgpt.agents.refusals import Failure, texts, understood
+from rlgpt.agents.refusals import Failure, is_cut_off, texts, understood
 from rlgpt.agents.responses import in_chat
 
 AZURE_API_VERSION = "2024-10-21"
@@ -55,10 +66,11 @@ class OpenAIBackend:
     def complete(self, endpoint: Endpoint, call: Call, hear: Hear = unheard) -> Completion:
         request: dict[str, Any] = json.loads(call.request)
         silence = endpoint.timeout * 2 ** min(self._silences[endpoint.base_url], PATIENCE)
-        reply = Reply(hear)
+        reply = Reply(_withholding(endpoint.key, hear))
         where = redacted_url(endpoint.base_url)
+        client = self._client(endpoint)
         try:
-            return self._exchange(endpoint, request, silence, reply)
+            return _without_key(endpoint.key, self._exchange(client, endpoint, request, silence, reply))
         except (openai.APITimeoutError, httpx2.TimeoutException) as error:
             self._silences[endpoint.base_url] += 1
             raise Failure("timeout", f"no word from {where} in {silence:g} s", received=reply.size) from error
@@ -67,19 +79,22 @@ class OpenAIBackend:
             sentence = f"{where} {word} ({_shown(endpoint, error.__cause__ or error)})"
             raise Failure("connection", sentence, received=reply.size) from error
         except openai.APIStatusError as error:
+            if is_cut_off(error.body):
+                return Completion("", "length", "", endpoint.model, None, None)
             retry_after = _retry_after(error.response.headers)
             raise _failure(endpoint, request, error.status_code, error.body, reply, retry_after) from error
         except Unreadable as error:  # an error in a body with status 200
             raise _failure(endpoint, request, error.status, error.body, reply) from error
         except NotStreamed as error:
             raise Failure("rejected stream", f"{where} does not stream") from error
-        except (ValueError, TypeError, AttributeError, LookupError, RecursionError, openai.APIError) as error:
+        except (*_UNREADABLE, openai.APIError) as error:
             raise Failure("malformed", f"{where} answered with no valid JSON", received=reply.size) from error
 
-    def _exchange(self, endpoint: Endpoint, request: Mapping[str, Any], silence: float, reply: Reply) -> Completion:
+    def _exchange(
+        self, client: openai.OpenAI, endpoint: Endpoint, request: Mapping[str, Any], silence: float, reply: Reply
+    ) -> Completion:
         """The body is read by agents/completions.py rather than by the client's models: what compatible servers send
         does not always fit them. Raises the client's and httpx2's errors, Unreadable, NotStreamed, ValueError."""
-        client = self._client(endpoint)
         named = ("model", "messages", "input", "stream")
         more = {name: part for name, part in request.items() if name not in named}
         # The limit is on silence: httpx2's read timeout runs anew with every piece that comes.
@@ -92,27 +107,100 @@ class OpenAIBackend:
         with create(model=request["model"], stream=stream, extra_body=more, timeout=timeout, **payload) as response:
             kind = response.headers.get("content-type", "").lower()
             if not request.get("stream") or "json" in kind:
-                return of_tree(json.loads(response.read()), endpoint.model, reply)
+                return of_tree(json.loads(body_of(response.iter_bytes())), endpoint.model, reply)
             if "html" in kind:
                 raise ValueError("a page in place of a stream")
-            return of_stream(response.iter_lines(), reply, endpoint.model)
+            return of_stream(lines_of(response.iter_bytes()), reply, endpoint.model)
 
     def _client(self, endpoint: Endpoint) -> openai.OpenAI:
+        """Raises Failure where none can be made, which no waiting mends."""
         name = (endpoint.base_url, endpoint.key)
         if name not in self._clients:
-            self._clients[name] = self._make(endpoint)
+            try:
+                self._clients[name] = self._make(endpoint)
+            except (OSError, ImportError, ValueError, TypeError, httpx2.InvalidURL, openai.OpenAIError) as error:
+                where, why = redacted_url(endpoint.base_url), _shown(endpoint, error)
+                variables = [name for name in os.environ if name.upper() in _CONNECTION and os.environ[name]]
+                hint = f"; look at {', '.join(variables)} in the environment" if variables else ""
+                raise Failure("unusable", f"no connection to {where} can be made ({why}){hint}") from error
         return self._clients[name]
 
     def _make(self, endpoint: Endpoint) -> openai.OpenAI:
         http = httpx2.Client(transport=self._transport) if self._transport else None
         parts = urlsplit(endpoint.base_url)
+        query = dict(parse_qsl(parts.query))
+        headers = None if endpoint.account else _no_account(endpoint)
         if endpoint.azure and "/openai/v1" not in parts.path:
-            version = parse_qs(parts.query).get("api-version", [AZURE_API_VERSION])[0]
+            before = parts.path.partition("/openai")[0].rstrip("/")
             return openai.AzureOpenAI(
-                azure_endpoint=f"{parts.scheme}://{parts.netloc}", api_version=version, api_key=endpoint.key,
-                max_retries=0, http_client=http,
+                azure_endpoint=f"{parts.scheme}://{parts.netloc}{before}",
+                api_version=query.pop("api-version", AZURE_API_VERSION), api_key=endpoint.key, max_retries=0,
+                http_client=http, default_headers=headers, default_query=query,
             )  # fmt: skip
-        return openai.OpenAI(base_url=endpoint.base_url, api_key=endpoint.key, max_retries=0, http_client=http)
+        path = parts.path.rstrip("/").removesuffix("/chat/completions").removesuffix("/responses")
+        url = urlunsplit((parts.scheme, parts.netloc, path, "", ""))
+        return openai.OpenAI(
+            base_url=url, api_key=endpoint.key, max_retries=0, http_client=http, default_headers=headers,
+            default_query=query,
+        )  # fmt: skip
+
+
+_UNREADABLE = (ValueError, TypeError, AttributeError, LookupError, ArithmeticError, RecursionError, AssertionError)
+"""What a body that nobody meant raises where it is read; the last in CPython's own codec of base64."""
+_CONNECTION = ("SSL_CERT_FILE", "SSL_CERT_DIR", "ALL_PROXY", "HTTPS_PROXY", "HTTP_PROXY")
+"""Variables that say how connections are made, the last three in small letters too."""
+
+
+def _no_account(endpoint: Endpoint) -> dict[str, Any]:
+    """Headers in place of those that the client takes from the environment for the operator's account at OpenAI."""
+    headers: dict[str, Any] = {"OpenAI-Organization": openai.Omit(), "OpenAI-Project": openai.Omit()}
+    for line in os.environ.get("OPENAI_CUSTOM_HEADERS", "").splitlines():
+        name = line.partition(":")[0].strip()
+        own = {"authorization": f"Bearer {endpoint.key}", "api-key": endpoint.key if endpoint.azure else openai.Omit()}
+        headers[name] = own.get(name.lower(), openai.Omit())
+    return headers
+
+
+def _without_key(key: str, completion: Completion) -> Completion:
+    """Some servers send back what they were sent; the completion is stored and shown."""
+    if not _is_secret(key):
+        return completion
+    calls = (call._replace(name=_hidden(key, call.name), arguments=_hidden(key, call.arguments))
+             for call in completion.calls)  # fmt: skip
+    return replace(
+        completion,
+        content=_hidden(key, completion.content),
+        finish_reason=_hidden(key, completion.finish_reason),
+        refusal=_hidden(key, completion.refusal),
+        model=_hidden(key, completion.model),
+        thought=_hidden(key, completion.thought),
+        calls=tuple(calls),
+    )
+
+
+def _withholding(key: str, hear: Hear) -> Hear:
+    """`hear` without the key, whose end may come with a later piece."""
+    if not _is_secret(key):
+        return hear
+    held = {"thought": "", "content": ""}
+
+    def pass_on(name: str, piece: str) -> str:
+        text = _hidden(key, held[name] + piece)
+        most = min(len(key) - 1, len(text))
+        begun = next((n for n in range(most, 0, -1) if key.startswith(text[-n:])), 0)
+        held[name] = text[len(text) - begun :]
+        return text[: len(text) - begun]
+
+    return lambda thought, content: hear(pass_on("thought", thought), pass_on("content", content))
+
+
+def _is_secret(key: str) -> bool:
+    """A shorter one is a word in the place of a key, such as a server of the operator's own is given."""
+    return len(key) >= 16
+
+
+def _hidden(key: str, text: str) -> str:
+    return text.replace(key, "[key]")
 
 
 def _failure(
@@ -125,7 +213,10 @@ def _failure(
 ) -> Failure:
     """`status` 0: the body of a good status that holds no completion."""
     shown = _shown(endpoint, " ".join(texts(body)))
-    code = understood(in_chat(request), status or 500, body, shown)
+    try:
+        code = understood(in_chat(request), status or 500, body, shown)
+    except _UNREADABLE:  # nothing that a server says of a failure makes a worse one of it
+        code = str(status or 500)
     if not status and code == "500":
         code = "malformed"
     where = redacted_url(endpoint.base_url)

@@ -7,7 +7,9 @@ Calls of tools come whole or in pieces, with or without ids and indices, their a
 
 from __future__ import annotations
 
+import codecs
 import json
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -18,6 +20,11 @@ from rlgpt.agents.journal import canonical
 THOUGHTS = ("reasoning_content", "reasoning", "thinking")
 LONGEST = 4_000_000
 """Characters of a streamed reply after which nobody means it: it counts as cut off."""
+LONGEST_NAME = 1_000
+"""Characters of a tool's name, or of a call's id."""
+MOST_BYTES = 64_000_000
+"""Of a body that is read as a whole, and of one event."""
+_LINE_END = re.compile(r"\r\n|\n|\r")
 
 
 class Unreadable(Exception):
@@ -42,7 +49,7 @@ def status_of(error: object) -> int:
     if isinstance(error, Mapping):
         for name in ("code", "status", "status_code", "http_status_code"):
             code = error.get(name)
-            if isinstance(code, int | str) and str(code).isdigit() and 400 <= int(code) < 600:
+            if isinstance(code, int | str) and re.fullmatch("[45][0-9][0-9]", str(code)):
                 return int(code)
     return 0
 
@@ -134,12 +141,12 @@ class Reply:
 
     def take(self, message: Mapping[str, Any]) -> None:
         """A message, or a piece of one."""
-        thought, content = _thought(message), _text(message.get("content"))
+        thought, content, refusal = _thought(message), _text(message.get("content")), _text(message.get("refusal"))
         self.thought.append(thought)
         self.content.append(content)
-        self.refusal.append(_text(message.get("refusal")))
+        self.refusal.append(refusal)
         called = self._take_calls(message)
-        self.size += len(thought) + len(content) + len(called)
+        self.size += len(thought) + len(content) + len(called) + len(refusal)
         if thought or content or called:
             self.hear(thought, content + called)
 
@@ -159,7 +166,8 @@ class Reply:
             if call is None or not call.goes_on(ident, name):
                 call = _OpenCall(index)
                 self.calls.append(call)
-            call.ident, call.name = call.ident or ident, call.name or name
+                self.size += 1 + len(name)
+            call.ident, call.name = call.ident or ident[:LONGEST_NAME], call.name or name[:LONGEST_NAME]
             call.arguments += _text(arguments)
             came += _text(arguments)
         return came
@@ -191,6 +199,42 @@ def of_tree(tree: Any, model: str, reply: Reply | None = None) -> Completion:
     reply.finish_reason = str(choice.get("finish_reason") or "")
     reply.take(choice["message"])
     return reply.completion(model)
+
+
+def body_of(pieces: Iterable[bytes]) -> bytes:
+    """Raises ValueError where it is longer than any."""
+    body, size = [], 0
+    for piece in pieces:
+        body.append(piece)
+        size += len(piece)
+        if size > MOST_BYTES:
+            raise ValueError("a body longer than any reply")
+    return b"".join(body)
+
+
+def lines_of(pieces: Iterable[bytes]) -> Iterator[str]:
+    """The lines of server-sent events, which are UTF-8 whatever their header says and end at CR, LF or CRLF alone.
+    httpx2's own ends them as str.splitlines does, at U+2028 too, which JSON may hold as it is. Raises ValueError.
+
+    https://html.spec.whatwg.org/multipage/server-sent-events.html#parsing-an-event-stream"""
+    decoder = codecs.getincrementaldecoder("utf-8-sig")("replace")
+    line: list[str] = []
+    size, after_return = 0, False
+    for piece in pieces:
+        text = decoder.decode(piece)
+        if after_return and text:
+            text, after_return = text.removeprefix("\n"), False
+        after_return = after_return or text.endswith("\r")
+        first, *others = _LINE_END.split(text)
+        line.append(first)
+        size += len(first)
+        for other in others:
+            yield "".join(line)
+            line, size = [other], len(other)
+        if size > MOST_BYTES:
+            raise ValueError("an event longer than any")
+    if last := "".join(line) + decoder.decode(b"", True):
+        yield last
 
 
 def of_stream(lines: Iterable[str], reply: Reply, model: str) -> Completion:
@@ -227,19 +271,25 @@ def _take(tree: Any, reply: Reply) -> None:
 
 
 def _events(lines: Iterable[str], other: list[str]) -> Iterator[str]:
-    """The data of each event; lines that belong to none go to `other`.
+    """The data of each event; lines that belong to none go to `other`. Raises ValueError.
 
     https://html.spec.whatwg.org/multipage/server-sent-events.html#event-stream-interpretation"""
     data: list[str] = []
+    kept = 0
     for line in lines:
         if line.startswith("data:"):
             data.append(line[5:].removeprefix(" "))
+            kept += len(line)
         elif not line.strip():
             if data:
                 yield from _data(data)
             data = []
+            kept = 0
         elif not line.startswith((":", "event:", "id:", "retry:")):
             other.append(line)
+            kept += len(line)
+        if kept > MOST_BYTES:
+            raise ValueError("an event longer than any")
     if data:
         yield from _data(data)
 

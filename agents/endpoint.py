@@ -11,6 +11,7 @@ from urllib.parse import urlsplit, urlunsplit
 from rlgpt.agents.errors import MissingKey, Unclear
 from rlgpt.agents.prices import Price, listed
 from rlgpt.agents.providers import PROVIDERS, Provider, is_azure, provider_of
+from rlgpt.store.urls import checked_url
 
 ROLES = ("planner", "slow", "fast", "critic")
 OPENAI_URL = "https://api.openai.com/v1"
@@ -44,6 +45,8 @@ class Endpoint:
     probes: int = 0
     """Tools that the model may call before it answers one question (agents/probes.py)."""
     key: str = field(default="none", repr=False)
+    account: bool = False
+    """It is where the operator has an account at OpenAI: the organisation and headers of the environment go there."""
 
     @property
     def azure(self) -> bool:
@@ -91,6 +94,7 @@ def _endpoint(role: str, llm: Mapping[str, Any], environ: Mapping[str, str] | No
         price=_price(settings, model, url, provider) if environ is not None else Price(0.0, 0.0),
         tells_cost=provider is not None and provider.tells_cost,
         key=_key(url, settings.get("api_key_env"), environ) if environ is not None else "none",
+        account=provider_of(url) is PROVIDERS["openai"] or _host(url) == _host_of_account(environ or {}),
     )
 
 
@@ -107,14 +111,29 @@ def _probes(asked: int | None, provider: Provider | None) -> int:
 
 
 def _side_by_side(url: str) -> int:
-    host = urlsplit(url).hostname or ""
+    host = _host(url)
     return 1 if host == "localhost" or host.startswith("127.") or host in ("::1", "0.0.0.0") else SIDE_BY_SIDE
 
 
 def _default_url(named: Provider | None, environ: Mapping[str, str] | None) -> str:
     if named is PROVIDERS["azure"]:
         raise Unclear("Azure has no URL of its own: give the one of your resource with --base-url")
-    return (environ or {}).get("OPENAI_BASE_URL") or OPENAI_URL
+    try:
+        return checked_url((environ or {}).get("OPENAI_BASE_URL") or OPENAI_URL)
+    except ValueError as error:
+        raise Unclear(f"the variable OPENAI_BASE_URL {error}") from error
+
+
+def _host(url: str) -> str:
+    return urlsplit(url).hostname or ""
+
+
+def _host_of_account(environ: Mapping[str, str]) -> str | None:
+    """That of OPENAI_BASE_URL, if there is one."""
+    try:
+        return _host(checked_url(environ.get("OPENAI_BASE_URL", "")))
+    except ValueError:
+        return None
 
 
 def _price(asked: Mapping[str, Any], model: str, url: str, provider: Provider | None) -> Price | None:
@@ -136,7 +155,7 @@ def _key(url: str, variable: str | None, environ: Mapping[str, str]) -> str:
     parts = urlsplit(url)
     owner = provider_of(url)
     own = owner.key if owner else ""
-    if owner is None and parts.hostname == urlsplit(environ.get("OPENAI_BASE_URL", "")).hostname:
+    if owner is None and parts.hostname == _host_of_account(environ):
         own = "OPENAI_API_KEY"
     names = [name for name in (own if is_azure(url) or not variable else "", variable) if name]
     if variable not in (None, "OPENAI_API_KEY"):
@@ -166,10 +185,7 @@ _USERINFO = re.compile(r"(?i)\b([a-z][a-z0-9+.-]{0,20}://)[^/\s@]+@")
 def redacted_url(url: str) -> str:
     """The URL without user, password and query."""
     parts = urlsplit(url)
-    host = parts.hostname or ""
-    if parts.port:
-        host += f":{parts.port}"
-    return urlunsplit((parts.scheme, host, parts.path, "", ""))
+    return urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path, "", ""))
 
 
 def redacted(text: str, *keys: str) -> str:

@@ -41,9 +41,17 @@ _UNSUPPORTED = re.compile(
     re.IGNORECASE,
 )
 _QUOTA = re.compile(
-    r"insufficient[_ ](?:quota|balance|credits)|more credits|exceeded your current quota", re.IGNORECASE
+    r"insufficient[_ ](?:quota|balance|credits)|more credits|exceeded your current quota|credit balance is too low"
+    r"|budget has been exceeded|billing_hard_limit|hard limit has been reached",
+    re.IGNORECASE,
 )
-_FILTERED = re.compile(r"content_filter|content management policy|content_policy|responsible ?ai", re.IGNORECASE)
+_FILTERED = re.compile(
+    r"content_filter|content management policy|content_policy|responsible ?ai|\binvalid_prompt\b|usage polic(?:y|ies)",
+    re.IGNORECASE,
+)
+_CUT_OFF = re.compile(r"could not finish the message because max_tokens", re.IGNORECASE)
+_BAD_JSON = re.compile(r"json_validate_failed|failed to generate json", re.IGNORECASE)
+"""Groq, where what the model wrote does not follow the format that was asked for."""
 _RESPONSES = re.compile(r"v1/responses\b", re.IGNORECASE)
 _NUMBER = re.compile(r"(?<![\w.])\d{1,3}(?:,\d{3})+(?![\w.,]\d)|(?<![\w.])\d+(?![\w]|\.\d)")
 
@@ -57,6 +65,13 @@ _OUTPUT = re.compile(
 _PROMPT = re.compile(
     r"([\d,]*\d)(?: tokens?)? (?:in the messages|of text input|input tokens|prompt tokens|`inputs` tokens)"
 )
+
+
+LONGEST_ERROR = 8_000
+"""Characters of an error that are read."""
+MOST_NUMBERS = 50
+MOST_TOKENS = 1_000_000_000
+"""A larger number in an error is no number of tokens."""
 
 
 class Failure(Exception):
@@ -103,7 +118,7 @@ class Failure(Exception):
 
 def understood(request: Mapping[str, Any], status: int, body: object, shown: str) -> str:
     """The code of an answer with this status and body. `shown`: what is told of it, where the body is empty."""
-    text = " ".join(texts(body)) or shown
+    text = " ".join(texts(body))[:LONGEST_ERROR] or shown
     if status in (401, 403, 407):
         return str(status)
     if _QUOTA.search(text) or status == 402:
@@ -112,6 +127,8 @@ def understood(request: Mapping[str, Any], status: int, body: object, shown: str
         return str(status)
     if _FILTERED.search(text):
         return "filtered"
+    if _BAD_JSON.search(text) and "response_format" in request:
+        return "rejected response_format"
     if _RESPONSES.search(text):
         return "rejected chat"
     field = _field(request, body)
@@ -128,6 +145,11 @@ def understood(request: Mapping[str, Any], status: int, body: object, shown: str
     return str(status)
 
 
+def is_cut_off(body: object) -> bool:
+    """OpenAI's error in place of a reply that came to the cap on its tokens while it was thought about."""
+    return bool(_CUT_OFF.search(" ".join(texts(body))[:LONGEST_ERROR]))
+
+
 def texts(body: object) -> Iterator[str]:
     """Every text in the body of an error, and its numbers as `name=number`."""
     if isinstance(body, str):
@@ -135,8 +157,8 @@ def texts(body: object) -> Iterator[str]:
     elif isinstance(body, Mapping):
         for name, part in body.items():
             if isinstance(part, int) and not isinstance(part, bool) and name not in ("code", "status"):
-                yield f"{name}={part}"
-            elif name not in ("input", "ctx", "url"):  # what we sent, back again
+                yield f"{name}={part}" if abs(part) < MOST_TOKENS else str(name)
+            elif name not in ("input", "ctx", "url", "failed_generation"):  # what we or the model wrote, back again
                 yield from texts(part)
     elif isinstance(body, list | tuple):
         for part in body:
@@ -209,17 +231,17 @@ def _too_long(request: Mapping[str, Any], body: object, text: str) -> str:
         str(name): int(value)
         for node in _nodes(body)
         for name, value in node.items()
-        if name in ("n_ctx", "n_prompt_tokens") and isinstance(value, int)
+        if name in ("n_ctx", "n_prompt_tokens") and type(value) is int and 0 < value < MOST_TOKENS
     }
     if "n_ctx" in fields:
         prompt = fields.get("n_prompt_tokens")
         return _code(context=fields["n_ctx"], prompt=prompt)
     if output := _OUTPUT.search(low):
-        return _code(output=_integer(output))
+        return _code(output=_tokens(output[1]))
     if context := _CONTEXT.search(low):
         prompt_said = _PROMPT.search(low)
-        return _code(context=_integer(context), prompt=_integer(prompt_said) if prompt_said else None)
-    numbers = [int(word.replace(",", "")) for word in _NUMBER.findall(low)]
+        return _code(context=_tokens(context[1]), prompt=_tokens(prompt_said[1]) if prompt_said else None)
+    numbers = [n for word in _NUMBER.findall(low)[:MOST_NUMBERS] if (n := _tokens(word)) is not None]
     others = sorted({n for n in numbers if n > 15 and n != cap}, reverse=True)
     if not re.search(r"context|input|prompt|messages", low):
         return _code(output=next((n for n in others if cap is None or n < cap), None))
@@ -235,8 +257,10 @@ def _too_long(request: Mapping[str, Any], body: object, text: str) -> str:
     return _code(context=others[0] if others else None)
 
 
-def _integer(match: re.Match[str]) -> int:
-    return int(match[1].replace(",", ""))
+def _tokens(word: str) -> int | None:
+    """None for what is no number of tokens."""
+    digits = word.replace(",", "")
+    return int(digits) if len(digits) < len(str(MOST_TOKENS)) and digits.isascii() and digits.isdigit() else None
 
 
 def _code(**parts: int | None) -> str:
@@ -245,7 +269,8 @@ def _code(**parts: int | None) -> str:
 
 def token_limits(code: str) -> dict[str, int]:
     """{context, prompt, output} of a `tokens` code, as far as the server said."""
-    return {name: int(value) for name, _, value in (word.partition("=") for word in code.split()[1:])}
+    said = {name: _tokens(value) for name, _, value in (word.partition("=") for word in code.split()[1:])}
+    return {name: value for name, value in said.items() if value is not None}
 
 
 def sent_cap(request: Mapping[str, Any]) -> int | None:

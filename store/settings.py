@@ -12,7 +12,6 @@ import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
-from urllib.parse import parse_qsl, urlsplit
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
 from pydantic_settings import (
@@ -26,6 +25,7 @@ from rlgpt.store.errors import BadSchema
 from rlgpt.store.home import FILE, home
 from rlgpt.store.limits import OFFLINE, SLOTS
 from rlgpt.store.providers import ProviderName
+from rlgpt.store.urls import checked_url
 
 PREFIX = "RLGPT_"
 _OTHERS = re.compile(r"RLGPT_(HOME|STORE|GAMES_ON|SESSION_FOLDER|NUMBA|MINECLIP_WEIGHTS|MINEDOJO_\w+|TEST_\w+)\Z")
@@ -43,24 +43,10 @@ class Refused(ValueError):
 
 
 class Part(BaseModel):
-    model_config = ConfigDict(extra="forbid")
+    model_config = ConfigDict(extra="forbid", allow_inf_nan=False)  # JSON has neither
 
 
-def _without_key(url: str | None) -> str | None:
-    """A URL is stored with the session; a key in it would be too."""
-    if url is None:
-        return None
-    parts = urlsplit(url)
-    if parts.scheme not in ("http", "https") or not parts.hostname:
-        raise ValueError("must begin with http:// or https:// and name a host")
-    secret = [name for name, _ in parse_qsl(parts.query) if _SECRET.search(name)]
-    if parts.username or parts.password or secret:
-        raise ValueError("must hold no key or password: put the key in the variable that llm.api_key_env names")
-    return url
-
-
-_SECRET = re.compile("key|token|secret|password|sig", re.IGNORECASE)
-Url = Annotated[str | None, AfterValidator(_without_key)]
+Url = Annotated[str, AfterValidator(checked_url)] | None
 
 
 Variable = Annotated[str | None, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")]
@@ -81,6 +67,10 @@ def _no_parameter_of_ours(extra: dict[str, Any]) -> dict[str, Any]:
 Extra = Annotated[dict[str, Any], AfterValidator(_no_parameter_of_ours)]
 
 
+LONGEST_TIMEOUT = 1_000_000.0
+"""Seconds; of much more no clock of the system can be set."""
+
+
 class RoleSettings(Part):
     """What differs for one role; None takes the session's value."""
 
@@ -89,7 +79,7 @@ class RoleSettings(Part):
     base_url: Url = None
     api_key_env: Variable = None
     temperature: float | None = Field(default=None, ge=0.0, le=2.0)
-    timeout: float | None = Field(default=None, gt=0.0)
+    timeout: float | None = Field(default=None, gt=0.0, le=LONGEST_TIMEOUT)
     max_tokens: int | None = Field(default=None, ge=256)
     parallel: int | None = Field(default=None, ge=1, le=64)
     reasoning_effort: str | None = None
@@ -110,7 +100,7 @@ class LlmSettings(Part):
     api_key_env: Variable = None
     """The variable that holds the key; None: the one that belongs to the host (agents/providers.py)."""
     temperature: float = Field(default=0.0, ge=0.0, le=2.0)
-    timeout: float = Field(default=300.0, gt=0.0)
+    timeout: float = Field(default=300.0, gt=0.0, le=LONGEST_TIMEOUT)
     """Seconds of silence after which a try is given up."""
     max_tokens: int = Field(default=16_000, ge=256)
     """Cap on one reply, thoughts included; lowered where a server says that less fits."""

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import threading
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
 from rlgpt.agents import fast
 from rlgpt.agents.client import make_client
+from rlgpt.agents.completions import Reply as Answered
+from rlgpt.agents.completions import body_of, lines_of, of_stream
 from rlgpt.agents.context import Context
 from rlgpt.agents.contracts import CodeReply
 from rlgpt.agents.errors import ModelUnavailable, UselessReply
@@ -35,6 +39,18 @@ LIST = json.loads(completion(None).body)
 LIST["choices"][0]["message"]["content"] = [{"type": "text", "text": CODE}]
 CALLED = json.loads(completion(None, "tool_calls").body)
 CALLED["choices"][0]["message"]["tool_calls"] = [{"id": "1", "function": {"name": "f", "arguments": CODE}}]
+SEPARATED = json.loads(completion(CODE.replace("yield", "yield  # \u2028\x85 ")).body)
+"""JSON may hold these as they are, and they end no line of server-sent events."""
+
+
+def _raw(tree: object) -> bytes:
+    return b"data: " + json.dumps(tree, ensure_ascii=False).encode() + b"\n\n"
+
+
+def _error(status: int, **error: object) -> Reply:
+    return json_reply(status, {"error": error})
+
+
 THOUGHT = json.loads(completion(None).body)
 THOUGHT["choices"][0]["message"]["reasoning_content"] = CODE
 
@@ -51,7 +67,19 @@ THOUGHT["choices"][0]["message"]["reasoning_content"] = CODE
         (Reply(pieces=[b"data:" + json.dumps(ANSWER).encode() + b"\n\n", DONE]), [""]),
         (Reply(pieces=[b": waking up\n\n", b"event: ping\ndata: {}\n\n", *WHOLE, DONE]), [""]),
         (Reply(pieces=[piece.replace(b"\n", b"\r\n") for piece in WHOLE]), [""]),
+        (Reply(pieces=[piece.replace(b"\n", b"\r") for piece in WHOLE]), [""]),
+        (Reply(pieces=[_raw(chunk) for chunk in chunks(SEPARATED)]), [""]),
+        (Reply(pieces=[b"\xef\xbb\xbf" + event(ANSWER), DONE]), [""]),
+        (Reply(200, b"".join(WHOLE), {"Content-Type": "text/event-stream; charset=base64"}), [""]),
+        (Reply(400, b"bad", {"Content-Type": "text/plain; charset=base64"}), ["malformed", ""]),
         (json_reply(200, {"error": {"message": "overloaded", "code": 529}}), ["529", ""]),
+        (json_reply(200, {"error": {"message": "x", "code": "\u00b2"}}), ["malformed", ""]),
+        (json_reply(200, {"error": {"message": "x", "code": "4" * 5000}}), ["malformed", ""]),
+        (_error(400, message="context too long", n_ctx=10**400), ["tokens", ""]),
+        (_error(400, message="maximum context length is 1" + "0" * 5000 + " tokens"), ["tokens", ""]),
+        (_error(400, message="too many tokens: " + ",".join(["101"] * 2000)), ["tokens", ""]),
+        (_error(400, message="Could not finish the message because max_tokens or model output limit was reached."),
+         ["truncated", ""]),
         (json_reply(200, {"error": "out of memory"}), ["malformed", ""]),
         (json_reply(200, {"detail": "nothing here"}), ["malformed", ""]),
         (json_reply(200, []), ["malformed", ""]),
@@ -258,3 +286,40 @@ def test_the_server_without_formats_gets_the_schema_in_words_and_keeps_it() -> N
         for step in ("one", "two"):
             assert client.ask("fast", step, ASKED, CodeReply).note == "n"
     assert [end.partition(":")[0] for end in ledger.ends] == ["malformed JSON", "", ""]
+
+
+def test_the_lines_of_a_stream_are_the_same_however_it_comes_in_pieces() -> None:
+    body = "data: ä\r\ndata: b\u2028c\x85\rdata: d\n\r\n\ndata: e".encode("utf-8-sig")
+    expected = ["data: ä", "data: b\u2028c\x85", "data: d", "", "", "data: e"]
+    for first in range(len(body) + 1):
+        for second in range(first, len(body) + 1):
+            assert list(lines_of([body[:first], body[first:second], body[second:]])) == expected
+    assert list(lines_of(bytes([byte]) for byte in body)) == expected
+
+
+@pytest.mark.parametrize("piece", [b"x", b"data: x\n", b"x\n"], ids=["line", "event", "no event"])
+def test_what_never_ends_is_not_read_to_its_end(piece: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("rlgpt.agents.completions.MOST_BYTES", 10_000)
+    read = 0
+
+    def endless() -> Iterator[bytes]:
+        nonlocal read
+        while True:
+            read += 1
+            yield piece
+
+    with pytest.raises(ValueError, match="longer than any"):
+        of_stream(lines_of(endless()), Answered(), "m")
+    with pytest.raises(ValueError, match="longer than any"):
+        body_of(endless())
+    assert read < 30_000
+
+
+def test_refusals_and_names_of_tools_count_as_what_is_said() -> None:
+    refusal = _raw({"choices": [{"delta": {"refusal": "no" * 50_000}}]}).decode()
+    tool = _raw({"choices": [{"delta": {"tool_calls": [{"function": {"name": "n" * 5_000}}]}}]}).decode()
+    for line in (refusal, tool):
+        endless = itertools.islice(itertools.repeat(line.strip()), 10_000_000)
+        reply = Answered()
+        done = of_stream((part for line in endless for part in (line, "")), reply, "m")
+        assert done.finish_reason == "length" and all(len(call.name) <= 1_000 for call in done.calls)

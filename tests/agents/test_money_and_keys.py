@@ -8,19 +8,23 @@ from typing import Any
 import httpx2
 import pytest
 
-from rlgpt.agents.backends import OpenAIBackend
+from rlgpt.agents.backends import Hear, OpenAIBackend, unheard
 from rlgpt.agents.client import Client, make_client
+from rlgpt.agents.completions import Completion
 from rlgpt.agents.contracts import CodeReply
-from rlgpt.agents.endpoint import endpoints, redacted, redacted_url
-from rlgpt.agents.errors import BudgetReached, MissingKey, ModelUnavailable
+from rlgpt.agents.endpoint import Endpoint, endpoints, redacted, redacted_url
+from rlgpt.agents.errors import BudgetReached, MissingKey, ModelUnavailable, Unclear
 from rlgpt.agents.journal import Call, Held
 from rlgpt.agents.prices import listed
 from rlgpt.agents.providers import PROVIDERS
 from rlgpt.store.providers import NAMES
 from tests.agents.asker import ASKED, CODE, Asker, settings
 from tests.agents.chat_server import (
+    ChatServer,
     Reply,
+    chunks,
     completion,
+    event,
     json_reply,
     rejects,
 )
@@ -110,6 +114,62 @@ def test_the_default_key_never_travels_over_plain_http() -> None:
     assert "sk-secret" not in str(asker.server.headers)
 
 
+@pytest.mark.parametrize("stream", [False, True])
+def test_a_key_that_a_server_sends_back_is_neither_stored_nor_heard(stream: bool) -> None:
+    key = "mykey-0123456789-abcdef"
+    body = json.loads(completion(CODE.replace('"n"', f'"{key} {key[:9]}"')).body)
+    told = [event(chunk) for chunk in chunks(body)] if stream else ()
+    reply = Reply(pieces=told) if stream else json_reply(200, body)
+    heard: list[str] = []
+
+    class Listening(OpenAIBackend):
+        def complete(self, endpoint: Endpoint, call: Call, hear: Hear = unheard) -> Completion:
+            return super().complete(endpoint, call, lambda thought, content: heard.append(content))
+
+    ledger = Ledger()
+    with ChatServer(lambda request: body, [reply]) as server:
+        roles = endpoints(settings(server.url, api_key_env="MY_KEY", stream=stream), {"MY_KEY": key})
+        answer = Client(roles, Listening(), ledger).ask("fast", "s", ASKED, CodeReply)
+        assert server.headers[0]["authorization"] == f"Bearer {key}"
+    assert answer.note == f"[key] {key[:9]}"
+    assert key not in repr(ledger.rows) and key not in "".join(heard) and "[key]" in "".join(heard)
+
+
+def test_headers_of_the_account_at_openai_go_to_no_stranger(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_ORG_ID", "org-mine")
+    monkeypatch.setenv("OPENAI_PROJECT_ID", "proj-mine")
+    monkeypatch.setenv("OPENAI_CUSTOM_HEADERS", "Authorization: Bearer sk-custom\nX-Mine: secret")
+
+    def sent(environ: dict[str, str]) -> dict[str, str]:
+        asker = Asker()
+        asker.client = make_client(settings(asker.server.url), Ledger(), environ | {"OPENAI_BASE_URL": environ.get(
+            "OPENAI_BASE_URL", asker.server.url)})  # fmt: skip
+        asker.ask()
+        return asker.server.headers[0]
+
+    stranger = sent({"OPENAI_BASE_URL": "https://elsewhere.example/v1"})
+    assert stranger["authorization"] == "Bearer none"
+    assert not {"openai-organization", "openai-project", "x-mine"} & set(stranger)
+    own = sent({})
+    assert own["openai-organization"] == "org-mine" and own["x-mine"] == "secret"
+
+
+def test_a_connection_that_cannot_be_made_is_a_sentence_and_not_tried_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SSL_CERT_FILE", "/nowhere/certificates.pem")
+    asker = Asker()
+    with pytest.raises(ModelUnavailable, match=r"no connection to http://127.* can be made .*look at .*SSL_CERT_FILE"):
+        asker.ask()
+    assert len(asker.ledger.ends) == 1 and not asker.waits
+
+
+@pytest.mark.parametrize("url", ["127.0.0.1:8000/v1", "not a url", "http://[", "http://host:99999/v1"])
+def test_an_address_in_the_environment_is_checked_as_one_in_the_settings_is(url: str) -> None:
+    with pytest.raises(Unclear, match="the variable OPENAI_BASE_URL "):
+        endpoints({"kind": "openai", "model": "m"}, {"OPENAI_BASE_URL": url, "OPENAI_API_KEY": "k"})
+    asked = endpoints({"kind": "openai", "model": "m", "base_url": "https://box/v1"}, {"OPENAI_BASE_URL": url})
+    assert asked["fast"].base_url == "https://box/v1"
+
+
 @pytest.mark.parametrize(
     "text",
     [
@@ -145,6 +205,17 @@ def test_each_role_may_have_its_own_model() -> None:
             "https://x.openai.azure.com/openai/v1/chat/completions",
             "authorization",
         ),
+        (
+            "https://x.openai.azure.com/openai/v1/?api-version=preview",
+            "https://x.openai.azure.com/openai/v1/chat/completions?api-version=preview",
+            "authorization",
+        ),
+        (
+            "https://x.openai.azure.com/team-a?subscription=7",
+            "https://x.openai.azure.com/team-a/openai/deployments/m/chat/completions"
+            "?subscription=7&api-version=2024-10-21",
+            "api-key",
+        ),
     ],
 )
 def test_azure_is_reached_by_deployment_and_by_its_newer_path(base_url: str, url: str, header: str) -> None:
@@ -159,6 +230,24 @@ def test_azure_is_reached_by_deployment_and_by_its_newer_path(base_url: str, url
     assert client.ask("fast", "s", ASKED, CodeReply).note == "n"
     assert str(seen[0].url) == url and "azure-key-0123" in seen[0].headers[header]
     assert "max_completion_tokens" in json.loads(seen[0].content)
+
+
+@pytest.mark.parametrize(
+    ("base_url", "url"),
+    [
+        ("https://gateway.example/v1?tenant=7", "https://gateway.example/v1/chat/completions?tenant=7"),
+        ("https://gateway.example/v1/chat/completions", "https://gateway.example/v1/chat/completions"),
+    ],
+)
+def test_an_address_is_used_as_it_was_meant(base_url: str, url: str) -> None:
+    seen: list[str] = []
+
+    def answer(request: httpx2.Request) -> httpx2.Response:
+        seen.append(str(request.url))
+        return httpx2.Response(200, content=completion(CODE).body, headers={"Content-Type": "application/json"})
+
+    client = Client(endpoints(settings(base_url), {}), OpenAIBackend(httpx2.MockTransport(answer)), Ledger())
+    assert client.ask("fast", "s", ASKED, CodeReply).note == "n" and seen == [url]
 
 
 # ---- providers, prices and keys -----------------------------------------------------------------------

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from rlgpt.agents.refusals import Failure, understood
+from rlgpt.agents.refusals import Failure, token_limits, understood
 
 REQUEST: dict[str, Any] = {
     "model": "m", "messages": [{"role": "system", "content": "s"}, {"role": "user", "content": "u"}],
@@ -80,12 +80,22 @@ REQUEST: dict[str, Any] = {
         (429, "Rate limit reached for tokens per min: Limit 30000, Used 29000, Requested 16000.", "429"),
         (429, {"message": "You exceeded your current quota", "code": "insufficient_quota"}, "quota"),
         (402, "Insufficient Balance", "quota"),
+        (400, {"type": "invalid_request_error", "message": "Your credit balance is too low to access the Anthropic API. "
+               "Please go to Plans & Billing to upgrade or purchase credits."}, "quota"),
+        (400, "Budget has been exceeded! Current cost: 0.5, Max budget: 0.4", "quota"),
+        (400, {"message": "Billing hard limit has been reached", "code": "billing_hard_limit_reached"}, "quota"),
         (503, {"message": "Loading model", "type": "unavailable_error"}, "503"),
         (500, "Internal server error", "500"),
         (529, "Overloaded", "529"),
         (502, "<html><body>Bad gateway: max_tokens</body></html>", "502"),
         (400, {"message": "The response was filtered due to the prompt triggering Azure OpenAI's content management "
                           "policy.", "code": "content_filter", "param": "prompt"}, "filtered"),
+        (400, {"message": "Invalid prompt: your prompt was flagged as potentially violating our usage policy.",
+               "code": "invalid_prompt"}, "filtered"),
+        (400, {"message": "Failed to generate JSON. Please adjust your prompt. See 'failed_generation' for more details.",
+               "code": "json_validate_failed", "failed_generation": "# craft tools, whole context, at most 300 tokens"},
+              "rejected response_format"),
+        (400, {"message": "context too long", "n_ctx": True}, "tokens"),
         (400, "Bad request", "400"),
         (400, None, "400"),
         (400, [[[[{"loc": [["body"]]}]]]], "400"),
@@ -101,3 +111,12 @@ def test_a_code_survives_its_record() -> None:
     loaded = Failure.load(str(failure))
     assert (loaded.code, loaded.sentence) == (failure.code, failure.sentence) and not loaded.transient
     assert Failure.load("suspected stream: x").rejected == "stream" and Failure.load("429: x").transient
+
+
+def test_numbers_in_a_record_that_no_server_means_are_not_read() -> None:
+    assert token_limits(f"tokens context={10**400} prompt=4500 output=²") == {"prompt": 4500}
+
+
+def test_an_endless_error_is_read_at_once() -> None:
+    numbers = "too many tokens in the context: " + " ".join(str(n) for n in range(16, 400_000))
+    assert understood(REQUEST, 400, numbers, "").startswith("tokens")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 
 import pytest
@@ -57,6 +58,13 @@ def test_settings_of_a_newer_version_are_a_sentence_of_the_store() -> None:
         ({"task": "x", "skills": "some"}, "skills should match"),
         ({"task": "x", "loop": {"target": 2}, "review_timeout": 0}, "review_timeout .*; loop.target "),
         ({"task": "x", "llm": {"base_url": "localhost:8000"}}, "llm.base_url must begin with http"),
+        ({"task": "x", "llm": {"base_url": "http://box:99999/v1"}}, "llm.base_url has no port that can be"),
+        ({"task": "x", "llm": {"base_url": "http://a..b/v1"}}, "llm.base_url is no address"),
+        ({"task": "x", "llm": {"base_url": "http://["}}, "llm.base_url is no address"),
+        ({"task": "x", "llm": {"base_url": "http://box/a b"}}, "llm.base_url must hold no space"),
+        ({"task": "x", "llm": {"timeout": math.inf}}, "llm.timeout should be a finite number"),
+        ({"task": "x", "llm": {"price_in": math.nan}}, "llm.price_in should be a finite number"),
+        ({"task": "x", "llm": {"timeout": 1e300}}, "llm.timeout should be less than or equal to"),
     ],
 )
 def test_settings_that_cannot_be_are_one_sentence(flags: dict[str, object], sentence: str) -> None:
