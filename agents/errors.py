@@ -17,6 +17,10 @@ class Unclear(AgentError):
     """Settings of a language model that do not say enough."""
 
 
+class UnusableFields(AgentError):
+    """Fields of the operator's that no RL configuration can have."""
+
+
 class BudgetReached(AgentError):
     """What a call may cost does not fit what is left of a budget: raised by the journal before it is sent."""
 

@@ -27,7 +27,7 @@ from rlgpt.store.folder import DATABASE, Place, SessionFolder, path_of, prepare
 from rlgpt.store.reader import Reader
 from rlgpt.store.row_types import CheckpointRow, EventRow, JsonObject
 from rlgpt.store.rows import encode
-from rlgpt.store.settings import Settings, stored
+from rlgpt.store.settings import Refused, changed, stored
 from rlgpt.store.snapshot import copy_database
 
 KEPT_SETTINGS = ("task", "world", "observation", "seed", "skills")
@@ -47,7 +47,7 @@ def fork(
 ) -> SessionFolder:
     """Fork at the cursor (the end by default); `changes` is a partial tree of settings.
 
-    Raises BadFork, BadPlace; pydantic's ValidationError for settings that cannot be.
+    Raises BadFork, BadPlace.
     """
     parent = SessionFolder(path_of(place))
     with Reader(parent) as reader:
@@ -61,7 +61,10 @@ def fork(
     moved = [key for key in KEPT_SETTINGS if tree.get(key) != settings.get(key)]
     if moved:
         raise BadFork(f"a fork keeps its parent's {moved[0]}; start a new session to change it")
-    checked = Settings.model_validate(tree).model_dump(mode="json")
+    try:
+        checked = changed(tree).model_dump(mode="json")
+    except Refused as refused:
+        raise BadFork(f"the changed settings cannot be: {refused}") from refused
     staged = prepare()
     try:
         row = tables.Session(
@@ -99,7 +102,10 @@ def boundary(reader: Reader, at_seq: int | None = None) -> int:
 
     Every step is announced by a `phase` event; one announced again (after a pause or a crash) goes on.
     """
-    cursor = reader.last_seq() if at_seq is None else at_seq
+    last = reader.last_seq()
+    if at_seq is not None and at_seq > last:
+        raise BadFork(f"session {reader.folder.id} has {last} rows and no row {at_seq}")
+    cursor = last if at_seq is None else at_seq
     for table in ("evaluation", "episode"):
         for row in reader.rows(table, {"split": "test"}, columns=["seq"], limit=1):
             cursor = min(cursor, row["seq"] - 1)

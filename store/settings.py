@@ -262,6 +262,14 @@ def settle(flags: Mapping[str, Any]) -> Settings:
     return settings
 
 
+def changed(tree: Mapping[str, Any]) -> Settings:
+    """The settings of a session with some of them changed, taken as they are. Raises Refused."""
+    try:
+        return Settings.model_validate(tree)
+    except ValidationError as error:
+        raise Refused(_sentence(error)) from error
+
+
 RETIRED = ("n_envs", "threads")
 """Settings of earlier versions that nothing ever read; the rows of their sessions still hold them."""
 

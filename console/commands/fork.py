@@ -37,8 +37,6 @@ def fork(
     json: Json = False,
 ) -> None:
     """Start a new session from the last complete step at a point of an old one."""
-    from pydantic import ValidationError
-
     from rlgpt.store.fork import fork as make
 
     if at is not None and iteration is not None:
@@ -46,10 +44,7 @@ def fork(
     parent = find(session)
     if iteration is not None:
         at = _end_of(parent, iteration)
-    try:
-        child = make(parent, at, name=name, changes=_tree(change or []))
-    except ValidationError as error:
-        raise Failure(f"the changed settings cannot be: {error.errors()[0]['msg']}", Exit.USAGE) from error
+    child = make(parent, at, name=name, changes=_tree(change or []))
     if start:
         children.start_worker(child.path)
     if detach or not start:

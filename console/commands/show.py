@@ -48,7 +48,8 @@ def _iteration(i: Part, over: bool) -> Iterator[str]:
         yield _attempt(attempt)
     for run in i["training"]:
         steps, state = count(run["env_steps"]), "cut off" if over and run["state"] == "running" else run["state"]
-        yield f"PPO run {run['run']} {state}: {steps} env steps, {many(run['updates'], 'update')}"
+        why = f": {run['reason']}" if run["reason"] and run["state"] == "failed" else ""
+        yield f"PPO run {run['run']} {state}: {steps} env steps, {many(run['updates'], 'update')}{why}"
     for split in i["evaluation"]:
         yield from _split(split)
     if result := i["result"]:

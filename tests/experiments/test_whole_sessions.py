@@ -9,13 +9,17 @@ from typing import Any
 import pytest
 
 from rlgpt.agents import choice
+from rlgpt.agents.contracts import RewardTerm, RlConfigReply
+from rlgpt.agents.errors import AgentError
 from rlgpt.store.event_payloads import DECISIONS
 from rlgpt.store.events import IterationResult
 from rlgpt.store.history import History, IterationState
 from rlgpt.store.reader import Reader
+from rlgpt.store.settings import MethodSettings
 from rlgpt.training import worker
 from rlgpt.training.opening import open_session
 from rlgpt.training.session import creation
+from rlgpt.training.steps.config_rows import shared_by_arms
 
 WORLD = "tests.worlds.corridor:make_world"
 SMALL = {"iterations": 1, "dev_first": 3, "dev_more": 0, "test_episodes": 3, "inner": 1, "depth": 1}
@@ -146,6 +150,15 @@ def test_an_arm_may_set_fields_of_the_rl_configuration_and_a_wrong_one_is_refuse
     ):
         with pytest.raises(creation.CannotCreate, match=sentence):
             creation.create({"task": "take_key", "world": WORLD, "method": {"rl": fields}})
+
+
+def test_a_wrong_field_that_a_fork_brings_is_a_sentence_where_it_is_used() -> None:
+    reply = RlConfigReply(
+        target="", observation=["any"], reward=[RewardTerm(term="task", weight=1.0)], primitives=[], options=[],
+        horizon=10, env_steps=0,
+    )  # fmt: skip
+    with pytest.raises(AgentError, match=r"^method\.rl\.horizon: Input should be greater .* \(got -5\)$"):
+        shared_by_arms(reply, MethodSettings(rl={"horizon": -5}), 100, 1)
 
 
 def test_a_sub_action_without_code_that_no_plan_has_is_told_of() -> None:

@@ -158,6 +158,30 @@ def test_a_fork_may_change_limits_but_not_what_its_history_rests_on(parent: Sess
     assert len(sessions()) == 2
 
 
+@pytest.mark.parametrize(
+    ("changes", "sentence"),
+    [
+        ({"lop": {"iterations": 9}}, "there is no setting called lop"),
+        ({"loop": {"iterations": "many"}}, r"loop\.iterations should be a valid integer"),
+        ({"loop": 5}, "loop should be a valid dictionary"),
+    ],
+)
+def test_changes_that_cannot_be_are_a_sentence_that_names_them(
+    parent: SessionFolder, changes: dict[str, Any], sentence: str
+) -> None:
+    with pytest.raises(BadFork, match=f"the changed settings cannot be: {sentence}"):
+        fork(parent, changes=changes)
+    assert len(sessions()) == 1
+
+
+def test_there_is_no_fork_behind_the_last_row(parent: SessionFolder) -> None:
+    with Reader(parent) as reader:
+        last = reader.last_seq()
+    assert fork(parent, last).path.exists()
+    with pytest.raises(BadFork, match=f"has {last} rows and no row {last + 1}"):
+        fork(parent, last + 1)
+
+
 def test_there_is_no_fork_before_the_first_complete_step(session: SessionFolder) -> None:
     with pytest.raises(BadFork, match="has no complete step at seq 1"):
         fork(session)

@@ -97,20 +97,18 @@ def _check_rl(fields: Mapping[str, Any]) -> None:
     """Raises CannotCreate for fields that no RL configuration can have."""
     if not fields:
         return
-    from pydantic import ValidationError
-
-    from rlgpt.agents.contracts import RewardTerm, RlConfigReply, with_fields
+    from rlgpt.agents.contracts import RewardTerm, RlConfigReply
+    from rlgpt.agents.errors import UnusableFields
+    from rlgpt.agents.operator_fields import with_operators
 
     usual = RlConfigReply(
         target="", observation=["any"], reward=[RewardTerm(term="task", weight=1.0)], primitives=[], options=[],
         horizon=10, env_steps=0,
     )  # fmt: skip
     try:
-        with_fields(usual, fields)
-    except ValidationError as error:
-        wrong = error.errors(include_url=False)[0]
-        place = ".".join(map(str, wrong["loc"]))
-        raise CannotCreate(f"method.rl.{place}: {wrong['msg']} (got {wrong['input']!r:.60})") from error
+        with_operators(usual, fields)
+    except UnusableFields as error:
+        raise CannotCreate(str(error)) from error
 
 
 def _skills_of_the_replayed(settings: Settings) -> bytes | None:

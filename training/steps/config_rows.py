@@ -7,7 +7,8 @@ import json
 from collections.abc import Mapping
 from typing import Any, Literal
 
-from rlgpt.agents.contracts import RewardTerm, RlConfigAsked, RlConfigReply, with_fields
+from rlgpt.agents.contracts import RewardTerm, RlConfigAsked, RlConfigReply
+from rlgpt.agents.operator_fields import with_operators
 from rlgpt.store import tables
 from rlgpt.store.history import IterationState
 from rlgpt.store.settings import MethodSettings, Observation
@@ -51,6 +52,7 @@ def shared_by_arms(
     """The configuration with what an experiment's arms must share in place of what the fast agent chose.
 
     `passes`: of the outer loop that may still train, this one included. `scored`: whether the result is a score.
+    Raises UnusableFields.
     """
     shared: dict[str, Any] = {}
     if method.reward != "designed":
@@ -62,4 +64,4 @@ def shared_by_arms(
     settings = dict(method.rl)
     if FOLLOW not in reply.options:
         settings.pop("recovery", None)  # there is no plan yet that could fail
-    return with_fields(reply.model_copy(update=shared), settings)
+    return with_operators(reply.model_copy(update=shared), settings)
