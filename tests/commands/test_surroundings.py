@@ -10,8 +10,11 @@ from pathlib import Path
 import pytest
 
 from rlgpt.console import cli
+from rlgpt.console.commands.failure import Exit
 from rlgpt.store.bundle import import_bundle
 from rlgpt.store.home import home
+from rlgpt.store.lease import Lease
+from rlgpt.store.writer import Writer
 
 from .conftest import make
 
@@ -42,6 +45,10 @@ def test_a_number_that_no_row_has_is_a_sentence(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("RLGPT_HOME", str(tmp_path))
-    make("unfinished")
-    assert cli.run(["fork", "last", "--no-start", "--at", "9" * 30]) == 2
+    folder = make("unfinished")
+    number = "9" * 30
+    assert cli.run(["fork", "last", "--no-start", "--at", number]) == Exit.REFUSED
+    assert f"and no row {number}" in capsys.readouterr().err
+    with Lease.acquire(folder.path), Writer(folder):  # a command is for a session that has its worker
+        assert cli.run(["approve", "last", "--revision", number]) == Exit.USAGE
     assert "larger than any that a session holds" in capsys.readouterr().err

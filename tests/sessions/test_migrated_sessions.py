@@ -1,6 +1,7 @@
 """What `show --json` says of an old session today, against what it said before decisions were rows (schema 0001).
 
-`shown/NAME.json` was printed by the code of that day. The incumbent, the test result and the verdicts are the same;
+`shown/NAME.json` was printed by the code of that day; the session is beside it, or one of the kept sessions of each
+schema. The incumbent, the test result and the verdicts are the same;
 every field that differs is listed in EXPLAINED with the reason.
 """
 
@@ -24,7 +25,6 @@ from rlgpt.store.revision import REVISION
 from rlgpt.store.writer import Writer
 
 HERE = Path(__file__).parent
-EVIDENCE = HERE.parents[1] / "evidence"
 SHOWN = {path.stem: path for path in sorted((HERE / "shown").glob("*.json"))}
 
 EXPLAINED = {
@@ -44,8 +44,8 @@ ADDED = r"(left\..*|.*\b(score|why|acting_version|result\..*|result))$"
 
 
 def bundle(name: str) -> Path:
-    kept = HERE / f"{name}.rlgpt"
-    return kept if kept.exists() else next(EVIDENCE.glob(f"*/{name}.rlgpt"))
+    beside = HERE / "shown" / f"{name}.rlgpt"
+    return beside if beside.exists() else HERE / f"{name}.rlgpt"
 
 
 def leaves(tree: Any, place: str = "") -> Iterator[tuple[str, Any]]:
