@@ -338,7 +338,8 @@ def _after_iteration(h: History, iteration: IterationState, limits: Limits) -> S
         reached = f"score {full.value:.3f}" if h.scored else f"success {full.successes}/{full.episodes}"
         return _sub_task_over(h, iteration, limits, "succeeded", f"dev {reached} reached the target")
     if iteration.number >= limits.iterations:
-        return _sub_task_over(h, iteration, limits, "finished", f"all {limits.iterations + 1} iterations are done")
+        done = f"all {limits.iterations + 1} iterations are done" if limits.iterations else "the one iteration is done"
+        return _sub_task_over(h, iteration, limits, "finished", done)
     if _no_change(h, iteration):
         return _sub_task_over(
             h,

@@ -64,8 +64,9 @@ def move(
 
 def pull(
     session: Annotated[
-        list[str], typer.Argument(metavar="ID...", help="Id or a prefix of it, or name, in that store.")
-    ],
+        list[str] | None,
+        typer.Argument(metavar="[ID]...", help="Id or a prefix of it, or name, in that store; all if left out."),
+    ] = None,
     where: From = "",
     follow: Annotated[bool, typer.Option("--follow", help="Until its worker there has ended: a mirror.")] = False,
     json: Json = False,
@@ -73,7 +74,8 @@ def pull(
     """Copy sessions from another store to this one, or bring the copies here up to date."""
     with _opened(where) as store:
         names = store.sessions()
-        chosen = [catalog.chosen(one, list(names), lambda: names, f" in {store.place}") for one in session]
+        said = [catalog.chosen(one, list(names), lambda: names, f" in {store.place}") for one in session or ()]
+        chosen = said if session else list(names)
         if follow and len(chosen) != 1:
             raise Failure("one session can be followed at a time.", Exit.USAGE)
         folders = [SessionFolder(root() / ident) for ident in chosen]

@@ -96,7 +96,7 @@ def prune(
     for pruned in done:
         what = f"{octets(pruned.freed)} freed, {many(pruned.checkpoints, 'file')}, {many(pruned.films, 'film')}"
         output.say(f"{pruned.id}: {pruned.skipped or what}")
-    output.say(f"{len(done)} sessions, {octets(sum(pruned.freed for pruned in done))} freed")
+    output.say(f"{many(len(done), 'session')}, {octets(sum(pruned.freed for pruned in done))} freed")
 
 
 def backup(
@@ -111,7 +111,7 @@ def backup(
     else:
         for copy in copies:
             output.say(str(copy))
-        output.say(f"{len(copies)} sessions copied")
+        output.say(f"{many(len(copies), 'session')} copied")
 
 
 def delete(

@@ -72,6 +72,10 @@ def run(words: Sequence[str]) -> int:
         raise Failure(f"{sentence}. `rlgpt {_place(error)}--help` says what there is.", Exit.USAGE) from error
     except typer.Abort as error:
         raise KeyboardInterrupt from error
+    except SystemExit as leaving:
+        if isinstance(leaving.__context__, BrokenPipeError):  # Typer leaves with 1 where `| head` has read enough
+            return Exit.OK
+        raise
     return int(code or Exit.OK)
 
 

@@ -15,6 +15,9 @@ from rlgpt.store.shared.connection import Connection, connect, place_of, store_e
 from rlgpt.store.shared.peer import LOCKED, SharedPeer
 from rlgpt.store.shared.summaries import summary_of, text_of
 
+NAMED = "seq > 0 AND session_id ~ '^[a-z0-9][a-z0-9-]*$'"
+"""Whoever may write to the store may write any id there, and here an id is the name of a folder."""
+
 
 class SharedStore:
     """Raises Away, StoreError, MissingExtra."""
@@ -38,13 +41,13 @@ class SharedStore:
 
     def sessions(self) -> dict[str, str]:
         with store_errors(self._address):
-            sql = "SELECT session_id, name FROM head WHERE seq > 0 ORDER BY session_id"
+            sql = f"SELECT session_id, name FROM head WHERE {NAMED} ORDER BY session_id"
             return dict(self._base.execute(sql).fetchall())
 
     def summaries(self) -> list[Summary]:
         """What the keepers last told of each session, and whether one has it now. Newest first. What was told since the
         last call is read, and no settings twice: they never change."""
-        sql = f"SELECT session_id, told_at, {LOCKED} FROM head WHERE seq > 0 AND summary IS NOT NULL"
+        sql = f"SELECT session_id, told_at, {LOCKED} FROM head WHERE {NAMED} AND summary IS NOT NULL"
         with store_errors(self._address):
             heads = self._base.execute(f"{sql} ORDER BY session_id DESC").fetchall()
             self._read([ident for ident, at, _ in heads if self._summaries.get(ident, (None,))[0] != at])

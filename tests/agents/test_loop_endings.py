@@ -47,6 +47,11 @@ def test_iterations_are_counted_from_zero_to_the_limit() -> None:
     assert step(told, iterations=3) == OpenIteration(0, 3)
 
 
+def test_an_only_iteration_is_not_told_as_all_of_them() -> None:
+    told = judged(1).evaluate(50, 100, split="test")
+    assert step(told, iterations=0) == Done("finished", "the one iteration is done")
+
+
 def test_no_change_stops_and_says_so() -> None:
     told = judged(10, number=1, told=judged(9))
     assert step(told) == Evaluate(1, "test", "full", 0, 100)

@@ -41,6 +41,15 @@ def test_a_session_goes_to_another_home_and_comes_back(rlgpt: Rlgpt, finished: S
     assert rlgpt("show", finished.id).code == 0
 
 
+def test_a_pull_without_an_id_takes_all(rlgpt: Rlgpt, finished: SessionFolder, other: Path) -> None:
+    second = make("second")
+    assert rlgpt("store", "move", finished.id, "--to", other).code == 0
+    assert rlgpt("store", "push", second.id, "--to", other).code == 0
+    pulled = rlgpt("store", "pull", "--from", other)
+    assert pulled.code == 0 and f"{second.id}: copied, 0 new rows" in pulled.out
+    assert f"{finished.id}: copied," in pulled.out and finished.path.exists()
+
+
 def test_a_move_keeps_what_is_not_equal_on_both_sides(
     rlgpt: Rlgpt, finished: SessionFolder, other: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -52,3 +52,18 @@ def test_a_number_that_no_row_has_is_a_sentence(
     with Lease.acquire(folder.path), Writer(folder):  # a command is for a session that has its worker
         assert cli.run(["approve", "last", "--revision", number]) == Exit.USAGE
     assert "larger than any that a session holds" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("words", [["--help"], ["sessions"], ["show", "last", "--json"]])
+def test_a_reader_that_has_read_enough_is_no_failure(
+    words: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`rlgpt sessions | head -1`: the pipe is closed while the command still writes."""
+    monkeypatch.setenv("RLGPT_HOME", str(tmp_path))
+    import_bundle(KEPT)
+    reader, writer = os.pipe()
+    os.close(reader)
+    command = [sys.executable, "-P", "-m", "rlgpt.console.cli", *words]
+    done = subprocess.run(command, stdout=writer, stderr=subprocess.PIPE, check=False)
+    os.close(writer)
+    assert (done.returncode, done.stderr) == (0, b"")

@@ -254,6 +254,19 @@ def test_a_list_reads_what_is_new_and_says_of_a_session_what_its_own_machine_say
     assert store.summaries() == SharedStore(address).summaries() == [dataclasses.replace(ours, env_steps=8)]
 
 
+@pytest.mark.parametrize("ident", ["../../../etc", "/etc", ".", "", "a b", "x\ny", "-rf"])
+def test_an_id_that_is_no_name_of_a_folder_is_no_session(
+    ident: str, finished: SessionFolder, store: SharedStore
+) -> None:
+    """Whoever may write to the store may write any id: here it would be a path."""
+    push(store, finished)
+    store.describe(finished)
+    for column in ("name", "session_id"):
+        assert len(store.sessions()) == len(store.summaries()) == 1
+        store._base.execute(f"UPDATE head SET {column} = %s", (ident,))
+    assert store.sessions() == {} and store.summaries() == []
+
+
 # ---- who may do what ------------------------------------------------------------------------------
 @pytest.fixture
 def roles(server: Server, address: str) -> Iterator[dict[str, str]]:
