@@ -32,6 +32,11 @@ def new_file(target: Path, durable: bool = False) -> Iterator[Path]:
         partial.replace(target)
         if durable:
             _sync(target.parent)
+    except OSError as error:
+        if error.errno is None or error.filename is not None:
+            raise
+        # of a full disk a write says no path
+        raise OSError(error.errno, error.strerror, str(target)) from error
     finally:
         partial.unlink(missing_ok=True)
 

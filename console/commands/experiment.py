@@ -138,12 +138,13 @@ def _follow(request: Tree, json: bool) -> int:
     assert child.stdin is not None and child.stdout is not None
     child.stdin.write(json_module.dumps(request))
     child.stdin.close()
-    error = ""
+    refusal: Tree = {}
     try:
         for line in child.stdout:
             report = json_module.loads(line)
-            error = report.get("error", error)
-            if json and not error:
+            if "error" in report:
+                refusal = report
+            elif json:
                 output.record(report)
             else:
                 _tell(report)
@@ -152,8 +153,8 @@ def _follow(request: Tree, json: bool) -> int:
         child.wait()
         raise
     code = child.wait()
-    if error:
-        raise Failure(str(error), Exit.USAGE)
+    if refusal:
+        raise Failure(str(refusal["error"]), Exit(refusal["exit_code"]))
     if code == Exit.INTERRUPTED:
         output.note(_left(request) if request["on"] else "stopped; the same command goes on from here")
         return Exit.INTERRUPTED

@@ -1,7 +1,7 @@
 """Runs an experiment: `python -P -m rlgpt.training.experiments`, a request (see `requests`) as JSON on standard input.
 
-One JSON object a line comes out: started, progress, ended, and at last done. Exit code 0, 1 when sessions are left that
-are not over, or 2 with {"error": sentence}.
+One JSON object a line comes out: started, progress, ended, and at last done; or {"error": sentence, "exit_code": code}.
+Exit code 0, 1 when sessions are left that are not over, or that of the error.
 """
 
 from __future__ import annotations
@@ -14,17 +14,13 @@ from collections.abc import Mapping
 from types import FrameType
 from typing import Any
 
-from rlgpt.store.errors import StoreError
 from rlgpt.store.folder import SessionFolder
 from rlgpt.store.lease import Lease, LeaseTaken
 from rlgpt.store.placing import placed_on
-from rlgpt.store.settings import Refused
-from rlgpt.training.experiments.declared import Undeclared
 from rlgpt.training.experiments.requests import Request, declared, failures_of
 from rlgpt.training.experiments.running import Job, Launch, Runner, launched
 from rlgpt.training.session.creation import CannotCreate, create
-from rlgpt.training.worlds import registry
-from rlgpt.training.worlds.protocol import WorldFailed
+from rlgpt.training.session.refusals import refusal_of
 
 RUNNER = "runner.lock"
 
@@ -86,14 +82,14 @@ def _interrupt(number: int, frame: FrameType | None) -> None:
 def main() -> int:
     try:
         return _run(json.load(sys.stdin))
-    except (Undeclared, Refused, StoreError, CannotCreate, registry.UnknownWorld, WorldFailed) as error:
-        _print({"error": str(error)})
-        return 2
-    except OSError as error:
-        _print({"error": f"{error.filename}: {error.strerror}" if error.filename else str(error)})
-        return 2
     except KeyboardInterrupt:
         return 130
+    except Exception as error:
+        refusal = refusal_of(error)
+        if refusal is None:
+            raise
+        _print({"error": refusal.sentence, "exit_code": refusal.exit_code})
+        return refusal.exit_code
 
 
 if __name__ == "__main__":

@@ -15,12 +15,9 @@ import traceback
 from collections.abc import Callable
 from typing import Any, TextIO, get_origin, get_type_hints
 
-from rlgpt.store.errors import StoreError
-from rlgpt.training.host.client.errors import HostError
 from rlgpt.training.service.questions import QUESTIONS
-from rlgpt.training.session.creation import UNAVAILABLE, USAGE, CannotCreate
-from rlgpt.training.worlds.protocol import UnknownTask, WorldFailed
-from rlgpt.training.worlds.registry import UnknownWorld
+from rlgpt.training.session.creation import USAGE
+from rlgpt.training.session.refusals import Refusal, refusal_of
 
 UNEXPECTED = 1
 """Exit code of the command line; the traceback is on standard error."""
@@ -31,21 +28,12 @@ def answer(line: str) -> dict[str, Any]:
     try:
         ask, arguments = _parsed(line)
         return {"ok": ask(**arguments)}
-    except CannotCreate as error:
-        return _error(str(error), error.code)
-    except (UnknownTask, UnknownWorld) as error:
-        return _error(str(error.args[0]), USAGE)  # a KeyError puts its sentence in quotes
-    except WorldFailed as error:
-        return _error(str(error), UNAVAILABLE)
-    except (HostError, StoreError, ValueError, OSError) as error:
-        return _error(str(error), USAGE)
     except (Exception, SystemExit) as error:  # a world of somebody else may raise anything
-        traceback.print_exc()
-        return _error(f"{type(error).__name__}: {error}", UNEXPECTED)
-
-
-def _error(sentence: str, code: int) -> dict[str, Any]:
-    return {"error": sentence, "exit_code": code}
+        refusal = refusal_of(error) or (Refusal(str(error), USAGE) if isinstance(error, ValueError) else None)
+        if refusal is None:
+            traceback.print_exc()
+            refusal = Refusal(f"{type(error).__name__}: {error}", UNEXPECTED)
+        return {"error": refusal.sentence, "exit_code": refusal.exit_code}
 
 
 def _parsed(line: str) -> tuple[Callable[..., Any], dict[str, Any]]:

@@ -87,7 +87,7 @@ def create(flags: Mapping[str, Any], elsewhere: bool = False) -> dict[str, Any]:
     except StoreError as error:
         raise CannotCreate(str(error)) from error
     except OSError as error:
-        why = f"{error.filename}: {error.strerror}"
+        why = f"{error.filename}: {error.strerror}" if error.filename else error.strerror
         sentence = f"{home()} cannot keep sessions: {why}; set RLGPT_HOME to another folder"
         raise CannotCreate(sentence, UNAVAILABLE) from error
     return {"id": folder.id, "name": folder.name, "folder": str(folder.path)}
