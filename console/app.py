@@ -364,6 +364,9 @@ def run(
             file=sys.stderr,
         )
         return 2
+    if not sys.stderr.isatty():
+        print("The console is drawn on standard error, which is redirected here: leave the redirection out.")
+        return 2
     if os.environ.get("TERM", "dumb") in ("dumb", "unknown", ""):
         print(
             "This terminal cannot draw (TERM=dumb); set TERM, or use rlgpt's commands, such as `rlgpt sessions`.",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json as json_module
 import os
 import subprocess
+import sys
 from collections.abc import Sequence
 from enum import StrEnum
 from pathlib import Path
@@ -14,7 +15,6 @@ import typer
 
 from rlgpt.console.commands import children, output
 from rlgpt.console.commands.failure import Exit, Failure
-from rlgpt.console.commands.run import interactive
 from rlgpt.console.commands.words import Json, On, complete_task
 from rlgpt.console.view.numbers import count, duration, many
 
@@ -126,7 +126,7 @@ def _seeds(seeds: Sequence[int]) -> str:
 
 
 def _confirm(json: bool) -> None:
-    if json or not interactive():
+    if json or not (sys.stdin.isatty() and sys.stdout.isatty()):
         raise Failure("this is the bill; --yes starts it without a question.", Exit.USAGE)
     if not typer.confirm("Start?"):
         raise typer.Exit(Exit.OK)

@@ -227,7 +227,8 @@ def start(flags: Tree, on: str = "") -> SessionFolder:
 
 
 def interactive() -> bool:
-    return sys.stdin.isatty() and sys.stdout.isatty()
+    """Whether the console can be opened; Textual draws it on standard error."""
+    return all(stream.isatty() for stream in (sys.stdin, sys.stdout, sys.stderr))
 
 
 def _started(session: SessionFolder) -> Tree:

@@ -191,6 +191,14 @@ def test_a_dumb_terminal_gets_one_sentence(stored: str) -> None:
         assert t.raw.count(b"\n") == 1 and b"TERM=dumb" in t.raw and b"\x1b" not in t.raw
 
 
+def test_with_standard_error_in_a_file_the_screen_is_not_left_empty(stored: str, tmp_path: Path) -> None:
+    """`rlgpt 2>log`: Textual draws on standard error."""
+    words = ["/bin/sh", "-c", f'"$0" "$@" 2>{tmp_path / "log"}', *console_words(stored)]
+    with Terminal(words) as t:
+        t.until("drawn on standard error")
+        assert t.wait() == 2
+
+
 def test_no_terminal_points_to_the_commands(stored: str) -> None:
     done = subprocess.run(console_words(stored), capture_output=True, text=True, stdin=subprocess.DEVNULL, check=False)
     assert done.returncode == 2 and "rlgpt sessions --json" in done.stderr and not done.stdout
