@@ -58,6 +58,8 @@ def run(words: list[str]) -> int:
             return _refuse("a number in this command is larger than any that a session holds", Exit.USAGE, words)
         if damage := _damage():
             return _refuse(damage, Exit.UNAVAILABLE, words)
+        if "--json" in words:
+            _refuse(f"{type(error).__name__}: {error}", Exit.ERROR, words)
         raise
 
 

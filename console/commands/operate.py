@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import os
 import signal
 import socket
@@ -206,12 +207,22 @@ def verdict(
 def budget(
     session: Session,
     name: Annotated[str, typer.Argument(help="env_steps, cost, tokens or hours.")],
-    value: Annotated[float, typer.Argument(help="The new limit over the whole session.")],
+    value: Annotated[str, typer.Argument(help="The new limit over the whole session, or none.")],
     json: Json = False,
 ) -> None:
     """Change a budget of a running session."""
-    whole = int(value) if name in ("env_steps", "tokens") and value == int(value) else value
-    _command(session, "budget", {"name": name, "value": whole}, json)
+    _command(session, "budget", {"name": name, "value": _limit(value)}, json)
+
+
+def _limit(word: str) -> float | int | None:
+    """Raises BadParameter for what is no number."""
+    if word == "none":
+        return None
+    with contextlib.suppress(ValueError):
+        limit = float(word)
+        if math.isfinite(limit):
+            return int(limit) if limit.is_integer() else limit
+    raise typer.BadParameter(f"a limit is a number, or `none`, not {word!r}.")
 
 
 def stop_training(session: Session, json: Json = False) -> None:

@@ -5,6 +5,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
+import pytest
+
 from rlgpt.store import events
 from rlgpt.store.folder import SessionFolder
 from rlgpt.store.writer import Queued, Writer
@@ -105,10 +107,19 @@ def test_each_action_of_an_operator_is_one_command(rlgpt: Cli, running: Running)
     }
     assert sent(rlgpt, running, "approve", "--revision", 1)[2] == 1
     assert sent(rlgpt, running, "budget", "env_steps", 5000)[1] == {"name": "env_steps", "value": 5000}
+    assert sent(rlgpt, running, "budget", "hours", "1.5")[1] == {"name": "hours", "value": 1.5}
+    assert sent(rlgpt, running, "budget", "env_steps", "none")[1] == {"name": "env_steps", "value": None}
     assert sent(rlgpt, running, "stop-training")[0] == "stop_training"
     assert sent(rlgpt, running, "cancel-call")[:2] == ("cancel_call", {})
     verdict = sent(rlgpt, running, "verdict", "--failure", "--cause", "too slow", "--sub-action", "strike")[1]
     assert (verdict["success"], verdict["cause"], verdict["sub_action"]) == (False, "too slow", "strike")
+
+
+@pytest.mark.parametrize("limit", ["inf", "nan", "1e400", "much", ""])
+@pytest.mark.parametrize("name", ["env_steps", "tokens", "cost", "hours"])
+def test_a_limit_that_is_no_number_is_a_sentence(rlgpt: Cli, running: Running, name: str, limit: str) -> None:
+    answer = rlgpt("budget", running[0].id, name, limit, "--json")
+    assert answer.code == 2 and "a limit is a number, or `none`" in answer.document["error"]
 
 
 def test_an_edited_source_is_sent_from_a_file(rlgpt: Cli, running: Running, tmp_path: Any) -> None:

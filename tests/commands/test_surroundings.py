@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -67,3 +68,16 @@ def test_a_reader_that_has_read_enough_is_no_failure(
     done = subprocess.run(command, stdout=writer, stderr=subprocess.PIPE, check=False)
     os.close(writer)
     assert (done.returncode, done.stderr) == (0, b"")
+
+
+def test_an_unexpected_error_is_told_in_json_too(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def broken() -> None:
+        raise AttributeError("a mistake of ours")
+
+    monkeypatch.setattr("rlgpt.console.commands.tree.run", lambda words: broken())
+    with pytest.raises(AttributeError):
+        cli.run(["sessions", "--json"])
+    told = json.loads(capsys.readouterr().out)
+    assert told == {"error": "AttributeError: a mistake of ours", "exit_code": 1}
