@@ -27,7 +27,7 @@ from rlgpt.store.folder import DATABASE, Place, SessionFolder, path_of, prepare
 from rlgpt.store.reader import Reader
 from rlgpt.store.row_types import CheckpointRow, EventRow, JsonObject
 from rlgpt.store.rows import encode
-from rlgpt.store.settings import Refused, changed, stored
+from rlgpt.store.settings import Refused, changed, require_name, stored
 from rlgpt.store.snapshot import copy_database
 
 KEPT_SETTINGS = ("task", "world", "observation", "seed", "skills")
@@ -49,6 +49,10 @@ def fork(
 
     Raises BadFork, BadPlace.
     """
+    try:
+        require_name(name or "")
+    except Refused as refused:
+        raise BadFork(str(refused)) from refused
     parent = SessionFolder(path_of(place))
     with Reader(parent) as reader:
         older = bool(reader.notice)

@@ -258,8 +258,21 @@ def settle(flags: Mapping[str, Any]) -> Settings:
         raise Refused(_sentence(error)) from error
     except (OSError, ValueError) as error:
         raise Refused(f"{FILE} cannot be read: {error}") from error
+    require_name(settings.name)
     _no_stranger({settings.llm.api_key_env, *(role.api_key_env for role in settings.llm.roles.values())})
     return settings
+
+
+MOST_LETTERS = 100
+"""Of a session's name: a list has a column for it."""
+
+
+def require_name(name: str) -> None:
+    """Raises Refused for a name by which its session could not be found."""
+    if name == "last":
+        raise Refused("a session cannot be called last: that word stands for the newest one")
+    if len(name) > MOST_LETTERS:
+        raise Refused(f"a session's name has at most {MOST_LETTERS} letters, not {len(name)}")
 
 
 def changed(tree: Mapping[str, Any]) -> Settings:

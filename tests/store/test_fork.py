@@ -187,6 +187,12 @@ def test_there_is_no_fork_before_the_first_complete_step(session: SessionFolder)
         fork(session)
 
 
+@pytest.mark.parametrize(("name", "sentence"), [("last", "stands for the newest one"), ("x" * 101, "at most 100")])
+def test_a_name_by_which_it_could_not_be_found_is_refused(parent: SessionFolder, name: str, sentence: str) -> None:
+    with pytest.raises(BadFork, match=sentence):
+        fork(parent, name=name)
+
+
 @pytest.mark.parametrize("kept", ["0001-finished", "0002-finished"])
 def test_a_session_of_any_schema_can_be_forked_and_its_parent_stays_as_it_is(kept: str, home: Path) -> None:
     parent = import_bundle(KEPT / f"{kept}.rlgpt")

@@ -52,6 +52,8 @@ def test_settings_of_a_newer_version_are_a_sentence_of_the_store() -> None:
         ({}, "task is missing"),
         ({"task": "x", "sede": 3}, "there is no setting called sede"),
         ({"task": "x", "budget": {"cost": -1}}, r"budget.cost should be greater than or equal to 0 \(got -1\)"),
+        ({"task": "x", "name": "last"}, "that word stands for the newest one"),
+        ({"task": "x", "name": "x" * 101}, "at most 100 letters, not 101"),
         ({"task": "x", "seed": "many"}, r"seed should be a valid integer.*\(got 'many'\)"),
         ({"task": "x", "device": "tpu"}, "device should be 'auto', 'cpu' or 'cuda'"),
         ({"task": "x", "llm": {"kind": "magic"}}, "llm.kind should match"),
