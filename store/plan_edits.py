@@ -134,6 +134,8 @@ def apply_edits(base: PlanState, edits: Sequence[PlanEdit]) -> tuple[str, list[I
                 items = _add(items, edit)
             case SetFields():
                 index = _index(items, edit.name)
+                if edit.goal is not None and not edit.goal.strip():
+                    raise BadEdit(f"the sub-action {edit.name!r} needs a goal")
                 name = edit.name if edit.rename is None else _new_name(items, edit.rename)
                 items[index] = replace(items[index], name=name, author=AUTHOR, **_fields(edit))
             case RemoveItem():

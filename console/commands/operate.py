@@ -144,13 +144,8 @@ def override(
     fields = {
         "mode": mode, "goal": goal, "done_when": done_when, "trigger": trigger, "max_steps": max_steps, "rename": rename
     }  # fmt: skip
-    edits = _edits(sub_action, {k: v for k, v in fields.items() if v is not None}, add=add, remove=remove)
-    if sub_action and position is not None and not add:
-        edits.append({"op": "move", "name": sub_action, "position": position})
-    if sub_action and position is not None and add:
-        edits[0]["position"] = position
-    if sub_action and pin is not None:
-        edits.append({"op": "pin" if pin else "unpin", "name": rename or sub_action})
+    said = {key: value for key, value in fields.items() if value is not None}
+    edits = _edits(sub_action, said, add=add, remove=remove, position=position, pin=pin)
     if executor is not None:
         edits.append({"op": "executor", "value": executor})
     if not edits:
@@ -235,16 +230,34 @@ def cancel_call(session: Session, json: Json = False) -> None:
     _command(session, "cancel_call", {}, json)
 
 
-def _edits(name: str | None, fields: dict[str, Any], *, add: bool, remove: bool) -> list[dict[str, Any]]:
+def _edits(
+    name: str | None, fields: dict[str, Any], *, add: bool, remove: bool, position: int | None, pin: bool | None
+) -> list[dict[str, Any]]:
+    """What the options say of one sub-action, in the order in which it is applied. Raises Failure for options of which
+    one would be without effect."""
+    others = fields or position is not None or pin is not None
     if name is None:
-        if fields or add or remove:
+        if others or add or remove:
             raise Failure("say which sub-action with --sub-action NAME.", Exit.USAGE)
         return []
+    if remove and (others or add):
+        raise Failure("--remove takes the sub-action away: nothing else can be said of it.", Exit.USAGE)
+    if add and "rename" in fields:
+        raise Failure("--add takes the name from --sub-action: leave --rename out.", Exit.USAGE)
     if remove:
         return [{"op": "remove", "name": name}]
+    edits: list[dict[str, Any]] = []
     if add:
-        return [{"op": "add", "name": name, **fields}]
-    return [{"op": "set", "name": name, **fields}] if fields else []
+        place = {} if position is None else {"position": position}
+        edits.append({"op": "add", "name": name, **fields, **place})
+    elif fields:
+        edits.append({"op": "set", "name": name, **fields})
+    last_name = fields.get("rename", name)
+    if position is not None and not add:
+        edits.append({"op": "move", "name": last_name, "position": position})
+    if pin is not None:
+        edits.append({"op": "pin" if pin else "unpin", "name": last_name})
+    return edits
 
 
 def _command(

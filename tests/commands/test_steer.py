@@ -82,7 +82,7 @@ def test_one_override_may_hold_several_edits(rlgpt: Cli, running: Running) -> No
     assert payload["edits"][1]["name"] == "hit"
 
 
-def test_a_sub_action_is_added_at_a_position_and_removed(rlgpt: Cli, running: Running) -> None:
+def test_a_sub_action_is_added_at_a_position(rlgpt: Cli, running: Running) -> None:
     words = (
         "override",
         "--add",
@@ -97,6 +97,40 @@ def test_a_sub_action_is_added_at_a_position_and_removed(rlgpt: Cli, running: Ru
     )
     _, payload, _ = sent(rlgpt, running, *words, "--position", 0, "--revision", 1)
     assert payload["edits"][0] | {"op": "add", "position": 0} == payload["edits"][0]
+
+
+def test_a_renamed_sub_action_is_moved_and_pinned_by_its_new_name(rlgpt: Cli, running: Running) -> None:
+    words = ("override", "--sub-action", "strike", "--rename", "hit", "--position", 0, "--pin", "--revision", 1)
+    edits = sent(rlgpt, running, *words)[1]["edits"]
+    assert [(e["op"], e["name"]) for e in edits] == [("set", "strike"), ("move", "hit"), ("pin", "hit")]
+
+
+def test_a_sub_action_is_removed(rlgpt: Cli, running: Running) -> None:
+    words = ("override", "--sub-action", "strike", "--remove", "--executor", "policy", "--revision", 1)
+    edits = sent(rlgpt, running, *words)[1]["edits"]
+    assert edits == [{"op": "remove", "name": "strike"}, {"op": "executor", "value": "policy"}]
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (("--sub-action", "strike", "--remove", "--add"), "nothing else can be said of it"),
+        (("--sub-action", "strike", "--remove", "--mode", "rl"), "nothing else can be said of it"),
+        (("--sub-action", "strike", "--remove", "--pin"), "nothing else can be said of it"),
+        (("--sub-action", "strike", "--remove", "--position", 0), "nothing else can be said of it"),
+        (("--sub-action", "look", "--add", "--rename", "see"), "leave --rename out"),
+        (("--position", 2), "say which sub-action"),
+        (("--pin",), "say which sub-action"),
+        (("--remove",), "say which sub-action"),
+        ((), "say what to change"),
+    ],
+)
+def test_options_that_contradict_each_other_send_nothing(
+    rlgpt: Cli, running: Running, words: tuple[object, ...], sentence: str
+) -> None:
+    answer = rlgpt("override", running[0].id, *words, "--revision", 1)
+    assert answer.code == 2 and sentence in answer.err
+    assert not running[1].commands_after(0)
 
 
 def test_each_action_of_an_operator_is_one_command(rlgpt: Cli, running: Running) -> None:

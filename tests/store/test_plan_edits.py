@@ -48,6 +48,7 @@ def test_add_move_remove_pin_and_executor_in_one_edit():
         ([{"op": "set", "name": "wood", "max_steps": True}], "max_steps is wrong: input should be a valid integer"),
         ([{"op": "set", "name": "wood", "rename": "table"}], "already has"),
         ([{"op": "set", "name": "wood", "rename": "class"}], "is no name"),
+        ([{"op": "set", "name": "wood", "goal": " "}], "'wood' needs a goal"),
         ([{"op": "add", "name": "x1", "mode": "rl"}], "needs goal, done_when"),
         ([{"op": "move", "name": "wood", "position": 9}], "from 0 to 1"),
         ([{"op": "explode", "name": "wood"}], "input tag .explode."),
