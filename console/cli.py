@@ -15,10 +15,22 @@ COMPLETION = "_RLGPT_COMPLETE"
 
 
 def main() -> None:
+    _open_closed_streams()
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")  # a terminal or pipe that is not UTF-8 gets `?` for what it lacks
     sys.exit(run(sys.argv[1:]))
+
+
+def _open_closed_streams() -> None:
+    """A shell that was told `<&-` leaves a standard stream closed: Python has None for it, and the next file that is
+    opened, perhaps a database, would be the child processes' standard input or output."""
+    while (descriptor := os.open(os.devnull, os.O_RDWR)) <= 2:
+        os.set_inheritable(descriptor, True)
+    os.close(descriptor)
+    for number, (name, mode) in enumerate((("stdin", "r"), ("stdout", "w"), ("stderr", "w"))):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(number, mode, closefd=False))  # noqa: SIM115 - for as long as we live
 
 
 def run(words: list[str]) -> int:

@@ -70,6 +70,19 @@ def test_a_reader_that_has_read_enough_is_no_failure(
     assert (done.returncode, done.stderr) == (0, b"")
 
 
+@pytest.mark.parametrize("closed", ["<&-", "<&- >&- 2>&-"])
+@pytest.mark.parametrize("words", [[], ["show", "last"], ["edit", "last", "-", "--reward"]])
+def test_closed_standard_streams_are_like_empty_ones(
+    words: list[str], closed: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("RLGPT_HOME", str(tmp_path))
+    import_bundle(KEPT)
+    command = ["/bin/sh", "-c", f'exec "$0" "$@" {closed}', sys.executable, "-P", "-m", "rlgpt.console.cli", *words]
+    done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, check=False)
+    assert b"Traceback" not in done.stderr + done.stdout
+    assert done.returncode == {"": 2, "show": 0, "edit": 4}[words[0] if words else ""]
+
+
 def test_an_unexpected_error_is_told_in_json_too(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -176,9 +176,7 @@ def test_an_end_that_was_meant_for_one_training_does_not_end_the_next(opened: Ca
     with runtime.writer.transaction() as tx:
         for number in (1, 2):
             tx.add(
-                tables.TrainingRun(
-                    sub_task=0, iteration=0, revision=1, run=number, config_hash="", env_steps_planned=9
-                )
+                tables.TrainingRun(sub_task=0, iteration=0, revision=1, run=number, config_hash="", env_steps_planned=9)
             )
         tx.event(events.TrainingEnded(run=1, state="finished", reason="", env_steps=0, decisions=0, updates=0))
     assert told(runtime, "stop_training", {"run": 1}) == "refused"
@@ -280,3 +278,34 @@ def test_a_pause_in_the_moment_in_which_a_server_goes_away_is_shown_as_a_pause(
     journal = StoreJournal(Paused(), runtime.reader, runtime.settings)  # type: ignore[arg-type]
     journal.waiting("slow", "it says nothing")
     assert runtime.history.pause_requested and runtime.history.status == "paused"
+
+
+def test_code_of_the_operator_is_for_the_plan_that_waits_for_approval(opened: Callable[..., SessionRuntime]) -> None:
+    """It is the one that the operator looks at: what it leaves to RL would never be tried, what only it has must be."""
+    runtime = opened(review=True, critic="none")
+    step_to(runtime, loop.Wait)
+    waiting = runtime.history.pending_plan
+    assert waiting is not None and runtime.history.plan is None
+    item = waiting.items[0]
+    code = {"sub_action": item.name, "source": IDLE.format(name=item.name), "apply": "now"}
+    left_to_rl = [{"op": "set", "name": item.name, "mode": "rl"}]
+    assert told(runtime, "override", {"edits": left_to_rl, "apply": "now"}, waiting.revision) == "applied"
+    assert told(runtime, "edit_code", code) == "refused"
+    back = [{"op": "set", "name": item.name, "mode": "code"}]
+    assert told(runtime, "override", {"edits": back, "apply": "now"}, waiting.revision + 1) == "applied"
+    assert told(runtime, "edit_code", code) == "applied"
+    assert told(runtime, "edit_code", {**code, "sub_action": "nothing"}) == "refused"
+    assert told(runtime, "approve", {}, waiting.revision + 2) == "applied"
+    assert step_to(runtime, loop.Trial) == loop.Trial(item.name, 1)
+
+
+def test_an_edit_for_the_next_iteration_of_a_plan_that_nobody_saw_is_refused(
+    opened: Callable[..., SessionRuntime],
+) -> None:
+    """It would not be known what to wait for, and it would be done at once."""
+    runtime = opened()
+    step_to(runtime, loop.Code)
+    pin = {"edits": [{"op": "pin", "name": runtime.history.plans[1].items[0].name}], "apply": "next"}
+    assert told(runtime, "override", pin, 99) == "refused"
+    assert told(runtime, "override", pin, 1) == "seen"
+    assert runtime.history.revision == 1

@@ -77,11 +77,20 @@ def decide(runtime: SessionRuntime, queued: Queued) -> None:
         try:
             if runtime.history.status == "ended":
                 raise CommandRefused("the session has ended")
+            _need_plan_seen(runtime, queued)
             _act(runtime, tx, commands.parse_command(queued.kind, queued.payload), queued.revision, queued.author)
         except (CommandRefused, BadEdit, BadCommand) as error:
             tx.event(fate(queued, "refused", str(error), here))
         else:
             tx.event(fate(queued, "applied", "", here))
+
+
+def _need_plan_seen(runtime: SessionRuntime, queued: Queued) -> None:
+    """What waits for the iteration after the one that its author saw cannot wait for a plan that nobody saw."""
+    history = runtime.history
+    if queued.payload.get("apply") == "next" and queued.revision and queued.revision not in history.plans:
+        newest = max(history.plans, default=0)
+        raise CommandRefused(f"you cannot have seen revision {queued.revision}: the newest plan is revision {newest}")
 
 
 def _act(
@@ -170,17 +179,19 @@ def _override(runtime: SessionRuntime, tx: Transaction, command: commands.Overri
 
 
 def _edit_code(runtime: SessionRuntime, tx: Transaction, command: commands.EditCode) -> None:
-    plan = runtime.history.plan
+    waiting = runtime.history.pending_plan
+    plan = waiting or runtime.history.plan
     item = plan.item(command.sub_action) if plan else None
+    named = "the plan that waits for approval" if waiting else "the plan in force"
     if plan is None or item is None:
-        raise CommandRefused(f"the plan in force has no sub-action {command.sub_action!r}")
+        raise CommandRefused(f"{named} has no sub-action {command.sub_action!r}")
     if item.mode != "code":
-        raise CommandRefused(f"{item.name} is left to RL; set its mode to code first")
+        raise CommandRefused(f"{named} leaves {item.name} to RL; set its mode to code first")
     version = admit_version(runtime, item, command.source, author="operator", attempt=0, note="edited by the operator")
     if not version.admitted:
         admission = version.admission
         raise CommandRefused(f"line {admission['line']}: {admission['message']} ({admission['rule']})")
-    if runtime.history.phase.name in MEASURING and runtime.history.pending_plan is None:
+    if runtime.history.phase.name in MEASURING and waiting is None:
         _write_again(runtime, tx, plan)  # what was measured of this revision says nothing of the new code
     tx.add(version)
 
@@ -207,6 +218,8 @@ def _edit_reward(runtime: SessionRuntime, tx: Transaction, command: commands.Edi
     plan, iteration = history.plan, history.iteration
     if plan is None or iteration is None or iteration.config is None:
         raise CommandRefused("there is no RL configuration yet")
+    if history.pending_plan is not None:
+        raise CommandRefused("a plan waits for approval: approve or reject it first")
     admission = admit(runtime, "reward", command.source)
     if not admission.admitted:
         raise CommandRefused(f"line {admission.line}: {admission.message} ({admission.rule})")
