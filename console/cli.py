@@ -47,6 +47,7 @@ def run(words: list[str]) -> int:
         errors.DiskFull: Exit.UNAVAILABLE,
         errors.BadBundle: Exit.USAGE,
         errors.BadCommand: Exit.USAGE,
+        errors.BadValue: Exit.USAGE,
     }
     try:
         if not words and COMPLETION not in os.environ:
@@ -59,7 +60,8 @@ def run(words: list[str]) -> int:
     except Failure as error:
         return _refuse(str(error), error.code, words)
     except errors.StoreError as error:
-        return _refuse(str(error), codes.get(type(error), Exit.REFUSED), words)
+        code = next((code for kind, code in codes.items() if isinstance(error, kind)), Exit.REFUSED)
+        return _refuse(str(error), code, words)
     except KeyboardInterrupt:
         return Exit.INTERRUPTED
     except BrokenPipeError:

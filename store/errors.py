@@ -31,6 +31,10 @@ class Damaged(StoreError):
     """The files of a session are not what was written."""
 
 
+class BadValue(StoreError):
+    """A setting, or a value of one, that cannot be."""
+
+
 class BadRow(StoreError):
     """A value that no column can hold; a mistake of the caller, nothing was written."""
 

@@ -20,7 +20,7 @@ from typing import Any
 
 from rlgpt.store import query, schema, tables
 from rlgpt.store.database import address
-from rlgpt.store.errors import StoreError
+from rlgpt.store.errors import BadValue, StoreError
 from rlgpt.store.event_payloads import DECISIONS, kind_of, payload_of
 from rlgpt.store.events import Forked
 from rlgpt.store.folder import DATABASE, Place, SessionFolder, path_of, prepare
@@ -38,6 +38,10 @@ class BadFork(StoreError):
     """There is nothing to start from, or a change that the copied history contradicts."""
 
 
+class BadChange(BadFork, BadValue):
+    """A name or a setting that no session can have."""
+
+
 def fork(
     place: Place,
     at_seq: int | None = None,
@@ -52,7 +56,7 @@ def fork(
     try:
         require_name(name or "")
     except Refused as refused:
-        raise BadFork(str(refused)) from refused
+        raise BadChange(str(refused)) from refused
     parent = SessionFolder(path_of(place))
     with Reader(parent) as reader:
         older = bool(reader.notice)
@@ -68,7 +72,7 @@ def fork(
     try:
         checked = changed(tree).model_dump(mode="json")
     except Refused as refused:
-        raise BadFork(f"the changed settings cannot be: {refused}") from refused
+        raise BadChange(f"the changed settings cannot be: {refused}") from refused
     staged = prepare()
     try:
         row = tables.Session(

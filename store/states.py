@@ -129,6 +129,8 @@ class VerdictState:
 
 MODEL = "the model"
 """What a session waits for while the server of a language model is away: `History.waiting_for`."""
+SLOT = "a free training slot"
+"""What a session waits for that has no worker yet, because others of this machine train."""
 
 
 @dataclass

@@ -27,6 +27,7 @@ from rlgpt.store.events import Ended, Event, TrainerDied, Waiting
 from rlgpt.store.lease import Lease, LeaseTaken, training_slot
 from rlgpt.store.limits import environment
 from rlgpt.store.processes import SESSION, end_marked, session_value
+from rlgpt.store.states import SLOT
 from rlgpt.training import last_words
 from rlgpt.training.keeping import begin_keeping, set_aside
 
@@ -56,7 +57,7 @@ def supervise(folder: Path) -> int:
             return TAKEN
         with (
             contextlib.closing(keeper),
-            training_slot(folder, on_wait=lambda: _say(folder, Waiting("a free training slot"))),
+            training_slot(folder, on_wait=lambda: _say(folder, Waiting(SLOT))),
         ):
             code = _keep_running(folder)
         if keeper.fenced:

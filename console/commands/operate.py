@@ -25,11 +25,13 @@ from rlgpt.store.event_payloads import payload_of
 from rlgpt.store.events import Ended
 from rlgpt.store.folder import SessionFolder
 from rlgpt.store.folder import sessions as all_sessions
+from rlgpt.store.history import History
 from rlgpt.store.lease import Lease, owner
 from rlgpt.store.placing import ask_to_end, place, placed_on
 from rlgpt.store.reach import fetched, reached
 from rlgpt.store.reader import Reader
 from rlgpt.store.row_types import EventRow
+from rlgpt.store.states import SLOT
 
 PATIENCE = 10.0
 """Seconds to wait for a command's fate before saying that it is queued."""
@@ -95,7 +97,7 @@ def stop(
         if not Lease.held(folder.path) and not (unfollowed and now):
             words = f": `rlgpt resume {folder.id}` follows it again, or stop it with --now" if unfollowed else ""
             raise Failure(f"session {folder.id} is not {'followed' if unfollowed else 'running'}{words}.", Exit.REFUSED)
-        if not now:
+        if not now and not _waits_for_slot(folder):
             _command(session, "stop", {}, json, until_end=True)
             return
         if placed_on(folder.path):
@@ -272,7 +274,7 @@ def _command(
     """Send a command, wait a little for its state, and print it. A refused command is a Failure with the worker's
     reason."""
     with reached(session) as folder, Reader(folder) as reader:
-        history = reader.history_at()
+        history = _begun(reader)
         if history.status == "ended":
             raise Failure(f"session {folder.id} has ended ({history.result}): {history.reason}")
         alive = reader.alive()
@@ -293,6 +295,16 @@ def _command(
         if json:
             raise typer.Exit(Exit.REFUSED)
         raise Failure(f"{kind} was {state}: {reason}", Exit.REFUSED)
+
+
+def _begun(reader: Reader) -> History:
+    """The session's history, when a worker that resumes an ended session has said so: it takes seconds to start."""
+    until = time.monotonic() + PATIENCE
+    history = reader.history_at()
+    while history.status == "ended" and reader.alive() and time.monotonic() < until:
+        time.sleep(0.05)
+        history = reader.history_at()
+    return history
 
 
 def _fate(reader: Reader, name: str, until_end: bool) -> tuple[str, str]:
@@ -318,6 +330,14 @@ def _unstarted(reader: Reader) -> bool:
     """A fork that no worker has run yet: it takes the commands that make it another session."""
     last = reader.rows(EventRow, newest_first=True, limit=1)
     return bool(last) and last[0]["kind"] == "forked"
+
+
+def _waits_for_slot(folder: SessionFolder) -> bool:
+    """It has no worker yet that could be told anything."""
+    if placed_on(folder.path) or source_of(folder.path):
+        return False
+    with Reader(folder) as reader:
+        return reader.history_at().waiting_for == SLOT
 
 
 def _is_dead(folder: SessionFolder) -> bool:

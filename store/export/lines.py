@@ -1,8 +1,10 @@
-"""JSON lines: a head, then every row in order, then the texts and the commands. For tools, and to import.
+"""JSON lines: a head, every row in order, the texts and the commands, and how many lines that is. For tools, and to
+import.
 
-{"format": "rlgpt-jsonl-1", "id": ..., "schema": ...}
+{"format": "rlgpt-jsonl-1", "id": ..., "schema": ..., "counted": true}
 {"table": "plan", "row": {"seq": 7, ...}}          bytes as base64
 {"table": "text", "row": {"hash": ..., "text": ...}}
+{"lines": 3}                                       before this one; else the file was cut off
 """
 
 from __future__ import annotations
@@ -40,14 +42,20 @@ def export_lines(place: Place, target: Path) -> Path:
         partial.open("w", encoding="utf-8", newline="\n") as file,
         Reader(place) as reader,
     ):
-        for line in lines(reader):
-            file.write(json.dumps(line, ensure_ascii=False, separators=(",", ":")) + "\n")
+        count = 0
+        for count, line in enumerate(lines(reader), 1):  # noqa: B007 - used behind the loop
+            file.write(_written(line))
+        file.write(_written({"lines": count}))
     return target
 
 
+def _written(line: Mapping[str, Any]) -> str:
+    return json.dumps(line, ensure_ascii=False, separators=(",", ":")) + "\n"
+
+
 def lines(reader: Reader) -> Iterator[dict[str, Any]]:
-    """The session as the objects of its lines."""
-    yield {"format": FORMAT, "id": reader.folder.id, "schema": revision.REVISION}
+    """The session as the objects of its lines, without the last, which counts them."""
+    yield {"format": FORMAT, "id": reader.folder.id, "schema": revision.REVISION, "counted": True}
     seq = 0
     while rows := reader.changes_since(seq, PIECE):
         for table, row in rows:
@@ -64,7 +72,10 @@ def import_lines(source: Path) -> SessionFolder:
     try:
         with source.open(encoding="utf-8") as file:
             objects = _objects(source, file)
-            session_id, schema = _head(source, next(objects, None))
+            head = next(objects, None) or {}
+            session_id, schema = _head(source, head)
+            if head.get("counted"):  # exports of earlier versions are not
+                objects = _counted(source, objects)
             staged = prepare(session_id)
             try:
                 _fill(staged.staging / DATABASE, objects, schema)
@@ -92,9 +103,22 @@ def _objects(source: Path, file: Any) -> Iterator[Mapping[str, Any]]:
         yield parsed
 
 
-def _head(source: Path, head: Mapping[str, Any] | None) -> tuple[str, str]:
+def _counted(source: Path, objects: Iterator[Mapping[str, Any]]) -> Iterator[Mapping[str, Any]]:
+    """The lines between the head and the last. Raises BadBundle where some of them are missing."""
+    number = 1
+    for found in objects:
+        if "lines" in found:
+            if found["lines"] != number or next(objects, None) is not None:
+                raise BadBundle(f"{source} has not the lines that it was written with")
+            return
+        number += 1
+        yield found
+    raise BadBundle(f"{source} is cut off: the line that counts the others is missing")
+
+
+def _head(source: Path, head: Mapping[str, Any]) -> tuple[str, str]:
     """(session id, schema)."""
-    if head is None or head.get("format") != FORMAT or not _ID.match(str(head.get("id"))):
+    if head.get("format") != FORMAT or not _ID.match(str(head.get("id"))):
         raise BadBundle(f"{source} is no exported session: its first line is not that of {FORMAT}")
     if head.get("schema") not in revision.REVISIONS:
         readable = f"{revision.REVISIONS[0]} to {revision.REVISION}"

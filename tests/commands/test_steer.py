@@ -199,3 +199,15 @@ def test_a_resume_right_after_a_resume_says_the_same(rlgpt: Cli, running: Runnin
     answer = rlgpt("resume", session.id)
     assert answer.code == 0, answer.err
     assert answer.out == f"resumed {session.id}\n"
+
+
+def test_a_command_right_after_a_resume_waits_for_the_worker(rlgpt: Cli, running: Running) -> None:
+    """`rlgpt resume X && rlgpt pause X`: the session has not ended, though its newest row still says so."""
+    writer = running[1]
+    writer.event(events.Ended(status="stopped", reason="ended at once by somebody"))
+    begins = threading.Timer(0.5, lambda: writer.event(events.Resumed(from_seq=1)))
+    begins.start()
+    try:
+        assert sent(rlgpt, running, "pause")[0] == "pause"
+    finally:
+        begins.join()

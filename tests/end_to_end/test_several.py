@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 
+from rlgpt.store.states import SLOT
 from tests.end_to_end.conftest import Make
 from tests.end_to_end.typed import rlgpt
 
@@ -14,7 +15,7 @@ ONE = {"limits": {"host_slots": 1}}
 def test_a_queued_session_starts_when_a_slot_is_free_and_all_that_died_are_resumed_at_once(make: Make) -> None:
     first, second = make("collect_iron", review=True, **ONE), make("make_wood_pickaxe", start=False, **ONE)
     first.until(lambda h: h.status == "waiting" and h.pending_plan, 60)
-    second.start().until(lambda h: h.waiting_for == "a free training slot", 30)
+    second.start().until(lambda h: h.waiting_for == SLOT, 30)
     assert not second.history().plans
     for running in (first, second):  # as a reboot would
         assert running.supervisor is not None
@@ -31,3 +32,14 @@ def test_a_queued_session_starts_when_a_slot_is_free_and_all_that_died_are_resum
     kinds = [row["kind"] for row in second.rows("event")]
     assert kinds.count("started") == 1 and "resumed" not in kinds, "it had never begun before"
     assert first.history().result == "stopped"
+
+
+def test_a_session_that_waits_for_a_slot_can_be_stopped(make: Make) -> None:
+    """It has no worker that would decide a command."""
+    first, second = make("collect_iron", review=True, **ONE), make("make_wood_pickaxe", start=False, **ONE)
+    first.until(lambda h: h.status == "waiting" and h.pending_plan, 60)
+    second.start().until(lambda h: h.waiting_for == SLOT, 30)
+    home = first.folder.path.parents[1]
+    assert rlgpt(home, "stop", second.folder.id).code == 0
+    assert second.history().result == "stopped" and first.history().status == "waiting"
+    assert rlgpt(home, "stop", first.folder.id).code == 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import json
 import platform
 import re
 import shutil
@@ -138,13 +139,16 @@ BAD_LINES: dict[str, tuple[Callable[[list[str]], object], str]] = {
         lambda lines: lines.__setitem__(0, lines[0].replace(f'"{REVISION}"', '"0099"')),
         "has schema '0099'",
     ),
+    "cut off": (lambda lines: lines.__delitem__(slice(-3, None)), "is cut off: the line that counts"),
+    "a line missing": (lambda lines: lines.pop(-2), "has not the lines that it was written with"),
+    "a line behind the last": (lambda lines: lines.append(lines[-2]), "has not the lines that it was written with"),
     "no JSON": (lambda lines: lines.insert(3, "{"), "line 4 of .* is no JSON"),
     "no object": (lambda lines: lines.insert(3, "[]"), "line 4 of .* is no object"),
     "too deep": (lambda lines: lines.insert(3, "[" * 100_000), "line 4 of .* is no JSON"),
     "no table": (lambda lines: lines.insert(3, '{"table":"sqlite_master","row":{}}'), "names no table"),
     "other columns": (lambda lines: lines.insert(3, '{"table":"event","row":{"seq":3}}'), "has not its columns"),
     "a text of another hash": (
-        lambda lines: lines.append('{"table":"text","row":{"hash":"00","text":"x"}}'),
+        lambda lines: lines.insert(-1, '{"table":"text","row":{"hash":"00","text":"x"}}'),
         "is not what its name says",
     ),
     "a row twice": (lambda lines: lines.insert(3, lines[2]), "cannot be stored: event rows are never changed"),
@@ -160,7 +164,7 @@ BAD_LINES: dict[str, tuple[Callable[[list[str]], object], str]] = {
         "line 4 of .* holds what no row can",
     ),
     "half a pair": (
-        lambda lines: lines.append('{"table":"text","row":{"hash":"00","text":"\\ud800"}}'),
+        lambda lines: lines.insert(-1, '{"table":"text","row":{"hash":"00","text":"\\ud800"}}'),
         "line .* holds what no row can",
     ),
     "a number that is a text": (
@@ -181,6 +185,16 @@ def test_bad_lines_are_refused_and_leave_nothing(name: str, finished: SessionFol
     with pytest.raises(BadBundle, match=sentence):
         import_(path)
     assert sessions() == [] and list(finished.path.parent.iterdir()) == []
+
+
+def test_lines_of_an_earlier_version_that_are_not_counted_are_taken(finished: SessionFolder, tmp_path: Path) -> None:
+    path = export(finished, "jsonl", tmp_path / "x.jsonl")
+    shutil.rmtree(finished.path)
+    lines = path.read_text().splitlines()
+    head = json.loads(lines[0])
+    assert head.pop("counted")
+    path.write_text("\n".join([json.dumps(head), *lines[1:-1]]))
+    assert import_(path) == finished
 
 
 # ---- CSV ------------------------------------------------------------------------------------------

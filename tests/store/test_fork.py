@@ -12,7 +12,7 @@ from rlgpt.store import tables as t
 from rlgpt.store.bundle import import_bundle
 from rlgpt.store.commands import parse_command
 from rlgpt.store.folder import SessionFolder, sessions
-from rlgpt.store.fork import BadFork, boundary, fork
+from rlgpt.store.fork import BadChange, BadFork, boundary, fork
 from rlgpt.store.inbox import send
 from rlgpt.store.reader import Reader
 from rlgpt.store.upkeep import check
@@ -169,7 +169,7 @@ def test_a_fork_may_change_limits_but_not_what_its_history_rests_on(parent: Sess
 def test_changes_that_cannot_be_are_a_sentence_that_names_them(
     parent: SessionFolder, changes: dict[str, Any], sentence: str
 ) -> None:
-    with pytest.raises(BadFork, match=f"the changed settings cannot be: {sentence}"):
+    with pytest.raises(BadChange, match=f"the changed settings cannot be: {sentence}"):
         fork(parent, changes=changes)
     assert len(sessions()) == 1
 
@@ -189,7 +189,7 @@ def test_there_is_no_fork_before_the_first_complete_step(session: SessionFolder)
 
 @pytest.mark.parametrize(("name", "sentence"), [("last", "stands for the newest one"), ("x" * 101, "at most 100")])
 def test_a_name_by_which_it_could_not_be_found_is_refused(parent: SessionFolder, name: str, sentence: str) -> None:
-    with pytest.raises(BadFork, match=sentence):
+    with pytest.raises(BadChange, match=sentence):
         fork(parent, name=name)
 
 
