@@ -19,7 +19,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 from types import FrameType
-from typing import IO
+from typing import IO, NoReturn
 
 from rlgpt.store.epilogue import append_event, progress_mark
 from rlgpt.store.errors import StoreError
@@ -42,6 +42,17 @@ CANNOT = 3
 """Exit code of a worker that no restart would help."""
 
 
+STOPPING = (signal.SIGTERM, signal.SIGHUP)
+
+
+class _Left(BaseException):
+    """A signal to stop came while the session waited for a slot."""
+
+
+def _leave(number: int, frame: FrameType | None) -> NoReturn:
+    raise _Left
+
+
 def supervise(folder: Path) -> int:
     """Run the session of `folder` to its end; returns the exit code of this process."""
     try:
@@ -55,11 +66,15 @@ def supervise(folder: Path) -> int:
         except StoreError as error:
             print(error, file=sys.stderr)
             return TAKEN
-        with (
-            contextlib.closing(keeper),
-            training_slot(folder, on_wait=lambda: _say(folder, Waiting(SLOT))),
-        ):
-            code = _keep_running(folder)
+        with contextlib.closing(keeper):
+            for number in STOPPING:
+                signal.signal(number, _leave)
+            try:
+                with training_slot(folder, on_wait=lambda: _say(folder, Waiting(SLOT))):
+                    code = _keep_running(folder)
+            except _Left:
+                _say(folder, Ended("stopped", "stopped by a signal"))
+                code = 0
         if keeper.fenced:
             set_aside(folder, keeper)
         return code
@@ -76,7 +91,7 @@ def _keep_running(folder: Path) -> int:
         if worker is not None:
             worker.stop()
 
-    for number in (signal.SIGTERM, signal.SIGHUP):
+    for number in STOPPING:
         signal.signal(number, stop)
     while True:
         if told_to_stop:

@@ -22,7 +22,7 @@ from rlgpt.store.address import has_store, reached_at, source_of
 from rlgpt.store.commands import parse_command
 from rlgpt.store.epilogue import append_event
 from rlgpt.store.event_payloads import payload_of
-from rlgpt.store.events import Ended
+from rlgpt.store.events import Command, Ended
 from rlgpt.store.folder import SessionFolder
 from rlgpt.store.folder import sessions as all_sessions
 from rlgpt.store.history import History
@@ -391,7 +391,7 @@ def _kill(folder: SessionFolder) -> None:
     _, left = processes.end_marked(processes.SESSION, processes.session_value(folder.path))
     reason = f"ended at once by {inbox.whoami()}"
     with Lease.acquire(folder.path):
-        append_event(folder.path, Ended("stopped", reason))
+        _end(folder, reason)
     if left:
         pids = ", ".join(map(str, left))
         raise Failure(f"session {folder.id} is stopped, but killed processes of it are still there: {pids}.")
@@ -410,4 +410,18 @@ def _end_on_cluster(folder: SessionFolder) -> None:
         return
     children.ask("cluster_end", {"on": placed_on(folder.path), "session": folder.id})
     with Lease.acquire(folder.path):
-        append_event(folder.path, Ended("stopped", f"ended at once by {who}"))
+        _end(folder, f"ended at once by {who}")
+
+
+def _end(folder: SessionFolder, reason: str) -> None:
+    """What a worker writes when a session is stopped: a command that it had not decided must not wait for the next
+    worker."""
+    with Reader(folder) as reader:
+        fates = reader.history_at().commands
+        queued = [c for c in reader.commands() if c["id"] not in fates or fates[c["id"]].state not in FINAL]
+    for c in queued:
+        fate = Command(
+            c["id"], c["kind"], c["author"], c["revision"], c["payload"], "expired", "the session ended first"
+        )
+        append_event(folder.path, fate)
+    append_event(folder.path, Ended("stopped", reason))
