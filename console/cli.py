@@ -6,12 +6,16 @@ standard output) and an exit code from `commands/failure.py`.
 
 from __future__ import annotations
 
+import contextlib
+import errno
 import io
 import os
 import sys
 
 COMPLETION = "_RLGPT_COMPLETE"
 """Set by a shell that asks for completions: it calls the command without a word."""
+UNAVAILABLE = 5
+"""`Exit.UNAVAILABLE`, without the import."""
 
 
 def main() -> None:
@@ -19,7 +23,14 @@ def main() -> None:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")  # a terminal or pipe that is not UTF-8 gets `?` for what it lacks
-    sys.exit(run(sys.argv[1:]))
+    code = run(sys.argv[1:])
+    try:
+        sys.stdout.flush()
+    except OSError as error:  # `>/dev/full`; a reader that has gone away is no failure
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # or Python would try once more
+        if not isinstance(error, BrokenPipeError):
+            code = code or _refuse(f"standard output: {error.strerror}", UNAVAILABLE, [])
+    sys.exit(code)
 
 
 def _open_closed_streams() -> None:
@@ -67,6 +78,11 @@ def run(words: list[str]) -> int:
     except BrokenPipeError:
         sys.stderr.close()
         return Exit.OK
+    except OSError as error:
+        if error.errno not in (errno.ENOSPC, errno.EDQUOT):
+            raise
+        place = error.filename or "standard output, or a file that was to be written"
+        return _refuse(f"{place}: {error.strerror}", Exit.UNAVAILABLE, words)
     except Exception as error:
         if isinstance(error, OverflowError) and "SQLite" in str(error):  # a row, an iteration, a revision
             return _refuse("a number in this command is larger than any that a session holds", Exit.USAGE, words)
@@ -95,7 +111,8 @@ def _refuse(sentence: str, code: int, words: list[str]) -> int:
     if "--json" in words:
         import json
 
-        print(json.dumps({"error": sentence, "exit_code": int(code)}), flush=True)
+        with contextlib.suppress(OSError):  # this may be what the sentence is about
+            print(json.dumps({"error": sentence, "exit_code": int(code)}), flush=True)
     print(f"rlgpt: {clean(sentence)}", file=sys.stderr, flush=True)
     return int(code)
 

@@ -83,6 +83,19 @@ def test_closed_standard_streams_are_like_empty_ones(
     assert done.returncode == {"": 2, "show": 0, "edit": 4}[words[0] if words else ""]
 
 
+@pytest.mark.parametrize("words", [["sessions"], ["show", "last", "--json"], ["show", "nothing", "--json"]])
+def test_a_full_disk_behind_standard_output_is_a_sentence(
+    words: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("RLGPT_HOME", str(tmp_path))
+    import_bundle(KEPT)
+    command = [sys.executable, "-P", "-m", "rlgpt.console.cli", *words]
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    assert done.stderr.count("\n") == 1 and done.stderr.startswith("rlgpt: ")
+    assert done.returncode == (Exit.NOT_FOUND if "nothing" in words else Exit.UNAVAILABLE)
+
+
 def test_an_unexpected_error_is_told_in_json_too(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
