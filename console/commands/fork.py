@@ -44,7 +44,11 @@ def fork(
     parent = find(session)
     if iteration is not None:
         at = _end_of(parent, iteration)
-    child = make(parent, at, name=name, changes=_tree(change or []))
+    changes = _tree(change or [])
+    method = changes.get("method")
+    if isinstance(method, dict) and isinstance(method.get("rl"), dict):
+        children.ask("rl_fields", {"fields": method["rl"]})
+    child = make(parent, at, name=name, changes=changes)
     if start:
         children.start_worker(child.path)
     if detach or not start:
@@ -85,5 +89,7 @@ def _tree(words: list[str]) -> dict[str, Any]:
         place = tree
         for part in outer:
             place = place.setdefault(part, {})
+            if not isinstance(place, dict):
+                raise Failure(f"--set {word}: {part} was set to a value of its own before.", Exit.USAGE)
         place[last] = value
     return tree

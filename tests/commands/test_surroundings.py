@@ -13,6 +13,7 @@ import pytest
 from rlgpt.console import cli
 from rlgpt.console.commands.failure import Exit
 from rlgpt.store.bundle import import_bundle
+from rlgpt.store.folder import sessions
 from rlgpt.store.home import home
 from rlgpt.store.lease import Lease
 from rlgpt.store.writer import Writer
@@ -81,6 +82,28 @@ def test_closed_standard_streams_are_like_empty_ones(
     done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, check=False)
     assert b"Traceback" not in done.stderr + done.stdout
     assert done.returncode == {"": 2, "show": 0, "edit": 4}[words[0] if words else ""]
+
+
+@pytest.mark.parametrize(
+    ("changes", "sentence"),
+    [
+        (['method.rl={"fly":1}'], "method.rl.fly: Extra inputs are not permitted"),
+        (["method.rl.hyperparameters.learning_rate=50"], "method.rl.hyperparameters.learning_rate"),
+        (["loop=5", "loop.iterations=2"], "loop was set to a value of its own before"),
+    ],
+)
+def test_a_fork_takes_no_setting_that_a_new_session_would_not_take(
+    changes: list[str],
+    sentence: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setenv("RLGPT_HOME", str(tmp_path))
+    import_bundle(KEPT)
+    said = [word for change in changes for word in ("--set", change)]
+    assert cli.run(["fork", "last", "--no-start", *said]) == Exit.USAGE
+    assert sentence in capsys.readouterr().err and len(sessions()) == 1
 
 
 @pytest.mark.parametrize("words", [["sessions"], ["show", "last", "--json"], ["show", "nothing", "--json"]])

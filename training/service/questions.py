@@ -162,10 +162,17 @@ def cluster_end(on: str, session: str) -> dict[str, Any]:
     return {"ended": len(seats)}
 
 
+def rl_fields(fields: dict[str, Any]) -> None:
+    """Whether an RL configuration can have these fields. Raises CannotCreate."""
+    from rlgpt.training.session import creation
+
+    creation.check_rl_fields(fields)
+
+
 QUESTIONS: Mapping[str, Callable[..., Any]] = {
     question.__name__: question
     for question in (
-        worlds, tasks, check_world, create, prices, open_admission, admit, try_action, try_skill, protections,
-        minedojo_needs, experiment_bill, experiment_folder, experiment_bundles, cluster, cluster_reached, cluster_end,
+        worlds, tasks, check_world, create, rl_fields, prices, open_admission, admit, try_action, try_skill,
+        protections, minedojo_needs, experiment_bill, experiment_folder, experiment_bundles, cluster, cluster_reached, cluster_end,
     )
 }  # fmt: skip

@@ -68,7 +68,7 @@ def create(flags: Mapping[str, Any], elsewhere: bool = False) -> dict[str, Any]:
     except Refused as error:
         raise CannotCreate(str(error)) from error
     _check_models(settings, elsewhere)
-    _check_rl(settings.method.rl)
+    check_rl_fields(settings.method.rl)
     world = registry.get(settings.world)
     info = task_info(world, settings.task)
     check_place(world, games_place())
@@ -93,7 +93,7 @@ def create(flags: Mapping[str, Any], elsewhere: bool = False) -> dict[str, Any]:
     return {"id": folder.id, "name": folder.name, "folder": str(folder.path)}
 
 
-def _check_rl(fields: Mapping[str, Any]) -> None:
+def check_rl_fields(fields: Mapping[str, Any]) -> None:
     """Raises CannotCreate for fields that no RL configuration can have."""
     if not fields:
         return
