@@ -173,6 +173,7 @@ QUESTIONS: Mapping[str, Callable[..., Any]] = {
     question.__name__: question
     for question in (
         worlds, tasks, check_world, create, rl_fields, prices, open_admission, admit, try_action, try_skill,
-        protections, minedojo_needs, experiment_bill, experiment_folder, experiment_bundles, cluster, cluster_reached, cluster_end,
+        protections, minedojo_needs, experiment_bill, experiment_folder, experiment_bundles, cluster,
+        cluster_reached, cluster_end,
     )
 }  # fmt: skip
