@@ -110,7 +110,7 @@ def test_two_processes_do_not_run_the_same_experiment(tmp_path: Path, monkeypatc
     told = io.StringIO()
     monkeypatch.setattr("sys.stdin", io.StringIO(json.dumps(asked)))
     with Lease.acquire(place, RUNNER), contextlib.redirect_stdout(told):
-        assert main() == 2
+        assert main() == 4
     assert "experiment mine is being run by another process" in json.loads(told.getvalue())["error"]
     assert not folder.sessions()
 

@@ -19,7 +19,7 @@ from rlgpt.store.lease import Lease, LeaseTaken
 from rlgpt.store.placing import placed_on
 from rlgpt.training.experiments.requests import Request, declared, failures_of
 from rlgpt.training.experiments.running import Job, Launch, Runner, launched
-from rlgpt.training.session.creation import CannotCreate, create
+from rlgpt.training.session.creation import REFUSED, CannotCreate, create
 from rlgpt.training.session.refusals import refusal_of
 
 RUNNER = "runner.lock"
@@ -36,7 +36,8 @@ def _run(request: Request) -> int:
     try:
         lease = Lease.acquire(folder, RUNNER)
     except LeaseTaken as taken:
-        raise CannotCreate(f"experiment {folder.name} is being run by another process already; wait for it") from taken
+        sentence = f"experiment {folder.name} is being run by another process already; wait for it"
+        raise CannotCreate(sentence, REFUSED) from taken
     with lease:
         manifest = declared(request)  # only now: who ran it before may just have made more of its sessions
         manifest.save()

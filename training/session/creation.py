@@ -19,8 +19,8 @@ if TYPE_CHECKING:  # describing a world needs none of it
 
 REPLAY = "replay:"
 """Before the id of a recorded session, in `llm.kind`."""
-USAGE, UNAVAILABLE = 2, 5
-"""Exit codes of the command line: a word that means nothing; something that this machine lacks."""
+USAGE, REFUSED, UNAVAILABLE = 2, 4, 5
+"""Exit codes of the command line: a word that means nothing; what cannot be done now; what this machine lacks."""
 
 
 class CannotCreate(Exception):
