@@ -126,6 +126,7 @@ def test_an_unexpected_error_is_told_in_json_too(
         raise AttributeError("a mistake of ours")
 
     monkeypatch.setattr("rlgpt.console.commands.tree.run", lambda words: broken())
+    monkeypatch.setattr("rlgpt.store.database.opened", [])  # a damaged one of another test would be what is told
     with pytest.raises(AttributeError):
         cli.run(["sessions", "--json"])
     told = json.loads(capsys.readouterr().out)
