@@ -77,7 +77,7 @@ def export_bundle(place: Place, target: Path, *, evidence: bool = False) -> Path
 
 
 def import_bundle(source: Path) -> SessionFolder:
-    """Make the bundle's session one of this store, under its own id. Raises BadBundle, BadPlace."""
+    """Make the bundle's session one of this store, under its own id. Raises AlreadyThere, BadBundle, BadPlace."""
     with _opened(source, root()) as (archive, manifest):
         staged = prepare(str(manifest["id"]))
         try:

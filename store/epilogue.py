@@ -1,7 +1,7 @@
-"""Appends one event to a session from a process that is not its worker.
+"""Appends events to a session from a process that is not its worker.
 
-Only the supervisor uses this, while it holds the session's lease and no worker runs, so there is still one
-writer at a time. Standard library only: a supervisor must stay small and must not fail to import.
+Only who holds the session's lease uses this, while no worker runs, so there is still one writer at a time. Standard
+library only: a supervisor must stay small and must not fail to import.
 """
 
 from __future__ import annotations
@@ -9,11 +9,13 @@ from __future__ import annotations
 import json
 import sqlite3
 import time
+from collections.abc import Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 from rlgpt.store.database import connect
 from rlgpt.store.event_payloads import kind_of, payload_of
-from rlgpt.store.events import Event
+from rlgpt.store.events import Command, Ended, Event
 from rlgpt.store.plain import plain
 
 
@@ -33,6 +35,51 @@ def append_event(folder: Path, event: Event) -> int:
         return int(last[0]) + 1
     finally:
         base.close()
+
+
+class Queued(NamedTuple):
+    """A command of the inbox that nobody has decided."""
+
+    id: str
+    kind: str
+    author: str
+    revision: int | None
+    payload: str
+    """JSON."""
+
+
+def undecided(folder: Path) -> list[Queued]:
+    """Oldest first. Raises sqlite3.Error."""
+    base = connect(folder / "session.db")
+    try:
+        found = base.execute(
+            "SELECT id, kind, author, revision, payload FROM command WHERE id NOT IN ("
+            "SELECT json_extract(payload, '$.id') FROM event WHERE kind = ? "
+            "AND json_extract(payload, '$.state') IN ('applied', 'refused', 'expired')) ORDER BY rowid",
+            (kind_of(Command),),
+        )
+        return [Queued(*row) for row in found]
+    finally:
+        base.close()
+
+
+def append_stop(folder: Path, reason: str, applied: Sequence[str] = ()) -> None:
+    """End the session as stopped. What nobody had decided must not wait for the next worker: it expires, but commands
+    of a kind in `applied`, which are done by this. Raises sqlite3.Error."""
+    for queued in undecided(folder):
+        done = queued.kind in applied
+        payload = json.loads(queued.payload)
+        fate = Command(
+            queued.id,
+            queued.kind,
+            queued.author,
+            queued.revision,
+            payload,
+            "applied" if done else "expired",
+            "" if done else "the session ended first",
+        )
+        append_event(folder, fate)
+    append_event(folder, Ended("stopped", reason))
 
 
 def progress_mark(folder: Path) -> int:

@@ -19,6 +19,10 @@ class BadPlace(StoreError):
     """A folder that cannot hold sessions: a network file system, no space, no permission."""
 
 
+class AlreadyThere(StoreError):
+    """A file, folder or session that would have to be replaced; nothing was written."""
+
+
 class MissingExtra(StoreError):
     """An optional package that this machine lacks; the sentence has the install line."""
 

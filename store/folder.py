@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from rlgpt.store.database import connect
-from rlgpt.store.errors import BadPlace, StoreError
+from rlgpt.store.errors import AlreadyThere, BadPlace, StoreError
 from rlgpt.store.home import home
 
 if TYPE_CHECKING:
@@ -118,7 +118,7 @@ class Staging:
 
 def prepare(session_id: str | None = None, parent: Path | None = None) -> Staging:
     """An empty folder for a new session, in this store or in `parent`, with an empty private database file. Raises
-    BadPlace."""
+    AlreadyThere, BadPlace."""
     parent = parent or root()
     check_place(parent)
     try:
@@ -127,7 +127,7 @@ def prepare(session_id: str | None = None, parent: Path | None = None) -> Stagin
             staging = Staging(session_id or new_id(), parent)
             if (parent / staging.id).exists():
                 if session_id:
-                    raise BadPlace(f"session {session_id} is already here")
+                    raise AlreadyThere(f"session {session_id} is already here")
                 continue
             try:
                 staging.staging.mkdir(mode=0o700)

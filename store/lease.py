@@ -136,8 +136,11 @@ def _try(descriptor: int, how: int) -> bool:
 
 
 @contextlib.contextmanager
-def training_slot(folder: Path, on_wait: Callable[[], object]) -> Iterator[int]:
-    """One of the slots of this machine's store; `on_wait` is called once if all are taken. Yields its number.
+def training_slot(
+    folder: Path, on_wait: Callable[[], object], while_waiting: Callable[[], object] = lambda: None
+) -> Iterator[int]:
+    """One of the slots of this machine's store; `on_wait` is called once if all are taken, `while_waiting` every half
+    second: what it raises ends the wait. Yields the slot's number.
 
     How many there are is the session's setting `limits.host_slots`.
     """
@@ -148,6 +151,7 @@ def training_slot(folder: Path, on_wait: Callable[[], object]) -> Iterator[int]:
         if not announced:
             on_wait()
             announced = True
+        while_waiting()
         time.sleep(0.5)
     number, lease = slot
     with lease:

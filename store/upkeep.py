@@ -14,7 +14,7 @@ from typing import Literal
 from rlgpt.store import artifacts, catalog, query
 from rlgpt.store.address import MARK
 from rlgpt.store.database import connect
-from rlgpt.store.errors import BadPlace, StoreError
+from rlgpt.store.errors import AlreadyThere, BadPlace, StoreError
 from rlgpt.store.folder import DATABASE, Place, SessionFolder, path_of, sync
 from rlgpt.store.home import home
 from rlgpt.store.lease import WORKER, WRITER, Lease
@@ -113,12 +113,12 @@ def prune(place: Place, *, frames: bool = False) -> Pruned:
 
 
 def backup(place: Place, target: Path) -> Path:
-    """Copy a session, running or not, to `target`/<id>; returns that. Raises BadPlace, StoreError."""
+    """Copy a session, running or not, to `target`/<id>; returns that. Raises AlreadyThere, BadPlace, StoreError."""
     folder = SessionFolder(path_of(place))
     final = target / folder.id
     partial = target / f".{folder.id}.{os.getpid()}"
     if final.exists():
-        raise BadPlace(f"{final} is already there")
+        raise AlreadyThere(f"{final} is already there")
     try:
         _make_private(target)
         partial.mkdir(mode=0o700)

@@ -12,16 +12,17 @@ import collections
 import contextlib
 import os
 import signal
+import sqlite3
 import subprocess
 import sys
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import FrameType
 from typing import IO, NoReturn
 
-from rlgpt.store.epilogue import append_event, progress_mark
+from rlgpt.store.epilogue import append_event, append_stop, progress_mark, undecided
 from rlgpt.store.errors import StoreError
 from rlgpt.store.events import Ended, Event, TrainerDied, Waiting
 from rlgpt.store.lease import Lease, LeaseTaken, training_slot
@@ -38,6 +39,8 @@ LOG_BYTES = 20_000_000
 LOG_FILES = 3
 TAKEN = 4
 """Exit code: another worker has the session."""
+STOP = "stop"
+"""The command that ends a session."""
 CANNOT = 3
 """Exit code of a worker that no restart would help."""
 
@@ -46,11 +49,21 @@ STOPPING = (signal.SIGTERM, signal.SIGHUP)
 
 
 class _Left(BaseException):
-    """A signal to stop came while the session waited for a slot."""
+    """The session was stopped while it waited for a slot; the argument says by what."""
 
 
 def _leave(number: int, frame: FrameType | None) -> NoReturn:
-    raise _Left
+    raise _Left("a signal")
+
+
+def _leave_if_asked(folder: Path) -> None:
+    """There is no worker yet that would decide a command."""
+    try:
+        queued = undecided(folder)
+    except sqlite3.Error:  # not the supervisor's to tell: the worker opens the same database
+        return
+    if any(command.kind == STOP for command in queued):
+        raise _Left("the operator")
 
 
 def supervise(folder: Path) -> int:
@@ -70,10 +83,10 @@ def supervise(folder: Path) -> int:
             for number in STOPPING:
                 signal.signal(number, _leave)
             try:
-                with training_slot(folder, on_wait=lambda: _say(folder, Waiting(SLOT))):
+                with training_slot(folder, lambda: _say(folder, Waiting(SLOT)), lambda: _leave_if_asked(folder)):
                     code = _keep_running(folder)
-            except _Left:
-                _say(folder, Ended("stopped", "stopped by a signal"))
+            except _Left as left:
+                _end(folder, f"stopped by {left}")
                 code = 0
         if keeper.fenced:
             set_aside(folder, keeper)
@@ -95,7 +108,7 @@ def _keep_running(folder: Path) -> int:
         signal.signal(number, stop)
     while True:
         if told_to_stop:
-            _say(folder, Ended("stopped", "stopped by a signal"))
+            _end(folder, "stopped by a signal")
             return 0
         worker = _Worker(folder)
         if told_to_stop:  # between the look and the start
@@ -135,11 +148,19 @@ def _last_of(lines: Sequence[str]) -> str:
 
 
 def _say(folder: Path, event: Event) -> None:
+    _write(folder, str(event), lambda: append_event(folder, event))
+
+
+def _end(folder: Path, reason: str) -> None:
+    _write(folder, f"that it was {reason}", lambda: append_stop(folder, reason, applied=[STOP]))
+
+
+def _write(folder: Path, what: str, write: Callable[[], object]) -> None:
     try:
-        append_event(folder, event)
+        write()
     except Exception as error:  # the store may be what broke; the log still tells, unless the disk is full
         with contextlib.suppress(OSError), (folder / "worker.log").open("a") as log:
-            log.write(f"supervisor: could not write {event}: {error}\n")
+            log.write(f"supervisor: could not write {what}: {error}\n")
 
 
 class _Worker:

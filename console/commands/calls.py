@@ -11,7 +11,7 @@ import typer
 
 from rlgpt.console.commands import output
 from rlgpt.console.commands.failure import Exit, Failure
-from rlgpt.console.commands.insight import At
+from rlgpt.console.commands.insight import At, check_row
 from rlgpt.console.commands.sessions import looked_at
 from rlgpt.console.commands.words import Json, Session
 from rlgpt.console.view import spending
@@ -43,6 +43,7 @@ def calls(
 ) -> None:
     """List the exchanges with language models; NO shows one of them whole."""
     with looked_at(session) as folder, Reader(folder) as reader:
+        check_row(folder.id, reader.last_seq(), at)
         exchanges = _exchanges(reader.rows(LlmCallRow, upto_seq=at))
         roles = spending.by_role([exchange.row for exchange in exchanges])
         if number is not None:

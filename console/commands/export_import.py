@@ -7,12 +7,13 @@ from typing import Annotated
 
 import typer
 
-from rlgpt.console.commands import output
+from rlgpt.console.commands import output, piped
 from rlgpt.console.commands.failure import Exit, Failure
 from rlgpt.console.commands.words import Json, Session
 from rlgpt.store.catalog import find
 
-FORMATS = ("bundle", "evidence", "jsonl", "csv", "tensorboard")
+FOLDERS = ("csv", "tensorboard")
+FORMATS = ("bundle", "evidence", "jsonl", *FOLDERS)
 ABOUT = (
     "bundle: all of it, importable; evidence: at most 1 MB, without frames, prompts and checkpoints; jsonl, csv: "
     "rows; tensorboard: curves. `rlgpt report` writes a page."
@@ -28,7 +29,8 @@ def export(
     session: Session,
     format: Annotated[str, typer.Option(help=ABOUT, autocompletion=lambda: list(FORMATS))] = "bundle",
     target: Annotated[
-        Path | None, typer.Option("--output", "-o", help="A file; for csv and tensorboard a folder.")
+        Path | None,
+        typer.Option("--output", "-o", help="A file, - is standard output; for csv and tensorboard a folder."),
     ] = None,
     json: Json = False,
 ) -> None:
@@ -38,6 +40,11 @@ def export(
     if format not in FORMATS:
         raise Failure(f"there is no format {format!r}; there are {', '.join(FORMATS)}.", Exit.USAGE)
     folder = find(session)
+    if piped.is_standard_output(target, json):
+        if format in FOLDERS:
+            raise Failure(f"{format} is a folder of files: name it with --output.", Exit.USAGE)
+        piped.write_to_standard_output(lambda path: write(folder, format, path))
+        return
     written = write(folder, format, target)
     if json:
         output.document({"session": folder.id, "format": format, "path": str(written)})

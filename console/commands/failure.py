@@ -16,7 +16,7 @@ class Exit(IntEnum):
     NOT_FOUND = 3
     """Nothing, or more than one thing, answers to that id or name."""
     REFUSED = 4
-    """Understood and not done: another worker, a stale revision, a session in the wrong state."""
+    """Understood and not done: another worker, a stale revision, a session in the wrong state, a file that is there."""
     UNAVAILABLE = 5
     """This machine lacks something: a key, space, permission, a program, a newer rlgpt, a session's files unharmed."""
     FAILED = 6

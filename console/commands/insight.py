@@ -97,9 +97,16 @@ def moment_of(session: str, at: int | None) -> Iterator[Moment]:
                 pass
             if feed.notice:
                 output.note(feed.notice)
+            check_row(folder.id, feed.moment().end_seq, at)
             yield feed.moment(at)
         finally:
             feed.close()
+
+
+def check_row(ident: str, last: int, at: int | None) -> None:
+    """Raises Failure if session `ident`, whose last row is `last`, has no row `at`: --at of the wrong session."""
+    if at is not None and at > last:
+        raise Failure(f"session {ident} has {last} rows and no row {at}.", Exit.NOT_FOUND)
 
 
 def say(entries: Sequence[Entry]) -> None:

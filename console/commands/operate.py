@@ -20,9 +20,8 @@ from rlgpt.console.commands.words import GamesOn, Json, On, Revision, Session, c
 from rlgpt.store import inbox, processes
 from rlgpt.store.address import has_store, reached_at, source_of
 from rlgpt.store.commands import parse_command
-from rlgpt.store.epilogue import append_event
+from rlgpt.store.epilogue import append_stop
 from rlgpt.store.event_payloads import payload_of
-from rlgpt.store.events import Command, Ended
 from rlgpt.store.folder import SessionFolder
 from rlgpt.store.folder import sessions as all_sessions
 from rlgpt.store.history import History
@@ -31,7 +30,6 @@ from rlgpt.store.placing import ask_to_end, place, placed_on
 from rlgpt.store.reach import fetched, reached
 from rlgpt.store.reader import Reader
 from rlgpt.store.row_types import EventRow
-from rlgpt.store.states import SLOT
 
 PATIENCE = 10.0
 """Seconds to wait for a command's fate before saying that it is queued."""
@@ -97,7 +95,7 @@ def stop(
         if not Lease.held(folder.path) and not (unfollowed and now):
             words = f": `rlgpt resume {folder.id}` follows it again, or stop it with --now" if unfollowed else ""
             raise Failure(f"session {folder.id} is not {'followed' if unfollowed else 'running'}{words}.", Exit.REFUSED)
-        if not now and not _waits_for_slot(folder):
+        if not now:
             _command(session, "stop", {}, json, until_end=True)
             return
         if placed_on(folder.path):
@@ -332,14 +330,6 @@ def _unstarted(reader: Reader) -> bool:
     return bool(last) and last[0]["kind"] == "forked"
 
 
-def _waits_for_slot(folder: SessionFolder) -> bool:
-    """It has no worker yet that could be told anything."""
-    if placed_on(folder.path) or source_of(folder.path):
-        return False
-    with Reader(folder) as reader:
-        return reader.history_at().waiting_for == SLOT
-
-
 def _is_dead(folder: SessionFolder) -> bool:
     if Lease.held(folder.path):
         return False
@@ -391,7 +381,7 @@ def _kill(folder: SessionFolder) -> None:
     _, left = processes.end_marked(processes.SESSION, processes.session_value(folder.path))
     reason = f"ended at once by {inbox.whoami()}"
     with Lease.acquire(folder.path):
-        _end(folder, reason)
+        append_stop(folder.path, reason)
     if left:
         pids = ", ".join(map(str, left))
         raise Failure(f"session {folder.id} is stopped, but killed processes of it are still there: {pids}.")
@@ -410,18 +400,4 @@ def _end_on_cluster(folder: SessionFolder) -> None:
         return
     children.ask("cluster_end", {"on": placed_on(folder.path), "session": folder.id})
     with Lease.acquire(folder.path):
-        _end(folder, f"ended at once by {who}")
-
-
-def _end(folder: SessionFolder, reason: str) -> None:
-    """What a worker writes when a session is stopped: a command that it had not decided must not wait for the next
-    worker."""
-    with Reader(folder) as reader:
-        fates = reader.history_at().commands
-        queued = [c for c in reader.commands() if c["id"] not in fates or fates[c["id"]].state not in FINAL]
-    for c in queued:
-        fate = Command(
-            c["id"], c["kind"], c["author"], c["revision"], c["payload"], "expired", "the session ended first"
-        )
-        append_event(folder.path, fate)
-    append_event(folder.path, Ended("stopped", reason))
+        append_stop(folder.path, f"ended at once by {who}")

@@ -9,7 +9,7 @@ import typer
 
 from rlgpt.console.commands import output
 from rlgpt.console.commands.failure import Exit, Failure
-from rlgpt.console.commands.insight import At
+from rlgpt.console.commands.insight import At, check_row
 from rlgpt.console.commands.sessions import looked_at
 from rlgpt.console.commands.words import Json, Session
 from rlgpt.console.view import revisions as view
@@ -30,6 +30,7 @@ def plan(
 ) -> None:
     """List the revisions of the plan: who wrote each, and why."""
     with looked_at(session) as folder, Reader(folder) as reader:
+        check_row(folder.id, reader.last_seq(), at)
         history = reader.history_at(at)
     shown = [r for r in view.revisions(history) if revision in (None, r.plan.revision)]
     if revision is not None and not shown:

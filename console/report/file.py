@@ -17,7 +17,7 @@ def file_name(ident: str) -> str:
 def write_page(moment: Moment, path: Path) -> None:
     """Raises Failure, also where a file is already there."""
     if path.exists():
-        raise Failure(f"{path} is already there.", Exit.UNAVAILABLE)
+        raise Failure(f"{path} is already there.", Exit.REFUSED)
     text = page(moment)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from rlgpt.store.bundle import export_bundle, import_bundle, is_bundle
-from rlgpt.store.errors import BadPlace, StoreError
+from rlgpt.store.errors import AlreadyThere, BadPlace, StoreError
 from rlgpt.store.export.lines import export_lines, import_lines
 from rlgpt.store.export.tensorboard import export_tensorboard
 from rlgpt.store.export.values import export_csv
@@ -41,13 +41,13 @@ FORMATS: Mapping[str, Format] = {
 def export(place: Place, form: str, target: Path | None = None) -> Path:
     """Write the session as `form` to `target` (by default beside nothing: here, named by its id); returns it.
 
-    Raises StoreError for an unknown form, BadPlace if the target is there already or cannot be written, Damaged.
+    Raises StoreError for an unknown form, AlreadyThere, BadPlace if the target cannot be written, Damaged.
     """
     if form not in FORMATS:
         raise StoreError(f"there is no export format {form!r:.40}; there are {', '.join(FORMATS)}")
     target = target or Path(SessionFolder(path_of(place)).id + FORMATS[form].tail)
     if target.exists():
-        raise BadPlace(f"{target} is already there")
+        raise AlreadyThere(f"{target} is already there")
     if damage := explained(SessionFolder(path_of(place)).database):
         raise damage
     try:
@@ -58,5 +58,5 @@ def export(place: Place, form: str, target: Path | None = None) -> Path:
 
 
 def import_(source: Path) -> SessionFolder:
-    """Make a bundle or a file of JSON lines a session of this store. Raises BadBundle, BadPlace."""
+    """Make a bundle or a file of JSON lines a session of this store. Raises AlreadyThere, BadBundle, BadPlace."""
     return import_bundle(source) if is_bundle(source) or source.suffix != ".jsonl" else import_lines(source)

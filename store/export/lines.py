@@ -68,7 +68,7 @@ def lines(reader: Reader) -> Iterator[dict[str, Any]]:
 
 
 def import_lines(source: Path) -> SessionFolder:
-    """A session of this store again, without its checkpoints. Raises BadBundle, BadPlace."""
+    """A session of this store again, without its checkpoints. Raises AlreadyThere, BadBundle, BadPlace."""
     try:
         with source.open(encoding="utf-8") as file:
             objects = _objects(source, file)

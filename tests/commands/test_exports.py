@@ -1,10 +1,12 @@
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from rlgpt.console import cli
 from rlgpt.console.commands.export_import import FORMATS
 from rlgpt.store import export
 from rlgpt.store.folder import SessionFolder
@@ -57,3 +59,79 @@ def test_a_file_that_is_no_export_is_refused_and_leaves_nothing(rlgpt: Cli, tmp_
 
 def test_an_unknown_format_is_refused(rlgpt: Cli, finished: SessionFolder) -> None:
     assert rlgpt("export", finished.id, "--format", "pickle").code == 2
+
+
+@pytest.mark.parametrize(
+    "words",
+    [("export", "ID"), ("export", "ID", "--format", "csv"), ("report", "ID"), ("store", "backup", "there")],
+    ids=" ".join,
+)
+def test_what_is_already_there_is_refused_and_stays(
+    rlgpt: Cli, finished: SessionFolder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    line = [finished.id if word == "ID" else word for word in words]
+    assert rlgpt(*line).code == 0
+    before = {
+        path: path.stat().st_mtime_ns for path in tmp_path.rglob("*") if path.suffix in (".rlgpt", ".html", ".csv")
+    }
+    answer = rlgpt(*line)
+    assert answer.code == 4 and answer.err.endswith(
+        "is already there.\n" if words[0] == "report" else "already there\n"
+    )
+    assert all(path.stat().st_mtime_ns == at for path, at in before.items())
+
+
+def test_a_session_that_is_here_is_not_imported_again(rlgpt: Cli, finished: SessionFolder, tmp_path: Path) -> None:
+    rlgpt("export", finished.id, "-o", tmp_path / "one.rlgpt")
+    answer = rlgpt("import", tmp_path / "one.rlgpt")
+    assert answer.code == 4 and answer.err == f"rlgpt: session {finished.id} is already here\n"
+
+
+@pytest.mark.parametrize(
+    ("words", "starts"),
+    [
+        (("export",), b"PK"),
+        (("export", "--format", "jsonl"), b'{"format":"rlgpt-jsonl-1"'),
+        (("report",), b"<!doctype html>"),
+    ],
+    ids=["bundle", "jsonl", "report"],
+)
+def test_a_dash_is_standard_output(
+    finished: SessionFolder,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capfdbinary: pytest.CaptureFixture[bytes],
+    words: tuple[str, ...],
+    starts: bytes,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert cli.run([words[0], finished.id, *words[1:], "-o", "-"]) == 0
+    written = capfdbinary.readouterr().out
+    assert written.startswith(starts) and not (tmp_path / "-").exists()
+    if words == ("export",):
+        (tmp_path / "piped.rlgpt").write_bytes(written)
+        assert cli.run(["show", str(tmp_path / "piped.rlgpt"), "--json"]) == 0
+        assert json.loads(capfdbinary.readouterr().out)["id"] == finished.id
+
+
+def test_a_dash_is_refused_where_a_file_would_do_harm(
+    rlgpt: Cli, finished: SessionFolder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert rlgpt("export", finished.id, "--format", "csv", "-o", "-").err == (
+        "rlgpt: csv is a folder of files: name it with --output.\n"
+    )
+    both = rlgpt("report", finished.id, "-o", "-", "--json")
+    assert both.code == 2 and "say one of them" in both.err
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
+    for words in (("export", "--format", "jsonl"), ("report",)):
+        answer = rlgpt(words[0], finished.id, *words[1:], "-o", "-")
+        assert answer.code == 2 and "standard output is a terminal" in answer.err and not answer.out
+    assert not list(tmp_path.glob("-"))
+
+
+@pytest.mark.parametrize("command", ["funnel", "episodes", "why", "options", "plan", "calls", "report"])
+def test_a_row_that_a_session_does_not_have_is_said(rlgpt: Cli, finished: SessionFolder, command: str) -> None:
+    answer = rlgpt(command, finished.id, "--at", "99999")
+    assert answer.code == 3 and answer.err.endswith("rows and no row 99999.\n")

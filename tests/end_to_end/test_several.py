@@ -53,6 +53,14 @@ def test_a_session_that_waits_for_a_slot_can_be_stopped(make: Make) -> None:
     while [row["kind"] for row in second.rows("event")].count("waiting") < 2:
         assert second.supervisor.poll() is None
         time.sleep(0.1)
+    send(second.folder, parse_command("stop", {}))  # as the console does
+    assert second.supervisor.wait(30) == 0
+    assert (second.history().result, second.history().reason) == ("stopped", "stopped by the operator")
+
+    second.start()
+    while [row["kind"] for row in second.rows("event")].count("waiting") < 3:
+        assert second.supervisor.poll() is None
+        time.sleep(0.1)
     second.supervisor.terminate()
     assert second.supervisor.wait(30) == 0
     history = second.history()

@@ -24,7 +24,7 @@ from rlgpt.store import tables as t
 from rlgpt.store.artifacts import LONGEST_TEXT, digest
 from rlgpt.store.bundle import export_bundle, import_bundle, is_bundle, viewed
 from rlgpt.store.commands import parse_command
-from rlgpt.store.errors import BadBundle, BadPlace, DiskFull, StoreError
+from rlgpt.store.errors import AlreadyThere, BadBundle, DiskFull, StoreError
 from rlgpt.store.folder import SessionFolder, root, sessions
 from rlgpt.store.inbox import send
 from rlgpt.store.reader import Reader
@@ -88,7 +88,7 @@ def test_what_goes_wrong_while_a_bundle_is_looked_at_is_not_blamed_on_the_bundle
 def test_importing_a_session_that_is_here_changes_nothing(finished: SessionFolder, tmp_path: Path) -> None:
     bundle = export_bundle(finished, tmp_path / "x.rlgpt")
     before = everything(finished)
-    with pytest.raises(BadPlace, match=f"session {finished.id} is already here"):
+    with pytest.raises(AlreadyThere, match=f"session {finished.id} is already here"):
         import_bundle(bundle)
     assert everything(finished) == before
 

@@ -21,7 +21,7 @@ from tensorboardX.proto import event_pb2
 from rlgpt.store import events
 from rlgpt.store import tables as t
 from rlgpt.store.commands import parse_command
-from rlgpt.store.errors import BadBundle, BadPlace, MissingExtra, StoreError
+from rlgpt.store.errors import AlreadyThere, BadBundle, MissingExtra, StoreError
 from rlgpt.store.export import FORMATS, export, import_
 from rlgpt.store.export.svg import Line, chart, ticks
 from rlgpt.store.export.values import cell
@@ -107,7 +107,7 @@ def test_every_format_takes_any_text_and_never_overwrites(form: str, hostile: Se
     target = export(hostile, form, tmp_path / "out" / "x")
     assert target == tmp_path / "out" / "x" and target.exists()
     assert [p.name for p in target.parent.iterdir()] == ["x"]
-    with pytest.raises(BadPlace, match="is already there"):
+    with pytest.raises(AlreadyThere, match="is already there"):
         export(hostile, form, target)
     with Reader(hostile) as reader:
         assert reader.changes_since(0, None) == before

@@ -90,3 +90,21 @@ def test_a_supervisor_needs_nothing_but_the_standard_library_for_it() -> None:
         [sys.executable, "-P", "-c", code], capture_output=True, text=True, check=True
     ).stdout.split()
     assert not {"sqlmodel", "sqlalchemy", "pydantic", "numpy", "zstandard"} & set(found)
+
+
+def test_a_wait_for_a_slot_ends_with_what_its_look_raises(new_session) -> None:  # type: ignore[no-untyped-def]
+    first, second = (new_session(limits={"host_slots": 1}) for _ in range(2))
+    waited: list[str] = []
+
+    def look() -> None:
+        raise LookupError("asked to leave")
+
+    with (
+        training_slot(first.path, lambda: None, look),
+        pytest.raises(LookupError, match="asked to leave"),
+        training_slot(second.path, lambda: waited.append("once"), look),
+    ):
+        pytest.fail("there was no slot")
+    assert waited == ["once"]
+    with training_slot(second.path, lambda: None, look) as number:
+        assert number == 0

@@ -13,7 +13,7 @@ import pytest
 from rlgpt.store import catalog, events, spending, upkeep
 from rlgpt.store import tables as t
 from rlgpt.store.catalog import find
-from rlgpt.store.errors import BadPlace, LeaseTaken, StoreError
+from rlgpt.store.errors import AlreadyThere, BadPlace, LeaseTaken, StoreError
 from rlgpt.store.folder import SessionFolder, sessions
 from rlgpt.store.home import home
 from rlgpt.store.lease import Lease
@@ -113,7 +113,7 @@ def test_a_backup_of_a_running_session_is_sound_and_equal(trained: SessionFolder
     assert upkeep.check(SessionFolder(copy)) == []
     with Reader(copy) as there, Reader(trained) as here:
         assert there.changes_since(0, None) == here.changes_since(0, None)
-    with pytest.raises(BadPlace, match="is already there"):
+    with pytest.raises(AlreadyThere, match="is already there"):
         upkeep.backup(trained, tmp_path / "backup")
     assert [p.name for p in (tmp_path / "backup").iterdir()] == [trained.id]
 

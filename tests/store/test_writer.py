@@ -20,7 +20,7 @@ from rlgpt.store import event_payloads, events, folder, schema
 from rlgpt.store import tables as t
 from rlgpt.store.clock import ActiveClock
 from rlgpt.store.commands import parse_command
-from rlgpt.store.epilogue import append_event
+from rlgpt.store.epilogue import append_event, append_stop, undecided
 from rlgpt.store.errors import BadPlace, BadRow, Damaged, DiskFull, LeaseTaken, StoreError, WriteFailed
 from rlgpt.store.folder import SessionFolder
 from rlgpt.store.history import fold_all
@@ -393,3 +393,17 @@ def test_a_value_too_deep_for_json_is_refused(writer: Writer) -> None:
     with pytest.raises(BadRow, match="cannot hold"):
         writer.event(refused({"value": deep}))
     writer.event(events.Phase(name="goes on"))
+
+
+def test_a_stop_from_outside_decides_what_nobody_had_decided(session: SessionFolder) -> None:
+    names = [send(session, parse_command(*words)) for words in (("pause", {}), ("resume", {}), ("stop", {}))]
+    decided = events.Command(names[0], "pause", "me", None, {}, "refused", "no")
+    append_event(session.path, decided)
+    append_event(session.path, events.Command(names[1], "resume", "me", None, {}, "seen", ""))
+    assert [queued.id for queued in undecided(session.path)] == names[1:]
+    append_stop(session.path, "stopped by the operator", applied=["stop"])
+    assert not undecided(session.path)
+    with Reader(session) as reader:
+        history = reader.history_at()
+    assert [history.commands[name].state for name in names] == ["refused", "expired", "applied"]
+    assert (history.status, history.result, history.reason) == ("ended", "stopped", "stopped by the operator")
