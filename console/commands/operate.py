@@ -168,7 +168,8 @@ def edit(
     try:
         source = sys.stdin.read() if str(file) == "-" else file.read_text()
     except (OSError, UnicodeDecodeError) as error:
-        raise Failure(f"{file} cannot be read: {error}", Exit.USAGE) from error
+        reason = error.strerror if isinstance(error, OSError) else error
+        raise Failure(f"{file} cannot be read: {reason}", Exit.USAGE) from error
     if reward:
         _command(session, "edit_reward", {"source": source, "weight": weight, "apply": apply}, json)
     else:
@@ -281,12 +282,15 @@ def _command(
         if "apply" in payload and revision is None:  # a worker tells by it which iteration is the next
             revision = history.revision or None
         name = inbox.send(folder, parse_command(kind, payload), revision)
-        state, reason = _fate(reader, name, until_end) if alive else ("queued", "")
+        enough = ("seen",) if payload.get("apply") == "next" else ()
+        state, reason = _fate(reader, name, until_end, enough) if alive else ("queued", "")
     if json:
         document = {"session": folder.id, "command": name, "kind": kind, "state": state, "reason": reason}
         output.document(document)
     elif state not in ("refused", "expired"):
-        waits = "the worker's next safe point" if alive else f"its worker: rlgpt resume {folder.id}"
+        waits = f"its worker: rlgpt resume {folder.id}"
+        if alive:
+            waits = "the next iteration" if payload.get("apply") == "next" else "the worker's next safe point"
         what = f"{state}, it waits for {waits}" if state in ("queued", "seen") else state
         output.say(f"{kind} {what}{': ' + reason if reason else ''}")
     if state in ("refused", "expired"):
@@ -305,8 +309,8 @@ def _begun(reader: Reader) -> History:
     return history
 
 
-def _fate(reader: Reader, name: str, until_end: bool) -> tuple[str, str]:
-    """(state, reason) of a command, as far as it is known within PATIENCE."""
+def _fate(reader: Reader, name: str, until_end: bool, enough: tuple[str, ...]) -> tuple[str, str]:
+    """(state, reason) of a command, as far as it is known within PATIENCE, or as soon as it is in a state `enough`."""
     until = time.monotonic() + PATIENCE
     state, reason = "queued", ""
     while time.monotonic() < until:
@@ -315,7 +319,7 @@ def _fate(reader: Reader, name: str, until_end: bool) -> tuple[str, str]:
             state, reason = history.commands[name].state, history.commands[name].reason
         if history.status == "ended":
             return ("applied" if state == "applied" else "expired"), reason or history.reason
-        if state in FINAL and not (until_end and state == "applied"):
+        if state in enough or (state in FINAL and not (until_end and state == "applied")):
             return state, reason
         time.sleep(0.05)
     if until_end and state == "applied":

@@ -309,3 +309,30 @@ def test_an_edit_for_the_next_iteration_of_a_plan_that_nobody_saw_is_refused(
     assert told(runtime, "override", pin, 99) == "refused"
     assert told(runtime, "override", pin, 1) == "seen"
     assert runtime.history.revision == 1
+
+
+def test_a_reward_for_the_next_iteration_waits_for_the_configuration_of_that(
+    opened: Callable[..., SessionRuntime],
+) -> None:
+    """Its plan comes first: decided then, the reward would find nothing to stand in."""
+    budget = {"env_steps": 600}
+    runtime = opened(task="collect_diamond", loop={**LOOP, "iterations": 1}, budget=budget, critic="none")
+    step_to(runtime, loop.Code)
+    left_to_rl = [{"op": "set", "name": runtime.history.plans[1].items[0].name, "mode": "rl"}]
+    assert told(runtime, "override", {"edits": left_to_rl, "apply": "now"}, 1) == "applied"
+    step_to(runtime, loop.Train)
+    reward = {"source": "def reward(before, view):\n    return 0.01\n", "apply": "next"}
+    assert told(runtime, "edit_reward", reward, runtime.history.revision) == "seen"
+    again = step_to(runtime, loop.Plan)
+    do(runtime, again)
+    runtime.apply(runtime)
+    assert list(runtime.history.commands.values())[-1].state == "seen" and runtime.history.plan is not None
+    while runtime.history.iteration is None or runtime.history.iteration.config is None:
+        step = loop.next_step(runtime.history, runtime.limits)
+        worker._announce(runtime, step)
+        do(runtime, step)
+        runtime.apply(runtime)
+    assert list(runtime.history.commands.values())[-1].state == "applied"
+    config = runtime.history.iteration.config
+    assert config.author == "operator" and "generated" in [term["term"] for term in config.config["reward"]]
+    assert step_to(runtime, loop.Train).revision == runtime.history.revision

@@ -56,12 +56,18 @@ def _decide_pending(runtime: SessionRuntime) -> None:
 
 
 def _next_has_come(runtime: SessionRuntime, command: Queued) -> bool:
-    """Whether the slow agent has planned a later iteration than the one the author looked at."""
-    edited_plan = runtime.history.plans.get(command.revision or 0)
-    plan = runtime.history.pending_plan or runtime.history.plan
+    """Whether the slow agent has planned a later iteration than the one the author looked at; for a reward, whether
+    that has a configuration in which it could stand: one that trains nothing is passed over."""
+    history = runtime.history
+    edited_plan = history.plans.get(command.revision or 0)
+    plan = history.pending_plan or history.plan
     if edited_plan is None or plan is None:
         return True
-    return (plan.sub_task, plan.iteration) > (edited_plan.sub_task, edited_plan.iteration)
+    if (plan.sub_task, plan.iteration) <= (edited_plan.sub_task, edited_plan.iteration):
+        return False
+    if command.kind != "edit_reward":
+        return True
+    return plan is history.plan and history.iteration is not None and history.iteration.config is not None
 
 
 def expire(runtime: SessionRuntime) -> None:
