@@ -152,15 +152,18 @@ def _earlier(why: str) -> str:
 
 
 def _best_partial(tried: list[Attempt], item: Item) -> tuple[Attempt | None, str]:
-    """The version that did its work most often, if that was at least sometimes."""
-    best, bar = None, MIN_PARTIAL_RATE
-    why = f"no version did its work in {MIN_PARTIAL_RATE:.0%} of its trials"
-    for attempt in tried:
-        trial = attempt.last_trial(item.done_when)
-        if trial and trial.outcome == "failed" and trial.share >= bar:
-            best, bar = attempt, trial.share
-            why = f"none is accepted; this one did its work in {trial.successes} of {trial.episodes} trials"
-    return best, why
+    """The version that did its work most often, if that was at least sometimes: of those that were needed often enough
+    to say that they failed, then of those that were needed too seldom to be accepted."""
+    trials = [(attempt, trial) for attempt in tried if (trial := attempt.last_trial(item.done_when)) and trial.episodes]
+    for outcomes, remark in ((("failed",), ""), (("unreached", "vacuous"), ", too few to accept it")):
+        measured = [(a, t) for a, t in trials if t.outcome in outcomes and t.share >= MIN_PARTIAL_RATE]
+        if measured:
+            best, trial = max(reversed(measured), key=lambda pair: pair[1].share)  # the newest of equals
+            why = f"none is accepted; this one did its work in {trial.successes} of {trial.episodes} trials{remark}"
+            return best, why
+    if not trials:
+        return None, "no version was tried in a state in which the plan needs it"
+    return None, f"no version did its work in {MIN_PARTIAL_RATE:.0%} of its trials"
 
 
 def plan_uses(h: History, item: Item) -> dict[str, PlanUse]:

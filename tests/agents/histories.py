@@ -80,14 +80,15 @@ class Told:
         )  # fmt: skip
 
     def trial(
-        self, name: str, successes: int = 5, outcome: str = "", error: str = "", prefixes: int = 5, **evidence: Any
-    ) -> Told:
+        self, name: str, successes: int = 5, outcome: str = "", error: str = "", prefixes: int = 5, episodes: int = 5,
+        **evidence: Any,
+    ) -> Told:  # fmt: skip
         last = self.history.attempts_of(name)[-1]
         item = self.history.plan.item(name) if self.history.plan else None
         return self._row(
             "trial", **self.where, revision=self.history.revision, sub_action=name, version=last.version,
             source_hash=last.source_hash, done_when=item.done_when if item else "",
-            outcome=outcome or ("accepted" if successes >= 3 else "failed"), episodes=5, successes=successes,
+            outcome=outcome or ("accepted" if successes >= 3 else "failed"), episodes=episodes, successes=successes,
             prefixes=prefixes, env_steps=100, error=error, evidence=evidence, trials=[],
         )  # fmt: skip
 

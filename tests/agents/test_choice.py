@@ -8,6 +8,7 @@ from rlgpt.agents import choice, fast
 from rlgpt.agents.client import make_client
 from rlgpt.agents.contracts import CodeReply, RlConfigAsked
 from rlgpt.agents.loop import Evaluate, JudgeItem, Limits, next_step
+from rlgpt.store.events import VersionChosen
 from tests.agents.histories import Told, context
 from tests.agents.toys import BREAD, Ledger, bakery
 
@@ -45,6 +46,37 @@ def test_one_lost_episode_of_twenty_starts_no_rewrite() -> None:
     told = Told().iteration().plan(dig="code").code("dig").trial("dig")
     told.evaluate(19, funnel={"dig": 19}).verdict().iteration(1).plan(dig="code")
     assert isinstance(next_step(told.history, Limits(target=0.995)), Evaluate)
+
+
+@pytest.mark.parametrize("outcome", ["unreached", "vacuous"])
+def test_code_that_was_needed_too_seldom_to_be_accepted_acts_if_it_did_its_work(outcome: str) -> None:
+    told = Told().iteration().plan(dig="code").code("dig").trial("dig", 2, outcome, episodes=2)
+    chosen = _chosen(told)
+    assert (chosen.version, chosen.accepted) == (1, False)
+    assert chosen.why == "none is accepted; this one did its work in 2 of 2 trials, too few to accept it"
+
+
+def test_code_that_was_needed_often_enough_goes_before_code_that_was_not() -> None:
+    told = Told().iteration().plan(dig="code").code("dig").trial("dig", 2, "failed")
+    told.code("dig").trial("dig", 1, "unreached", episodes=1)
+    chosen = _chosen(told)
+    assert (chosen.version, chosen.why) == (1, "none is accepted; this one did its work in 2 of 5 trials")
+
+
+def test_why_no_code_acts_tells_code_that_failed_from_code_that_was_never_needed() -> None:
+    told = Told().iteration().plan(dig="code").code("dig").trial("dig", 0, "unreached", episodes=0)
+    assert _chosen(told).version is None
+    assert _chosen(told).why == "no version was tried in a state in which the plan needs it"
+    told.code("dig").trial("dig", 0, "failed")
+    assert (_chosen(told).version, _chosen(told).why) == (None, "no version did its work in 20% of its trials")
+
+
+def _chosen(told: Told) -> VersionChosen:
+    plan = told.history.plan
+    assert plan is not None
+    chosen = choice.choose_version(told.history, plan, plan.items[0])
+    assert chosen is not None
+    return chosen
 
 
 def test_the_same_source_again_says_keep_it_where_it_is_accepted() -> None:

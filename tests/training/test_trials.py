@@ -91,6 +91,17 @@ def test_a_predicate_that_holds_in_every_start_state_is_vacuous() -> None:
     assert (result.episodes, result.successes) == (0, 0)
 
 
+def test_a_predicate_is_not_vacuous_because_it_held_in_the_one_state_that_was_reached() -> None:
+    before = PrefixItem("view.key", Action(source_hash(KEY_AT_2)))
+
+    def outcome(*cells: int) -> tuple[str, str]:
+        result = _try(WALK, "view.position >= 0", (before,), seeds=_key_at(*cells), max_steps=3)
+        return result.outcome, result.error
+
+    assert outcome(2, 1, 1, 1) == ("unreached", "only 0 of 4 trials reached a state in which the plan needs it")
+    assert outcome(2, 2, 2, 1) == ("vacuous", "done_when was already true in 3 of 3 start states")
+
+
 def test_only_states_that_need_the_item_say_something_about_it() -> None:
     passing = PrefixItem("view.position >= 2", Action(source_hash(TAKES_AT_1)))
     result = _try(GET_KEY, "view.key", (passing,), seeds=_key_at(1, 1, 1, 1, 1, 3, 3, 3, 3))

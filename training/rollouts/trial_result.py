@@ -96,7 +96,7 @@ def judge_trials(episodes: Sequence[TrialEpisode], ms_per_step: float, step_ms: 
     arrived = sum(e.arrived and e.end != TRUNCATED for e in episodes)
     needed = [e for e in episodes if e.needed]
     if len(needed) < min(MIN_TRIALS, len(episodes)) or not episodes:
-        if 2 * len(needed) < arrived:
+        if arrived >= MIN_TRIALS and 2 * len(needed) < arrived:
             return "vacuous", f"done_when was already true in {arrived - len(needed)} of {arrived} start states"
         reason = f"only {len(needed)} of {len(episodes)} trials reached a state in which the plan needs it"
         if cut := sum(e.end == TRUNCATED for e in episodes):
