@@ -54,6 +54,11 @@ class AdmissionFields(TypedDict, total=False):
     """Of its attempt, from 1; only where an attempt has several."""
 
 
+def tell_refusal(rule: str, line: int, message: str) -> str:
+    """Why a source was not admitted, in one sentence. Line 0 means the source as a whole."""
+    return f"rule {rule}, line {line}: {message}" if line > 0 else f"rule {rule}: {message}"
+
+
 class Example(TypedDict):
     """One trial, as agents and people see it."""
 

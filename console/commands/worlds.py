@@ -10,6 +10,7 @@ import typer
 from rlgpt.console.commands import children, output
 from rlgpt.console.commands.failure import Exit
 from rlgpt.console.commands.words import GamesOn, Json, complete_task
+from rlgpt.store.row_types import tell_refusal
 
 
 def register(app: typer.Typer) -> None:
@@ -65,7 +66,7 @@ def try_(
     if json:
         output.document(answer)
     elif not answer["admitted"]:
-        output.say(f"refused at line {answer['line']} ({answer['rule']}): {answer['message']}")
+        output.say(f"refused, {tell_refusal(answer['rule'], answer['line'], answer['message'])}")
     else:
         why = f": {answer['message']}" if answer["message"] else ""
         output.say(f"admitted; {answer['outcome']} after {answer['env_steps']} env steps{why}")

@@ -21,6 +21,7 @@ from rlgpt.console.sanitise import clean_lines
 from rlgpt.console.screens.sender import Sender
 from rlgpt.console.shell import shell_of
 from rlgpt.store.history import Attempt
+from rlgpt.store.row_types import tell_refusal
 
 REWARD = 'def reward(before, view):\n    """Added at every env step, clipped to [-1, 1]."""\n    return 0.0\n'
 
@@ -158,7 +159,8 @@ class EditCodeScreen(ModalScreen[None]):
             self._say("admitted: this may run")
             return
         line = int(answer.get("line") or 0)
-        self._say(f"not admitted ({answer.get('rule')}), line {line}: {answer.get('message')}", fault=True)
+        sentence = tell_refusal(str(answer.get("rule")), line, str(answer.get("message")))
+        self._say(f"not admitted, {sentence}", fault=True)
         if line > 0:
             area = self.query_one("#text", TextArea)
             area.move_cursor((min(line, area.document.line_count) - 1, 0), center=True)

@@ -110,6 +110,9 @@ def test_every_share_in_a_pane_is_one_that_rows_tell(both: tuple[Moment, Rows]) 
     counted = dict(rows("SELECT owner, count(*) FROM episode WHERE split != 'train' AND {upto} GROUP BY owner"))
     ended = rows("SELECT owner, count(*) FROM episode WHERE split != 'train' AND {upto} GROUP BY owner, end, cause")
     known |= {(count, counted[owner]) for owner, count in ended}
+    # a moment may lie between an evaluation and its episodes, which are written after it
+    for count, failures in rows("SELECT episodes, failures FROM evaluation WHERE failures IS NOT NULL AND {upto}"):
+        known |= {(some, count) for some in (json.loads(failures).get("ends") or {}).values()}
     judged = rows("SELECT success = measured FROM verdict WHERE author = 'critic' AND measured IS NOT NULL AND {upto}")
     for name, shown in panes(m).items():
         if name in ("log", "calls", "status", "system"):

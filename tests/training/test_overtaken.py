@@ -321,6 +321,13 @@ def test_a_reward_for_the_next_iteration_waits_for_the_configuration_of_that(
     left_to_rl = [{"op": "set", "name": runtime.history.plans[1].items[0].name, "mode": "rl"}]
     assert told(runtime, "override", {"edits": left_to_rl, "apply": "now"}, 1) == "applied"
     step_to(runtime, loop.Train)
+    for value, why in (
+        ("10**9", "rule syntax element, line 2: `**` is not available"),
+        ("'much'", "rule dry run: on a recorded view: TypeError: `reward` must return a number"),
+    ):
+        refused = {"source": f"def reward(before, view):\n    return {value}\n", "apply": "now"}
+        assert told(runtime, "edit_reward", refused, runtime.history.revision) == "refused"
+        assert list(runtime.history.commands.values())[-1].reason.startswith(why)
     reward = {"source": "def reward(before, view):\n    return 0.01\n", "apply": "next"}
     assert told(runtime, "edit_reward", reward, runtime.history.revision) == "seen"
     again = step_to(runtime, loop.Plan)

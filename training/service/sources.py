@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any, cast
 
+from rlgpt.store.row_types import tell_refusal
 from rlgpt.training.host.api import Action, Admission, Ask, Host, Kind, Mode, Programs, source_hash
 from rlgpt.training.host.client.open_host import open_host
 from rlgpt.training.rollouts.dry_views import dry_views
@@ -44,7 +45,7 @@ def try_skill(world: World, source: str, done_when: str, task: str, max_steps: i
         for kind, text in (("action", source), ("done_when", done_when)):
             admission = host.admit(cast(Kind, kind), text, views)
             if not admission.admitted:
-                why = f"line {admission.line}: {admission.message}"
+                why = tell_refusal(admission.rule, admission.line, admission.message)
                 return {"outcome": "refused", "episodes": 0, "successes": 0, "env_steps": 0, "error": why}
         name = source_hash(source)
         result = try_item(

@@ -9,6 +9,7 @@ from rlgpt.agents.contracts import CodeReply, CritiqueReply
 from rlgpt.agents.errors import ModelUnavailable, UselessReply
 from rlgpt.store import tables
 from rlgpt.store.history import Attempt, History, Item
+from rlgpt.store.row_types import tell_refusal
 from rlgpt.training.rollouts import trials
 from rlgpt.training.rollouts.partial_trial import PartialTrial
 from rlgpt.training.rollouts.trial_result import TrialOutcome
@@ -41,8 +42,8 @@ def code(runtime: SessionRuntime, step: loop.Code) -> None:
         tx.add(version)
         if not version.admitted:
             admission = version.admission
-            line = f", line {admission['line']}" if admission["line"] else ""  # the whole source is meant otherwise
-            why = f"refused by admission, rule {admission['rule']}{line}: {admission['message']}"
+            sentence = tell_refusal(admission["rule"], admission["line"], admission["message"])
+            why = f"refused by admission, {sentence}"
             tx.add(_untried(runtime, item, version.version, version.source_hash, "refused", why))
 
 

@@ -11,6 +11,7 @@ from rlgpt.store import commands, events
 from rlgpt.store.errors import BadCommand
 from rlgpt.store.history import PlanState
 from rlgpt.store.plan_edits import BadEdit, apply_edits
+from rlgpt.store.row_types import tell_refusal
 from rlgpt.store.states import MODEL
 from rlgpt.store.writer import Queued, Transaction
 from rlgpt.training.session.command_replay import place
@@ -196,7 +197,7 @@ def _edit_code(runtime: SessionRuntime, tx: Transaction, command: commands.EditC
     version = admit_version(runtime, item, command.source, author="operator", attempt=0, note="edited by the operator")
     if not version.admitted:
         admission = version.admission
-        raise CommandRefused(f"line {admission['line']}: {admission['message']} ({admission['rule']})")
+        raise CommandRefused(tell_refusal(admission["rule"], admission["line"], admission["message"]))
     if runtime.history.phase.name in MEASURING and waiting is None:
         _write_again(runtime, tx, plan)  # what was measured of this revision says nothing of the new code
     tx.add(version)
@@ -228,7 +229,7 @@ def _edit_reward(runtime: SessionRuntime, tx: Transaction, command: commands.Edi
         raise CommandRefused("a plan waits for approval: approve or reject it first")
     admission = admit(runtime, "reward", command.source)
     if not admission.admitted:
-        raise CommandRefused(f"line {admission.line}: {admission.message} ({admission.rule})")
+        raise CommandRefused(tell_refusal(admission.rule, admission.line, admission.message))
     term = {"term": "generated", "argument": runtime.writer.text(command.source), "weight": command.weight}
     config = dict(iteration.config.config)
     config["reward"] = [t for t in config["reward"] if t["term"] != "generated"] + [term]

@@ -13,7 +13,7 @@ from rlgpt.agents.contracts import RlConfigAsked, RlConfigReply
 from rlgpt.store import events, tables
 from rlgpt.store.errors import StoreError
 from rlgpt.store.history import IterationState, PlanState, Run
-from rlgpt.store.row_types import MetricRow
+from rlgpt.store.row_types import MetricRow, tell_refusal
 from rlgpt.training.options.film import FrameSnapshot
 from rlgpt.training.options.lane import EpisodeResult
 from rlgpt.training.options.observer import Observer, Signal, Start
@@ -92,7 +92,7 @@ def _reward_refused(runtime: SessionRuntime, reply: RlConfigAsked) -> str:
     admission = admit(runtime, "reward", reply.reward_source)
     if admission.admitted:
         return ""
-    sentence = f"rule {admission.rule}, line {admission.line}: {admission.message}"
+    sentence = tell_refusal(admission.rule, admission.line, admission.message)
     runtime.log(
         "warning", "generated reward refused", sentence=sentence, source=runtime.writer.text(reply.reward_source)
     )

@@ -14,6 +14,7 @@ from rlgpt.agents.context import Context
 from rlgpt.agents.probes import Probe
 from rlgpt.store import failures
 from rlgpt.store.history import History, Item
+from rlgpt.store.row_types import tell_refusal
 from rlgpt.training.host.api import Action
 from rlgpt.training.options.slots import noop_of
 from rlgpt.training.rollouts import trials
@@ -53,8 +54,8 @@ class _Prober:
     def _try(self, item: Item, source: str) -> Probe:
         admission = admit(self._runtime, "action", source)
         if not admission.admitted:
-            line = f", line {admission.line}" if admission.line else ""
-            return Probe(f"refused, rule {admission.rule}{line}: {admission.message}"[:MOST_TOLD])
+            sentence = tell_refusal(admission.rule, admission.line, admission.message)
+            return Probe(f"refused, {sentence}"[:MOST_TOLD])
         if admission.name != item.name:
             return Probe(f"refused: the generator function must be called {item.name}, not {admission.name}")
         result = self._play(item, source, range(EPISODES), item.max_steps)
