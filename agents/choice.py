@@ -12,7 +12,7 @@ from math import comb, sqrt
 from typing import NamedTuple
 
 from rlgpt.store.events import Decision, Incumbent, IterationResult, VersionChosen
-from rlgpt.store.history import Attempt, History, Item, IterationState, PlanState
+from rlgpt.store.history import Attempt, History, Item, IterationState, PlanState, TrialState
 
 MIN_PARTIAL_RATE = 0.2
 """Share of successful trials from which code acts although it was not accepted."""
@@ -222,6 +222,41 @@ def _worse(use: PlanUse | None, other: PlanUse | None) -> bool:
     if not use or not other or not use.visits or not other.visits:
         return False
     return other.rate - use.rate > sqrt(sum(u.rate * (1 - u.rate) / u.visits for u in (use, other)))
+
+
+# ---- code that failed behind code that is no longer there ---------------------------------------
+def retried(h: History, plan: PlanState, item: Item) -> Attempt | None:
+    """The version to try again because a step before this sub-action has been rewritten since its code failed: the
+    one that did its work most often, the newest of equals. Its trials began in what the earlier code had left."""
+    failed = _failed_trials(h, item)
+    if not failed or not _rewritten_since(h, plan, item, max(trial.seq for _, trial in failed)):
+        return None
+    return max(reversed(failed), key=lambda pair: pair[1].share)[0]
+
+
+def changing_before(h: History, plan: PlanState, item: Item, target: float) -> list[str]:
+    """Of a sub-action whose code failed: the steps before it that have been rewritten since, or will be in the next
+    iteration because they lose. Empty where its code did not fail."""
+    failed = _failed_trials(h, item)
+    if not failed:
+        return []
+    rewritten = _rewritten_since(h, plan, item, max(trial.seq for _, trial in failed))
+    before = [(step, h.accepted(plan, step)) for step in plan.steps_before(item)]
+    losing = [step.name for step, best in before if best and not good_enough(h, plan, step, best, target)]
+    return [step.name for step, _ in before if step.name in rewritten or step.name in losing]
+
+
+def _failed_trials(h: History, item: Item) -> list[tuple[Attempt, TrialState]]:
+    """Of versions that failed when they were last tried; empty where one is accepted."""
+    last = [(a, trial) for a in h.attempts_of(item.name) if (trial := a.last_trial(item.done_when))]
+    if any(a.accepting_trial(item.done_when) for a, _ in last):
+        return []
+    return [(a, trial) for a, trial in last if trial.outcome == "failed"]
+
+
+def _rewritten_since(h: History, plan: PlanState, item: Item, seq: int) -> list[str]:
+    acting = ((step.name, h.acting(plan, step)) for step in plan.steps_before(item))
+    return [name for name, attempt in acting if attempt and attempt.seq > seq]
 
 
 # ---- which iteration is the result --------------------------------------------------------------

@@ -210,6 +210,9 @@ def _code_item(
     proven = _proven_elsewhere(h, item)
     if proven:
         return Trial(item.name, proven.version)
+    again = choice.retried(h, plan, item)
+    if again:
+        return Trial(item.name, again.version)
     current = [a for a in versions if a.iteration == iteration.number and a.done_when == item.done_when]
     if versions and (draft := _next_draft(versions, iteration, item, limits)):
         return draft

@@ -9,7 +9,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from rlgpt.agents.choice import plan_uses, required_rate
+from rlgpt.agents.choice import changing_before, plan_uses, required_rate
 from rlgpt.agents.context import Context
 from rlgpt.store import failures
 from rlgpt.store.history import (
@@ -46,8 +46,13 @@ def plan_now(context: Context) -> Plain | None:
     return {
         "revision": plan.revision,
         "executor": plan.executor,
-        "sub_actions": [item_now(history, plan, item) for item in plan.items],
+        "sub_actions": [item_now(history, plan, item) | _changing(context, plan, item) for item in plan.items],
     }
+
+
+def _changing(context: Context, plan: PlanState, item: Item) -> Plain:
+    names = changing_before(context.history, plan, item, context.limits.target)
+    return {"code_before_it_changes": names} if names else {}
 
 
 def item_now(history: History, plan: PlanState, item: Item) -> Plain:

@@ -67,7 +67,7 @@ def plan(question: Question) -> PlanReply:
         items = [_new(step, question) for step in book.plan()][:24] or [_whole_task(question)]
         items = [_left_to_rl(i, "Left to RL in the sub-task before.") if i.name in learnt else i for i in items]
     else:
-        items = [_unrefuted(item, book) for item in last["sub_actions"]]
+        items = [_tried_again(item, book) or _unrefuted(item, book) for item in last["sub_actions"]]
     instructions = _instructions(question, book, items)
     items = _obeyed(items, instructions, book)
     items = _with_pins(items, question)
@@ -154,6 +154,15 @@ def _unrefuted(item: Mapping[str, Any], book: Book) -> SubActionReply:
     if item["mode"] == "code" and not in_book and item.get("state") in ("failed", "untried"):
         return _left_to_rl(reply, "The world offers no script for it: I cannot code it.")
     return reply
+
+
+def _tried_again(item: Mapping[str, Any], book: Book) -> SubActionReply | None:
+    """As code once more, where it was left to RL because its code failed behind code that has changed or will."""
+    changing = item.get("code_before_it_changes")
+    if item["mode"] != "rl" or not changing or book.script(item["name"], item["done_when"]) is None:
+        return None
+    reason = f"Its code failed behind that of {', '.join(changing)}, which changes: it is tried again."
+    return _unrefuted(item, book).model_copy(update={"mode": "code", "reason": reason[:600]})
 
 
 def _left_to_rl(item: SubActionReply, reason: str) -> SubActionReply:

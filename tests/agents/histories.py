@@ -81,9 +81,9 @@ class Told:
 
     def trial(
         self, name: str, successes: int = 5, outcome: str = "", error: str = "", prefixes: int = 5, episodes: int = 5,
-        **evidence: Any,
+        version: int = 0, **evidence: Any,
     ) -> Told:  # fmt: skip
-        last = self.history.attempts_of(name)[-1]
+        last = self.history.attempts_of(name)[version - 1]
         item = self.history.plan.item(name) if self.history.plan else None
         return self._row(
             "trial", **self.where, revision=self.history.revision, sub_action=name, version=last.version,

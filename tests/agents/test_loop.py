@@ -324,3 +324,31 @@ def test_code_accepted_for_another_predicate_is_tried_again_before_it_is_written
     assert step(told) == Trial("dig", 1)
     told.trial("dig", 0)
     assert step(told) == Code("dig", 1)
+
+
+# ---- code that failed behind other code -----------------------------------------------------------
+def test_code_that_failed_is_tried_again_once_the_code_before_it_has_been_rewritten() -> None:
+    told = Told().iteration().plan(dig="code", cut="code", build="code").code("dig").trial("dig").code("cut")
+    told.trial("cut", 2, "failed").code("cut").trial("cut", 0).code("cut", rule=NO_CODE, admitted=False)
+    told.trial("cut", 0, "refused", episodes=0)
+    told.code("build").trial("build", 0, "unreached", episodes=0)
+    told.plan(depth=LIMITS.depth, dig="code", cut="rl", build="code").trial("build", 0, "unreached", episodes=0)
+    told.evaluate(2, funnel={"dig": 8, "cut": 2, "build": 2}).verdict().iteration(1)
+    told.plan(dig="code", cut="code", build="code")
+    assert step(told) == JudgeItem("dig", 1), "dig is done in 8 of 20 episodes"
+    told.verdict("dig").code("dig").trial("dig")
+    assert step(told) == Trial("cut", 1), "the version that did best, before anything is written"
+    assert step(told.trial("cut", 3, version=1)) == Trial("build", 1), "accepted: what waited behind it is tried too"
+
+
+def test_code_that_failed_again_is_written_anew_and_not_tried_a_third_time() -> None:
+    told = Told().iteration().plan(dig="code", cut="code").code("dig").trial("dig").code("cut").trial("cut", 0)
+    told.evaluate(2, funnel={"dig": 8, "cut": 2}).verdict().iteration(1).plan(dig="code", cut="code")
+    told.verdict("dig").code("dig").trial("dig").trial("cut", 0, version=1)
+    assert step(told) == Code("cut", 1)
+
+
+def test_code_that_failed_behind_the_code_that_is_there_is_not_tried_again() -> None:
+    told = Told().iteration().plan(dig="code", cut="code").code("dig").trial("dig").code("cut").trial("cut", 0)
+    told.evaluate(2, funnel={"dig": 20, "cut": 2}).verdict().iteration(1).plan(dig="code", cut="code")
+    assert step(told) == Code("cut", 1)

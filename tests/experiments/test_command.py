@@ -71,6 +71,18 @@ def test_seeds_begin_where_they_are_told_to(
     assert cli.run([*words, "--first-seed", "-1"]) == 2 and len(asked) == 2
 
 
+def test_arms_are_chosen_by_their_names(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(experiment.children, "ask", child)
+    monkeypatch.setattr(bill, "PROBE", 256)
+    world = ["--world", "tests.worlds.corridor:make_world", "--seeds", "1", "--env-steps", "2000", "--json"]
+    words = ["experiment", "critic", "take_key", *world, "--dry-run"]
+    assert cli.run([*words, "--arm", "no critic"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert (told["arms"], told["sessions"]) == (["no critic"], 1)
+    assert cli.run([*words, "--arm", "critics"]) == 2
+    assert "has no arm 'critics'; it has rlgpt, no critic" in json.loads(capsys.readouterr().out)["error"]
+
+
 def test_nothing_starts_without_a_yes(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(experiment.children, "ask", lambda name, arguments: BILL)
     monkeypatch.setattr(experiment, "_follow", lambda request, json: pytest.fail("it was started"))

@@ -120,6 +120,17 @@ def test_an_experiment_that_cannot_be_says_why() -> None:
         trees("arms", {}, ["wake_up", "wake_up"], [0])
 
 
+def test_some_arms_of_an_experiment_are_run_in_its_own_order() -> None:
+    chosen = trees("arms", {}, ["wake_up"], [0, 1], ["code", "rlgpt"])
+    assert [(arm, seed) for _, arm, seed, _ in chosen] == [("rlgpt", 0), ("code", 0), ("rlgpt", 1), ("code", 1)]
+    every = trees("arms", {}, ["wake_up"], [0])
+    assert [tree for _, arm, _, tree in every if arm != "rl"] == [tree for *_, tree in chosen[:2]]
+    with pytest.raises(Undeclared, match="arms has no arm 'rlgtp'; it has rlgpt, code, rl"):
+        trees("arms", {}, ["wake_up"], [0], ["rlgtp"])
+    with pytest.raises(Undeclared, match="code is named twice"):
+        trees("arms", {}, ["wake_up"], [0], ["code", "code"])
+
+
 def test_trees_lie_over_each_other_and_none_is_changed() -> None:
     low, high = {"a": {"b": 1, "c": [1, 2]}, "d": 4}, {"a": {"c": [3]}, "e": {"f": 5}}
     assert merged(low, high) == {"a": {"b": 1, "c": [3]}, "d": 4, "e": {"f": 5}}
@@ -139,6 +150,8 @@ def test_another_experiment_under_the_same_name_is_refused() -> None:
     for kind, seeds, base in (("slow", [0], BASE), ("critic", [0, 1], BASE), ("critic", [0], {})):
         with pytest.raises(Undeclared, match="choose another --name"):
             declare(kind, "mine", base, ["wake_up"], seeds)
+    with pytest.raises(Undeclared, match="other tasks, arms, seeds or settings"):
+        declare("critic", "mine", BASE, ["wake_up"], [0], ["no critic"])
     with pytest.raises(NoExperiment, match="no name"):
         declare("critic", "../x", BASE, ["wake_up"], [0])
 

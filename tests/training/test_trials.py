@@ -130,6 +130,20 @@ def test_a_prefix_that_does_not_arrive_is_no_failure_of_the_item() -> None:
     assert result.env_steps == 10 * 60
 
 
+def test_more_prefixes_than_usual_are_run_where_their_env_steps_are_affordable() -> None:
+    before = PrefixItem("view.key", Action(source_hash(KEY_AT_2)))
+    one_in_nine = _key_at(*([1] * 8 + [2]) * 6)
+
+    def tried(affordable: int) -> tuple[str, int, int]:
+        result = _try(OPEN_DOOR, "view.opened", (before,), seeds=one_in_nine, max_steps=30, affordable=affordable)
+        return result.outcome, result.episodes, result.prefixes
+
+    assert tried(0) == ("unreached", 2, 20), "as many as always"
+    assert tried(10**6) == ("accepted", 5, 45), "until five states were found"
+    outcome, episodes, prefixes = tried(20 * 60 + 1)
+    assert outcome == "unreached" and episodes < 3 and 20 < prefixes < 45, "until the env steps are spent"
+
+
 def test_an_error_ends_the_trial_and_is_told() -> None:
     result = _try(LATE, "view.key")
     assert result.outcome == "failed" and result.error == "ZeroDivisionError: no"

@@ -177,10 +177,10 @@ def chain_arms(world: str, task: str) -> tuple[Arm, ...]:
 
 
 def trees(
-    kind: str, base: Mapping[str, Any], tasks: Sequence[str], seeds: Sequence[int]
+    kind: str, base: Mapping[str, Any], tasks: Sequence[str], seeds: Sequence[int], arms: Sequence[str] = ()
 ) -> list[tuple[str, str, int, Tree]]:
     """[(task, arm, seed, settings tree)], seeds outermost so that a part of them is a whole comparison. A reward that
-    `base` names takes the place of the one that arms share.
+    `base` names takes the place of the one that arms share. `arms`: those of the experiment to run, all if empty.
 
     Raises Undeclared, CannotCreate, UnknownWorld.
     """
@@ -191,18 +191,19 @@ def trees(
     if not declared.arms and base.get("llm", {}).get("kind", "rules") != "rules":
         raise Undeclared(f"{kind} leaves out sub-actions of the script book by their names: it needs --llm rules")
     chosen = list(tasks) or _defaults(declared, world)
-    twice = [word for word in (*chosen, *seeds) if (*chosen, *seeds).count(word) > 1]
+    named = (*chosen, *seeds, *arms)
+    twice = [word for word in named if named.count(word) > 1]
     if twice:
         raise Undeclared(f"{twice[0]} is named twice")
     method = dict(base.get("method", {}))
     reward = method.pop("reward", "")
     shared = declared.common["method"].get("reward", "published")
     base = merged(declared.usual, {**base, "method": method})
-    arms = {task: declared.arms or chain_arms(world, task) for task in chosen}
+    run = {task: _chosen_arms(kind, declared.arms or chain_arms(world, task), arms) for task in chosen}
     problems = []
     for seed in seeds:
         for task in chosen:
-            for arm in arms[task]:
+            for arm in run[task]:
                 tree = merged(base, declared.common, arm.settings)
                 if reward and tree["method"].get("reward") == shared:
                     tree["method"]["reward"] = reward
@@ -211,19 +212,35 @@ def trees(
     return problems
 
 
+def _chosen_arms(kind: str, declared: Sequence[Arm], names: Sequence[str]) -> list[Arm]:
+    """Those named, in the order of the declaration; all if none is named."""
+    labels = [arm.label for arm in declared]
+    for name in names:
+        if name not in labels:
+            raise Undeclared(f"{kind} has no arm {name!r:.60}; it has {', '.join(labels)}")
+    return [arm for arm in declared if not names or arm.label in names]
+
+
 def _defaults(declared: Declared, world: str) -> list[str]:
     if world != declared.world:
         raise Undeclared(f"name the tasks of {world}: the declared ones are of {declared.world}")
     return list(declared.tasks)
 
 
-def declare(kind: str, name: str, base: Mapping[str, Any], tasks: Sequence[str], seeds: Sequence[int]) -> Manifest:
+def declare(
+    kind: str,
+    name: str,
+    base: Mapping[str, Any],
+    tasks: Sequence[str],
+    seeds: Sequence[int],
+    arms: Sequence[str] = (),
+) -> Manifest:
     """The experiment of this name: as it is on the disk, or new and not yet saved.
 
     Raises Undeclared when the one on the disk was declared otherwise, NoExperiment for what is no name and for a file
     that cannot be read.
     """
-    sessions = [Planned(*one) for one in trees(kind, base, tasks, seeds)]
+    sessions = [Planned(*one) for one in trees(kind, base, tasks, seeds, arms)]
     name = name or "-".join([kind, *(tasks if len(tasks) == 1 else [])])
     new = Manifest(name, kind, KINDS[kind].about, sessions)
     if not new.path.exists():
@@ -233,7 +250,7 @@ def declare(kind: str, name: str, base: Mapping[str, Any], tasks: Sequence[str],
         raise Undeclared(f"{new.path} is of another experiment, {existing.name!r:.80}: give that its own folder")
     if (existing.kind, [_bare(p) for p in existing.sessions]) != (kind, [_bare(p) for p in sessions]):
         raise Undeclared(
-            f"the experiment {name} was declared with other tasks, seeds or settings ({len(existing.sessions)} "
+            f"the experiment {name} was declared with other tasks, arms, seeds or settings ({len(existing.sessions)} "
             "sessions): give the same ones to go on with it, or choose another --name"
         )
     return existing

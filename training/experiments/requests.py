@@ -1,6 +1,6 @@
 """Answers the console's questions about an experiment.
 
-A request is {kind, name, tasks, seeds: [...], settings: tree, jobs, to}.
+A request is {kind, name, tasks, arms, seeds: [...], settings: tree, jobs, to}.
 """
 
 from __future__ import annotations
@@ -24,7 +24,9 @@ Request = Mapping[str, Any]
 def declared(request: Request) -> Manifest:
     """Raises Undeclared, NoExperiment, Refused, CannotCreate, UnknownWorld."""
     base = dict(request["settings"])
-    manifest = declare(request["kind"], request["name"], base, request["tasks"], request["seeds"])
+    manifest = declare(
+        request["kind"], request["name"], base, request["tasks"], request["seeds"], request.get("arms", ())
+    )
     world = registry.get(str(base.get("world", "crafter")))
     for task in dict.fromkeys(p.task for p in manifest.sessions):
         task_info(world, task)

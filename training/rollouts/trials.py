@@ -48,6 +48,8 @@ MAX_TRIALS = 10
 """Trials where the first ones leave it open."""
 MAX_SEEDS = 20
 """Seeds from which the steps before the item are executed, at most, to find a state in which it is needed."""
+MAX_SEEDS_AFFORDABLE = 60
+"""The same where the env steps of more are no matter: late in a long chain few prefixes get to the item."""
 IDLE_CALLS = 5
 """Calls in a row that return without acting, after which a trial is over."""
 STEP_MS = 20.0
@@ -84,11 +86,13 @@ def try_item(
     step_ms: float = STEP_MS,
     name: str = "the sub-action",
     trigger: str = "",
+    affordable: int = 0,
 ) -> TrialResult:
     """Try `action` from 5 states in which the prefix leaves it needed, and from 5 more when the first leave it open.
 
-    Each of `seeds` is one prefix, 20 at most. With fewer than 3 such states the item is `unreached`, or its predicate
-    `vacuous` when it held already in most of those that the prefix reached.
+    Each of `seeds` is one prefix. 20 of them are used at most, and 60 as long as the trial has taken fewer than
+    `affordable` env steps. With fewer than 3 such states the item is `unreached`, or its predicate `vacuous` when it
+    held already in most of those that the prefix reached.
 
     `trigger` of a guard: it is tried from where the prefix is when that comes true.
 
@@ -101,9 +105,9 @@ def try_item(
         raise ValueError("A sub-action before this one is learnt, and there is no trained policy yet to execute it.")
     runner = _TrialRunner(
         world, task, prefix, action, done_when, sources, host, max_steps, uninterruptible, incumbent,
-        observer or Observer(), partial, step_ms, name, trigger,
+        observer or Observer(), partial, step_ms, name, trigger, affordable,
     )  # fmt: skip
-    return runner.run(seeds[:MAX_SEEDS])
+    return runner.run(seeds[:MAX_SEEDS_AFFORDABLE])
 
 
 @dataclass
@@ -126,10 +130,10 @@ class _TrialRunner:
         self, world: World, task: str, prefix: Sequence[PrefixItem], action: Action, done_when: str,
         sources: Mapping[str, str], host: Host, max_steps: int, uninterruptible: frozenset[str],
         incumbent: TrainedPolicy | None, observer: Observer, partial: PartialTrial | None, step_ms: float,
-        name: str, trigger: str,
+        name: str, trigger: str, affordable: int,
     ) -> None:  # fmt: skip
         self.world, self.task, self.prefix, self.host = world, world.tasks[task], prefix, host
-        self.max_steps, self.observer, self.partial = max_steps, observer, partial
+        self.max_steps, self.observer, self.partial, self.affordable = max_steps, observer, partial, affordable
         self.incumbent, self.step_ms = incumbent, step_ms
         self._seconds, self._item_steps = 0.0, 0
         own = incumbent.space if incumbent else ActionSpace(
@@ -188,16 +192,20 @@ class _TrialRunner:
         return self._result(stopped=signal != "go")
 
     def _until(self, arrivals: int, seeds: Sequence[int]) -> Signal:
-        """Execute further prefixes, in batches, until so many needed the item or the seeds are used up."""
+        """Execute further prefixes, in batches, until so many needed the item or no more seeds may be used."""
         signal: Signal = "go"
-        while signal == "go" and (tried := len(self._finished_trials)) < len(seeds):
+        while signal == "go" and (tried := len(self._finished_trials)) < self._allowed(len(seeds)):
             missing = arrivals - sum(t.episode.needed for t in self._finished_trials)
             if missing <= 0:
                 break
-            signal = self._batch(seeds[tried : tried + missing])
+            last = MAX_SEEDS if tried < MAX_SEEDS else len(seeds)
+            signal = self._batch(seeds[tried : min(tried + missing, last)])
             if signal == "go" and self.partial is not None:
                 self.partial.save(self._pack_finished_trials())
         return signal
+
+    def _allowed(self, seeds: int) -> int:
+        return seeds if self.env_steps < self.affordable else min(seeds, MAX_SEEDS)
 
     def _pack_finished_trials(self) -> dict[str, Any]:
         return {

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 from rlgpt.agents import critic, fast, loop
 from rlgpt.agents.client import Client
 from rlgpt.agents.context import Context
@@ -22,6 +24,9 @@ from rlgpt.training.steps.observer import StepObserver
 from rlgpt.training.steps.outdated import outdated
 from rlgpt.training.steps.probing import with_probes
 from rlgpt.training.steps.result_rows import trial_row, untried, verdict_row
+
+AFFORDABLE_SHARE = 0.02
+"""Of the session's env steps: as long as a trial has taken fewer, it may use more seeds than usual."""
 
 
 def code(runtime: SessionRuntime, step: loop.Code) -> None:
@@ -75,7 +80,7 @@ def trial(runtime: SessionRuntime, step: loop.Trial) -> None:
         done_when=item.done_when,
         sources={a.source_hash: a.source for a in actions},
         host=runtime.host,
-        seeds=[episode_seed(runtime.seed, "trial", i) for i in range(trials.MAX_SEEDS)],
+        seeds=[episode_seed(runtime.seed, "trial", i) for i in range(trials.MAX_SEEDS_AFFORDABLE)],
         max_steps=item.max_steps,
         uninterruptible=frozenset(a.source_hash for a in actions if a.uninterruptible),
         incumbent=lead.incumbent,
@@ -84,12 +89,18 @@ def trial(runtime: SessionRuntime, step: loop.Trial) -> None:
         step_ms=runtime.settings.loop.step_ms,
         name=item.name,
         trigger=item.trigger,
+        affordable=_affordable(runtime.settings.budget.env_steps),
     )
     with runtime.writer.transaction(durable=True) as tx:
         tx.add(trial_row(runtime.history.sub_task, plan, item, attempt.version, attempt.source_hash, result))
         runtime.write_moments(tx, "trial", runtime.history.counts.get("trial", 0) + 1, result.moments)
         runtime.write_deaths(tx)
     partial.clear()
+
+
+def _affordable(budget: int | None) -> int:
+    """Env steps that a trial may take before it is held to the usual number of seeds."""
+    return sys.maxsize if budget is None else int(AFFORDABLE_SHARE * budget)
 
 
 def judge_item(runtime: SessionRuntime, step: loop.JudgeItem) -> None:
