@@ -73,17 +73,16 @@ class Book:
         return out
 
     def plan(self) -> list[Step]:
-        """The steps to the goals. For a score, what others need comes first, then the rest, what needs little before
-        what needs much and what is hard last: a sequence that fails at a step nothing needs should not end there."""
-        steps = self.steps(self.goals)
+        """The steps to the goals. For a score, whose milestones need not lead to each other, those that the script book
+        has come first, in its order and not marked as hard, since its author knows what is near and what takes long."""
         if not self._score:
-            return steps
-        names = [step.name for step in steps]
-        needed = self.needed(names)
-        cost = {step.name: (step.hard, len(self.steps([step.name]))) for step in steps if step.name not in needed}
-        return [s for s in steps if s.name in needed] + sorted(
-            (s for s in steps if s.name not in needed), key=lambda s: cost[s.name]
-        )
+            return self.steps(self.goals)
+
+        def order(goal: str) -> tuple[bool, int]:
+            script = self.script(goal)
+            return (script is None or script.hard, self.scripts.index(script) if script else 0)
+
+        return self.steps(sorted(self.goals, key=order))
 
     def needed(self, names: Iterable[str]) -> set[str]:
         """Those of the steps to `names` that another one of them needs."""

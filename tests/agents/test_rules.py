@@ -132,6 +132,20 @@ def test_for_a_score_the_easy_parts_come_first_and_what_must_be_learnt_last(clie
     assert list(shape(plan)) == ["get_flour", "make_dough", "make_bread", "build_oven"]
 
 
+def test_for_a_score_the_order_is_that_of_the_script_book_behind_what_each_needs(client: Client) -> None:
+    sheet = bakery()
+    sheet["recipes"] = [{"name": "make_bread", "needs": {"dough": 1}}]
+    sheet["scripts"] = [script | {"hard": False} for script in sheet["scripts"]]
+    task = Task("score", "Do it all.", ("get_flour", "make_bread", "build_oven", "make_dough"), kind="score")
+    assert list(shape(slow.plan(client, where(sheet=sheet, task=task)))) == [
+        "make_dough", "make_bread", "build_oven", "get_flour"
+    ]  # fmt: skip
+    sheet["scripts"].reverse()
+    assert list(shape(slow.plan(client, where(sheet=sheet, task=task)))) == [
+        "get_flour", "make_dough", "build_oven", "make_bread"
+    ]  # fmt: skip
+
+
 # ---- refinement -----------------------------------------------------------------------------------
 def test_a_failed_sub_action_first_gets_what_it_lacks(client: Client) -> None:
     told = Told().iteration().plan(get_flour="code", make_bread="code").code("make_bread").trial("make_bread", 0)

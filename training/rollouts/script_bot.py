@@ -26,7 +26,9 @@ class BotStep:
 def script_bot(world: World, task: str) -> tuple[BotStep, ...]:
     """Empty for a world without a script book, or for a task that no script gets to."""
     book = world.scripts(task)
-    milestones = world.tasks[task].milestones
+    milestones: Sequence[str] = world.tasks[task].milestones
+    if world.tasks[task].kind == "score":  # they need not lead to each other: in the order of the book
+        milestones = [name for script in book for name in script.gives if name in milestones]
     return tuple(BotStep(script.name, script.sources[-1], script.done_when) for script in _chain(book, milestones))
 
 
