@@ -67,7 +67,10 @@ def plan(question: Question) -> PlanReply:
         items = [_new(step, question) for step in book.plan()][:24] or [_whole_task(question)]
         items = [_left_to_rl(i, "Left to RL in the sub-task before.") if i.name in learnt else i for i in items]
     else:
-        items = [_tried_again(item, book) or _unrefuted(item, book) for item in last["sub_actions"]]
+        items = [_unrefuted(item, book) for item in last["sub_actions"]]
+        for item in last["sub_actions"]:
+            if again := _tried_again(item, book):
+                items = _put_back(again, [i for i in items if i.name != again.name], book)
     instructions = _instructions(question, book, items)
     items = _obeyed(items, instructions, book)
     items = _with_pins(items, question)
@@ -163,6 +166,16 @@ def _tried_again(item: Mapping[str, Any], book: Book) -> SubActionReply | None:
         return None
     reason = f"Its code failed behind that of {', '.join(changing)}, which changes: it is tried again."
     return _unrefuted(item, book).model_copy(update={"mode": "code", "reason": reason[:600]})
+
+
+def _put_back(item: SubActionReply, others: list[SubActionReply], book: Book) -> list[SubActionReply]:
+    """The plan with a sub-action before the first of the others that comes behind it in a first plan: what was left to RL
+    for a while had come last. The others stay in their order, which may be an operator's."""
+    places = {step.name: place for place, step in enumerate(book.plan())}
+    own = places.get(item.name, len(places))
+    behind = (index for index, other in enumerate(others) if places.get(other.name, -1) > own)
+    index = next(behind, len(others))
+    return [*others[:index], item, *others[index:]]
 
 
 def _left_to_rl(item: SubActionReply, reason: str) -> SubActionReply:

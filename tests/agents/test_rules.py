@@ -94,6 +94,28 @@ def test_what_code_could_not_do_stays_with_rl(client: Client) -> None:
     assert shape(slow.plan(client, where(told))) == {"make_dough": "rl"}
 
 
+def failed_behind_other_code(modes: dict[str, str], lost: int = 12) -> Told:
+    """Iteration 1 opens; in iteration 0 the code of make_dough failed and get_flour is done in the episodes but `lost`."""
+    told = Told().iteration().plan(**modes | {"make_dough": "code"}).code("get_flour").trial("get_flour")
+    told.code("make_dough").trial("make_dough", 0).plan("policy", depth=1, **modes)
+    return told.evaluate(0, funnel={"get_flour": 20 - lost}).verdict().iteration(1)
+
+
+def test_code_that_failed_is_tried_again_behind_code_that_loses(client: Client) -> None:
+    plan = slow.plan(client, where(failed_behind_other_code({"get_flour": "code", "make_dough": "rl"})))
+    assert shape(plan) == {"get_flour": "code", "make_dough": "code"}
+    assert "failed behind that of get_flour, which changes" in plan.sub_actions[1].reason
+    kept = slow.plan(client, where(failed_behind_other_code({"get_flour": "code", "make_dough": "rl"}, lost=0)))
+    assert shape(kept) == {"get_flour": "code", "make_dough": "rl"}, "nothing before it changes"
+
+
+def test_what_is_tried_again_goes_back_to_its_place_and_the_others_stay_where_they_are(client: Client) -> None:
+    modes = {"get_flour": "code", "make_bread": "rl", "build_oven": "rl", "make_dough": "rl"}
+    plan = slow.plan(client, where(failed_behind_other_code(modes)))
+    assert list(shape(plan)) == ["get_flour", "make_dough", "make_bread", "build_oven"]
+    assert shape(plan)["make_dough"] == "code"
+
+
 def test_what_was_left_to_rl_in_the_sub_task_before_is_left_to_rl_from_the_start(client: Client) -> None:
     told = Told(long_horizon=True).tasks("a", "b").iteration().plan("policy", get_flour="code", make_dough="rl")
     told.code("get_flour").trial("get_flour").evaluate(5).verdict().iteration(0, sub_task=1)
