@@ -169,8 +169,8 @@ def _tried_again(item: Mapping[str, Any], book: Book) -> SubActionReply | None:
 
 
 def _put_back(item: SubActionReply, others: list[SubActionReply], book: Book) -> list[SubActionReply]:
-    """The plan with a sub-action before the first of the others that comes behind it in a first plan: what was left to RL
-    for a while had come last. The others stay in their order, which may be an operator's."""
+    """The plan with a sub-action before the first of the others that comes behind it in a first plan, because what is
+    left to RL comes last. The others stay in their order, which may be an operator's."""
     places = {step.name: place for place, step in enumerate(book.plan())}
     own = places.get(item.name, len(places))
     behind = (index for index, other in enumerate(others) if places.get(other.name, -1) > own)
