@@ -95,7 +95,7 @@ def test_what_code_could_not_do_stays_with_rl(client: Client) -> None:
 
 
 def failed_behind_other_code(modes: dict[str, str], lost: int = 12) -> Told:
-    """Iteration 1 opens. In iteration 0 the code of make_dough failed, and get_flour was not done in `lost` episodes."""
+    """Iteration 1 opens: the code of make_dough failed, and get_flour was not done in `lost` of 20 episodes."""
     told = Told().iteration().plan(**modes | {"make_dough": "code"}).code("get_flour").trial("get_flour")
     told.code("make_dough").trial("make_dough", 0).plan("policy", depth=1, **modes)
     return told.evaluate(0, funnel={"get_flour": 20 - lost}).verdict().iteration(1)
