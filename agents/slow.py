@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from rlgpt.agents import memory
-from rlgpt.agents.arms import confined
+from rlgpt.agents.arms import MODES, confined
 from rlgpt.agents.asking import contents, messages
 from rlgpt.agents.client import Client
 from rlgpt.agents.context import Context
@@ -157,6 +157,7 @@ def _request(context: Context, ask: str) -> dict[str, object]:
         **memory.passes(context),
         "attempts_per_sub_action": limits.inner,
         "env_steps_left": context.env_steps_left,
+        **({"only_mode": MODES[limits.arm]} if limits.arm in MODES else {}),
     }
 
 

@@ -91,7 +91,7 @@ def refine(question: Question) -> PlanReply:
         if item["name"] in failed:
             missing = [] if last_depth else book.missing_before(item["name"], [*names, *(i.name for i in items)])
             items += [_new(step, question) for step in missing]
-            if not missing:
+            if not missing and request.get("only_mode") != "code":
                 why = item.get("critique") or item.get("error") or f"success {item.get('measured', '0/0')} in trials"
                 new_item = _left_to_rl(new_item, f"Code failed by measurement: {why}")
         items.append(new_item)

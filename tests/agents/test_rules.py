@@ -10,6 +10,7 @@ from rlgpt.agents import fast, planner, slow
 from rlgpt.agents.client import Client, make_client
 from rlgpt.agents.contracts import PlanReply
 from rlgpt.agents.journal import text_hash
+from rlgpt.agents.loop import Limits
 from rlgpt.agents.rules.model import respond
 from rlgpt.store import events
 from tests.agents.histories import Told
@@ -181,6 +182,14 @@ def test_a_failed_sub_action_that_lacks_nothing_is_left_to_rl(client: Client, la
     told = accepted_plan().code("make_dough").trial("make_dough", 0, error="ValueError: no flour")
     plan = slow.refine(client, where(told), ["get_flour"], last_depth)
     assert shape(plan) == FIRST | {"get_flour": "rl"} and plan.executor == "policy"
+
+
+def test_where_nothing_can_be_left_to_rl_what_failed_keeps_its_place(client: Client) -> None:
+    told = Told().iteration().plan(make_bread="code", get_flour="code").code("make_bread").trial("make_bread", 0)
+    whole = slow.refine(client, where(told), ["make_bread"], True)
+    assert list(shape(whole).items()) == [("get_flour", "code"), ("make_bread", "rl")], "what follows it would wait"
+    only_code = slow.refine(client, where(told, limits=Limits(arm="code")), ["make_bread"], True)
+    assert list(shape(only_code).items()) == [("make_bread", "code"), ("get_flour", "code")]
 
 
 # ---- code -----------------------------------------------------------------------------------------
