@@ -226,37 +226,43 @@ def _worse(use: PlanUse | None, other: PlanUse | None) -> bool:
 
 # ---- code that failed behind code that is no longer there ---------------------------------------
 def retried(h: History, plan: PlanState, item: Item) -> Attempt | None:
-    """The version to try again because a step before this sub-action has been rewritten since its code failed: the
-    one that did its work most often, the newest of equals. Its trials began in what the earlier code had left."""
+    """The version to try again because a step before this sub-action has been rewritten since its code was last tried
+    and failed: the one that did its work most often, the newest of equals. Its trials began in what the earlier code
+    had left."""
     failed = _failed_trials(h, item)
-    if not failed or not _rewritten_since(h, plan, item, max(trial.seq for _, trial in failed)):
+    if not failed or not _rewritten_since_tried(h, plan, item):
         return None
     return max(reversed(failed), key=lambda pair: pair[1].share)[0]
 
 
 def changing_before(h: History, plan: PlanState, item: Item, target: float) -> list[str]:
     """Of a sub-action whose code failed: the steps before it that have been rewritten since, or will be in the next
-    iteration because they lose. Empty where its code did not fail."""
-    failed = _failed_trials(h, item)
-    if not failed:
+    iteration because they lose. Empty where its code did not fail, or where it is the operator's."""
+    if item.pinned or item.author == "operator" or not _failed_trials(h, item):
         return []
-    rewritten = _rewritten_since(h, plan, item, max(trial.seq for _, trial in failed))
     before = [(step, h.accepted(plan, step)) for step in plan.steps_before(item)]
-    losing = [step.name for step, best in before if best and not good_enough(h, plan, step, best, target)]
-    return [step.name for step, _ in before if step.name in rewritten or step.name in losing]
+    changing = {step.name for step, best in before if best and not good_enough(h, plan, step, best, target)}
+    changing |= _rewritten_since_tried(h, plan, item)
+    return [step.name for step, _ in before if step.name in changing]
+
+
+def _last_trials(h: History, item: Item) -> list[tuple[Attempt, TrialState]]:
+    return [(a, trial) for a in h.attempts_of(item.name) if (trial := a.last_trial(item.done_when))]
 
 
 def _failed_trials(h: History, item: Item) -> list[tuple[Attempt, TrialState]]:
     """Of versions that failed when they were last tried; empty where one is accepted."""
-    last = [(a, trial) for a in h.attempts_of(item.name) if (trial := a.last_trial(item.done_when))]
-    if any(a.accepting_trial(item.done_when) for a, _ in last):
+    last = _last_trials(h, item)
+    if any(attempt.accepting_trial(item.done_when) for attempt, _ in last):
         return []
-    return [(a, trial) for a, trial in last if trial.outcome == "failed"]
+    return [(attempt, trial) for attempt, trial in last if trial.outcome == "failed"]
 
 
-def _rewritten_since(h: History, plan: PlanState, item: Item, seq: int) -> list[str]:
+def _rewritten_since_tried(h: History, plan: PlanState, item: Item) -> set[str]:
+    """The steps before it whose code is newer than its last trial."""
+    tried = max(trial.seq for _, trial in _last_trials(h, item))
     acting = ((step.name, h.acting(plan, step)) for step in plan.steps_before(item))
-    return [name for name, attempt in acting if attempt and attempt.seq > seq]
+    return {name for name, attempt in acting if attempt and attempt.seq > tried}
 
 
 # ---- which iteration is the result --------------------------------------------------------------

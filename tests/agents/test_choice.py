@@ -79,6 +79,18 @@ def _chosen(told: Told) -> VersionChosen:
     return chosen
 
 
+@pytest.mark.parametrize("pinned", [(), ("cut",)])
+def test_the_steps_that_change_before_failed_code_are_named_but_not_before_what_is_pinned(
+    pinned: tuple[str, ...],
+) -> None:
+    told = Told().iteration().plan(dig="code", cut="rl", pinned=pinned).code("dig").trial("dig").code("cut")
+    told.trial("cut", 0).evaluate(2, funnel={"dig": 8, "cut": 2}).verdict()
+    plan = told.history.plan
+    assert plan is not None
+    assert choice.changing_before(told.history, plan, plan.items[1], 0.95) == ([] if pinned else ["dig"])
+    assert choice.changing_before(told.history, plan, plan.items[0], 0.95) == [], "its code did not fail"
+
+
 def test_the_same_source_again_says_keep_it_where_it_is_accepted() -> None:
     told = Told().iteration().plan(dig="code").code("dig", "cafe").trial("dig", 3)
     assert told.history.plan

@@ -352,3 +352,11 @@ def test_code_that_failed_behind_the_code_that_is_there_is_not_tried_again() -> 
     told = Told().iteration().plan(dig="code", cut="code").code("dig").trial("dig").code("cut").trial("cut", 0)
     told.evaluate(2, funnel={"dig": 20, "cut": 2}).verdict().iteration(1).plan(dig="code", cut="code")
     assert step(told) == Code("cut", 1)
+
+
+def test_code_that_was_not_reached_when_it_was_tried_again_is_not_tried_once_more() -> None:
+    told = Told().iteration().plan(dig="code", cut="code").code("dig").trial("dig").code("cut").trial("cut", 0)
+    told.verdict("cut").code("cut").trial("cut", 0).evaluate(2, funnel={"dig": 8, "cut": 2}).verdict().iteration(1)
+    told.plan(dig="code", cut="code").verdict("dig").code("dig").trial("dig")
+    assert step(told) == Trial("cut", 2), "the newest of equals"
+    assert step(told.trial("cut", 0, "unreached", episodes=1)) == Evaluate(1, "dev", "full", 0, 20)
