@@ -87,7 +87,7 @@ def of_evaluations(m: Moment, numbers: Collection[int] | None = None) -> Iterato
     for row in m.episodes:
         evaluation = every.get(row["owner"]) if row["split"] in ("dev", "test") else None
         if evaluation and (numbers is None or evaluation.number in numbers):
-            yield _episode(row, ordered(m.history, evaluation))
+            yield _episode(row, ordered(m.history, evaluation), "" if m.history.scored else TASK)
 
 
 def lost_at(every: Sequence[Episode]) -> dict[str, Counter[str]]:
@@ -129,11 +129,12 @@ def episode_at(m: Moment, place: Place) -> Episode | None:
     return _episode(row, ordered(m.history, evaluation) if evaluation else ())
 
 
-def _episode(row: Mapping[str, Any], order: tuple[str, ...]) -> Episode:
+def _episode(row: Mapping[str, Any], order: tuple[str, ...], otherwise: str = TASK) -> Episode:
+    """`otherwise`: where an episode is lost in which every sub-action was done; a score's is lost nowhere."""
     success, reached = bool(row["success"]), row.get("reached")
     lost = ""
     if reached is not None and not success:
-        lost = next((name for name in order if name not in reached), TASK)
+        lost = next((name for name in order if name not in reached), otherwise)
     return Episode(
         Place(row["split"], row["owner"], row["index"]), row["variant"], row["seed"], success, row["end"],
         row.get("cause") or "", row["env_steps"], row["return"], None if reached is None else tuple(reached), lost,
