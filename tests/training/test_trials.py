@@ -17,6 +17,7 @@ from rlgpt.training.rollouts.partial_trial import PartialTrial
 from rlgpt.training.rollouts.trial_result import TrialResult, run_lengths
 from rlgpt.training.rollouts.trials import PrefixItem, try_item
 from rlgpt.training.seeds import episode_seed
+from rlgpt.training.steps.coding import affordable_env_steps
 from tests.options.toys import (
     BACK,
     FAILS,
@@ -267,3 +268,41 @@ def test_a_trial_that_begins_again_repeats_one_batch_at_most(tmp_path: Path) -> 
     assert other.polls == whole.polls
     (tmp_path / "trial.part").write_bytes(b"half of it")
     assert PartialTrial(tmp_path, "a").load() is None
+
+
+def test_a_kill_behind_the_usual_number_of_seeds_changes_nothing(tmp_path: Path) -> None:
+    class Killed(Exception):
+        pass
+
+    class Dying(Observer):
+        def __init__(self, polls: int) -> None:
+            self.left = polls
+
+        def poll(self) -> Signal:
+            self.left -= 1
+            if not self.left:
+                raise Killed
+            return "go"
+
+    def tried(observer: Observer, partial: PartialTrial | None = None) -> TrialResult:
+        before = PrefixItem("view.key", Action(source_hash(KEY_AT_2)))
+        return _try(
+            OPEN_DOOR, "view.opened", (before,), seeds=_key_at(*([1] * 8 + [2]) * 6), max_steps=30,
+            affordable=24 * 60, observer=observer, partial=partial,
+        )  # fmt: skip
+
+    whole = Dying(10**6)
+    unbroken = tried(whole)
+    assert 20 < unbroken.prefixes < 45, "it ends because its env steps are spent"
+    with pytest.raises(Killed):
+        tried(Dying(10**6 - whole.left - 1), PartialTrial(tmp_path, "a"))
+    assert vars(tried(Dying(10**6), PartialTrial(tmp_path, "a"))) == vars(unbroken)
+
+
+def test_a_slow_world_runs_no_more_prefixes_than_usual() -> None:
+    class Slow(ChangedWorld):
+        slow = True
+
+    assert affordable_env_steps(Slow(), 1_000_000) == affordable_env_steps(Slow(), None) == 0
+    assert affordable_env_steps(WORLD, 1_000_000) == 20_000
+    assert affordable_env_steps(WORLD, None) > 10**9, "without a budget nothing is too much"

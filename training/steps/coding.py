@@ -24,9 +24,11 @@ from rlgpt.training.steps.observer import StepObserver
 from rlgpt.training.steps.outdated import outdated
 from rlgpt.training.steps.probing import with_probes
 from rlgpt.training.steps.result_rows import trial_row, untried, verdict_row
+from rlgpt.training.worlds.optional_parts import is_slow
+from rlgpt.training.worlds.protocol import World
 
 AFFORDABLE_SHARE = 0.02
-"""Of the session's env steps: as long as a trial has taken fewer, it may use more seeds than usual."""
+"""See `affordable_env_steps`."""
 
 
 def code(runtime: SessionRuntime, step: loop.Code) -> None:
@@ -89,7 +91,7 @@ def trial(runtime: SessionRuntime, step: loop.Trial) -> None:
         step_ms=runtime.settings.loop.step_ms,
         name=item.name,
         trigger=item.trigger,
-        affordable=_affordable(runtime.settings.budget.env_steps),
+        affordable=affordable_env_steps(runtime.world, runtime.settings.budget.env_steps),
     )
     with runtime.writer.transaction(durable=True) as tx:
         tx.add(trial_row(runtime.history.sub_task, plan, item, attempt.version, attempt.source_hash, result))
@@ -98,8 +100,11 @@ def trial(runtime: SessionRuntime, step: loop.Trial) -> None:
     partial.clear()
 
 
-def _affordable(budget: int | None) -> int:
-    """Env steps that a trial may take before it is held to the usual number of seeds."""
+def affordable_env_steps(world: World, budget: int | None) -> int:
+    """How many env steps a trial may have taken and still use more seeds than usual: a share of the session's budget at
+    its start, none in a slow world, where every prefix takes many seconds."""
+    if is_slow(world):
+        return 0
     return sys.maxsize if budget is None else int(AFFORDABLE_SHARE * budget)
 
 
