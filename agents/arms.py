@@ -29,6 +29,9 @@ def confined(
     items: list[Item] = []
     for item in plan.items:
         mode = "rl" if item.name in uncoded else MODES.get(arm, item.mode)
+        if item.is_option and mode != "option":
+            attempted.setdefault(item.name, {}).setdefault("dropped", "an option is code that a policy calls")
+            continue
         if item.trigger and mode == "rl":
             attempted.setdefault(item.name, {}).setdefault("dropped", "a guard is code")
             continue

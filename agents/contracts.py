@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 from rlgpt.store.row_types import JsonObject
 
 Name = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]{0,39}$")]
-Mode = Literal["code", "rl"]
+Mode = Literal["code", "rl", "option"]
 Executor = Literal["sequence", "policy"]
 
 
@@ -37,19 +37,20 @@ class TaskPlanReply(Reply):
 
 
 class SubActionReply(Reply):
-    """A step of the sequence, or a guard."""
+    """A step of the sequence, a guard, or an option that the policy alone calls."""
 
     name: Name
     """Lower-case letters, digits and underscores, a letter first; a verb and its object. Code is kept under it."""
     mode: Mode
-    """code: the fast agent writes it. rl: PPO learns it. A guard is always code."""
+    """code: the fast agent writes it. rl: PPO learns it. option: the fast agent writes it, the plan never runs it, and
+    PPO learns when to call it. A guard is always code."""
     goal: str = Field(max_length=400)
     """What it shall bring about, for the agent that writes the code."""
     reason: str = Field(max_length=600)
     """Why it is needed and why this mode."""
     trigger: str = Field(default="", max_length=600)
     """Empty for a step of the sequence. A guard has a Python expression over `start` and `view`: whenever it holds, the
-    guard runs before the steps and interrupts them."""
+    guard runs before the steps and interrupts them. An option has one too: its code is tried from where it holds."""
     done_when: str = Field(max_length=600)
     """One Python expression over `start` and `view`: the step need not run, or the guard may stop."""
     max_steps: int = Field(ge=1, le=2000)

@@ -35,7 +35,7 @@ def enforce(
 
     `impossible`: names that no code should have; the loop gives others. A pinned item keeps its fields and cannot be
     left out. After the last refinement (`last_depth`) a step that `failed` is left to RL unless it is pinned to code,
-    and a guard that failed is dropped.
+    and a guard or an option that failed is dropped.
     """
     before = {item.name: item for item in previous.items} if previous else {}
     out = Enforced([])
@@ -48,7 +48,7 @@ def enforce(
         if old is not None and old.pinned:
             item = _pinned(item, old, out)
         elif last_depth and name in failed and item.trigger:
-            out.attempted.setdefault(name, {})["dropped"] = "a guard that could not be coded"
+            out.attempted.setdefault(name, {})["dropped"] = f"{_kind(item)} that could not be coded"
             continue
         elif last_depth and name in failed and item.mode == "code":
             out.attempted.setdefault(name, {})["mode"] = "code"
@@ -59,13 +59,21 @@ def enforce(
 
 
 def _item(asked: SubActionReply, name: str, old: Item | None, author: str) -> Item:
-    mode = "code" if asked.trigger else asked.mode
     item = Item(
-        name, mode, asked.goal, asked.reason, asked.done_when, asked.max_steps, False, author, asked.trigger
+        name, _mode(asked), asked.goal, asked.reason, asked.done_when, asked.max_steps, False, author, asked.trigger
     )  # fmt: skip
     if old is not None and all(getattr(old, field) == getattr(item, field) for field in FIXED):
         return replace(item, author=old.author, pinned=old.pinned)
     return item
+
+
+def _mode(asked: SubActionReply) -> str:
+    """What interrupts is code; an option without a trigger could not be tried, so it is a step of code."""
+    return "code" if asked.mode == ("rl" if asked.trigger else "option") else asked.mode
+
+
+def _kind(item: Item) -> str:
+    return "an option" if item.is_option else "a guard"
 
 
 def _pinned(item: Item, old: Item, out: Enforced) -> Item:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from rlgpt.agents import choice, memory
+from rlgpt.agents import choice, loop, memory
 from rlgpt.agents.asking import entries, messages
 from rlgpt.agents.client import Client
 from rlgpt.agents.context import Context
@@ -134,7 +134,7 @@ def configure(client: Client, context: Context, refused: str = "", refused_sourc
     history = context.history
     plan = history.plan
     usable = [i.name for i in plan.items if plan.acts(i.name)] if plan else []
-    options = [*usable, FOLLOW_PLAN] if usable else []
+    options = [*usable, *([FOLLOW_PLAN] if plan and loop.has_code(plan) else ())]
     last = memory.last_closed(history)
     known = _Known(context, options)
     asked = messages(

@@ -178,7 +178,7 @@ def _inside_iteration(h: History, iteration: IterationState, limits: Limits) -> 
         return Plan(iteration.sub_task, iteration.number)
 
     failed: list[str] = []
-    for item in (*plan.steps, *(i for i in plan.items if i.trigger)):  # guards are tried in what the steps do
+    for item in (*plan.steps, *(i for i in plan.items if i.trigger)):  # these are tried in what the steps do
         step = _code_item(h, iteration, plan, item, limits)
         if isinstance(step, str):
             if step == "failed":
@@ -279,7 +279,9 @@ def _proven_elsewhere(h: History, item: Item) -> Attempt | None:
 
 def _learn(h: History, iteration: IterationState, plan: PlanState, limits: Limits) -> Step:
     """Configure, train, evaluate, judge."""
-    uses_policy = plan.executor == "policy" or any(item.mode == "rl" for item in plan.items)
+    uses_policy = plan.executor == "policy" or any(
+        item.mode == "rl" or (item.is_option and plan.acts(item.name)) for item in plan.items
+    )
     if limits.arm == "code":  # what gets no code stays undone
         uses_policy = False
     run = None
@@ -331,7 +333,7 @@ def item_step(h: History, item: Item, limits: Limits) -> Step | None:
 
 def has_code(plan: PlanState) -> bool:
     """Whether follow_plan can do anything: some sub-action has code that works, or at least sometimes."""
-    return any(plan.acts(item.name) for item in plan.items)
+    return any(plan.acts(item.name) for item in plan.items if not item.is_option)
 
 
 # ---- between iterations -------------------------------------------------------------------------

@@ -390,7 +390,8 @@ def passes(context: Context) -> Plain:
 
 def wanted(item: Item) -> Plain:
     """A sub-action as the fast agent is asked for it."""
-    return {k: getattr(item, k) for k in ("name", "goal", "trigger", "done_when", "max_steps")}
+    mode = {"mode": item.mode} if item.is_option else {}
+    return {k: getattr(item, k) for k in ("name", "goal", "trigger", "done_when", "max_steps")} | mode
 
 
 # ---- rewards ------------------------------------------------------------------------------------

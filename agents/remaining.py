@@ -7,6 +7,7 @@ person approves at once. It is no promise: a budget, a success or a failure that
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from rlgpt.agents import choice, loop
@@ -16,7 +17,6 @@ from rlgpt.store.history import (
     ConfigState,
     EvaluationState,
     History,
-    Item,
     IterationState,
     PlanState,
     Run,
@@ -120,10 +120,10 @@ class _Supposed:
     def _plan(self, step: loop.Plan) -> None:
         last = self.h.plan if self.h.plan and self.h.plan.sub_task == step.sub_task else None
         items = [
-            Item(i.name, "rl" if i.name in step.failed and step.last_depth else i.mode, i.goal, i.reason, i.done_when,
-                 i.max_steps, i.pinned, i.author)
-            for i in (last.items if last else ())
-        ]  # fmt: skip
+            replace(item, mode="rl") if step.last_depth and item.name in step.failed else item
+            for item in (last.items if last else ())
+            if not (step.last_depth and item.name in step.failed and item.trigger)
+        ]
         revision = max(self.h.plans, default=0) + 1
         self.h.plans[revision] = PlanState(
             step.sub_task, step.iteration, revision, "slow", self._executor(last), "",

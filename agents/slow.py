@@ -85,7 +85,7 @@ def _kept(previous: PlanState, failed: Sequence[str], error: str) -> PlanReply:
         sub_actions=[
             SubActionReply(
                 name=item.name,
-                mode="rl" if item.name in failed else item.mode,  # type: ignore[arg-type]
+                mode="rl" if item.name in failed and not item.trigger else item.mode,  # type: ignore[arg-type]
                 goal=item.goal,
                 reason=item.reason,
                 trigger=item.trigger,

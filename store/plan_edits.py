@@ -21,7 +21,7 @@ LONGEST_FIELD = 2000
 """Characters of a goal, reason or predicate."""
 MOST_STEPS = 2000
 
-Mode = Literal["code", "rl"]
+Mode = Literal["code", "rl", "option"]
 Executor = Literal["sequence", "policy"]
 Text = Annotated[str, Field(max_length=LONGEST_FIELD)]
 Name = Annotated[str, Field(max_length=80)]

@@ -39,7 +39,13 @@ class Item:
     pinned: bool
     author: str
     trigger: str = ""
-    """Of a guard: while this predicate holds it runs before the steps of the sequence. Empty: a step."""
+    """Of a guard: while this predicate holds it runs before the steps of the sequence. Of an option: where it is tried.
+    Empty: a step."""
+
+    @property
+    def is_option(self) -> bool:
+        """The plan never runs its code: only a policy does, when it has learnt to."""
+        return self.mode == "option"
 
     @property
     def task(self) -> tuple[str, str, str]:
@@ -79,11 +85,11 @@ class PlanState:
 
     @property
     def steps(self) -> list[Item]:
-        """Without the guards."""
+        """Without guards and options."""
         return [item for item in self.items if not item.trigger]
 
     def steps_before(self, item: Item) -> list[Item]:
-        """The steps that are done when a step begins; of a guard, which may begin at any time, all of them."""
+        """The steps that are done when it begins; all of them for a guard or an option, which may begin at any time."""
         return self.steps if item.trigger else self.steps[: self.steps.index(item)]
 
     def acts(self, name: str) -> int | None:

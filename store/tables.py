@@ -135,7 +135,8 @@ class SubAction(Row, table=True):
     author: str = ""
     """Who last changed this item."""
     trigger: str | None = Field(default=None, sa_column_kwargs={"info": {"since": "0003"}})
-    """Of a guard: the predicate that makes it run before the sequence. Empty or NULL: a step of the sequence."""
+    """Of a guard: the predicate that makes it run before the sequence; of an option: where it is tried. Empty or NULL:
+    a step of the sequence."""
 
 
 class CodeVersion(Row, table=True):

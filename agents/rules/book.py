@@ -23,6 +23,8 @@ class ScriptEntry:
     needs: tuple[str, ...]
     gives: tuple[str, ...]
     hard: bool
+    trigger: str
+    """Of an action to be offered to a policy; empty otherwise."""
 
 
 @dataclass(frozen=True)
@@ -83,6 +85,11 @@ class Book:
             return (script is None or script.hard, self.scripts.index(script) if script else 0)
 
         return self.steps(sorted(self.goals, key=order))
+
+    def offered(self, present: Iterable[str]) -> list[ScriptEntry]:
+        """The actions for a policy whose needs are all present."""
+        names = set(present)
+        return [script for script in self.scripts if script.trigger and names.issuperset(script.needs)]
 
     def needed(self, names: Iterable[str]) -> set[str]:
         """Those of the steps to `names` that another one of them needs."""
@@ -166,6 +173,7 @@ def _script(entry: Mapping[str, Any]) -> ScriptEntry:
         needs=tuple(map(str, entry.get("needs") or ())),
         gives=tuple(map(str, entry.get("gives") or ())),
         hard=bool(entry.get("hard", False)),
+        trigger=str(entry.get("trigger", "")),
     )
 
 

@@ -14,6 +14,7 @@ from rlgpt.agents.rules.planning import SIGNED
 from rlgpt.agents.rules.question import Question, rate_of
 
 FAILED = ("failed", "refused")
+FOLLOW_PLAN = "follow_plan"
 
 
 def write(question: Question) -> CodeReply:
@@ -99,9 +100,21 @@ HYPERPARAMETERS = ("gamma", "n_epochs", "batch_size", "target_kl", "width")
 the first training)."""
 
 
+OPTION_STEPS = 8
+OFFERED = Hyperparameters(
+    n_envs=MANY_GAMES, n_steps=2048, batch_size=LONG_BATCH, gamma=0.995, ent_coef=0.0, learning_rate=PATIENT_RATE,
+    width=128,
+)  # fmt: skip
+"""What learnt when to call an option that the plan does not (docs/evidence.md, "The learner over code of ordinary
+quality"): long rollouts near a plan that decides nearly always, and a reward that starts late."""
+
+
 def configure(question: Question) -> RlConfigReply:
     world, request = question.world, question["request"]
     options = [str(name) for name in question["options"]]
+    offered = [i["name"] for i in question["plan"]["sub_actions"] if i["mode"] == "option" and i["name"] in options]
+    if offered and FOLLOW_PLAN in options and not world.get("advised_rl"):
+        return _configure_offered(question, offered)
     plan, measured = question["plan"], question.get("measured") or {}
     last = question.get("last_config")
     horizon = int(world.get("horizon", 1000))
@@ -114,7 +127,7 @@ def configure(question: Question) -> RlConfigReply:
     patient = bool(options) and (score or int(request["env_steps_left"]) >= LONG_RUN)
     if patient and not advised and games >= MANY_GAMES and _env_steps(request, rollout, growing=True) >= LONG_RUN:
         rollout = LONG_ROLLOUT
-    rate, plan_prior = 1e-3 if options else 3e-4, 0.6 if "follow_plan" in options else 0.0
+    rate, plan_prior = 1e-3 if options else 3e-4, 0.6 if FOLLOW_PLAN in options else 0.0
     if patient:
         rate, plan_prior = PATIENT_RATE, PATIENT_PLAN if plan_prior else 0.0
     note = "defaults"
@@ -147,6 +160,31 @@ def configure(question: Question) -> RlConfigReply:
             rate, 0.997 if horizon >= 300 and not score else 0.99, bool(options), n_envs, games, score, rollout
         ).model_copy(update={name: advised[name] for name in HYPERPARAMETERS if name in advised}),
         note=SIGNED + note + ".",
+    )
+
+
+def _configure_offered(question: Question, offered: list[str]) -> RlConfigReply:
+    """The plan, and what only the policy may call."""
+    world = question.world
+    games = int((world.get("limits") or {}).get("games_at_once", MANY_GAMES))
+    settings = OFFERED.model_copy(update={"n_envs": min(MANY_GAMES, games)})
+    milestones = [str(name) for name in world.get("task_milestones") or ()]
+    score = world.get("kind") == "score"
+    late = [RewardTerm(term="milestone", argument=name, weight=1.0) for name in milestones[-2:-1]]
+    return RlConfigReply(
+        target=str(world.get("task", "")) if score or not milestones else milestones[-1],
+        observation=_features(question),
+        reward=[RewardTerm(term="world", weight=1.0)] if score else [*late, RewardTerm(term="task", weight=2.0)],
+        primitives=[],
+        options=[FOLLOW_PLAN, *offered],
+        option_prior=0.04,
+        plan_prior=0.95,
+        prior_kl=0.02,
+        option_cap=OPTION_STEPS,
+        horizon=max(10, min(20_000, int(world.get("horizon", 1000)))),
+        env_steps=_env_steps(question["request"], settings.n_steps * settings.n_envs, growing=True),
+        hyperparameters=settings,
+        note=SIGNED + f"the plan acts, and the policy learns when to call {', '.join(offered)}.",
     )
 
 

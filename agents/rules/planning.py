@@ -11,6 +11,9 @@ from rlgpt.agents.rules.directives import Directives, directives
 from rlgpt.agents.rules.question import Question, rate_of
 
 SIGNED = "Rule-based model: "
+OFFERED_FROM = 1_000_000
+"""Env steps left from which an option is offered: when to call one was learnt in 2M env steps, and not in 0.4M
+(docs/evidence.md)."""
 GAINED = 0.9
 """Share of the episodes of a sub-task in which a later one's milestone came by the way, so that it needs no work."""
 
@@ -65,6 +68,7 @@ def plan(question: Question) -> PlanReply:
     if last is None:
         learnt = {str(item["name"]) for item in question.get("before") or () if item["mode"] == "rl"}
         items = [_new(step, question) for step in book.plan()][:24] or [_whole_task(question)]
+        items = [*items, *_offered(items, question, book)][:24]
         items = [_left_to_rl(i, "Left to RL in the sub-task before.") if i.name in learnt else i for i in items]
     else:
         items = [_unrefuted(item, book) for item in last["sub_actions"]]
@@ -88,6 +92,8 @@ def refine(question: Question) -> PlanReply:
     items: list[SubActionReply] = []
     for item in before["sub_actions"]:
         new_item = _unrefuted(item, book)
+        if item["name"] in failed and item["mode"] == "option":
+            continue
         if item["name"] in failed:
             missing = [] if last_depth else book.missing_before(item["name"], [*names, *(i.name for i in items)])
             items += [_new(step, question) for step in missing]
@@ -129,6 +135,25 @@ def _new(step: Step, question: Question) -> SubActionReply:
         done_when=step.done_when[:600],
         max_steps=_max_steps(question.world),
     )
+
+
+def _offered(items: list[SubActionReply], question: Question, book: Book) -> list[SubActionReply]:
+    """Actions that only a policy calls, where it has env steps enough to learn when."""
+    request = question["request"]
+    if "only_mode" in request or int(request["env_steps_left"]) < OFFERED_FROM:
+        return []
+    return [
+        SubActionReply(
+            name=script.name,
+            mode="option",
+            goal=script.goal[:400],
+            reason="Its moment is learnt: the script book has it for use in the midst of other steps.",
+            trigger=script.trigger[:600],
+            done_when=script.done_when[:600],
+            max_steps=_max_steps(question.world),
+        )
+        for script in book.offered(item.name for item in items)
+    ]
 
 
 def _whole_task(question: Question) -> SubActionReply:
@@ -223,7 +248,7 @@ def _pinned(pin: Mapping[str, Any]) -> SubActionReply:
 
 def _executor(items: list[SubActionReply], question: Question, instructions: Directives) -> Executor:
     """The sequence first; a policy for what is left to RL, or once the code was below the target."""
-    if any(item.mode == "rl" for item in items):
+    if any(item.mode != "code" for item in items):
         return "policy"
     if instructions.executor:
         return "policy" if instructions.executor == "policy" else "sequence"

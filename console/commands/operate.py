@@ -124,13 +124,13 @@ def override(
     session: Session,
     revision: Revision,
     sub_action: Annotated[str | None, typer.Option(help="The sub-action to change.")] = None,
-    mode: Annotated[str | None, typer.Option(help="code or rl.")] = None,
+    mode: Annotated[str | None, typer.Option(help="code, rl, or option: code that only the policy calls.")] = None,
     pin: Annotated[bool | None, typer.Option("--pin/--unpin", help="Keep it against the model.")] = None,
     rename: Annotated[str | None, typer.Option(help="Its new name.")] = None,
     goal: Annotated[str | None, typer.Option(help="Its new goal.")] = None,
     done_when: Annotated[str | None, typer.Option(help="An expression over start and view.")] = None,
     trigger: Annotated[
-        str | None, typer.Option(help="An expression that makes it a guard, run whenever it holds; empty: a step.")
+        str | None, typer.Option(help="A guard runs while this holds, an option is tried where it does; empty: a step.")
     ] = None,
     max_steps: Annotated[int | None, typer.Option(help="Env steps a trial may spend on it.")] = None,
     position: Annotated[int | None, typer.Option(min=0, help="Move it there, from 0.")] = None,

@@ -17,10 +17,15 @@ FIELDS = (
     ("name", "Name", "lower-case letters, digits and _"),
     ("goal", "Goal", "what it shall reach, in a sentence"),
     ("done_when", "Done when", "a Python expression over start and view"),
-    ("trigger", "Runs when (guards)", "an expression that interrupts the steps; empty for a step"),
+    ("trigger", "Runs when (guard), tried when (option)", "an expression over start and view; empty for a step"),
     ("reason", "Reason", "why code, or why RL"),
     ("max_steps", "Env steps", "at most, in one trial; 1 to 2000"),
 )
+MODES = [
+    ("code: a coded action", "code"),
+    ("rl: learnt with PPO", "rl"),
+    ("option: code that only the policy calls", "option"),
+]
 
 
 class ItemDialog(Form[dict[str, Any]]):
@@ -43,7 +48,7 @@ class ItemDialog(Form[dict[str, Any]]):
             yield Label("Mode", classes="label")
             mode = self._item.mode if self._item else "code"
             yield Select(
-                [("code: a coded action", "code"), ("rl: learnt with PPO", "rl")],
+                MODES,
                 value=mode,
                 allow_blank=False,
                 id="mode",
@@ -80,6 +85,8 @@ def _fault(values: dict[str, Any]) -> str:
         return "A sub-action needs a goal and a predicate that tells when it is done."
     if values["trigger"] and values["mode"] == "rl":
         return "What runs when a predicate holds is a guard, and a guard is code."
+    if values["mode"] == "option" and not values["trigger"]:
+        return "An option is tried from where a predicate holds: say which."
     if not values["max_steps"].isdigit() or not 1 <= int(values["max_steps"]) <= MOST_STEPS:
         return f"The env steps of a trial are a whole number from 1 to {MOST_STEPS}."
     return ""

@@ -88,7 +88,8 @@ class OverrideScreen(Screen[None]):
     def action_mode(self) -> None:
         item = self.draft.item(self._selected)
         if item:
-            self._edit({"op": "set", "name": item.name, "mode": "rl" if item.mode == "code" else "code"})
+            other = "option" if item.trigger else "rl"
+            self._edit({"op": "set", "name": item.name, "mode": other if item.mode == "code" else "code"})
 
     def action_pin(self) -> None:
         item = self.draft.item(self._selected)

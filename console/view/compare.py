@@ -116,7 +116,7 @@ def _cell(plan: PlanState | None, base: PlanState | None, name: str) -> Line:
         return line(("–", "dim"))
     other = base.item(name) if base else None
     differs = other is None or other.mode != item.mode or other.goal != item.goal
-    badge = Span(item.mode, "curve1" if item.mode == "code" else "rl")
+    badge = Span(item.mode, {"code": "curve1", "rl": "rl"}.get(item.mode, "curve4"))
     return (badge, Span(" ⚑" if item.pinned else ""), Span(f" {item.goal}", "warn" if differs else "dim"))
 
 

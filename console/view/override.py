@@ -38,7 +38,7 @@ def entries(draft: Draft, model: PlanState | None, width: int) -> list[Entry]:
         lines: list[Line] = [spread(left, right, width)]
         guard = bool(item.trigger or (origin and origin.trigger))
         for name in ("goal", *(("trigger",) if guard else ()), "done_when", "reason"):
-            lines += _field(name, str(getattr(item, name)), origin, width)
+            lines += _field(name, item, origin, width)
         proposed = model.item(item.name) if model else None
         if proposed is not None and proposed.mode != item.mode and (origin is None or origin.mode == item.mode):
             lines.append(line(("      the model planned it as ", "dim"), (proposed.mode, "accent")))
@@ -64,8 +64,10 @@ def entries(draft: Draft, model: PlanState | None, width: int) -> list[Entry]:
     return out
 
 
-def _field(name: str, value: str, origin: Item | None, width: int) -> list[Line]:
-    label = {"goal": "goal", "trigger": "runs when", "done_when": "done when", "reason": "reason"}[name]
+def _field(name: str, item: Item, origin: Item | None, width: int) -> list[Line]:
+    value = str(getattr(item, name))
+    begins = "tried when" if item.is_option else "runs when"
+    label = {"goal": "goal", "trigger": begins, "done_when": "done when", "reason": "reason"}[name]
     changed = origin is not None and getattr(origin, name) != value
     style = "warn" if changed else {"goal": "", "reason": "dim"}.get(name, "code_string")
     shown = wrap(value or "(empty)", width - 18, style, "", most=2)

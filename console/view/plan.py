@@ -47,7 +47,7 @@ def state_of_item(m: Moment, plan: PlanState, item: Item) -> tuple[str, str, str
 
 
 def mode_badge(mode: str) -> Span:
-    return Span(" code " if mode == "code" else "  rl  ", "badge_code" if mode == "code" else "badge_rl")
+    return Span({"code": " code ", "rl": "  rl  "}.get(mode, "option"), f"badge_{mode}")
 
 
 def entries(m: Moment, width: int, expanded: frozenset[str] = frozenset()) -> list[Entry]:
@@ -171,7 +171,8 @@ def _item(
     if key in expanded:
         lines += wrap(item.goal, width, "", indent)
         if item.trigger:
-            lines += wrap(f"guard, runs when {item.trigger}", width, "code_string", indent)
+            words = "option of the policy, tried when" if item.is_option else "guard, runs when"
+            lines += wrap(f"{words} {item.trigger}", width, "code_string", indent)
         lines += wrap(f"done when {item.done_when}", width, "code_string", indent)
         lines += wrap(f"because {item.reason}", width, "dim", indent)
         lines += wrap(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any
 
 from rlgpt.agents.context import Context
@@ -47,7 +49,7 @@ class Told:
 
     def plan(
         self, executor: str = "sequence", depth: int = 0, pinned: tuple[str, ...] = (), force: bool = True,
-        done: str = "view.{}", **modes: str,
+        done: str = "view.{}", triggers: Mapping[str, str] = MappingProxyType({}), **modes: str,
     ) -> Told:  # fmt: skip
         revision = max(self.history.plans, default=0) + 1
         self._row(
@@ -58,7 +60,7 @@ class Told:
             self._row(
                 "sub_action", revision=revision, position=position, name=name, mode=mode,
                 goal=f"Do {name}.", reason="", done_when=done.format(name), max_steps=50,
-                pinned=name in pinned, author="slow",
+                pinned=name in pinned, author="slow", trigger=triggers.get(name),
             )  # fmt: skip
         return self.event(events.PlanInForce(revision) if force else events.PlanWaiting(revision))
 

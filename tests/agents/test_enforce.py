@@ -64,6 +64,17 @@ def test_the_last_refinement_leaves_failures_to_rl_or_lets_them_go() -> None:
     assert names(enforce(reply(dig="code"), before, failed=("dig",)))["dig"] == "code"
 
 
+def test_an_option_has_a_trigger_and_goes_when_it_cannot_be_coded() -> None:
+    offered = reply(dig="code", dash="option")
+    assert names(enforce(offered, None)) == {"dig": "code", "dash": "code"}, "it could not be tried"
+    offered.sub_actions[1].trigger = "view.late"
+    out = enforce(offered, None)
+    assert names(out) == {"dig": "code", "dash": "option"} and out.items[1].is_option and not out.attempted
+    before = Told().iteration().plan(dig="code", dash="option", triggers={"dash": "view.late"}).history.plan
+    out = enforce(offered, before, failed=("dash",), last_depth=True)
+    assert names(out) == {"dig": "code"} and out.attempted == {"dash": {"dropped": "an option that could not be coded"}}
+
+
 def test_a_pinned_failure_stays_code_even_at_the_last_depth() -> None:
     out = enforce(reply(dig="rl"), plan(("dig",), dig="code"), failed=("dig",), last_depth=True)
     assert names(out) == {"dig": "code"} and out.attempted == {"dig": {"mode": "rl"}}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -167,6 +168,32 @@ def test_for_a_score_the_order_is_that_of_the_script_book_behind_what_each_needs
     assert list(shape(slow.plan(client, where(sheet=sheet, task=task)))) == [
         "get_flour", "make_dough", "build_oven", "make_bread"
     ]  # fmt: skip
+
+
+def with_an_option(**changed: Any) -> dict[str, Any]:
+    sheet = bakery()
+    option = {
+        "name": "turn_bread", "goal": "Turn it.", "done_when": "view.turned", "sources": ["def turn_bread(view): ..."],
+        "needs": ["make_bread"], "gives": [], "hard": False, "trigger": "view.baking",
+    }  # fmt: skip
+    sheet["scripts"] = [{**script, "hard": False} for script in sheet["scripts"]] + [option | changed]
+    return sheet
+
+
+def test_what_helps_at_times_is_offered_to_a_policy_that_has_time_to_learn_when(client: Client) -> None:
+    there = where(sheet=with_an_option())
+    assert "turn_bread" not in shape(slow.plan(client, there)), "200,000 env steps are too few"
+    plan = slow.plan(client, replace(there, env_steps_left=2_000_000))
+    assert list(shape(plan).items())[-1] == ("turn_bread", "option") and plan.executor == "policy"
+    assert plan.sub_actions[-1].trigger == "view.baking" and plan.sub_actions[-1].done_when == "view.turned"
+    for sheet, limits in ((with_an_option(needs=["fly"]), Limits()), (with_an_option(), Limits(arm="code"))):
+        told = where(sheet=sheet, limits=limits)
+        assert "turn_bread" not in shape(slow.plan(client, replace(told, env_steps_left=2_000_000)))
+
+
+def test_an_option_that_could_not_be_coded_is_let_go(client: Client) -> None:
+    told = accepted_plan(turn_bread="option").code("turn_bread").trial("turn_bread", 0)
+    assert "turn_bread" not in shape(slow.refine(client, where(told, with_an_option()), ["turn_bread"], False))
 
 
 # ---- refinement -----------------------------------------------------------------------------------

@@ -8,6 +8,7 @@ from typing import Any
 
 from rlgpt.agents import fast
 from rlgpt.agents.client import Client
+from rlgpt.agents.loop import Limits
 from rlgpt.store.settings import Budget
 from rlgpt.training.worlds.kitchen.sheet import ADVISED_RL
 from tests.agents.histories import Told
@@ -127,3 +128,22 @@ def test_a_score_below_its_code_is_no_reason_to_slow_down(client: Client) -> Non
     second = fast.configure(client, where(told, task=task))
     assert second.hyperparameters.learning_rate == first.hyperparameters.learning_rate
     assert second.plan_prior == first.plan_prior
+
+
+def test_a_policy_that_learns_when_to_call_an_option_stays_near_its_plan_and_is_rewarded_late(client: Client) -> None:
+    modes = {"get_flour": "code", "turn_bread": "option"}
+    told = Told().iteration().plan("policy", triggers={"turn_bread": "view.baking"}, **modes)
+    for name in modes:
+        told.code(name).trial(name)
+    there = where(told, limits=Limits(iterations=0))
+    config = fast.configure(client, replace(there, env_steps_left=2_000_000))
+    assert config.options == ["follow_plan", "turn_bread"] and not config.primitives
+    assert config.plan_prior + config.option_prior > 0.98 and config.prior_kl > 0
+    assert [(t.term, t.argument) for t in config.reward] == [("milestone", "build_oven"), ("task", "")]
+    rollout = config.hyperparameters.n_steps * config.hyperparameters.n_envs
+    assert config.env_steps % rollout == 0 and config.env_steps > 1_500_000
+
+
+def test_where_only_an_option_works_there_is_no_plan_to_follow(client: Client) -> None:
+    told = Told().iteration().plan("policy", triggers={"turn_bread": "view.baking"}, fly="rl", turn_bread="option")
+    assert fast.configure(client, where(told.code("turn_bread").trial("turn_bread"))).options == ["turn_bread"]

@@ -89,6 +89,13 @@ def test_where_the_model_says_nothing_of_use_the_plan_before_is_kept_and_what_fa
     assert "the previous plan is kept: nothing of use" in plan.rationale
 
 
+def test_an_option_that_failed_does_not_become_a_guard_where_the_model_says_nothing_of_use() -> None:
+    told = Told().iteration().plan(dig="code", dash="option", triggers={"dash": "view.late"})
+    plan = standing(told, UselessReply("nothing of use"), "dash")
+    assert modes(plan) == {"dig": "code", "dash": "option"}
+    assert modes(standing(told, UselessReply("nothing of use"), "dash", last_depth=True)) == {"dig": "code"}
+
+
 def test_a_reply_that_was_nearly_a_plan_is_taken_where_the_repair_failed() -> None:
     error = UselessReply("the name is taken", reply(dig="code"))
     assert modes(standing(Told().iteration(), error)) == {"dig": "code"}

@@ -76,7 +76,7 @@ async def test_a_dialog_asks_before_it_drops_what_was_typed(
             await until(pilot, lambda: not isinstance(app.screen, dialog | Confirm))
 
 
-async def test_a_guard_is_made_and_unmade_in_the_sub_action_editor(live: Path) -> None:
+async def test_a_guard_is_made_turned_into_an_option_and_unmade_in_the_sub_action_editor(live: Path) -> None:
     with Lease.acquire(live / "sessions" / LIVE):
         async with console(live, LIVE) as (app, pilot):
 
@@ -102,8 +102,14 @@ async def test_a_guard_is_made_and_unmade_in_the_sub_action_editor(live: Path) -
             found = editor.draft.item(name)
             assert found is not None and found.trigger == "view.drink < 4"
             await until(pilot, lambda: "runs when" in screen_text(app))
+            await pilot.press("m")
+            await until(pilot, lambda: "tried when" in screen_text(app))
+            assert (other := editor.draft.item(name)) is not None and other.is_option
             dialog = await opened()
             dialog.query_one("#trigger", Input).value = ""
+            dialog.action_send()
+            await until(pilot, lambda: "An option is tried from where" in screen_text(app))
+            dialog.query_one("#mode", Select).value = "code"
             dialog.action_send()
             await until(pilot, lambda: app.screen is editor)
             found = editor.draft.item(name)

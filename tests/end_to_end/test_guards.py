@@ -1,4 +1,5 @@
-"""A model that plans a guard: it is written, tried where its trigger came true, and interrupts the steps."""
+"""A model that plans a guard or an option: it is written and tried where its trigger came true. A guard interrupts the
+steps, an option is called by the policy only."""
 
 from __future__ import annotations
 
@@ -59,12 +60,12 @@ PLAN = {
 }
 
 
-def model(request: dict[str, Any]) -> dict[str, Any]:
+def model(request: dict[str, Any], mode: str = "code") -> dict[str, Any]:
     """The rule-based model, but for this plan and this code."""
     answer, question = respond(request), read(request)
     told: dict[str, Any] = {}
     if question.ask == "plan":
-        told = PLAN
+        told = {**PLAN, "sub_actions": [GUARD | {"mode": mode}, *PLAN["sub_actions"][1:]]}
     elif question.ask == "write":
         told = {"source": SOURCES[question["item"]["name"]], "note": ""}
     if told:
@@ -85,3 +86,22 @@ def test_a_guard_of_a_plan_is_coded_tried_and_used(make: Make) -> None:
     dev = next(e for iteration in history.iterations for e in iteration.evaluations)
     assert GUARD["name"] not in dev.funnel and dev.failures["ends"]
     assert history.status == "ended"
+
+
+def test_an_option_is_tried_where_its_trigger_holds_and_then_called_by_the_policy_alone(make: Make) -> None:
+    with ChatServer(lambda request: model(request, "option")) as server:
+        llm = {"kind": "openai", "base_url": server.url, "model": "m"}
+        budget = {"env_steps": 60_000}
+        session = make("place_table", llm=llm, loop={"iterations": 0, "target": 1.0}, budget=budget)
+        history = session.finish(200)
+    assert history.status == "ended" and history.plan and history.plan.items[0].is_option, history.reason
+    tried = [a for a in history.attempts if a.sub_action == GUARD["name"]]
+    assert tried and tried[-1].trial is not None and tried[-1].trial.outcome == "accepted", tried
+    (run,) = history.runs.values()
+    assert run.state == "finished" and run.updates and GUARD["name"] in {slot["name"] for slot in run.slots}
+    plan, full = (
+        next(e for i in history.iterations for e in i.evaluations if e.variant == variant)
+        for variant in ("plan", "full")
+    )
+    assert plan.successes and GUARD["name"] not in plan.option_usage and GUARD["name"] not in full.funnel
+    assert GUARD["name"] in full.option_usage, "with a probability of its prior"

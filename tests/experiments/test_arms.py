@@ -8,7 +8,18 @@ import pytest
 
 from rlgpt.agents.arms import confined
 from rlgpt.agents.enforce import Enforced
-from rlgpt.agents.loop import Configure, Evaluate, JudgeIteration, Limits, OpenIteration, Plan, Step, Train, next_step
+from rlgpt.agents.loop import (
+    Code,
+    Configure,
+    Evaluate,
+    JudgeIteration,
+    Limits,
+    OpenIteration,
+    Plan,
+    Step,
+    Train,
+    next_step,
+)
 from rlgpt.store.history import Item
 from rlgpt.training.rollouts.script_bot import script_bot
 from rlgpt.training.worlds.crafter.world import make_world
@@ -44,6 +55,23 @@ def test_what_is_to_have_no_code_has_none_in_any_arm(arm: str, other: str) -> No
     asked = Enforced([item("dig", "code"), item("fight", "code")])
     _, plan = confined(arm, "sequence", asked, ["fight"])
     assert [i.mode for i in plan.items] == [other, "rl"] and plan.attempted["fight"] == {"mode": "code"}
+
+
+@pytest.mark.parametrize(("arm", "uncoded"), [("code", ()), ("rl", ()), ("rlgpt", ("dash",))])
+def test_an_option_is_only_for_a_policy_that_has_code(arm: str, uncoded: tuple[str, ...]) -> None:
+    dash = Item("dash", "option", "Do dash.", "", "view.there", 50, False, "slow", "view.late")
+    _, plan = confined(arm, "policy", Enforced([item("dig", "code"), dash]), uncoded)
+    assert [i.name for i in plan.items] == ["dig"] and "dropped" in plan.attempted["dash"]
+    assert [i.mode for i in confined("rlgpt", "policy", Enforced([dash]))[1].items] == ["option"]
+
+
+def test_an_option_that_works_is_what_a_policy_is_trained_for() -> None:
+    told = Told().iteration().plan(dig="code", dash="option", triggers={"dash": "view.late"})
+    told.code("dig").trial("dig")
+    assert step(told) == Code("dash", 1), "after the steps, like a guard"
+    unreached = told.code("dash").trial("dash", 0, "unreached", episodes=0)
+    assert step(unreached) == Evaluate(0, "dev", "full", 0, 20), "nothing to learn: the sequence acts"
+    assert step(told.code("dash").trial("dash")) == Configure(1)
 
 
 def test_code_alone_does_not_learn_what_has_no_code() -> None:

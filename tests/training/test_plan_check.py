@@ -71,6 +71,11 @@ def test_an_operators_edit_is_checked_for_what_it_changes(live: SessionRuntime) 
     assert "a guard is code" in wrong_with_edits(
         live, broken_before, [*broken_before, step("rest", "True", "True", "rl")]
     )
-    assert "guards only" in wrong_with_edits(live, [step("dig")], [step("dig", trigger="view.energy < 3")])
+    for guards_only in ("code", "option"):
+        said = wrong_with_edits(live, [step("dig")], [step("dig", trigger="view.energy < 3", mode=guards_only)])
+        assert "no sub-action is a step" in said
+    assert "needs a trigger" in wrong_with_edits(live, [step("dig")], [step("dig"), step("dash", mode="option")])
+    dash = step("dash", trigger="view.energy < 3", mode="option")
+    assert wrong_with_edits(live, [step("dig")], [step("dig"), dash]) == ""
     assert "done_when of dig" in wrong_with_edits(live, broken_before, [broken_before[0], step("dig", "view.wod > 1")])
     assert "'fight' is taken" in wrong_with_edits(live, broken_before, [*broken_before, step("fight")])

@@ -51,7 +51,7 @@ def first_action(attempt: Attempt) -> Action:
 
 def accepted_of(runtime: SessionRuntime, plan: PlanState) -> list[Attempt]:
     """The accepted attempt of every coded sub-action of the plan that has one."""
-    accepted = (runtime.history.accepted(plan, item) for item in plan.items if item.mode == "code")
+    accepted = (runtime.history.accepted(plan, item) for item in plan.items if item.mode != "rl")
     return [attempt for attempt in accepted if attempt]
 
 
@@ -62,7 +62,7 @@ def acting_of(runtime: SessionRuntime, plan: PlanState) -> list[Attempt]:
 
 
 def plan_items(runtime: SessionRuntime, plan: PlanState, attempts: Sequence[Attempt]) -> tuple[PlanItem, ...]:
-    """What follow_plan runs. Every predicate is admitted again, since the host may be a new process."""
+    """What follow_plan runs, so no option. Every predicate is admitted again, since the host may be a new process."""
     coded = _coded(plan, attempts)
     for item, _ in coded:
         for expression in filter(None, (item.done_when, item.trigger)):
@@ -72,12 +72,12 @@ def plan_items(runtime: SessionRuntime, plan: PlanState, attempts: Sequence[Atte
 
 def _coded(plan: PlanState, attempts: Sequence[Attempt]) -> list[tuple[Item, Attempt]]:
     by_name = {attempt.sub_action: attempt for attempt in attempts}
-    return [(item, by_name[item.name]) for item in plan.items if item.name in by_name]
+    return [(item, by_name[item.name]) for item in plan.items if item.name in by_name and not item.is_option]
 
 
 def admitted_predicates(runtime: SessionRuntime, plan: PlanState) -> dict[str, str]:
-    """Sub-action name -> done_when of the steps that were admitted. Guards are left out: what a guard keeps up is true
-    most of the time."""
+    """Sub-action name -> done_when of the steps that were admitted. Guards and options are left out: what they
+    bring about is often true without them."""
     steps = (item for item in plan.items if not item.trigger)
     return {i.name: i.done_when for i in steps if admit(runtime, "done_when", i.done_when).admitted}
 

@@ -192,7 +192,7 @@ def _edit_code(runtime: SessionRuntime, tx: Transaction, command: commands.EditC
     named = "the plan that waits for approval" if waiting else "the plan in force"
     if plan is None or item is None:
         raise CommandRefused(f"{named} has no sub-action {command.sub_action!r}")
-    if item.mode != "code":
+    if item.mode == "rl":
         raise CommandRefused(f"{named} leaves {item.name} to RL; set its mode to code first")
     version = admit_version(runtime, item, command.source, author="operator", attempt=0, note="edited by the operator")
     if not version.admitted:

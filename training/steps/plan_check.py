@@ -39,8 +39,10 @@ def _wrong_items(
                 yield f"{field} of {item.name} ({expression!r}) is refused, {why}"
         if item.trigger and item.mode == "rl":
             yield f"{item.name} has a trigger, so it is a guard, and a guard is code"
+        if item.mode == "option" and not item.trigger:
+            yield f"{item.name} is an option, so it needs a trigger: its code is tried from where that holds"
     if all(item.trigger for item in plan):
-        yield "there are guards only; a plan needs a step, whose trigger is empty"
+        yield "no sub-action is a step; a plan needs one, whose trigger is empty"
 
 
 def _some(clauses: Sequence[str]) -> str:

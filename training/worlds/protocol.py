@@ -75,6 +75,9 @@ class Script:
     """Milestones that it is meant to reach."""
     hard: bool = False
     """The author expects that code alone does not suffice; a planner may choose the mode `rl` at once."""
+    trigger: str = ""
+    """Of an action that no plan of steps needs, and that may help at the right moment: where it may be tried. A planner
+    may offer it to a policy (mode `option`) once all its needs are in the plan."""
 
 
 class StepResult(NamedTuple):

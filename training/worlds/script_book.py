@@ -8,8 +8,9 @@ inserts the files `parts/NAME.py` before the source.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
+from typing import Any
 
 from rlgpt.training.worlds.protocol import Script
 
@@ -25,6 +26,11 @@ def read_versions(book: Path, name: str) -> tuple[str, ...]:
 def first_tries(scripts: Sequence[Script]) -> tuple[Script, ...]:
     """The scripts with their first version only: the code before anything has failed."""
     return tuple(replace(script, sources=script.sources[:1]) for script in scripts)
+
+
+def entries(scripts: Sequence[Script]) -> list[dict[str, Any]]:
+    """The scripts as a world sheet has them; a trigger only where there is one."""
+    return [{name: value for name, value in asdict(s).items() if name != "trigger" or value} for s in scripts]
 
 
 def _source(book: Path, text: str) -> str:

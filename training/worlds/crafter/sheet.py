@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-from dataclasses import asdict
 from typing import Any
 
 from rlgpt.training.worlds.crafter import data, names
@@ -12,6 +11,7 @@ from rlgpt.training.worlds.crafter.scripts import SCRIPTS
 from rlgpt.training.worlds.crafter.tasks import NIGHT_OVER, SURVIVED, TASKS
 from rlgpt.training.worlds.crafter.view import View
 from rlgpt.training.worlds.protocol import Primitive, Task
+from rlgpt.training.worlds.script_book import entries
 
 _DO = "Use the faced cell: collect its material, hit its creature, drink its water, eat its ripe plant."
 _DOCS = {
@@ -159,7 +159,7 @@ def sheet(task: Task) -> dict[str, Any]:
         "library_doc": library_doc(),
         "dangers": list(DANGERS),
         "milestones": [_milestone(name) for name in milestones_for(task)],
-        "scripts": [asdict(script) for script in SCRIPTS],
+        "scripts": entries(SCRIPTS),
         "limits": {
             "horizon": task.horizon,
             "inventory": "at most 9 of each item; what a recipe does not list under needs is kept",

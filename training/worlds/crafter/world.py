@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,11 +12,11 @@ from numpy.typing import NDArray
 from rlgpt.training.worlds.crafter import frame, names
 from rlgpt.training.worlds.crafter.features import DEFAULT, FEATURES
 from rlgpt.training.worlds.crafter.score import score
-from rlgpt.training.worlds.crafter.scripts import SCRIPTS
+from rlgpt.training.worlds.crafter.scripts import SCRIPTS, WORKSHOP
 from rlgpt.training.worlds.crafter.sheet import PRIMITIVES, sheet
 from rlgpt.training.worlds.crafter.tasks import TASKS
 from rlgpt.training.worlds.protocol import Feature, NativeAction, Primitive, Script, Task, UnknownTask
-from rlgpt.training.worlds.script_book import first_tries
+from rlgpt.training.worlds.script_book import entries, first_tries
 
 if TYPE_CHECKING:
     from rlgpt.training.worlds.crafter.ahead import WorldsAhead
@@ -96,14 +96,15 @@ class FirstTryWorld(CrafterWorld):
 
     Its needs make a plan that first versions can follow. They never fight, so nothing needs a sword; that of stone
     would wait for ever for a stone that the pickaxe has taken. They do not move a furnace, so it is placed once iron is
-    held: before that it stood too far from the iron (31 of 300 diamonds, afterwards 85).
+    held: before that it stood too far from the iron (31 of 300 diamonds, afterwards 85). `workshop`, the one action
+    that no step needs, is offered to a policy.
     """
 
     def scripts(self, task: str) -> tuple[Script, ...]:
-        return tuple(_with_needs(script) for script in first_tries(super().scripts(task)))
+        return tuple(_with_needs(script) for script in first_tries((*super().scripts(task), WORKSHOP)))
 
     def sheet(self, task: str) -> dict[str, Any]:
-        return {**super().sheet(task), "scripts": [asdict(script) for script in self.scripts(task)]}
+        return {**super().sheet(task), "scripts": entries(self.scripts(task))}
 
 
 def _with_needs(script: Script) -> Script:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-from dataclasses import asdict
 from typing import Any
 
 from rlgpt.training.worlds.kitchen import names
@@ -12,6 +11,7 @@ from rlgpt.training.worlds.kitchen.scripts import scripts_for
 from rlgpt.training.worlds.kitchen.tasks import BLIND, CHAIN, objects_of
 from rlgpt.training.worlds.kitchen.view import View
 from rlgpt.training.worlds.protocol import Primitive, Task
+from rlgpt.training.worlds.script_book import entries
 
 _HOLD = "Hold the aim's x. Heads: aim along x, y, z in mm, roll in mrad, fingers; index 0 of each holds."
 PRIMITIVES = (
@@ -103,7 +103,7 @@ def sheet(task: Task) -> dict[str, Any]:
         "library_doc": library_doc(),
         "dangers": _dangers(task),
         "milestones": [_milestone(name) for name in _milestones(task) if name != CHAIN or task.sub_tasks],
-        "scripts": [asdict(script) for script in scripts_for(task)],
+        "scripts": entries(scripts_for(task)),
         "limits": {
             "horizon": task.horizon,
             "option_cap": MAX_OPTION_STEPS,

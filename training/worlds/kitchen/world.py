@@ -6,7 +6,6 @@ import os
 import sys
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict
 from functools import cached_property
 from typing import Any
 
@@ -18,7 +17,7 @@ from rlgpt.training.worlds.kitchen.scripts import scripts_for
 from rlgpt.training.worlds.kitchen.sheet import PRIMITIVES, sheet
 from rlgpt.training.worlds.kitchen.tasks import TASKS
 from rlgpt.training.worlds.protocol import Feature, NativeAction, Primitive, Script, Task, UnknownTask
-from rlgpt.training.worlds.script_book import first_tries
+from rlgpt.training.worlds.script_book import entries, first_tries
 
 SWITCH_INTERVAL = 1e-4
 """Seconds, for `sys.setswitchinterval`; see `_pool`."""
@@ -90,7 +89,7 @@ class FirstTryWorld(KitchenWorld):
         return first_tries(super().scripts(task))
 
     def sheet(self, task: str) -> dict[str, Any]:
-        return {**super().sheet(task), "scripts": [asdict(script) for script in self.scripts(task)]}
+        return {**super().sheet(task), "scripts": entries(self.scripts(task))}
 
 
 def make_first_try() -> FirstTryWorld:

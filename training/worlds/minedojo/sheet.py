@@ -10,6 +10,7 @@ from rlgpt.training.worlds.minedojo.features import ITEMS, TARGETS
 from rlgpt.training.worlds.minedojo.scripts import LONG_ATTACK
 from rlgpt.training.worlds.minedojo.tasks import ClientTask, split_count
 from rlgpt.training.worlds.protocol import Primitive, Script
+from rlgpt.training.worlds.script_book import entries
 
 VIEW_DOC = """\
 view.step, view.time_left      env steps since the start, and left (one step is 50 ms of the game)
@@ -98,7 +99,7 @@ def for_task(
         "dangers": list(DANGERS),
         "milestones": [milestone(name) for name in client_task.task.milestones],
         "start": {slot: dict(entry) for slot, entry in client_task.task.start.items()},
-        "scripts": [asdict(script) for script in scripts],
+        "scripts": entries(scripts),
         "limits": {
             "horizon": client_task.task.horizon,
             "ms_per_step": 50,
