@@ -33,6 +33,7 @@ from rlgpt.training.ppo.trained import load_policy
 from rlgpt.training.rollouts.evaluation import EvaluationResult, FollowPlan, evaluate
 from rlgpt.training.rollouts.script_bot import script_bot
 from rlgpt.training.seeds import episode_seed
+from rlgpt.training.worlds.crafter.scripts import WORKSHOP
 from rlgpt.training.worlds.crafter.world import make_first_try
 
 TASK = "collect_diamond"
@@ -44,42 +45,6 @@ SETTINGS: dict[str, Any] = {
     "n_envs": LANES, "n_steps": 2048, "batch_size": 512, "gamma": 0.995, "ent_coef": 0.0, "learning_rate": 5e-4,
     "width": 128,
 }  # fmt: skip
-WORKSHOP = '''\
-WAYS = (("move_left", -1, 0), ("move_right", 1, 0), ("move_up", 0, -1), ("move_down", 0, 1))
-OPEN = ("grass", "sand", "path")
-
-
-def available(view):
-    items = view.inventory
-    return items["iron"] >= 1 and items["wood"] >= 3 and not (view.near_table and view.near_furnace)
-
-
-def stays(view, dx, dy):
-    """Whether a table is still close enough after a step."""
-    cells = [(x, y) for x in (-1, 0, 1) for y in (-1, 0, 1)]
-    return any(view.at(dx + x, dy + y) == "table" for x, y in cells)
-
-
-def workshop(view):
-    """A table and a furnace where the agent stands."""
-    while not (view.near_table and view.near_furnace):
-        if view.inventory["stone"] < 4 and not view.near_furnace:
-            view = yield "do" if view.front == "stone" else approach(view, "stone", dig=True) or explore(view) or "noop"
-        elif view.front in OPEN and view.near_table:
-            view = yield "place_furnace"
-        elif view.front in OPEN:
-            if view.inventory["wood"] < 3:
-                return
-            view = yield "place_table"
-        elif view.front in ("stone", "coal", "tree"):
-            view = yield "do"
-        else:
-            turns = [way for way, dx, dy in WAYS if view.at(dx, dy) in ("stone", "coal", "tree")]
-            steps = [way for way, dx, dy in WAYS if view.at(dx, dy) in OPEN and stays(view, dx, dy)]
-            view = yield (turns + steps + [explore(view) or "noop"])[0]
-'''
-TRIGGER = 'view.inventory["iron"] >= 1 and view.inventory["wood"] >= 3 and "make_iron_pickaxe" not in view.achieved'
-READY = "view.near_table and view.near_furnace"
 
 
 def told(name: str, played: EvaluationResult) -> str:
@@ -116,11 +81,12 @@ def main() -> None:
         host.admit("done_when", step.done_when, [[view]])
         options.append(CodedAction(step.name, step.source, said.tree_hash))
         plan.append(PlanItem(step.done_when, Action(step.source_hash)))
-    said = host.admit("action", WORKSHOP, [[view]])
-    workshop = CodedAction(said.name, WORKSHOP, said.tree_hash, has_available=said.has_available)
-    host.admit("done_when", READY, [[view]])
-    host.admit("done_when", TRIGGER, [[view]])
-    guard = PlanItem(READY, Action(workshop.source_hash), TRIGGER)
+    (source,) = WORKSHOP.sources
+    said = host.admit("action", source, [[view]])
+    workshop = CodedAction(said.name, source, said.tree_hash, has_available=said.has_available)
+    for predicate in (WORKSHOP.done_when, WORKSHOP.trigger):
+        host.admit("done_when", predicate, [[view]])
+    guard = PlanItem(WORKSHOP.done_when, Action(workshop.source_hash), WORKSHOP.trigger)
     host.admit("reward", HEALTH, [[view, view]])
     sources = {option.source_hash: option.source for option in (*options, workshop)} | {source_hash(HEALTH): HEALTH}
     if arguments.milestones:

@@ -12,7 +12,7 @@ INTRODUCTION = (
     "The lines at the top say what the session does now, what its goal is, and what it has spent."
 )
 PANES = (
-    ("session.pane1", "Plan", "the parts of the task, each marked code or rl"),
+    ("session.pane1", "Plan", "the parts of the task, each marked code, rl or option"),
     ("session.pane2", "Code", "the code of a part, against the version before"),
     ("session.pane3", "Curves", "how PPO learns, over env steps"),
     ("session.pane4", "Verdicts", "what the critic concluded, and what was measured"),

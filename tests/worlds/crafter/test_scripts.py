@@ -59,14 +59,16 @@ def test_a_success_replays_in_stock():
         assert won == (stock._player.achievements["make_stone_pickaxe"] > 0)
 
 
-def test_the_first_try_world_has_one_version_of_each_script_and_is_else_the_same():
-    for one, every in zip(FIRST.scripts("collect_diamond"), BOOK.values(), strict=True):
+def test_the_first_try_world_has_one_version_of_each_script_and_offers_one_action_more():
+    *scripts, offered = FIRST.scripts("collect_diamond")
+    for one, every in zip(scripts, BOOK.values(), strict=True):
         assert one.sources == every.sources[:1]
         assert (one.name, one.goal, one.done_when, one.gives) == (every.name, every.goal, every.done_when, every.gives)
         assert set(one.needs) - set(every.needs) <= {"collect_iron"}
     for task in world().tasks:
         sheet = FIRST.sheet(task)
-        assert [script["name"] for script in sheet["scripts"]] == list(BOOK)
+        assert [script["name"] for script in sheet["scripts"]] == [*BOOK, offered.name]
+        assert [script["name"] for script in sheet["scripts"] if "trigger" in script] == [offered.name]
         assert {len(script["sources"]) for script in sheet["scripts"]} == {1}
         assert sheet | {"scripts": 0} == world().sheet(task) | {"scripts": 0}
 
