@@ -13,7 +13,7 @@ from rlgpt.console.view.moment import Moment
 from rlgpt.console.view.numbers import decimal, many, measured, percent
 from rlgpt.console.view.options import PRIMITIVE, rows_of
 from rlgpt.console.view.text import Entry, line, spread, wrap
-from rlgpt.store.history import History, IterationState
+from rlgpt.store.history import History, IterationState, Run
 
 Floats = NDArray[np.float64]
 RECENT = 10
@@ -25,6 +25,7 @@ COLLAPSED = 0.05
 STILL = 1e-4
 """Approximate KL of an update below which the policy hardly moves; usual are 0.003 to 0.03 (Schulman et al. 2017,
 whose adaptive penalty aims at 0.01)."""
+FOLLOW_PLAN = "follow_plan"
 CUT = 0.5
 """Share of option calls ended from outside above which the policy learns mostly from broken calls."""
 UNUSED = 0.01
@@ -85,10 +86,13 @@ def _flat_return(m: Moment, rows: Any) -> Finding:
     last = float(values[-RECENT:].mean())
     if not flat:
         return Finding("flat_return", title, False, 0.0, decimal(last), "The return rises over the last updates.")
+    key, advice = "session.advise", "Ask the fast agent for another reward, or for a higher learning rate."
+    if m.history.runs[max(m.history.runs)].state == "running":
+        key = "session.stop_training"
+        advice = "End this run and go on with the next iteration, or change what it is paid for."
     return Finding(
         "flat_return", title, True, float(flat), f"flat for {flat:,}",
-        f"The return has been flat for {many(flat, 'update')}, at about {decimal(last)} an episode.",
-        "session.stop_training", "End this run and go on with the next iteration, or change what it is paid for.",
+        f"The return has been flat for {many(flat, 'update')}, at about {decimal(last)} an episode.", key, advice,
     )  # fmt: skip
 
 
@@ -117,8 +121,12 @@ def _entropy(m: Moment, rows: Any) -> Finding:
     value = _recent(m, "entropy", rows)
     if value is None:
         return _unknown("entropy", "the policy explores", "no update yet")
-    bad = value < COLLAPSED
-    sentence = "The policy has settled on one action in nearly every state" if bad else "The policy still tries others"
+    began = _mean(m, "entropy", rows[:RECENT])
+    settled = value < COLLAPSED
+    bad = settled and not (began is not None and began < COLLAPSED)
+    sentence = "The policy still tries others"
+    if settled:
+        sentence = "The policy has settled on one action in nearly every state" + ("" if bad else ", as it began")
     return Finding(
         "entropy", "the policy explores", bad, value, decimal(value), f"{sentence}: entropy {decimal(value)} of 1.",
         *_help(bad, "session.advise", "Ask the fast agent for a higher entropy coefficient."),
@@ -148,8 +156,13 @@ def _recent_sums(m: Moment, prefix: str, rows: Any) -> dict[str, float]:
 
 
 def _option_ends(m: Moment, rows: Any) -> Finding:
+    """Without follow_plan, which goes on where it was after every cut."""
     title = "coded actions end by themselves"
-    ends = _recent_sums(m, "end:", rows)
+    ends: dict[str, float] = {}
+    for name, calls in _recent_sums(m, "ended:", rows).items():
+        slot, _, reason = name.rpartition(":")
+        if slot != FOLLOW_PLAN:
+            ends[reason] = ends.get(reason, 0.0) + calls
     total = sum(ends.values())
     if not total:
         return _unknown("option_ends", title, "no coded action was called yet")
@@ -200,6 +213,8 @@ def _primitives(m: Moment, rows: Any) -> Finding:
     share = usage.get(PRIMITIVE, 0.0) / total
     if not run.slots:
         return Finding("primitives", title, False, share, percent(share), "This run has no coded actions.")
+    if not _offers_primitives(m.history, run):
+        return Finding("primitives", title, False, share, percent(share), "This run was given no primitives.")
     sentence = f"{percent(share)} of the decisions are primitives."
     if share < UNUSED:
         sentence += " The policy only calls code, so it can do no more than the code."
@@ -212,8 +227,18 @@ def _primitives(m: Moment, rows: Any) -> Finding:
     return Finding("primitives", title, bad, share, percent(share), sentence, *_help(bad, "session.advise", advice))
 
 
+def _offers_primitives(h: History, run: Run) -> bool:
+    """Whether the run's configuration names some; true where it cannot be told."""
+    configs = [i.config.config for i in h.iterations if run.run in i.runs and i.config]
+    return not configs or bool(configs[-1].get("primitives", True))
+
+
 def _recent(m: Moment, name: str, rows: Any) -> float | None:
-    values = m.metrics.column(name)[rows[-RECENT:]]
+    return _mean(m, name, rows[-RECENT:])
+
+
+def _mean(m: Moment, name: str, rows: Any) -> float | None:
+    values = m.metrics.column(name)[rows]
     values = values[np.isfinite(values)]
     return float(values.mean()) if len(values) else None
 
@@ -233,8 +258,12 @@ def entries(tests: Sequence[Finding], keys: dict[str, str], width: int) -> list[
         text = "No PPO run yet: the tests come with the first one."
         return [Entry("note", tuple(wrap(text, width, "dim")), selectable=False)]
     wrong = sum(bool(f.bad) for f in tests)
+    ahead = any(f.test == "code_alone" and f.bad is False for f in tests)
     sentence = f"{wrong} of {len(tests)} tests find why PPO does not improve" if wrong else "no test finds a cause"
-    head = wrap(sentence, width, "bad" if wrong else "ok")
+    if ahead:
+        sentence = "PPO is better than the code alone"
+        sentence += f"; {wrong} of {len(tests)} tests find what may hold it back" if wrong else ""
+    head = wrap(sentence, width, "ok" if ahead or not wrong else "bad")
     return [Entry("head", tuple(head), selectable=False), *(_entry(f, keys, width) for f in tests)]
 
 

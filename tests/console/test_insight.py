@@ -144,6 +144,7 @@ def test_a_return_that_rises_is_not_flat_and_noise_is() -> None:
 def test_every_finding_has_a_number_and_every_bad_one_a_key_and_a_command() -> None:
     found = {f.test: f for f in why.findings(moment(whole(ended=False)))}
     assert set(found) == {"flat_return", "entropy", "kl", "option_ends", "code_alone", "primitives"}
+    assert found["flat_return"].action != "session.stop_training", "the run is over"
     for finding in found.values():
         assert finding.bad is None or finding.value is not None
         assert bool(finding.bad) == bool(finding.action) and (not finding.action or finding.action in why.COMMANDS)
@@ -159,13 +160,16 @@ def test_nothing_is_said_of_ppo_before_its_first_run() -> None:
 @pytest.mark.parametrize(
     ("column", "value", "test", "bad"),
     [
-        ("entropy", 0.01, "entropy", True), ("entropy", 0.5, "entropy", False),
+        ("entropy", 0.5, "entropy", False),
         ("kl", 0.0, "kl", True), ("kl", 0.01, "kl", False),
         ("option_usage", {"primitive": 1, "collect_wood": 999}, "primitives", True),
         ("option_usage", {"primitive": 1000, "collect_wood": 1}, "primitives", True),
         ("option_usage", {"primitive": 500, "collect_wood": 500}, "primitives", False),
         ("end_reasons", {"collect_wood": {"cap": 9, "return": 1}}, "option_ends", True),
         ("end_reasons", {"collect_wood": {"cap": 1, "return": 9}}, "option_ends", False),
+        (
+            "end_reasons", {"collect_wood": {"cap": 1, "return": 9}, "follow_plan": {"cap": 90}}, "option_ends", False
+        ),
     ],
 )  # fmt: skip
 def test_each_cause_is_found_where_it_is_and_only_there(column: str, value: Any, test: str, bad: bool) -> None:
@@ -174,6 +178,35 @@ def test_each_cause_is_found_where_it_is_and_only_there(column: str, value: Any,
         if table == "metric":
             row[column] = value
     assert next(f for f in why.findings(moment(s)) if f.test == test).bad is bad
+
+
+@pytest.mark.parametrize(("first", "bad"), [(0.5, True), (0.01, False)])
+def test_a_policy_that_began_near_one_action_has_not_collapsed(first: float, bad: bool) -> None:
+    s = whole(ended=False)
+    metrics = [row for table, row in s.rows if table == "metric"]
+    newest = [row for row in metrics if row["run"] == metrics[-1]["run"]]
+    for index, row in enumerate(newest):
+        row["entropy"] = first if index < why.RECENT else 0.01
+    (found,) = (f for f in why.findings(moment(s)) if f.test == "entropy")
+    assert found.bad is bad and ("as it began" in found.sentence) is not bad
+
+
+def test_a_run_that_was_given_no_primitives_is_not_blamed_for_using_none() -> None:
+    s = whole(ended=False)
+    for table, row in s.rows:
+        if table == "rl_config":
+            row["config"] = {**row["config"], "primitives": []}
+        if table == "metric":
+            row["option_usage"] = {"follow_plan": 90, "collect_wood": 9}
+    (found,) = (f for f in why.findings(moment(s)) if f.test == "primitives")
+    assert found.bad is False and "given no primitives" in found.sentence
+
+
+def test_a_policy_ahead_of_its_code_is_not_said_not_to_improve() -> None:
+    ahead = why.Finding("code_alone", "PPO is better than the code alone", False, 0.1, "+0.10", "So it is.")
+    flat = why.Finding("flat_return", "return rises", True, 80.0, "flat for 80", "Flat.", "session.advise", "Help.")
+    assert said(why.entries([ahead, flat], {}, 80)).startswith("PPO is better than the code alone; 1 of 2 tests")
+    assert said(why.entries([flat], {}, 80)).startswith("1 of 1 tests find why PPO does not improve")
 
 
 # ---- options ---------------------------------------------------------------------------------------
