@@ -144,10 +144,21 @@ def test_a_return_that_rises_is_not_flat_and_noise_is() -> None:
 def test_every_finding_has_a_number_and_every_bad_one_a_key_and_a_command() -> None:
     found = {f.test: f for f in why.findings(moment(whole(ended=False)))}
     assert set(found) == {"flat_return", "entropy", "kl", "option_ends", "code_alone", "primitives"}
-    assert found["flat_return"].action != "session.stop_training", "the run is over"
     for finding in found.values():
         assert finding.bad is None or finding.value is not None
         assert bool(finding.bad) == bool(finding.action) and (not finding.action or finding.action in why.COMMANDS)
+
+
+def test_a_run_that_is_over_cannot_be_ended() -> None:
+    for ended, key in ((False, "session.stop_training"), (True, "session.advise")):
+        s = whole(ended=False)
+        for table, row in s.rows:
+            if table == "metric":
+                row["return_mean"] = 1.0
+        if ended:
+            s.event(events.TrainingEnded(run=3, state="finished", reason="", env_steps=1, decisions=1, updates=1))
+        (flat,) = (f for f in why.findings(moment(s)) if f.test == "flat_return")
+        assert flat.bad and flat.action == key
 
 
 def test_nothing_is_said_of_ppo_before_its_first_run() -> None:
@@ -186,7 +197,7 @@ def test_a_policy_that_began_near_one_action_has_not_collapsed(first: float, bad
     metrics = [row for table, row in s.rows if table == "metric"]
     newest = [row for row in metrics if row["run"] == metrics[-1]["run"]]
     for index, row in enumerate(newest):
-        row["entropy"] = first if index < why.RECENT else 0.01
+        row["entropy"] = first if index < len(newest) - why.RECENT else 0.01
     (found,) = (f for f in why.findings(moment(s)) if f.test == "entropy")
     assert found.bad is bad and ("as it began" in found.sentence) is not bad
 
