@@ -157,7 +157,8 @@ def _row(name: tuple[str, str], cells: Sequence[str], style: str, width: int) ->
     room = width - sum(WIDTHS) - len(WIDTHS)
     if room >= max(LONGEST_NAME, width_of(line(name))):
         return (fit(columns([(line(name), room), *_right(cells, style)]), width),)
-    return fit(line(name), width), fit(columns(_right(cells, style)), width)
+    shift = [(line(""), room)] if room >= LONGEST_NAME else []
+    return fit(line(name), width), fit(columns([*shift, *_right(cells, style)]), width)
 
 
 def _right(cells: Sequence[str], style: str) -> list[tuple[Line, int]]:

@@ -237,6 +237,14 @@ def test_the_option_table_sums_the_rows_of_the_newest_run() -> None:
     assert dict(wood.ends) == summed
 
 
+def test_the_titles_stand_over_their_columns_where_the_name_of_the_table_is_long() -> None:
+    use = options.Use("collect_wood", 12, 34, {}, 5)
+    table = options.Table("1,000 dev episodes of iteration 0", (use,))
+    for width in (45, 60, 100):
+        title, row = options.entries([table], width)
+        assert width_of(title.lines[-1]) == width_of(row.lines[-1])
+
+
 # ---- the plan, the code and the frames ------------------------------------------------------------------
 def test_the_plan_shows_how_many_episodes_reached_each_sub_action() -> None:
     text = said(plan.entries(moment(told()), 90))

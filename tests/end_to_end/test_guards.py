@@ -104,4 +104,5 @@ def test_an_option_is_tried_where_its_trigger_holds_and_then_called_by_the_polic
         for variant in ("plan", "full")
     )
     assert plan.successes and GUARD["name"] not in plan.option_usage and GUARD["name"] not in full.funnel
-    assert GUARD["name"] in full.option_usage, "with a probability of its prior"
+    assert full.option_usage[GUARD["name"]], "with a probability of its prior"
+    assert full.option_done is not None and 0 < full.option_done[GUARD["name"]] <= full.option_usage[GUARD["name"]]

@@ -142,6 +142,7 @@ def evaluate(
     greedy: bool = False,
     horizon: int | None = None,
     predicates: Mapping[str, str] | None = None,
+    option_predicates: Mapping[str, str] | None = None,
     record_actions: bool = False,
     observer: Observer | None = None,
     first: int = 0,
@@ -150,6 +151,7 @@ def evaluate(
     names: Sequence[str] = (),
 ) -> EvaluationResult:
     """Play one episode per seed. `predicates`: name -> done_when, for the funnel (at most 64 with the plan's).
+    `option_predicates`: the same of what belongs to no funnel, to count the calls after which it holds.
 
     `greedy`: the most probable action in place of a sampled one, as in the variant `greedy`; `full` and `sampled` are
     the policy as it is. `options_off` and `primitives_off` mask one kind; `random` is uniform over the same masked
@@ -162,7 +164,9 @@ def evaluate(
         space = space.without_options()
     elif variant == "primitives_off":
         space = space.without_primitives()
-    space, bits = _with_predicates(space, predicates or {})
+    predicates = predicates or {}
+    space, every_bit = _with_predicates(space, {**predicates, **(option_predicates or {})})
+    bits = {name: every_bit[name] for name in predicates}
     space = replace(space, programs=replace(space.programs, lines=traced))
     chooser = UniformPolicy(space) if variant == "random" else policy.chooser(space, greedy or variant == "greedy")
     host.load(space.programs)
@@ -171,7 +175,8 @@ def evaluate(
     count = side_by_side(world, min(n_envs, len(seeds)))
     watching = observer or Observer()
     trace = (lambda: Trace(space, names)) if traced else None
-    games = _Games(world, seeds, first, count, space, bits, trace, Camera(world, space) if watching.films else None)
+    camera = Camera(world, space) if watching.films else None
+    games = _Games(world, seeds, first, count, space, bits, every_bit, trace, camera)
     lanes = [
         Lane(
             index,
@@ -210,7 +215,7 @@ class _Games:
 
     def __init__(
         self, world: World, seeds: Sequence[int], first: int, lanes: int, space: ActionSpace, bits: Mapping[str, int],
-        trace: Callable[[], Trace] | None, camera: Camera | None,
+        every_bit: Mapping[str, int], trace: Callable[[], Trace] | None, camera: Camera | None,
     ) -> None:  # fmt: skip
         self._world, self._seeds, self._first, self._ahead = world, seeds, first, lanes
         self._places_left = deque(range(len(seeds)))
@@ -218,6 +223,7 @@ class _Games:
         self._repeated = Counter[int]()
         self._results: dict[int, EpisodeResult] = {}
         self._trace, self._camera, self._space, self._bits = trace, camera, space, bits
+        self._every_bit = every_bit
         self.reels = Reels()
         self.option_steps, self.option_done = Counter[str](), Counter[str]()
         self._episode: dict[int, tuple[Counter[str], Counter[str]]] = {}
@@ -246,7 +252,7 @@ class _Games:
         name = slot.name if slot else "primitive"
         steps, done = self._episode[lane.index]
         steps[name] += lane.steps
-        bit = self._bits.get(name.partition("(")[0])
+        bit = self._every_bit.get(name.partition("(")[0])
         if bit is not None:
             done[name] += lane.truths >> bit & 1
 

@@ -25,6 +25,8 @@ class Candidate:
     """Of the items."""
     predicates: dict[str, str]
     """Sub-action name -> done_when, admitted ones only, for the funnel."""
+    option_predicates: dict[str, str]
+    """The same of the plan's options."""
     run: Run | None
     checkpoint: bytes | None
 
@@ -82,6 +84,11 @@ def admitted_predicates(runtime: SessionRuntime, plan: PlanState) -> dict[str, s
     return {i.name: i.done_when for i in steps if admit(runtime, "done_when", i.done_when).admitted}
 
 
+def _option_predicates(runtime: SessionRuntime, plan: PlanState) -> dict[str, str]:
+    options = (item for item in plan.items if item.is_option)
+    return {i.name: i.done_when for i in options if admit(runtime, "done_when", i.done_when).admitted}
+
+
 def candidate(runtime: SessionRuntime, iteration: IterationState, revision: int | None = None) -> Candidate:
     """The policy of an iteration at its last evaluated (or the given) plan revision."""
     history = runtime.history
@@ -100,6 +107,7 @@ def candidate(runtime: SessionRuntime, iteration: IterationState, revision: int 
         plan_items(runtime, plan, attempts),
         tuple(item.name for item, _ in _coded(plan, attempts)),
         admitted_predicates(runtime, plan),
+        _option_predicates(runtime, plan),
         run if body is not None else None,
         body,
     )

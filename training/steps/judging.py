@@ -50,6 +50,7 @@ def evaluate(runtime: SessionRuntime, step: loop.Evaluate) -> None:
         variant=step.variant,  # type: ignore[arg-type]
         greedy=played == "greedy" and step.variant in ("full", *loop.VARIANTS),
         predicates=chosen.predicates,
+        option_predicates=chosen.option_predicates,
         record_actions=step.split == "test",
         observer=observer,
         first=step.first,
