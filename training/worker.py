@@ -56,9 +56,12 @@ STEPS: dict[type, Callable[[SessionRuntime, Any], None]] = {
 def run(runtime: SessionRuntime) -> None:
     """Step until the loop says Done."""
     sentence, budgets, lookahead = "", runtime.history.budgets.copy(), Lookahead()
+    opened = True
     while True:
         runtime.need_room()
-        runtime.apply(runtime)
+        if not (opened and _goes_on_training(runtime)):
+            runtime.apply(runtime)
+        opened = False
         if runtime.history.budgets != budgets:  # the operator has set another, perhaps while the call was refused
             sentence, budgets = "", runtime.history.budgets.copy()
         write_decisions(runtime.writer)
@@ -74,6 +77,13 @@ def run(runtime: SessionRuntime) -> None:
             continue
         except BudgetReached as reached:
             sentence = str(reached)
+
+
+def _goes_on_training(runtime: SessionRuntime) -> bool:
+    """Whether the next step continues a training that was cut off. It takes the commands that have come meanwhile itself,
+    where it stands, so that it ends as it would have without the cut."""
+    step = loop.next_step(runtime.history, runtime.limits, over_budget(runtime))
+    return isinstance(step, loop.Train) and step.run is not None
 
 
 def _announce(runtime: SessionRuntime, step: loop.Step) -> None:

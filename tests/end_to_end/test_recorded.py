@@ -76,6 +76,29 @@ def test_a_replay_repeats_what_the_operator_did_and_where(make: Make) -> None:
         assert (now.state, now.reason, now.author, now.payload) == (was.state, was.reason, was.author, was.payload)
 
 
+def test_a_replay_repeats_what_the_operator_did_to_a_training_that_was_cut_off(make: Make) -> None:
+    settings: dict[str, Any] = {"loop": {"iterations": 0, "target": 1.0}, "budget": {"env_steps": 60_000}}
+    first = make("make_stone_pickaxe", review=True, start=False, **settings).halting(TRAINING)
+    plan = first.until(lambda h: h.pending_plan and h.waiting_for, 60).pending_plan
+    assert plan is not None
+    learn, code = ({"edits": [{"op": "executor", "value": v}], "apply": "now"} for v in ("policy", "sequence"))
+    send(first.folder, parse_command("override", learn), plan.revision)
+    send(first.folder, parse_command("approve", {}), plan.revision + 1)
+    trainer, learning = first.halted(), first.history()
+    send(first.folder, parse_command("override", code), learning.revision)  # what the next trainer finds
+    trainer.kill()
+    expected = first.finish(200)
+    (run,) = expected.runs.values()
+    assert expected.incarnation == 2 and (run.state, run.updates) == ("superseded", learning.runs[1].updates)
+
+    second = make("make_stone_pickaxe", review=True, llm={"kind": f"replay:{first.folder.id}"}, **settings)
+    again = second.finish(200)
+    assert (again.reason, again.runs[1].updates) == (expected.reason, run.updates)
+    rows, repeated = outcome(first.folder), outcome(second.folder)
+    for table in rows:
+        assert repeated[table] == rows[table], f"{table} differs"
+
+
 def test_a_parameter_that_the_server_refused_is_not_sent_again_by_a_restarted_trainer(make: Make) -> None:
     with ChatServer(script=[rejects("temperature")]) as server:
         session = make(

@@ -56,6 +56,12 @@ FILM_EVERY = 20
 KERNELS = {"eager": "eager, fused Adam", "compiled": "compiled loss, fused Adam"}
 
 
+def _clock_after_update(env_steps: int) -> int:
+    """Observer.clock between an update and the next env step: where a training begins that goes on from a
+    checkpoint."""
+    return (env_steps + 1) * MOST_MINIBATCHES - 1
+
+
 @dataclass(frozen=True)
 class TrainResult:
     state: Literal["finished", "stopped", "superseded"]
@@ -149,6 +155,8 @@ class Run:
         else:
             origin = None
         self.signal: Signal = "go"
+        if resume and origin is not None:
+            observer.clock = _clock_after_update(origin.fields["counters"][1])
         self.collected = self._collect(host, hyper.n_envs) if config.recovery.share else NOTHING
         host.load(setup.space.programs)
         self.ahead = hyper.n_envs
@@ -161,6 +169,8 @@ class Run:
             observation=setup.observation, gamma=hyper.gamma, target=setup.target,
         )  # fmt: skip
         self.updates = self.decisions = self.base = 0
+        self.updated_at = -1
+        """The env steps of the last update."""
         self.env_steps = self.collected.env_steps
         self.episodes = self.successes = self.next_episode = 0
         self.counts = UpdateCounts()
@@ -287,6 +297,7 @@ class Run:
         # The envs that were asked for, also where the world runs fewer side by side: updates stay as far apart.
         rollout = self.config.hyperparameters.n_steps * self.config.hyperparameters.n_envs
         self.base = self.env_steps - self.runner.env_steps
+        self.updated_at = self.env_steps if self.updates else -1
         while self.env_steps < env_steps and self.signal == "go":
             began = time.perf_counter()
             before = self.env_steps
@@ -302,6 +313,7 @@ class Run:
             self.ppo.prior_kl = self.config.prior_kl * max(0.0, 1 - self.env_steps / env_steps)
             report = self.ppo.train(self._keep_going)
             self.updates += 1
+            self.updated_at = self.env_steps
             if self.imitation is not None and self.imitation.update(
                 self.ppo.policy, self.updates, self.config.hyperparameters.max_grad_norm
             ):
@@ -330,7 +342,11 @@ class Run:
     def _keep_going(self) -> bool:
         """Ask the observer, at most every POLL_SECONDS; False ends the rollout or the update early."""
         now = time.monotonic()
-        self.observer.clock = (self.base + self.runner.env_steps) * MOST_MINIBATCHES + self.ppo.minibatch
+        env_steps = self.base + self.runner.env_steps
+        if env_steps == self.updated_at:
+            self.observer.clock = _clock_after_update(env_steps)
+        else:
+            self.observer.clock = env_steps * MOST_MINIBATCHES + self.ppo.minibatch
         if now - self._polled >= POLL_SECONDS or self.observer.clock >= self.observer.wake:
             self._polled = now
             self.signal = obey(self.observer)
