@@ -162,7 +162,8 @@ def _best_partial(tried: list[Attempt], item: Item) -> tuple[Attempt | None, str
             why = f"none is accepted; this one did its work in {trial.successes} of {trial.episodes} trials{remark}"
             return best, why
     if not trials:
-        return None, "no version was tried in a state in which the plan needs it"
+        state = "its trigger holds" if item.trigger else "the plan needs it"
+        return None, f"no version was tried in a state in which {state}"
     return None, f"no version did its work in {MIN_PARTIAL_RATE:.0%} of its trials"
 
 

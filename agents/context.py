@@ -53,7 +53,7 @@ class Context:
     @property
     def pins(self) -> list[Item]:
         """Sub-actions of this sub-task that the operator has fixed."""
-        plan = self.history.plan
+        plan = self.history.edited_plan
         return [i for i in plan.items if i.pinned] if plan and plan.sub_task == self.history.sub_task else []
 
     def advice(self, agent: str) -> list[str]:

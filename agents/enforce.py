@@ -59,17 +59,21 @@ def enforce(
 
 
 def _item(asked: SubActionReply, name: str, old: Item | None, author: str) -> Item:
+    mode = _mode(asked, old)
     item = Item(
-        name, _mode(asked), asked.goal, asked.reason, asked.done_when, asked.max_steps, False, author, asked.trigger
+        name, mode, asked.goal, asked.reason, asked.done_when, asked.max_steps, False, author, asked.trigger
     )  # fmt: skip
     if old is not None and all(getattr(old, field) == getattr(item, field) for field in FIXED):
         return replace(item, author=old.author, pinned=old.pinned)
     return item
 
 
-def _mode(asked: SubActionReply) -> str:
-    """What interrupts is code; an option without a trigger could not be tried, so it is a step of code."""
-    return "code" if asked.mode == ("rl" if asked.trigger else "option") else asked.mode
+def _mode(asked: SubActionReply, old: Item | None) -> str:
+    """What has a trigger has code: of an option the policy learns when to call it, not what it does. An option without
+    a trigger could not be tried, so it is a step of code."""
+    if asked.trigger:
+        return asked.mode if asked.mode != "rl" else "option" if old and old.is_option else "code"
+    return "code" if asked.mode == "option" else asked.mode
 
 
 def _kind(item: Item) -> str:

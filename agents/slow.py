@@ -63,9 +63,10 @@ def next_plan(
             reply = _kept(previous, failed, str(error))
         else:
             raise
+    edited = context.history.edited_plan
     enforced = enforce(
         reply,
-        previous,
+        edited if edited and edited.sub_task == context.history.sub_task else previous,
         failed=failed,
         last_depth=last_depth,
         author=author,

@@ -222,7 +222,7 @@ KEYS: tuple[Key, ...] = (
     Key("world.play", "enter", "play_episode", "play episode", "Play the episode's frames", 1, "⏎"),
     Key("log.level", "s", "level", "level", "Least level shown: debug, info, warning, error"),
     # the override editor
-    Key("override.mode", "m,space", "mode", "code/RL", "Switch a step to RL, a guard to option, and back to code", 3),
+    Key("override.mode", "m,space", "mode", "mode", "Switch a step to RL, a guard to option, and back to code", 3),
     Key("override.edit", "enter,e", "edit", "edit", "Edit goal, predicate, reason, steps", 2, "⏎"),
     Key("override.add", "a,insert", "add", "add", "Add a sub-action below", 7),
     Key("override.remove", "d,delete", "remove", "remove", "Remove the sub-action", 8),

@@ -349,6 +349,12 @@ class History:
         return last if last and last.status in ("proposed", "waiting") else None
 
     @property
+    def edited_plan(self) -> PlanState | None:
+        """The plan in force, or a newer one that the operator rejected: pins that were set in that one hold too."""
+        last = self.plans[max(self.plans)] if self.plans else None
+        return last if last and last.status == "rejected" else self.plan
+
+    @property
     def iteration(self) -> IterationState | None:
         return self.iterations[-1] if self.iterations else None
 

@@ -80,8 +80,8 @@ def run(runtime: SessionRuntime) -> None:
 
 
 def _goes_on_training(runtime: SessionRuntime) -> bool:
-    """Whether the next step continues a training that was cut off. It takes the commands that have come meanwhile itself,
-    where it stands, so that it ends as it would have without the cut."""
+    """Whether the next step continues a training that was cut off. It takes the commands that have come meanwhile
+    itself, where it stands, so that it ends as it would have without the cut."""
     step = loop.next_step(runtime.history, runtime.limits, over_budget(runtime))
     return isinstance(step, loop.Train) and step.run is not None
 

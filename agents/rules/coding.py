@@ -112,9 +112,9 @@ quality"): long rollouts near a plan that decides nearly always, and a reward th
 def configure(question: Question) -> RlConfigReply:
     world, request = question.world, question["request"]
     options = [str(name) for name in question["options"]]
-    modes = {str(item["name"]): item["mode"] for item in question["plan"]["sub_actions"]}
-    offered = [name for name in options if modes.get(name) == "option"]
-    uncoded = [name for name, mode in modes.items() if mode == "rl" and name not in options]
+    items: list[Mapping[str, Any]] = question["plan"]["sub_actions"]
+    offered = [str(item["name"]) for item in items if item["mode"] == "option" and item["name"] in options]
+    uncoded = [item["name"] for item in items if not item.get("trigger") and item["name"] not in options]
     if offered and FOLLOW_PLAN in options and not uncoded and not world.get("advised_rl"):
         return _configure_offered(question, offered)
     plan, measured = question["plan"], question.get("measured") or {}

@@ -105,8 +105,14 @@ def refine(question: Question) -> PlanReply:
     instructions = _instructions(question, book, items)
     items = _with_pins(_obeyed(items, instructions, book), question)
     executor: Executor = "policy" if any(i.mode == "rl" for i in items) else before["executor"]
-    reason = f"{', '.join(sorted(failed))} failed as code; what each lacks comes first, the rest is left to RL."
-    return PlanReply(executor=executor, sub_actions=items, rationale=SIGNED + reason)
+    options = {item["name"] for item in before["sub_actions"] if item["mode"] == "option"} & failed
+    reasons = []
+    if failed - options:
+        told = ", ".join(sorted(failed - options))
+        reasons.append(f"{told} failed as code; what each lacks comes first, the rest is left to RL.")
+    if options:
+        reasons.append(f"Dropped, because no code of it worked: {', '.join(sorted(options))}.")
+    return PlanReply(executor=executor, sub_actions=items, rationale=SIGNED + " ".join(reasons))
 
 
 def _learnt_last(items: list[SubActionReply], book: Book) -> list[SubActionReply]:
@@ -222,7 +228,7 @@ def _obeyed(items: list[SubActionReply], instructions: Directives, book: Book) -
     remaining = [item for item in items if item.name not in instructions.dropped] or items
     out = []
     for item in remaining:
-        mode = instructions.modes.get(item.name, item.mode)
+        mode = item.mode if item.trigger else instructions.modes.get(item.name, item.mode)
         if mode == "code" and item.mode == "rl" and book.script(item.name, item.done_when) is None:
             mode = "rl"
         if mode != item.mode:

@@ -175,6 +175,9 @@ def difference(shown: Revision, width: int) -> list[Line]:
     for change in shown.changes:
         sign, style = SIGNS[change.kind]
         by = f"  {change.kind} by {author(change.author)}" if change.author else f"  {change.kind}"
+        item = shown.plan.item(change.sub_action)
+        if change.kind == "added" and item:
+            by += f", {item.mode}"
         out.append(fit(line((f"  {sign} ", style), (change.sub_action, "bold"), (by, "dim")), width))
         for field in change.fields:
             out += _field(field, width)

@@ -71,6 +71,10 @@ def test_an_option_has_a_trigger_and_goes_when_it_cannot_be_coded() -> None:
     out = enforce(offered, None)
     assert names(out) == {"dig": "code", "dash": "option"} and out.items[1].is_option and not out.attempted
     before = Told().iteration().plan(dig="code", dash="option", triggers={"dash": "view.late"}).history.plan
+    learnt = offered.model_copy(deep=True)
+    learnt.sub_actions[1].mode = "rl"
+    assert names(enforce(learnt, None))["dash"] == "code", "what interrupts is code"
+    assert names(enforce(learnt, before))["dash"] == "option", "when to call it is learnt already"
     out = enforce(offered, before, failed=("dash",), last_depth=True)
     assert names(out) == {"dig": "code"} and out.attempted == {"dash": {"dropped": "an option that could not be coded"}}
 

@@ -191,9 +191,20 @@ def test_what_helps_at_times_is_offered_to_a_policy_that_has_time_to_learn_when(
         assert "turn_bread" not in shape(slow.plan(client, replace(told, env_steps_left=2_000_000)))
 
 
-def test_an_option_that_could_not_be_coded_is_let_go(client: Client) -> None:
+def test_an_option_that_could_not_be_coded_is_let_go_and_named(client: Client) -> None:
     told = accepted_plan(turn_bread="option").code("turn_bread").trial("turn_bread", 0)
-    assert "turn_bread" not in shape(slow.refine(client, where(told, with_an_option()), ["turn_bread"], False))
+    plan = slow.refine(client, where(told, with_an_option()), ["turn_bread"], False)
+    assert "turn_bread" not in shape(plan)
+    assert "Dropped" in plan.rationale and "turn_bread" in plan.rationale and "left to RL" not in plan.rationale
+
+
+def test_advice_to_learn_when_to_call_an_option_does_not_make_a_guard_of_it(client: Client) -> None:
+    modes = {"get_flour": "code", "turn_bread": "option"}
+    told = Told().iteration().plan("policy", triggers={"turn_bread": "view.baking"}, **modes)
+    told.evaluate(5).verdict()
+    for text in ("PPO should learn when to call turn_bread", "Write code for turn_bread"):
+        advised = told.event(events.Advice(agent="slow", text=text, author="a")).iteration(1)
+        assert shape(slow.plan(client, where(advised, with_an_option())))["turn_bread"] == "option"
 
 
 # ---- refinement -----------------------------------------------------------------------------------

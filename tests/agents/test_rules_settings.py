@@ -142,8 +142,9 @@ def test_a_policy_that_learns_when_to_call_an_option_stays_near_its_plan_and_is_
     assert [(t.term, t.argument) for t in config.reward] == [("milestone", "build_oven"), ("task", "")]
     rollout = config.hyperparameters.n_steps * config.hyperparameters.n_envs
     assert config.env_steps % rollout == 0 and config.env_steps > 1_500_000
-    told.plan("policy", triggers={"turn_bread": "view.baking"}, **modes, fly="rl")
-    assert fast.configure(client, where(told)).primitives, "what has no code is learnt from primitives"
+    for mode in ("rl", "code"):
+        told.plan("policy", triggers={"turn_bread": "view.baking"}, **modes, fly=mode)
+        assert fast.configure(client, where(told)).primitives, "what has no code is learnt from primitives"
 
 
 def test_where_only_an_option_works_there_is_no_plan_to_follow(client: Client) -> None:

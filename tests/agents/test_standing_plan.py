@@ -11,6 +11,7 @@ from rlgpt.agents import slow
 from rlgpt.agents.contracts import PlanReply, SubActionReply
 from rlgpt.agents.errors import UselessReply
 from rlgpt.agents.loop import Limits
+from rlgpt.store import events
 from tests.agents.histories import Told, context
 from tests.agents.toys import BREAD, bakery
 
@@ -94,6 +95,15 @@ def test_an_option_that_failed_does_not_become_a_guard_where_the_model_says_noth
     plan = standing(told, UselessReply("nothing of use"), "dash")
     assert modes(plan) == {"dig": "code", "dash": "option"}
     assert modes(standing(told, UselessReply("nothing of use"), "dash", last_depth=True)) == {"dig": "code"}
+
+
+def test_a_pin_of_a_plan_that_was_rejected_holds() -> None:
+    told = Told().iteration().plan(dig="code", pinned=("dash",), force=False, dash="rl")
+    told.event(events.PlanRejected(revision=1, author="operator", text="dig deeper"))
+    assert told.history.plan is None
+    plan = standing(told, reply(dig="code"))
+    assert modes(plan) == {"dig": "code", "dash": "rl"} and plan.items[1].pinned
+    assert [pin.name for pin in context(told, bakery(), BREAD).pins] == ["dash"]
 
 
 def test_a_reply_that_was_nearly_a_plan_is_taken_where_the_repair_failed() -> None:

@@ -90,15 +90,18 @@ class FinishedTrial:
     """How it went, where it failed (`store/failures.py`)."""
 
 
-def judge_trials(episodes: Sequence[TrialEpisode], ms_per_step: float, step_ms: float) -> tuple[TrialOutcome, str]:
+def judge_trials(
+    episodes: Sequence[TrialEpisode], ms_per_step: float, step_ms: float, triggered: bool = False
+) -> tuple[TrialOutcome, str]:
     """The outcome of trials that were not stopped, and why. `ms_per_step`: CPU time that the item took per env step,
-    `step_ms` at most."""
+    `step_ms` at most. `triggered`: they began where a trigger held."""
     arrived = sum(e.arrived and e.end != TRUNCATED for e in episodes)
     needed = [e for e in episodes if e.needed]
     if len(needed) < min(MIN_TRIALS, len(episodes)) or not episodes:
         if arrived >= MIN_TRIALS and 2 * len(needed) < arrived:
             return "vacuous", f"done_when was already true in {arrived - len(needed)} of {arrived} start states"
-        reason = f"only {len(needed)} of {len(episodes)} trials reached a state in which the plan needs it"
+        reason = f"only {len(needed)} of {len(episodes)} trials reached a state in which "
+        reason += "its trigger holds" if triggered else "the plan needs it"
         if cut := sum(e.end == TRUNCATED for e in episodes):
             reason += f"; the world broke {cut} of them off"
         return "unreached", reason

@@ -376,7 +376,7 @@ class _TrialRunner:
         outcome: TrialOutcome = "stopped"
         error = "the trial was stopped"
         if not stopped:
-            outcome, error = judge_trials(episodes, ms_per_step, self.step_ms)
+            outcome, error = judge_trials(episodes, ms_per_step, self.step_ms, bool(self._trigger))
         return TrialResult(
             outcome, sum(e.needed for e in episodes), sum(e.won for e in episodes), len(episodes), self.env_steps,
             error, [vars(e) | {} for e in episodes], gather_evidence(self._finished_trials, Describer(self.world)),
