@@ -44,7 +44,7 @@ def test_add_move_remove_pin_and_executor_in_one_edit():
     ("edits", "sentence"),
     [
         ([{"op": "set", "name": "gold", "mode": "rl"}], "no sub-action 'gold'; it has: wood, table"),
-        ([{"op": "set", "name": "wood", "mode": "magic"}], "mode is wrong: input should be .code. or .rl."),
+        ([{"op": "set", "name": "wood", "mode": "magic"}], "mode is wrong: input should be .code., .rl. or .option."),
         ([{"op": "set", "name": "wood", "max_steps": True}], "max_steps is wrong: input should be a valid integer"),
         ([{"op": "set", "name": "wood", "rename": "table"}], "already has"),
         ([{"op": "set", "name": "wood", "rename": "class"}], "is no name"),
