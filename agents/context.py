@@ -45,6 +45,8 @@ class Context:
     """Ten points of a training run (`store/training_series.py`)."""
     env_steps_left: int = 0
     """Of the session's budget, for trials and training."""
+    restorable: bool = False
+    """Whether states of the world can be restored, as `recovery` and `branches` need."""
     prober: Prober | None = None
     """Runs what the fast agent tries before it answers; None where nothing may be tried."""
     config_fault: Callable[[RlConfigAsked], str] = field(default=lambda reply: "")

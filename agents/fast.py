@@ -146,6 +146,7 @@ def configure(client: Client, context: Context, refused: str = "", refused_sourc
             "ask": "configure",
             "env_steps_left": context.env_steps_left,
             "iterations_left": context.iterations_left,
+            "restorable": context.restorable,
         },
         plan=memory.plan_now(context),
         options=options,

@@ -6,14 +6,22 @@ from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
+import pytest
+
 from rlgpt.agents import fast
 from rlgpt.agents.client import Client
 from rlgpt.agents.loop import Limits
+from rlgpt.agents.rules import coding
+from rlgpt.agents.rules.question import Question, read
 from rlgpt.store.settings import Budget
 from rlgpt.training.worlds.kitchen.sheet import ADVISED_RL
 from tests.agents.histories import Told
 from tests.agents.rule_based import FIRST, accepted_plan, where
 from tests.agents.toys import Task, bakery
+
+
+def question_of(messages: Any) -> Question:
+    return read({"messages": messages})
 
 
 def test_the_configuration_uses_what_is_accepted_and_shares_the_budget(client: Client) -> None:
@@ -145,6 +153,19 @@ def test_a_policy_that_learns_when_to_call_an_option_stays_near_its_plan_and_is_
     for mode in ("rl", "code"):
         told.plan("policy", triggers={"turn_bread": "view.baking"}, **modes, fly=mode)
         assert fast.configure(client, where(told)).primitives, "what has no code is learnt from primitives"
+
+
+def test_the_question_says_whether_states_can_be_restored(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[Any] = []
+
+    def answer(role: str, step: str, messages: Any, *more: Any) -> Any:
+        asked.append(messages)
+        return coding.configure(question_of(messages))
+
+    monkeypatch.setattr(client, "ask", answer)
+    for restorable in (True, False):
+        fast.configure(client, replace(where(accepted_plan("policy")), restorable=restorable))
+        assert question_of(asked[-1])["request"]["restorable"] is restorable
 
 
 def test_where_only_an_option_works_there_is_no_plan_to_follow(client: Client) -> None:

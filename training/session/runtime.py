@@ -114,6 +114,7 @@ class SessionRuntime:
             text=self.source,
             series=self.series,
             env_steps_left=self.env_steps_left(),
+            restorable=self.world.restorable,
         )
 
     def series(self, run: int) -> JsonObject:
