@@ -258,10 +258,15 @@ class Ahead:
             os.fsync(file.fileno())
 
     def _load(self) -> None:
-        """What a worker before this one was answered and did not come to; half a line counts as nothing."""
+        """What a worker before this one was answered and did not come to; half a line counts as nothing, and is ended
+        so that the next answer has a line of its own."""
         if self._file is None or not self._file.exists():
             return
-        for line in self._file.read_text("utf-8", errors="replace").splitlines():
+        text = self._file.read_text("utf-8", errors="replace")
+        if text and not text.endswith("\n"):
+            with contextlib.suppress(OSError), self._file.open("a", encoding="utf-8") as file:
+                file.write("\n")
+        for line in text.splitlines():
             try:
                 answer = json.loads(line)
                 call, reply = Call(**answer["call"]), Completion.load(answer["reply"])

@@ -12,6 +12,8 @@ from rlgpt.store.row_types import JsonObject
 Name = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]{0,39}$")]
 Mode = Literal["code", "rl", "option"]
 Executor = Literal["sequence", "policy"]
+FOLLOW_PLAN = "follow_plan"
+"""The option that runs the plan: a guard whose trigger holds, else the first step whose done_when is false."""
 
 
 class Reply(BaseModel):

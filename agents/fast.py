@@ -9,16 +9,13 @@ from rlgpt.agents import choice, loop, memory
 from rlgpt.agents.asking import entries, messages
 from rlgpt.agents.client import Client
 from rlgpt.agents.context import Context
-from rlgpt.agents.contracts import CodeReply, RlConfigAsked
+from rlgpt.agents.contracts import FOLLOW_PLAN, CodeReply, RlConfigAsked
 from rlgpt.agents.errors import UselessReply
 from rlgpt.agents.linking import link, signature
 from rlgpt.agents.probes import Look, Probe, Tool, TryAction
 from rlgpt.agents.rules import coding, question
 from rlgpt.store.history import Attempt, Item
 from rlgpt.store.row_types import JsonObject
-
-FOLLOW_PLAN = "follow_plan"
-"""The option that runs the first sub-action whose done_when is false."""
 
 TRY_DOC = (
     "Try a source as the code of this sub-action in 3 training episodes, from where the plan needs it. Tells in how "

@@ -7,6 +7,7 @@ its own, and the mean difference with Student's 95% interval.
 
 --workshop offers the policy one more coded action that the plan never calls: a table and a furnace where the agent
 stands. --by-hand also plays the plan with that code as a guard, called as soon as iron is held.
+--last-versions takes the plan of the last versions instead; --env-steps 0 trains nothing.
 
 The reward has 1 for the iron pickaxe and 2 for the diamond; with --milestones 1 for each milestone of the plan and 3
 for the diamond, and --health for all of the health at once, so that damage is paid when it is done. --rl: fields of the
@@ -34,7 +35,7 @@ from rlgpt.training.rollouts.evaluation import EvaluationResult, FollowPlan, eva
 from rlgpt.training.rollouts.script_bot import script_bot
 from rlgpt.training.seeds import episode_seed
 from rlgpt.training.worlds.crafter.scripts import WORKSHOP
-from rlgpt.training.worlds.crafter.world import make_first_try
+from rlgpt.training.worlds.crafter.world import make_first_try, make_world
 
 TASK = "collect_diamond"
 LANES = 16
@@ -63,6 +64,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--workshop", action="store_true")
     parser.add_argument("--by-hand", action="store_true")
+    parser.add_argument("--last-versions", action="store_true")
     parser.add_argument("--rl", type=json.loads, default={}, help="JSON object")
     parser.add_argument("--milestones", action="store_true")
     parser.add_argument("--health", type=float, default=0.0)
@@ -70,7 +72,7 @@ def main() -> None:
     parser.add_argument("--episodes", type=int, default=1000)
     parser.add_argument("--seeds", type=int, nargs="+", default=[1])
     arguments = parser.parse_args()
-    world = make_first_try()
+    world = make_world() if arguments.last_versions else make_first_try()
     host = open_host(world, lanes=LANES, mode="locked")
     env = world.make(TASK)
     view = env.view(True)
@@ -115,6 +117,8 @@ def main() -> None:
         if arguments.by_hand:
             better = FollowPlan(world, [guard, *plan], sources, options=[*options, workshop])
             print(told("by hand", evaluate(world, TASK, better, host, episodes, n_envs=LANES)), flush=True)
+        if not arguments.env_steps:
+            continue
         began = time.perf_counter()
         result = train(world, TASK, config, [*options, workshop], host, seed=seed, plan=plan, sources=sources)
         print(f"{result.env_steps} env steps in {time.perf_counter() - began:.0f} s", flush=True)

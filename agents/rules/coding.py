@@ -8,13 +8,12 @@ from collections.abc import Mapping
 from typing import Any
 
 from rlgpt.agents.choice import GOOD_TRIAL_RATE
-from rlgpt.agents.contracts import CodeReply, Hyperparameters, RewardTerm, RlConfigReply
+from rlgpt.agents.contracts import FOLLOW_PLAN, CodeReply, Hyperparameters, RewardTerm, RlConfigReply
 from rlgpt.agents.rules.book import Book
 from rlgpt.agents.rules.planning import SIGNED
 from rlgpt.agents.rules.question import Question, rate_of
 
 FAILED = ("failed", "refused")
-FOLLOW_PLAN = "follow_plan"
 
 
 def write(question: Question) -> CodeReply:
@@ -101,6 +100,7 @@ the first training)."""
 
 
 OPTION_STEPS = 8
+"""Env steps of one call where options are offered: the policy decides often enough to call one in time."""
 OFFERED = Hyperparameters(
     n_envs=MANY_GAMES, n_steps=2048, batch_size=LONG_BATCH, gamma=0.995, ent_coef=0.0, learning_rate=PATIENT_RATE,
     width=128,

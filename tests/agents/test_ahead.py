@@ -144,6 +144,7 @@ def test_a_killed_worker_does_not_pay_again_for_what_had_arrived(tmp_path: Path)
         with file.open("a") as torn:
             torn.write('{"call": {"id": "half a li')
         again = client_of(server, ledger, tmp_path)  # the journal is all that is left of the first, and that file
+        assert file.read_text().endswith("half a li\n"), "the next answer would be lost behind it"
         assert take(again, *NAMES) == [f"# {name}" for name in NAMES]
         again.settle()
         assert len(server.requests) == 1 + len(NAMES)

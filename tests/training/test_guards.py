@@ -57,7 +57,7 @@ def test_a_guard_is_tried_from_where_its_trigger_came_true() -> None:
 
 def test_a_trigger_that_never_comes_true_leaves_the_guard_untried() -> None:
     result = tried("view.position > 100", PrefixItem("view.coin", Action(source_hash(FOREVER))))
-    assert (result.outcome, result.episodes) == ("unreached", 0)
+    assert (result.outcome, result.episodes) == ("unreached", 0) and "in which its trigger holds" in result.error
 
 
 def test_without_a_step_that_can_be_run_it_is_waited_for_the_trigger() -> None:

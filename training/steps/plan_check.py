@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from rlgpt.agents.contracts import PlanReply, SubActionReply
-from rlgpt.agents.fast import FOLLOW_PLAN
+from rlgpt.agents.contracts import FOLLOW_PLAN, PlanReply, SubActionReply
 from rlgpt.store.history import Item
 from rlgpt.training.session.runtime import SessionRuntime
 from rlgpt.training.steps.admission import admit

@@ -167,6 +167,5 @@ WORKSHOP = _script(
     (),
     'view.inventory["iron"] >= 1 and view.inventory["wood"] >= 3 and "make_iron_pickaxe" not in view.achieved',
 )
-"""Not in the book: its last versions bring table and furnace along, and first versions do not. 400 development episodes
-of collect_diamond by last versions: 195 without it, 197 with it as a guard. By first versions it is worth 0.12
-(docs/evidence.md)."""
+"""Not one of SCRIPTS, whose last versions bring table and furnace along. First versions do not, and it is worth 0.12 of
+the episodes of collect_diamond to them (docs/evidence.md, "The learner over code of ordinary quality")."""
