@@ -13,13 +13,14 @@ from pathlib import Path
 
 import pytest
 
+from rlgpt.training.host import wire
 from rlgpt.training.host.api import FOLLOW_PLAN, Answer, Ask, Host
 from rlgpt.training.host.client import process as process_module
 from rlgpt.training.host.client.action_host import ActionHost
 from rlgpt.training.host.client.errors import HostLost
 from rlgpt.training.host.client.open_host import open_host
 from rlgpt.training.host.client.process import HostProcess
-from tests.host.driving import COUNT, RIGHT, WALK, WHOLE, begin, counted, load, source
+from tests.host.driving import COUNT, RIGHT, WALK, WHOLE, begin, counted, go_on, load, source
 from tests.host.world import WORLD, packed
 from tests.patience import PATIENCE
 
@@ -159,6 +160,19 @@ def test_a_question_that_kills_is_dropped_and_the_call_goes_on(locked_host: Host
     assert (first.predicates, first.reward) == (0, 0.0) and "while running" in first.message
     assert second.reward == (0.5 if kind == "reward" else 0.0)
     assert [death.quarantined for death in locked_host.take_deaths()] == [False]
+
+
+def test_a_long_call_may_be_rebuilt_in_more_time_than_one_answer_may_take(locked_host: Host) -> None:
+    busy = source("while True:", "    x = [0] * (3_000_000 * view.coins)", '    view = yield "right"', name="busy")
+    load(locked_host, busy)
+    begin(locked_host, 0)
+    before = locked_host.cpu_seconds()
+    while locked_host.cpu_seconds() - before < 2 * process_module.CPU_SECONDS[wire.TICK]:
+        assert go_on(locked_host, at=1, coins=1).command == RIGHT
+    os.kill(pid(locked_host), signal.SIGKILL)
+    answer = go_on(locked_host, at=1, coins=1)
+    assert (answer.command, answer.end, answer.message) == (RIGHT, None, "")
+    assert len(locked_host.take_deaths()) == 1
 
 
 def test_memory_is_charged_to_the_call_that_holds_it() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -73,7 +74,8 @@ def trial(world: World, host: Host) -> Any:
 
 
 def killed_at(opened: Callable[[], Channel], messages: set[int]) -> Callable[[], Channel]:
-    """Games that are killed just before these of all their messages."""
+    """Games that are killed just before these of all their messages. A message whose sending fails, because its game is
+    gone already, is sent a second time on the same channel and kills nothing then."""
     sent = [0]
 
     def open_mortal() -> Channel:
@@ -83,7 +85,8 @@ def killed_at(opened: Callable[[], Channel], messages: set[int]) -> Callable[[],
         def send_or_die(message: bytes) -> None:
             sent[0] += 1
             if sent[0] in messages:
-                os.kill(int(channel.place.rsplit(" ", 1)[1]), signal.SIGKILL)
+                with suppress(ProcessLookupError):
+                    os.kill(int(channel.place.rsplit(" ", 1)[1]), signal.SIGKILL)
             send(message)
 
         channel.send = send_or_die  # type: ignore[method-assign]

@@ -35,8 +35,6 @@ UNEXPLAINED_ALLOWED = 3
 """Deaths in one exchange with no source to blame before the host gives up."""
 MEMORY_OF_A_CALL = 32 << 20
 """Bytes by which rebuilding one lane may grow a fresh process."""
-_CHUNK = 256
-"""Views replayed in one message when a lane is rebuilt."""
 
 
 class ActionHost:
@@ -299,17 +297,16 @@ class ActionHost:
     def _replay(self, index: int, losses: Losses) -> int:
         """Send a lane's views again; returns which action its call runs, -1 if none.
 
-        A call that ends on the way (its source has been disabled) is lost.
+        A call that ends on the way (its source has been disabled) is lost. Each view is a message of its own: in one
+        message all evaluations of a lane look like one, and together they could exceed the CPU time of one.
         """
-        replayed = self._lanes[index].replay(with_call=index not in losses.opening)
         action = -1
-        for at in range(0, len(replayed), _CHUNK):
-            asks, flags = zip(*replayed[at : at + _CHUNK], strict=True)
-            for answer in self._exchange_tick(asks, flags):
-                action = answer.action
-                if answer.end is not None:
-                    self._end_lost_call(index, Ended(answer.end, answer.message, answer.action), losses)
-                    return -1
+        for ask, flags in self._lanes[index].replay(with_call=index not in losses.opening):
+            (answer,) = self._exchange_tick([ask], [flags])
+            action = answer.action
+            if answer.end is not None:
+                self._end_lost_call(index, Ended(answer.end, answer.message, answer.action), losses)
+                return -1
         return action
 
     def _find_largest_call(self, died: HostDied, losses: Losses) -> HostDied:
