@@ -135,8 +135,12 @@ def _confirm(json: bool) -> None:
 
 
 def _follow(request: Tree, json: bool) -> int:
-    """The child's records until it ends; its exit code. An interrupt reaches the child too, which stops cleanly."""
-    child = subprocess.Popen(children.command(MODULE), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    """The child's records until it ends; its exit code. An interrupt is handed on to the child, which stops cleanly.
+    The child has a process group of its own, so that it gets one signal, whoever sent it: a terminal sends to the
+    group, other programs to this process alone."""
+    child = subprocess.Popen(
+        children.command(MODULE), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, start_new_session=True
+    )
     assert child.stdin is not None and child.stdout is not None
     child.stdin.write(json_module.dumps(request))
     child.stdin.close()
@@ -152,6 +156,7 @@ def _follow(request: Tree, json: bool) -> int:
                 _tell(report)
     except KeyboardInterrupt:
         output.note(_left(request) if request["on"] else "stopping; the same command goes on from here")
+        child.terminate()
         child.wait()
         raise
     code = child.wait()

@@ -5,6 +5,9 @@ from __future__ import annotations
 import contextlib
 import io
 import json
+import os
+import signal
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +22,7 @@ from rlgpt.training.experiments.__main__ import RUNNER, main
 from rlgpt.training.experiments.requests import declared
 from rlgpt.training.experiments.running import Runner
 from rlgpt.training.service.__main__ import answer
+from tests.store.keeping import PATIENCE, until
 
 BILL: dict[str, Any] = {
     "name": "critic-wake_up", "about": "with and without", "declared": 4, "sessions": 3, "tasks": ["wake_up"],
@@ -168,3 +172,28 @@ def test_a_folder_that_takes_no_bundles_is_refused_before_anything_runs(
     monkeypatch.setattr(experiment, "_follow", lambda request, json: pytest.fail("it was started"))
     assert cli.run(["experiment", "critic", "--yes", "--evidence", str(tmp_path / "file" / "kept")]) == 5
     assert "cannot be written: Not a directory" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+def test_a_signal_to_the_command_alone_stops_its_sessions(tmp_path: Path, number: int) -> None:
+    """As `kill PID` sends it: a terminal's Ctrl-C goes to every process of the group."""
+    words = "experiment arms take_key --arm rl --world tests.worlds.corridor:make_world --seeds 2 --jobs 1"
+    command = children.command(children.CLI, *words.split(), "--env-steps", "50000000", "--yes", "--json")
+    folders = Path(__file__).parents[2]
+    with subprocess.Popen(
+        command, cwd=folders, stdout=subprocess.PIPE, text=True, env=os.environ | {"PYTHONPATH": str(folders)}
+    ) as running:
+        assert running.stdout is not None
+        told = (json.loads(line) for line in running.stdout)
+        session = next(record["session"] for record in told if record["kind"] == "started")
+        place = folder.root() / session
+        until(lambda: Lease.held(place))
+        running.send_signal(number)
+        try:
+            running.wait(PATIENCE)
+        finally:
+            running.kill()
+    assert running.returncode == {signal.SIGINT: 130}.get(number, -number)
+    until(lambda: not Lease.held(place))
+    with Lease.acquire(tmp_path / "experiments" / "arms-take_key", RUNNER):
+        assert len(list((tmp_path / "sessions").iterdir())) == 1

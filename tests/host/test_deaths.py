@@ -14,13 +14,13 @@ from pathlib import Path
 import pytest
 
 from rlgpt.training.host import wire
-from rlgpt.training.host.api import FOLLOW_PLAN, Answer, Ask, Host
+from rlgpt.training.host.api import FOLLOW_PLAN, Action, Answer, Ask, Host, PlanItem, Programs
 from rlgpt.training.host.client import process as process_module
 from rlgpt.training.host.client.action_host import ActionHost
 from rlgpt.training.host.client.errors import HostLost
 from rlgpt.training.host.client.open_host import open_host
 from rlgpt.training.host.client.process import HostProcess
-from tests.host.driving import COUNT, RIGHT, WALK, WHOLE, begin, counted, go_on, load, source
+from tests.host.driving import COUNT, LEFT, RIGHT, WALK, WHOLE, admitted, begin, counted, go_on, load, source
 from tests.host.world import WORLD, packed
 from tests.patience import PATIENCE
 
@@ -175,31 +175,86 @@ def test_a_long_call_may_be_rebuilt_in_more_time_than_one_answer_may_take(locked
     assert len(locked_host.take_deaths()) == 1
 
 
-def test_memory_is_charged_to_the_call_that_holds_it() -> None:
+def test_a_guard_that_was_spent_in_an_earlier_call_is_so_neither_with_nor_without_a_death(locked_host: Host) -> None:
+    guard = source("if view.at > 1:", '    yield "left"', name="guard")  # has nothing to do in the first cell
+    walk = source("while True:", '    view = yield "right"', name="walk")
+    actions = [Action(admitted(locked_host, text)) for text in (guard, walk)]
+    for test in ("view.coins > 0", "view.at > 8", "False"):
+        admitted(locked_host, test, "done_when")
+    plan = PlanItem("False", actions[0], "view.coins > 0"), PlanItem("view.at > 8", actions[1])
+    locked_host.load(Programs(plan=plan))
+    first = locked_host.tick([Ask(0, packed(1, 1, whole=True), open=FOLLOW_PLAN, episode_start=True)])[0]
+    assert first.command == RIGHT
+    os.kill(pid(locked_host), signal.SIGKILL)
+    assert go_on(locked_host, at=2, coins=1).command == RIGHT, "it is spent in this call"
+    assert locked_host.tick([Ask(0, packed(2, 1, whole=True), open=FOLLOW_PLAN)])[0].command == LEFT
+    os.kill(pid(locked_host), signal.SIGKILL)
+    assert go_on(locked_host, at=2, coins=1).command == LEFT
+
+
+def test_an_old_call_that_ends_the_host_while_it_is_closed_does_not_take_the_new_one(locked_host: Host) -> None:
+    chain = source(
+        "chain = [0]", "while True:", "    for _ in range(9_900):", "        chain = enumerate(chain)",
+        '    view = yield "stay"', name="chain",
+    )  # fmt: skip
+    load(locked_host, chain, COUNT)
+    begin(locked_host, 0)
+    for _ in range(120):  # freeing a chain of a million objects overflows a stack of the usual 8 MB
+        assert go_on(locked_host, at=1).end is None
+    opened = locked_host.tick([Ask(0, packed(1, whole=True), open=1)])[0]
+    assert (opened.command, opened.end, opened.action) == (counted(1), None, 1)
+    assert go_on(locked_host, at=1).command == counted(2)
+    assert {death.lane for death in locked_host.take_deaths()} <= {0}
+
+
+def test_what_a_recursive_helper_leaves_behind_is_not_charged_to_an_innocent_call(locked_host: Host) -> None:
+    helper = source(
+        "grid = [0] * 100_000",
+        "def fill(i):",
+        "    if i < 20:",
+        "        grid[i] = 1",
+        "        fill(i + 1)",
+        "fill(0)",
+        "return sum(grid)",
+        name="filled",
+    )
+    action = source("while filled(view) > 0:", '    view = yield "right"')
+    load(locked_host, f"{helper}\n\n\n{action}")
+    begin(locked_host, 0)
+    for _ in range(600):  # 480 MB, where the host may have 256 MB
+        assert go_on(locked_host, at=1).command == RIGHT
+    assert not locked_host.take_deaths()
+
+
+@pytest.mark.parametrize("hog_first", [False, True])
+def test_memory_is_charged_to_the_call_that_holds_most(hog_first: bool) -> None:
     ballast = bytearray(b"x" * (400 << 20))  # a trainer is large, and a spawned process's peak begins with its parent's
     host = open_host(WORLD, lanes=2, mode="locked", seed=1)
     try:
-        memory_is_charged_to_its_holder(host)
+        memory_is_charged_to_its_holder(host, int(not hog_first))
     finally:
         host.close()
     assert len(ballast) == 400 << 20
 
 
-def memory_is_charged_to_its_holder(locked_host: Host) -> None:
+def memory_is_charged_to_its_holder(locked_host: Host, hog_lane: int) -> None:
     hog = source(
         "held = []", "while True:", '    view = yield "stay"', "    try:", "        for _ in range(3 * view.coins):",
         "            held.append('x' * 4_000_000)", "    except Exception:", "        pass", name="hog",
     )  # fmt: skip
-    hungry = source("while True:", '    view = yield "right"', "    x = [0] * (1_000_000 * view.coins)", name="hungry")
-    programs = load(locked_host, hungry, hog)
+    hungry = source(
+        "kept = [0] * 5_000_000", "while True:", '    view = yield "right"', "    x = [0] * (1_000_000 * view.coins)",
+        name="hungry",
+    )  # fmt: skip
+    programs = load(locked_host, *((hungry, hog) if hog_lane else (hog, hungry)))
     begin(locked_host, 0, 1)
     for _ in range(40):  # a little in each tick, which has a limit of time as well
         answers = locked_host.tick([Ask(lane, packed(1, 1), resume=True) for lane in (0, 1)])
-        assert answers[0].command == RIGHT
-        if answers[1].end:
+        assert answers[1 - hog_lane].command == RIGHT
+        if answers[hog_lane].end:
             break
-    assert answers[1].end == "killed" and "memory" in answers[1].message
-    assert {death.source_hash for death in locked_host.take_deaths()} == {programs.actions[1].source_hash}
+    assert answers[hog_lane].end == "killed" and "memory" in answers[hog_lane].message
+    assert {death.source_hash for death in locked_host.take_deaths()} == {programs.actions[hog_lane].source_hash}
 
 
 def test_an_innocent_host_needs_no_new_process(locked_host: Host) -> None:
@@ -247,3 +302,12 @@ def test_a_host_that_cannot_start_says_so(tmp_path: Path) -> None:
     broken.write_text("raise SystemExit(3)")
     with pytest.raises(HostLost, match="exited with status 3"):
         spawned_host(WORLD, 1, "locked", 1, broken)
+
+
+def test_a_dry_run_may_take_more_time_than_one_of_its_steps(locked_host: Host) -> None:
+    busy = source("while True:", "    x = [0] * 2_000_000", '    view = yield "stay"')
+    before = locked_host.cpu_seconds()
+    admission = locked_host.admit("action", busy, [[WHOLE] + [packed(0)] * 49] * 6)
+    assert admission.admitted, admission
+    assert locked_host.cpu_seconds() - before > process_module.CPU_SECONDS[wire.ADMIT], "else this shows nothing"
+    assert not locked_host.take_deaths()

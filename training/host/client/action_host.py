@@ -310,10 +310,11 @@ class ActionHost:
         return action
 
     def _find_largest_call(self, died: HostDied, losses: Losses) -> HostDied:
-        """Find the call that holds the memory that the process ran out of: each is rebuilt and measured.
+        """Find the call that holds most of the memory that the process ran out of: each is rebuilt and measured.
 
         If none holds much, the call that was running has asked for too much at once.
         """
+        token, largest = died.token, MEMORY_OF_A_CALL
         try:
             self._transport.close()
             self._transport = self._start_process()
@@ -322,12 +323,13 @@ class ActionHost:
             for index in range(len(self._lanes)):
                 action = self._replay(index, losses)
                 after = self._transport.resident()
-                if after - before > MEMORY_OF_A_CALL and action >= 0:
-                    return HostDied(died.cause, token_of(index, action))
+                if after - before > largest and action >= 0:
+                    token, largest = token_of(index, action), after - before
                 before = after
         except HostDied as again:
-            return HostDied(again.cause, again.token, again.forbidden)
-        return HostDied(died.cause, died.token)
+            if not (again.out_of_memory and token != died.token):
+                return HostDied(again.cause, again.token, again.forbidden)
+        return HostDied(died.cause, token)
 
     def _blame(self, died: HostDied, losses: Losses) -> bool:
         """Whether a source was running when the process died. Its call is then ended, or what was asked of it is not
@@ -347,6 +349,8 @@ class ActionHost:
         if asked_of:
             losses.skip[lane] |= asked_of
             losses.notes[lane] = message
+            return True
+        if losses.closes(lane, running.action):
             return True
         self._end_lost_call(lane, Ended("killed", message, running.action), losses)
         return True

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from rlgpt.training.host import wire
 from rlgpt.training.host.api import End
 
 
@@ -41,3 +42,10 @@ class Losses:
     """Deaths in a row that no source explains."""
     given_up: bool = False
     """Every call was ended, because no source explained the deaths."""
+
+    def closes(self, lane: int, action: int) -> bool:
+        """Whether this tick opens another call in the lane, so that a death in `action` is that of the old one while it
+        was closed. The new one can be opened without it. An item of the plan may be the new call's, if that follows the
+        plan."""
+        opened = self.opening.get(lane, action)
+        return not action & wire.PLAN_BIT if opened == wire.FOLLOW_PLAN else opened != action

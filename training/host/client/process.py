@@ -17,10 +17,12 @@ from rlgpt.training.host.spin_wait import REPLIED, REQUESTED, SpinWait
 from rlgpt.training.host.wire import FRAME, Reader
 
 CPU_SECONDS = {wire.TICK: 0.25, wire.ADMIT: 1.0, wire.LOAD: 5.0, wire.TRACE: 0.5}
-"""Of host CPU time: for one evaluation of a source in a tick, for one dry run, for loading each source, for finding the
-line in which a dry run ends the host."""
-WALL_SECONDS = 10.0
-"""For one message, on however busy a machine."""
+"""Of host CPU time: for one evaluation of a source in a tick, for one step of a dry run, for loading each source, for
+one step while the line is found in which a dry run ends the host."""
+WALL_SECONDS = {wire.TICK: 10.0, wire.ADMIT: 60.0, wire.LOAD: 10.0, wire.TRACE: 60.0}
+"""For one message, on however busy a machine; a dry run has hundreds of steps."""
+STOPPED_SECONDS = 10.0
+"""For a part of a message whose other part is there."""
 START_SECONDS = 30.0
 BROKE_PROTOCOL = "broke the protocol"
 _SAMPLE_MS = 40
@@ -89,7 +91,7 @@ class HostProcess:
         self._send(kind, body)
 
     def finish(self, kind: int) -> bytes:
-        return self._receive(kind, CPU_SECONDS[kind], WALL_SECONDS)
+        return self._receive(kind, CPU_SECONDS[kind], WALL_SECONDS[kind])
 
     def _send(self, kind: int, body: bytes) -> None:
         frame = FRAME.pack(len(body), self._sequence, kind) + body
@@ -106,10 +108,10 @@ class HostProcess:
     def _send_rest(self, rest: memoryview) -> None:
         writable = select.poll()
         writable.register(self._requests, select.POLLOUT)
-        deadline = time.monotonic() + WALL_SECONDS
+        deadline = time.monotonic() + STOPPED_SECONDS
         while rest:
             if time.monotonic() > deadline:
-                raise self._killed(f"did not read a message within {WALL_SECONDS:g} s")
+                raise self._killed(f"did not read a message within {STOPPED_SECONDS:g} s")
             if writable.poll(100):
                 try:
                     rest = rest[os.write(self._requests, rest) :]
@@ -151,7 +153,7 @@ class HostProcess:
             return -1
 
     def _more(self, rest: memoryview) -> int:
-        if not self._poll.poll(int(WALL_SECONDS * 1000)):
+        if not self._poll.poll(int(STOPPED_SECONDS * 1000)):
             raise self._killed("stopped in the middle of a message")
         count = os.readv(self._replies, [rest])
         if not count:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, MutableSequence, Sequence
 from itertools import islice, product
 from types import ModuleType
 
@@ -17,18 +17,32 @@ COMBINATIONS = 12
 _FAILED = {ERROR: "error", BAD_YIELD: "bad yield", BUDGET: "budget"}
 
 
-def dry_run(program: Program, world: ModuleType, meter: Meter, views: Sequence[Sequence[bytes]]) -> None:
-    """Raises Refused with the first failure.
+def dry_run(
+    program: Program, world: ModuleType, meter: Meter, views: Sequence[Sequence[bytes]], page: MutableSequence[int]
+) -> None:
+    """Raises Refused with the first failure. The page has another token in each step, because the trusted side limits
+    the CPU time of one evaluation, not that of all steps.
 
     The first run makes one call after the other. For the second run the source is loaded again, so that its functions
     and constants have other addresses; the last call starts first, and the calls take turns as in the lanes of a
     training. Code that keeps state between calls, or depends on an address, gives other results there.
     """
     calls = _start_calls(program, world, meter, views)
-    first_run = [list(call) for call in calls]
-    second_run = _run_in_turns(_start_calls(program.reload(), world, meter, views))
+    first_run = [list(_numbered(call, page)) for call in calls]
+    again = _start_calls(program.reload(), world, meter, views)
+    second_run = _run_in_turns([_numbered(call, page) for call in again])
     if first_run != second_run:
         raise Refused("not repeatable", 0, "two runs on the same views differed; decide by `view` and `rng` only")
+
+
+def _numbered(steps: Iterator[object], page: MutableSequence[int]) -> Iterator[object]:
+    """The steps, before each of which the first byte of the page changes."""
+    while True:
+        page[0] = page[0] + 1 & 0xFF
+        try:
+            yield next(steps)
+        except StopIteration:
+            return
 
 
 def _run_in_turns(calls: Sequence[Iterator[object]]) -> list[list[object]]:

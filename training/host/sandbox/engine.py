@@ -64,7 +64,7 @@ class Engine:
     def _decide(self, kind: str, source: str, views: list[list[bytes]]) -> Verdict:
         try:
             program = self._get_program(kind, source)
-            dry_run(program, self.world, self.meter, views)
+            dry_run(program, self.world, self.meter, views, self.page)
         except Refused as refused:
             return Verdict(False, "", refused.rule, max(0, refused.line), refused.message, {}, False, False, "")
         except (OutOfTicks, Exception) as error:

@@ -128,7 +128,7 @@ class HostLane:
         self.outcomes: dict[int, dict[object, CallResult]] = {}
         self.following = False
         self.spent_guards: set[int] = set()
-        """Guards of the plan that returned without an env step since their trigger last became true."""
+        """Guards of the plan that returned without an env step in this call since their trigger last became true."""
         self.notes: list[str] = []
 
     def token(self, what: int, index: int) -> bytes:
@@ -140,7 +140,6 @@ class HostLane:
         self.loaded = loaded
         self.codec = codec
         self.outcomes = {}
-        self.spent_guards.clear()
 
     def see(self, packed: bytes, flags: int) -> None:
         if flags & wire.START:
@@ -148,7 +147,6 @@ class HostLane:
         self.page[0:8] = self.decoding
         if flags & wire.START:
             self.before = None
-            self.spent_guards.clear()
             # A decoder of its own, because `start` must not see later changes of the map memory.
             self.start = self.world.decoder().view(packed)
         else:
@@ -161,6 +159,7 @@ class HostLane:
         """Open a call or resume the open one, as the flags say."""
         if flags & wire.OPEN:
             self.drop()
+            self.spent_guards.clear()  # as after a rebuild, which sends the views since a call was opened
             if index == wire.FOLLOW_PLAN:
                 self.following = True
                 return self._follow_plan(step, packed)

@@ -21,6 +21,9 @@ from rlgpt.training.host.wire import FRAME, UNLOCKED, Reader, Writer
 
 REQUESTS, REPLIES, ERRORS, PAGE = range(4)
 """File descriptors: two pipes; standard error, closed by the lock; the shared page, closed once it is mapped."""
+COLLECTED = 1_000, 20, 100
+"""Thresholds of the garbage collector, which counts objects, not bytes: the cycles that a helper which calls itself
+leaves behind in each env step may hold a map each."""
 _MAX_LOOKS = 8_000
 """Looks at the page before waiting on the pipe, about 300 us: the time between two messages while the worker chooses
 actions and steps its envs."""
@@ -67,7 +70,7 @@ def lock_down(mode: str, parent: int) -> dict[str, str]:
     trusted side then ends this host."""
     gc.collect()
     gc.freeze()
-    gc.set_threshold(20_000, 20, 100)
+    gc.set_threshold(*COLLECTED)
     os.close(ERRORS)
     sys.stderr = None
     if mode != "locked":
