@@ -61,8 +61,11 @@ class Manifest:
 
     def save(self) -> None:
         self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        self.write(self.path)
+
+    def write(self, path: Path) -> None:
         body = json.dumps({"format": FORMAT} | asdict(self), indent=1) + "\n"
-        atomic.write_bytes(self.path, body.encode())
+        atomic.write_bytes(path, body.encode())
 
 
 def path_of(name: str) -> Path:
@@ -92,4 +95,7 @@ def load(path: Path) -> Manifest:
         raise NoExperiment(f"{path} cannot be read: {error.strerror}") from error
     if bad := [planned.id for planned in manifest.sessions if not _ID.match(planned.id)]:
         raise NoExperiment(f"{path} cannot be read: {bad[0]!r:.80} is no id of a session")
+    ids = [planned.id for planned in manifest.sessions if planned.id]
+    if twice := next((each for each in ids if ids.count(each) > 1), ""):
+        raise NoExperiment(f"{path} cannot be read: session {twice} is in it twice")
     return manifest

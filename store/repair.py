@@ -31,7 +31,7 @@ from rlgpt.store.fork import forked_event, link_file
 from rlgpt.store.history import History, fold
 from rlgpt.store.lease import owner
 from rlgpt.store.plain import is_plain
-from rlgpt.store.revision import REVISION, REVISIONS
+from rlgpt.store.revision import REVISION, REVISIONS, found
 from rlgpt.store.row_types import Row
 from rlgpt.store.rows import Encoded, encode
 from rlgpt.store.settings import stored
@@ -92,13 +92,15 @@ class _Expected(NamedTuple):
 
 
 def repair(place: Place) -> Repaired:
-    """Raises Damaged if not even the first row is sound, LeaseTaken while a worker has the session, BadPlace."""
+    """Raises Damaged if not even the first row is sound, BadSchema for a newer schema, LeaseTaken while a worker has
+    the session, BadPlace."""
     folder = SessionFolder(path_of(place))
     check_file(folder.database)
     if (who := owner(folder.path)) is not None:
         raise LeaseTaken(f"session {folder.id} is run by process {who.pid} on {who.host}: stop it first")
     with tempfile.TemporaryDirectory(prefix="rlgpt-") as scratch:
         copy = _settled(folder, Path(scratch))
+        _need_known_schema(copy, folder)
         salvaged = _salvage(copy.read_bytes())
         expected = _expected(copy)
     session = salvaged.rows.get(1)
@@ -134,6 +136,20 @@ def _settled(folder: SessionFolder, scratch: Path) -> Path:
     with contextlib.suppress(*_UNREADABLE), contextlib.closing(connect(copy, "rw")) as base:
         base.execute("PRAGMA wal_checkpoint(TRUNCATE)")
     return copy
+
+
+def _need_known_schema(copy: Path, folder: SessionFolder) -> None:
+    """Raises BadSchema for a session of a newer rlgpt, whose rows would not be recognised. A newer number beside tables
+    that have nothing new is a damaged number."""
+    known = {name: set(table.columns) for name, table in _shapes().items()} | {"alembic_version": {"version_num"}}
+    try:
+        with contextlib.closing(connect(copy, "ro")) as base:
+            if any(set(table.columns) - known.get(name, set()) for name, table in query.every(base).items()):
+                found(base, folder.database)
+    except BadSchema:
+        raise
+    except _UNREADABLE:  # damaged: its pages are read
+        return
 
 
 def _salvage(file: bytes) -> _Found:

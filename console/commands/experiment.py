@@ -103,7 +103,7 @@ def experiment(
         if json:
             output.record({"kind": "kept"} | answer)
         else:
-            output.say(f"{len(answer['written'])} bundles in {evidence}")
+            output.say(f"{many(len(answer['written']), 'bundle')} in {evidence}")
 
 
 def _cpus(on: str, settings: Tree) -> int:
@@ -145,9 +145,13 @@ def _follow(request: Tree, json: bool) -> int:
     child.stdin.write(json_module.dumps(request))
     child.stdin.close()
     refusal: Tree = {}
+    is_over = False
     try:
         for line in child.stdout:
+            if not line.endswith("\n"):  # it died while it wrote
+                break
             report = json_module.loads(line)
+            is_over = is_over or report.get("kind") == "done"
             if "error" in report:
                 refusal = report
             elif json:
@@ -165,6 +169,9 @@ def _follow(request: Tree, json: bool) -> int:
     if code == Exit.INTERRUPTED:
         output.note(_left(request) if request["on"] else "stopped; the same command goes on from here")
         return Exit.INTERRUPTED
+    if not is_over:
+        how = f"was killed by signal {-code}" if code < 0 else f"ended with {code}"
+        raise Failure(f"the process that runs the experiment {how}; the same command goes on from here", Exit.ERROR)
     return Exit.OK if code == 0 else Exit.ERROR
 
 

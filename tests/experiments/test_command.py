@@ -8,6 +8,7 @@ import json
 import os
 import signal
 import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -16,12 +17,16 @@ import pytest
 from rlgpt.console import cli
 from rlgpt.console.commands import children, experiment
 from rlgpt.store import folder
+from rlgpt.store.experiments import NoExperiment
 from rlgpt.store.lease import Lease
 from rlgpt.training.experiments import bill
 from rlgpt.training.experiments.__main__ import RUNNER, main
-from rlgpt.training.experiments.requests import declared
+from rlgpt.training.experiments.declared import Undeclared
+from rlgpt.training.experiments.requests import declared, need_folder, write_bundles
 from rlgpt.training.experiments.running import Runner
 from rlgpt.training.service.__main__ import answer
+from rlgpt.training.session import creation
+from rlgpt.training.session.creation import CannotCreate
 from tests.store.keeping import PATIENCE, until
 
 BILL: dict[str, Any] = {
@@ -36,6 +41,12 @@ BILL: dict[str, Any] = {
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("RLGPT_HOME", str(tmp_path))
     monkeypatch.chdir(tmp_path)
+
+
+def request(tmp_path: Path, seeds: list[int]) -> dict[str, Any]:
+    settings = {"world": "tests.worlds.corridor:make_world", "llm": {"kind": "rules"}, "budget": {"env_steps": 500}}
+    asked = {"kind": "critic", "name": "mine", "tasks": ["take_key"], "seeds": seeds, "settings": settings, "jobs": 1}
+    return asked | {"to": str(tmp_path / "kept")}
 
 
 def child(name: str, arguments: Any) -> Any:
@@ -197,3 +208,38 @@ def test_a_signal_to_the_command_alone_stops_its_sessions(tmp_path: Path, number
     until(lambda: not Lease.held(place))
     with Lease.acquire(tmp_path / "experiments" / "arms-take_key", RUNNER):
         assert len(list((tmp_path / "sessions").iterdir())) == 1
+
+
+def test_the_death_of_the_process_that_runs_it_is_a_sentence(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    dies = 'import os; print(\'{"kind": "started", "se\', end=\'\', flush=True); os.kill(os.getpid(), 9)'
+    monkeypatch.setattr(experiment.children, "ask", lambda name, arguments: BILL)
+    monkeypatch.setattr(experiment.children, "command", lambda module: [sys.executable, "-c", dies])
+    assert cli.run(["experiment", "critic", "--yes"]) == 1
+    assert "was killed by signal 9; the same command goes on from here" in capsys.readouterr().err
+
+
+def test_the_evidence_of_another_experiment_is_not_replaced(tmp_path: Path) -> None:
+    asked = request(tmp_path, seeds=[0, 1])
+    declared(asked).save()
+    write_bundles(asked)
+    assert need_folder(asked) == asked["to"]
+    for other in ({"name": "theirs"}, {"seeds": [0]}, {"settings": asked["settings"] | {"budget": {"env_steps": 600}}}):
+        (folder.root().parent / "experiments" / "mine" / "experiment.json").unlink(missing_ok=True)
+        with pytest.raises(CannotCreate, match="holds other sessions, of experiment mine: choose another folder"):
+            need_folder(asked | other)
+    assert need_folder(asked | {"seeds": [0, 1, 2]}) == asked["to"]
+
+
+def test_a_session_of_another_arm_is_no_evidence(tmp_path: Path) -> None:
+    asked = request(tmp_path, seeds=[0])
+    manifest = declared(asked)
+    first, second = manifest.sessions
+    made = str(creation.create(second.settings)["id"])
+    manifest.made(first, made)
+    with pytest.raises(Undeclared, match=f"session {made} of this experiment was made with another "):
+        write_bundles(asked)
+    manifest.made(second, made)
+    with pytest.raises(NoExperiment, match=f"session {made} is in it twice"):
+        declared(asked)

@@ -13,7 +13,7 @@ import pytest
 
 from rlgpt.store import bundle, catalog, events, pages, query, schema, tables, upkeep
 from rlgpt.store.commands import parse_command
-from rlgpt.store.errors import Damaged, LeaseTaken, StoreError
+from rlgpt.store.errors import BadSchema, Damaged, LeaseTaken, StoreError
 from rlgpt.store.export import FORMATS, export
 from rlgpt.store.folder import SessionFolder, sessions
 from rlgpt.store.fork import BadFork, fork
@@ -191,6 +191,17 @@ def test_a_session_of_an_older_schema_stays_one(home: Path) -> None:
         assert "older schema 0001" in reader.notice
     Writer(made).close()
     assert explained(made.database) is None
+
+
+def test_a_session_of_a_newer_schema_is_refused(sound: SessionFolder) -> None:
+    with closing(sqlite3.connect(sound.database)) as base:
+        base.execute("UPDATE alembic_version SET version_num = '0099'")
+        base.commit()
+        shutil.rmtree(sound.path.parent / repair(sound).id)  # nothing is new but the number: that is damaged
+        base.execute("ALTER TABLE event ADD COLUMN mood TEXT")
+        base.commit()
+    with pytest.raises(BadSchema, match="newer than this rlgpt"):
+        repair(sound)
 
 
 @pytest.mark.parametrize("seed", [*range(12), *(pytest.param(s, marks=pytest.mark.slow) for s in range(12, 200))])

@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import Any
 
 from rlgpt.store.bundle import export_bundle
-from rlgpt.store.experiments import FILE, Manifest
+from rlgpt.store.experiments import FILE, Manifest, load
 from rlgpt.training.experiments.bill import bill, measured_rate
 from rlgpt.training.experiments.declared import declare
 from rlgpt.training.experiments.running import Known, folder_of, is_gone, known, require_same_settings
-from rlgpt.training.session.creation import UNAVAILABLE, CannotCreate, task_info
+from rlgpt.training.session.creation import REFUSED, UNAVAILABLE, CannotCreate, task_info
 from rlgpt.training.worlds import registry
 
 Request = Mapping[str, Any]
@@ -59,25 +59,32 @@ def failures_of(every: Sequence[Known]) -> list[str]:
 
 
 def need_folder(request: Request) -> str:
-    """The folder for the bundles, made if it is not there. Raises CannotCreate where nothing can be written into it:
-    asked before the sessions run, which may take days."""
+    """The folder for the bundles, made if it is not there. Raises CannotCreate where nothing can be written into it, or
+    the evidence of another experiment is there: asked before the sessions run, which may take days."""
     target = Path(request["to"])
     try:
         target.mkdir(parents=True, exist_ok=True)
         tempfile.TemporaryFile(dir=target).close()
     except OSError as error:
         raise CannotCreate(f"{target} cannot be written: {error.strerror}", UNAVAILABLE) from error
+    if (target / FILE).exists():
+        kept, ours = load(target / FILE), declared(request)
+        settings = {(p.task, p.arm, p.seed): p.settings for p in ours.sessions}
+        if kept.name != ours.name or any(settings.get((p.task, p.arm, p.seed)) != p.settings for p in kept.sessions):
+            sentence = f"{target} holds other sessions, of experiment {kept.name}: choose another folder"
+            raise CannotCreate(sentence, REFUSED)
     return str(target)
 
 
 def write_bundles(request: Request) -> dict[str, Any]:
     """Bundles for a claim: TASK-ARM-SEED.rlgpt beside the declaration; those that are there already are replaced."""
     manifest = declared(request)
+    require_same_settings(map(known, manifest.sessions))
     target = Path(need_folder(request))
     written = []
     for planned in manifest.sessions:
         if planned.id and known(planned).over:
             name = f"{planned.task}-{planned.arm}-{planned.seed}.rlgpt".replace(" ", "_")
             written.append(str(export_bundle(folder_of(planned), target / name, evidence=True)))
-    (target / FILE).write_text(manifest.path.read_text())
+    manifest.write(target / FILE)
     return {"written": written, "missing": len(manifest.sessions) - len(written)}
