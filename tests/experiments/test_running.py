@@ -83,6 +83,8 @@ def test_a_session_whose_worker_died_is_left_until_the_next_call(stage: Stage) -
     stage.ends = {"no critic": "dies"}
     assert not stage.run()
     assert len(stage.started) == 2
+    (left,) = [one for one in stage.kinds("ended") if one["status"] == "left"]
+    assert left["reason"] == f"its worker ended without a word: rlgpt logs {left['session']}"
     stage.ends = {}
     assert stage.run()
     assert stage.started[2:] == [stage.manifest.sessions[1].id] == [stage.started[1]]

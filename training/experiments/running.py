@@ -16,7 +16,7 @@ from typing import Any, Protocol
 
 from rlgpt.store.errors import StoreError
 from rlgpt.store.experiments import Manifest, Planned
-from rlgpt.store.folder import SessionFolder, root
+from rlgpt.store.folder import SessionFolder, root, space
 from rlgpt.store.history import History
 from rlgpt.store.lease import Lease
 from rlgpt.store.placing import placed_on
@@ -202,7 +202,11 @@ class Runner:
         return _Session(planned, self.launch(folder), reader)
 
     def _say_ended(self, it: Known) -> None:
-        words = {"words": it.planned.words, "status": it.status, "reason": it.reason, "env_steps": it.env_steps}
+        reason = it.reason
+        if it.status == "left" and not reason:
+            full = space(folder_of(it.planned).path) == "none"
+            reason = "the disk is full" if full else f"its worker ended without a word: rlgpt logs {it.planned.id}"
+        words = {"words": it.planned.words, "status": it.status, "reason": reason, "env_steps": it.env_steps}
         self.tell({"kind": "ended", "session": it.planned.id, **words})
 
     def _close(self, session: _Session) -> None:
