@@ -170,16 +170,19 @@ def _whole_task(question: Question) -> SubActionReply:
 
 
 def _max_steps(world: Mapping[str, Any]) -> int:
-    return max(20, min(500, int(world.get("horizon", 500))))
+    """500 env steps, or a tenth of a long episode: a plant that ripens for 300 of them and is eaten once takes more."""
+    horizon = int(world.get("horizon", 500))
+    return max(20, min(horizon, max(500, min(horizon // 10, 2000))))
 
 
 def _unrefuted(item: Mapping[str, Any], book: Book) -> SubActionReply:
     """A sub-action of the plan in force as it is, but without a mode that measurement has refuted."""
+    state = item.get("outcome", item.get("state", "untried"))
     reply = SubActionReply(
         name=item["name"],
         mode=item["mode"],
         goal=item["goal"][:400],
-        reason=f"As before: {item.get('state', 'untried')} {item.get('measured', '')}".strip() + ".",
+        reason=f"As before: {state} {item.get('measured', '')}".strip() + ".",
         trigger=item.get("trigger", ""),
         done_when=item["done_when"][:600],
         max_steps=item["max_steps"],

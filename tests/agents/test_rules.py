@@ -35,6 +35,14 @@ def test_without_a_hard_part_the_sequence_comes_first(client: Client) -> None:
     assert slow.plan(client, where(sheet=sheet)).executor == "sequence"
 
 
+@pytest.mark.parametrize(("horizon", "limit"), [(10, 20), (300, 300), (800, 500), (10_000, 1000), (10**6, 2000)])
+def test_a_try_of_a_step_may_take_500_env_steps_or_a_tenth_of_a_long_episode(
+    horizon: int, limit: int, client: Client
+) -> None:
+    plan = slow.plan(client, where(task=Task("make_bread", "Bake.", ("make_bread",), horizon=horizon)))
+    assert {item.max_steps for item in plan.sub_actions} == {limit}
+
+
 def test_renamed_items_rename_the_plan(client: Client) -> None:
     task = Task("make_cake", "Bake.", ("get_grain", "make_batter", "build_kiln", "make_cake"))
     renamed = bakery(flour="grain", dough="batter", oven="kiln", bread="cake")
