@@ -100,7 +100,7 @@ def test_first_tries_come_to_the_diamond_only_where_no_step_of_their_plan_waits_
         ("defeat_skeleton", 0.8),
         ("defeat_zombie", 0.9),
         ("wake_up", 0.8),
-        ("survive_night", 0.8),
+        ("survive_night", 0.93),
         ("eat_plant", 0.65),
     ],
 )

@@ -155,7 +155,7 @@ SCRIPTS: tuple[Script, ...] = (
         "survive_night",
         "Be behind stone before it is dark and stay there.",
         "view.steps >= 300",
-        ("gather_stones",),
+        ("make_wood_sword", "gather_stones"),
     ),
 )
 
