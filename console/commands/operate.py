@@ -183,6 +183,8 @@ def advise(
     json: Json = False,
 ) -> None:
     """Write advice into the next prompt of an agent."""
+    if not text.strip():
+        raise Failure("the advice is empty.", Exit.USAGE)
     _command(session, "advise", {"agent": agent, "text": text}, json)
 
 

@@ -17,7 +17,7 @@ class Branch(NamedTuple):
     stem: str
     """What is drawn before its name: the lines that lead here from its parent."""
     changed: str
-    """Settings in which a fork differs from its parent; empty for none, or where the parent is gone."""
+    """Settings in which a fork differs from its parent; empty for none, or where the parent is gone or unreadable."""
 
 
 def branches(summaries: Sequence[Summary]) -> list[Branch]:
@@ -40,7 +40,7 @@ def branches(summaries: Sequence[Summary]) -> list[Branch]:
 
 
 def _changed(s: Summary, parent: Summary | None) -> str:
-    if parent is None:
+    if parent is None or parent.fault:
         return ""
     keys = differing([parent.settings, s.settings])
     return arm_of(s.settings, keys) if keys else ""

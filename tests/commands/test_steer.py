@@ -133,6 +133,12 @@ def test_options_that_contradict_each_other_send_nothing(
     assert not running[1].commands_after(0)
 
 
+def test_empty_advice_is_refused_where_it_is_written(rlgpt: Cli, running: Running) -> None:
+    answer = rlgpt("advise", running[0].id, " \n ")
+    assert answer.code == 2 and "the advice is empty" in answer.err
+    assert not running[1].commands_after(0)
+
+
 def test_each_action_of_an_operator_is_one_command(rlgpt: Cli, running: Running) -> None:
     assert sent(rlgpt, running, "pause")[:2] == ("pause", {})
     assert sent(rlgpt, running, "advise", "go left", "--agent", "fast")[1] == {

@@ -64,6 +64,11 @@ def test_forks_stand_below_their_parents_with_what_they_changed() -> None:
     assert lost["parent"] == {"id": "elsewhere", "seq": 2}
 
 
+def test_a_fork_of_a_session_that_cannot_be_read_is_not_said_to_have_changed_everything() -> None:
+    found = [Summary("a", fault="its database is damaged"), summary("b", parent_id="a", parent_seq=5)]
+    assert [forks.place(branch) for branch in forks.branches(found)] == ["", "from row 5"]
+
+
 def test_a_store_whose_sessions_are_each_others_parents_is_shown_without_end_or_error() -> None:
     found = [summary("a", parent_id="b", parent_seq=1), summary("b", parent_id="a", parent_seq=1), summary("c")]
     assert [b.summary.id for b in forks.branches(found)] == ["c"]
