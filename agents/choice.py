@@ -225,13 +225,13 @@ def _worse(use: PlanUse | None, other: PlanUse | None) -> bool:
     return other.rate - use.rate > sqrt(sum(u.rate * (1 - u.rate) / u.visits for u in (use, other)))
 
 
-# ---- code that failed behind code that is no longer there ---------------------------------------
+# ---- code that failed under other conditions -----------------------------------------------------
 def retried(h: History, plan: PlanState, item: Item) -> Attempt | None:
-    """The version to try again because a step before this sub-action has been rewritten since its code was last tried
-    and failed: the one that did its work most often, the newest of equals. Its trials began in what the earlier code
-    had left."""
+    """The version to try again because its sub-action has more env steps than when its code was last tried and failed,
+    or a step before it has been rewritten since: its trials began in what the earlier code had left. The version that
+    did its work most often, the newest of equals."""
     failed = _failed_trials(h, item)
-    if not failed or not _rewritten_since_tried(h, plan, item):
+    if not failed or not (_rewritten_since_tried(h, plan, item) or _ran_out_of_less_time(h, failed, item)):
         return None
     return max(reversed(failed), key=lambda pair: pair[1].share)[0]
 
@@ -257,6 +257,14 @@ def _failed_trials(h: History, item: Item) -> list[tuple[Attempt, TrialState]]:
     if any(attempt.accepting_trial(item.done_when) for attempt, _ in last):
         return []
     return [(attempt, trial) for attempt, trial in last if trial.outcome == "failed"]
+
+
+def _ran_out_of_less_time(h: History, failed: list[tuple[Attempt, TrialState]], item: Item) -> bool:
+    """Whether the last trial ended at `max_steps`, and the plan has raised them since."""
+    trial = max((trial for _, trial in failed), key=lambda trial: trial.seq)
+    then = h.plans[trial.revision].item(item.name) if trial.revision in h.plans else None
+    ended = any(t["end"] == "time" and not t["end_true"] for t in trial.trials)
+    return ended and then is not None and then.max_steps < item.max_steps
 
 
 def _rewritten_since_tried(h: History, plan: PlanState, item: Item) -> set[str]:

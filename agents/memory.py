@@ -6,6 +6,7 @@ Plain data for the prompts; pure. The two critics are blind to some of it: see c
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -76,14 +77,13 @@ def item_now(history: History, plan: PlanState, item: Item) -> Plain:
             facts["code_as_an_action"] = _ratio(partly.last_trial(item.done_when))
     elif accepted := history.accepted(plan, item):
         trial = accepted.last_trial(item.done_when)
-        facts |= {"state": "accepted", "measured": _ratio(trial), **_needed_in(trial)}
+        facts |= {"state": "accepted", **_in_trials(trial)}
     elif tried:
         attempt, trial = tried[-1]
         facts["state"] = "unreached" if trial.outcome == "unreached" else "failed"
         facts |= {
             "outcome": trial.outcome,
-            "measured": _ratio(trial),
-            **_needed_in(trial),
+            **_in_trials(trial),
             "versions_tried": len(tried),
         }
         verdict = attempt.verdict
@@ -94,11 +94,19 @@ def item_now(history: History, plan: PlanState, item: Item) -> Plain:
     return facts
 
 
-def _needed_in(trial: TrialState | None) -> Plain:
-    """In how many of the episodes begun for its trials it was needed, where that is not all of them."""
-    if trial is None or trial.episodes >= trial.prefixes:
-        return {}
-    return {"needed_in": f"{trial.episodes} of {trial.prefixes} episodes"}
+def _in_trials(trial: TrialState | None) -> Plain:
+    """How often it did its work, in how many of the episodes begun for that it was needed, where that is not all of
+    them, and how those that failed ended, most frequent first."""
+    if trial is None:
+        return {"measured": ""}
+    facts: Plain = {"measured": _ratio(trial)}
+    if trial.episodes < trial.prefixes:
+        facts["needed_in"] = f"{trial.episodes} of {trial.prefixes} episodes"
+    needed = [t for t in trial.trials if t["arrived"] and not t["start_true"] and t["end"] != "truncated"]
+    failed = Counter(t["end"] for t in needed if not t["end_true"])
+    if failed:
+        facts["failed_by"] = dict(failed.most_common())
+    return facts
 
 
 def _ratio(trial: TrialState | None) -> str:
@@ -291,7 +299,7 @@ def attempt_now(context: Context, item: Item, last: Attempt | None) -> Plain | N
     facts: Plain = {"version": last.version, "author": last.author, "source_hash": last.source_hash}
     trial = last.last_trial(item.done_when)
     if trial:
-        facts |= {"outcome": trial.outcome, "measured": _ratio(trial), **_needed_in(trial), "error": trial.error}
+        facts |= {"outcome": trial.outcome, **_in_trials(trial), "error": trial.error}
         facts["evidence"] = _evidence(trial.evidence)
     elif last.trial:  # the plan has re-worded it since
         facts |= {"measured_against": last.done_when, "outcome_then": last.trial.outcome}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
@@ -49,7 +49,8 @@ class Told:
 
     def plan(
         self, executor: str = "sequence", depth: int = 0, pinned: tuple[str, ...] = (), force: bool = True,
-        done: str = "view.{}", triggers: Mapping[str, str] = MappingProxyType({}), **modes: str,
+        done: str = "view.{}", triggers: Mapping[str, str] = MappingProxyType({}), max_steps: int = 50,
+        **modes: str,
     ) -> Told:  # fmt: skip
         revision = max(self.history.plans, default=0) + 1
         self._row(
@@ -59,7 +60,7 @@ class Told:
         for position, (name, mode) in enumerate(modes.items()):
             self._row(
                 "sub_action", revision=revision, position=position, name=name, mode=mode,
-                goal=f"Do {name}.", reason="", done_when=done.format(name), max_steps=50,
+                goal=f"Do {name}.", reason="", done_when=done.format(name), max_steps=max_steps,
                 pinned=name in pinned, author="slow", trigger=triggers.get(name),
             )  # fmt: skip
         return self.event(events.PlanInForce(revision) if force else events.PlanWaiting(revision))
@@ -83,7 +84,7 @@ class Told:
 
     def trial(
         self, name: str, successes: int = 5, outcome: str = "", error: str = "", prefixes: int = 5, episodes: int = 5,
-        version: int = 0, **evidence: Any,
+        version: int = 0, trials: Sequence[Any] = (), **evidence: Any,
     ) -> Told:  # fmt: skip
         last = self.history.attempts_of(name)[version - 1]
         item = self.history.plan.item(name) if self.history.plan else None
@@ -91,7 +92,7 @@ class Told:
             "trial", **self.where, revision=self.history.revision, sub_action=name, version=last.version,
             source_hash=last.source_hash, done_when=item.done_when if item else "",
             outcome=outcome or ("accepted" if successes >= 3 else "failed"), episodes=episodes, successes=successes,
-            prefixes=prefixes, env_steps=100, error=error, evidence=evidence, trials=[],
+            prefixes=prefixes, env_steps=100, error=error, evidence=evidence, trials=trials,
         )  # fmt: skip
 
     def verdict(

@@ -341,6 +341,24 @@ def test_code_that_failed_is_tried_again_once_the_code_before_it_has_been_rewrit
     assert step(told.trial("cut", 3, version=1)) == Trial("build", 1), "accepted: what waited behind it is tried too"
 
 
+@pytest.mark.parametrize(
+    ("end", "max_steps", "again"),
+    [("time", 100, True), ("time", 50, False), ("time", 20, False), ("death", 100, False)],
+)
+def test_code_that_ran_out_of_time_is_tried_again_once_the_plan_gives_it_more(
+    end: str, max_steps: int, again: bool
+) -> None:
+    failed = [{"end": end, "arrived": True, "start_true": False, "end_true": False}]
+    told = Told().iteration().plan(dig="code")
+    for successes in (1, 0, 0)[: LIMITS.inner]:
+        told.code("dig").trial("dig", successes, trials=failed).verdict("dig")
+    told.plan(depth=1, dig="code", max_steps=max_steps)
+    if again:
+        assert step(told) == Trial("dig", 1), "the version that did best"
+        told.trial("dig", 1, version=1, trials=failed)
+    assert isinstance(step(told), Plan)
+
+
 def test_code_that_failed_again_is_written_anew_and_not_tried_a_third_time() -> None:
     told = Told().iteration().plan(dig="code", cut="code").code("dig").trial("dig").code("cut").trial("cut", 0)
     told.evaluate(2, funnel={"dig": 8, "cut": 2}).verdict().iteration(1).plan(dig="code", cut="code")

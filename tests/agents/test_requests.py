@@ -188,6 +188,27 @@ def test_a_guard_that_was_rarely_needed_says_in_how_many_episodes() -> None:
     assert last["needed_in"] == "5 of 20 episodes"
 
 
+def test_both_agents_are_told_how_the_failed_trials_ended() -> None:
+    ends = [("time", False, False), ("death", False, False), ("time", False, False), ("done", False, True)]
+    ends += [("already done", True, True), ("truncated", False, False)]
+    tried = [trial_episode(end, start, done) for end, start, done in ends]
+    tried.append(trial_episode("prefix", False, False, arrived=False))
+    told = Told().iteration().plan("policy", get_wood="code", get_iron="code").code("get_wood").trial("get_wood", 3)
+    told.code("get_iron").trial("get_iron", 1, trials=tried).evaluate(0).verdict().iteration(1)
+    told.plan("policy", get_wood="code", get_iron="code")
+    for asked, block_name in (("slow_plan", "plan"), ("fast_write", "last")):
+        _, user = of(ASKED[asked], told)
+        (facts,) = (json.loads(body) for _, block, body in fenced(user) if block == block_name)
+        item = facts["sub_actions"][1] if block_name == "plan" else facts
+        assert item["failed_by"] == {"time": 2, "death": 1}
+        assert "`failed_by`: how the failed ones ended" in user
+
+
+def trial_episode(end: str, start_true: bool, end_true: bool, arrived: bool = True) -> dict[str, Any]:
+    happened = {"arrived": arrived, "start_true": start_true, "end_true": end_true, "env_steps": 9}
+    return {"seed": 1, "end": end, "message": "", **happened}
+
+
 @pytest.mark.parametrize("contract", [TaskPlanReply, PlanReply, CodeReply, RlConfigAsked, CritiqueReply])
 def test_every_field_of_every_contract_is_described(contract: Any) -> None:
     def fields(node: Any, place: str) -> list[tuple[str, Any]]:
