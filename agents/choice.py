@@ -227,13 +227,14 @@ def _worse(use: PlanUse | None, other: PlanUse | None) -> bool:
 
 # ---- code that failed under other conditions -----------------------------------------------------
 def retried(h: History, plan: PlanState, item: Item) -> Attempt | None:
-    """The version to try again because its sub-action has more env steps than when its code was last tried and failed,
-    or a step before it has been rewritten since: its trials began in what the earlier code had left. The version that
-    did its work most often, the newest of equals."""
+    """Of a sub-action whose code failed, the version that did its work most often, the newest of equals, if it may do
+    better now: a step before it has been rewritten since, so that trials begin in another state, or it ran out of
+    `max_steps` and the plan has raised them since."""
     failed = _failed_trials(h, item)
-    if not failed or not (_rewritten_since_tried(h, plan, item) or _ran_out_of_less_time(h, failed, item)):
+    if not failed:
         return None
-    return max(reversed(failed), key=lambda pair: pair[1].share)[0]
+    best, trial = max(reversed(failed), key=lambda pair: pair[1].share)
+    return best if _has_more_time(h, trial, item) or _rewritten_since_tried(h, plan, item) else None
 
 
 def changing_before(h: History, plan: PlanState, item: Item, target: float) -> list[str]:
@@ -259,12 +260,10 @@ def _failed_trials(h: History, item: Item) -> list[tuple[Attempt, TrialState]]:
     return [(attempt, trial) for attempt, trial in last if trial.outcome == "failed"]
 
 
-def _ran_out_of_less_time(h: History, failed: list[tuple[Attempt, TrialState]], item: Item) -> bool:
-    """Whether the last trial ended at `max_steps`, and the plan has raised them since."""
-    trial = max((trial for _, trial in failed), key=lambda trial: trial.seq)
+def _has_more_time(h: History, trial: TrialState, item: Item) -> bool:
+    """Whether a trial ran out of `max_steps` that the plan has raised since."""
     then = h.plans[trial.revision].item(item.name) if trial.revision in h.plans else None
-    ended = any(t["end"] == "time" and not t["end_true"] for t in trial.trials)
-    return ended and then is not None and then.max_steps < item.max_steps
+    return "time" in trial.failed_by and then is not None and then.max_steps < item.max_steps
 
 
 def _rewritten_since_tried(h: History, plan: PlanState, item: Item) -> set[str]:

@@ -6,7 +6,6 @@ Plain data for the prompts; pure. The two critics are blind to some of it: see c
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -95,17 +94,15 @@ def item_now(history: History, plan: PlanState, item: Item) -> Plain:
 
 
 def _in_trials(trial: TrialState | None) -> Plain:
-    """How often it did its work, in how many of the episodes begun for that it was needed, where that is not all of
-    them, and how those that failed ended, most frequent first."""
+    """Its successes; in how many of the episodes begun it was needed, where that is not all of them; how those that
+    failed ended."""
     if trial is None:
         return {"measured": ""}
     facts: Plain = {"measured": _ratio(trial)}
     if trial.episodes < trial.prefixes:
         facts["needed_in"] = f"{trial.episodes} of {trial.prefixes} episodes"
-    needed = [t for t in trial.trials if t["arrived"] and not t["start_true"] and t["end"] != "truncated"]
-    failed = Counter(t["end"] for t in needed if not t["end_true"])
-    if failed:
-        facts["failed_by"] = dict(failed.most_common())
+    if failed_by := trial.failed_by:
+        facts["failed_by"] = failed_by
     return facts
 
 

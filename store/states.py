@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, cast
@@ -23,6 +24,8 @@ FRAME_MODULES = {
     "kitchen-lines-1": "rlgpt.training.worlds.kitchen.frame",
 }
 """Frame format -> module that draws it, for sessions made before they recorded the module themselves."""
+BROKEN_OFF = "truncated"
+"""End of a trial that the world broke off, which says nothing about the code."""
 NO_SESSION = cast(SessionRow, {})
 
 
@@ -118,6 +121,12 @@ class TrialState:
     @property
     def share(self) -> float:
         return self.successes / self.episodes if self.episodes else 0.0
+
+    @property
+    def failed_by(self) -> dict[str, int]:
+        """How the trials ended in which it was needed and failed (`time`: `max_steps` ran out), most frequent first."""
+        needed = [t for t in self.trials if t["arrived"] and not t["start_true"] and t["end"] != BROKEN_OFF]
+        return dict(Counter(t["end"] for t in needed if not t["end_true"]).most_common())
 
 
 @dataclass

@@ -170,7 +170,8 @@ def _whole_task(question: Question) -> SubActionReply:
 
 
 def _max_steps(world: Mapping[str, Any]) -> int:
-    """500 env steps, or a tenth of a long episode: a plant that ripens for 300 of them and is eaten once takes more."""
+    """500 env steps, a tenth of an episode that is longer than 5,000, and 2,000 at most (the contract's limit). A plant
+    that ripens for more than 300 env steps, and is eaten once, takes more than 500."""
     horizon = int(world.get("horizon", 500))
     return max(20, min(horizon, max(500, min(horizon // 10, 2000))))
 

@@ -42,12 +42,14 @@ def experiment(
     arm: Annotated[list[str] | None, typer.Option(help="One of its arms, all if left out; may be repeated.")] = None,
     first_seed: Annotated[int, typer.Option(min=0, max=10**9, help="The first of them; the others follow it.")] = 0,
     env_steps: Annotated[int, typer.Option(min=1, help="Budget of each session.")] = 500_000,
-    iterations: Annotated[int, typer.Option(min=0, help="Refinements after iteration 0, where they are no arm.")] = 3,
+    iterations: Annotated[
+        int, typer.Option(min=0, max=100, help="Refinements after iteration 0, where they are no arm.")
+    ] = 3,
     attempts: Annotated[
         int | None, typer.Option(min=1, max=10, help="At writing each action in an iteration, where they are no arm.")
     ] = None,
-    test_episodes: Annotated[int, typer.Option(min=1, help="Of each variant of each session.")] = 100,
-    dev_episodes: Annotated[int, typer.Option(min=1, help="Of each iteration.")] = 20,
+    test_episodes: Annotated[int, typer.Option(min=1, max=10_000, help="Of each variant of each session.")] = 100,
+    dev_episodes: Annotated[int, typer.Option(min=1, max=1000, help="Of each iteration.")] = 20,
     llm: Annotated[str, typer.Option(help="rules (the rule-based model) or openai.")] = "rules",
     model: Annotated[str | None, typer.Option(help="A model of the server.")] = None,
     base_url: Annotated[str | None, typer.Option(help="Any server that speaks Chat Completions.")] = None,

@@ -359,6 +359,14 @@ def test_code_that_ran_out_of_time_is_tried_again_once_the_plan_gives_it_more(
     assert isinstance(step(told), Plan)
 
 
+def test_more_time_is_of_no_use_to_the_best_version_where_only_another_ran_out_of_it() -> None:
+    timed_out, died = ([{"end": e, "arrived": True, "start_true": False, "end_true": False}] for e in ("time", "death"))
+    told = Told().iteration().plan(dig="code")
+    for successes, trials in ((2, died), (0, timed_out), (0, timed_out))[: LIMITS.inner]:
+        told.code("dig").trial("dig", successes, trials=trials).verdict("dig")
+    assert isinstance(step(told.plan(depth=1, dig="code", max_steps=100)), Plan)
+
+
 def test_code_that_failed_again_is_written_anew_and_not_tried_a_third_time() -> None:
     told = Told().iteration().plan(dig="code", cut="code").code("dig").trial("dig").code("cut").trial("cut", 0)
     told.evaluate(2, funnel={"dig": 8, "cut": 2}).verdict().iteration(1).plan(dig="code", cut="code")

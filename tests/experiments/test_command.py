@@ -19,6 +19,7 @@ from rlgpt.console.commands import children, experiment
 from rlgpt.store import folder
 from rlgpt.store.experiments import NoExperiment
 from rlgpt.store.lease import Lease
+from rlgpt.store.settings import LoopSettings
 from rlgpt.training.experiments import bill
 from rlgpt.training.experiments.__main__ import RUNNER, main
 from rlgpt.training.experiments.declared import Undeclared
@@ -183,6 +184,25 @@ def test_a_folder_that_takes_no_bundles_is_refused_before_anything_runs(
     monkeypatch.setattr(experiment, "_follow", lambda request, json: pytest.fail("it was started"))
     assert cli.run(["experiment", "critic", "--yes", "--evidence", str(tmp_path / "file" / "kept")]) == 5
     assert "cannot be written: Not a directory" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("option", "setting"),
+    [
+        ("--iterations", "iterations"),
+        ("--attempts", "inner"),
+        ("--test-episodes", "test_episodes"),
+        ("--dev-episodes", "dev_first"),
+    ],
+)
+def test_a_number_that_no_session_takes_is_refused_by_the_name_of_its_option(
+    option: str, setting: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (most,) = (bound.le for bound in LoopSettings.model_fields[setting].metadata if hasattr(bound, "le"))
+    monkeypatch.setattr(experiment.children, "ask", lambda name, arguments: BILL)
+    assert cli.run(["experiment", "arms", "wake_up", option, str(most), "--dry-run"]) == 0
+    assert cli.run(["experiment", "arms", "wake_up", option, str(most + 1), "--dry-run"]) == 2
+    assert option in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
