@@ -207,13 +207,15 @@ def test_a_number_that_no_session_takes_is_refused_by_the_name_of_its_option(
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
 def test_a_signal_to_the_command_alone_stops_its_sessions(tmp_path: Path, number: int) -> None:
-    """As `kill PID` sends it: a terminal's Ctrl-C goes to every process of the group."""
+    """As `kill PID` sends it: a terminal's Ctrl-C goes to every process of the group. Where the tests themselves run in
+    the background of a shell they ignore SIGINT, and so would the command."""
     words = "experiment arms take_key --arm rl --world tests.worlds.corridor:make_world --seeds 2 --jobs 1"
     command = children.command(children.CLI, *words.split(), "--env-steps", "50000000", "--yes", "--json")
     folders = Path(__file__).parents[2]
     with subprocess.Popen(
-        command, cwd=folders, stdout=subprocess.PIPE, text=True, env=os.environ | {"PYTHONPATH": str(folders)}
-    ) as running:
+        command, cwd=folders, stdout=subprocess.PIPE, text=True, env=os.environ | {"PYTHONPATH": str(folders)},
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+    ) as running:  # fmt: skip
         assert running.stdout is not None
         told = (json.loads(line) for line in running.stdout)
         session = next(record["session"] for record in told if record["kind"] == "started")
