@@ -8,7 +8,7 @@ what a finished session says it did.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from math import comb, sqrt
+from math import exp, fsum, lgamma, log, log1p, sqrt
 from typing import NamedTuple
 
 from rlgpt.store.events import Decision, Incumbent, IterationResult, VersionChosen
@@ -209,7 +209,12 @@ def is_below(done: int, of: int, needed: float) -> bool:
     """Whether so few successes are improbable (one-sided exact binomial test) if the true share were `needed`."""
     if done >= needed * of:
         return False
-    return sum(comb(of, k) * needed**k * (1 - needed) ** (of - k) for k in range(done + 1)) < SIGNIFICANT
+    if needed >= 1.0:
+        return True
+    # By logarithms, because a binomial coefficient of more than 1,029 episodes can be too large for a float.
+    chances = log(needed), log1p(-needed)
+    ways = (lgamma(of + 1) - lgamma(k + 1) - lgamma(of - k + 1) for k in range(done + 1))
+    return fsum(exp(way + k * chances[0] + (of - k) * chances[1]) for k, way in enumerate(ways)) < SIGNIFICANT
 
 
 def required_rate(plan: PlanState, target: float) -> float:

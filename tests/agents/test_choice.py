@@ -24,6 +24,11 @@ from tests.agents.toys import BREAD, Ledger, bakery
         (4, 5, 0.9, False),
         (6, 10, 0.9, True),
         (0, 0, 0.9, False),
+        (1015, 1030, 0.991, False),  # binomial coefficients of so many episodes are too large for a float
+        (1013, 1030, 0.991, True),
+        (98_949, 100_000, 0.99, False),
+        (98_900, 100_000, 0.99, True),
+        (1029, 1030, 1.0, True),
     ],
 )
 def test_a_loss_counts_where_chance_does_not_explain_it(done: int, of: int, needed: float, below: bool) -> None:
