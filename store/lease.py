@@ -22,8 +22,10 @@ from rlgpt.store.errors import LeaseTaken
 from rlgpt.store.home import home
 from rlgpt.store.limits import SLOTS, limits
 
-__all__ = ["Lease", "LeaseTaken", "Owner", "training_slot"]
+__all__ = ["Lease", "LeaseTaken", "Owner", "TrainingSlot", "training_slot"]
 
+SLOT_DESCRIPTOR = "RLGPT_SLOT_DESCRIPTOR"
+"""Variable of a worker's environment: the descriptor of the slot that its supervisor hands over."""
 WORKER = "worker.lock"
 WRITER = "writer.lock"
 PATIENCE = 0.2
@@ -75,6 +77,10 @@ class Lease:
     def held(folder: Path, name: str = WORKER) -> bool:
         """Whether a living process has the lock."""
         return owner(folder, name) is not None
+
+    def fileno(self) -> int:
+        """The descriptor. A process that inherits it holds the lock too, until it closes it or ends."""
+        return self._descriptor
 
     @property
     def alive(self) -> bool:
@@ -138,28 +144,55 @@ def _try(descriptor: int, how: int) -> bool:
 @contextlib.contextmanager
 def training_slot(
     folder: Path, on_wait: Callable[[], object], while_waiting: Callable[[], object] = lambda: None
-) -> Iterator[int]:
+) -> Iterator[Lease]:
     """One of the slots of this machine's store; `on_wait` is called once if all are taken, `while_waiting` every half
-    second: what it raises ends the wait. Yields the slot's number.
-
-    How many there are is the session's setting `limits.host_slots`.
-    """
-    slots = home() / "slots"
-    slots.mkdir(mode=0o700, parents=True, exist_ok=True)
-    count, announced = int(limits(folder).get("host_slots", SLOTS)), False
-    while (slot := _free_slot(slots, count)) is None:
+    second: what it raises ends the wait."""
+    announced = False
+    while (lease := _free_slot(folder)) is None:
         if not announced:
             on_wait()
             announced = True
         while_waiting()
         time.sleep(0.5)
-    number, lease = slot
     with lease:
-        yield number
+        yield lease
 
 
-def _free_slot(slots: Path, count: int) -> tuple[int, Lease] | None:
-    for number in range(count):
+def _free_slot(folder: Path) -> Lease | None:
+    """How many slots there are is the session's setting `limits.host_slots`."""
+    slots = home() / "slots"
+    slots.mkdir(mode=0o700, parents=True, exist_ok=True)
+    for number in range(int(limits(folder).get("host_slots", SLOTS))):
         with contextlib.suppress(LeaseTaken):
-            return number, Lease.acquire(slots, f"slot-{number}.lock", patience=0.0)
+            return Lease.acquire(slots, f"slot-{number}.lock", patience=0.0)
     return None
+
+
+class TrainingSlot:
+    """A worker's slot: handed over by its supervisor, given back while the session is paused or waits for a person,
+    and taken again. A worker without a supervisor has none and needs none."""
+
+    def __init__(self, folder: Path, lease: Lease | None = None) -> None:
+        self._folder, self._lease, self._needed = folder, lease, lease is not None
+
+    @classmethod
+    def inherited(cls, folder: Path) -> TrainingSlot:
+        """That of this process's environment."""
+        descriptor = os.environ.pop(SLOT_DESCRIPTOR, "")
+        if not descriptor:
+            return cls(folder)
+        os.set_inheritable(int(descriptor), False)
+        lease = Lease(int(descriptor))
+        lease.tell()
+        return cls(folder, lease)
+
+    def give_back(self) -> None:
+        if self._lease is not None:
+            self._lease.release()
+            self._lease = None
+
+    def take(self) -> bool:
+        """Whether this session may train now: it has a slot, or one was free."""
+        if self._needed and self._lease is None:
+            self._lease = _free_slot(self._folder)
+        return self._lease is not None or not self._needed

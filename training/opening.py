@@ -15,6 +15,7 @@ from rlgpt.store import artifacts, catalog, events, skills
 from rlgpt.store.errors import StoreError
 from rlgpt.store.folder import SessionFolder
 from rlgpt.store.history import CheckpointState, Run
+from rlgpt.store.lease import TrainingSlot
 from rlgpt.store.live_calls import LiveCalls
 from rlgpt.store.progress import Progress
 from rlgpt.store.reader import Reader
@@ -42,6 +43,7 @@ LANES = 64
 def open_session(place: Path) -> SessionRuntime:
     """Raises StoreError, AgentError, HostError, UnknownWorld or WorldFailed, each with the operator's sentence."""
     folder = SessionFolder(place)
+    slot = TrainingSlot.inherited(place)  # before any child could inherit it too
     with contextlib.ExitStack() as undo:  # what is open when something is refused
         writer = undo.enter_context(Writer(folder))
         reader = Reader(folder)
@@ -74,6 +76,7 @@ def open_session(place: Path) -> SessionRuntime:
             progress=progress,
             inbox=Inbox(writer),
             apply=apply_pending,
+            slot=slot,
             command_replay=_command_replay(settings, writer),
             reworded=reworded,
             skills=[skill.told() for skill in snapshot],

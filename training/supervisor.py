@@ -25,7 +25,7 @@ from typing import IO, NoReturn
 from rlgpt.store.epilogue import append_event, append_stop, progress_mark, undecided
 from rlgpt.store.errors import StoreError
 from rlgpt.store.events import Ended, Event, TrainerDied, Waiting
-from rlgpt.store.lease import Lease, LeaseTaken, training_slot
+from rlgpt.store.lease import SLOT_DESCRIPTOR, Lease, LeaseTaken, training_slot
 from rlgpt.store.limits import environment
 from rlgpt.store.processes import SESSION, end_marked, session_value
 from rlgpt.store.states import SLOT
@@ -80,11 +80,8 @@ def supervise(folder: Path) -> int:
             print(error, file=sys.stderr)
             return TAKEN
         with contextlib.closing(keeper):
-            for number in STOPPING:
-                signal.signal(number, _leave)
             try:
-                with training_slot(folder, lambda: _say(folder, Waiting(SLOT)), lambda: _leave_if_asked(folder)):
-                    code = _keep_running(folder)
+                code = _keep_running(folder)
             except _Left as left:
                 _end(folder, f"stopped by {left}")
                 code = 0
@@ -104,14 +101,14 @@ def _keep_running(folder: Path) -> int:
         if worker is not None:
             worker.stop()
 
-    for number in STOPPING:
-        signal.signal(number, stop)
     while True:
-        if told_to_stop:
-            _end(folder, "stopped by a signal")
-            return 0
-        worker = _Worker(folder)
-        if told_to_stop:  # between the look and the start
+        for number in STOPPING:
+            signal.signal(number, _leave)
+        with training_slot(folder, lambda: _say(folder, Waiting(SLOT)), lambda: _leave_if_asked(folder)) as slot:
+            for number in STOPPING:
+                signal.signal(number, stop)
+            worker = _Worker(folder, slot)
+        if told_to_stop:  # before it was started
             worker.stop()
         code, peak = worker.wait()
         if code == 0:
@@ -135,7 +132,8 @@ def _keep_running(folder: Path) -> int:
             ),
         )
         if told_to_stop:
-            continue
+            _end(folder, "stopped by a signal")
+            return 0
         if not again:
             reason = f"the worker died {failures} times without getting further; its last words: {_last_of(words)}"
             _say(folder, Ended("failed", reason))
@@ -166,7 +164,8 @@ def _write(folder: Path, what: str, write: Callable[[], object]) -> None:
 class _Worker:
     """One worker process and the tail of what it prints."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, slot: Lease) -> None:
+        """The worker gets the slot, which it may give back while it waits for a person."""
         self._log = folder / "worker.log"
         self._tail: collections.deque[str] = collections.deque(maxlen=LAST_LINES)
         self._child = subprocess.Popen(
@@ -175,12 +174,14 @@ class _Worker:
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
+            pass_fds=(slot.fileno(),),
             env={
                 **os.environ,
                 **environment(folder),
                 "PYTHONUNBUFFERED": "1",
                 "PYTHONHASHSEED": "0",
                 SESSION: session_value(folder),
+                SLOT_DESCRIPTOR: str(slot.fileno()),
             },
         )
         assert self._child.stdout is not None

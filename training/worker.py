@@ -70,6 +70,9 @@ def run(runtime: SessionRuntime) -> None:
         if isinstance(step, loop.Done):
             judging.end(runtime, step)
             return
+        if not isinstance(step, loop.Wait) and not runtime.slot.take():
+            runtime.take_slot()
+            continue
         _announce(runtime, step)
         try:
             STEPS[type(step)](runtime, step)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
+import os
 import subprocess
 import sys
 import threading
@@ -10,7 +12,7 @@ import threading
 import pytest
 
 from rlgpt.store.folder import SessionFolder
-from rlgpt.store.lease import Lease, LeaseTaken, owner, training_slot
+from rlgpt.store.lease import SLOT_DESCRIPTOR, Lease, LeaseTaken, TrainingSlot, owner, training_slot
 
 
 def test_a_lease_is_held_until_it_is_released(session: SessionFolder) -> None:
@@ -64,7 +66,7 @@ def test_no_more_sessions_train_at_once_than_the_setting_says(new_session) -> No
     waited = threading.Event()
     entered = threading.Event()
     with training_slot(sessions[0].path, waited.set) as one, training_slot(sessions[1].path, waited.set) as two:
-        assert {one, two} == {0, 1} and not waited.is_set()
+        assert one.alive and two.alive and not waited.is_set()
 
         def third() -> None:
             with training_slot(sessions[2].path, waited.set):
@@ -80,8 +82,8 @@ def test_no_more_sessions_train_at_once_than_the_setting_says(new_session) -> No
 def test_an_error_inside_a_slot_is_not_swallowed(session: SessionFolder) -> None:
     with pytest.raises(LeaseTaken, match="mine"), training_slot(session.path, lambda: None):
         raise LeaseTaken("mine")
-    with training_slot(session.path, lambda: None) as number:
-        assert number == 0
+    with training_slot(session.path, lambda: None) as slot:
+        assert slot.alive
 
 
 def test_a_supervisor_needs_nothing_but_the_standard_library_for_it() -> None:
@@ -106,5 +108,39 @@ def test_a_wait_for_a_slot_ends_with_what_its_look_raises(new_session) -> None: 
     ):
         pytest.fail("there was no slot")
     assert waited == ["once"]
-    with training_slot(second.path, lambda: None, look) as number:
-        assert number == 0
+    with training_slot(second.path, lambda: None, look) as slot:
+        assert slot.alive
+
+
+def test_a_slot_that_is_handed_over_is_given_back_and_taken_again(new_session, monkeypatch) -> None:  # type: ignore[no-untyped-def]
+    first, second = (new_session(limits={"host_slots": 1}) for _ in range(2))
+    with training_slot(first.path, lambda: None) as lease:
+        monkeypatch.setenv(SLOT_DESCRIPTOR, str(os.dup(lease.fileno())))
+        slot = TrainingSlot.inherited(first.path)
+    assert SLOT_DESCRIPTOR not in os.environ, "a child would take it for its own"
+    others: list[Lease] = []
+
+    def is_free() -> bool:
+        with contextlib.suppress(Full), training_slot(second.path, _full) as got:
+            others.append(got)
+            return True
+        return False
+
+    assert slot.take() and not is_free(), "the one that handed it over has let go"
+    slot.give_back()
+    slot.give_back()
+    assert is_free()
+    with training_slot(second.path, lambda: None):
+        assert not slot.take()
+    assert slot.take() and not is_free()
+    slot.give_back()
+    assert TrainingSlot(first.path).take(), "without a supervisor none is needed"
+    assert is_free()
+
+
+class Full(Exception):
+    """There is no free slot."""
+
+
+def _full() -> None:
+    raise Full

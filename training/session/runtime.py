@@ -23,11 +23,12 @@ from rlgpt.store import events, films, tables, training_series
 from rlgpt.store.errors import DiskFull
 from rlgpt.store.folder import SessionFolder
 from rlgpt.store.history import History, Item
+from rlgpt.store.lease import TrainingSlot
 from rlgpt.store.progress import Progress
 from rlgpt.store.reader import Reader
 from rlgpt.store.row_types import JsonObject, MetricRow
 from rlgpt.store.settings import Settings
-from rlgpt.store.states import MODEL
+from rlgpt.store.states import MODEL, SLOT
 from rlgpt.store.writer import Transaction, Writer
 from rlgpt.training.host.api import Admission, Host
 from rlgpt.training.options.film import FrameSnapshot
@@ -56,6 +57,7 @@ class SessionRuntime:
     inbox: Inbox
     apply: Callable[[SessionRuntime], None]
     """Applies what is in the inbox (`commands.apply_pending`)."""
+    slot: TrainingSlot
     command_replay: CommandReplay = field(default_factory=CommandReplay)
     """The operator's commands of the session that is replayed."""
     reworded: bool = False
@@ -165,13 +167,27 @@ class SessionRuntime:
 
     def _sit_out_pause(self) -> None:
         phase = self.history.phase
-        self.say_waiting("paused")
         while self.history.pause_requested and not self.history.stop_requested:
-            time.sleep(0.1)
-            self.apply(self)
+            self.slot.give_back()
+            self.say_waiting("paused")
+            while self.history.pause_requested and not self.history.stop_requested:
+                time.sleep(0.1)
+                self.apply(self)
+            self.take_slot()
         self.writer.event(phase, durable=False)
         for role, why in self.client.away.copy().items():
             self.say_waiting(MODEL, role=role, why=why)
+
+    def take_slot(self) -> None:
+        """Wait until the session may train again, or is to do something else: it is paused or stopped."""
+        announced = False
+        while not (self.history.stop_requested or self.history.pause_requested or self.slot.take()):
+            if not announced:
+                self.say_waiting(SLOT)
+                announced = True
+            time.sleep(0.5)
+            self.need_room()
+            self.apply(self)
 
     def ask(self, call: Callable[[], T]) -> T:
         """Run one LLM call beside the loop so that commands are taken meanwhile; a stop abandons it."""

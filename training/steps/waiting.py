@@ -15,6 +15,7 @@ def wait(runtime: SessionRuntime, step: loop.Wait) -> None:
     what = {"approval": f"approval of plan revision {step.revision}", "paused": "paused"}.get(
         step.reason, f"your verdict on {step.item or 'the iteration'}"
     )
+    runtime.slot.give_back()
     runtime.say_waiting(what)
     runtime.progress.phase(f"waiting for {what}")
     patience = runtime.settings.review_timeout
