@@ -79,6 +79,8 @@ class OpenAIBackend:
             sentence = f"{where} {word} ({_shown(endpoint, error.__cause__ or error)})"
             raise Failure("connection", sentence, received=reply.size) from error
         except openai.APIStatusError as error:
+            if error.response.has_redirect_location:
+                raise _moved(endpoint, error.response) from error
             if is_cut_off(error.body):
                 return Completion("", "length", "", endpoint.model, None, None)
             retry_after = _retry_after(error.response.headers)
@@ -126,7 +128,8 @@ class OpenAIBackend:
         return self._clients[name]
 
     def _make(self, endpoint: Endpoint) -> openai.OpenAI:
-        http = httpx2.Client(transport=self._transport) if self._transport else None
+        # A redirect would take the operator's headers and the prompt to a place that nobody named.
+        http = openai.DefaultHttpxClient(follow_redirects=False, transport=self._transport)
         parts = urlsplit(endpoint.base_url)
         query = dict(parse_qsl(parts.query))
         headers = None if endpoint.account else _no_account(endpoint)
@@ -201,6 +204,13 @@ def _is_secret(key: str) -> bool:
 
 def _hidden(key: str, text: str) -> str:
     return text.replace(key, "[key]")
+
+
+def _moved(endpoint: Endpoint, response: httpx2.Response) -> Failure:
+    """Of a redirect, which is not followed."""
+    where, status = redacted_url(endpoint.base_url), response.status_code
+    target = redacted_url(str(response.url.join(response.headers["location"])))
+    return Failure(str(status), f"{where} answered with {status}, a redirect to {target}, which is not followed")
 
 
 def _failure(

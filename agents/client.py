@@ -192,7 +192,7 @@ class Client:
                 completion, reply, fault = put(conversation, temperature)
             if reply is not None:
                 return reply
-        sentence = f"The {role} agent's model {endpoint.model} gave no usable answer: {fault}."
+        sentence = f"The {role} agent's model {endpoint.model} gave no usable answer: {fault.rstrip('.')}."
         raise UselessReply(sentence, nearest[0] if nearest else None)
 
     def _probe(self, step: str, request_hash: str, number: int, call: ToolCall, tools: Sequence[Tool]) -> Probe:

@@ -41,6 +41,8 @@ def unanswered(role: str, failure: Failure, tries: int) -> str:
         cure = " Check the key in the environment, --key-env, and that the key may use this model."
     elif failure.code == "404":
         cure = " Check --base-url and --model."
+    elif failure.code.isdigit() and int(failure.code) // 100 == 3:
+        cure = " Give the address that answers as --base-url."
     elif failure.code == "connection":
         cure = " Check --base-url and that the server runs."
     elif failure.code.startswith("tokens"):

@@ -51,6 +51,7 @@ def run(words: list[str]) -> int:
 
     codes: dict[type[errors.StoreError], Exit] = {
         errors.NoSession: Exit.NOT_FOUND,
+        errors.NoSkill: Exit.NOT_FOUND,
         errors.BadPlace: Exit.UNAVAILABLE,
         errors.BadSchema: Exit.UNAVAILABLE,
         errors.MissingExtra: Exit.UNAVAILABLE,
@@ -79,6 +80,8 @@ def run(words: list[str]) -> int:
         sys.stderr.close()
         return Exit.OK
     except OSError as error:
+        if error.errno == errno.ENAMETOOLONG:
+            return _refuse(f"{str(error.filename)[:60]!r}... is too long for the name of a file", Exit.USAGE, words)
         if error.errno not in (errno.ENOSPC, errno.EDQUOT):
             raise
         place = error.filename or "standard output, or a file that was to be written"

@@ -11,6 +11,14 @@ class NoSession(StoreError):
     """Nothing, or more than one thing, answers to that id or name."""
 
 
+class BadSkill(StoreError):
+    """A skill that is not there, or a file that holds none."""
+
+
+class NoSkill(BadSkill):
+    """Nothing, or more than one thing, answers to that hash or name."""
+
+
 class LeaseTaken(StoreError):
     """Another worker has the session."""
 

@@ -6,6 +6,7 @@ Ids sort by time and can be read: `261121-013012-x7qmk` (UTC).
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import secrets
 import shutil
@@ -96,19 +97,25 @@ def sessions() -> list[SessionFolder]:
 
 @dataclass(frozen=True)
 class Staging:
-    """A folder being filled; other processes do not see it before `publish`."""
+    """A folder being filled, of this process alone; others do not see it before `publish`."""
 
     id: str
     parent: Path
 
     @property
     def staging(self) -> Path:
-        return self.parent / f".new-{self.id}"
+        return self.parent / f".new-{self.id}.{os.getpid()}"
 
     def publish(self) -> SessionFolder:
+        """Raises AlreadyThere where another process was first."""
         final = self.parent / self.id
         sync(self.staging)
-        self.staging.rename(final)
+        try:
+            self.staging.rename(final)
+        except OSError as error:
+            if error.errno in (errno.ENOTEMPTY, errno.EEXIST):
+                raise AlreadyThere(f"session {self.id} is already here") from error
+            raise
         sync(self.parent)
         return SessionFolder(final)
 
@@ -123,6 +130,8 @@ def prepare(session_id: str | None = None, parent: Path | None = None) -> Stagin
     check_place(parent)
     try:
         parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if session_id:
+            _drop_unfinished(parent, session_id)
         while True:
             staging = Staging(session_id or new_id(), parent)
             if (parent / staging.id).exists():
@@ -133,13 +142,24 @@ def prepare(session_id: str | None = None, parent: Path | None = None) -> Stagin
                 staging.staging.mkdir(mode=0o700)
                 break
             except FileExistsError:
-                if session_id:
+                if session_id:  # of a process that had this number before
                     staging.drop()
         (staging.staging / ARTIFACTS).mkdir(mode=0o700)
         os.close(os.open(staging.staging / DATABASE, os.O_CREAT | os.O_WRONLY, 0o600))
     except OSError as error:
         raise BadPlace(f"cannot make a session in {parent}: {error.strerror or error}") from error
     return staging
+
+
+def _drop_unfinished(parent: Path, session_id: str) -> None:
+    """Remove what processes left that died while they filled a folder for this session."""
+    for entry in [entry for entry in os.scandir(parent) if entry.name.startswith(f".new-{session_id}.")]:
+        try:
+            os.kill(int(entry.name.rpartition(".")[2]), 0)
+        except (ProcessLookupError, ValueError, OverflowError):
+            shutil.rmtree(entry.path, ignore_errors=True)
+        except PermissionError:  # it lives, and is another user's
+            continue
 
 
 def new_id() -> str:
@@ -160,7 +180,7 @@ def check_place(path: Path) -> None:
     if space(path) == "none":
         raise BadPlace(
             f"only {free_bytes(path) // 1_000_000} MB are free at {path}: make room "
-            "(`rlgpt store prune`), or set RLGPT_HOME to a folder on another disk"
+            "there (`rlgpt store prune`), or name a folder on another disk (RLGPT_HOME, for this machine's own store)"
         )
 
 

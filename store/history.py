@@ -260,6 +260,7 @@ def _event(h: History, row: row_types.EventRow) -> None:
             h.pause_requested = False
         case events.StopRequested(now=now):
             h.stop_requested = "now" if now else "stop"
+            h.pause_requested = False  # or a resume would wait for another
         case events.HostDeath(source_hash=source):
             h.host_deaths[source] = h.host_deaths.get(source, 0) + 1
         case events.Nondeterministic(cause=cause):

@@ -19,7 +19,7 @@ from typing import Any
 
 from rlgpt.store import atomic
 from rlgpt.store.artifacts import digest
-from rlgpt.store.errors import StoreError
+from rlgpt.store.errors import BadSkill, NoSkill
 from rlgpt.store.home import home
 
 FORMAT = "rlgpt-skills-1"
@@ -27,10 +27,6 @@ LONGEST_SOURCE = 20_000
 LONGEST_EXPORT = 64_000_000
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,39}\Z")
 _HASH = re.compile(r"[0-9a-f]{32}\Z")
-
-
-class BadSkill(StoreError):
-    """A skill that is not there, or a file that holds none."""
 
 
 @dataclass(frozen=True)
@@ -97,7 +93,7 @@ def search(words: str, world: str | None = None) -> list[Skill]:
 
 
 def find(skill: str) -> Skill:
-    """By a prefix of its hash, or by name. Raises BadSkill."""
+    """By a prefix of its hash, or by name. Raises NoSkill."""
     every = [*skills(), *skills(retired=True)]
     matching = [s for s in every if len(skill) >= 4 and s.hash.startswith(skill)]
     matching = matching or [s for s in every if s.name == skill]
@@ -105,8 +101,8 @@ def find(skill: str) -> Skill:
         return matching[0]
     if matching:
         choices = ", ".join(f"{s.name} {s.hash[:8]} ({s.world})" for s in matching[:5])
-        raise BadSkill(f"{skill!r:.60} may mean {len(matching)} skills: {choices}")
-    raise BadSkill(f"there is no skill {skill!r:.60}; `rlgpt skills list` lists them")
+        raise NoSkill(f"{skill!r:.60} may mean {len(matching)} skills: {choices}")
+    raise NoSkill(f"there is no skill {skill!r:.60}; `rlgpt skills list` lists them")
 
 
 def retire(name: str) -> None:
@@ -195,7 +191,7 @@ def _move(old: Path, new: Path, name: str) -> None:
     try:
         old.replace(new)
     except FileNotFoundError as error:
-        raise BadSkill(f"there is no skill {name} to move") from error
+        raise NoSkill(f"there is no skill {name} to move") from error
 
 
 def _load(path: Path) -> Skill:

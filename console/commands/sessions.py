@@ -137,10 +137,17 @@ def logs(
             time.sleep(EVERY)
 
 
+def _is_file(name: str) -> bool:
+    try:
+        return Path(name).is_file()
+    except OSError:  # such as a name that is too long for one
+        return False
+
+
 @contextlib.contextmanager
 def looked_at(session: str) -> Iterator[SessionFolder]:
     """A session of the store, or that of a bundle file, which may lie on read-only media."""
-    if not Path(session).is_file():
+    if not _is_file(session):
         with reached(session) as folder:
             yield folder
         return

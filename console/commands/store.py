@@ -17,6 +17,7 @@ from rlgpt.console.view.numbers import count, many
 from rlgpt.console.view.numbers import size as octets
 from rlgpt.store import catalog, upkeep
 from rlgpt.store.catalog import find
+from rlgpt.store.errors import BadValue
 from rlgpt.store.folder import SessionFolder, sessions
 
 In = Annotated[str, typer.Option("--in", metavar="STORE", help="In the shared store at postgresql://HOST/DATABASE.")]
@@ -99,8 +100,14 @@ def prune(
     output.say(f"{many(len(done), 'session')}, {octets(sum(pruned.freed for pruned in done))} freed")
 
 
+def _folder(word: str) -> Path:
+    if not word:  # of a shell variable that is not set; Path would take it for the current folder
+        raise typer.BadParameter("the folder has no name")
+    return Path(word)
+
+
 def backup(
-    target: Annotated[Path, typer.Argument(help="A folder, on another disk.")],
+    target: Annotated[Path, typer.Argument(help="A folder, on another disk.", parser=_folder)],
     session: Some = None,
     json: Json = False,
 ) -> None:
@@ -143,6 +150,8 @@ def tag(
 ) -> None:
     """Set the tags of a session, which the list of sessions can be filtered by."""
     folder = find(session)
+    if tags and not all(map(str.strip, tags)):
+        raise BadValue("a tag is empty; to remove all tags, name none")
     stored = catalog.set_tags(folder, tags or [])
     if json:
         output.document({"id": folder.id, "tags": stored})

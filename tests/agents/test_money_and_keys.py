@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
 import httpx2
@@ -152,6 +153,27 @@ def test_headers_of_the_account_at_openai_go_to_no_stranger(monkeypatch: pytest.
     assert not {"openai-organization", "openai-project", "x-mine"} & set(stranger)
     own = sent({})
     assert own["openai-organization"] == "org-mine" and own["x-mine"] == "secret"
+
+
+@pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
+@pytest.mark.parametrize("stream", [False, True])
+def test_a_redirect_is_not_followed_and_its_target_is_named(
+    status: int, stream: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its server would get the prompt, and the headers of the operator's gateway, which the client only takes the key
+    from."""
+    monkeypatch.setenv("OPENAI_ORG_ID", "org-mine")
+    monkeypatch.setenv("OPENAI_CUSTOM_HEADERS", "X-Mine: secret")
+    with ChatServer() as other:
+        target = f"{other.url}/chat/completions"
+        asker = Asker(Reply(status, b"", {"Location": target}), stream=stream)
+        environ = {"OPENAI_BASE_URL": asker.server.url}
+        asker.client = make_client(settings(asker.server.url, stream=stream), Ledger(), environ)
+        words = f"answered with {status}, a redirect to {target}, which is not followed. Give the address"
+        with pytest.raises(ModelUnavailable, match=re.escape(words)):
+            asker.ask()
+        assert asker.server.headers[0]["x-mine"] == "secret" and len(asker.server.requests) == 1
+        assert not other.requests
 
 
 def test_a_connection_that_cannot_be_made_is_a_sentence_and_not_tried_again(monkeypatch: pytest.MonkeyPatch) -> None:

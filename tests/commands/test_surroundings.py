@@ -56,6 +56,39 @@ def test_a_number_that_no_row_has_is_a_sentence(
     assert "larger than any that a session holds" in capsys.readouterr().err
 
 
+LONG = "a" * 300
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "sentence"),
+    [
+        (["show", LONG], Exit.NOT_FOUND, "there is no session"),
+        (["calls", LONG], Exit.NOT_FOUND, "there is no session"),
+        (["replay", LONG], Exit.NOT_FOUND, "there is no session"),
+        (["compare", LONG], Exit.USAGE, "too long for the name of a file"),
+        (["import", LONG], Exit.USAGE, "too long for the name of a file"),
+        (["report", "last", "-o", LONG], Exit.USAGE, "too long for the name of a file"),
+        (["export", "last", "-o", LONG], Exit.USAGE, "too long for the name of a file"),
+        (["store", "backup", LONG], Exit.USAGE, "too long for the name of a file"),
+        (["store", "push", "last", "--to", LONG], Exit.USAGE, "too long for the name of a file"),
+        (["store", "backup", ""], Exit.USAGE, "the folder has no name"),
+        (["tag", "last", " "], Exit.USAGE, "a tag is empty"),
+        (["skills", "show", "nope"], Exit.NOT_FOUND, "there is no skill 'nope'"),
+    ],
+)
+def test_a_name_that_nothing_can_have_is_a_sentence(
+    words: list[str], code: Exit, sentence: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:  # fmt: skip
+    """Of a shell variable that is not set, or holds something else."""
+    monkeypatch.setenv("RLGPT_HOME", str(tmp_path / "home"))
+    monkeypatch.chdir(tmp_path)
+    import_bundle(KEPT)
+    assert cli.run(words) == code
+    assert sentence in capsys.readouterr().err
+    assert [path.name for path in tmp_path.iterdir()] == ["home"]
+
+
 @pytest.mark.parametrize("words", [["--help"], ["sessions"], ["show", "last", "--json"]])
 def test_a_reader_that_has_read_enough_is_no_failure(
     words: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch

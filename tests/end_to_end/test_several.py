@@ -100,15 +100,18 @@ def test_a_session_that_waits_for_a_person_lets_others_train(make: Make, monkeyp
 
 
 def test_a_paused_session_lets_others_train(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
-    session = make("collect_iron", **ONE)
+    session = make("make_wood_pickaxe", **ONE)
     send(session.folder, parse_command("pause", {}))
     session.until(lambda h: h.waiting_for == "paused", 60)
     with only_slot_taken(session, monkeypatch):
         send(session.folder, parse_command("resume", {}))
         session.until(lambda h: h.waiting_for == SLOT, 30)
+        send(session.folder, parse_command("pause", {}))
+        session.until(lambda h: h.waiting_for == "paused", 30)
         send(session.folder, parse_command("stop", {}))
         history = session.finish(60)
     assert (history.result, history.reason) == ("stopped", "stopped by the operator")
+    assert session.start().finish().result == "succeeded", "who resumes a stopped session need not also end its pause"
 
 
 def test_a_trainer_that_is_killed_frees_its_slot_and_waits_for_one_again(

@@ -6,9 +6,12 @@ import contextlib
 import errno
 import hashlib
 import json
+import os
 import random
 import shutil
 import sqlite3
+import subprocess
+import sys
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
@@ -38,6 +41,42 @@ def everything(folder: SessionFolder) -> tuple[object, ...]:
         texts = sqlite3.connect(folder.database).execute("SELECT * FROM text ORDER BY hash").fetchall()
         files = {p.name: p.read_bytes() for p in folder.artifacts.iterdir()}
         return reader.changes_since(0, None), reader.history_at(), reader.commands(), texts, files
+
+
+def test_of_two_imports_at_once_one_is_told_that_the_session_is_here(
+    session: SessionFolder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with Writer(session):
+        bundle = export_bundle(session, tmp_path / "x.rlgpt")
+    before = everything(session)
+    shutil.rmtree(session.path)
+    unpack = bundles._unpack
+    codes: list[int] = []
+
+    def slow(*arguments: object) -> None:  # another process imports the same meanwhile
+        monkeypatch.setattr(bundles, "_unpack", unpack)
+        code = f"from pathlib import Path; from rlgpt.store.bundle import *; import_bundle(Path({str(bundle)!r}))"
+        codes.append(subprocess.run([sys.executable, "-P", "-c", code], check=False).returncode)
+        unpack(*arguments)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(bundles, "_unpack", slow)
+    with pytest.raises(AlreadyThere, match=f"session {session.id} is already here"):
+        import_bundle(bundle)
+    assert codes == [0] and everything(session) == before
+    assert [path.name for path in root().iterdir()] == [session.id], "something is left of the one that came second"
+
+
+def test_what_a_killed_import_left_goes_with_the_next(session: SessionFolder, tmp_path: Path) -> None:
+    with Writer(session):
+        bundle = export_bundle(session, tmp_path / "x.rlgpt")
+    shutil.rmtree(session.path)
+    died = subprocess.Popen(["true"])
+    died.wait()
+    left, living = (root() / f".new-{session.id}.{number}" for number in (died.pid, os.getppid()))
+    for folder in (left, living):
+        folder.mkdir()
+    import_bundle(bundle)
+    assert not left.exists() and living.exists()
 
 
 def test_an_imported_session_equals_the_exported_one(
