@@ -14,6 +14,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
+from textual import events
 from textual.app import App
 from textual.binding import BindingType
 from textual.theme import Theme
@@ -72,6 +73,7 @@ class ConsoleApp(App[int]):
         self.mirrors = contextlib.ExitStack()
         self.home, self.read_only, self.clock, self.animated = home, read_only, clock, animated
         self._initial_session = (session, replay, cursor)
+        self._leaving = False
         self.preferences = Preferences.load(home)
         self.user_keys, self._keymap_faults = keymap.user_keys(home)
         for theme in THEMES:
@@ -330,7 +332,13 @@ class ConsoleApp(App[int]):
         if len(self.screen_stack) > first:
             self._close_top()
         else:
+            self._leaving = True
             self.exit(0)
+
+    async def on_event(self, event: events.Event) -> None:
+        """Keys that were typed after the one that leaves would open screens that are being taken down."""
+        if not (self._leaving and isinstance(event, events.InputEvent)):
+            await super().on_event(event)
 
 
 def as_shell(app: ConsoleApp) -> Shell:

@@ -35,7 +35,7 @@ LONGEST_TAG = 40
 MOST_TAGS = 20
 MOST_UNWRITTEN = 50
 """Sessions whose summaries are lost when a long first list is interrupted."""
-_VERSION = 4
+_VERSION = 5
 
 
 @dataclass(frozen=True)
@@ -54,6 +54,7 @@ class Summary:
     revision: int = 0
     phase: str = ""
     waiting_for: str = ""
+    waiting_since: float = 0.0
     dev_successes: int = 0
     dev_episodes: int = 0
     dev_score: float | None = None
@@ -196,6 +197,7 @@ def summarised(ident: str, h: History) -> Summary:
         revision=h.revision,
         phase=h.phase.name,
         waiting_for=h.waiting_for,
+        waiting_since=h.waiting_since,
         dev_successes=dev.successes,
         dev_episodes=dev.episodes,
         dev_score=dev.score,

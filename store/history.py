@@ -229,7 +229,7 @@ def _event(h: History, row: row_types.EventRow) -> None:
             h.where = resumed.where or h.where
             _resumed(h, resumed, seq)
         case events.Waiting(for_=what):
-            h.waiting_for = what
+            h.waiting_for, h.waiting_since = what, h.at
             h.status = "paused" if what == "paused" else "waiting"
         case events.Ended() as ended:
             h.status, h.result, h.reason, h.waiting_for = "ended", ended.status, ended.reason, ""

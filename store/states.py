@@ -312,6 +312,8 @@ class History:
     worked: dict[str, tuple[float, float]] = field(default_factory=dict)
     """Step -> (how much of it was done, active seconds it took), in the units of `Phase.ahead`."""
     waiting_for: str = ""
+    waiting_since: float = 0.0
+    """UTC seconds."""
     task_plans: list[TaskPlanState] = field(default_factory=list)
     iterations: list[IterationState] = field(default_factory=list)
     incumbents: dict[int, Incumbent] = field(default_factory=dict)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import operator
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -49,6 +50,8 @@ def sessions(json: Json = False) -> None:
         output.say("no session yet; `rlgpt run TASK` starts one, `rlgpt tasks` lists what there is to do")
         return
     output.table(TITLES, [_row(summary) for summary in summaries])
+    for broken in filter(operator.attrgetter("fault"), summaries):
+        output.say(broken.fault if broken.id in broken.fault else f"{broken.id}: {broken.fault}")
 
 
 def show(session: Session, json: Json = False) -> None:
@@ -195,7 +198,7 @@ def _status(s: Summary) -> str:
 
 def _row(s: Summary) -> tuple[object, ...]:
     if s.fault:
-        return (s.id, "", "", "", s.fault, "", "", "", "", "")
+        return (s.id, "", "", "", _status(s), "", "", "", "", "")
     result, split = (s.test, "test") if s.test_episodes else (s.dev, "dev")
     return (
         s.id,

@@ -79,7 +79,11 @@ class CodePane(ListPane):
     # ---- keys -----------------------------------------------------------------------------------
     @property
     def shown(self) -> Attempt | None:
-        return code.chosen(self.moment.history, self.choice)[0] if self.moment else None
+        return self.shown_at(self.moment) if self.moment else None
+
+    def shown_at(self, moment: Moment) -> Attempt | None:
+        """What it shows, or would show: a pane behind another tab may not have been drawn yet."""
+        return code.chosen(moment.history, self.choice)[0]
 
     def action_version(self, by: int) -> None:
         shown = self.shown

@@ -37,7 +37,7 @@ TEMPLATE = Path(__file__).with_name("page") / "session.html"
 BETTER = {
     "code": "The code alone is better than the policy.",
     "policy": "The policy is better than the code alone.",
-    "undecided": "PPO is no better than the code alone.",
+    "undecided": "It is not decided whether the policy or the code alone is better.",
 }
 
 

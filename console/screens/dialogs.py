@@ -129,7 +129,10 @@ class Advise(Form[tuple[str, str]]):
 
     def action_send(self) -> None:
         text = self.query_one("#text", TextArea).text.strip()
-        self.dismiss((str(self.query_one("#agent", Select).value), text) if text else None)
+        if text:
+            self.dismiss((str(self.query_one("#agent", Select).value), text))
+        else:
+            self.query_one(".hint", Static).update("Say what the agent is to know.")
 
 
 class FilterInput(Input):

@@ -139,7 +139,7 @@ class SessionScreen(Screen[None]):
 
     @property
     def shown_attempt(self) -> Attempt | None:
-        return self.query_one(CodePane).shown
+        return self.query_one(CodePane).shown_at(self._moment) if self._moment else None
 
     def measures(self) -> bool:
         return "system" in self.board.visible_panes

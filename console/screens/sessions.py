@@ -386,8 +386,9 @@ class SessionsScreen(Screen[None]):
                     then=lambda _: self._read(soon=True),
                 )
 
+        called = f"{s.name} ({ident})" if s.name else ident
         self.app.push_screen(
-            Confirm("Delete a session", f"{s.name} ({ident}) and all it stored are deleted permanently.", "Delete"),
+            Confirm("Delete a session", f"{called} and all it stored are deleted permanently.", "Delete"),
             answered,
         )
 

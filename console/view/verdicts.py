@@ -112,7 +112,7 @@ def _iteration(
         words = {
             "code": "code alone is better",
             "policy": "the policy is better than code alone",
-            "undecided": "PPO is no better than the code alone",
+            "undecided": "policy or code alone: not decided",
             "only one": "nothing to compare: only one of code and policy was measured",
         }
         text = words.get(verdict.better, verdict.better)

@@ -23,7 +23,11 @@ class Need(NamedTuple):
 
 def needs(summaries: Sequence[Summary]) -> list[Need]:
     """The longest waiting first: plans to approve, verdicts to give, pauses to end, workers that died."""
-    out = [Need(s, request, s.at) for s in summaries if (request := _needed(s))]
+    out = [
+        Need(s, request, s.waiting_since if s.alive and s.waiting_for else s.at)
+        for s in summaries
+        if (request := _needed(s))
+    ]
     return sorted(out, key=lambda need: need.since)
 
 

@@ -76,6 +76,9 @@ def test_a_damaged_session_does_not_hide_the_others(rlgpt: Cli, finished: Sessio
     assert answer.code == 0
     by_id = {s["id"]: s for s in answer.document["sessions"]}
     assert by_id[broken.name]["error"] and by_id[finished.id]["status"] == "finished"
+    *table, told = rlgpt("sessions").out.splitlines()
+    row = next(line for line in table if line.startswith(broken.name))
+    assert row.split() == [broken.name, "damaged"] and broken.name in told and len(told) > len(row.strip())
 
 
 def test_wait_tells_the_end_by_its_exit_code(rlgpt: Cli) -> None:

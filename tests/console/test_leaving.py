@@ -8,9 +8,12 @@ from pathlib import Path
 import pytest
 from driving import console, screen_text, until
 from sample_sessions import whole
+from textual import events
 from textual.widgets import Input, Select, TextArea
 
+from rlgpt.console.panes.code import CodePane
 from rlgpt.console.screens.dialogs import Advise, Confirm
+from rlgpt.console.screens.edit_code import EditCodeScreen
 from rlgpt.console.screens.item import ItemDialog
 from rlgpt.console.screens.override import OverrideScreen
 from rlgpt.console.screens.session import SessionScreen
@@ -48,6 +51,41 @@ async def test_the_override_editor_asks_before_it_drops_edits(live: Path, key: s
             await until(pilot, lambda: isinstance(app.screen, OverrideScreen))
             await pilot.press(key)
             await until(pilot, lambda: isinstance(app.screen, SessionScreen))
+
+
+@pytest.mark.parametrize("key", ["o", "question_mark", "I", "colon", "a"])
+async def test_a_key_behind_the_one_that_leaves_opens_nothing(live: Path, key: str) -> None:
+    """Such as the rest of a text that was pasted after a dialog had closed."""
+    async with console(live, LIVE) as (app, pilot):
+        sent = (events.Key(name, name[0] if name == "q" else None) for name in ("q", key))
+        for event in sent:
+            app.post_message(event)
+        await until(pilot, lambda: not app.is_running or app._exit)
+        assert len(app.screen_stack) <= 3
+    assert app.return_code == 0
+
+
+async def test_the_code_of_a_pane_that_was_never_drawn_can_be_edited(live: Path) -> None:
+    with Lease.acquire(live / "sessions" / LIVE):
+        async with console(live, LIVE, size=(80, 24)) as (app, pilot):
+            assert isinstance(app.screen, SessionScreen)
+            shown = app.screen.shown_attempt
+            pane = app.screen.query_one(CodePane)
+            pane.moment = None
+            assert shown is not None and app.screen.shown_attempt == shown
+            await pilot.press("e")
+            await until(pilot, lambda: isinstance(app.screen, EditCodeScreen))
+            assert f"Edit {shown.sub_action}" in screen_text(app)
+
+
+async def test_empty_advice_is_asked_for_and_not_dropped(live: Path) -> None:
+    with Lease.acquire(live / "sessions" / LIVE):
+        async with console(live, LIVE) as (app, pilot):
+            await pilot.press("a")
+            await until(pilot, lambda: isinstance(app.screen, Advise))
+            await pilot.press("ctrl+s")
+            await until(pilot, lambda: "Say what the agent is to know." in screen_text(app))
+            assert isinstance(app.screen, Advise)
 
 
 @pytest.mark.parametrize(

@@ -115,11 +115,11 @@ def test_the_inbox_has_what_only_the_operator_can_end_the_longest_first() -> Non
     live = {"alive": True, "result": ""}
     found = [
         summary("run", status="running", **live),
-        summary("plan", status="waiting", waiting_for="approval of plan revision 4", at=20.0, **live),
-        summary("judge", status="waiting", waiting_for="your verdict on dig_hole", at=10.0, **live),
+        summary("plan", status="waiting", waiting_for="approval of plan revision 4", waiting_since=20.0, **live),
+        summary("judge", status="waiting", waiting_for="your verdict on dig_hole", waiting_since=10.0, at=90.0, **live),
         summary("slot", status="waiting", waiting_for="a training slot", **live),
         summary("model", status="waiting", waiting_for="the model", **live),
-        summary("pause", status="paused", at=30.0, **live),
+        summary("pause", status="paused", waiting_for="paused", waiting_since=30.0, at=91.0, **live),
         summary("dead", status="running", result="", at=5.0),
         summary("over"),
         summary("broken", fault="it is damaged"),
@@ -130,6 +130,7 @@ def test_the_inbox_has_what_only_the_operator_can_end_the_longest_first() -> Non
         ("plan", "approve or reject plan 4"),
         ("pause", "paused: let it go on"),
     ]
+    assert [n.since for n in waiting.needs(found)] == [5.0, 10.0, 20.0, 30.0], "a command meanwhile ends no wait"
     assert waiting.sentence(1) == "1 session waits for you" and not waiting.sentence(0)
 
 
