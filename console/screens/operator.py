@@ -195,15 +195,30 @@ class Operator:
         self._shell.push_screen(Confirm("Stop the session", question, "Stop it"), answered)
 
     def budget(self) -> None:
-        from rlgpt.console.screens.budget import BudgetDialog
+        from rlgpt.console.screens.budget import NAMES, BudgetDialog
+        from rlgpt.console.screens.dialogs import Confirm
         from rlgpt.console.view.status import limits_of
 
         if self.moment is None:
             return
 
+        h = self.moment.history
+        spent = vars(h.spent) | {"hours": h.active / 3600}
+
         def answered(answer: tuple[str, float | None] | None) -> None:
-            if answer:
-                self.send("budget", {"name": answer[0], "value": answer[1]})
+            if answer is None:
+                return
+            name, value = answer
+
+            def sure(yes: bool | None = True) -> None:
+                if yes:
+                    self.send("budget", {"name": name, "value": value})
+
+            if value is None or spent[name] < value:
+                sure()
+            else:
+                words = f"{spent[name]:,.6g} {NAMES[name]} are spent: with a budget of {value:,g} the session ends."
+                self._shell.push_screen(Confirm("Budget", words, "Send it"), sure)
 
         self._shell.push_screen(BudgetDialog(limits_of(self.moment)), answered)
 

@@ -71,7 +71,11 @@ def _field(name: str, item: Item, origin: Item | None, width: int) -> list[Line]
     changed = origin is not None and getattr(origin, name) != value
     style = "warn" if changed else {"goal": "", "reason": "dim"}.get(name, "code_string")
     shown = wrap(value or "(empty)", width - 18, style, "", most=2)
-    return [columns([(line((f"      {label}", "dim")), 17), (spans, width - 18)]) for spans in shown]
+    labels = [f"      {label}", *("" for _ in shown[1:])]
+    return [
+        columns([(line((words, "dim")), 17), (spans, width - 18)])
+        for words, spans in zip(labels, shown, strict=True)
+    ]
 
 
 def _differs(old: Item, new: Item) -> bool:

@@ -12,13 +12,16 @@ from textual import events
 from textual.widgets import Input, Select, TextArea
 
 from rlgpt.console.panes.code import CodePane
+from rlgpt.console.screens.budget import BudgetDialog
 from rlgpt.console.screens.dialogs import Advise, Confirm
 from rlgpt.console.screens.edit_code import EditCodeScreen
 from rlgpt.console.screens.item import ItemDialog
 from rlgpt.console.screens.override import OverrideScreen
 from rlgpt.console.screens.session import SessionScreen
 from rlgpt.console.screens.verdict import VerdictDialog
+from rlgpt.store.folder import SessionFolder
 from rlgpt.store.lease import Lease
+from rlgpt.store.reader import Reader
 
 LIVE = "261121-020000-bb"
 
@@ -76,6 +79,23 @@ async def test_the_code_of_a_pane_that_was_never_drawn_can_be_edited(live: Path)
             await pilot.press("e")
             await until(pilot, lambda: isinstance(app.screen, EditCodeScreen))
             assert f"Edit {shown.sub_action}" in screen_text(app)
+
+
+async def test_a_budget_that_is_spent_already_is_asked_about(live: Path) -> None:
+    with Lease.acquire(live / "sessions" / LIVE):
+        async with console(live, LIVE) as (app, pilot):
+            await pilot.press("b")
+            await until(pilot, lambda: isinstance(app.screen, BudgetDialog))
+            field = app.screen.query_one("#value", Input)
+            field.focus()
+            field.value = "1"
+            await pilot.press("enter")
+            await until(pilot, lambda: isinstance(app.screen, Confirm))
+            assert "with a budget of 1 the session ends" in screen_text(app)
+            await pilot.press("n")
+            await until(pilot, lambda: isinstance(app.screen, SessionScreen))
+            with Reader(SessionFolder(live / "sessions" / LIVE)) as reader:
+                assert not reader.commands()
 
 
 async def test_empty_advice_is_asked_for_and_not_dropped(live: Path) -> None:
