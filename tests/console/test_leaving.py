@@ -91,7 +91,7 @@ async def test_a_budget_that_is_spent_already_is_asked_about(live: Path) -> None
             field.value = "1"
             await pilot.press("enter")
             await until(pilot, lambda: isinstance(app.screen, Confirm))
-            assert "with a budget of 1 the session ends" in screen_text(app)
+            assert "are spent: with a budget of 1" in " ".join(screen_text(app).replace("│", " ").split())
             await pilot.press("n")
             await until(pilot, lambda: isinstance(app.screen, SessionScreen))
             with Reader(SessionFolder(live / "sessions" / LIVE)) as reader:
