@@ -71,10 +71,9 @@ def _field(name: str, item: Item, origin: Item | None, width: int) -> list[Line]
     changed = origin is not None and getattr(origin, name) != value
     style = "warn" if changed else {"goal": "", "reason": "dim"}.get(name, "code_string")
     shown = wrap(value or "(empty)", width - 18, style, "", most=2)
-    labels = [f"      {label}", *("" for _ in shown[1:])]
     return [
-        columns([(line((words, "dim")), 17), (spans, width - 18)])
-        for words, spans in zip(labels, shown, strict=True)
+        columns([(line(("" if number else f"      {label}", "dim")), 17), (spans, width - 18)])
+        for number, spans in enumerate(shown)
     ]
 
 
