@@ -207,9 +207,9 @@ def _hidden(key: str, text: str) -> str:
 
 
 def _moved(endpoint: Endpoint, response: httpx2.Response) -> Failure:
-    """Of a redirect, which is not followed."""
+    """Of a redirect, which is not followed. Its target is told as the server sent it, which may be no URL."""
     where, status = redacted_url(endpoint.base_url), response.status_code
-    target = redacted_url(str(response.url.join(response.headers["location"])))
+    target = _shown(endpoint, response.headers["location"])
     return Failure(str(status), f"{where} answered with {status}, a redirect to {target}, which is not followed")
 
 

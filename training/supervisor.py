@@ -20,7 +20,7 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import FrameType
-from typing import IO, NoReturn
+from typing import IO
 
 from rlgpt.store.epilogue import append_event, append_stop, progress_mark, undecided
 from rlgpt.store.errors import StoreError
@@ -48,12 +48,8 @@ CANNOT = 3
 STOPPING = (signal.SIGTERM, signal.SIGHUP)
 
 
-class _Left(BaseException):
-    """The session was stopped while it waited for a slot; the argument says by what."""
-
-
-def _leave(number: int, frame: FrameType | None) -> NoReturn:
-    raise _Left("a signal")
+class _Left(Exception):
+    """The session was stopped while it had no worker; the argument says by what."""
 
 
 def _leave_if_asked(folder: Path) -> None:
@@ -101,14 +97,18 @@ def _keep_running(folder: Path) -> int:
         if worker is not None:
             worker.stop()
 
+    def look() -> None:
+        if told_to_stop:
+            raise _Left("a signal")
+        _leave_if_asked(folder)
+
+    for number in STOPPING:
+        signal.signal(number, stop)
     while True:
-        for number in STOPPING:
-            signal.signal(number, _leave)
-        with training_slot(folder, lambda: _say(folder, Waiting(SLOT)), lambda: _leave_if_asked(folder)) as slot:
-            for number in STOPPING:
-                signal.signal(number, stop)
+        with training_slot(folder, lambda: _say(folder, Waiting(SLOT)), look) as slot:
+            look()
             worker = _Worker(folder, slot)
-        if told_to_stop:  # before it was started
+        if told_to_stop:  # between the look and the start
             worker.stop()
         code, peak = worker.wait()
         if code == 0:
@@ -132,8 +132,7 @@ def _keep_running(folder: Path) -> int:
             ),
         )
         if told_to_stop:
-            _end(folder, "stopped by a signal")
-            return 0
+            continue
         if not again:
             reason = f"the worker died {failures} times without getting further; its last words: {_last_of(words)}"
             _say(folder, Ended("failed", reason))

@@ -13,6 +13,7 @@ from textual.widgets import Input, Label, Select, Static
 
 from rlgpt.console.keymap import bindings, spelt
 from rlgpt.console.shell import shell_of
+from rlgpt.console.view.numbers import count
 
 NAMES = {
     "env_steps": "env steps (trials and training)",
@@ -21,6 +22,12 @@ NAMES = {
     "hours": "hours of active time",
 }
 WHOLE = ("env_steps", "tokens")
+
+
+def already_spent(name: str, spent: float, limit: float) -> str:
+    """The question before a limit is sent that is no more than what is spent."""
+    shown, most = (count(value) if name in WHOLE else f"{value:,.2f}" for value in (spent, limit))
+    return f"{shown} {NAMES[name]} are spent: with a budget of {most} the session ends."
 
 
 class BudgetDialog(ModalScreen[tuple[str, float | None] | None]):

@@ -195,7 +195,7 @@ class Operator:
         self._shell.push_screen(Confirm("Stop the session", question, "Stop it"), answered)
 
     def budget(self) -> None:
-        from rlgpt.console.screens.budget import NAMES, BudgetDialog
+        from rlgpt.console.screens.budget import BudgetDialog, already_spent
         from rlgpt.console.screens.dialogs import Confirm
         from rlgpt.console.view.status import limits_of
 
@@ -203,22 +203,23 @@ class Operator:
             return
 
         h = self.moment.history
-        spent = vars(h.spent) | {"hours": h.active / 3600}
+        spent = {
+            "env_steps": h.spent.env_steps, "tokens": h.spent.tokens, "cost": h.spent.cost, "hours": h.active / 3600,
+        }  # fmt: skip
 
         def answered(answer: tuple[str, float | None] | None) -> None:
             if answer is None:
                 return
-            name, value = answer
+            name, limit = answer
 
-            def sure(yes: bool | None = True) -> None:
+            def sure(yes: bool | None) -> None:
                 if yes:
-                    self.send("budget", {"name": name, "value": value})
+                    self.send("budget", {"name": name, "value": limit})
 
-            if value is None or spent[name] < value:
-                sure()
+            if limit is None or spent[name] < limit:
+                sure(True)
             else:
-                words = f"{spent[name]:,.6g} {NAMES[name]} are spent: with a budget of {value:,g} the session ends."
-                self._shell.push_screen(Confirm("Budget", words, "Send it"), sure)
+                self._shell.push_screen(Confirm("Budget", already_spent(name, spent[name], limit), "Send it"), sure)
 
         self._shell.push_screen(BudgetDialog(limits_of(self.moment)), answered)
 

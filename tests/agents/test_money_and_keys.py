@@ -176,6 +176,18 @@ def test_a_redirect_is_not_followed_and_its_target_is_named(
         assert not other.requests
 
 
+@pytest.mark.parametrize(
+    "target", ["http://[", "/v2/x", "", "http://b\x80d/", f"http://{'x' * 5_000}", "//u:mykey-0123456789@b"]
+)
+def test_a_redirect_to_what_is_no_address_is_a_sentence(target: str) -> None:
+    asker = Asker(
+        Reply(307, b"", {"Location": target}), api_key_env="MY_KEY", environ={"MY_KEY": "mykey-0123456789"}
+    )
+    with pytest.raises(ModelUnavailable, match="answered with 307, a redirect to ") as error:
+        asker.ask()
+    assert "mykey" not in str(error.value) and len(str(error.value)) < 600
+
+
 def test_a_connection_that_cannot_be_made_is_a_sentence_and_not_tried_again(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SSL_CERT_FILE", "/nowhere/certificates.pem")
     asker = Asker()

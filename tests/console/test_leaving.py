@@ -60,9 +60,8 @@ async def test_the_override_editor_asks_before_it_drops_edits(live: Path, key: s
 async def test_a_key_behind_the_one_that_leaves_opens_nothing(live: Path, key: str) -> None:
     """Such as the rest of a text that was pasted after a dialog had closed."""
     async with console(live, LIVE) as (app, pilot):
-        sent = (events.Key(name, name[0] if name == "q" else None) for name in ("q", key))
-        for event in sent:
-            app.post_message(event)
+        for pressed in ("q", key):
+            app.post_message(events.Key(pressed, None))
         await until(pilot, lambda: not app.is_running or app._exit)
         assert len(app.screen_stack) <= 3
     assert app.return_code == 0

@@ -123,4 +123,9 @@ def test_a_trainer_that_is_killed_frees_its_slot_and_waits_for_one_again(
         session.trainer().kill()
         session.until(lambda h: h.waiting_for == SLOT, 30)
     session.until(lambda h: "approval" in h.waiting_for, 60)
-    assert rlgpt(session.folder.path.parents[1], "stop", session.folder.id).code == 0
+    with only_slot_taken(session, monkeypatch):
+        session.trainer().kill()
+        assert session.supervisor is not None
+        session.supervisor.terminate()
+        history = session.finish(30)
+    assert (history.result, history.reason) == ("stopped", "stopped by a signal"), "it waited for a slot first"
