@@ -307,7 +307,7 @@ def test_a_host_that_cannot_start_says_so(tmp_path: Path) -> None:
 def test_a_dry_run_may_take_more_time_than_one_of_its_steps(locked_host: Host) -> None:
     busy = source("while True:", "    x = [0] * 2_000_000", '    view = yield "stay"')
     before = locked_host.cpu_seconds()
-    admission = locked_host.admit("action", busy, [[WHOLE] + [packed(0)] * 49] * 6)
+    admission = locked_host.admit("action", busy, [[WHOLE] + [packed(0)] * 149] * 6)
     assert admission.admitted, admission
     assert locked_host.cpu_seconds() - before > process_module.CPU_SECONDS[wire.ADMIT], "else this shows nothing"
     assert not locked_host.take_deaths()
