@@ -76,7 +76,7 @@ def test_the_first_try_world_has_one_version_of_each_script_and_offers_one_actio
 def test_a_plan_of_first_tries_makes_no_sword_and_places_its_furnace_once_iron_is_held():
     names = [step.name for step in script_bot(FIRST, "collect_diamond")]
     assert not any(name.endswith("_sword") for name in names)
-    assert names[-4:] == ["collect_iron", "place_furnace", "make_iron_pickaxe", "collect_diamond"]
+    assert names[-5:] == ["collect_iron", "collect_coal", "place_furnace", "make_iron_pickaxe", "collect_diamond"]
 
 
 def test_first_tries_come_to_the_diamond_only_where_no_step_of_their_plan_waits_for_ever():
