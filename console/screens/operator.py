@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from rlgpt.console import keymap, launch
 from rlgpt.console.screens.controller import Controller
@@ -15,6 +15,9 @@ from rlgpt.store.errors import StoreError
 from rlgpt.store.history import Attempt
 from rlgpt.store.row_types import SessionRow
 from rlgpt.store.states import MODEL, NO_SESSION
+
+if TYPE_CHECKING:
+    from rlgpt.store.plan_edits import PlanEdit  # pydantic comes with it, which the first frame should not wait for
 
 AT_ONCE = ("pause", "stop_training", "cancel_call", "stop")
 """Commands to the worker that runs now; the others may wait in the inbox for the next one."""
@@ -37,6 +40,8 @@ class Operator:
         self.read_only = read_only
         self.starting = False
         """A worker was asked for and none is there yet."""
+        self._taken_up: set[str] = set()
+        """Refused overrides whose edits were shown again."""
         self._controller, self._shell, self._stage = controller, shell, stage
         self._commands: dict[str, Callable[[], None]] = {
             "approve": self.approve,
@@ -239,7 +244,18 @@ class Operator:
         from rlgpt.console.screens.override import OverrideScreen
 
         if self.moment is not None:
-            self._shell.push_screen(OverrideScreen(self))
+            self._shell.push_screen(OverrideScreen(self, self._refused_edits()))
+
+    def _refused_edits(self) -> list[PlanEdit]:
+        """The edits of the last override if it was sent from here and refused; once, so that they can be dropped."""
+        from rlgpt.store.plan_edits import parse_edit
+
+        commands = self.moment.history.commands if self.moment else {}
+        last = next((c for c in reversed(commands.values()) if c.kind == "override"), None)
+        if last is None or last.state != "refused" or last.id in self._taken_up or last.id not in self._controller.sent:
+            return []
+        self._taken_up.add(last.id)
+        return [parse_edit(edit) for edit in last.payload["edits"]]
 
     def edit_code(self) -> None:
         from rlgpt.console.screens.edit_code import EditCodeScreen

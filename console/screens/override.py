@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import contextlib
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 from textual.app import ComposeResult
@@ -10,6 +11,8 @@ from textual.binding import BindingType
 from textual.screen import Screen
 
 from rlgpt.console import keymap
+from rlgpt.console.checker import Checker
+from rlgpt.console.commands.failure import Failure
 from rlgpt.console.panes.bars import Bar, Footer
 from rlgpt.console.panes.lines import Lines
 from rlgpt.console.screens.sender import Sender
@@ -17,7 +20,8 @@ from rlgpt.console.shell import shell_of
 from rlgpt.console.view import override as view
 from rlgpt.console.view.draft import Draft
 from rlgpt.console.view.text import line
-from rlgpt.store.plan_edits import BadEdit, parse_edit
+from rlgpt.store.plan_edits import BadEdit, PlanEdit, parse_edit
+from rlgpt.store.row_types import tell_refusal
 
 
 class OverrideScreen(Screen[None]):
@@ -25,14 +29,17 @@ class OverrideScreen(Screen[None]):
 
     BINDINGS: ClassVar[list[BindingType]] = keymap.bindings("override")
 
-    def __init__(self, session: Sender) -> None:
+    def __init__(self, session: Sender, edits: Sequence[PlanEdit] = ()) -> None:
+        """`edits` are made at once, as far as they fit the newest plan: those of an override that was refused."""
         super().__init__()
         self._session = session
         moment = session.moment
         assert moment is not None
         newest = moment.history.pending_plan or moment.history.plan
         assert newest is not None
-        self.draft = Draft(newest)
+        self.draft, self._lost = Draft(newest).with_edits(edits)
+        self._checker: Checker | None = None
+        self._is_checking = False
 
     def compose(self) -> ComposeResult:
         yield Bar(id="override-head")
@@ -45,6 +52,11 @@ class OverrideScreen(Screen[None]):
         rows.focus()
         self.call_after_refresh(self._draw)
         self.set_interval(0.5, self._draw)
+        self._tell_lost(self._lost)
+
+    def on_unmount(self) -> None:
+        if self._checker is not None:
+            self._checker.close()
 
     def on_resize(self) -> None:
         self.call_after_refresh(self._draw)
@@ -154,7 +166,10 @@ class OverrideScreen(Screen[None]):
             return
         self.draft, lost = self.draft.rebased(newer)
         self._draw()
-        for sentence in lost:
+        self._tell_lost(lost)
+
+    def _tell_lost(self, sentences: Sequence[str]) -> None:
+        for sentence in sentences:
             shell_of(self).tell(f"lost: {sentence}", "warning")
 
     def action_apply(self, when: str) -> None:
@@ -168,6 +183,43 @@ class OverrideScreen(Screen[None]):
                 f"the plan has moved on; {rebase} takes your edits over to the newest revision", "warning"
             )
             return
+        if not self.draft.new_predicates:
+            self._send(when)
+        elif not self._is_checking:
+            self._is_checking = True
+            shell_of(self).tell("asking the action host whether the predicates may run …")
+            draft = self.draft
+            self.run_worker(lambda: self._check(draft, when), thread=True, exit_on_error=False)
+
+    def _check(self, draft: Draft, when: str) -> None:
+        """Ask the action host about the draft's new predicates and send it if all may run. In a thread."""
+        session = self._session.session
+        fault = ""
+        try:
+            if self._checker is None:
+                self._checker = Checker(str(session["world"]))
+            for name, source in draft.new_predicates:
+                seed = int(session["settings"].get("seed", 0))
+                answer = self._checker.ask("done_when", source, str(session["task"]), seed)
+                if not answer["ok"]:
+                    refusal = tell_refusal(str(answer.get("rule")), 0, str(answer.get("message")))
+                    fault = f"{name}: {source!r} may not run: {refusal}"
+                    break
+        except (Failure, OSError) as error:
+            fault = f"the check itself failed: {error}"
+        with contextlib.suppress(RuntimeError):  # the console was left meanwhile
+            self.app.call_from_thread(self._checked, draft, when, fault)
+
+    def _checked(self, draft: Draft, when: str, fault: str) -> None:
+        self._is_checking = False
+        if not self.is_attached or self.draft is not draft:
+            return
+        if fault:
+            shell_of(self).tell(fault, "error")
+        else:
+            self._send(when)
+
+    def _send(self, when: str) -> None:
         if self._session.send("override", {"edits": list(self.draft.edits), "apply": when}, self.draft.base.revision):
             self.app.pop_screen()
 

@@ -6,6 +6,7 @@ The edits are those of the `override` command, applied by the function that the 
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
 from rlgpt.store.history import Item, PlanState
@@ -46,15 +47,25 @@ class Draft:
     def redo(self) -> Draft:
         return Draft(self.base, (*self.edits, self.undone[-1]), self.undone[:-1]) if self.undone else self
 
-    def rebased(self, newest: PlanState) -> tuple[Draft, list[str]]:
-        """The same edits on top of another revision, and a sentence for each that no longer fits."""
-        draft, lost = Draft(newest), []
-        for edit in self.edits:
+    def with_edits(self, edits: Iterable[PlanEdit]) -> tuple[Draft, list[str]]:
+        """With these edits too, and a sentence for each that does not fit."""
+        draft, lost = self, []
+        for edit in edits:
             try:
                 draft = draft.edited(edit)
             except BadEdit as error:
                 lost.append(str(error))
         return draft, lost
+
+    def rebased(self, newest: PlanState) -> tuple[Draft, list[str]]:
+        """The same edits on top of another revision, and a sentence for each that no longer fits."""
+        return Draft(newest).with_edits(self.edits)
+
+    @property
+    def new_predicates(self) -> list[tuple[str, str]]:
+        """(sub-action, expression) of each `done_when` and trigger that the base does not have."""
+        known = {text for item in self.base.items for text in (item.done_when, item.trigger)}
+        return [(i.name, text) for i in self.items for text in (i.done_when, i.trigger) if text and text not in known]
 
     @property
     def changed(self) -> bool:

@@ -115,12 +115,10 @@ def summary(h: History, draft: Draft, width: int, keys: Mapping[str, str] = NO_K
         lines += conflict(draft, newer, width, short("override.rebase", keys))
     for command in list(h.commands.values())[-3:]:
         if command.kind == "override":
-            text = line(
-                (f"{command.state:<8}", STATES.get(command.state, "")),
-                f" {describe(command.kind, command.payload)}",
-                (f"  {command.reason}", "dim"),
-            )
-            lines.append(text)
+            state = (f"{command.state:<8}", STATES.get(command.state, ""))
+            lines.append(line(state, f" {describe(command.kind, command.payload)}"))
+            if command.reason:
+                lines += wrap(command.reason, width, "dim", " " * 9, most=3)
     return lines
 
 

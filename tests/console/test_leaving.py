@@ -171,3 +171,49 @@ async def test_a_guard_is_made_turned_into_an_option_and_unmade_in_the_sub_actio
             await until(pilot, lambda: app.screen is editor)
             found = editor.draft.item(name)
             assert found is not None and found.trigger == ""
+
+
+async def test_the_edits_of_a_refused_override_come_back_once_with_the_whole_reason(live: Path) -> None:
+    with Lease.acquire(live / "sessions" / LIVE):
+        async with console(live, LIVE, size=(80, 24)) as (app, pilot):
+            screen = app.screen
+            assert isinstance(screen, SessionScreen)
+            commands = screen.controller.moment.history.commands  # type: ignore[union-attr]
+            refused = [c for c in commands.values() if c.kind == "override"][-1]
+            assert refused.state == "refused"
+            await pilot.press("o")
+            await until(pilot, lambda: isinstance(app.screen, OverrideScreen))
+            assert isinstance(app.screen, OverrideScreen) and not app.screen.draft.edits  # another console sent it
+            await pilot.press("escape")
+            screen.controller.sent[refused.id] = "override"
+            await until(pilot, lambda: isinstance(app.screen, SessionScreen))
+            await pilot.press("o")
+            await until(pilot, lambda: isinstance(app.screen, OverrideScreen))
+            assert isinstance(app.screen, OverrideScreen)
+            assert [edit.model_dump(exclude_none=True) for edit in app.screen.draft.edits] == refused.payload["edits"]
+            await until(pilot, lambda: " ".join(refused.reason.split()) in " ".join(screen_text(app).split()))
+            await pilot.press("escape", "y")
+            await until(pilot, lambda: isinstance(app.screen, SessionScreen))
+            await pilot.press("o")
+            await until(pilot, lambda: isinstance(app.screen, OverrideScreen))
+            assert isinstance(app.screen, OverrideScreen) and not app.screen.draft.edits  # they were dropped
+
+
+async def test_a_predicate_that_may_not_run_is_told_before_an_override_is_sent(live: Path) -> None:
+    with Lease.acquire(live / "sessions" / LIVE):
+        async with console(live, LIVE) as (app, pilot):
+            await pilot.press("o")
+            await until(pilot, lambda: isinstance(app.screen, OverrideScreen))
+            screen = app.screen
+            assert isinstance(screen, OverrideScreen)
+            name = screen.draft.items[0].name
+            for predicate, is_sent in (('open("/etc/passwd")', False), ("view.inventory['wood'] >= 2", True)):
+                screen._edit({"op": "set", "name": name, "done_when": predicate})
+                told: list[str] = []
+                app.tell = lambda sentence, *_, told=told, **__: told.append(sentence)  # type: ignore[method-assign]
+                await pilot.press("A")
+                await until(pilot, lambda told=told: len(told) > 1, seconds=60)
+                assert predicate in told[1] if not is_sent else told[1] == "override: sent", told
+                with Reader(SessionFolder(live / "sessions" / LIVE)) as reader:
+                    assert len(reader.commands()) == is_sent
+            await until(pilot, lambda: isinstance(app.screen, SessionScreen))
