@@ -56,6 +56,8 @@ class Step:
     """Episodes lost here: in development, in the test where there was none."""
     causes: tuple[tuple[str, int], ...] = ()
     """How these ended, the most frequent first; empty where it was not recorded."""
+    without: int = 0
+    """Episodes, at least, that reached a later step or the task and not this one."""
 
 
 @dataclass(frozen=True)
@@ -107,9 +109,16 @@ def funnel(m: Moment) -> Funnel:
                 before.shares.get(name) if before else None,
                 (sum(causes.values()) if causes else 0) if recorded else drop,
                 tuple(causes.most_common()) if causes else (),
+                went_on(base.shares, name) - share.reached,
             )
         )
     return Funnel(dev, test, before, tuple(steps), recorded)
+
+
+def went_on(measured: Mapping[str, Share], name: str) -> int:
+    """Episodes, at least, that reached a sub-action, a later one or the task: a task may be done before a step is."""
+    names = list(measured)
+    return max(measured[later].reached for later in names[names.index(name) :])
 
 
 def shares(h: History, revision: int) -> Mapping[str, Share]:
@@ -167,7 +176,7 @@ def _head(shown: Funnel, width: int) -> list[Line]:
         parts.append(f"test of iteration {shown.test.iteration}")
     if shown.before:
         parts.append(f"change since iteration {shown.before.iteration}")
-    lines = wrap("Episodes that reached each sub-action: " + ", ".join(parts), width, "dim", most=2)
+    lines = wrap("Episodes that reached each sub-action: " + ", ".join(parts), width, "dim", most=4)
     worst = shown.worst
     if worst:
         causes = ", ".join(f"{cause} {number}" for cause, number in worst.causes[:3])
@@ -182,7 +191,10 @@ def _entry(step: Step, position: int, worst: bool, width: int) -> Entry:
     left = line(
         (f"{position:>2} ", "dim"), (step.name, "bold"), (f" {step.mode}" if step.mode else "", "dim"),
     )  # fmt: skip
-    lines = [spread(left, line((loss, "bad bold" if worst else "warn")), width)]
+    right = line((loss, "bad bold" if worst else "warn"))
+    if not loss and step.without:
+        right = line((f"{step.without} went on without it", "dim"))
+    lines = [spread(left, right, width)]
     change = _change(step)
     for split, share in (("dev", step.dev), ("test", step.test)):
         if share is not None:
@@ -240,6 +252,7 @@ def tree(shown: Funnel) -> dict[str, Any]:
                 "test": _share(step.test),
                 "before": _share(step.before),
                 "lost": step.lost,
+                "went_on_without": step.without,
                 "causes": dict(step.causes),
             }
             for step in shown.steps

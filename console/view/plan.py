@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from itertools import islice
 
-from rlgpt.console.view.funnel import Share, shares
+from rlgpt.console.view.funnel import Share, shares, went_on
 from rlgpt.console.view.moment import Moment
 from rlgpt.console.view.numbers import many
 from rlgpt.console.view.revisions import SIGNS, ItemChange, changes, previous
@@ -129,11 +129,10 @@ def _revision(
 def _works(plan: PlanState, item: Item, measured: Mapping[str, Share]) -> tuple[str, str]:
     """(glyph, style) of a measured sub-action: how many of the episodes that came to it went on from it."""
     before = plan.items[: plan.items.index(item)]
-    came = min(
-        [measured[item.name].episodes, *(measured[other.name].reached for other in before if other.name in measured)]
-    )
-    went_on = measured[item.name].reached / came if came else 0.0
-    return ("✓", "ok") if went_on >= WORKS else ("◐", "warn") if went_on >= HARDLY else ("✗", "bad")
+    passed = {name: went_on(measured, name) for name in measured}
+    came = min([measured[item.name].episodes, *(passed[other.name] for other in before if other.name in measured)])
+    share = passed[item.name] / came if came else 0.0
+    return ("✓", "ok") if share >= WORKS else ("◐", "warn") if share >= HARDLY else ("✗", "bad")
 
 
 def _item(

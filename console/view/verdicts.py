@@ -10,7 +10,7 @@ from rlgpt.console.view.numbers import measured
 from rlgpt.console.view.text import Entry, Line, Span, fit, line, spread, wrap
 from rlgpt.console.view.words import ACTING, ENDS, RULES, VARIANTS, needed_from_person
 from rlgpt.store import failures
-from rlgpt.store.history import Attempt, History, IterationState, VerdictState
+from rlgpt.store.history import Attempt, EvaluationState, History, IterationState, VerdictState
 
 
 def agreement(h: History) -> tuple[int, int]:
@@ -53,6 +53,10 @@ def _author(m: Moment, verdict: VerdictState) -> str:
     return "rule-based critic" if m.rules and verdict.author == "critic" else verdict.author
 
 
+def _sure(verdict: VerdictState) -> str:
+    return f"{verdict.confidence:.0%} sure"
+
+
 def _mark(verdict: VerdictState) -> Span:
     return Span("✓" if verdict.success else "✗", "ok" if verdict.success else "bad")
 
@@ -75,7 +79,7 @@ def _attempt(m: Moment, attempt: Attempt, verdict: VerdictState, width: int, exp
         " ",
         _mark(verdict),
         (f" {attempt.sub_action} v{attempt.version}", "bold"),
-        (f" {_author(m, verdict)} {verdict.confidence:.2f}", "dim"),
+        (f" {_author(m, verdict)}, {_sure(verdict)}", "dim"),
     )
     lines: list[Line] = [spread(left, [_agrees(attempt, verdict)], width)]
     open_ = key in expanded
@@ -101,10 +105,9 @@ def _iteration(
     left = [
         _mark(verdict),
         Span(f" iteration {iteration.number}", "head"),
-        Span(f" {_author(m, verdict)} {verdict.confidence:.2f}", "dim"),
+        Span(" ★ best so far" if best else "", "accent"),
+        Span(f" {_author(m, verdict)}, {_sure(verdict)}", "dim"),
     ]
-    if best:
-        left.append(Span(" ★ best so far", "accent"))
     right = [Span(measured(m.history.developed(iteration), interval=width >= 60), "bold")]
     lines: list[Line] = [spread(left, right, width)]
     if verdict.better:
@@ -148,7 +151,7 @@ def _decided(m: Moment, iteration: IterationState, width: int) -> list[Line]:
 
 def _evaluation(m: Moment, iteration: IterationState, number: int, width: int) -> Entry:
     e = next(e for e in iteration.evaluations if e.number == number)
-    name = f"{e.split} · {VARIANTS.get(e.variant, e.variant)}"
+    name = f"{e.split} · {_player(m, iteration, e)}"
     style = "bold" if e.split == "test" else ""
     left = line((" ▪ ", "curve2"), (name, style))
     lines: list[Line] = [spread(left, [Span(measured(e.measured, interval=width >= 56), style)], width)]
@@ -162,6 +165,15 @@ def _evaluation(m: Moment, iteration: IterationState, number: int, width: int) -
     if e.dead_loops and e.variant == "full":
         lines.append(line((f"   dead loops {e.dead_loops}/{e.episodes}", "warn")))
     return Entry(f"evaluation:{number}", tuple(lines), search=name, yank=f"{name} {measured(e.measured)}", seq=e.seq)
+
+
+def _player(m: Moment, iteration: IterationState, e: EvaluationState) -> str:
+    """Who plays: a test is played by what acts of its iteration, and a sequence of code has no policy."""
+    acting = iteration.result.variant if iteration.result and e.split == "test" and e.variant == "full" else e.variant
+    plan = m.history.plans.get(e.revision)
+    if acting == "full" and plan is not None and plan.executor == "sequence":
+        acting = "plan"
+    return VARIANTS.get(acting, acting)
 
 
 def _advice(verdict: VerdictState, width: int) -> list[Line]:
