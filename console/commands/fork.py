@@ -80,7 +80,7 @@ def _tree(words: list[str]) -> dict[str, Any]:
     for word in words:
         key, equals, text = word.partition("=")
         if not equals or not key:
-            raise Failure(f"--set takes KEY=VALUE, not {word!r}.", Exit.USAGE)
+            raise Failure(f"A setting is written KEY=VALUE, not {word!r}.", Exit.USAGE)
         try:
             value = json_.loads(text)
         except ValueError:
@@ -90,6 +90,6 @@ def _tree(words: list[str]) -> dict[str, Any]:
         for part in outer:
             place = place.setdefault(part, {})
             if not isinstance(place, dict):
-                raise Failure(f"--set {word}: {part} was set to a value of its own before.", Exit.USAGE)
+                raise Failure(f"The setting {word}: {part} was set to a value of its own before.", Exit.USAGE)
         place[last] = value
     return tree

@@ -34,6 +34,8 @@ class Canvas(Protocol):
 
     def show_status(self) -> None: ...
 
+    def show_fault(self, sentence: str) -> None: ...
+
     def show_timeline(self) -> None: ...
 
     def measures(self) -> bool:
@@ -131,6 +133,8 @@ class Controller:
         if sentence != self._fault:
             self._fault = sentence
             self._shell.tell(sentence, "error")
+        if self.moment is None:
+            self._canvas.show_fault(sentence)
 
     def poll(self) -> None:
         """Look at the session again, every `POLL` seconds."""

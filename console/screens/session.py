@@ -33,6 +33,7 @@ from rlgpt.console.shell import LIVE_BELOW, Shell
 from rlgpt.console.view import banner, status, timeline
 from rlgpt.console.view.layout import PANES, Choices
 from rlgpt.console.view.moment import Moment
+from rlgpt.console.view.text import Line, wrap
 from rlgpt.store.history import Attempt
 
 LINK = 0.12
@@ -153,8 +154,16 @@ class SessionScreen(Screen[None]):
         bar.set_lines(
             [status.title(m, width, self.operator.read_only), status.goal(m, width), status.budgets(m, width)]
         )
+        self._show_banner(banner.lines(m, width, self.operator.starting, self._shell.user_keys))
+
+    def show_fault(self, sentence: str) -> None:
+        """That the session cannot be read, above panes that stay empty."""
+        if self._draws:
+            width = self.query_one("#status", Bar).content_size.width
+            self._show_banner(wrap(f"This session cannot be read: {sentence}", width, "bad", most=4))
+
+    def _show_banner(self, lines: list[Line]) -> None:
         notice = self.query_one("#banner", Bar)
-        lines = banner.lines(m, width, self.operator.starting, self._shell.user_keys)
         if notice.display != bool(lines) or (
             lines and notice.styles.height is not None and notice.styles.height.value != len(lines)
         ):

@@ -193,6 +193,16 @@ async def test_a_damaged_session_is_named_and_the_others_stay_readable(place: Pa
         assert "unreadable" in text and "make_stone_pickaxe-1" in text
 
 
+async def test_a_session_that_cannot_be_read_says_so_above_its_empty_panes(place: Path) -> None:
+    from rlgpt.console.app import ConsoleApp
+
+    bad = place / "sessions" / "261121-030000-cc"
+    bad.mkdir()
+    (bad / "session.db").write_bytes(b"no database at all" * 100)
+    async with ConsoleApp(place, bad.name).run_test(size=(80, 24)) as pilot:
+        await until(pilot, lambda: "This session cannot be read:" in screen_text(pilot.app))  # type: ignore[arg-type]
+
+
 async def test_the_palette_begins_with_what_the_focused_pane_and_the_screen_can_do(place: Path) -> None:
     from rlgpt.console.actions import Actions
 
