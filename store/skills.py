@@ -135,7 +135,7 @@ def read(body: bytes) -> list[Skill]:
     try:
         tree = json.loads(body)
     except (ValueError, RecursionError) as error:
-        raise BadSkill(f"this is no file of skills: {error}") from error
+        raise BadSkill("this is no file of skills (it is not JSON)") from error
     if not isinstance(tree, dict) or tree.get("format") != FORMAT or not isinstance(tree.get("skills"), list):
         raise BadSkill(f"this is no file of skills (its format is not {FORMAT})")
     return [_check(item) for item in tree["skills"]]

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from rlgpt.store import query
 from rlgpt.store.database import address, connect
-from rlgpt.store.errors import StoreError
+from rlgpt.store.errors import DiskFull, StoreError
 
 
 def copy_database(source: Path, target: Path) -> None:
@@ -29,6 +29,8 @@ def copy_database(source: Path, target: Path) -> None:
         target.unlink(missing_ok=True)
         if damage := explained(source):
             raise damage from error
+        if isinstance(error, sqlite3.Error) and error.sqlite_errorcode == sqlite3.SQLITE_FULL:
+            raise DiskFull(f"the disk of {target.parent} is full: {source} could not be copied") from error
         raise StoreError(f"{source} could not be copied to {target}: {error}") from error
 
 

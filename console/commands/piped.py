@@ -10,6 +10,9 @@ from pathlib import Path
 
 from rlgpt.console.commands.failure import Exit, Failure
 
+WAS_CLOSED = 1
+"""The name of a standard output that the shell had closed (`>&-`) and cli.py opened anew: it leads nowhere."""
+
 
 def is_standard_output(target: Path | None, json: bool) -> bool:
     """Whether `target` is `-`. Raises Failure where a file there would be in the way of something.
@@ -20,6 +23,8 @@ def is_standard_output(target: Path | None, json: bool) -> bool:
         return False
     if json:
         raise Failure("--json and --output - are both for standard output: say one of them.", Exit.USAGE)
+    if getattr(sys.stdout, "name", "") == WAS_CLOSED:
+        raise Failure("standard output is closed: there is nowhere to write to.", Exit.UNAVAILABLE)
     if sys.stdout.isatty():
         raise Failure("standard output is a terminal: send the file on with > or |, or name it.", Exit.USAGE)
     return True

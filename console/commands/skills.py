@@ -14,6 +14,7 @@ from rlgpt.console.commands.words import Json
 from rlgpt.console.sanitise import clean_lines
 from rlgpt.console.view.numbers import rate
 from rlgpt.store import skills as library
+from rlgpt.store.errors import BadSkill
 
 
 def complete_skill(incomplete: str) -> list[str]:
@@ -88,7 +89,11 @@ def import_skills(file: Annotated[Path, typer.Argument(help="A file of skills.")
         body = file.read_bytes()
     except OSError as error:
         raise Failure(f"{file} cannot be read: {error.strerror}", Exit.USAGE) from error
-    _report(json, "imported", library.import_(body))
+    try:
+        skills = library.import_(body)
+    except BadSkill as error:
+        raise Failure(f"{file}: {error}", Exit.USAGE) from error
+    _report(json, "imported", skills)
 
 
 def retire(skill: Wanted, json: Json = False) -> None:

@@ -75,6 +75,8 @@ def repair(session: Session, json: Json = False) -> None:
     from rlgpt.store.repair import repair as save  # late: it needs the whole schema
 
     folder = find(session)
+    if not upkeep.check(folder):
+        raise Failure(f"session {folder.id} is sound: there is nothing to repair.", Exit.REFUSED)
     saved = save(folder)
     if json:
         output.document(saved._asdict() | {"parent": folder.id})

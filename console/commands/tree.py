@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 import typer
@@ -69,6 +70,9 @@ def run(words: Sequence[str]) -> int:
         code = command.main(args=list(words), prog_name="rlgpt", standalone_mode=False)
     except TyperException as error:
         sentence = getattr(error, "format_message", error.__str__)().rstrip(". ")
+        option = str(getattr(error, "option_name", ""))
+        if re.fullmatch(r"-[0-9.]+(e[-+]?[0-9]+)?", option):
+            sentence = f"{option}: no number here may be negative"
         raise Failure(f"{sentence}. `rlgpt {_place(error)}--help` says what there is.", Exit.USAGE) from error
     except typer.Abort as error:
         raise KeyboardInterrupt from error

@@ -26,7 +26,7 @@ class Row:
     sessions: tuple[Summary, ...]
     """Tested ones, the best first."""
     mean: float
-    """Of the test results of its seeds, in [0, 1]."""
+    """Of the test results of its seeds, in [0, 1]; several sessions of one seed count as their mean."""
     interval: tuple[float, float] | None
     """95%, over seeds; None for one."""
 
@@ -63,7 +63,10 @@ def rows(summaries: Sequence[Summary], task: str) -> list[Row]:
     out = []
     for (_, model, arm), members in groups.items():
         best_first = sorted(members, key=lambda s: -s.test.value)
-        values = [s.test.value for s in best_first]
+        by_seed: dict[int, list[float]] = {}
+        for s in best_first:  # forks and copies share a seed
+            by_seed.setdefault(int(s.settings.get("seed", 0)), []).append(s.test.value)
+        values = [sum(results) / len(results) for results in by_seed.values()]
         label = model_words(model) + (f", {arm}" if arm else "")
         out.append(Row(label, tuple(best_first), sum(values) / len(values), _interval(values)))
     return sorted(out, key=lambda row: -row.mean)
@@ -90,10 +93,11 @@ def mean_words(row: Row) -> str:
     factor, digits = (100.0, 1) if scored else (1.0, 2)
     head, tail = ("score ", "%") if scored else ("", "")
     score = f"{head}{factor * row.mean:.{digits}f}{tail}"
+    sessions = f" ({len(row.sessions)} sessions)" if len(row.sessions) > len(row.seeds) else ""
     if row.interval is None:
-        return f"{score}, one seed"
+        return f"{score}, one seed{sessions}"
     low, high = (factor * value for value in row.interval)
-    return f"{score} [{low:.{digits}f}, {high:.{digits}f}] over {many(len(row.sessions), 'seed')}"
+    return f"{score} [{low:.{digits}f}, {high:.{digits}f}] over {many(len(row.seeds), 'seed')}{sessions}"
 
 
 def cost_words(row: Row) -> str:

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import NamedTuple
@@ -54,6 +55,8 @@ def export(place: Place, form: str, target: Path | None = None) -> Path:
         target.parent.mkdir(parents=True, exist_ok=True)
         return FORMATS[form].write(place, target)
     except OSError as error:
+        if error.errno in (errno.ENOTEMPTY, errno.EEXIST):  # another export was faster
+            raise AlreadyThere(f"{target} is already there") from error
         raise BadPlace(f"{target} cannot be written: {error.strerror or error}") from error
 
 

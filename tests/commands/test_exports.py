@@ -1,6 +1,8 @@
 from __future__ import annotations
 
+import errno
 import json
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
@@ -135,3 +137,46 @@ def test_a_dash_is_refused_where_a_file_would_do_harm(
 def test_a_row_that_a_session_does_not_have_is_said(rlgpt: Cli, finished: SessionFolder, command: str) -> None:
     answer = rlgpt(command, finished.id, "--at", "99999")
     assert answer.code == 3 and answer.err.endswith("rows and no row 99999.\n")
+
+
+def test_an_export_to_a_full_disk_says_so_and_leaves_nothing(rlgpt: Cli, finished: SessionFolder, tmp_path: Path) -> None:
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    try:
+        subprocess.run(["mount", "-t", "tmpfs", "-o", "size=40k", "tmpfs", str(disk)], check=True, capture_output=True)
+    except (OSError, subprocess.CalledProcessError) as error:
+        pytest.skip(f"This machine does not let the tests mount a small disk: {error}")
+    try:
+        answer = rlgpt("export", finished.id, "-o", disk / "one.rlgpt")
+        assert (answer.code, "is full" in answer.err) == (5, True), answer.err
+        assert list(disk.iterdir()) == []
+    finally:
+        subprocess.run(["umount", "--lazy", str(disk)], check=True)
+
+
+def test_an_export_that_another_one_was_faster_than_is_refused(
+    rlgpt: Cli, finished: SessionFolder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def slower(place: object, target: Path) -> Path:
+        raise OSError(errno.ENOTEMPTY, "Directory not empty", str(target))
+
+    monkeypatch.setitem(export.FORMATS, "csv", export.FORMATS["csv"]._replace(write=slower))
+    answer = rlgpt("export", finished.id, "--format", "csv", "-o", tmp_path / "two")
+    assert (answer.code, answer.err) == (4, f"rlgpt: {tmp_path / 'two'} is already there\n")
+
+
+def test_a_file_that_holds_no_skills_is_named(rlgpt: Cli, tmp_path: Path) -> None:
+    wrong = tmp_path / "wrong.txt"
+    wrong.write_text("root:x:0:0")
+    answer = rlgpt("skills", "import", wrong)
+    assert (answer.code, answer.err) == (2, f"rlgpt: {wrong}: this is no file of skills (it is not JSON)\n")
+
+
+def test_a_negative_number_is_not_called_an_option(rlgpt: Cli, finished: SessionFolder) -> None:
+    answer = rlgpt("budget", finished.id, "cost", "-1")
+    assert answer.code == 2 and answer.err.startswith("rlgpt: -1: no number here may be negative. ")
+
+
+def test_a_sound_session_is_not_repaired(rlgpt: Cli, finished: SessionFolder) -> None:
+    answer = rlgpt("store", "repair", finished.id)
+    assert (answer.code, answer.err) == (4, f"rlgpt: session {finished.id} is sound: there is nothing to repair.\n")

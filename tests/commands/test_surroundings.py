@@ -117,6 +117,16 @@ def test_closed_standard_streams_are_like_empty_ones(
     assert done.returncode == {"": 2, "show": 0, "edit": 4}[words[0] if words else ""]
 
 
+def test_a_file_for_a_closed_standard_output_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RLGPT_HOME", str(tmp_path))
+    import_bundle(KEPT)
+    words = [sys.executable, "-P", "-m", "rlgpt.console.cli", "export", "last", "-o", "-"]
+    command = ["/bin/sh", "-c", 'exec "$0" "$@" >&-', *words]
+    done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, check=False)
+    sentence = b"rlgpt: standard output is closed: there is nowhere to write to.\n"
+    assert (done.returncode, done.stderr) == (5, sentence)
+
+
 @pytest.mark.parametrize(
     ("changes", "sentence"),
     [

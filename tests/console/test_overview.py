@@ -105,6 +105,13 @@ def test_one_seed_has_no_interval_over_seeds_and_says_so() -> None:
     assert row.interval is None and leaderboard.mean_words(row) == "0.90, one seed"
 
 
+def test_several_sessions_of_one_seed_count_as_one_seed() -> None:
+    (row,) = leaderboard.rows([ranked("a", 90, 4), ranked("fork", 70, 4)], "dig")
+    assert row.interval is None and leaderboard.mean_words(row) == "0.80, one seed (2 sessions)"
+    (row,) = leaderboard.rows([ranked("a", 90, 4), ranked("fork", 70, 4), ranked("b", 60, 5)], "dig")
+    assert row.mean == pytest.approx(0.7) and leaderboard.mean_words(row).endswith("over 2 seeds (3 sessions)")
+
+
 def test_a_task_without_test_episodes_has_a_sentence() -> None:
     (entry,) = leaderboard.entries([summary("a")], "dig", 80)
     assert "held-out test episodes yet" in plain(entry.lines[0])

@@ -132,4 +132,5 @@ def test_every_module_that_the_console_starts_as_a_child_exists() -> None:
     ]
     assert missing == []
     asked = {name for source in sources for name in re.findall(r'\.ask\(\s*(?:[\w()]+,\s*)?"(\w+)"', source)}
+    asked -= {"done_when"}  # a kind of source that a Checker is asked about
     assert len(asked) > 8 and asked <= QUESTIONS.keys()

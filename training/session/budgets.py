@@ -24,7 +24,8 @@ def over_budget(runtime: SessionRuntime) -> str:
     for name, spent in used.items():
         most = limit(history, budget, name)
         if most is not None and spent >= most:
-            return f"the budget of {most:g} {name.replace('_', ' ')} is used up"
+            limit_words = f"{most:g}" if name == "hours" else f"{most:.0f}"
+            return f"the budget of {limit_words} {name.replace('_', ' ')} is used up"
     most = limit(history, budget, "cost")
     if most and history.spent.cost >= most:
         return f"the budget of {most:g} USD for language models is used up"

@@ -55,9 +55,9 @@ class StoreJournal:
         tokens_spent = history.spent.tokens + held.tokens
         if tokens is not None and tokens_spent + call.reserved_tokens > tokens:
             left = tokens - tokens_spent
+            over = f"is used up: {tokens_spent:,.0f} are spent" if left <= 0 else f"leaves {left:,.0f}"
             raise BudgetReached(
-                f"the budget of {tokens:g} tokens is used up: {left:g} are left and the next call may take "
-                f"{call.reserved_tokens}"
+                f"the budget of {tokens:,.0f} tokens {over}, and the next call may take {call.reserved_tokens:,}"
             )
         if call.reserved is None:
             return
