@@ -139,7 +139,7 @@ def test_a_row_that_a_session_does_not_have_is_said(rlgpt: Cli, finished: Sessio
     assert answer.code == 3 and answer.err.endswith("rows and no row 99999.\n")
 
 
-def test_an_export_to_a_full_disk_says_so_and_leaves_nothing(rlgpt: Cli, finished: SessionFolder, tmp_path: Path) -> None:
+def test_an_export_to_a_full_disk_leaves_nothing(rlgpt: Cli, finished: SessionFolder, tmp_path: Path) -> None:
     disk = tmp_path / "disk"
     disk.mkdir()
     try:
