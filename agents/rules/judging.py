@@ -164,7 +164,9 @@ def judge_iteration(question: Question) -> CritiqueReply:
     if rate >= target:
         return _critique(True, 0.9, f"{result}: the target {target:g} is reached")
     lost = _largest_drop(measured.get("funnel") or {}, question.get("plan"), episodes)
-    cause = result + (f"; most are lost at {lost[0]}: {lost[2]} of {episodes} after {lost[1]}" if lost else "")
+    cause = result
+    if lost:
+        cause += f"; most are lost at {lost[0]}: {lost[1] - lost[2]} of the {lost[1]} that came to it"
     slow, fast = _advice(measured, question.get("config"), rate)
     return _critique(False, 0.9, cause + _comparison(measured, rate), slow=slow, fast=fast)
 

@@ -55,7 +55,8 @@ def _iteration(i: Part, over: bool) -> Iterator[str]:
     if result := i["result"]:
         yield f"acts: {ACTING[result['variant']]} ({result['why']})"
     if verdict := i["verdict"]:
-        yield f"verdict by {verdict['author']}: {verdict['cause']}"
+        said = "succeeded" if verdict["success"] else "failed"
+        yield f"verdict by {verdict['author']}: {said}: {verdict['cause']}"
 
 
 def _attempt(a: Part) -> str:

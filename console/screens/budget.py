@@ -22,6 +22,8 @@ NAMES = {
     "hours": "hours of active time",
 }
 WHOLE = ("env_steps", "tokens")
+MOST = 10**15
+"""No limit of a session is as large (`store.settings`)."""
 
 
 def already_spent(name: str, spent: float, limit: float) -> str:
@@ -33,6 +35,7 @@ def already_spent(name: str, spent: float, limit: float) -> str:
 class BudgetDialog(ModalScreen[tuple[str, float | None] | None]):
     """Returns (name, value); None for the value lifts the limit."""
 
+    AUTO_FOCUS = "#value"
     BINDINGS: ClassVar[list[BindingType]] = bindings("form")
 
     def __init__(self, limits: Mapping[str, Any]) -> None:
@@ -71,8 +74,8 @@ class BudgetDialog(ModalScreen[tuple[str, float | None] | None]):
         except (ValueError, OverflowError):
             self.query_one("#fault", Static).update("A number, or the word none for no limit.")
             return
-        if value is not None and value < 0:
-            self.query_one("#fault", Static).update("A budget is not negative.")
+        if value is not None and not 0 <= value < MOST:
+            self.query_one("#fault", Static).update(f"A budget is a number from 0 to {MOST:,}.")
             return
         self.dismiss((name, value))
 

@@ -150,7 +150,9 @@ class Operator:
         revision = pending.revision
 
         def answered(text: str | None) -> None:
-            if text is not None:
+            if text is not None and not text.strip():
+                self._shell.tell("the slow agent has to know why: the plan was not rejected", "warning")
+            elif text is not None:
                 self.send("reject", {"text": text}, revision)
 
         self._shell.push_screen(

@@ -242,7 +242,8 @@ def describe(kind: str, payload: object) -> str:
 def _edit(edit: dict[str, object]) -> str:
     op, name = str(edit.get("op", "")), str(edit.get("name", ""))
     if op == "set":
-        what = ", ".join(f"{k} {str(v)[:40]}" for k, v in edit.items() if k not in ("op", "name"))
+        texts = {k: str(v) for k, v in edit.items() if k not in ("op", "name")}
+        what = ", ".join(f"{k} {text if len(text) <= 40 else text[:39] + '…'}" for k, text in texts.items())
         return f"{name}: {what}"
     if op == "move":
         position = edit.get("position")

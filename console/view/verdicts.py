@@ -8,7 +8,7 @@ from rlgpt.console.keymap import NO_KEYS, short
 from rlgpt.console.view.moment import Moment
 from rlgpt.console.view.numbers import measured
 from rlgpt.console.view.text import Entry, Line, Span, fit, line, spread, wrap
-from rlgpt.console.view.words import ACTING, ENDS, RULES, VARIANTS, needed_from_person
+from rlgpt.console.view.words import ACTING, ENDED, ENDS, RULES, VARIANTS, needed_from_person
 from rlgpt.store import failures
 from rlgpt.store.history import Attempt, EvaluationState, History, IterationState, VerdictState
 
@@ -161,7 +161,8 @@ def _evaluation(m: Moment, iteration: IterationState, number: int, width: int) -
         )
     ends = e.failures.get("ends")
     if ends and isinstance(ends, dict):
-        lines += wrap("ended " + "  ".join(f"{why} {n}/{e.episodes}" for why, n in ends.items()), width, "dim", "   ")
+        shares = (f"{ENDED.get(why, why)} {n}/{e.episodes}" for why, n in ends.items())
+        lines += wrap("ended " + "  ".join(shares), width, "dim", "   ")
     if e.dead_loops and e.variant == "full":
         lines.append(line((f"   dead loops {e.dead_loops}/{e.episodes}", "warn")))
     return Entry(f"evaluation:{number}", tuple(lines), search=name, yank=f"{name} {measured(e.measured)}", seq=e.seq)

@@ -217,3 +217,30 @@ async def test_a_predicate_that_may_not_run_is_told_before_an_override_is_sent(l
                 with Reader(SessionFolder(live / "sessions" / LIVE)) as reader:
                     assert len(reader.commands()) == is_sent
             await until(pilot, lambda: isinstance(app.screen, SessionScreen))
+
+
+async def test_env_steps_of_a_superscript_are_refused_in_the_dialog(live: Path) -> None:
+    with Lease.acquire(live / "sessions" / LIVE):
+        async with console(live, LIVE) as (app, pilot):
+            await pilot.press("o")
+            await until(pilot, lambda: isinstance(app.screen, OverrideScreen))
+            await pilot.press("enter")
+            await until(pilot, lambda: isinstance(app.screen, ItemDialog))
+            app.screen.query_one("#max_steps", Input).value = "²"
+            await pilot.press("ctrl+s")
+            await until(pilot, lambda: "a whole number from 1" in screen_text(app))
+            assert isinstance(app.screen, ItemDialog)
+
+
+@pytest.mark.parametrize("text", ["nan", "1e999", "1e23", "-1"])
+async def test_a_budget_that_cannot_be_is_refused_in_the_dialog(live: Path, text: str) -> None:
+    with Lease.acquire(live / "sessions" / LIVE):
+        async with console(live, LIVE) as (app, pilot):
+            await pilot.press("b")
+            await until(pilot, lambda: isinstance(app.screen, BudgetDialog))
+            app.screen.query_one("#name", Select).value = "cost"
+            await pilot.pause()
+            app.screen.query_one("#value", Input).value = text
+            await pilot.press("ctrl+s")
+            await until(pilot, lambda: "A budget is a number from 0" in screen_text(app))
+            assert isinstance(app.screen, BudgetDialog)
