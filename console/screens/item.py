@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from textual.app import ComposeResult
@@ -33,9 +34,10 @@ class ItemDialog(Form[dict[str, Any]]):
 
     AUTO_FOCUS = ""
 
-    def __init__(self, item: Item | None) -> None:
+    def __init__(self, item: Item | None, refusal: Callable[[dict[str, Any]], str]) -> None:
+        """`refusal` tells why the plan cannot take an answer; empty if it can."""
         super().__init__()
-        self._item = item
+        self._item, self._refusal = item, refusal
 
     def on_mount(self) -> None:
         super().on_mount()
@@ -75,6 +77,9 @@ class ItemDialog(Form[dict[str, Any]]):
         if self._item is not None:
             old = {k: getattr(self._item, "name" if k == "rename" else k) for k in values}
             values = {k: v for k, v in values.items() if v != old[k]}
+        if values and (fault := self._refusal(values)):
+            self.query_one("#fault", Static).update(safe_content(fault))
+            return
         self.dismiss(values or None)
 
 

@@ -97,6 +97,14 @@ class OverrideScreen(Screen[None]):
         if follow:
             self.query_one(Lines).select(follow)
 
+    def _refusal(self, edit: Mapping[str, Any]) -> str:
+        """Why the draft cannot take an edit; empty if it can."""
+        try:
+            self.draft.edited(parse_edit(edit))
+        except BadEdit as error:
+            return str(error)
+        return ""
+
     def action_mode(self) -> None:
         item = self.draft.item(self._selected)
         if item:
@@ -130,23 +138,29 @@ class OverrideScreen(Screen[None]):
             return
         name = item.name
 
+        def edit(answer: dict[str, Any]) -> dict[str, Any]:
+            return {"op": "set", "name": name, **answer}
+
         def answered(answer: dict[str, Any] | None) -> None:
             if answer:
-                self._edit({"op": "set", "name": name, **answer}, follow=str(answer.get("rename", name)))
+                self._edit(edit(answer), follow=str(answer.get("rename", name)))
 
-        self.app.push_screen(ItemDialog(item), answered)
+        self.app.push_screen(ItemDialog(item, lambda answer: self._refusal(edit(answer))), answered)
 
     def action_add(self) -> None:
         from rlgpt.console.screens.item import ItemDialog
 
         position = self.draft.index(self._selected) + 1 if self._selected else len(self.draft.items)
 
+        def edit(answer: dict[str, Any]) -> dict[str, Any]:
+            fields = {key: value for key, value in answer.items() if key != "rename"}
+            return {"op": "add", "name": answer.get("rename", ""), "position": position, **fields}
+
         def answered(answer: dict[str, Any] | None) -> None:
             if answer:
-                name = answer.pop("rename", "")
-                self._edit({"op": "add", "name": name, "position": position, **answer}, follow=name)
+                self._edit(edit(answer), follow=str(answer.get("rename", "")))
 
-        self.app.push_screen(ItemDialog(None), answered)
+        self.app.push_screen(ItemDialog(None, lambda answer: self._refusal(edit(answer))), answered)
 
     def on_lines_chosen(self, message: Lines.Chosen) -> None:
         self.action_edit()

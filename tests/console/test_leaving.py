@@ -244,3 +244,20 @@ async def test_a_budget_that_cannot_be_is_refused_in_the_dialog(live: Path, text
             await pilot.press("ctrl+s")
             await until(pilot, lambda: "A budget is a number from 0" in screen_text(app))
             assert isinstance(app.screen, BudgetDialog)
+
+
+@pytest.mark.parametrize("opens", ["enter", "a"])
+async def test_a_name_that_the_plan_has_is_refused_in_the_dialog(live: Path, opens: str) -> None:
+    with Lease.acquire(live / "sessions" / LIVE):
+        async with console(live, LIVE) as (app, pilot):
+            await pilot.press("o")
+            await until(pilot, lambda: isinstance(app.screen, OverrideScreen))
+            assert isinstance(app.screen, OverrideScreen)
+            taken = app.screen.draft.items[1].name
+            await pilot.press(opens)
+            await until(pilot, lambda: isinstance(app.screen, ItemDialog))
+            for field, text in (("name", taken), ("goal", "another goal"), ("done_when", "view.health > 3")):
+                app.screen.query_one(f"#{field}", Input).value = text
+            await pilot.press("ctrl+s")
+            await until(pilot, lambda: f"already has a sub-action '{taken}'" in " ".join(screen_text(app).split()))
+            assert app.screen.query_one("#goal", Input).value == "another goal"
