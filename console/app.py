@@ -317,7 +317,7 @@ class ConsoleApp(App[int]):
                 self._drop_top()
 
         if unsent := getattr(self.screen, "unsent", ""):
-            self.push_screen(Confirm("Leave the editor", unsent, "Drop it"), answered)
+            self.push_screen(Confirm("Leave", unsent, "Drop it"), answered)
         else:
             self._drop_top()
 

@@ -2,26 +2,23 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any
 
 from textual.app import ComposeResult
-from textual.binding import BindingType
 from textual.containers import Vertical
-from textual.screen import ModalScreen
 from textual.widgets import Input, Label, Static
 
 from rlgpt.console import launch
 from rlgpt.console.content import safe_content
-from rlgpt.console.keymap import bindings, spelt
 from rlgpt.console.panes.check import Check
+from rlgpt.console.screens.dialogs import Form
 from rlgpt.console.shell import shell_of
 
 
-class ForkDialog(ModalScreen[None]):
+class ForkDialog(Form[None]):
     """Copies the history up to the last complete phase before `seq` (None: the end) and opens the new session."""
 
     AUTO_FOCUS = "#name"
-    BINDINGS: ClassVar[list[BindingType]] = bindings("form")
 
     def __init__(self, ident: str, seq: int | None) -> None:
         super().__init__()
@@ -32,8 +29,7 @@ class ForkDialog(ModalScreen[None]):
         where = f"before row {self._seq:,}" if self._seq else "at its end"
         with Vertical(classes="dialog") as box:
             box.border_title = "Fork"
-            keys = shell_of(self).user_keys
-            box.border_subtitle = f"{spelt('form.send', keys)} forks, {spelt('form.leave', keys)} leaves"
+            box.border_subtitle = self.keys(verb="forks")
             text = (
                 f"A new session starts from the last complete phase {where}: history, checkpoint and skills are copied."
             )
@@ -73,6 +69,3 @@ class ForkDialog(ModalScreen[None]):
         self.dismiss(None)
         app.tell(f"{answer['id']} forked after row {answer['seq']}")
         app.open_session(str(answer["id"]))
-
-    def action_leave(self) -> None:
-        self.dismiss(None)

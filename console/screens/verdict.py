@@ -70,4 +70,5 @@ class VerdictDialog(Form[dict[str, Any]]):
         self.dismiss(payload)
 
     def on_input_submitted(self) -> None:
-        self.action_send()
+        """Enter goes on to the next field: a verdict cannot be taken back."""
+        self.focus_next()

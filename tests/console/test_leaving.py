@@ -15,6 +15,7 @@ from rlgpt.console.panes.code import CodePane
 from rlgpt.console.screens.budget import BudgetDialog
 from rlgpt.console.screens.dialogs import Advise, Confirm
 from rlgpt.console.screens.edit_code import EditCodeScreen
+from rlgpt.console.screens.fork import ForkDialog
 from rlgpt.console.screens.item import ItemDialog
 from rlgpt.console.screens.override import OverrideScreen
 from rlgpt.console.screens.session import SessionScreen
@@ -261,3 +262,26 @@ async def test_a_name_that_the_plan_has_is_refused_in_the_dialog(live: Path, ope
             await pilot.press("ctrl+s")
             await until(pilot, lambda: f"already has a sub-action '{taken}'" in " ".join(screen_text(app).split()))
             assert app.screen.query_one("#goal", Input).value == "another goal"
+
+
+async def test_the_fork_dialog_asks_before_it_drops_what_was_typed(live: Path) -> None:
+    async with console(live, LIVE) as (app, pilot):
+        await pilot.press("f")
+        await until(pilot, lambda: isinstance(app.screen, ForkDialog))
+        await pilot.press("x", "escape")
+        await until(pilot, lambda: isinstance(app.screen, Confirm))
+        await pilot.press("n")
+        await until(pilot, lambda: isinstance(app.screen, ForkDialog))
+        assert app.screen.query_one("#name", Input).value == "x"
+
+
+async def test_enter_in_a_field_of_a_verdict_sends_nothing(live: Path) -> None:
+    with Lease.acquire(live / "sessions" / LIVE):
+        async with console(live, LIVE) as (app, pilot):
+            await pilot.press("v")
+            await until(pilot, lambda: isinstance(app.screen, VerdictDialog))
+            app.screen.query_one("#cause", Input).focus()
+            await pilot.press("h", "enter")
+            await pilot.pause()
+            assert isinstance(app.screen, VerdictDialog)
+            assert app.focused is not None and app.focused.id == "advice_slow"
