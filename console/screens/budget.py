@@ -35,7 +35,6 @@ def already_spent(name: str, spent: float, limit: float) -> str:
 class BudgetDialog(ModalScreen[tuple[str, float | None] | None]):
     """Returns (name, value); None for the value lifts the limit."""
 
-    AUTO_FOCUS = "#value"
     BINDINGS: ClassVar[list[BindingType]] = bindings("form")
 
     def __init__(self, limits: Mapping[str, Any]) -> None:
