@@ -10,6 +10,7 @@ from typing import Any
 
 from rlgpt.console.commands import children
 from rlgpt.console.commands.failure import Exit, Failure
+from rlgpt.store.row_types import SessionRow
 
 
 class Checker:
@@ -30,8 +31,9 @@ class Checker:
         self._is_ready = False
         self._send("open_admission", world=world)
 
-    def ask(self, kind: str, source: str, task: str, seed: int) -> dict[str, Any]:
-        """{ok, name, rule, line, message} of an `action`, a `done_when` or a `reward`. Raises Failure."""
+    def ask(self, kind: str, source: str, session: SessionRow) -> dict[str, Any]:
+        """{ok, name, rule, line, message} of an `action`, a `done_when` or a `reward` of a session. Raises Failure."""
+        task, seed = str(session["task"]), int(session["settings"].get("seed", 0))
         with self._lock:
             if not self._is_ready:
                 self._receive()

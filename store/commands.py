@@ -23,6 +23,10 @@ Agent = Literal["planner", "slow", "fast", "critic"]
 Budget = Literal["env_steps", "hours", "tokens", "cost"]
 
 
+MOST_BUDGET = 10**15
+"""A budget is less, so that its number is exact as a float."""
+
+
 class _Command(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
     needs_revision: ClassVar[bool] = False
@@ -119,7 +123,7 @@ class Stop(_Command):
 class SetBudget(_Command):
     kind: Literal["budget"] = "budget"
     name: Budget
-    value: Annotated[int | float, Field(ge=0, lt=1e15, allow_inf_nan=False)] | None
+    value: Annotated[int | float, Field(ge=0, lt=MOST_BUDGET, allow_inf_nan=False)] | None
     """null: no limit."""
 
     def payload(self) -> JsonObject:

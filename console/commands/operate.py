@@ -117,6 +117,8 @@ def approve(session: Session, revision: Revision, json: Json = False) -> None:
 
 def reject(session: Session, revision: Revision, text: Text = "", json: Json = False) -> None:
     """Send the plan that waits back to the slow agent, with a reason."""
+    if not text.strip():
+        raise Failure("the slow agent has to know why: give a reason.", Exit.USAGE)
     _command(session, "reject", {"text": text}, json, revision)
 
 

@@ -14,6 +14,7 @@ from textual.widgets import Input, Label, Select, Static
 from rlgpt.console.keymap import bindings, spelt
 from rlgpt.console.shell import shell_of
 from rlgpt.console.view.numbers import count
+from rlgpt.store.commands import MOST_BUDGET
 
 NAMES = {
     "env_steps": "env steps (trials and training)",
@@ -22,8 +23,6 @@ NAMES = {
     "hours": "hours of active time",
 }
 WHOLE = ("env_steps", "tokens")
-MOST = 10**15
-"""No limit of a session is as large (`store.settings`)."""
 
 
 def already_spent(name: str, spent: float, limit: float) -> str:
@@ -73,8 +72,8 @@ class BudgetDialog(ModalScreen[tuple[str, float | None] | None]):
         except (ValueError, OverflowError):
             self.query_one("#fault", Static).update("A number, or the word none for no limit.")
             return
-        if value is not None and not 0 <= value < MOST:
-            self.query_one("#fault", Static).update(f"A budget is a number from 0 to {MOST:,}.")
+        if value is not None and not 0 <= value < MOST_BUDGET:
+            self.query_one("#fault", Static).update(f"A budget is a number from 0 to less than {MOST_BUDGET:,}.")
             return
         self.dismiss((name, value))
 

@@ -21,7 +21,7 @@ from rlgpt.console.sanitise import clean_lines
 from rlgpt.console.screens.sender import Sender
 from rlgpt.console.shell import shell_of
 from rlgpt.store.history import Attempt
-from rlgpt.store.row_types import tell_refusal
+from rlgpt.store.row_types import SessionRow, tell_refusal
 
 REWARD = 'def reward(before, view):\n    """Added at every env step, clipped to [-1, 1]."""\n    return 0.0\n'
 
@@ -141,9 +141,8 @@ class EditCodeScreen(ModalScreen[None]):
 
         self._in_thread(ask)
 
-    def _question(self, kind: str, source: str) -> tuple[str, str, str, int]:
-        session = self._session.session
-        return kind, source, str(session["task"]), int(session["settings"].get("seed", 0))
+    def _question(self, kind: str, source: str) -> tuple[str, str, SessionRow]:
+        return kind, source, self._session.session
 
     def _in_thread(self, work: Callable[[], object]) -> None:
         self.run_worker(work, thread=True, exit_on_error=False)

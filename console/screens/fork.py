@@ -60,6 +60,13 @@ class ForkDialog(Form[None]):
         self.query_one("#fault", Static).update("forking …")
         launch.run(shell_of(self), *words, then=self._take_fork, failed=self._failed)
 
+    def action_leave(self) -> None:
+        """Without a question once what was typed is on its way."""
+        if self._forking:
+            self.dismiss(None)
+        else:
+            super().action_leave()
+
     def _failed(self, sentence: str) -> None:
         self._forking = False
         self.query_one("#fault", Static).update(safe_content(sentence))

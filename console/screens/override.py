@@ -213,8 +213,7 @@ class OverrideScreen(Screen[None]):
             if self._checker is None:
                 self._checker = Checker(str(session["world"]))
             for name, source in draft.new_predicates:
-                seed = int(session["settings"].get("seed", 0))
-                answer = self._checker.ask("done_when", source, str(session["task"]), seed)
+                answer = self._checker.ask("done_when", source, session)
                 if not answer["ok"]:
                     refusal = tell_refusal(str(answer.get("rule")), 0, str(answer.get("message")))
                     fault = f"{name}: {source!r} may not run: {refusal}"
@@ -226,9 +225,11 @@ class OverrideScreen(Screen[None]):
 
     def _checked(self, draft: Draft, when: str, fault: str) -> None:
         self._is_checking = False
-        if not self.is_attached or self.draft is not draft:
-            return
-        if fault:
+        if not self.is_attached:
+            self.on_unmount()  # it was left before the checker was there
+        elif self.draft is not draft:
+            shell_of(self).tell("the plan was edited while its predicates were checked: send it again", "warning")
+        elif fault:
             shell_of(self).tell(fault, "error")
         else:
             self._send(when)

@@ -40,7 +40,7 @@ class Finding:
     """flat_return | entropy | kl | option_ends | code_alone | primitives; stable, named in JSON."""
     title: str
     bad: bool | None
-    """None: there is nothing to say yet."""
+    """None: there is nothing to say yet, or it is not decided."""
     value: float | None
     shown: str
     """The number, as a person reads it."""
@@ -190,11 +190,11 @@ def _code_alone(h: History) -> Finding:
     best = greedy if greedy.episodes and greedy.value > policy.value else policy
     by = best.value - code.value
     better = iteration.verdict.better if iteration.verdict else ""
-    bad = better in ("code", "undecided") if better else best.low <= code.high
+    bad = None if better == "undecided" else better == "code" if better else best.low <= code.high
     sentence = f"Policy {measured(best)}, code alone {measured(code)} in development of iteration {iteration.number}."
     return Finding(
         "code_alone", title, bad, by, f"{by:+.2f}", sentence,
-        *_help(bad, "session.override", "Leave to RL what the code cannot do, or let the code run the plan."),
+        *_help(bool(bad), "session.override", "Leave to RL what the code cannot do, or let the code run the plan."),
     )  # fmt: skip
 
 

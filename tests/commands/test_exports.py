@@ -180,3 +180,8 @@ def test_a_negative_number_is_not_called_an_option(rlgpt: Cli, finished: Session
 def test_a_sound_session_is_not_repaired(rlgpt: Cli, finished: SessionFolder) -> None:
     answer = rlgpt("store", "repair", finished.id)
     assert (answer.code, answer.err) == (4, f"rlgpt: session {finished.id} is sound: there is nothing to repair.\n")
+
+
+def test_a_rejection_without_a_reason_is_refused(rlgpt: Cli, finished: SessionFolder) -> None:
+    answer = rlgpt("reject", finished.id, "--revision", "1", "")
+    assert (answer.code, "give a reason" in answer.err) == (2, True)

@@ -15,19 +15,19 @@ from rlgpt.console.checker import Checker
 from rlgpt.console.commands.failure import Failure
 
 ACTION = 'def rest(view):\n    """Stands still."""\n    yield "noop"\n'
-QUESTION = ("collect_wood", 0)
+SESSION: Any = {"task": "collect_wood", "settings": {"seed": 0}}
 
 
 def test_one_checker_answers_again_and_again_and_leaves_nothing_behind() -> None:
     checker = Checker("crafter")
     try:
-        assert checker.ask("action", ACTION, *QUESTION)["ok"]
-        refused = checker.ask("action", "import os\n" + ACTION, *QUESTION)
+        assert checker.ask("action", ACTION, SESSION)["ok"]
+        refused = checker.ask("action", "import os\n" + ACTION, SESSION)
         assert not refused["ok"] and refused["line"] == 1
-        assert checker.ask("action", ACTION, *QUESTION)["ok"], "a refused source changed what is said of another"
+        assert checker.ask("action", ACTION, SESSION)["ok"], "a refused source changed what is said of another"
         with pytest.raises(Failure, match="no_such_task"):
-            checker.ask("action", ACTION, "no_such_task", 0)
-        assert checker.ask("action", ACTION, *QUESTION)["name"] == "rest"
+            checker.ask("action", ACTION, SESSION | {"task": "no_such_task"})
+        assert checker.ask("action", ACTION, SESSION)["name"] == "rest"
         child = psutil.Process(checker._child.pid)
         family = [child, *child.children(recursive=True)]
         assert len(family) > 1, "its action host"
@@ -40,7 +40,7 @@ def test_a_checker_for_no_world_says_why() -> None:
     checker = Checker("no_such_world")
     try:
         with pytest.raises(Failure, match="no world called 'no_such_world'"):
-            checker.ask("action", ACTION, *QUESTION)
+            checker.ask("action", ACTION, SESSION)
     finally:
         checker.close()
 

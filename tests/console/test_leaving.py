@@ -9,8 +9,11 @@ import pytest
 from driving import console, screen_text, until
 from sample_sessions import whole
 from textual import events
+from textual.pilot import Pilot
 from textual.widgets import Input, Select, TextArea
 
+from rlgpt.console import launch
+from rlgpt.console.app import ConsoleApp
 from rlgpt.console.panes.code import CodePane
 from rlgpt.console.screens.budget import BudgetDialog
 from rlgpt.console.screens.dialogs import Advise, Confirm
@@ -31,6 +34,14 @@ LIVE = "261121-020000-bb"
 def live(store: Callable[..., Path], home: Path) -> Path:
     store(LIVE, whole(LIVE, ended=False))
     return home
+
+
+async def override_editor(app: ConsoleApp, pilot: Pilot[int]) -> OverrideScreen:
+    """Opened from the session screen."""
+    await pilot.press("o")
+    await until(pilot, lambda: isinstance(app.screen, OverrideScreen))
+    assert isinstance(app.screen, OverrideScreen)
+    return app.screen
 
 
 @pytest.mark.parametrize("opened_on", [LIVE, None])
@@ -182,31 +193,22 @@ async def test_the_edits_of_a_refused_override_come_back_once_with_the_whole_rea
             commands = screen.controller.moment.history.commands  # type: ignore[union-attr]
             refused = [c for c in commands.values() if c.kind == "override"][-1]
             assert refused.state == "refused"
-            await pilot.press("o")
-            await until(pilot, lambda: isinstance(app.screen, OverrideScreen))
-            assert isinstance(app.screen, OverrideScreen) and not app.screen.draft.edits  # another console sent it
+            assert not (await override_editor(app, pilot)).draft.edits  # another console sent it
             await pilot.press("escape")
             screen.controller.sent[refused.id] = "override"
             await until(pilot, lambda: isinstance(app.screen, SessionScreen))
-            await pilot.press("o")
-            await until(pilot, lambda: isinstance(app.screen, OverrideScreen))
-            assert isinstance(app.screen, OverrideScreen)
-            assert [edit.model_dump(exclude_none=True) for edit in app.screen.draft.edits] == refused.payload["edits"]
+            editor = await override_editor(app, pilot)
+            assert [edit.model_dump(exclude_none=True) for edit in editor.draft.edits] == refused.payload["edits"]
             await until(pilot, lambda: " ".join(refused.reason.split()) in " ".join(screen_text(app).split()))
             await pilot.press("escape", "y")
             await until(pilot, lambda: isinstance(app.screen, SessionScreen))
-            await pilot.press("o")
-            await until(pilot, lambda: isinstance(app.screen, OverrideScreen))
-            assert isinstance(app.screen, OverrideScreen) and not app.screen.draft.edits  # they were dropped
+            assert not (await override_editor(app, pilot)).draft.edits  # they were dropped
 
 
 async def test_a_predicate_that_may_not_run_is_told_before_an_override_is_sent(live: Path) -> None:
     with Lease.acquire(live / "sessions" / LIVE):
         async with console(live, LIVE) as (app, pilot):
-            await pilot.press("o")
-            await until(pilot, lambda: isinstance(app.screen, OverrideScreen))
-            screen = app.screen
-            assert isinstance(screen, OverrideScreen)
+            screen = await override_editor(app, pilot)
             name = screen.draft.items[0].name
             for predicate, is_sent in (('open("/etc/passwd")', False), ("view.inventory['wood'] >= 2", True)):
                 screen._edit({"op": "set", "name": name, "done_when": predicate})
@@ -223,8 +225,7 @@ async def test_a_predicate_that_may_not_run_is_told_before_an_override_is_sent(l
 async def test_env_steps_of_a_superscript_are_refused_in_the_dialog(live: Path) -> None:
     with Lease.acquire(live / "sessions" / LIVE):
         async with console(live, LIVE) as (app, pilot):
-            await pilot.press("o")
-            await until(pilot, lambda: isinstance(app.screen, OverrideScreen))
+            await override_editor(app, pilot)
             await pilot.press("enter")
             await until(pilot, lambda: isinstance(app.screen, ItemDialog))
             app.screen.query_one("#max_steps", Input).value = "²"
@@ -251,10 +252,7 @@ async def test_a_budget_that_cannot_be_is_refused_in_the_dialog(live: Path, text
 async def test_a_name_that_the_plan_has_is_refused_in_the_dialog(live: Path, opens: str) -> None:
     with Lease.acquire(live / "sessions" / LIVE):
         async with console(live, LIVE) as (app, pilot):
-            await pilot.press("o")
-            await until(pilot, lambda: isinstance(app.screen, OverrideScreen))
-            assert isinstance(app.screen, OverrideScreen)
-            taken = app.screen.draft.items[1].name
+            taken = (await override_editor(app, pilot)).draft.items[1].name
             await pilot.press(opens)
             await until(pilot, lambda: isinstance(app.screen, ItemDialog))
             for field, text in (("name", taken), ("goal", "another goal"), ("done_when", "view.health > 3")):
@@ -273,6 +271,15 @@ async def test_the_fork_dialog_asks_before_it_drops_what_was_typed(live: Path) -
         await pilot.press("n")
         await until(pilot, lambda: isinstance(app.screen, ForkDialog))
         assert app.screen.query_one("#name", Input).value == "x"
+
+
+async def test_a_fork_under_way_is_left_without_a_question(live: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(launch, "run", lambda *_, **__: None)
+    async with console(live, LIVE) as (app, pilot):
+        await pilot.press("f")
+        await until(pilot, lambda: isinstance(app.screen, ForkDialog))
+        await pilot.press("x", "ctrl+s", "escape")
+        await until(pilot, lambda: isinstance(app.screen, SessionScreen))
 
 
 async def test_enter_in_a_field_of_a_verdict_sends_nothing(live: Path) -> None:
