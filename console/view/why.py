@@ -259,7 +259,9 @@ def entries(tests: Sequence[Finding], keys: dict[str, str], width: int) -> list[
         return [Entry("note", tuple(wrap(text, width, "dim")), selectable=False)]
     wrong = sum(bool(f.bad) for f in tests)
     ahead = any(f.test == "code_alone" and f.bad is False for f in tests)
-    sentence = f"{wrong} of {len(tests)} tests find why PPO does not improve" if wrong else "no test finds a cause"
+    undecided = any(f.test == "code_alone" and f.bad is None and f.value is not None for f in tests)
+    found = "what may hold PPO back" if undecided else "why PPO does not improve"
+    sentence = f"{wrong} of {len(tests)} tests find {found}" if wrong else "no test finds a cause"
     if ahead:
         sentence = "PPO is better than the code alone"
         sentence += f"; {wrong} of {len(tests)} tests find what may hold it back" if wrong else ""

@@ -220,6 +220,17 @@ def test_a_policy_ahead_of_its_code_is_not_said_not_to_improve() -> None:
     assert said(why.entries([flat], {}, 80)).startswith("1 of 1 tests find why PPO does not improve")
 
 
+def test_a_comparison_that_is_not_decided_is_no_cause() -> None:
+    s = whole(ended=False)
+    for table, row in s.rows:
+        if table == "verdict" and not row["sub_action"]:
+            row["better"] = "undecided"
+    found = [f for f in why.findings(moment(s)) if f.test == "code_alone"]
+    assert [(f.bad, f.action, f.value is not None) for f in found] == [(None, "", True)]
+    flat = why.Finding("flat_return", "return rises", True, 80.0, "flat for 80", "Flat.", "session.advise", "Help.")
+    assert said(why.entries([*found, flat], {}, 80)).startswith("1 of 2 tests find what may hold PPO back")
+
+
 # ---- options ---------------------------------------------------------------------------------------
 def test_the_option_table_sums_the_rows_of_the_newest_run() -> None:
     s = whole(ended=False)
