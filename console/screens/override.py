@@ -208,30 +208,32 @@ class OverrideScreen(Screen[None]):
     def _check(self, draft: Draft, when: str) -> None:
         """Ask the action host about the draft's new predicates and send it if all may run. In a thread."""
         session = self._session.session
-        fault = ""
+        refusal = doubt = ""
         try:
             if self._checker is None:
                 self._checker = Checker(str(session["world"]))
             for name, source in draft.new_predicates:
                 answer = self._checker.ask("done_when", source, session)
                 if not answer["ok"]:
-                    refusal = tell_refusal(str(answer.get("rule")), 0, str(answer.get("message")))
-                    fault = f"{name}: {source!r} may not run: {refusal}"
+                    why = tell_refusal(str(answer.get("rule")), 0, str(answer.get("message")))
+                    refusal = f"{name}: {source!r} may not run: {why}"
                     break
-        except (Failure, OSError) as error:
-            fault = f"the check itself failed: {error}"
+        except (Failure, OSError) as error:  # the world may be installed only where the worker runs
+            doubt = f"not checked here, the worker will: {error}"
         with contextlib.suppress(RuntimeError):  # the console was left meanwhile
-            self.app.call_from_thread(self._checked, draft, when, fault)
+            self.app.call_from_thread(self._checked, draft, when, refusal, doubt)
 
-    def _checked(self, draft: Draft, when: str, fault: str) -> None:
+    def _checked(self, draft: Draft, when: str, refusal: str, doubt: str) -> None:
         self._is_checking = False
         if not self.is_attached:
             self.on_unmount()  # it was left before the checker was there
-        elif self.draft is not draft:
-            shell_of(self).tell("the plan was edited while its predicates were checked: send it again", "warning")
-        elif fault:
-            shell_of(self).tell(fault, "error")
+        elif self.draft is not draft or not self.is_current:  # edited, or another dialog is open above
+            shell_of(self).tell("not sent: you went on while the predicates were checked; send it again", "warning")
+        elif refusal:
+            shell_of(self).tell(refusal, "error")
         else:
+            if doubt:
+                shell_of(self).tell(doubt, "warning")
             self._send(when)
 
     def _send(self, when: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from textual.widgets import Input, Select, TextArea
 
 from rlgpt.console import launch
 from rlgpt.console.app import ConsoleApp
+from rlgpt.console.commands.failure import Exit, Failure
 from rlgpt.console.panes.code import CodePane
 from rlgpt.console.screens.budget import BudgetDialog
 from rlgpt.console.screens.dialogs import Advise, Confirm
@@ -220,6 +222,54 @@ async def test_a_predicate_that_may_not_run_is_told_before_an_override_is_sent(l
                 with Reader(SessionFolder(live / "sessions" / LIVE)) as reader:
                     assert len(reader.commands()) == is_sent
             await until(pilot, lambda: isinstance(app.screen, SessionScreen))
+
+
+async def test_an_override_is_not_sent_behind_a_question_that_came_meanwhile(
+    live: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked, may_answer = threading.Event(), threading.Event()
+
+    class Slow:
+        def __init__(self, world: str) -> None: ...
+
+        def ask(self, *_: object) -> dict[str, object]:
+            asked.set()
+            assert may_answer.wait(60)
+            return {"ok": True}
+
+        def close(self) -> None: ...
+
+    monkeypatch.setattr("rlgpt.console.screens.override.Checker", Slow)
+    with Lease.acquire(live / "sessions" / LIVE):
+        async with console(live, LIVE) as (app, pilot):
+            editor = await override_editor(app, pilot)
+            editor._edit({"op": "set", "name": editor.draft.items[0].name, "done_when": "view.health > 3"})
+            await pilot.press("A")
+            await until(pilot, asked.is_set)
+            await pilot.press("escape")
+            await until(pilot, lambda: isinstance(app.screen, Confirm))
+            may_answer.set()
+            await until(pilot, lambda: not editor._is_checking)
+            assert isinstance(app.screen, Confirm)
+            with Reader(SessionFolder(live / "sessions" / LIVE)) as reader:
+                assert not reader.commands()
+
+
+async def test_an_override_that_cannot_be_checked_here_is_left_to_the_worker(
+    live: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def missing(world: str) -> object:
+        raise Failure(f"the world {world} is not installed", Exit.UNAVAILABLE)
+
+    monkeypatch.setattr("rlgpt.console.screens.override.Checker", missing)
+    with Lease.acquire(live / "sessions" / LIVE):
+        async with console(live, LIVE) as (app, pilot):
+            screen = await override_editor(app, pilot)
+            screen._edit({"op": "set", "name": screen.draft.items[0].name, "done_when": "view.health > 3"})
+            await pilot.press("A")
+            await until(pilot, lambda: isinstance(app.screen, SessionScreen))
+            with Reader(SessionFolder(live / "sessions" / LIVE)) as reader:
+                assert len(reader.commands()) == 1
 
 
 async def test_env_steps_of_a_superscript_are_refused_in_the_dialog(live: Path) -> None:
