@@ -227,7 +227,7 @@ class OverrideScreen(Screen[None]):
         self._is_checking = False
         if not self.is_attached:
             self.on_unmount()  # it was left before the checker was there
-        elif self.draft is not draft or not self.is_current:  # edited, or another dialog is open above
+        elif self.draft is not draft or self.app.screen is not self:  # edited, or another dialog is open above
             shell_of(self).tell("not sent: you went on while the predicates were checked; send it again", "warning")
         elif refusal:
             shell_of(self).tell(refusal, "error")
