@@ -57,7 +57,7 @@ class Step:
     causes: tuple[tuple[str, int], ...] = ()
     """How these ended, the most frequent first; empty where it was not recorded."""
     without: int = 0
-    """Episodes, at least, that reached a later step or the task and not this one."""
+    """Episodes, at least, whose task was done though this was not reached."""
 
 
 @dataclass(frozen=True)
@@ -116,9 +116,10 @@ def funnel(m: Moment) -> Funnel:
 
 
 def went_on(measured: Mapping[str, Share], name: str) -> int:
-    """Episodes, at least, that reached a sub-action, a later one or the task: a task may be done before a step is."""
-    names = list(measured)
-    return max(measured[later].reached for later in names[names.index(name) :])
+    """Episodes, at least, that reached a sub-action or did the task without it. A score has no such end: each of its
+    sub-actions counts for itself."""
+    done = measured[TASK].reached if TASK in measured else 0
+    return max(measured[name].reached, done)
 
 
 def shares(h: History, revision: int) -> Mapping[str, Share]:
@@ -193,7 +194,7 @@ def _entry(step: Step, position: int, worst: bool, width: int) -> Entry:
     )  # fmt: skip
     right = line((loss, "bad bold" if worst else "warn"))
     if not loss and step.without:
-        right = line((f"{step.without} went on without it", "dim"))
+        right = line((f"the task was done without it in {step.without}", "dim"))
     lines = [spread(left, right, width)]
     change = _change(step)
     for split, share in (("dev", step.dev), ("test", step.test)):
@@ -252,7 +253,7 @@ def tree(shown: Funnel) -> dict[str, Any]:
                 "test": _share(step.test),
                 "before": _share(step.before),
                 "lost": step.lost,
-                "went_on_without": step.without,
+                "done_without": step.without,
                 "causes": dict(step.causes),
             }
             for step in shown.steps

@@ -62,6 +62,20 @@ def test_a_session_that_did_not_record_who_reached_what_has_the_difference_of_tw
     assert "did not record" in said(funnel.entries(found, 80))
 
 
+def test_a_task_that_is_done_before_a_step_is_no_loss_of_the_step() -> None:
+    s = told()
+    evaluation = [row for table, row in s.rows if table == "evaluation"][-1]
+    evaluation["funnel"] = {"collect_wood": 6, "place_table": 4, "make_wood_pickaxe": 3, "collect_stone": 0}
+    found = funnel.funnel(moment(s))
+    assert [step.without for step in found.steps] == [0, 0, 0, 2, 0]
+    assert "the task was done without it in 2" in said(funnel.entries(found, 80))
+
+
+def test_of_a_score_what_comes_later_does_not_stand_for_what_was_not_reached() -> None:
+    assert funnel.went_on({"eat_plant": funnel.Share(5, 20), "collect_drink": funnel.Share(19, 20)}, "eat_plant") == 5
+    assert funnel.went_on({"eat_plant": funnel.Share(5, 20), TASK: funnel.Share(19, 20)}, "eat_plant") == 19
+
+
 def test_the_funnel_of_a_moment_knows_nothing_of_later_rows() -> None:
     s = told()
     evaluated = [row["seq"] for table, row in s.rows if table == "evaluation"]

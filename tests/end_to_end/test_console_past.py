@@ -95,7 +95,7 @@ def test_the_replay_of_a_row_shows_what_was_known_then_and_nothing_later(session
         text = t.until(lambda text: "Plan 2 ·" in text)
         assert "iteration 1/1" in text and "test" not in text
         t.keys("l")
-        t.until(lambda text: "test · session's policy" in text)
+        t.until(lambda text: "test · code alone" in text)
 
 
 def test_an_unchanged_fork_repeats_its_parents_next_iteration_exactly(session: Running) -> None:
