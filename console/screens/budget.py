@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import Any
 
 from textual.app import ComposeResult
-from textual.binding import BindingType
 from textual.containers import Vertical
-from textual.screen import ModalScreen
 from textual.widgets import Input, Label, Select, Static
 
-from rlgpt.console.keymap import bindings, spelt
-from rlgpt.console.shell import shell_of
+from rlgpt.console.screens.dialogs import Form
 from rlgpt.console.view.numbers import count
 from rlgpt.store.commands import MOST_BUDGET
 
@@ -31,10 +28,8 @@ def already_spent(name: str, spent: float, limit: float) -> str:
     return f"{shown} {NAMES[name]} are spent: with a budget of {most} the session ends."
 
 
-class BudgetDialog(ModalScreen[tuple[str, float | None] | None]):
+class BudgetDialog(Form[tuple[str, float | None]]):
     """Returns (name, value); None for the value lifts the limit."""
-
-    BINDINGS: ClassVar[list[BindingType]] = bindings("form")
 
     def __init__(self, limits: Mapping[str, Any]) -> None:
         super().__init__()
@@ -43,7 +38,7 @@ class BudgetDialog(ModalScreen[tuple[str, float | None] | None]):
     def compose(self) -> ComposeResult:
         with Vertical(classes="dialog") as box:
             box.border_title = "Budget"
-            box.border_subtitle = f"enter sends, {spelt('form.leave', shell_of(self).user_keys)} leaves"
+            box.border_subtitle = self.keys("enter")
             yield Select(
                 [(words, name) for name, words in NAMES.items()],
                 value="env_steps",
@@ -56,10 +51,12 @@ class BudgetDialog(ModalScreen[tuple[str, float | None] | None]):
             yield Static("", classes="fault", id="fault")
 
     def on_select_changed(self, event: Select.Changed) -> None:
+        """Shows the limit that stands; only what differs from it counts as typed."""
         value = self._limits.get(str(event.value))
         self.query_one("#value", Input).value = (
             "none" if value is None else f"{value:g}" if isinstance(value, float) else str(value)
         )
+        self._untouched = self.typed()
 
     def on_input_submitted(self) -> None:
         self.action_send()
@@ -76,6 +73,3 @@ class BudgetDialog(ModalScreen[tuple[str, float | None] | None]):
             self.query_one("#fault", Static).update(f"A budget is a number from 0 to less than {MOST_BUDGET:,}.")
             return
         self.dismiss((name, value))
-
-    def action_leave(self) -> None:
-        self.dismiss(None)

@@ -43,9 +43,7 @@ class VerdictDialog(Form[dict[str, Any]]):
                 compact=True,
             )
             yield Label("It", classes="label")
-            yield Select(
-                [("failed", "no"), ("succeeded", "yes")], value="no", allow_blank=False, id="success", compact=True
-            )
+            yield Select([("failed", "no"), ("succeeded", "yes")], prompt="choose", id="success", compact=True)
             for name, label in (
                 ("cause", "Why"),
                 ("advice_slow", "Advice to the slow agent"),
@@ -56,13 +54,18 @@ class VerdictDialog(Form[dict[str, Any]]):
             yield Static("", classes="fault", id="fault")
 
     def action_send(self) -> None:
+        success = self.query_one("#success", Select).value
+        if success not in ("yes", "no"):
+            self.query_one("#fault", Static).update("Say whether it failed or succeeded.")
+            self.query_one("#success").focus()
+            return
         cause = self.query_one("#cause", Input).value.strip()
         if not cause:
             self.query_one("#fault", Static).update("Say why: the agents read it.")
             self.query_one("#cause").focus()
             return
         about = str(self.query_one("#about", Select).value)
-        payload: dict[str, Any] = {"success": self.query_one("#success", Select).value == "yes", "cause": cause}
+        payload: dict[str, Any] = {"success": success == "yes", "cause": cause}
         for name in ("advice_slow", "advice_fast"):
             payload[name] = self.query_one(f"#{name}", Input).value.strip()
         if about:

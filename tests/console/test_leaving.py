@@ -122,10 +122,14 @@ async def test_empty_advice_is_asked_for_and_not_dropped(live: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("keys", "dialog"), [(("a",), Advise), (("v",), VerdictDialog), (("o", "e"), ItemDialog), (("o", "a"), ItemDialog)]
-)
+    ("keys", "dialog"),
+    [
+        (("a",), Advise), (("v",), VerdictDialog), (("b",), BudgetDialog), (("o", "e"), ItemDialog),
+        (("o", "a"), ItemDialog),
+    ],
+)  # fmt: skip
 async def test_a_dialog_asks_before_it_drops_what_was_typed(
-    live: Path, keys: tuple[str, ...], dialog: type[Advise | VerdictDialog | ItemDialog]
+    live: Path, keys: tuple[str, ...], dialog: type[Advise | VerdictDialog | BudgetDialog | ItemDialog]
 ) -> None:
     with Lease.acquire(live / "sessions" / LIVE):
         async with console(live, LIVE) as (app, pilot):
@@ -133,7 +137,7 @@ async def test_a_dialog_asks_before_it_drops_what_was_typed(
                 await pilot.press(key)
                 await pilot.pause(0.1)
             await until(pilot, lambda: isinstance(app.screen, dialog))
-            field = next(iter(app.screen.query("#goal, #text, #cause")))
+            field = next(iter(app.screen.query("#goal, #text, #cause, #value")))
             if isinstance(field, TextArea):
                 field.text = "typed"
             else:
@@ -342,3 +346,30 @@ async def test_enter_in_a_field_of_a_verdict_sends_nothing(live: Path) -> None:
             await pilot.pause()
             assert isinstance(app.screen, VerdictDialog)
             assert app.focused is not None and app.focused.id == "advice_slow"
+
+
+async def test_a_budget_dialog_in_which_nothing_was_typed_is_left_at_once(live: Path) -> None:
+    with Lease.acquire(live / "sessions" / LIVE):
+        async with console(live, LIVE) as (app, pilot):
+            await pilot.press("b")
+            await until(pilot, lambda: isinstance(app.screen, BudgetDialog))
+            app.screen.query_one("#name", Select).value = "cost"
+            await pilot.pause()
+            await pilot.press("escape")
+            await until(pilot, lambda: isinstance(app.screen, SessionScreen))
+
+
+async def test_a_verdict_is_not_sent_before_its_outcome_is_chosen(live: Path) -> None:
+    with Lease.acquire(live / "sessions" / LIVE):
+        async with console(live, LIVE) as (app, pilot):
+            await pilot.press("v")
+            await until(pilot, lambda: isinstance(app.screen, VerdictDialog))
+            app.screen.query_one("#cause", Input).value = "it waits"
+            await pilot.press("ctrl+s")
+            await until(pilot, lambda: "Say whether it failed or succeeded." in screen_text(app))
+            app.screen.query_one("#success", Select).value = "yes"
+            await pilot.press("ctrl+s")
+            await until(pilot, lambda: isinstance(app.screen, SessionScreen))
+            with Reader(SessionFolder(live / "sessions" / LIVE)) as reader:
+                (sent,) = reader.commands()
+            assert sent["payload"]["success"] is True

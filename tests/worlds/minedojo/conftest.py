@@ -7,6 +7,7 @@ user's cache (280 MB); `RLGPT_TEST_MINEDOJO=PYTHON` uses another one. Where no p
 
 from __future__ import annotations
 
+import fcntl
 import os
 import subprocess
 import sys
@@ -60,15 +61,18 @@ def client_python() -> Path:
         return Path(given)
     place = Path(platformdirs.user_cache_dir("rlgpt-tests")) / f"minedojo-{sys.version_info[0]}.{sys.version_info[1]}"
     python = place / "minedojo" / "venv" / "bin" / "python"
-    if not (place / "made").exists():
-        _skip_without_index()
-        environment = os.environ | {"RLGPT_HOME": str(place)}
-        module = install.__name__
-        made = subprocess.run(
-            [sys.executable, "-P", "-m", module], env=environment, capture_output=True, text=True, check=False
-        )
-        assert made.returncode == 0, made.stdout + made.stderr
-        (place / "made").touch()
+    place.mkdir(parents=True, exist_ok=True)
+    with (place / "lock").open("w") as lock:  # tests that run side by side wait for the one that installs
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not (place / "made").exists():
+            _skip_without_index()
+            environment = os.environ | {"RLGPT_HOME": str(place)}
+            made = subprocess.run(
+                [sys.executable, "-P", "-m", install.__name__],
+                env=environment, capture_output=True, text=True, check=False,
+            )  # fmt: skip
+            assert made.returncode == 0, made.stdout + made.stderr
+            (place / "made").touch()
     return python
 
 
