@@ -6,7 +6,7 @@ Wilson's 95% interval, and how the episodes ended. With several --seeds a traini
 its own, and the mean difference with Student's 95% interval.
 
 --workshop offers the policy one more coded action that the plan never calls: a table and a furnace where the agent
-stands. --by-hand also plays the plan with that code as a guard, called as soon as iron is held.
+stands. --by-hand also plays the plan with that code as a guard, called as soon as iron and coal are held.
 --last-versions takes the plan of the last versions instead; --env-steps 0 trains nothing.
 
 The reward has 1 for the iron pickaxe and 2 for the diamond; with --milestones 1 for each milestone of the plan and 3

@@ -196,16 +196,14 @@ def _comparison(measured: Mapping[str, Any], rate: float) -> str:
     if greedy and greedy["episodes"]:
         played = rate_of(greedy)
         rate, comparison = max(rate, played), f", the policy's most probable actions {played:.2f}"
-    better = (
-        "the policy is better" if rate > code else "the code alone is better" if code > rate else "neither is better"
-    )
+    ahead = "the policy is ahead" if rate > code else "the code alone is ahead" if code > rate else "they are level"
     if apart := measured.get("policy_minus_plan_alone"):
         mean, (low, high) = apart["score"], apart["ci95"]
         better = "the policy" if low > 0 else "the code alone" if high < 0 else "neither"
         shown = f"{mean:+.2f} [{low:+.2f}, {high:+.2f}] for the policy on the same seeds"
         return f"; code alone {code:.2f}{comparison}, {shown}: {better} is better"
     shown = f"{code:.2f}" if "score" in alone else f"{alone['successes']}/{alone['episodes']}"
-    return f"; code alone {shown}{comparison}: {better}"
+    return f"; code alone {shown}{comparison}: {ahead}"
 
 
 def _advice(measured: Mapping[str, Any], config: Mapping[str, Any] | None, rate: float) -> tuple[str, str]:

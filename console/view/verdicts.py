@@ -115,7 +115,7 @@ def _iteration(
         words = {
             "code": "code alone is better",
             "policy": "the policy is better than code alone",
-            "undecided": "policy or code alone: not decided",
+            "undecided": "whether policy or code alone is better is not decided at 95%",
             "only one": "nothing to compare: only one of code and policy was measured",
         }
         text = words.get(verdict.better, verdict.better)

@@ -78,7 +78,7 @@ def test_the_iterations_critic_says_which_is_better_also_when_it_is_the_code(cli
         told = accepted_plan("policy").config().train().evaluate(policy, run=1)
         return critic.judge_iteration(client, where(told.evaluate(code, run=1, variant="plan")), 0).cause
 
-    assert "the code alone is better" in cause(3, 9) and "the policy is better" in cause(9, 3)
+    assert "the code alone is ahead" in cause(3, 9) and "the policy is ahead" in cause(9, 3)
 
 
 def test_where_a_difference_was_measured_the_iterations_critic_goes_by_its_interval(client: Client) -> None:

@@ -1,5 +1,7 @@
 """The script book: admissible, and as good as its world sheet lets people expect."""
 
+from types import SimpleNamespace
+
 import pytest
 
 from rlgpt.training.host.sandbox.admission import Vocabulary, check
@@ -77,6 +79,15 @@ def test_a_plan_of_first_tries_makes_no_sword_and_places_its_furnace_once_iron_i
     names = [step.name for step in script_bot(FIRST, "collect_diamond")]
     assert not any(name.endswith("_sword") for name in names)
     assert names[-5:] == ["collect_iron", "collect_coal", "place_furnace", "make_iron_pickaxe", "collect_diamond"]
+
+
+def test_a_workshop_is_set_up_only_once_the_plan_holds_all_that_it_makes_there():
+    workshop = FIRST.scripts("collect_diamond")[-1]
+    held = {"iron": 1, "coal": 1, "wood": 3}
+    assert eval(workshop.trigger, {"view": SimpleNamespace(inventory=held, achieved=())})
+    for lacking in held:
+        view = SimpleNamespace(inventory=held | {lacking: 0}, achieved=())
+        assert not eval(workshop.trigger, {"view": view})
 
 
 def test_first_tries_come_to_the_diamond_only_where_no_step_of_their_plan_waits_for_ever():

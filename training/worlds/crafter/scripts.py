@@ -165,7 +165,8 @@ WORKSHOP = _script(
     "view.near_table and view.near_furnace",
     ("make_iron_pickaxe",),
     (),
-    'view.inventory["iron"] >= 1 and view.inventory["wood"] >= 3 and "make_iron_pickaxe" not in view.achieved',
+    'view.inventory["iron"] >= 1 and view.inventory["coal"] >= 1 and view.inventory["wood"] >= 3 '
+    'and "make_iron_pickaxe" not in view.achieved',
 )
-"""Not one of SCRIPTS, whose last versions bring table and furnace along. First versions do not, and it is worth 0.12 of
+"""Not one of SCRIPTS, whose last versions bring table and furnace along. First versions do not, and it is worth 0.13 of
 the episodes of collect_diamond to them (docs/evidence.md, "The learner over code of ordinary quality")."""

@@ -4,7 +4,8 @@ OPEN = ("grass", "sand", "path")
 
 def available(view):
     items = view.inventory
-    return items["iron"] >= 1 and items["wood"] >= 3 and not (view.near_table and view.near_furnace)
+    held = items["iron"] >= 1 and items["coal"] >= 1 and items["wood"] >= 3
+    return held and not (view.near_table and view.near_furnace)
 
 
 def stays(view, dx, dy):
