@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from textual import events
 from textual.message import Message
@@ -59,6 +59,8 @@ class Footer(Bar):
     def __init__(self) -> None:
         super().__init__(id="footer")
         self._spots: list[tuple[int, int, str]] = []
+        self.labels: Mapping[str, str] = {}
+        """Key id -> what it does in the state of the screen, where that is not the table's label."""
 
     def update_hints(self) -> None:
         screen = self.screen
@@ -70,11 +72,11 @@ class Footer(Bar):
         tail = [k for k in hints if k.hint >= 80]
         own = [k for k in hints if k.hint < 80]
         width = self.size.width
-        reserved = sum(width_of(_hint(k, overrides)) for k in tail)
+        reserved = sum(width_of(self._hint(k, overrides)) for k in tail)
         spans: list[Span] = []
         self._spots = []
         for key in [*own, *tail]:
-            part = _hint(key, overrides)
+            part = self._hint(key, overrides)
             size = width_of(part)
             room = width - (reserved if key not in tail else 0)
             if width_of(spans) + size > room:
@@ -94,6 +96,6 @@ class Footer(Bar):
     def on_resize(self, event: events.Resize) -> None:
         self.update_hints()
 
-
-def _hint(key: keymap.Key, overrides: dict[str, str]) -> list[Span]:
-    return [Span(" " + keymap.written(key, overrides), "key"), Span(f" {key.label} ", "dim")]
+    def _hint(self, key: keymap.Key, overrides: dict[str, str]) -> list[Span]:
+        label = self.labels.get(key.id, key.label)
+        return [Span(" " + keymap.written(key, overrides), "key"), Span(f" {label} ", "dim")]

@@ -33,9 +33,11 @@ class EpisodesPane(ListPane):
         read_key = _row_counts(moment)
         if self._episodes_cache[0] != read_key:
             self._episodes_cache = (read_key, episodes.episodes(moment))
-        entries_key = (read_key, self.item, self.width)
+        ended = moment.history.status == "ended"
+        entries_key = (read_key, self.item, self.width, ended)
         if self._entries_cache[0] != entries_key:
-            self._entries_cache = (entries_key, episodes.entries(self._episodes_cache[1], self.item, self.width))
+            shown = episodes.entries(self._episodes_cache[1], self.item, self.width, ended=ended)
+            self._entries_cache = (entries_key, shown)
         return self._entries_cache[1]
 
     def summary(self) -> str:

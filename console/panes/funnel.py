@@ -11,7 +11,7 @@ from rlgpt.console.view.text import Entry
 
 class FunnelPane(ListPane):
     def entries_of(self, moment: Moment) -> list[Entry]:
-        return funnel.entries(funnel.funnel(moment), self.width)
+        return funnel.entries(funnel.funnel(moment), self.width, moment.history.status == "ended")
 
     def on_lines_chosen(self, message: Lines.Chosen) -> None:
         self.post_message(self.Goto("episodes", str(message.entry.fields["item"])))

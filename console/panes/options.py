@@ -11,7 +11,7 @@ from rlgpt.console.view.text import Entry
 
 class OptionsPane(ListPane):
     def entries_of(self, moment: Moment) -> list[Entry]:
-        return options.entries(options.tables(moment), self.width)
+        return options.entries(options.tables(moment), self.width, moment.history.status == "ended")
 
     def on_lines_chosen(self, message: Lines.Chosen) -> None:
         """Entries of this pane cannot be folded."""

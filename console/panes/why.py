@@ -14,7 +14,8 @@ from rlgpt.console.view.text import Entry
 class WhyPane(ListPane):
     def entries_of(self, moment: Moment) -> list[Entry]:
         own = shell_of(self).user_keys
-        return why.entries(why.findings(moment), {action: short(action, own) for action in why.COMMANDS}, self.width)
+        keys = {action: short(action, own) for action in why.COMMANDS}
+        return why.entries(why.findings(moment), keys, self.width, moment.history.status == "ended")
 
     def on_lines_chosen(self, message: Lines.Chosen) -> None:
         """Entries of this pane cannot be folded."""

@@ -168,11 +168,14 @@ class Operator:
 
         self._shell.push_screen(Advise(), answered)
 
+    @property
+    def paused(self) -> bool:
+        """Whether the session is paused, or is about to be."""
+        h = self.moment.history if self.moment else None
+        return h is not None and (h.pause_requested or h.status == "paused")
+
     def pause(self) -> None:
-        paused = self.moment is not None and (
-            self.moment.history.pause_requested or self.moment.history.status == "paused"
-        )
-        self.send("resume" if paused else "pause")
+        self.send("resume" if self.paused else "pause")
 
     def stop_training(self) -> None:
         from rlgpt.console.screens.dialogs import Confirm

@@ -129,6 +129,7 @@ class SessionScreen(Screen[None]):
         state += (moment.live, moment.worker.alive)
         if state != self._hinted:
             self._hinted = state
+            self.query_one(Footer).labels = {"session.pause": "go on"} if self.operator.paused else {}
             self._shell.hints()
 
     def on_screen_resume(self) -> None:

@@ -10,7 +10,7 @@ from rlgpt.console.sanitise import clean_lines
 from rlgpt.console.view import diff, syntax
 from rlgpt.console.view.moment import Moment
 from rlgpt.console.view.text import Entry, Line, Span, folded, line, plain, spread, width_of, wrap
-from rlgpt.console.view.words import NO_CODE, OUTCOMES
+from rlgpt.console.view.words import NO_CODE, OUTCOMES, nothing
 from rlgpt.store.history import Attempt, History
 
 SPLIT_FROM = 110
@@ -170,7 +170,7 @@ def _all_folded(lines: list[Line], width: int) -> list[Line]:
 
 
 def empty(m: Moment) -> list[Entry]:
-    text = "No code yet: the fast agent writes it once a plan is active."
+    text = nothing("No code", m.history.status == "ended", "the fast agent writes it once a plan is active.")
     plan = m.history.plan
     if plan and plan.items and all(item.mode == "rl" for item in plan.items):
         text = "The active plan leaves everything to RL: there is no code."

@@ -75,9 +75,9 @@ def _facts(moments: Sequence[Moment]) -> list[tuple[str, list[str]]]:
         ("model", each(lambda m: model_name(m.history.session["settings"]))),
         ("seed", each(lambda m: m.history.session["settings"].get("seed"))),
         ("iterations", each(lambda m: len(m.history.iterations))),
-        ("dev result", each(lambda m: _success(m.history, "dev"))),
-        ("test result", each(lambda m: _success(m.history, "test"))),
-        ("code alone, dev", each(lambda m: _success(m.history, "dev", "plan"))),
+        ("dev result", each(lambda m: _developed(m.history))),
+        ("test result", each(lambda m: _success(m.history, "test", "full"))),
+        ("code alone, dev", each(lambda m: _code_alone(m.history))),
         ("env steps", each(lambda m: f"{count(m.history.spent.env_steps)} of {count(limits_of(m).get('env_steps'))}")),
         ("active time", each(lambda m: duration(m.history.active))),
         ("calls", each(lambda m: str(m.history.spent.calls))),
@@ -91,9 +91,22 @@ def _facts(moments: Sequence[Moment]) -> list[tuple[str, list[str]]]:
     ]
 
 
-def _success(h: History, split: str, variant: str = "full") -> str:
+def _developed(h: History) -> str:
+    """Of what acts: the policy, or its code alone."""
+    best = h.incumbent or h.iteration
+    return measured(h.developed(best)) if best else "–"
+
+
+def _success(h: History, split: str, variant: str) -> str:
     best = h.incumbent or h.iteration
     return measured(h.pooled(best, split, variant)) if best else "–"
+
+
+def _code_alone(h: History) -> str:
+    """Of a sequence the development episodes are those of its code: it has no policy that would play others."""
+    best = h.incumbent or h.iteration
+    policies = {e.policy for e in best.evaluations if (e.split, e.variant) == ("dev", "full")} if best else set()
+    return _success(h, "dev", "full" if policies == {"plan"} else "plan")
 
 
 def _plans(moments: Sequence[Moment], base: int, label: int, wide: int) -> list[Entry]:

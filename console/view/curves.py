@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
@@ -15,6 +15,8 @@ from rlgpt.console.view.axis import Axis, axis_of
 from rlgpt.console.view.metrics import SCALARS, MetricTable
 from rlgpt.console.view.moment import Moment
 from rlgpt.console.view.words import CALL_ENDS
+from rlgpt.store.history import EvaluationState, IterationState
+from rlgpt.store.measured import pool
 
 Floats = NDArray[np.float64]
 SCORE_TITLE = "score (of training: all episodes so far)"
@@ -114,6 +116,11 @@ class Charts:
             for c in drawn
         ]
 
+    def _empty(self, chart: Chart, hidden: bool) -> str:
+        """What stands in a chart without curves. `hidden`: it has some, and none of them is picked."""
+        text = "none of the picked series is here yet" if hidden else chart.empty
+        return text.removesuffix(" yet") if self.moment.history.status == "ended" else text
+
     def plot(self, chart: Chart) -> Plot:
         every = self.series(chart)
         curves = self.picked(chart, every)
@@ -131,7 +138,7 @@ class Charts:
             y_range=(0.0, 1.0) if chart.bounded else None,
             log=self.options.log and not chart.bounded,
             crosshair=None if cross is None else start + cross * (end - start),
-            empty="none of the picked series is here yet" if every and not curves else chart.empty,
+            empty=self._empty(chart, bool(every) and not curves),
             note=note,
         )
 
@@ -237,13 +244,22 @@ def _success(moment: Moment, axis: Axis) -> list[Curve]:
         ("dev", "full", "dev", "curve2"),
         ("test", "full", "test", "curve5"),
     ):
-        points = [(axis.at(e.seq), e.measured.value, *e.measured.interval, e.episodes)
+        points = [(axis.at(parts[-1].seq), of_all.value, *of_all.interval, of_all.episodes)
                   for i in moment.history.iterations
-                  for e in i.evaluations if (e.split, e.variant) == (split, variant)]  # fmt: skip
+                  for parts in _played_alike(i, split, variant) for of_all in (pool(parts),)]  # fmt: skip
         if points:
             x, y, low, high, n = np.array(points, dtype=float).T
             curves.append(Curve(name, x, y, style, points=True, low=low, high=high, note=f"n={int(n[-1])}"))
     return curves
+
+
+def _played_alike(iteration: IterationState, split: str, variant: str) -> Iterable[list[EvaluationState]]:
+    """The evaluations of each plan and policy together: more episodes of the same are no new point."""
+    alike: dict[tuple[int, int | None], list[EvaluationState]] = {}
+    for e in iteration.evaluations:
+        if (e.split, e.variant) == (split, variant):
+            alike.setdefault((e.revision, e.run), []).append(e)
+    return alike.values()
 
 
 def _scalar(name: str, style: str = "curve1") -> Callable[[Moment, Axis], Sequence[Curve]]:

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from rlgpt.console.view.moment import Moment
 from rlgpt.console.view.numbers import count, many
 from rlgpt.console.view.text import Entry, Line, Span, fit, line, spread
-from rlgpt.console.view.words import ENDED, VARIANTS
+from rlgpt.console.view.words import ENDED, VARIANTS, nothing
 from rlgpt.store.history import EvaluationState, History, Run, TrialState
 
 TASK = "the task"
@@ -177,11 +177,13 @@ def chosen(of_session: Sequence[Episode], item: str) -> list[Episode]:
     return [e for e in of_session if not item or e.lost == item]
 
 
-def entries(every: Sequence[Episode], item: str, width: int, most: int = MOST) -> list[Entry]:
+def entries(
+    every: Sequence[Episode], item: str, width: int, most: int = MOST, ended: bool = False
+) -> list[Entry]:
     """`item`: the sub-action to which the list is narrowed, "" for all."""
     shown = chosen(every, item)
     failing = sum(not e.success for e in shown)
-    out = [Entry("head", (fit(_head(shown, failing, item), width),), selectable=False)]
+    out = [Entry("head", (fit(_head(shown, failing, item, ended), width),), selectable=False)]
     out += [_entry(e, width) for e in shown[:most]]
     if len(shown) > most:
         more = line((f"{len(shown) - most:,} more are not shown; `rlgpt episodes` lists all", "dim"))
@@ -189,9 +191,10 @@ def entries(every: Sequence[Episode], item: str, width: int, most: int = MOST) -
     return out
 
 
-def _head(shown: Sequence[Episode], failing: int, item: str) -> Line:
+def _head(shown: Sequence[Episode], failing: int, item: str, ended: bool) -> Line:
     if not shown:
-        text = f"No episode was lost at {item}." if item else "No episode yet: trials, trainings and evaluations play."
+        text = nothing("No episode", ended, "trials, trainings and evaluations play.")
+        text = f"No episode was lost at {item}." if item else text
         return line((text, "dim"))
     narrowed = line((f" at {item}", "bold")) if item else ()
     watched = sum(e.film is not None for e in shown)

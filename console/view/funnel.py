@@ -10,7 +10,7 @@ from rlgpt.console.view.episodes import TASK, lost_at, of_evaluations, ordered
 from rlgpt.console.view.moment import Moment
 from rlgpt.console.view.numbers import many, percent, rate
 from rlgpt.console.view.text import Entry, Line, Span, fit, line, pad, spread, width_of, wrap
-from rlgpt.console.view.words import ACTING
+from rlgpt.console.view.words import ACTING, nothing
 from rlgpt.store.history import EvaluationState, History, IterationState
 
 WITH_INTERVAL = 64
@@ -155,9 +155,9 @@ def _measured(h: History, iteration: IterationState, split: str) -> Measured:
 
 
 # ---- what the pane and the command show ------------------------------------------------------------
-def entries(shown: Funnel, width: int) -> list[Entry]:
+def entries(shown: Funnel, width: int, ended: bool = False) -> list[Entry]:
     if not shown.steps:
-        text = "No evaluation yet: the funnel comes with the first development episodes."
+        text = nothing("No evaluation", ended, "the funnel comes with the first development episodes.")
         return [Entry("note", tuple(wrap(text, width, "dim")), selectable=False)]
     out = [Entry("head", tuple(_head(shown, width)), selectable=False)]
     worst = shown.worst

@@ -11,7 +11,7 @@ from rlgpt.console.view.happenings import LogLine
 from rlgpt.console.view.moment import Moment
 from rlgpt.console.view.numbers import count, duration, many, money, time_of_day
 from rlgpt.console.view.text import Entry, Line, fit, folded, line, plain, spread, wrap
-from rlgpt.console.view.words import ROLES, RULES, asked_for
+from rlgpt.console.view.words import ROLES, RULES, asked_for, nothing
 from rlgpt.store.events import Probed
 from rlgpt.store.row_types import LlmCallRow
 
@@ -127,7 +127,7 @@ def call_entries(m: Moment, width: int, expanded: frozenset[str] = frozenset()) 
         )
     out += [live.entry(call, m, width) for call in under_way.values()]
     if not calls and not under_way:
-        out.append(Entry("note", (line(("No calls yet.", "dim")),), selectable=False))
+        out.append(Entry("note", (line((nothing("No calls", m.history.status == "ended"), "dim")),), selectable=False))
     return out
 
 

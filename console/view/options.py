@@ -16,7 +16,7 @@ from rlgpt.console.view.funnel import parts_of
 from rlgpt.console.view.moment import Moment
 from rlgpt.console.view.numbers import count, decimal, percent
 from rlgpt.console.view.text import Entry, Line, Span, columns, fit, line, width_of, wrap
-from rlgpt.console.view.words import CALL_ENDS
+from rlgpt.console.view.words import CALL_ENDS, nothing
 from rlgpt.store.history import Run
 
 PRIMITIVE = "primitive"
@@ -141,9 +141,10 @@ LONGEST_NAME = 20
 """Cells. Where the columns leave less, names stand above them: cut ones look alike (`collect_wood`, `collect_coal`)."""
 
 
-def entries(shown_tables: Sequence[Table], width: int) -> list[Entry]:
+def entries(shown_tables: Sequence[Table], width: int, ended: bool = False) -> list[Entry]:
     if not shown_tables:
-        text = "No option was used yet: the table comes with the first PPO update or the first development episodes."
+        promise = "the table comes with the first PPO update or the first development episodes."
+        text = nothing("No option was used", ended, promise)
         return [Entry("note", tuple(wrap(text, width, "dim")), selectable=False)]
     out: list[Entry] = []
     for table in shown_tables:

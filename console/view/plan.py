@@ -11,7 +11,7 @@ from rlgpt.console.view.numbers import many
 from rlgpt.console.view.revisions import SIGNS, ItemChange, changes, previous
 from rlgpt.console.view.text import Entry, Line, Span, fit, line, plain, spread, wrap
 from rlgpt.console.view.timeline import whole
-from rlgpt.console.view.words import OUTCOMES, author
+from rlgpt.console.view.words import OUTCOMES, author, unplanned
 from rlgpt.store.history import History, Item, PlanState
 
 
@@ -58,7 +58,7 @@ def entries(m: Moment, width: int, expanded: frozenset[str] = frozenset()) -> li
     pending = h.pending_plan
     if plan is None and pending is None:
         if not out:
-            out.append(_note("The slow agent has not planned yet." if h.seq else "No rows yet.", width))
+            out.append(_note(unplanned(h.status == "ended") if h.seq else "No rows yet.", width))
         return out + _commands(m, width)
     if plan:
         out += _revision(m, plan, previous(h, plan), width, expanded, "active", "ok")

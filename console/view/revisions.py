@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from rlgpt.console.view.text import Entry, Line, Span, fit, line, wrap
 from rlgpt.console.view.timeline import whole
-from rlgpt.console.view.words import PLAN_STATUS, author
+from rlgpt.console.view.words import PLAN_STATUS, author, unplanned
 from rlgpt.store.history import History, Item, PlanState
 
 FIELDS = ("mode", "goal", "trigger", "done_when", "max_steps", "pinned")
@@ -140,7 +140,7 @@ def entries(h: History, width: int) -> list[Entry]:
         )
         for r in reversed(revisions(h))
     ]
-    return texts or [Entry("note", tuple(wrap("The slow agent has not planned yet.", width, "dim")), selectable=False)]
+    return texts or [Entry("note", tuple(wrap(unplanned(h.status == "ended"), width, "dim")), selectable=False)]
 
 
 def head(plan: PlanState, width: int) -> Line:

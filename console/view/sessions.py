@@ -48,7 +48,7 @@ def model_words(model: str) -> str:
 def state(s: Summary, hung: Collection[str] = ()) -> tuple[str, str]:
     """(word, style). `hung`: ids of sessions whose progress is overdue."""
     if s.fault:
-        return "unreadable", "bad"
+        return "damaged", "bad"
     if s.status == "ended":
         return s.result, {"succeeded": "ok", "finished": "ok", "stopped": "warn"}.get(s.result, "bad")
     if not s.alive:

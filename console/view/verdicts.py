@@ -8,7 +8,7 @@ from rlgpt.console.keymap import NO_KEYS, short
 from rlgpt.console.view.moment import Moment
 from rlgpt.console.view.numbers import measured
 from rlgpt.console.view.text import Entry, Line, Span, fit, line, spread, wrap
-from rlgpt.console.view.words import ACTING, ENDED, ENDS, RULES, VARIANTS, needed_from_person
+from rlgpt.console.view.words import ACTING, ENDED, ENDS, RULES, VARIANTS, needed_from_person, nothing
 from rlgpt.store import failures
 from rlgpt.store.history import Attempt, EvaluationState, History, IterationState, VerdictState
 
@@ -45,7 +45,7 @@ def entries(
         text = f"You are the critic: press {pressed} to give your verdict on what is shown in the code and world panes."
         out.append(Entry("manual", tuple(wrap(text, width, "warn")), selectable=False))
     if not out:
-        out.append(Entry("note", (line(("No verdicts yet.", "dim")),), selectable=False))
+        out.append(Entry("note", (line((nothing("No verdicts", h.status == "ended"), "dim")),), selectable=False))
     return out
 
 
@@ -115,7 +115,7 @@ def _iteration(
         words = {
             "code": "code alone is better",
             "policy": "the policy is better than code alone",
-            "undecided": "whether policy or code alone is better is not decided at 95%",
+            "undecided": "policy or code alone: not decided at 95%",
             "only one": "nothing to compare: only one of code and policy was measured",
         }
         text = words.get(verdict.better, verdict.better)

@@ -13,6 +13,7 @@ from rlgpt.console.view.moment import Moment
 from rlgpt.console.view.numbers import decimal, many, measured, percent
 from rlgpt.console.view.options import PRIMITIVE, rows_of
 from rlgpt.console.view.text import Entry, line, spread, wrap
+from rlgpt.console.view.words import nothing
 from rlgpt.store.history import History, IterationState, Run
 
 Floats = NDArray[np.float64]
@@ -252,10 +253,11 @@ def _unknown(test: str, title: str, why: str) -> Finding:
 
 
 # ---- what the pane and the command show ------------------------------------------------------------
-def entries(tests: Sequence[Finding], keys: dict[str, str], width: int) -> list[Entry]:
-    """`keys`: action id -> how its key is written."""
+def entries(tests: Sequence[Finding], keys: dict[str, str], width: int, ended: bool = False) -> list[Entry]:
+    """`keys`: action id -> how its key is written. A session that has ended takes no key."""
+    keys = {} if ended else keys
     if not tests:
-        text = "No PPO run yet: the tests come with the first one."
+        text = nothing("No PPO run", ended, "the tests come with the first one.")
         return [Entry("note", tuple(wrap(text, width, "dim")), selectable=False)]
     wrong = sum(bool(f.bad) for f in tests)
     ahead = any(f.test == "code_alone" and f.bad is False for f in tests)

@@ -79,6 +79,18 @@ def judged(reason: str) -> str:
     return reason.removeprefix(VERDICT) if reason.startswith(VERDICT) else ""
 
 
+def nothing(what: str, ended: bool, promise: str = "") -> str:
+    """What a pane says that has nothing to show. `promise`, a sentence: when something comes; a session that has ended
+    promises nothing."""
+    if ended:
+        return f"{what} in this session."
+    return f"{what} yet: {promise}" if promise else f"{what} yet."
+
+
+def unplanned(ended: bool) -> str:
+    return "The slow agent did not plan." if ended else "The slow agent has not planned yet."
+
+
 ROLES = {"planner": "task planner", "slow": "slow agent", "fast": "fast agent", "critic": "critic"}
 
 

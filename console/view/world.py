@@ -9,6 +9,7 @@ from rlgpt.console.view.episodes import Place, episode_at
 from rlgpt.console.view.frames import drawn, state
 from rlgpt.console.view.moment import Moment
 from rlgpt.console.view.text import Entry, Line, Span, fit, line, wrap
+from rlgpt.console.view.words import nothing
 from rlgpt.store.films import FilmPlace, Frame
 
 SOURCES = {"trial": "trial", "train": "training", "dev": "dev evaluation", "test": "test evaluation"}
@@ -63,7 +64,8 @@ def first_of_film(m: Moment, chosen: Cursor | None) -> Cursor | None:
 def entries(m: Moment, chosen: Cursor | None, width: int, height: int) -> list[Entry]:
     shown = current(m, chosen)
     if shown is None:
-        text = "No frames yet: those of some trials, training episodes and evaluations are kept once they have ended."
+        promise = "those of some trials, training episodes and evaluations are kept once they have ended."
+        text = nothing("No frames", m.history.status == "ended", promise)
         return [Entry("note", tuple(wrap(text, width, "dim")), selectable=False)]
     place, frames, index = shown
     head = _head(m, place, frames, index, width)

@@ -342,7 +342,7 @@ class Story(Rows):
             "evaluation", 6.0, sub_task=0, iteration=iteration, revision=revision, number=number, split=split,
             variant=variant, first=0, episodes=episodes, successes=successes, ci_low=low, ci_high=high,
             return_mean=4.2, length_mean=260.0, dead_loops=3, env_steps=episodes * 260, run=run,
-            policy="plan" if variant == "plan" else "ppo",
+            policy="plan" if variant == "plan" or run is None else "ppo",
             funnel={
                 "collect_wood": episodes - 1,
                 "place_table": episodes - 4,

@@ -17,7 +17,7 @@ from stored import append, write
 from rlgpt.console import launch
 from rlgpt.console.app import ConsoleApp
 from rlgpt.console.commands import children, overview
-from rlgpt.console.panes.bars import Bar
+from rlgpt.console.panes.bars import Bar, Footer
 from rlgpt.console.preferences import Preferences
 from rlgpt.console.screens import inbox
 from rlgpt.console.screens.new import NewScreen
@@ -27,8 +27,10 @@ from rlgpt.console.view import banner, forks, glossary, leaderboard, spending, s
 from rlgpt.console.view.logs import merged
 from rlgpt.console.view.moment import Worker
 from rlgpt.console.view.text import plain, width_of
+from rlgpt.store import events
 from rlgpt.store.catalog import Summary
 from rlgpt.store.history import Measured
+from rlgpt.store.lease import Lease
 
 SETTINGS = {"task": "dig", "seed": 0, "name": "", "llm": {"kind": "rules"}, "budget": {"env_steps": 1000}}
 
@@ -266,6 +268,19 @@ async def test_a_session_goes_on_being_drawn_below_the_tour(home: Path, store: C
         append(session, later, {})
         await until(pilot, lambda: "finished" in line_text(drawn))
         assert isinstance(app.screen, TourScreen)
+
+
+async def test_the_footer_of_a_paused_session_offers_to_go_on(home: Path, store: Callable[..., Path]) -> None:
+    story = whole(ended=False)
+    running = len(story.rows)
+    story.event(events.Waiting("paused"))
+    session = write("261121-010000-aa", story.rows[:running], story.texts)
+    with Lease.acquire(session):
+        async with console(home, "261121-010000-aa", (200, 60)) as (app, pilot):
+            footer = app.screen.query_one(Footer)
+            await until(pilot, lambda: "p pause" in line_text(footer))
+            append(session, story.rows[running:], {})
+            await until(pilot, lambda: "p go on" in line_text(footer))
 
 
 def line_text(bar: Bar) -> str:

@@ -190,7 +190,7 @@ async def test_a_damaged_session_is_named_and_the_others_stay_readable(place: Pa
     (bad / "session.db").write_bytes(b"no database at all" * 100)
     async with console(place) as (app, _):
         text = screen_text(app)
-        assert "unreadable" in text and "make_stone_pickaxe-1" in text
+        assert "damaged" in text and "make_stone_pickaxe-1" in text
 
 
 async def test_a_session_that_cannot_be_read_says_so_above_its_empty_panes(place: Path) -> None:

@@ -14,6 +14,7 @@ from story import Story
 from rlgpt.console.view import (
     banner,
     code,
+    compare,
     curves,
     diff,
     logs,
@@ -161,6 +162,63 @@ def test_success_shows_trials_training_and_evaluations() -> None:
     assert names == ["train", "trial", "code alone", "dev", "test"]
     dev = next(c for c in charts.plot(curves.CHARTS[0]).curves if c.name == "dev")
     assert dev.note == "n=50" and dev.low is not None and dev.low[0] < dev.y[0]
+
+
+def test_more_episodes_of_the_same_policy_are_one_point_of_the_success_chart() -> None:
+    s = whole(ended=False)
+    before = dev_points(s)
+    s.evaluate(1, 4, 6, 18, episodes=20, run=3)
+    s.evaluate(1, 4, 7, 3, episodes=30, run=3)
+    dev = dev_points(s)
+    assert len(dev.x) == len(before.x) + 1
+    assert dev.note == "n=50" and dev.y[-1] == 21 / 50
+
+
+def dev_points(s: Story) -> curves.Curve:
+    charts = curves.Charts(moment(s), curves.Options(smoothing=0.0))
+    return next(c for c in charts.plot(curves.CHARTS[0]).curves if c.name == "dev")
+
+
+def test_a_comparison_shows_what_acts_and_what_its_code_alone_does() -> None:
+    worse, sequence = whole_with_code_ahead(), Story("s")
+    sequence.open()
+    sequence.add("iteration", 0.0, sub_task=0, number=0)
+    sequence.plan(0, 1)
+    sequence.evaluate(0, 1, 1, 26, run=None)
+    table = compare.table([moment(worse), moment(sequence)], 0, 120)[0]
+    rows = {row[0].text.strip(): plain(row) for row in table.lines}
+    assert rows["dev result"].count("0.52 [0.39, 0.65] n=50") == 2
+    assert rows["code alone, dev"].count("0.52 [0.39, 0.65] n=50") == 2
+
+
+def whole_with_code_ahead() -> Story:
+    s = Story("s")
+    s.open()
+    s.add("iteration", 0.0, sub_task=0, number=0)
+    s.plan(0, 1)
+    s.configure(0, 1)
+    s.train(0, 1, 1, updates=2, level=0.3, gain=0.0)
+    s.evaluate(0, 1, 1, 15)
+    s.evaluate(0, 1, 2, 26, variant="plan", run=None)
+    s.judge(0, 1, False, "code", "The code alone is ahead.")
+    return s
+
+
+def test_an_ended_session_promises_nothing() -> None:
+    s = Story("s")
+    s.open()
+    going = moment(s)
+    s.event(events.Ended(status="stopped", reason="the operator stopped it"))
+    ended = moment(s)
+    for view, empty in (
+        (lambda m: plan.entries(m, 60), "The slow agent did not plan."),
+        (lambda m: code.empty(m), "No code in this session."),
+        (lambda m: verdicts.entries(m, 60), "No verdicts in this session."),
+        (lambda m: world.entries(m, None, 60, 20), "No frames in this session."),
+    ):
+        assert " yet" in said(view(going))
+        assert said(view(ended)) == empty
+    assert "yet" not in curves.Charts(ended, curves.Options()).plot(curves.CHARTS[1]).empty
 
 
 def test_long_curves_are_averaged_before_they_are_smoothed_and_keep_their_level() -> None:
