@@ -226,6 +226,7 @@ def _found(word: str) -> Iterator[SessionFolder]:
 @contextlib.contextmanager
 def _opening(path: Path) -> Iterator[Any]:
     try:
+        path.parent.mkdir(parents=True, exist_ok=True)
         with path.open("w", encoding="utf-8", newline="") as file:
             yield file
     except OSError as error:
@@ -241,6 +242,7 @@ def _write_png(path: Path, drawn: Mapping[str, Sequence[Line]]) -> None:
     from rlgpt.console.commands import compare_png
 
     try:
+        path.parent.mkdir(parents=True, exist_ok=True)
         compare_png.draw(path, drawn)
     except ImportError as error:
         raise Failure("a PNG needs matplotlib: pip install 'rlgpt[plots]', or use --svg.", Exit.UNAVAILABLE) from error

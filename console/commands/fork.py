@@ -10,6 +10,7 @@ import typer
 from rlgpt.console.commands import children, output
 from rlgpt.console.commands.failure import Exit, Failure
 from rlgpt.console.commands.follow import follow
+from rlgpt.console.commands.insight import check_row
 from rlgpt.console.commands.open import open_console
 from rlgpt.console.commands.run import interactive
 from rlgpt.console.commands.words import Json, Session
@@ -41,7 +42,13 @@ def fork(
 
     if at is not None and iteration is not None:
         raise Failure("say --at or --iteration, not both.", Exit.USAGE)
+    if headless and (detach or not start):
+        other = "--detach" if detach else "--no-start"
+        raise Failure(f"--headless waits for the session and {other} does not: choose one.", Exit.USAGE)
     parent = find(session)
+    if at is not None:
+        with Reader(parent) as reader:
+            check_row(parent.id, reader.last_seq(), at)
     if iteration is not None:
         at = _end_of(parent, iteration)
     changes = _tree(change or [])

@@ -100,10 +100,10 @@ def test_one_session_has_the_interval_of_one_policy_and_says_so(rlgpt: Cli, arms
 
 
 def test_curves_and_rows_are_written(rlgpt: Cli, arms: list[str], tmp_path: Path) -> None:
-    rlgpt("compare", *arms, "--csv", tmp_path / "a.csv", "--svg", tmp_path / "a.svg")
-    with (tmp_path / "a.csv").open(newline="") as file:
+    rlgpt("compare", *arms, "--csv", tmp_path / "new" / "a.csv", "--svg", tmp_path / "new" / "a.svg")
+    with (tmp_path / "new" / "a.csv").open(newline="") as file:
         assert [int(row["successes"]) for row in csv.DictReader(file)][:2] == [40, 41]
-    drawn = ElementTree.parse(tmp_path / "a.svg").getroot()
+    drawn = ElementTree.parse(tmp_path / "new" / "a.svg").getroot()
     assert len([e for e in drawn.iter() if "line" in e.get("class", "").split()]) == 6
 
 

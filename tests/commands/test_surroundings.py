@@ -49,11 +49,22 @@ def test_a_number_that_no_row_has_is_a_sentence(
     monkeypatch.setenv("RLGPT_HOME", str(tmp_path))
     folder = make("unfinished")
     number = "9" * 30
-    assert cli.run(["fork", "last", "--no-start", "--at", number]) == Exit.REFUSED
+    assert cli.run(["fork", "last", "--no-start", "--at", number]) == Exit.NOT_FOUND
     assert f"and no row {number}" in capsys.readouterr().err
     with Lease.acquire(folder.path), Writer(folder):  # a command is for a session that has its worker
         assert cli.run(["approve", "last", "--revision", number]) == Exit.USAGE
     assert "larger than any that a session holds" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("other", ["--detach", "--no-start"])
+def test_a_fork_that_is_waited_for_has_a_worker(
+    other: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("RLGPT_HOME", str(tmp_path))
+    make("unfinished")
+    assert cli.run(["fork", "last", "--headless", other]) == Exit.USAGE
+    assert other in capsys.readouterr().err
+    assert len(sessions()) == 1
 
 
 LONG = "a" * 300
