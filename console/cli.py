@@ -46,21 +46,9 @@ def _open_closed_streams() -> None:
 
 def run(words: list[str]) -> int:
     """One command line, without `rlgpt` itself; returns the exit code."""
-    from rlgpt.console.commands.failure import Exit, Failure
+    from rlgpt.console.commands.failure import Exit, Failure, code_of
     from rlgpt.store import errors
 
-    codes: dict[type[errors.StoreError], Exit] = {
-        errors.NoSession: Exit.NOT_FOUND,
-        errors.NoSkill: Exit.NOT_FOUND,
-        errors.BadPlace: Exit.UNAVAILABLE,
-        errors.BadSchema: Exit.UNAVAILABLE,
-        errors.MissingExtra: Exit.UNAVAILABLE,
-        errors.Damaged: Exit.UNAVAILABLE,
-        errors.DiskFull: Exit.UNAVAILABLE,
-        errors.BadBundle: Exit.USAGE,
-        errors.BadCommand: Exit.USAGE,
-        errors.BadValue: Exit.USAGE,
-    }
     try:
         if not words and COMPLETION not in os.environ:
             from rlgpt.console.commands.open import open_console
@@ -72,8 +60,7 @@ def run(words: list[str]) -> int:
     except Failure as error:
         return _refuse(str(error), error.code, words)
     except errors.StoreError as error:
-        code = next((code for kind, code in codes.items() if isinstance(error, kind)), Exit.REFUSED)
-        return _refuse(str(error), code, words)
+        return _refuse(str(error), code_of(error), words)
     except KeyboardInterrupt:
         return Exit.INTERRUPTED
     except BrokenPipeError:

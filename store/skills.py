@@ -191,6 +191,8 @@ def _move(old: Path, new: Path, name: str) -> None:
     try:
         old.replace(new)
     except FileNotFoundError as error:
+        if new.exists():
+            raise BadSkill(f"skill {name[:8]} is {'retired' if new == _retired(name) else 'in use'} already") from error
         raise NoSkill(f"there is no skill {name} to move") from error
 
 

@@ -59,10 +59,24 @@ def explained(database: Path) -> Damaged | None:
         if getattr(error, "sqlite_errorcode", 0) & 0xFF in _BUSY:
             return None
         problems = [str(error)]
-    if not problems:
-        return None
+    return _damaged(database, problems[0]) if problems else None
+
+
+def torn(database: Path) -> Damaged | None:
+    """The damage that SQLite itself finds in a session's database, as an error to raise. Quick: it reads no values."""
+    try:
+        with contextlib.closing(connect(database)) as base:
+            found = [row[0] for row in base.execute("PRAGMA quick_check(1)")]
+    except sqlite3.Error as error:
+        if error.sqlite_errorcode & 0xFF in _BUSY:
+            return None
+        found = [str(error)]
+    return _damaged(database, found[0]) if found != ["ok"] else None
+
+
+def _damaged(database: Path, what: str) -> Damaged:
     name = database.parent.name
-    return Damaged(f"session {name} is damaged: {problems[0]}; `rlgpt store repair {name}` saves what is sound")
+    return Damaged(f"session {name} is damaged: {what}; `rlgpt store repair {name}` saves what is sound")
 
 
 def faults(base: sqlite3.Connection, path: Path) -> list[str]:

@@ -23,7 +23,7 @@ from rlgpt.store.reader import Reader
 from rlgpt.store.revision import found
 from rlgpt.store.row_types import CheckpointRow
 from rlgpt.store.snapshot import copy_database, unguarded
-from rlgpt.store.soundness import faults
+from rlgpt.store.soundness import faults, torn
 
 BYTES_PER_ENV_STEP = 200
 """The storage law: at most 200 MB per 1M env steps."""
@@ -104,6 +104,8 @@ def prune(place: Place, *, frames: bool = False) -> Pruned:
     done = Pruned(folder.id)
     before = catalog.disk_bytes(folder.path)
     try:
+        if damage := torn(folder.database):
+            raise damage
         with at_rest(folder):
             _prune(folder, done, frames)
     except StoreError as error:

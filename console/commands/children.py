@@ -14,7 +14,7 @@ from typing import Any
 from rlgpt.console.commands.failure import Exit, Failure
 from rlgpt.console.commands.limits import need_room
 from rlgpt.store import address
-from rlgpt.store.folder import check_place
+from rlgpt.store.folder import DATABASE, check_place
 from rlgpt.store.home import GAMES_ON
 from rlgpt.store.placing import placed_on
 
@@ -87,10 +87,16 @@ def start_worker(folder: Path) -> int:
     """Start the session's supervisor, or what follows it on a cluster: it outlives this process and holds no descriptor
     of it. Returns its pid.
 
-    Its output goes to the worker's log, so a session that cannot start still says why. Raises BadPlace, Failure.
+    Its output goes to the worker's log, so a session that cannot start still says why.
+
+    Raises BadPlace, Damaged, Failure.
     """
     check_place(folder)
     need_room()
+    from rlgpt.store.soundness import torn  # late: it needs the whole schema
+
+    if damage := torn(folder / DATABASE):
+        raise damage
     module = CLUSTER if placed_on(folder) else SUPERVISOR
     if address.is_shared(store := address.named()):
         address.need_extra()

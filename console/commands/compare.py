@@ -15,6 +15,7 @@ import typer
 from rlgpt.console.commands import output, record
 from rlgpt.console.commands.compare_runs import Run, runs_of
 from rlgpt.console.commands.failure import Exit, Failure
+from rlgpt.console.commands.files import new_file
 from rlgpt.console.commands.words import Json, complete_compared
 from rlgpt.console.view.arms import arms_of, is_setting
 from rlgpt.console.view.numbers import count
@@ -62,6 +63,8 @@ def compare(
     """Compare sessions by their test episodes: intervals over seeds, paired differences, Holm over tasks."""
     from rlgpt.console.commands import compare_coverage, compare_svg
 
+    if Path("-") in (csv_file, svg_file, png_file, coverage_file):
+        raise Failure("- is no file: standard output holds the comparison.", Exit.USAGE)
     with contextlib.ExitStack() as stack:
         folders = {folder.id: folder for folder in _opened(sessions, stack)}  # each once: a seed counts once
         readers = [stack.enter_context(Reader(folder)) for folder in folders.values()]
@@ -91,7 +94,7 @@ def compare(
             curves = compare_coverage.curves(readers)
             _write(coverage_file, compare_svg.svg(curves, compare_coverage.UNIT, compare_coverage.WHAT))
     if csv_file:
-        with _opening(csv_file) as file:
+        with new_file(csv_file) as partial, partial.open("w", encoding="utf-8", newline="") as file:
             writer = csv.DictWriter(file, list(asdict(runs[0])) if runs else ["id"])
             writer.writeheader()
             writer.writerows(asdict(run) for run in runs)
@@ -223,35 +226,24 @@ def _found(word: str) -> Iterator[SessionFolder]:
                 output.note(f"{planned.words}: {'its session is gone' if planned.id else 'not begun'}, left out")
 
 
-@contextlib.contextmanager
-def _opening(path: Path) -> Iterator[Any]:
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with path.open("w", encoding="utf-8", newline="") as file:
-            yield file
-    except OSError as error:
-        raise Failure(f"{path} cannot be written: {error.strerror}", Exit.UNAVAILABLE) from error
-
-
 def _write(path: Path, text: str) -> None:
-    with _opening(path) as file:
-        file.write(text)
+    with new_file(path) as partial:
+        partial.write_text(text, encoding="utf-8")
 
 
 def _write_png(path: Path, drawn: Mapping[str, Sequence[Line]]) -> None:
-    from rlgpt.console.commands import compare_png
-
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        compare_png.draw(path, drawn)
+        from rlgpt.console.commands import compare_png
     except ImportError as error:
         raise Failure("a PNG needs matplotlib: pip install 'rlgpt[plots]', or use --svg.", Exit.UNAVAILABLE) from error
-    except OSError as error:
-        raise Failure(f"{path} cannot be written: {error.strerror or error}", Exit.UNAVAILABLE) from error
+    with new_file(path) as partial:
+        compare_png.draw(partial, drawn)
 
 
 def _tell(answer: dict[str, Any]) -> None:
     output.say(answer["title"])
+    if not answer["tasks"]:
+        output.say("none of these sessions has played its test episodes")
     titles = (
         "arm",
         "seeds",

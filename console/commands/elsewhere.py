@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from rlgpt.console.commands import output
-from rlgpt.console.commands.failure import Exit, Failure
+from rlgpt.console.commands.failure import Exit, Failure, code_of
 from rlgpt.console.commands.words import Json, Some
 from rlgpt.console.view.numbers import many
 from rlgpt.store import address, catalog, stores, upkeep
@@ -114,30 +114,36 @@ def _each(folders: Sequence[SessionFolder], work: Work, done: str, store: Store,
     """One session after the other: what refuses one does not keep the others from being copied, but a store that stays
     away does."""
     results: list[dict[str, Any]] = []
-    refused: list[str] = []
+    refused: list[StoreError] = []
     for number, folder in enumerate(folders):
         try:
             rows = _patiently(work, folder)
         except Away as error:
             left = folders[number:]
             results += [{"id": one.id, "rows": 0, "error": str(error)} for one in left]
-            refused.append(f"{error}; {len(left)} of {many(len(folders), 'session')} left: the same command goes on")
+            left_over = f"{len(left)} of {many(len(folders), 'session')} left: the same command goes on"
+            refused.append(Away(f"{error}; {left_over}"))
             break
         except StoreError as error:
             results.append({"id": folder.id, "rows": 0, "error": str(error)})
-            refused.append(str(error))
+            refused.append(error)
         else:
             results.append({"id": folder.id, "rows": rows, "error": None})
             if not json:
                 output.say(f"{folder.id}: {done}, {many(rows, 'new row')}")
     if json:
         output.document({"store": store.place, "sessions": results})
-    if refused and (json or len(folders) > 1):
-        for sentence in refused:
-            output.note(f"rlgpt: {sentence}")
-        raise typer.Exit(Exit.REFUSED)
+    end(refused, json or len(folders) > 1)
+
+
+def end(refused: Sequence[StoreError], listed: bool) -> None:
+    """The end of a command about several sessions, some of which refused. `listed`: each in a line of its own."""
+    if refused and not listed:
+        raise refused[0]
+    for error in refused:
+        output.note(f"rlgpt: {error}")
     if refused:
-        raise Failure(refused[0])
+        raise typer.Exit(code_of(refused[0]))
 
 
 def _patiently(work: Work, folder: SessionFolder) -> int:

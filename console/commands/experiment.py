@@ -66,6 +66,8 @@ def experiment(
     json: Json = False,
 ) -> None:
     """Run an experiment of the paper, or go on with it: the same tasks, seeds and budgets for every arm."""
+    if llm not in ("rules", "openai"):
+        raise Failure(f"there is no --llm {llm!r} for an experiment; there are rules and openai.", Exit.USAGE)
     settings: Tree = {
         "world": world,
         "llm": {"kind": llm} | _without_unset(model=model, base_url=base_url),

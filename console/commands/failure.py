@@ -30,6 +30,25 @@ class Exit(IntEnum):
     INTERRUPTED = 130
 
 
+def code_of(error: Exception) -> Exit:
+    """Of an error of the store, which command has met it."""
+    from rlgpt.store import errors  # late: each module of ours costs a moment of every command
+
+    codes: dict[type[errors.StoreError], Exit] = {
+        errors.NoSession: Exit.NOT_FOUND,
+        errors.NoSkill: Exit.NOT_FOUND,
+        errors.BadPlace: Exit.UNAVAILABLE,
+        errors.BadSchema: Exit.UNAVAILABLE,
+        errors.MissingExtra: Exit.UNAVAILABLE,
+        errors.Damaged: Exit.UNAVAILABLE,
+        errors.DiskFull: Exit.UNAVAILABLE,
+        errors.BadBundle: Exit.USAGE,
+        errors.BadCommand: Exit.USAGE,
+        errors.BadValue: Exit.USAGE,
+    }
+    return next((code for kind, code in codes.items() if isinstance(error, kind)), Exit.REFUSED)
+
+
 class Failure(Exception):
     """One clear sentence for the operator, and the exit code."""
 

@@ -12,6 +12,7 @@ from rlgpt.store.folder import SessionFolder
 from rlgpt.store.history import History, fold
 from rlgpt.store.lease import Lease
 from rlgpt.store.reader import Reader
+from rlgpt.store.row_types import EventRow
 
 EVERY = 0.2
 """Seconds between looks."""
@@ -33,6 +34,9 @@ def follow(session: SessionFolder, *, json: bool = False, quiet: bool = False, a
                 if history.status == "ended" and not alive:  # one that was just resumed has not said so yet
                     break
                 if not alive and (seen_alive or time.monotonic() - began > START_PATIENCE):
+                    if not seen_alive and unstarted(reader):
+                        sentence = f"no worker was ever started for {session.id}; `rlgpt resume {session.id}` starts it"
+                        raise Failure(sentence, Exit.REFUSED)
                     raise Failure(_death(session, history), Exit.FAILED)
                 time.sleep(EVERY)
         except KeyboardInterrupt:
@@ -71,6 +75,12 @@ def _take_new(reader: Reader, history: History, progress: Progress, *, json: boo
 def _clock(active: float) -> str:
     whole = int(active)
     return f"{whole // 3600}:{whole // 60 % 60:02d}:{whole % 60:02d}"
+
+
+def unstarted(reader: Reader) -> bool:
+    """A fork that no worker has run yet: it takes the commands that make it another session."""
+    last = reader.rows(EventRow, newest_first=True, limit=1)
+    return bool(last) and last[0]["kind"] == "forked"
 
 
 def _death(session: SessionFolder, history: History) -> str:

@@ -16,6 +16,7 @@ import typer
 
 from rlgpt.console.commands import children, output
 from rlgpt.console.commands.failure import Exit, Failure
+from rlgpt.console.commands.follow import unstarted
 from rlgpt.console.commands.words import GamesOn, Json, On, Revision, Session, complete_session
 from rlgpt.store import inbox, processes
 from rlgpt.store.address import has_store, reached_at, source_of
@@ -29,7 +30,6 @@ from rlgpt.store.lease import Lease, owner
 from rlgpt.store.placing import ask_to_end, place, placed_on
 from rlgpt.store.reach import fetched, reached
 from rlgpt.store.reader import Reader
-from rlgpt.store.row_types import EventRow
 
 PATIENCE = 10.0
 """Seconds to wait for a command's fate before saying that it is queued."""
@@ -192,14 +192,17 @@ def advise(
 
 def verdict(
     session: Session,
-    success: Annotated[bool, typer.Option("--success/--failure", help="What you saw.")],
     cause: Annotated[str, typer.Option(help="Why, in a sentence.")],
+    success: Annotated[bool, typer.Option("--success", help="It does what it should.")] = False,
+    failure: Annotated[bool, typer.Option("--failure", help="It does not: say one of the two.")] = False,
     sub_action: Annotated[str | None, typer.Option(help="The sub-action; the iteration if left out.")] = None,
     advice_slow: Annotated[str, typer.Option(help="For the slow agent.")] = "",
     advice_fast: Annotated[str, typer.Option(help="For the fast agent.")] = "",
     json: Json = False,
 ) -> None:
     """Be the critic of a sub-action's trial or of an iteration."""
+    if success == failure:
+        raise Failure("say --success or --failure, one of the two.", Exit.USAGE)
     payload = {"success": success, "cause": cause, "advice_slow": advice_slow, "advice_fast": advice_fast}
     _command(session, "verdict", payload | ({"sub_action": sub_action} if sub_action else {}), json)
 
@@ -211,7 +214,10 @@ def budget(
     json: Json = False,
 ) -> None:
     """Change a budget of a running session."""
-    _command(session, "budget", {"name": name, "value": _limit(value)}, json)
+    limit = _limit(value)
+    if name in ("env_steps", "tokens") and isinstance(limit, float):
+        raise typer.BadParameter(f"a limit of {name} is a whole number, not {value!r}.")
+    _command(session, "budget", {"name": name, "value": limit}, json)
 
 
 def _limit(word: str) -> float | int | None:
@@ -281,7 +287,7 @@ def _command(
         if history.status == "ended":
             raise Failure(f"session {folder.id} has ended ({history.result}): {history.reason}")
         alive = reader.alive()
-        if not alive and not _unstarted(reader):
+        if not alive and not unstarted(reader):
             raise Failure(f"the worker of {folder.id} is dead; `rlgpt resume {folder.id}` starts it again.")
         if "apply" in payload and revision is None:  # a worker tells by it which iteration is the next
             revision = history.revision or None
@@ -332,17 +338,11 @@ def _fate(reader: Reader, name: str, until_end: bool, enough: tuple[str, ...]) -
     return state, reason
 
 
-def _unstarted(reader: Reader) -> bool:
-    """A fork that no worker has run yet: it takes the commands that make it another session."""
-    last = reader.rows(EventRow, newest_first=True, limit=1)
-    return bool(last) and last[0]["kind"] == "forked"
-
-
 def _is_dead(folder: SessionFolder) -> bool:
     if Lease.held(folder.path):
         return False
     with Reader(folder) as reader:
-        return reader.history_at().status != "ended" and not _unstarted(reader)
+        return reader.history_at().status != "ended" and not unstarted(reader)
 
 
 def _starts(folder: SessionFolder) -> bool:

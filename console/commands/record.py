@@ -1,4 +1,4 @@
-"""A session as one JSON document: what `show --json` prints (docs/json.md). Pure: from the fold only."""
+"""A session as one JSON document: what `show --json` prints (docs/json.md). Pure."""
 
 from __future__ import annotations
 
@@ -19,9 +19,11 @@ from rlgpt.store.history import (
     VerdictState,
     pool,
 )
+from rlgpt.store.row_types import CommandRow
 
 
-def whole(h: History) -> dict[str, Any]:
+def whole(h: History, inbox: Iterable[CommandRow] = ()) -> dict[str, Any]:
+    """`inbox`: the commands that were sent; those that no worker has taken yet are queued."""
     best = h.incumbent
     return {
         **summary(h),
@@ -34,14 +36,24 @@ def whole(h: History) -> dict[str, Any]:
         "iterations": [_iteration(h, iteration) for iteration in h.iterations],
         "incumbent": _incumbent(h, best) if best else None,
         "test": _split(best, "test") if best else None,
-        "overrides": [
-            {k: getattr(c, k) for k in ("id", "kind", "payload", "author", "revision", "state", "reason")}
-            for c in h.commands.values()
-        ],
+        "overrides": _commands(h, inbox),
         "left": ahead.tree(ahead.left(h)),
         "nondeterministic": h.nondeterministic,
         "skills_kept": [payload_of(skill) for skill in h.skills_kept],
     }
+
+
+def _commands(h: History, inbox: Iterable[CommandRow]) -> list[dict[str, Any]]:
+    taken = [
+        {k: getattr(c, k) for k in ("id", "kind", "payload", "author", "revision", "state", "reason")}
+        for c in h.commands.values()
+    ]
+    queued = [
+        {"id": c["id"], "kind": c["kind"], "payload": c["payload"], "author": c["author"], "revision": c["revision"],
+         "state": "queued", "reason": ""}
+        for c in inbox if c["id"] not in h.commands
+    ]  # fmt: skip
+    return taken + queued
 
 
 def _task_plan(plan: TaskPlanState) -> dict[str, Any]:

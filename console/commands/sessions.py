@@ -58,7 +58,7 @@ def show(session: Session, json: Json = False) -> None:
     """Everything about one session: plan, attempts, training, evaluations and verdicts of every iteration."""
     with looked_at(session) as folder, Reader(folder) as reader:
         history = reader.history_at()
-        whole = record.whole(history) | {"alive": reader.alive()}
+        whole = record.whole(history, reader.commands()) | {"alive": reader.alive()}
         if reader.notice:
             output.note(reader.notice)
     if json:

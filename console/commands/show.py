@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from rlgpt.console.view.numbers import count, many, measured, money
+from rlgpt.console.view.plan import describe
 from rlgpt.console.view.words import ACTING, ACTS, PLAN_STATUS, author
 from rlgpt.store.history import Measured
 
@@ -20,6 +21,9 @@ def lines(w: Part) -> Iterator[str]:
     cost = w["cost"]
     spent = money(cost["known_usd"], cost["usd"] is None)
     yield f"{count(w['env_steps'])} env steps, {many(cost['calls'], 'call')}, {count(cost['tokens'])} tokens, {spent}"
+    for command in w["overrides"]:
+        if command["state"] == "queued":
+            yield f"queued: {describe(command['kind'], command['payload'])}, by {command['author']}"
     for iteration in w["iterations"]:
         yield ""
         of = f" of sub-task {iteration['sub_task']}" if w["task_plans"] else ""

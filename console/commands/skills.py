@@ -10,6 +10,7 @@ import typer
 
 from rlgpt.console.commands import output
 from rlgpt.console.commands.failure import Exit, Failure
+from rlgpt.console.commands.files import new_file
 from rlgpt.console.commands.words import Json
 from rlgpt.console.sanitise import clean_lines
 from rlgpt.console.view.numbers import rate
@@ -76,10 +77,10 @@ def export(
 ) -> None:
     """Write skills to a file that `rlgpt skills import` reads."""
     chosen = [library.find(word) for word in skill] if skill else library.skills(world)
-    try:
-        file.write_bytes(library.export(chosen))
-    except OSError as error:
-        raise Failure(f"{file} cannot be written: {error.strerror}", Exit.UNAVAILABLE) from error
+    if not chosen:
+        raise Failure(f"there is no skill{f' of world {world!r}' if world else ''} to export.", Exit.NOT_FOUND)
+    with new_file(file) as partial:
+        partial.write_bytes(library.export(chosen))
     _report(json, "exported", chosen)
 
 

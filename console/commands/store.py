@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
+import sqlite3
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, TypeVar
 
 import typer
 
@@ -17,9 +18,11 @@ from rlgpt.console.view.numbers import count, many
 from rlgpt.console.view.numbers import size as octets
 from rlgpt.store import catalog, upkeep
 from rlgpt.store.catalog import find
-from rlgpt.store.errors import BadValue
+from rlgpt.store.errors import BadValue, Damaged, StoreError
 from rlgpt.store.folder import SessionFolder, sessions
+from rlgpt.store.soundness import explained
 
+Done = TypeVar("Done")
 In = Annotated[str, typer.Option("--in", metavar="STORE", help="In the shared store at postgresql://HOST/DATABASE.")]
 
 
@@ -38,9 +41,11 @@ def size(session: Some = None, where: In = "", json: Json = False) -> None:
     if where:
         shared.size(where, json)
         return
-    sizes = [upkeep.size(folder) for folder in _chosen(session)]
+    chosen = _chosen(session)
+    sizes, refused = _each(chosen, upkeep.size)
     if json:
         output.document({"sessions": [dataclasses.asdict(s) | {"allowed": s.allowed} for s in sizes]})
+        elsewhere.end(refused, True)
         return
     titles = ("id", "total", "allowed", "database", "artifacts", "logs", "env steps", "largest table")
     rows = []
@@ -50,6 +55,7 @@ def size(session: Some = None, where: In = "", json: Json = False) -> None:
         rows.append((s.id, *parts, count(s.env_steps), f"{largest} {octets(s.tables[largest])}"))
     output.table(titles, rows)
     output.say(f"{many(len(sizes), 'session')}, {octets(sum(s.total for s in sizes))}")
+    elsewhere.end(refused, len(chosen) > 1)
 
 
 def check(session: Some = None, where: In = "", json: Json = False) -> None:
@@ -92,14 +98,17 @@ def prune(
     json: Json = False,
 ) -> None:
     """Free what no resume and no fork needs."""
-    done = [upkeep.prune(folder, frames=frames) for folder in _chosen(session)]
+    chosen = _chosen(session)
+    done, refused = _each(chosen, lambda folder: upkeep.prune(folder, frames=frames))
     if json:
         output.document({"sessions": [dataclasses.asdict(pruned) for pruned in done]})
+        elsewhere.end(refused, True)
         return
     for pruned in done:
         what = f"{octets(pruned.freed)} freed, {many(pruned.checkpoints, 'file')}, {many(pruned.films, 'film')}"
         output.say(f"{pruned.id}: {pruned.skipped or what}")
     output.say(f"{many(len(done), 'session')}, {octets(sum(pruned.freed for pruned in done))} freed")
+    elsewhere.end(refused, len(chosen) > 1)
 
 
 def _folder(word: str) -> Path:
@@ -114,13 +123,15 @@ def backup(
     json: Json = False,
 ) -> None:
     """Copy sessions, running or not, to a folder."""
-    copies = [upkeep.backup(folder, target) for folder in _chosen(session)]
+    chosen = _chosen(session)
+    copies, refused = _each(chosen, lambda folder: upkeep.backup(folder, target))
     if json:
         output.document({"copies": [str(copy) for copy in copies]})
     else:
         for copy in copies:
             output.say(str(copy))
         output.say(f"{many(len(copies), 'session')} copied")
+    elsewhere.end(refused, json or len(chosen) > 1)
 
 
 def delete(
@@ -159,6 +170,22 @@ def tag(
         output.document({"id": folder.id, "tags": stored})
     else:
         output.say(f"{folder.id}: " + (", ".join(stored) or "no tags"))
+
+
+def _each(
+    folders: Sequence[SessionFolder], work: Callable[[SessionFolder], Done]
+) -> tuple[list[Done], list[StoreError]]:
+    """What came of each session, and what refused: one that is damaged keeps no other from its turn."""
+    done: list[Done] = []
+    refused: list[StoreError] = []
+    for folder in folders:
+        try:
+            done.append(work(folder))
+        except StoreError as error:
+            refused.append(error)
+        except sqlite3.Error as error:
+            refused.append(explained(folder.database) or Damaged(f"session {folder.id} cannot be read: {error}"))
+    return done, refused
 
 
 def _chosen(words: Sequence[str] | None) -> list[SessionFolder]:

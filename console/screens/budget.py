@@ -65,11 +65,16 @@ class BudgetDialog(Form[tuple[str, float | None]]):
         name = str(self.query_one("#name", Select).value)
         text = self.query_one("#value", Input).value.strip().lower().replace("_", "").replace(",", "")
         try:
-            value = None if text == "none" else int(float(text)) if name in WHOLE else float(text)
-        except (ValueError, OverflowError):
+            value = None if text == "none" else float(text)
+        except ValueError:
             self.query_one("#fault", Static).update("A number, or the word none for no limit.")
             return
         if value is not None and not 0 <= value < MOST_BUDGET:
             self.query_one("#fault", Static).update(f"A budget is a number from 0 to less than {MOST_BUDGET:,}.")
             return
+        if value is not None and name in WHOLE:
+            if not value.is_integer():
+                self.query_one("#fault", Static).update("A whole number, or the word none for no limit.")
+                return
+            value = int(value)
         self.dismiss((name, value))

@@ -101,7 +101,7 @@ def mean_words(row: Row) -> str:
 
 
 def cost_words(row: Row) -> str:
-    return "–" if row.best.model == "rules" else money(row.cost, row.unknown_price)
+    return money(row.cost, row.unknown_price)
 
 
 def cells(rank: int, row: Row) -> tuple[str, ...]:

@@ -107,6 +107,13 @@ def test_curves_and_rows_are_written(rlgpt: Cli, arms: list[str], tmp_path: Path
     assert len([e for e in drawn.iter() if "line" in e.get("class", "").split()]) == 6
 
 
+def test_no_file_is_replaced_and_a_dash_is_none(rlgpt: Cli, arms: list[str], tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("mine")
+    assert rlgpt("compare", *arms, "--csv", tmp_path / "a.csv").code == 4
+    assert (tmp_path / "a.csv").read_text() == "mine"
+    assert rlgpt("compare", *arms, "--csv", "-").code == 2
+
+
 def test_a_session_that_was_not_tested_is_named_and_left_out(rlgpt: Cli, arms: list[str]) -> None:
     other = make("new")
     answer = rlgpt("compare", arms[0], other.id, "--json").document

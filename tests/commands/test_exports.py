@@ -11,6 +11,7 @@ import pytest
 from rlgpt.console import cli
 from rlgpt.console.commands.export_import import FORMATS
 from rlgpt.store import export
+from rlgpt.store import skills as library
 from rlgpt.store.folder import SessionFolder
 
 from .conftest import Answer
@@ -163,6 +164,25 @@ def test_an_export_that_another_one_was_faster_than_is_refused(
     monkeypatch.setitem(export.FORMATS, "csv", export.FORMATS["csv"]._replace(write=slower))
     answer = rlgpt("export", finished.id, "--format", "csv", "-o", tmp_path / "two")
     assert (answer.code, answer.err) == (4, f"rlgpt: {tmp_path / 'two'} is already there\n")
+
+
+def test_skills_are_written_to_a_new_file_and_moved_once(rlgpt: Cli, tmp_path: Path) -> None:
+    skill = library.Skill(
+        name="dig", world="crafter", source="def dig(view): ...", done_when="True", description="Digs.", task="t",
+        successes=3, episodes=5, session_id="s", kept_at=0.0,
+    )  # fmt: skip
+    library.keep(skill)
+    file = tmp_path / "new" / "skills.json"
+    assert rlgpt("skills", "export", file).code == 0
+    before = file.read_bytes()
+    assert rlgpt("skills", "export", file).code == 4
+    assert rlgpt("skills", "export", tmp_path / "none.json", "--world", "nope").code == 3
+    assert file.read_bytes() == before and not (tmp_path / "none.json").exists()
+    assert rlgpt("skills", "retire", "dig").code == 0
+    again = rlgpt("skills", "retire", "dig")
+    assert again.code == 4 and "is retired already" in again.err
+    assert rlgpt("skills", "restore", "dig").code == 0
+    assert "is in use already" in rlgpt("skills", "restore", "dig").err
 
 
 def test_a_file_that_holds_no_skills_is_named(rlgpt: Cli, tmp_path: Path) -> None:

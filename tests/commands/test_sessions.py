@@ -81,6 +81,21 @@ def test_a_damaged_session_does_not_hide_the_others(rlgpt: Cli, finished: Sessio
     assert row.split() == [broken.name, "damaged"] and broken.name in told and len(told) > len(row.strip())
 
 
+def test_a_fork_that_nobody_started_has_no_dead_worker_and_shows_what_waits_for_it(
+    rlgpt: Cli, finished: SessionFolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    child = make("child").id
+    with Writer(SessionFolder(finished.path.parent / child)) as writer:
+        writer.event(events.Forked(parent=finished.id, seq=1, changed=[]))
+    monkeypatch.setattr("rlgpt.console.commands.follow.START_PATIENCE", 0.0)
+    waited = rlgpt("wait", child)
+    assert waited.code == 4 and "no worker was ever started" in waited.err
+    assert rlgpt("advise", child, "dig deeper").code == 0
+    (queued,) = [c for c in rlgpt("show", child, "--json").document["overrides"] if c["state"] == "queued"]
+    assert (queued["kind"], queued["payload"]["text"]) == ("advise", "dig deeper")
+    assert "queued: advise" in rlgpt("show", child).out
+
+
 def test_wait_tells_the_end_by_its_exit_code(rlgpt: Cli) -> None:
     for status, reason, code in (
         ("succeeded", "dev success reached the target", 0),

@@ -162,6 +162,17 @@ def test_a_limit_that_is_no_number_is_a_sentence(rlgpt: Cli, running: Running, n
     assert answer.code == 2 and "a limit is a number, or `none`" in answer.document["error"]
 
 
+def test_a_budget_of_what_is_counted_is_a_whole_number(rlgpt: Cli, running: Running) -> None:
+    answer = rlgpt("budget", running[0].id, "env_steps", "1.5")
+    assert answer.code == 2 and "a limit of env_steps is a whole number" in answer.err
+
+
+@pytest.mark.parametrize("said", [[], ["--success", "--failure"]])
+def test_a_verdict_says_one_of_the_two(rlgpt: Cli, running: Running, said: list[str]) -> None:
+    answer = rlgpt("verdict", running[0].id, *said, "--cause", "I saw it")
+    assert answer.code == 2 and "one of the two" in answer.err
+
+
 def test_an_edited_source_is_sent_from_a_file(rlgpt: Cli, running: Running, tmp_path: Any) -> None:
     (tmp_path / "mine.py").write_text("def find_tree(view):\n    yield 2\n")
     kind, payload, seen = sent(rlgpt, running, "edit", "mine.py", "--sub-action", "find_tree", "--apply", "next")

@@ -1,0 +1,67 @@
+"""One damaged session among sound ones: it is named, and the others get their turn."""
+
+from __future__ import annotations
+
+import contextlib
+import sqlite3
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rlgpt.console.commands.failure import Exit
+from rlgpt.store import inbox
+from rlgpt.store.commands import parse_command
+from rlgpt.store.errors import Damaged
+from rlgpt.store.folder import SessionFolder
+from rlgpt.store.writer import Writer
+
+from .conftest import Answer, make, write_iteration, write_plan
+
+
+@pytest.fixture
+def torn() -> SessionFolder:
+    """A session that has not ended, with a damaged page that only those who look for it read."""
+    unfinished = make()
+    with Writer(unfinished) as writer:
+        write_plan(writer)
+        write_iteration(writer)
+    with contextlib.closing(sqlite3.connect(unfinished.database)) as base:
+        base.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        (page,) = base.execute("SELECT rootpage FROM sqlite_master WHERE name = 'text'").fetchone()
+        (size,) = base.execute("PRAGMA page_size").fetchone()
+    body = bytearray(unfinished.database.read_bytes())
+    body[(page - 1) * size : page * size] = b"\xde\xad" * (size // 2)
+    unfinished.database.write_bytes(body)
+    for tail in ("-wal", "-shm"):
+        unfinished.database.with_name(unfinished.database.name + tail).unlink(missing_ok=True)
+    return unfinished
+
+
+@pytest.mark.parametrize("words", [("store", "size"), ("store", "backup", "copies"), ("store", "prune")])
+def test_the_others_get_their_turn(rlgpt: Any, torn: SessionFolder, words: tuple[str, ...]) -> None:
+    others = [make("one"), make("two")]
+    answer: Answer = rlgpt(*words)
+    assert all(other.id in answer.out for other in others)
+    assert torn.id in answer.out + answer.err and "damaged" in answer.out + answer.err
+    if words[1] != "prune":  # what is skipped is listed
+        assert answer.code == Exit.UNAVAILABLE
+    if words[1] == "backup":
+        assert sorted(path.name for path in Path("copies").iterdir()) == sorted(other.id for other in others)
+
+
+@pytest.mark.parametrize("words", [("resume",), ("export",)])
+def test_nothing_is_started_or_sent(rlgpt: Any, torn: SessionFolder, words: tuple[str, ...]) -> None:
+    answer: Answer = rlgpt(words[0], torn.id, *words[1:])
+    assert answer.code == Exit.UNAVAILABLE and f"`rlgpt store repair {torn.id}`" in answer.err
+
+
+def test_what_cannot_be_sent_to_a_damaged_session_names_the_damage(torn: SessionFolder) -> None:
+    with contextlib.closing(sqlite3.connect(torn.database)) as base:
+        (page,) = base.execute("SELECT rootpage FROM sqlite_master WHERE name = 'command'").fetchone()
+        (size,) = base.execute("PRAGMA page_size").fetchone()
+    body = bytearray(torn.database.read_bytes())
+    body[(page - 1) * size : page * size] = b"\xde\xad" * (size // 2)
+    torn.database.write_bytes(body)
+    with pytest.raises(Damaged, match=f"rlgpt store repair {torn.id}"):
+        inbox.send(torn, parse_command("pause", {}))
