@@ -137,7 +137,7 @@ ENDED = {
 }  # fmt: skip
 """How an episode ended that nothing is known to have killed, in a word or two."""
 CALL_ENDS = {
-    "return": "returned", "cap": "step limit", "alarm": "interrupted", "success": "task done", "time": "episode over",
+    "return": "returned", "cap": "call limit", "alarm": "interrupted", "success": "task done", "time": "episode over",
     "episode": "episode over",
     "death": "died", "truncated": "broken off", "error": "code failed", "bad_yield": "no action",
     "budget": "computed too long", "killed": "code stopped", "quarantined": "stopped before",

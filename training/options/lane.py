@@ -86,7 +86,7 @@ class Lane:
     """Why the option ended, as rows and prompts call it: return, cap (after `max_option_steps`), alarm (an interrupt),
     error, bad_yield, budget, killed or quarantined; where its episode ended in it, how that did (one word, `episode`,
     in sessions before 0003). `cap` and `alarm` keep their names, because prompts have them, by which a recorded session
-    is repeated; the console says "step limit" and "interrupted"."""
+    is repeated; the console says "call limit" and "interrupted"."""
     message: str = ""
     idle: bool = False
     """Whether the option ended without a step of its own (it cost a no-op)."""
