@@ -23,7 +23,7 @@ from rlgpt.console.view.words import bound
 from rlgpt.console.watch import Watch
 from rlgpt.store import films, live_calls, progress
 from rlgpt.store.address import behind_since
-from rlgpt.store.errors import StoreError
+from rlgpt.store.errors import NoSession, StoreError
 from rlgpt.store.event_payloads import kind_of, read_event
 from rlgpt.store.events import Probed, TrainerDied
 from rlgpt.store.films import FilmPlace, Frame
@@ -176,7 +176,10 @@ class Feed:
         return True
 
     def poll(self) -> bool:
-        """Reads what was committed since; whether there is anything new to draw."""
+        """Reads what was committed since; whether there is anything new to draw. Raises NoSession once its folder is
+        gone: a deleted file that is open can still be read."""
+        if not self.folder.exists():
+            raise NoSession(f"session {self.folder.name} is no longer in this store: it was deleted or moved")
         version = self._reader.data_version()
         changed = version != self._version
         if changed:

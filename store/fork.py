@@ -64,6 +64,11 @@ def fork(
         cut = boundary(reader, at_seq)
         artifacts_kept = _artifacts(reader, cut)
     old = history.session
+    if (skills := old["versions"].get("skills")) and skills not in artifacts_kept:
+        raise BadFork(
+            f"session {parent.id} lacks the file of its skills, as a bundle of evidence does: "
+            "it can be looked at and replayed, not forked"
+        )
     settings = stored(old["settings"]).model_dump(mode="json")
     tree = _merged(settings, changes or {})
     moved = [key for key in KEPT_SETTINGS if tree.get(key) != settings.get(key)]

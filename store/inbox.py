@@ -12,7 +12,7 @@ import uuid
 
 from rlgpt.store.commands import Command, check_revision
 from rlgpt.store.database import connect
-from rlgpt.store.errors import DiskFull, ReadOnly, StoreError, WriteFailed
+from rlgpt.store.errors import DiskFull, NoSession, ReadOnly, StoreError, WriteFailed
 from rlgpt.store.folder import Place, SessionFolder, path_of
 from rlgpt.store.plain import plain, text
 from rlgpt.store.revision import REVISION, found
@@ -29,6 +29,8 @@ def send(
     check_revision(command, revision)
     kind, payload = command.kind, json.dumps(plain(command.payload()))
     folder = SessionFolder(path_of(place))
+    if not folder.path.exists():
+        raise NoSession(f"session {folder.id} is no longer in this store: it was deleted or moved")
     if not os.access(folder.path, os.W_OK):
         raise ReadOnly(f"session {folder.id} lies on read-only media: it can be looked at, not commanded")
     name = name or uuid.uuid4().hex

@@ -160,7 +160,7 @@ def _head(plot: Plot, width: int, most: int, marked: bool) -> list[Line]:
         room = width - (width_of(title) + 1 if len(rows) == 1 else 0)
         if rows[-1] and width_of(rows[-1]) + width_of(part) > room:
             if len(rows) == most:
-                rows[-1] += part if most > 1 else []  # cut, with an ellipsis
+                rows[-1] += part if most > 1 else [Span(" …", "dim")]  # cut, with an ellipsis
                 break
             rows.append([])
         rows[-1] += part

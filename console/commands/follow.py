@@ -34,7 +34,7 @@ def follow(session: SessionFolder, *, json: bool = False, quiet: bool = False, a
                 if history.status == "ended" and not alive:  # one that was just resumed has not said so yet
                     break
                 if not alive and (seen_alive or time.monotonic() - began > START_PATIENCE):
-                    if not seen_alive and unstarted(reader):
+                    if not session.log.exists() and unstarted(reader):
                         sentence = f"no worker was ever started for {session.id}; `rlgpt resume {session.id}` starts it"
                         raise Failure(sentence, Exit.REFUSED)
                     raise Failure(_death(session, history), Exit.FAILED)

@@ -33,11 +33,11 @@ def register(app: typer.Typer) -> None:
 def funnel(session: Session, at: At = None, json: Json = False) -> None:
     """Show how many episodes reach each sub-action, and where most of them are lost."""
     with moment_of(session, at) as moment:
-        shown = funnel_view.funnel(moment)
+        shown, ended = funnel_view.funnel(moment), _ended(moment)
     if json:
         output.document(funnel_view.tree(shown))
     else:
-        say(funnel_view.entries(shown, _width()))
+        say(funnel_view.entries(shown, _width(), ended))
 
 
 def episodes(
@@ -50,6 +50,7 @@ def episodes(
     """List the recorded episodes, failing ones first: how they ended, where they were lost, what can be watched."""
     with moment_of(session, at) as moment:
         shown = episodes_view.episodes(moment, failed)
+        ended = _ended(moment)
         names = {item.name for plan in moment.history.plans.values() for item in plan.items}
     if lost and lost not in (*names, episodes_view.TASK):
         raise Failure(f"no plan of this session has a sub-action {lost!r}.", Exit.NOT_FOUND)
@@ -57,7 +58,7 @@ def episodes(
     if json:
         output.document({"episodes": [episodes_view.tree(episode) for episode in shown]})
     else:
-        say(episodes_view.entries(shown, "", _width(), most=len(shown)))
+        say(episodes_view.entries(shown, "", _width(), len(shown), ended))
 
 
 def why(session: Session, at: At = None, json: Json = False) -> None:
@@ -65,11 +66,12 @@ def why(session: Session, at: At = None, json: Json = False) -> None:
     from rlgpt.console.view import why as view
 
     with moment_of(session, at) as moment:
-        findings = view.findings(moment)
+        findings, ended = view.findings(moment), _ended(moment)
     if json:
         output.document({"findings": [view.tree(finding) for finding in findings]})
     else:
-        say(view.entries(findings, {action: f"`{command}`:" for action, command in view.COMMANDS.items()}, _width()))
+        commands = {action: f"`{command}`:" for action, command in view.COMMANDS.items()}
+        say(view.entries(findings, commands, _width(), ended))
 
 
 def options(session: Session, at: At = None, json: Json = False) -> None:
@@ -77,11 +79,15 @@ def options(session: Session, at: At = None, json: Json = False) -> None:
     from rlgpt.console.view import options as view
 
     with moment_of(session, at) as moment:
-        tables = view.tables(moment)
+        tables, ended = view.tables(moment), _ended(moment)
     if json:
         output.document({"parts": [view.tree(table) for table in tables]})
     else:
-        say(view.entries(tables, _width()))
+        say(view.entries(tables, _width(), ended))
+
+
+def _ended(moment: Moment) -> bool:
+    return moment.history.status == "ended"
 
 
 @contextlib.contextmanager

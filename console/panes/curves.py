@@ -82,7 +82,8 @@ class CurvesPane(Pane, Painted, can_focus=True):
 
     def _grid(self, charts: Charts, width: int, height: int) -> list[Line]:
         if not len(charts.axis.rows):
-            self.note("the other charts come with the first PPO update")
+            ended = charts.moment.history.status == "ended"
+            self.note("" if ended else "the other charts come with the first PPO update")
             return draw(charts.plot(CHARTS[0]), width, height, self._marked)
         columns, rows = grid(width, height, len(CHARTS))
         page = columns * rows

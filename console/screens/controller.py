@@ -17,7 +17,7 @@ from rlgpt.console.shell import Shell
 from rlgpt.console.view import news, timeline
 from rlgpt.console.view.moment import Moment
 from rlgpt.console.view.timeline import Playback
-from rlgpt.store.errors import StoreError
+from rlgpt.store.errors import NoSession, StoreError
 
 POLL = 0.5
 """Seconds between two looks at the store: redraws are at most this frequent."""
@@ -87,8 +87,8 @@ class Controller:
             try:
                 after = work()
             except (StoreError, OSError) as error:
-                sentence = str(error)
-                after = lambda: self._failed(sentence)  # noqa: E731
+                sentence, gone = str(error), isinstance(error, NoSession)
+                after = lambda: self._failed(sentence, gone)  # noqa: E731
             if after:
                 with contextlib.suppress(RuntimeError):  # the screen was closed meanwhile
                     self._shell.call_from_thread(after)
@@ -129,11 +129,14 @@ class Controller:
         self._shell.settled()
         return self.redraw
 
-    def _failed(self, sentence: str) -> None:
+    def _failed(self, sentence: str, gone: bool) -> None:
+        """`gone`: there is no session any more, so nothing new is looked for."""
         if sentence != self._fault:
             self._fault = sentence
             self._shell.tell(sentence, "error")
-        if self.moment is None:
+        if gone:
+            self.opened = False
+        if gone or self.moment is None:
             self._canvas.show_fault(sentence)
 
     def poll(self) -> None:

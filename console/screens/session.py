@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
@@ -36,6 +37,8 @@ from rlgpt.console.view.moment import Moment
 from rlgpt.console.view.text import Line, wrap
 from rlgpt.store.history import Attempt
 
+BELOW = 2.0
+"""Seconds from one drawing below another screen to the next."""
 LINK = 0.12
 """Seconds that the cursor must rest on a sub-action before the other panes follow."""
 
@@ -66,7 +69,11 @@ class SessionScreen(Screen[None]):
         self._just_started = begun
         """Its first worker was started a moment ago."""
         self._has_moment = False
-        self._resized = False
+        self._fault = ""
+        """Why the session cannot be read, for good."""
+        self._below_another = False
+        """Whether it is drawn although another screen is on top."""
+        self._drawn_at = 0.0
         self._hinted: tuple[object, ...] = ()
         self._item = ""
         """The sub-action that the operator selected in some pane: the others show what belongs to it."""
@@ -110,8 +117,15 @@ class SessionScreen(Screen[None]):
             self._has_moment = True
             self._shell.set_terminal_title(f"rlgpt {moment.history.session.get('name', '')}")
             self._shell.show_tour()
-        if not self._draws:
-            return
+        if self._draws:
+            self._draw(moment)
+        elif time.monotonic() - self._drawn_at >= BELOW:
+            self._below_another = True
+            self._draw(moment)
+            self._below_another = False
+
+    def _draw(self, moment: Moment) -> None:
+        self._drawn_at = time.monotonic()
         for name in self.board.visible_panes:
             self._pane(name).show(moment)
         self.show_status()
@@ -155,10 +169,12 @@ class SessionScreen(Screen[None]):
         bar.set_lines(
             [status.title(m, width, self.operator.read_only), status.goal(m, width), status.budgets(m, width)]
         )
-        self._show_banner(banner.lines(m, width, self.operator.starting, self._shell.user_keys))
+        if not self._fault:
+            self._show_banner(banner.lines(m, width, self.operator.starting, self._shell.user_keys))
 
     def show_fault(self, sentence: str) -> None:
-        """That the session cannot be read, above panes that stay empty."""
+        """That the session cannot be read, above panes that stay empty or as they are."""
+        self._fault = sentence
         if self._draws:
             width = self.query_one("#status", Bar).content_size.width
             self._show_banner(wrap(f"This session cannot be read: {sentence}", width, "bad", most=4))
@@ -206,15 +222,15 @@ class SessionScreen(Screen[None]):
 
     @property
     def _draws(self) -> bool:
-        """Drawing below another screen repaints that one twice a second: worth it for a new size, and below the tour,
-        which a new user reads for long while the first session begins."""
+        """Drawing below another screen repaints that one too: every `BELOW` seconds is enough, but for a new size, and
+        below the tour, which a new user reads for long while the first session begins."""
         top = self.app.screen
-        return self._resized or top is self or top.has_class(LIVE_BELOW)
+        return self._below_another or top is self or top.has_class(LIVE_BELOW)
 
     def _fit(self) -> None:
-        self._resized = True
+        self._below_another = True
         self.controller.redraw()
-        self._resized = False
+        self._below_another = False
 
     def on_resize(self, event: events.Resize) -> None:
         self.call_after_refresh(self._fit)

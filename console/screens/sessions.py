@@ -21,7 +21,7 @@ from rlgpt.console.shell import shell_of
 from rlgpt.console.view import preview, waiting
 from rlgpt.console.view import sessions as view
 from rlgpt.console.view.numbers import many
-from rlgpt.console.view.text import Line, line, spread
+from rlgpt.console.view.text import Line, Span, line, spread, width_of
 from rlgpt.console.view.words import bound
 from rlgpt.console.watch import Watch
 from rlgpt.store import catalog, folder, progress
@@ -182,16 +182,21 @@ class SessionsScreen(Screen[None]):
         queued = sum(s.alive and view.QUEUED in s.waiting_for for s in summaries)
         waits = f", {queued} queued" if queued else ""
         needed = waiting.sentence(len(waiting.needs(summaries)))
-        right = line(
-            (f"{needed}   " if needed else "", "warn"),
+        parts: list[tuple[str, str]] = [
+            (needed, "warn"),
+            (words if filtered else "", "accent"),
+            (f"{len(self._marked)} marked" if self._marked else "", "accent"),
             (f"{running} running", "accent" if running else "dim"),
-            (f"   training slots taken: {self._slots}{waits}", "dim"),
-            (f"   {words}", "accent" if filtered else "dim"),
-            (f"   {len(self._marked)} marked", "accent") if self._marked else "",
-        )
-        return spread(
-            line(("rlgpt", "brand"), ("  Sessions", "bold"), (f"  {shell_of(self).home}", "dim")), right, width
-        )
+            ("" if filtered else words, "dim"),
+            (f"training slots taken: {self._slots}{waits}", "dim"),
+        ]
+        head = line(("rlgpt", "brand"), ("  Sessions", "bold"))
+        right: list[Span] = []
+        for text, style in parts:  # what matters most first; what has no room is left out whole
+            part = line(("   " if right and text else "", ""), (text, style))
+            if width_of(right) + width_of(part) < width - width_of(head) - 2:
+                right += part
+        return spread((*head, *line((f"  {shell_of(self).home}", "dim"))), right, width)
 
     def on_resize(self, event: events.Resize) -> None:
         self.call_after_refresh(self._draw)
@@ -237,7 +242,7 @@ class SessionsScreen(Screen[None]):
             self.rows.action_cursor_down()
 
     def action_sort(self) -> None:
-        names = list(view.SORTS)
+        names = view.sorts(self.rows.width, any(s.node for s in self._summaries or ()))
         preferences = shell_of(self).preferences
         place = names.index(preferences.sort) if preferences.sort in names else 0
         preferences.sort = names[(place + 1) % len(names)]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from rlgpt.console.keymap import NO_KEYS, short
 from rlgpt.console.view.forks import branches
 from rlgpt.console.view.numbers import count, day_time, duration, measured, money, size
-from rlgpt.console.view.text import Entry, Line, Span, columns, line, wrap
+from rlgpt.console.view.text import Entry, Line, Span, columns, fit, line, wrap
 from rlgpt.console.view.words import PHASES, RULES, waiting_word
 
 if TYPE_CHECKING:
@@ -96,6 +96,12 @@ def shown_columns(width: int, elsewhere: bool = False) -> list[tuple[str, int]]:
     return [(name, wide + (wider if name == "name" else 0)) for name, wide, _ in _COLUMNS if name in fitting]
 
 
+def sorts(width: int, elsewhere: bool = False) -> list[str]:
+    """The orders whose column can be seen."""
+    seen = {name for name, _ in shown_columns(width, elsewhere)} | {"started"}
+    return [name for name in SORTS if name in seen]
+
+
 def header(width: int, sort: str, reverse: bool, elsewhere: bool = False) -> Line:
     cells: list[tuple[Line, int]] = [(line(("  ", "")), 2)]
     for name, wide in shown_columns(width, elsewhere):
@@ -123,13 +129,19 @@ def entries(
         return [Entry("note", ((), *wrap(text, width, "dim", "  ")), selectable=False)]
     shown = shown_columns(width, any(s.node for s in summaries))
     if sort == FORKS:
-        return [_entry(b.summary, shown, now, b.summary.id in marked, hung, b.stem) for b in branches(summaries)]
+        return [_entry(b.summary, shown, width, now, b.summary.id in marked, hung, b.stem) for b in branches(summaries)]
     ordered = sorted(summaries, key=SORTS.get(sort, SORTS["started"]), reverse=reverse)
-    return [_entry(s, shown, now, s.id in marked, hung) for s in ordered]
+    return [_entry(s, shown, width, now, s.id in marked, hung) for s in ordered]
 
 
 def _entry(
-    s: Summary, shown: Sequence[tuple[str, int]], now: float, marked: bool, hung: Collection[str], stem: str = ""
+    s: Summary,
+    shown: Sequence[tuple[str, int]],
+    width: int,
+    now: float,
+    marked: bool,
+    hung: Collection[str],
+    stem: str = "",
 ) -> Entry:
     word, style = state(s, hung)
     model, tags = model_words(s.model), " ".join(s.tags)
@@ -144,16 +156,16 @@ def _entry(
         "iter": line(iteration),
         "success": line((measured(result), "bold" if split == "test" else ""), (f" {split}", "dim") if split else ""),
         "env steps": line((f"{count(s.env_steps):>7}", "")),
-        "cost": line(("–" if s.model == "rules" else money(s.cost, s.unknown_price), "")),
-        "age": line((duration(now - s.started_at), "dim")),
+        "cost": line(("–" if s.fault else money(s.cost, s.unknown_price), "")),
+        "age": line(("–" if s.fault else duration(now - s.started_at), "dim")),
         "size": line((f"{size(s.size):>7}", "dim")),
-        "started": line((day_time(s.started_at), "dim")),
+        "started": line(("–" if s.fault else day_time(s.started_at), "dim")),
         "tags": line((tags, "accent")),
     }
     cells: list[tuple[Line, int]] = [((Span("■ ", "accent") if marked else Span("  "),), 2)]
     cells += [(values[name], wide) for name, wide in shown]
     lines = [columns(cells)]
     if s.fault:
-        lines.append(line(("    " + s.fault, "bad")))
+        lines.append(fit(line(("    " + s.fault, "bad")), width))
     search = f"{s.id} {s.name} {s.task} {s.world} {model} {word} {tags} {s.node}"
     return Entry(s.id, tuple(lines), search=search, yank=s.id, fields={"summary": s})

@@ -115,7 +115,7 @@ def budgets(m: Moment, width: int) -> Line:
         )
     )
     tail: list[Span] = []
-    if pace and h.status != "ended":
+    if pace and h.status == "running" and (m.worker.alive or not m.live):
         tail.append(Span(f"{count(pace)} steps/s", "bold" if m.phase == "Train" else "dim"))
     tail += _beat(m)
     room = width - width_of(tail) - 1

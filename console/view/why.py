@@ -121,7 +121,7 @@ def rises(values: Floats) -> bool:
 def _entropy(m: Moment, rows: Any) -> Finding:
     value = _recent(m, "entropy", rows)
     if value is None:
-        return _unknown("entropy", "the policy explores", "no update yet")
+        return _unknown("entropy", "the policy explores", "no update was made")
     began = _mean(m, "entropy", rows[:RECENT])
     settled = value < COLLAPSED
     bad = settled and not (began is not None and began < COLLAPSED)
@@ -137,7 +137,7 @@ def _entropy(m: Moment, rows: Any) -> Finding:
 def _kl(m: Moment, rows: Any) -> Finding:
     value = _recent(m, "kl", rows)
     if value is None:
-        return _unknown("kl", "updates move the policy", "no update yet")
+        return _unknown("kl", "updates move the policy", "no update was made")
     bad = abs(value) < STILL
     sentence = "Updates hardly change the policy any more" if bad else "Updates change the policy"
     return Finding(
@@ -166,7 +166,7 @@ def _option_ends(m: Moment, rows: Any) -> Finding:
             ends[reason] = ends.get(reason, 0.0) + calls
     total = sum(ends.values())
     if not total:
-        return _unknown("option_ends", title, "no coded action was called yet")
+        return _unknown("option_ends", title, "no coded action was called")
     limit, interrupt = ends.get("cap", 0.0), ends.get("alarm", 0.0)
     share = (limit + interrupt) / total
     bad = share > CUT
@@ -184,7 +184,7 @@ def _code_alone(h: History) -> Finding:
     title = "PPO is better than the code alone"
     compared = [i for i in h.iterations if _played(i, "plan") and _played(i, "full")]
     if not compared:
-        return _unknown("code_alone", title, "policy and code alone were not compared yet")
+        return _unknown("code_alone", title, "policy and code alone were not compared")
     iteration = compared[-1]
     policy, code = h.pooled(iteration, "dev", "full"), h.pooled(iteration, "dev", "plan")
     greedy = h.pooled(iteration, "dev", "greedy")
@@ -209,13 +209,13 @@ def _primitives(m: Moment, rows: Any) -> Finding:
     usage = _recent_sums(m, "usage:", rows)
     total = sum(usage.values())
     if not total or len(rows) == 0:
-        return _unknown("primitives", title, "no update yet")
+        return _unknown("primitives", title, "no update was made")
     run = m.history.runs[max(m.history.runs)]
     share = usage.get(PRIMITIVE, 0.0) / total
     if not run.slots:
-        return Finding("primitives", title, False, share, percent(share), "This run has no coded actions.")
+        return Finding("primitives", title, None, None, "–", "This run has no coded actions.")
     if not _offers_primitives(m.history, run):
-        return Finding("primitives", title, False, share, percent(share), "This run was given no primitives.")
+        return Finding("primitives", title, None, None, "–", "This run was given no primitives.")
     sentence = f"{percent(share)} of the decisions are primitives."
     if share < UNUSED:
         sentence += " The policy only calls code, so it can do no more than the code."
@@ -249,7 +249,7 @@ def _help(bad: bool, action: str, advice: str) -> tuple[str, str]:
 
 
 def _unknown(test: str, title: str, why: str) -> Finding:
-    return Finding(test, title, None, None, "–", f"Nothing can be said yet: {why}.")
+    return Finding(test, title, None, None, "–", f"Nothing can be said: {why}.")
 
 
 # ---- what the pane and the command show ------------------------------------------------------------

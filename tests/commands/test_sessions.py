@@ -81,6 +81,14 @@ def test_a_damaged_session_does_not_hide_the_others(rlgpt: Cli, finished: Sessio
     assert row.split() == [broken.name, "damaged"] and broken.name in told and len(told) > len(row.strip())
 
 
+def test_a_session_without_the_file_of_its_skills_is_not_forked(rlgpt: Cli, home: Path) -> None:
+    evidence = next(Path(__file__).parents[2].joinpath("evidence", "arms-diamond").glob("*-code-0.rlgpt"))
+    ident = rlgpt("import", evidence, "--json").document["id"]
+    refused = rlgpt("fork", ident, "--no-start")
+    assert refused.code == 4 and "can be looked at and replayed, not forked" in refused.err
+    assert [path.name for path in (home / "sessions").iterdir()] == [ident]
+
+
 def test_a_fork_that_nobody_started_has_no_dead_worker_and_shows_what_waits_for_it(
     rlgpt: Cli, finished: SessionFolder, monkeypatch: pytest.MonkeyPatch
 ) -> None:

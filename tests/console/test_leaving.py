@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -9,6 +10,7 @@ from pathlib import Path
 import pytest
 from driving import console, screen_text, until
 from sample_sessions import whole
+from stored import append
 from textual import events
 from textual.pilot import Pilot
 from textual.widgets import Input, Select, TextArea
@@ -16,6 +18,7 @@ from textual.widgets import Input, Select, TextArea
 from rlgpt.console import launch
 from rlgpt.console.app import ConsoleApp
 from rlgpt.console.commands.failure import Exit, Failure
+from rlgpt.console.panes.bars import Bar
 from rlgpt.console.panes.code import CodePane
 from rlgpt.console.screens.budget import BudgetDialog
 from rlgpt.console.screens.dialogs import Advise, Confirm
@@ -25,6 +28,10 @@ from rlgpt.console.screens.item import ItemDialog
 from rlgpt.console.screens.override import OverrideScreen
 from rlgpt.console.screens.session import SessionScreen
 from rlgpt.console.screens.verdict import VerdictDialog
+from rlgpt.store import events as store_events
+from rlgpt.store import inbox
+from rlgpt.store.commands import parse_command
+from rlgpt.store.errors import NoSession
 from rlgpt.store.folder import SessionFolder
 from rlgpt.store.lease import Lease
 from rlgpt.store.reader import Reader
@@ -373,3 +380,34 @@ async def test_a_verdict_is_not_sent_before_its_outcome_is_chosen(live: Path) ->
             with Reader(SessionFolder(live / "sessions" / LIVE)) as reader:
                 (sent,) = reader.commands()
             assert sent["payload"]["success"] is True
+
+
+async def test_a_session_that_is_deleted_elsewhere_is_said_to_be_gone(live: Path) -> None:
+    async with console(live, LIVE) as (app, pilot):
+        folder = SessionFolder(live / "sessions" / LIVE)
+        shutil.rmtree(folder.path)
+        with pytest.raises(NoSession, match="was deleted or moved"):
+            inbox.send(folder, parse_command("pause", {}))
+        await until(pilot, lambda: "was deleted or moved" in line_of(app.screen.query_one("#banner", Bar)))
+        await pilot.press("z", "z")
+        await until(pilot, lambda: "was deleted or moved" in line_of(app.screen.query_one("#banner", Bar)))
+
+
+def line_of(bar: Bar) -> str:
+    return bar.render_line(0).text
+
+
+async def test_the_session_below_a_dialog_goes_on(live: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("rlgpt.console.screens.session.BELOW", 0.0)
+    with Lease.acquire(live / "sessions" / LIVE):
+        async with console(live, LIVE) as (app, pilot):
+            await pilot.press("a")
+            await until(pilot, lambda: isinstance(app.screen, Advise))
+            drawn = app.screen_stack[-2].query_one("#status", Bar)
+            assert "finished" not in line_of(drawn)
+            story = whole(LIVE, ended=False)
+            written = len(story.rows)
+            story.event(store_events.Ended(status="finished", reason="all 4 iterations are done"))
+            append(live / "sessions" / LIVE, story.rows[written:], {})
+            await until(pilot, lambda: "finished" in line_of(drawn))
+            assert isinstance(app.screen, Advise)

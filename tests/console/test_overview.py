@@ -22,8 +22,9 @@ from rlgpt.console.preferences import Preferences
 from rlgpt.console.screens import inbox
 from rlgpt.console.screens.new import NewScreen
 from rlgpt.console.screens.session import SessionScreen
+from rlgpt.console.screens.sessions import SessionsScreen
 from rlgpt.console.screens.tour import TourScreen
-from rlgpt.console.view import banner, forks, glossary, leaderboard, spending, status, tour, waiting
+from rlgpt.console.view import banner, forks, glossary, leaderboard, sessions, spending, status, tour, waiting
 from rlgpt.console.view.logs import merged
 from rlgpt.console.view.moment import Worker
 from rlgpt.console.view.text import plain, width_of
@@ -285,6 +286,25 @@ async def test_the_footer_of_a_paused_session_offers_to_go_on(home: Path, store:
 
 def line_text(bar: Bar) -> str:
     return bar.render_line(0).text
+
+
+async def test_the_list_says_at_80_columns_who_waits_and_what_is_filtered(home: Path) -> None:
+    waits: dict[str, Any] = {"status": "waiting", "waiting_for": "approval of plan revision 1", "alive": True}
+    found = [summary(f"s{number}", **waits) for number in range(9)]
+    async with console(home, None, (80, 24)) as (app, _):
+        screen = app.screen
+        assert isinstance(screen, SessionsScreen)
+        screen._take(found, 0, frozenset())
+        assert "9 sessions wait for you" in plain(screen._title(78))
+        screen.rows.set_filter("diamond")
+        assert "/diamond" in plain(screen._title(78)) and "9 sessions wait for you" in plain(screen._title(78))
+
+
+def test_only_orders_whose_column_is_seen_are_offered_and_a_damaged_session_has_no_age() -> None:
+    assert set(sessions.sorts(60)) < set(sessions.sorts(200)) == set(sessions.SORTS)
+    (entry,) = sessions.entries([Summary("a", fault="x" * 300)], 100, 1e9)
+    row, told = (plain(each) for each in entry.lines)
+    assert row.count("–") >= 2 and "$0.00" not in row and told.endswith("…")
 
 
 def test_the_tour_names_only_keys_that_are_in_the_table() -> None:
