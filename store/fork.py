@@ -18,7 +18,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from rlgpt.store import query, schema, tables
+from rlgpt.store import artifacts, query, schema, tables
 from rlgpt.store.database import address
 from rlgpt.store.errors import BadValue, StoreError
 from rlgpt.store.event_payloads import DECISIONS, kind_of, payload_of
@@ -28,6 +28,7 @@ from rlgpt.store.reader import Reader
 from rlgpt.store.row_types import CheckpointRow, EventRow, JsonObject
 from rlgpt.store.rows import encode
 from rlgpt.store.settings import Refused, changed, require_name, stored
+from rlgpt.store.skills import export
 from rlgpt.store.snapshot import copy_database
 
 KEPT_SETTINGS = ("task", "world", "observation", "seed", "skills")
@@ -64,7 +65,9 @@ def fork(
         cut = boundary(reader, at_seq)
         artifacts_kept = _artifacts(reader, cut)
     old = history.session
-    if (skills := old["versions"].get("skills")) and skills not in artifacts_kept:
+    skills = old["versions"].get("skills")
+    no_skills = export([])
+    if skills and skills not in (*artifacts_kept, artifacts.digest(no_skills)):
         raise BadFork(
             f"session {parent.id} lacks the file of its skills, as a bundle of evidence does: "
             "it can be looked at and replayed, not forked"
@@ -104,6 +107,8 @@ def fork(
             base.commit()
         for artifact in artifacts_kept:
             link_file(parent.artifacts / artifact, staged.staging / "artifacts" / artifact)
+        if skills and skills not in artifacts_kept:
+            artifacts.put(staged.staging / "artifacts", no_skills)
         return staged.publish()
     except BaseException:
         staged.drop()

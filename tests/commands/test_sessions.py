@@ -14,6 +14,7 @@ from rlgpt.console.sanitise import clean
 from rlgpt.console.view.logs import log_entries, log_line
 from rlgpt.console.view.text import plain
 from rlgpt.store import events
+from rlgpt.store import skills as library
 from rlgpt.store import tables as t
 from rlgpt.store.folder import SessionFolder
 from rlgpt.store.lease import Lease
@@ -81,12 +82,16 @@ def test_a_damaged_session_does_not_hide_the_others(rlgpt: Cli, finished: Sessio
     assert row.split() == [broken.name, "damaged"] and broken.name in told and len(told) > len(row.strip())
 
 
-def test_a_session_without_the_file_of_its_skills_is_not_forked(rlgpt: Cli, home: Path) -> None:
-    evidence = next(Path(__file__).parents[2].joinpath("evidence", "arms-diamond").glob("*-code-0.rlgpt"))
-    ident = rlgpt("import", evidence, "--json").document["id"]
-    refused = rlgpt("fork", ident, "--no-start")
+def test_a_session_without_the_file_of_its_skills_is_forked_only_if_it_had_none(rlgpt: Cli, home: Path) -> None:
+    kept = Path(__file__).parent.parent / "sessions"
+    some = rlgpt("import", kept / "0003-finished.rlgpt", "--json").document["id"]
+    refused = rlgpt("fork", some, "--no-start")
     assert refused.code == 4 and "can be looked at and replayed, not forked" in refused.err
-    assert [path.name for path in (home / "sessions").iterdir()] == [ident]
+    assert [path.name for path in (home / "sessions").iterdir()] == [some]
+    none = rlgpt("import", kept / "0004-finished.rlgpt", "--json").document["id"]
+    child = rlgpt("fork", none, "--no-start", "--json").document["id"]
+    (skills,) = (home / "sessions" / child / "artifacts").iterdir()
+    assert library.read(skills.read_bytes()) == []
 
 
 def test_a_fork_that_nobody_started_has_no_dead_worker_and_shows_what_waits_for_it(
