@@ -64,6 +64,7 @@ def fork(
         history = reader.history_at()
         cut = boundary(reader, at_seq)
         artifacts_kept = _artifacts(reader, cut)
+        runs = reader.history_at(cut).runs.values()
     old = history.session
     skills = old["versions"].get("skills")
     no_skills = export([])
@@ -71,6 +72,12 @@ def fork(
         raise BadFork(
             f"session {parent.id} lacks the file of its skills, as a bundle of evidence does: "
             "it can be looked at and replayed, not forked"
+        )
+    learnt = [run.checkpoint for run in runs if run.state in ("finished", "stopped") and run.checkpoint]
+    if learnt and learnt[-1].artifact not in artifacts_kept:
+        raise BadFork(
+            f"session {parent.id} lacks the checkpoint of its newest policy, as a bundle of evidence does: "
+            f"fork it before that was trained (row {learnt[-1].seq:,}), or start a new session"
         )
     settings = stored(old["settings"]).model_dump(mode="json")
     tree = _merged(settings, changes or {})

@@ -61,7 +61,7 @@ WORDS: dict[str, Sequence[str]] = {
     "budget": ["last", "cost", "2"],
     "stop-training": ["last"],
     "cancel-call": ["last"],
-    "fork": ["last", "--no-start"],
+    "fork": ["last", "--no-start", "--at", "60"],
     "compare": ["last"],
     "experiment": ["arms", "collect_wood", "--dry-run"],
     "export": ["last", "--format", "jsonl", "-o", "x.jsonl"],

@@ -196,6 +196,9 @@ def test_a_name_by_which_it_could_not_be_found_is_refused(parent: SessionFolder,
 @pytest.mark.parametrize("kept", ["0001-finished", "0002-finished"])
 def test_a_session_of_any_schema_can_be_forked_and_its_parent_stays_as_it_is(kept: str, home: Path) -> None:
     parent = import_bundle(KEPT / f"{kept}.rlgpt")
+    with Reader(parent) as reader:
+        for row in reader.rows("checkpoint"):  # which a bundle of evidence leaves out
+            (parent.artifacts / row["artifact"]).write_bytes(b"a policy")
     before = parent.database.read_bytes()
     made = fork(parent)
     assert parent.database.read_bytes() == before
