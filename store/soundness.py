@@ -67,8 +67,8 @@ def torn(database: Path) -> Damaged | None:
     try:
         with contextlib.closing(connect(database)) as base:
             found = [row[0] for row in base.execute("PRAGMA quick_check(1)")]
-    except sqlite3.Error as error:
-        if error.sqlite_errorcode & 0xFF in _BUSY:
+    except (sqlite3.Error, UnicodeDecodeError) as error:  # what is found may name what is no text any more
+        if getattr(error, "sqlite_errorcode", 0) & 0xFF in _BUSY:
             return None
         found = [str(error)]
     return _damaged(database, found[0]) if found != ["ok"] else None

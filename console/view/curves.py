@@ -327,7 +327,7 @@ _CHARTS: tuple[Chart, ...] = (
     Chart("success", "success rate", _success, True, "no trial, update or evaluation yet"),
     Chart("return", "episode return", _scalar("return_mean")),
     Chart("usage", "option usage (share of decisions)", _shares("usage:"), True),
-    Chart("ends", "option ends (share by reason)", _shares("end:", CALL_ENDS), True),
+    Chart("ends", "option ends (share by reason)", _shares("end:", CALL_ENDS), True, "no coded action was called yet"),
     Chart("length", "episode length (env steps)", _scalar("length_mean", "curve2")),
     Chart("entropy", "entropy (normalised)", _scalar("entropy", "curve3")),
     Chart("kl", "approximate KL", _scalar("kl", "curve4")),

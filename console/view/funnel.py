@@ -70,6 +70,12 @@ class Funnel:
     """Whether it is known which episodes were lost where; else `lost` is the difference of two shares."""
 
     @property
+    def scored(self) -> bool:
+        """Whether the result is a score: its sub-actions need not follow one another, so none is a place of loss."""
+        measured = self.dev or self.test
+        return measured is not None and TASK not in measured.shares
+
+    @property
     def worst(self) -> Step | None:
         """Where most episodes are lost."""
         worst = max(self.steps, key=lambda step: step.lost, default=None)
@@ -131,6 +137,15 @@ def shares(h: History, revision: int) -> Mapping[str, Share]:
     return {}
 
 
+def played_by(h: History, revision: int) -> str:
+    """The variant that played the episodes of `shares`; "" where there are none."""
+    for iteration in reversed(h.iterations):
+        parts = parts_of(iteration, "dev")
+        if parts and parts[-1].revision == revision:
+            return parts[-1].variant
+    return ""
+
+
 def parts_of(iteration: IterationState, split: str) -> list[EvaluationState]:
     """The evaluations of what acts of an iteration, of the revision evaluated last."""
     variant = _variant(iteration, split)
@@ -162,7 +177,7 @@ def entries(shown: Funnel, width: int, ended: bool = False) -> list[Entry]:
     out = [Entry("head", tuple(_head(shown, width)), selectable=False)]
     worst = shown.worst
     for position, step in enumerate(shown.steps, 1):
-        out.append(_entry(step, position, step is worst, width))
+        out.append(_entry(step, position, step is worst, shown.scored, width))
     if not shown.recorded:
         text = "This session did not record which episode reached what: the losses are differences of two bars."
         out.append(Entry("unrecorded", tuple(wrap(text, width, "dim")), selectable=False))
@@ -181,14 +196,16 @@ def _head(shown: Funnel, width: int) -> list[Line]:
     worst = shown.worst
     if worst:
         causes = ", ".join(f"{cause} {number}" for cause, number in worst.causes[:3])
-        sentence = f"Most are lost at {worst.name}: {many(worst.lost, 'episode')}" + (f" ({causes})" if causes else "")
+        where = "The first that is missing is most often" if shown.scored else "Most are lost at"
+        sentence = f"{where} {worst.name}: {many(worst.lost, 'episode')}" + (f" ({causes})" if causes else "")
         lines += wrap(sentence, width, "bad", most=2)
     return lines
 
 
-def _entry(step: Step, position: int, worst: bool, width: int) -> Entry:
+def _entry(step: Step, position: int, worst: bool, scored: bool, width: int) -> Entry:
     causes = ", ".join(f"{cause} {number}" for cause, number in step.causes[:3])
-    loss = f"{'▼ ' if worst else ''}{step.lost} lost" + (f": {causes}" if causes else "") if step.lost else ""
+    count = f"first missing in {step.lost}" if scored else f"{step.lost} lost"
+    loss = f"{'▼ ' if worst else ''}{count}" + (f": {causes}" if causes else "") if step.lost else ""
     left = line(
         (f"{position:>2} ", "dim"), (step.name, "bold"), (f" {step.mode}" if step.mode else "", "dim"),
     )  # fmt: skip

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from itertools import islice
 
-from rlgpt.console.view.funnel import Share, shares, went_on
+from rlgpt.console.view.episodes import TASK
+from rlgpt.console.view.funnel import Share, played_by, shares, went_on
 from rlgpt.console.view.moment import Moment
 from rlgpt.console.view.numbers import many
 from rlgpt.console.view.revisions import SIGNS, ItemChange, changes, previous
@@ -127,8 +128,9 @@ def _revision(
 
 
 def _works(plan: PlanState, item: Item, measured: Mapping[str, Share]) -> tuple[str, str]:
-    """(glyph, style) of a measured sub-action: how many of the episodes that came to it went on from it."""
-    before = plan.items[: plan.items.index(item)]
+    """(glyph, style) of a measured sub-action: how many of the episodes that came to it went on from it. Those of a
+    score need not follow one another: every episode came to each."""
+    before = plan.items[: plan.items.index(item)] if TASK in measured else ()
     passed = {name: went_on(measured, name) for name in measured}
     came = min([measured[item.name].episodes, *(passed[other.name] for other in before if other.name in measured)])
     share = passed[item.name] / came if came else 0.0
@@ -150,6 +152,8 @@ def _item(
     if share and glyph != "▶":
         glyph, style = _works(plan, item, measured)
         number = f"{share.reached}/{share.episodes}"
+        if item.mode == "rl" and played_by(m.history, plan.revision) == "plan":
+            number += " without its policy"
         words = f"{words}, reached {number}" if width >= 60 else f"reached {number}" if width >= 44 else number
     sign, sign_style = SIGNS[change.kind] if change else (" ", "")
     left = [

@@ -76,6 +76,20 @@ def test_of_a_score_what_comes_later_does_not_stand_for_what_was_not_reached() -
     assert funnel.went_on({"eat_plant": funnel.Share(5, 20), TASK: funnel.Share(19, 20)}, "eat_plant") == 19
 
 
+def test_a_sub_action_of_a_score_is_marked_by_its_own_share() -> None:
+    shares = {"collect_wood": funnel.Share(0, 20), "place_table": funnel.Share(20, 20)}
+    acting = moment(told()).history.plan
+    assert acting is not None
+    item = acting.item("place_table")
+    assert item is not None and acting.items.index(item) > 0
+    assert plan._works(acting, item, shares)[0] == "✓"
+    assert plan._works(acting, item, shares | {TASK: funnel.Share(0, 20)})[0] == "✗"
+    scored = funnel.Funnel(funnel.Measured(0, "full", (1,), shares), None, None, (), True)
+    assert scored.scored
+    step = funnel.Step("collect_wood", "rl", shares["collect_wood"], None, None, 20)
+    assert "first missing in 20" in said([funnel._entry(step, 1, True, True, 80)])
+
+
 def test_the_funnel_of_a_moment_knows_nothing_of_later_rows() -> None:
     s = told()
     evaluated = [row["seq"] for table, row in s.rows if table == "evaluation"]
@@ -224,7 +238,7 @@ def test_a_run_that_was_given_no_primitives_is_not_blamed_for_using_none() -> No
         if table == "metric":
             row["option_usage"] = {"follow_plan": 90, "collect_wood": 9}
     (found,) = (f for f in why.findings(moment(s)) if f.test == "primitives")
-    assert found.bad is False and "given no primitives" in found.sentence
+    assert found.bad is None and "given no primitives" in found.sentence
 
 
 def test_a_policy_ahead_of_its_code_is_not_said_not_to_improve() -> None:

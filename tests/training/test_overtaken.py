@@ -168,6 +168,8 @@ def test_a_verdict_on_a_version_is_none_on_the_next_one(opened: Callable[..., Se
     assert told(runtime, "verdict", seen) == "refused"
     assert "by now v2 was tried" in list(runtime.history.commands.values())[-1].reason
     assert told(runtime, "verdict", seen | {"version": 2}) == "applied"
+    assert told(runtime, "verdict", seen | {"version": 2, "success": True}) == "refused"
+    assert "an operator has judged v2" in list(runtime.history.commands.values())[-1].reason
 
 
 def test_an_end_that_was_meant_for_one_training_does_not_end_the_next(opened: Callable[..., SessionRuntime]) -> None:

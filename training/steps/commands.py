@@ -250,6 +250,8 @@ def _verdict(runtime: SessionRuntime, tx: Transaction, command: commands.Verdict
             raise CommandRefused(f"no trial of {name!r} waits for a verdict")
         judged = choice.best_draft(choice.rounds(attempts)[-1])  # the one that the loop waits for
         version = judged.version
+        if judged.verdict is not None and judged.verdict.author == "operator":
+            raise CommandRefused(f"an operator has judged v{version} of {name} already")
         if command.version is not None and version > command.version:
             raise CommandRefused(f"you saw v{command.version} of {name}, by now v{version} was tried: look at it first")
         measured: bool | None = judged.trial is not None and judged.trial.outcome == "accepted"
@@ -259,6 +261,8 @@ def _verdict(runtime: SessionRuntime, tx: Transaction, command: commands.Verdict
             e.split == "dev" and e.revision == plan.revision for e in iteration.evaluations
         ):
             raise CommandRefused("the iteration does not wait for an operator's verdict")
+        if iteration.closed:
+            raise CommandRefused(f"iteration {iteration.number} has its verdict already")
         measured, better, _ = measure(runtime)
     tx.add(
         verdict_row(
