@@ -325,6 +325,7 @@ class ConsoleApp(App[int]):
         self.pop_screen()
         if len(self.screen_stack) == 2:  # a session, and all that was read of it
             self.set_timer(2.0, self.left)
+            self._initial_session = (None, False, None)  # who has been in the list comes back to it
 
     def action_leave(self) -> None:
         """One step back; out of the console from the list, or from the session that it was opened on."""

@@ -27,6 +27,7 @@ from rlgpt.console.screens.fork import ForkDialog
 from rlgpt.console.screens.item import ItemDialog
 from rlgpt.console.screens.override import OverrideScreen
 from rlgpt.console.screens.session import SessionScreen
+from rlgpt.console.screens.sessions import SessionsScreen
 from rlgpt.console.screens.verdict import VerdictDialog
 from rlgpt.store import events as store_events
 from rlgpt.store import inbox
@@ -411,3 +412,21 @@ async def test_the_session_below_a_dialog_goes_on(live: Path, monkeypatch: pytes
             append(live / "sessions" / LIVE, story.rows[written:], {})
             await until(pilot, lambda: "finished" in line_of(drawn))
             assert isinstance(app.screen, Advise)
+
+
+async def test_who_has_been_in_the_list_comes_back_to_it(live: Path) -> None:
+    async with console(live, LIVE) as (app, pilot):
+        await pilot.press("escape")
+        await until(pilot, lambda: isinstance(app.screen, SessionsScreen))
+        await pilot.press("enter")
+        await until(pilot, lambda: isinstance(app.screen, SessionScreen))
+        await pilot.press("q")
+        await until(pilot, lambda: isinstance(app.screen, SessionsScreen))
+        await pilot.press("q")
+    assert app.return_code == 0
+
+
+async def test_a_session_that_was_opened_from_the_shell_is_left_for_the_shell(live: Path) -> None:
+    async with console(live, LIVE) as (app, pilot):
+        await pilot.press("q")
+    assert app.return_code == 0
