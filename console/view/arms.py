@@ -36,6 +36,13 @@ def arm_of(tree: Settings, keys: Sequence[str]) -> str:
     return ", ".join(f"{key}={flat.get(key)}" for key in keys) or "all"
 
 
+def told(tree: Settings, keys: Sequence[str]) -> str:
+    """The settings `keys` of a session in short: the label of its arm first, and nothing of what is not set."""
+    flat = {key: value for key, value in _leaves(tree) if key in keys and value is not None}
+    label = str(flat.pop("method.label", "") or "")
+    return ", ".join([label] * bool(label) + [f"{key}={flat[key]}" for key in keys if key in flat])
+
+
 def _leaves(tree: Settings, prefix: str = "") -> Iterator[tuple[str, Any]]:
     for key, value in tree.items():
         if isinstance(value, Mapping):

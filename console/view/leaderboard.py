@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from rlgpt.console.view.arms import arm_of, differing
+from rlgpt.console.view.arms import arm_of, differing, told
 from rlgpt.console.view.numbers import count, many, measured, money
 from rlgpt.console.view.sessions import model_words
 from rlgpt.console.view.text import Entry, Line, columns, line, width_of, wrap
@@ -61,13 +61,14 @@ def rows(summaries: Sequence[Summary], task: str) -> list[Row]:
     for s in tested:
         groups.setdefault((s.world, s.model, arm_of(s.settings, keys) if keys else ""), []).append(s)
     out = []
-    for (_, model, arm), members in groups.items():
+    for (_, model, _), members in groups.items():
         best_first = sorted(members, key=lambda s: -s.test.value)
         by_seed: dict[int, list[float]] = {}
         for s in best_first:  # forks and copies share a seed
             by_seed.setdefault(int(s.settings.get("seed", 0)), []).append(s.test.value)
         values = [sum(results) / len(results) for results in by_seed.values()]
-        label = model_words(model) + (f", {arm}" if arm else "")
+        settings = told(best_first[0].settings, keys)
+        label = model_words(model) + (f", {settings}" if settings else "")
         out.append(Row(label, tuple(best_first), sum(values) / len(values), _interval(values)))
     return sorted(out, key=lambda row: -row.mean)
 

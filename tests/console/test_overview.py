@@ -376,3 +376,14 @@ async def test_a_wrong_number_of_sessions_starts_none(
         await pilot.pause()
         fault = str(app.screen.query_one("#fault").render())
     assert "create" not in asked and ("Sessions must be a number" in fault or "At most 50" in fault)
+
+
+def test_the_leaderboard_names_an_arm_first_and_nothing_that_is_not_set() -> None:
+    found = [
+        ranked("a", 40, 0, settings={"method": {"label": "code", "reward": None, "arm": "code"}}),
+        ranked("b", 50, 0, settings={"method": {"label": "rlgpt", "reward": "success", "arm": "rlgpt"}}),
+    ]
+    labels = [row.label for row in leaderboard.rows(found, "dig")]
+    assert labels == [
+        "rule-based model, rlgpt, method.arm=rlgpt, method.reward=success", "rule-based model, code, method.arm=code",
+    ]  # fmt: skip
