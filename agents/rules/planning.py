@@ -99,7 +99,7 @@ def refine(question: Question) -> PlanReply:
             items += [_new(step, question) for step in missing]
             if not missing and request.get("only_mode") != "code":
                 why = item.get("critique") or item.get("error") or f"success {item.get('measured', '0/0')} in trials"
-                new_item = _left_to_rl(new_item, f"Code failed by measurement: {why}")
+                new_item = _left_to_rl(new_item, f"No code of it was accepted: {why}")
         items.append(new_item)
     items = _learnt_last(items, book)
     instructions = _instructions(question, book, items)

@@ -155,10 +155,11 @@ def _code_version(row: CodeVersionRow) -> str:
 
 
 def _trial(row: TrialRow) -> str:
-    result_text = f"trial {row['sub_action']} version {row['version']}: {row['outcome']}"
-    if row["episodes"]:
-        result_text += f", {row['successes']}/{row['episodes']}"
-    return result_text + (f", {row['error']}" if row["error"] else "")
+    about, error = f"trial {row['sub_action']} version {row['version']}", row["error"] or ""
+    if error.startswith(row["outcome"]):  # such as "refused by admission, rule ..."
+        return f"{about}: {error}"
+    share = f", {row['successes']}/{row['episodes']}" if row["episodes"] else ""
+    return f"{about}: {row['outcome']}{share}" + (f", {error}" if error else "")
 
 
 def _evaluation(row: EvaluationRow) -> str:
