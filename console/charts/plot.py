@@ -159,8 +159,9 @@ def _head(plot: Plot, width: int, most: int, marked: bool) -> list[Line]:
         ]
         room = width - (width_of(title) + 1 if len(rows) == 1 else 0)
         if rows[-1] and width_of(rows[-1]) + width_of(part) > room:
-            if len(rows) == most:
-                rows[-1] += part if most > 1 else [Span(" …", "dim")]  # cut, with an ellipsis
+            if len(rows) == most:  # cut, with an ellipsis; on one line only where the title keeps its room
+                mark = [Span(" …", "dim")] if width_of(rows[-1]) + 2 <= room else []
+                rows[-1] += part if most > 1 else mark
                 break
             rows.append([])
         rows[-1] += part
