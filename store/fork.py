@@ -61,10 +61,9 @@ def fork(
     parent = SessionFolder(path_of(place))
     with Reader(parent) as reader:
         older = bool(reader.notice)
-        history = reader.history_at()
         cut = boundary(reader, at_seq)
         artifacts_kept = _artifacts(reader, cut)
-        runs = reader.history_at(cut).runs.values()
+        history = reader.history_at(cut)
     old = history.session
     skills = old["versions"].get("skills")
     no_skills = export([])
@@ -73,11 +72,12 @@ def fork(
             f"session {parent.id} lacks the file of its skills, as a bundle of evidence does: "
             "it can be looked at and replayed, not forked"
         )
-    learnt = [run.checkpoint for run in runs if run.state in ("finished", "stopped") and run.checkpoint]
-    if learnt and learnt[-1].artifact not in artifacts_kept:
+    ended = (run for run in history.runs.values() if run.state in ("finished", "stopped"))
+    lost = [run.checkpoint for run in ended if run.checkpoint and run.checkpoint.artifact not in artifacts_kept]
+    if lost:
         raise BadFork(
-            f"session {parent.id} lacks the checkpoint of its newest policy, as a bundle of evidence does: "
-            f"fork it before that was trained (row {learnt[-1].seq:,}), or start a new session"
+            f"session {parent.id} lacks the checkpoint of a policy, as a bundle of evidence does: "
+            f"fork it before that was trained (`--at {lost[0].seq}`), or start a new session"
         )
     settings = stored(old["settings"]).model_dump(mode="json")
     tree = _merged(settings, changes or {})

@@ -16,6 +16,7 @@ from rlgpt.store.errors import DiskFull, NoSession, ReadOnly, StoreError, WriteF
 from rlgpt.store.folder import Place, SessionFolder, path_of
 from rlgpt.store.plain import plain, text
 from rlgpt.store.revision import REVISION, found
+from rlgpt.store.soundness import explained
 
 
 def send(
@@ -52,8 +53,6 @@ def send(
     except sqlite3.Error as error:
         if error.sqlite_errorcode == sqlite3.SQLITE_FULL:
             raise DiskFull(f"the disk of {folder.path} is full: the {kind} command was not sent") from error
-        from rlgpt.store.soundness import explained  # late: it needs the whole schema
-
         if damage := explained(folder.database):
             raise damage from error
         raise WriteFailed(f"the {kind} command could not be sent to session {folder.id}: {error}") from error

@@ -17,6 +17,7 @@ from rlgpt.store import address
 from rlgpt.store.folder import DATABASE, check_place
 from rlgpt.store.home import GAMES_ON
 from rlgpt.store.placing import placed_on
+from rlgpt.store.soundness import torn
 
 SERVICE = "training.service"
 """Module that answers questions, one line each: see its `questions`."""
@@ -93,8 +94,6 @@ def start_worker(folder: Path) -> int:
     """
     check_place(folder)
     need_room()
-    from rlgpt.store.soundness import torn  # late: it needs the whole schema
-
     if damage := torn(folder / DATABASE):
         raise damage
     module = CLUSTER if placed_on(folder) else SUPERVISOR

@@ -133,10 +133,10 @@ def _each(folders: Sequence[SessionFolder], work: Work, done: str, store: Store,
                 output.say(f"{folder.id}: {done}, {many(rows, 'new row')}")
     if json:
         output.document({"store": store.place, "sessions": results})
-    end(refused, json or len(folders) > 1)
+    end_with(refused, json or len(folders) > 1)
 
 
-def end(refused: Sequence[StoreError], listed: bool) -> None:
+def end_with(refused: Sequence[StoreError], listed: bool) -> None:
     """The end of a command about several sessions, some of which refused. `listed`: each in a line of its own."""
     if refused and not listed:
         raise refused[0]

@@ -45,7 +45,7 @@ def size(session: Some = None, where: In = "", json: Json = False) -> None:
     sizes, refused = _each(chosen, upkeep.size)
     if json:
         output.document({"sessions": [dataclasses.asdict(s) | {"allowed": s.allowed} for s in sizes]})
-        elsewhere.end(refused, True)
+        elsewhere.end_with(refused, True)
         return
     titles = ("id", "total", "allowed", "database", "artifacts", "logs", "env steps", "largest table")
     rows = []
@@ -55,7 +55,7 @@ def size(session: Some = None, where: In = "", json: Json = False) -> None:
         rows.append((s.id, *parts, count(s.env_steps), f"{largest} {octets(s.tables[largest])}"))
     output.table(titles, rows)
     output.say(f"{many(len(sizes), 'session')}, {octets(sum(s.total for s in sizes))}")
-    elsewhere.end(refused, len(chosen) > 1)
+    elsewhere.end_with(refused, len(chosen) > 1)
 
 
 def check(session: Some = None, where: In = "", json: Json = False) -> None:
@@ -102,13 +102,13 @@ def prune(
     done, refused = _each(chosen, lambda folder: upkeep.prune(folder, frames=frames))
     if json:
         output.document({"sessions": [dataclasses.asdict(pruned) for pruned in done]})
-        elsewhere.end(refused, True)
+        elsewhere.end_with(refused, True)
         return
     for pruned in done:
         what = f"{octets(pruned.freed)} freed, {many(pruned.checkpoints, 'file')}, {many(pruned.films, 'film')}"
         output.say(f"{pruned.id}: {pruned.skipped or what}")
     output.say(f"{many(len(done), 'session')}, {octets(sum(pruned.freed for pruned in done))} freed")
-    elsewhere.end(refused, len(chosen) > 1)
+    elsewhere.end_with(refused, len(chosen) > 1)
 
 
 def _folder(word: str) -> Path:
@@ -131,7 +131,7 @@ def backup(
         for copy in copies:
             output.say(str(copy))
         output.say(f"{many(len(copies), 'session')} copied")
-    elsewhere.end(refused, json or len(chosen) > 1)
+    elsewhere.end_with(refused, json or len(chosen) > 1)
 
 
 def delete(

@@ -12,7 +12,7 @@ from textual import events
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.reactive import Reactive
-from textual.screen import Screen
+from textual.screen import ModalScreen, Screen
 from textual.timer import Timer
 from textual.widget import Widget
 from textual.widgets import Input
@@ -38,7 +38,7 @@ from rlgpt.console.view.text import Line, wrap
 from rlgpt.store.history import Attempt
 
 BELOW = 2.0
-"""Seconds from one drawing below another screen to the next."""
+"""Seconds from one drawing below a dialog to the next."""
 LINK = 0.12
 """Seconds that the cursor must rest on a sub-action before the other panes follow."""
 
@@ -119,7 +119,7 @@ class SessionScreen(Screen[None]):
             self._shell.show_tour()
         if self._draws:
             self._draw(moment)
-        elif time.monotonic() - self._drawn_at >= BELOW:
+        elif isinstance(self.app.screen, ModalScreen) and time.monotonic() - self._drawn_at >= BELOW:
             self._below_another = True
             self._draw(moment)
             self._below_another = False
@@ -169,15 +169,19 @@ class SessionScreen(Screen[None]):
         bar.set_lines(
             [status.title(m, width, self.operator.read_only), status.goal(m, width), status.budgets(m, width)]
         )
-        if not self._fault:
-            self._show_banner(banner.lines(m, width, self.operator.starting, self._shell.user_keys))
+        self._show_banner(
+            self._told_fault(width) or banner.lines(m, width, self.operator.starting, self._shell.user_keys)
+        )
 
     def show_fault(self, sentence: str) -> None:
         """That the session cannot be read, above panes that stay empty or as they are."""
         self._fault = sentence
         if self._draws:
             width = self.query_one("#status", Bar).content_size.width
-            self._show_banner(wrap(f"This session cannot be read: {sentence}", width, "bad", most=4))
+            self._show_banner(self._told_fault(width))
+
+    def _told_fault(self, width: int) -> list[Line]:
+        return wrap(f"This session cannot be read: {self._fault}", width, "bad", most=4) if self._fault else []
 
     def _show_banner(self, lines: list[Line]) -> None:
         notice = self.query_one("#banner", Bar)
@@ -222,8 +226,8 @@ class SessionScreen(Screen[None]):
 
     @property
     def _draws(self) -> bool:
-        """Drawing below another screen repaints that one too: every `BELOW` seconds is enough, but for a new size, and
-        below the tour, which a new user reads for long while the first session begins."""
+        """Drawing below a dialog repaints that one too: every `BELOW` seconds is enough, but for a new size, and below
+        the tour, which a new user reads for long while the first session begins."""
         top = self.app.screen
         return self._below_another or top is self or top.has_class(LIVE_BELOW)
 

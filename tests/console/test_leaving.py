@@ -430,3 +430,15 @@ async def test_a_session_that_was_opened_from_the_shell_is_left_for_the_shell(li
     async with console(live, LIVE) as (app, pilot):
         await pilot.press("q")
     assert app.return_code == 0
+
+
+async def test_a_session_that_is_deleted_below_a_dialog_is_said_to_be_gone_behind_it(live: Path) -> None:
+    async with console(live, LIVE) as (app, pilot):
+        await pilot.press("f")
+        await until(pilot, lambda: isinstance(app.screen, ForkDialog))
+        below = app.screen_stack[-2]
+        assert isinstance(below, SessionScreen)
+        shutil.rmtree(live / "sessions" / LIVE)
+        await until(pilot, lambda: not below.controller.opened)
+        await pilot.press("escape")
+        await until(pilot, lambda: "was deleted or moved" in line_of(below.query_one("#banner", Bar)))
