@@ -25,7 +25,7 @@ class Key:
     keys: str
     """Textual key names, the first is shown."""
     action: str
-    """What is called: `action_<name>` of the widget, screen or app that has the scope."""
+    """What is called: `action_<name>` of the widget, screen or app that has the scope, or after `app.` the app's."""
     label: str
     """Footer, two words at most."""
     help: str
@@ -261,6 +261,10 @@ KEYS: tuple[Key, ...] = (
     Key("confirm.no", "n,escape", "answer(False)", "no", "Do nothing"),
     Key("form.leave", "escape", "leave", "leave", "Leave the dialog; what was typed is dropped after a question"),
     Key("form.send", "ctrl+s", "send", "send", "Send what the dialog holds"),
+    # Textual's own binding of Tab answers once the key has bubbled up from the field, and what follows in one burst
+    # (from a script, over a slow connection) goes to the field that is left. With priority the focus moves first.
+    Key("fields.next", "tab", "app.focus_next", "next field", "The next field", priority=True),
+    Key("fields.previous", "shift+tab", "app.focus_previous", "field before", "The field before", priority=True),
     Key("editor.leave", "escape", "leave", "leave", "Leave the editor, after a question", priority=True),
     Key("editor.own_editor", "f4", "own_editor", "your editor", "The text in $VISUAL or $EDITOR", priority=True),
     Key("editor.check", "f7", "check", "check", "Ask the action host whether this may run", priority=True),
@@ -359,8 +363,9 @@ TOGETHER = (
     *((pane, "session", "time", "list", "app") for pane in _PANES),
     *((scope, "list", "app") for scope in ("override", "compare", "leaderboard", "skills", "doctor")),
     *((scope, "list", "app") for scope in ("inbox", "series", "overlay")),
-    ("new", "list", "app"),
-    *((scope, "app") for scope in ("confirm", "form", "editor", "filter", "tour")),
+    ("new", "fields", "list", "app"),
+    ("form", "fields", "app"),
+    *((scope, "app") for scope in ("confirm", "editor", "filter", "tour")),
     ("help", "list", "app"),
 )
 """Scopes whose keys are there at the same time, the innermost first: it answers where two have a key."""

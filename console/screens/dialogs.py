@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import ClassVar, TypeVar
 
 from textual.app import ComposeResult
@@ -14,6 +14,9 @@ from textual.widgets import Button, Input, Select, Static, TextArea
 from rlgpt.console.content import safe_content
 from rlgpt.console.keymap import bindings, spelt
 from rlgpt.console.shell import shell_of
+
+LOOK = 0.5
+"""Seconds between two looks at whether what a dialog would send is still wanted."""
 
 
 class Confirm(ModalScreen[bool]):
@@ -47,11 +50,26 @@ Answer = TypeVar("Answer")
 class Form(ModalScreen[Answer | None]):
     """Fields to fill in; returns None when it was left, after a question if something was typed."""
 
-    BINDINGS: ClassVar[list[BindingType]] = bindings("form")
+    BINDINGS: ClassVar[list[BindingType]] = bindings("form", "fields")
     _untouched: Sequence[str] = ()
+
+    def __init__(self, obstacle: Callable[[], str] | None = None) -> None:
+        """`obstacle` says why what the dialog would send has come too late; "" while it has not."""
+        super().__init__()
+        self._obstacle = obstacle
 
     def on_mount(self) -> None:
         self._untouched = self.typed()
+        if self._obstacle is not None:
+            self._dialog_title = str(self.query_one(".dialog").border_title or "")
+            self.set_interval(LOOK, self._tell_obstacle)
+
+    def _tell_obstacle(self) -> None:
+        """The answer may come from elsewhere, or the session may end, while somebody types."""
+        why = self._obstacle() if self._obstacle is not None else ""
+        box = self.query_one(".dialog")
+        box.border_title = safe_content(f"{self._dialog_title}: {why}" if why else self._dialog_title)
+        box.set_class(bool(why), "late")
 
     def typed(self) -> Sequence[str]:
         """The text of all fields."""
@@ -77,8 +95,16 @@ class Form(ModalScreen[Answer | None]):
 class Ask(Form[str]):
     """One line, or several with `long`."""
 
-    def __init__(self, title: str, hint: str = "", value: str = "", *, long: bool = False) -> None:
-        super().__init__()
+    def __init__(
+        self,
+        title: str,
+        hint: str = "",
+        value: str = "",
+        *,
+        long: bool = False,
+        obstacle: Callable[[], str] | None = None,
+    ) -> None:
+        super().__init__(obstacle)
         self._heading, self._hint, self._value, self._long = title, hint, value, long
 
     def compose(self) -> ComposeResult:

@@ -39,6 +39,7 @@ SCOPES = {
     "new": "new session",
     "confirm": "questions",
     "form": "dialogs",
+    "fields": "fields to fill in",
     "editor": "code editor",
     "filter": "filter",
     "help": "this help",

@@ -37,7 +37,7 @@ NUMBERS = (
 
 class NewScreen(Screen[None]):
     AUTO_FOCUS = "#search"
-    BINDINGS: ClassVar[list[BindingType]] = keymap.bindings("new")
+    BINDINGS: ClassVar[list[BindingType]] = keymap.bindings("new", "fields")
 
     def __init__(self) -> None:
         super().__init__()

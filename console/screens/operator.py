@@ -156,8 +156,21 @@ class Operator:
                 self.send("reject", {"text": text}, revision)
 
         self._shell.push_screen(
-            Ask(f"Reject plan {revision}", "Why? The slow agent reads this word for word.", long=True), answered
+            Ask(
+                f"Reject plan {revision}",
+                "Why? The slow agent reads this word for word.",
+                long=True,
+                obstacle=lambda: self._why_not_plan(revision),
+            ),
+            answered,
         )
+
+    def _why_not_plan(self, revision: int) -> str:
+        """Why a decision on this plan comes too late; "" while it is waited for."""
+        pending = self.moment.history.pending_plan if self.moment else None
+        if pending is not None and pending.revision != revision:
+            return f"plan {pending.revision} has taken its place"
+        return self.why_not("reject")
 
     def advise(self) -> None:
         from rlgpt.console.screens.dialogs import Advise
@@ -243,7 +256,15 @@ class Operator:
             if answer:
                 self.send("verdict", answer)
 
-        self._shell.push_screen(VerdictDialog(self.moment), answered)
+        waiting_for = self.moment.history.waiting_for
+        waited = needed_from_person(waiting_for) == "verdict"
+
+        def obstacle() -> str:
+            if waited and self.moment is not None and self.moment.history.waiting_for != waiting_for:
+                return "it is not waited for any more"
+            return self.why_not("verdict")
+
+        self._shell.push_screen(VerdictDialog(self.moment, obstacle), answered)
 
     def override(self) -> None:
         from rlgpt.console.screens.override import OverrideScreen

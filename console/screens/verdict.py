@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from textual.app import ComposeResult
@@ -19,8 +20,8 @@ class VerdictDialog(Form[dict[str, Any]]):
 
     AUTO_FOCUS = "#success"
 
-    def __init__(self, moment: Moment) -> None:
-        super().__init__()
+    def __init__(self, moment: Moment, obstacle: Callable[[], str] | None = None) -> None:
+        super().__init__(obstacle)
         h = moment.history
         plan = h.pending_plan or h.plan
         items = plan.items if plan else ()

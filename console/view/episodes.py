@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from rlgpt.console.view.moment import Moment
 from rlgpt.console.view.numbers import count, many
 from rlgpt.console.view.text import Entry, Line, Span, fit, line, spread
-from rlgpt.console.view.words import ENDED, VARIANTS, nothing
+from rlgpt.console.view.words import ENDED, VARIANTS, decision_words, nothing
 from rlgpt.store.history import EvaluationState, History, Run, TrialState
 
 TASK = "the task"
@@ -209,7 +209,7 @@ def _entry(e: Episode, width: int) -> Entry:
     film = Span("▸ " if e.film is not None else "  ", "accent")
     where = f" at {e.lost}" if e.lost and e.place.source != "trial" else ""
     if not where and e.last and not e.success and e.place.source != "trial":
-        where = f" in {e.last}"
+        where = f" in {decision_words(e.last)}"
     left = line(
         mark, film, (e.ended, "" if e.success else "warn"), where, (f"  {e.owner}", "dim"),
         (f"  seed {e.seed}" if width >= WITH_SEED else "", "dim"),

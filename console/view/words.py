@@ -23,6 +23,12 @@ BOUNDS = {"Train": 90.0, "Trial": 90.0, "Evaluate": 90.0}
 DEFAULT_BOUND = 300.0
 
 
+def decision_words(decision: str) -> str:
+    """A decision as it is shown. The steps of a script that is measured beside the plan may have numbers for names."""
+    place = decision.removeprefix("item_")
+    return f"step {int(place) + 1} of the script" if place != decision and place.isdecimal() else decision
+
+
 def model_name(settings: Mapping[str, Any]) -> str:
     """How a session's model is called on screen. The rule-based model is never called an LLM."""
     llm = settings.get("llm", {})

@@ -9,7 +9,7 @@ from rlgpt.console.view.episodes import Place, episode_at
 from rlgpt.console.view.frames import drawn, state
 from rlgpt.console.view.moment import Moment
 from rlgpt.console.view.text import Entry, Line, Span, fit, line, wrap
-from rlgpt.console.view.words import nothing
+from rlgpt.console.view.words import decision_words, nothing
 from rlgpt.store.films import FilmPlace, Frame
 
 SOURCES = {"trial": "trial", "train": "training", "dev": "dev evaluation", "test": "test evaluation"}
@@ -106,7 +106,7 @@ def _step(m: Moment, frames: Sequence[Frame], index: int, width: int) -> list[Li
     frame, before = frames[index], frames[index - 1] if index else None
     if frame.primitive is None:
         return []
-    option, inner = _decided(frame.decision), frame.inner or ""
+    option, inner = decision_words(frame.decision), frame.inner or ""
     by = option if option != frame.primitive else ""
     done = line(
         (frame.primitive or "the beginning", "accent bold"), (f"  by {by}" if by and before else "", ""),
@@ -130,14 +130,8 @@ def changed(module: str, before: bytes, after: bytes) -> list[tuple[str, float]]
     return [(name, value - then.get(name, 0)) for name, value in now.items() if value != then.get(name, 0)]
 
 
-def _decided(decision: str) -> str:
-    """The decision in words. The steps of a script that is measured beside the plan have numbers instead of names."""
-    place = decision.removeprefix("item_")
-    return f"step {int(place) + 1} of the script" if place != decision and place.isdecimal() else decision
-
-
 def _body(module: str, frame: Frame, width: int, height: int) -> list[Line]:
-    decision, body, kind = _decided(frame.decision), frame.body, frame.format
+    decision, body, kind = decision_words(frame.decision), frame.body, frame.format
     if module:
         drawing = drawn(module, body, width, height, decision)
         if drawing is not None:

@@ -335,6 +335,17 @@ async def test_the_fork_dialog_asks_before_it_drops_what_was_typed(live: Path) -
         assert app.screen.query_one("#name", Input).value == "x"
 
 
+async def test_keys_right_behind_tab_go_to_the_next_field(live: Path) -> None:
+    async with console(live, LIVE) as (app, pilot):
+        await pilot.press("f")
+        await until(pilot, lambda: isinstance(app.screen, ForkDialog))
+        for key in ("a", "tab", "b"):
+            app.post_message(events.Key(key, key if len(key) == 1 else None))
+        fields = [app.screen.query_one(field, Input) for field in ("#name", "#settings")]
+        await until(pilot, lambda: sum(len(field.value) for field in fields) == 2)
+        assert [field.value for field in fields] == ["a", "b"]
+
+
 async def test_a_fork_under_way_is_left_without_a_question(live: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(launch, "run", lambda *_, **__: None)
     async with console(live, LIVE) as (app, pilot):
@@ -442,3 +453,39 @@ async def test_a_session_that_is_deleted_below_a_dialog_is_said_to_be_gone_behin
         await until(pilot, lambda: not below.controller.opened)
         await pilot.press("escape")
         await until(pilot, lambda: "was deleted or moved" in line_of(below.query_one("#banner", Bar)))
+
+
+async def test_a_dialog_says_that_its_answer_comes_too_late(live: Path) -> None:
+    with Lease.acquire(live / "sessions" / LIVE):
+        async with console(live, LIVE) as (app, pilot):
+            await pilot.press("v")
+            await until(pilot, lambda: isinstance(app.screen, VerdictDialog))
+            app.screen.query_one("#cause", Input).value = "it walks past the table"
+            story = whole(LIVE, ended=False)
+            written = len(story.rows)
+            story.event(store_events.Ended(status="finished", reason="all 4 iterations are done"))
+            append(live / "sessions" / LIVE, story.rows[written:], {})
+            await until(pilot, lambda: "the session has ended" in screen_text(app))
+            assert app.screen.query_one("#cause", Input).value == "it walks past the table"
+
+
+async def test_a_rejection_says_that_its_plan_is_decided(live: Path) -> None:
+    story = whole(LIVE, ended=False)
+
+    def add(write: Callable[[], None]) -> None:
+        written = len(story.rows)
+        write()
+        append(live / "sessions" / LIVE, story.rows[written:], {})
+
+    add(lambda: story.plan(1, 5, "operator", waiting=True))
+    with Lease.acquire(live / "sessions" / LIVE):
+        async with console(live, LIVE) as (app, pilot):
+            await until(pilot, lambda: "plan 5" in screen_text(app))
+            await pilot.press("X")
+            await until(pilot, lambda: "Reject plan 5" in screen_text(app))
+            await pilot.press("n", "o")
+            add(lambda: story.plan(1, 6, "operator", waiting=True))
+            await until(pilot, lambda: "plan 6 has taken its place" in screen_text(app))
+            add(lambda: story.event(store_events.PlanInForce(revision=6)))
+            await until(pilot, lambda: "no plan waits for approval" in screen_text(app))
+            assert app.screen.query_one(TextArea).text == "no"

@@ -34,7 +34,7 @@ from rlgpt.console.view.metrics import MetricTable
 from rlgpt.console.view.moment import Moment, Worker
 from rlgpt.console.view.numbers import count, decimal, duration, rate, size
 from rlgpt.console.view.text import Entry, Line, plain
-from rlgpt.console.view.words import state_of
+from rlgpt.console.view.words import decision_words, state_of
 from rlgpt.store import events
 from rlgpt.store.intervals import wilson
 from rlgpt.store.settings import LoopSettings
@@ -480,3 +480,11 @@ def test_an_answer_without_code_is_no_refusal_and_does_not_hide_the_code_before_
     assert chosen is ended
     text = text_of(code.facts(h, ended, before, 90))
     assert "no further version" in text and "refused" not in text and "rule empty" not in text
+
+
+@pytest.mark.parametrize(
+    ("decision", "words"),
+    [("item_20", "step 21 of the script"), ("item_x", "item_x"), ("collect_wood", "collect_wood")],
+)
+def test_a_step_without_a_name_is_told_by_its_number(decision: str, words: str) -> None:
+    assert decision_words(decision) == words
