@@ -59,7 +59,7 @@ def explained(database: Path) -> Damaged | None:
         if getattr(error, "sqlite_errorcode", 0) & 0xFF in _BUSY:
             return None
         problems = [str(error)]
-    return _damaged(database, problems[0]) if problems else None
+    return revision.damaged(database, problems[0]) if problems else None
 
 
 def torn(database: Path) -> Damaged | None:
@@ -71,17 +71,12 @@ def torn(database: Path) -> Damaged | None:
         if getattr(error, "sqlite_errorcode", 0) & 0xFF in _BUSY:
             return None
         found = [str(error)]
-    return _damaged(database, found[0]) if found != ["ok"] else None
-
-
-def _damaged(database: Path, what: str) -> Damaged:
-    name = database.parent.name
-    return Damaged(f"session {name} is damaged: {what}; `rlgpt store repair {name}` saves what is sound")
+    return revision.damaged(database, found[0]) if found != ["ok"] else None
 
 
 def faults(base: sqlite3.Connection, path: Path) -> list[str]:
     """What is wrong with an open database, as sentences; [] if it is sound. May raise sqlite3.Error."""
-    found = revision.found(base, path)
+    found = revision.read(base, path)
     if shape(base) != expected_shape(found):
         return ["its tables, indexes and triggers are not those of its schema"]
     damage = [row[0] for row in base.execute("PRAGMA quick_check(5)")]

@@ -14,7 +14,7 @@ from typing import Literal
 from rlgpt.store import artifacts, catalog, query
 from rlgpt.store.address import MARK
 from rlgpt.store.database import connect
-from rlgpt.store.errors import AlreadyThere, BadPlace, StoreError
+from rlgpt.store.errors import AlreadyThere, BadPlace, Damaged, StoreError
 from rlgpt.store.folder import DATABASE, Place, SessionFolder, path_of, sync
 from rlgpt.store.home import home
 from rlgpt.store.lease import WORKER, WRITER, Lease
@@ -81,6 +81,8 @@ def check(place: Place) -> list[str]:
         with contextlib.closing(_open(folder, "ro")) as base:
             problems = faults(base, folder.database)
             newest = base.execute("SELECT artifact FROM checkpoint WHERE kind = 'boundary'").fetchall()
+    except Damaged as error:  # of the schema: the sentence names the session
+        return [str(error)]
     except (StoreError, sqlite3.Error) as error:
         return [f"session {folder.id}: {error}"]
     names = {path.name for path in folder.artifacts.iterdir()} if folder.artifacts.is_dir() else set()

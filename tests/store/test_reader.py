@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import random
+import re
 import shutil
 import sqlite3
 import subprocess
@@ -24,7 +25,7 @@ from rlgpt.store.history import fold_all
 from rlgpt.store.inbox import send
 from rlgpt.store.reader import Reader
 from rlgpt.store.revision import REVISION
-from rlgpt.store.upkeep import size
+from rlgpt.store.upkeep import check, size
 from rlgpt.store.writer import Writer
 
 
@@ -185,5 +186,8 @@ def test_no_session_and_no_database_are_one_sentence_each(tmp_path: Path) -> Non
     with pytest.raises(BadPlace, match="there is no session in"):
         Reader(tmp_path)
     (tmp_path / "session.db").write_bytes(random.Random(0).randbytes(5000))
-    with pytest.raises(Damaged, match="is damaged: file is not a database"):
+    told = f"session {tmp_path.name} is damaged: file is not a database; `rlgpt store repair {tmp_path.name}`"
+    with pytest.raises(Damaged, match=re.escape(told)):
         Reader(tmp_path)
+    (sentence,) = check(tmp_path)
+    assert sentence.startswith(told)
