@@ -65,7 +65,7 @@ def _start(
     def work() -> None:
         try:
             answer = ask()
-        except (Failure, OSError) as error:
+        except (Failure, OSError, ValueError) as error:  # ValueError: a null byte in a word
             app.call_from_thread(failed or _tell(app), str(error))
             return
         if cached:

@@ -12,12 +12,17 @@ FILE = "rlgpt.toml"
 """The settings of this machine's user, beside the sessions."""
 
 
+def named_path(text: str) -> Path:
+    """What a person wrote, with `~` as their home. The `~NAME` of nobody stays as it is, where `Path.expanduser`
+    raises."""
+    return Path(os.path.expanduser(text))  # noqa: PTH111
+
+
 def home() -> Path:
     """The folder with `sessions/`, `catalog.db` and `rlgpt.toml`; it need not exist yet."""
     chosen = os.environ.get(VARIABLE)
     if chosen:
-        # Path.expanduser raises where nobody is called so
-        return Path(os.path.expanduser(chosen)).absolute()  # noqa: PTH111
+        return named_path(chosen).absolute()
     import platformdirs  # late: most processes of a session are told their folder
 
     return Path(platformdirs.user_data_dir("rlgpt", appauthor=False))

@@ -128,6 +128,12 @@ def import_(body: bytes) -> list[Skill]:
     return parsed
 
 
+def import_file(path: Path) -> list[Skill]:
+    """`import_` of a file, of which no more is read than it may have. Raises BadSkill, OSError."""
+    with path.open("rb") as file:
+        return import_(file.read(LONGEST_EXPORT + 1))
+
+
 def read(body: bytes) -> list[Skill]:
     """The skills in an exported file or a snapshot. Raises BadSkill."""
     if len(body) > LONGEST_EXPORT:

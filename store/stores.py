@@ -15,7 +15,7 @@ from rlgpt.store.catalog import Summary
 from rlgpt.store.errors import BadPlace, StoreError
 from rlgpt.store.folder import SessionFolder
 from rlgpt.store.folder_peer import FolderPeer
-from rlgpt.store.home import home
+from rlgpt.store.home import home, named_path
 from rlgpt.store.lease import Lease
 from rlgpt.store.peers import Peer, Remote
 
@@ -94,7 +94,7 @@ def open_store(where: str) -> Store:
         return SharedStore(where)
     if "://" in where:
         raise StoreError(f"{where} is no place for sessions: name a folder, or postgresql://HOST/DATABASE")
-    path = Path(where).expanduser().absolute()
+    path = named_path(where).absolute()
     if path.resolve() == home().resolve():
         raise StoreError(f"{path} is this store itself")
     return FolderStore(path)

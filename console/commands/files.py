@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,7 +14,8 @@ from rlgpt.store import atomic
 @contextlib.contextmanager
 def new_file(path: Path) -> Iterator[Path]:
     """A path to write to; when the block ends without an error, `path` is there, whole. Missing folders are made. What
-    is no regular file, such as /dev/stdout, is written as it is.
+    is no regular file, such as /dev/stdout, is written as it is; through a link the file that it names, which need not
+    be there yet.
 
     Raises Failure, also where a file is already there.
     """
@@ -23,8 +25,10 @@ def new_file(path: Path) -> Iterator[Path]:
         if path.exists():
             yield path
             return
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with atomic.new_file(path) as partial:
+        target = Path(os.path.realpath(path))
+        target.parent.mkdir(parents=True, exist_ok=True)
+        with atomic.new_file(target) as partial:
             yield partial
-    except OSError as error:
-        raise Failure(f"{path} cannot be written: {error.strerror or error}", Exit.UNAVAILABLE) from error
+    except (OSError, ValueError) as error:  # ValueError: a null byte
+        reason = error.strerror if isinstance(error, OSError) else None
+        raise Failure(f"{path} cannot be written: {reason or error}", Exit.UNAVAILABLE) from error

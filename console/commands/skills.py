@@ -87,11 +87,9 @@ def export(
 def import_skills(file: Annotated[Path, typer.Argument(help="A file of skills.")], json: Json = False) -> None:
     """Keep all skills of a file; the action host admits them again wherever they are used."""
     try:
-        body = file.read_bytes()
+        skills = library.import_file(file)
     except OSError as error:
         raise Failure(f"{file} cannot be read: {error.strerror}", Exit.USAGE) from error
-    try:
-        skills = library.import_(body)
     except BadSkill as error:
         raise Failure(f"{file}: {error}", Exit.USAGE) from error
     _report(json, "imported", skills)

@@ -13,6 +13,7 @@ from rlgpt.console.view.moment import Moment
 from rlgpt.console.view.words import needed_from_person
 from rlgpt.store.errors import StoreError
 from rlgpt.store.history import Attempt
+from rlgpt.store.home import named_path
 from rlgpt.store.row_types import SessionRow
 from rlgpt.store.states import MODEL, NO_SESSION
 
@@ -329,7 +330,7 @@ class Operator:
 
         def work(path: str) -> None:
             try:
-                write_page(moment, Path(path))
+                write_page(moment, named_path(path))
             except Failure as error:
                 shell.call_from_thread(shell.tell, str(error), "error")
             else:

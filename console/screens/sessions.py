@@ -28,6 +28,7 @@ from rlgpt.store import catalog, folder, progress
 from rlgpt.store.address import has_store
 from rlgpt.store.catalog import Summary
 from rlgpt.store.errors import StoreError
+from rlgpt.store.home import named_path
 
 if TYPE_CHECKING:
     from rlgpt.store.reach import Listing
@@ -361,7 +362,7 @@ class SessionsScreen(Screen[None]):
                     "--format",
                     "bundle",
                     "--output",
-                    path,
+                    str(named_path(path).absolute()),
                     then=lambda _: shell_of(self).tell(f"written to {path}"),
                 )
 

@@ -12,6 +12,8 @@ from textual.screen import Screen
 from textual.widgets import Input
 
 from rlgpt.console import keymap, launch
+from rlgpt.console.commands.failure import Exit, Failure
+from rlgpt.console.commands.files import new_file
 from rlgpt.console.content import safe_content
 from rlgpt.console.panes.bars import Bar, Footer
 from rlgpt.console.panes.lines import Lines
@@ -22,6 +24,7 @@ from rlgpt.console.view.numbers import rate
 from rlgpt.console.view.text import Entry, line
 from rlgpt.store import skills as library
 from rlgpt.store.errors import StoreError
+from rlgpt.store.home import named_path
 from rlgpt.store.skills import Skill
 
 
@@ -132,20 +135,28 @@ class SkillsScreen(Screen[None]):
         if skill is None:
             return
 
+        def write(path: str) -> None:
+            with new_file(named_path(path)) as partial:
+                partial.write_bytes(library.export([skill]))
+
         def answered(path: str | None) -> None:
             if path:
-                self._attempt(
-                    lambda: Path(path).expanduser().write_bytes(library.export([skill])), f"written to {path}"
-                )
+                self._attempt(lambda: write(path), f"written to {path}")
 
         self.app.push_screen(
             Ask(f"Export {skill.name}", "File to write:", str(Path.cwd() / f"{skill.name}.skill.json")), answered
         )
 
     def action_import_file(self) -> None:
+        def read(path: str) -> None:
+            file = named_path(path)
+            if not file.is_file():  # a pipe would be waited for
+                raise Failure(f"there is no file {file}", Exit.NOT_FOUND)
+            library.import_file(file)
+
         def answered(path: str | None) -> None:
             if path:
-                self._attempt(lambda: library.import_(Path(path).expanduser().read_bytes()), f"read {path}")
+                self._attempt(lambda: read(path), f"read {path}")
                 self._read()
 
         self.app.push_screen(
@@ -156,7 +167,7 @@ class SkillsScreen(Screen[None]):
     def _attempt(self, work: Any, done: str) -> None:
         try:
             work()
-        except (StoreError, OSError) as error:
+        except (Failure, StoreError, OSError) as error:
             shell_of(self).tell(str(error), "error")
         else:
             shell_of(self).tell(done)

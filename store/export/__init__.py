@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import errno
+import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import NamedTuple
@@ -52,6 +53,8 @@ def export(place: Place, form: str, target: Path | None = None) -> Path:
     if damage := explained(SessionFolder(path_of(place)).database):
         raise damage
     try:
+        if target.is_symlink():  # to a file that is not there yet: a rename would replace the link
+            target = Path(os.path.realpath(target))
         target.parent.mkdir(parents=True, exist_ok=True)
         return FORMATS[form].write(place, target)
     except OSError as error:

@@ -205,3 +205,14 @@ def test_a_sound_session_is_not_repaired(rlgpt: Cli, finished: SessionFolder) ->
 def test_a_rejection_without_a_reason_is_refused(rlgpt: Cli, finished: SessionFolder) -> None:
     answer = rlgpt("reject", finished.id, "--revision", "1", "")
     assert (answer.code, "give a reason" in answer.err) == (2, True)
+
+
+@pytest.mark.parametrize("words", [("export", "ID", "-o", "link"), ("report", "ID", "-o", "link")])
+def test_a_link_to_a_file_that_is_not_there_yet_stays_and_the_file_is_written(
+    rlgpt: Cli, finished: SessionFolder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "deep").mkdir()
+    (tmp_path / "link").symlink_to("deep/written")
+    assert rlgpt(*[finished.id if word == "ID" else word for word in words]).code == 0
+    assert (tmp_path / "link").is_symlink() and (tmp_path / "deep" / "written").stat().st_size

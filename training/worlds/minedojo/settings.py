@@ -10,7 +10,7 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
-from rlgpt.store.home import home
+from rlgpt.store.home import home, named_path
 from rlgpt.training.worlds.protocol import WorldFailed
 
 PREFIX = "RLGPT_MINEDOJO_"
@@ -51,7 +51,7 @@ class Settings:
 
     @property
     def interpreter(self) -> Path:
-        return Path(self.python).expanduser() if self.python else folder() / "venv" / "bin" / "python"
+        return named_path(self.python) if self.python else folder() / "venv" / "bin" / "python"
 
     @property
     def image_size(self) -> tuple[int, int]:

@@ -1,0 +1,83 @@
+"""Paths that a person types into a dialog: nothing is overwritten, and nothing that can be typed ends the console."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from driving import console, until
+from textual.pilot import Pilot
+from textual.widgets import Input
+
+from rlgpt.console import launch
+from rlgpt.console.app import ConsoleApp
+from rlgpt.console.screens.dialogs import Ask
+from rlgpt.console.screens.skills import SkillsScreen
+from rlgpt.store import skills as library
+from rlgpt.store.skills import Skill, keep
+
+SKILL = Skill("chop", "crafter", "chop", "Chop.", "def chop(view):\n    yield DO\n", "True", 5, 5, "s-1", 1_700_000_000)
+
+
+@pytest.fixture
+def said(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    sentences: list[str] = []
+    monkeypatch.setattr(ConsoleApp, "tell", lambda app, sentence, *more, **other: sentences.append(sentence))
+    return sentences
+
+
+async def answer(app: ConsoleApp, pilot: Pilot[int], key: str, text: str) -> None:
+    await pilot.press(key)
+    await until(pilot, lambda: isinstance(app.screen, Ask))
+    app.screen.query_one(Input).value = text
+    await pilot.press("enter")
+
+
+async def test_skills_are_written_to_new_files_only_and_read_again(
+    home: Path, tmp_path: Path, said: list[str]
+) -> None:
+    keep(SKILL)
+    mine = tmp_path / "mine.txt"
+    mine.write_text("mine")
+    async with console(home) as (app, pilot):
+        await pilot.press("K")
+        await until(pilot, lambda: isinstance(app.screen, SkillsScreen) and app.screen._skill is not None)
+        await answer(app, pilot, "e", str(mine))
+        await until(pilot, lambda: said == [f"{mine} is already there."])
+        assert mine.read_text() == "mine"
+        await answer(app, pilot, "e", "~nobody-is-called-so/skill.json\0")
+        await until(pilot, lambda: "cannot be written" in said[-1])
+        link, target = tmp_path / "link.json", tmp_path / "target.json"
+        link.symlink_to(target)
+        await answer(app, pilot, "e", str(link))
+        await until(pilot, lambda: said[-1] == f"written to {link}")
+        assert link.is_symlink() and target.is_file()
+        library.retire(SKILL.hash)
+        await answer(app, pilot, "i", "~nobody-is-called-so/skill.json")
+        await until(pilot, lambda: said[-1].startswith("there is no file ~nobody-is-called-so"))
+        await answer(app, pilot, "i", "/dev/zero")
+        await until(pilot, lambda: said[-1] == "there is no file /dev/zero")
+        await answer(app, pilot, "i", str(target))
+        await until(pilot, lambda: said[-1] == f"read {target}")
+    assert [skill.name for skill in library.skills()] == ["chop"]
+
+
+async def test_a_session_is_exported_to_where_a_shell_would_write_it(
+    home: Path, store: Callable[..., Path], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    store("261121-010000-aa")
+    asked: list[Sequence[str]] = []
+
+    def run(app: Any, *words: str, **other: Any) -> None:
+        asked.append(words)
+
+    monkeypatch.setattr(launch, "run", run)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.chdir(tmp_path)
+    async with console(home) as (app, pilot):
+        await until(pilot, lambda: "261121-010000-aa" in str(getattr(app.screen, "selected", "")))
+        for typed in ("~/mine.rlgpt", "-"):
+            await answer(app, pilot, "e", typed)
+    assert [words[-1] for words in asked if words[0] == "export"] == [f"{tmp_path}/mine.rlgpt", f"{tmp_path}/-"]
