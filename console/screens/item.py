@@ -92,7 +92,7 @@ def _fault(values: dict[str, Any]) -> str:
         return "What runs when a predicate holds is a guard, and a guard is code."
     if values["mode"] == "option" and not values["trigger"]:
         return "An option is tried from where a predicate holds: say which."
-    digits = values["max_steps"]  # of any script: int() refuses a superscript
-    if not (digits.isdecimal() and 1 <= int(digits) <= MOST_STEPS):
+    digits = values["max_steps"]  # of any script: int() refuses a superscript, and thousands of digits
+    if not (digits.isdecimal() and len(digits) < 10 and 1 <= int(digits) <= MOST_STEPS):
         return f"The env steps of a trial are a whole number from 1 to {MOST_STEPS}."
     return ""

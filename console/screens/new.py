@@ -20,6 +20,7 @@ from rlgpt.console.view.estimate import estimate, sentence
 from rlgpt.console.view.numbers import many
 from rlgpt.console.view.text import Entry, columns, line, wrap
 from rlgpt.store import catalog
+from rlgpt.store.commands import MOST_BUDGET
 from rlgpt.store.errors import StoreError
 
 COST = "5"
@@ -346,8 +347,9 @@ def _number(text: str, kind: type) -> Any:
 
 
 def _or_none(text: str) -> float | None:
-    """A number while it is being typed."""
+    """A number while it is being typed; none that an estimate cannot count with."""
     try:
-        return float(text.replace("_", "").replace(",", ""))
+        number = float(text.replace("_", "").replace(",", ""))
     except ValueError:
         return None
+    return number if 0 <= number < MOST_BUDGET else None

@@ -378,6 +378,25 @@ async def test_a_wrong_number_of_sessions_starts_none(
     assert "create" not in asked and ("Sessions must be a number" in fault or "At most 50" in fault)
 
 
+@pytest.mark.parametrize("typed", ["inf", "nan", "-1", "1e300", pytest.param("9" * 400, id="400 digits")])
+async def test_numbers_that_nothing_can_be_counted_with_end_no_form(
+    two_sessions: Path, monkeypatch: pytest.MonkeyPatch, typed: str
+) -> None:
+    def answer(app: Any, question: str, arguments: Any = None, *, then: Any = None, **_: Any) -> None:
+        if question == "tasks":
+            app.call_later(then, {"tasks": [{"id": "dig", "prompt": "Dig.", "horizon": 9}]})
+
+    monkeypatch.setattr(launch, "ask", answer)
+    async with console(two_sessions) as (app, pilot):
+        await pilot.press("n")
+        await until(pilot, lambda: isinstance(app.screen, NewScreen) and "Dig." in screen_text(app))
+        app.screen.query_one("#llm").value = "openai"  # type: ignore[attr-defined]
+        for name in ("iterations", "seeds", "cost_", "tokens"):
+            app.screen.query_one(f"#{name}").value = typed  # type: ignore[attr-defined]
+            await pilot.pause()
+        assert "tokens" in str(app.screen.query_one("#cost").render())
+
+
 def test_the_leaderboard_names_an_arm_first_and_nothing_that_is_not_set() -> None:
     found = [
         ranked("a", 40, 0, settings={"method": {"label": "code", "reward": None, "arm": "code"}}),

@@ -1,4 +1,4 @@
-"""Paths that a person types into a dialog: nothing is overwritten, and nothing that can be typed ends the console."""
+"""What a person types into a dialog: no path overwrites anything, and nothing that can be typed ends the console."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from textual.widgets import Input
 from rlgpt.console import launch
 from rlgpt.console.app import ConsoleApp
 from rlgpt.console.screens.dialogs import Ask
+from rlgpt.console.screens.item import ItemDialog
 from rlgpt.console.screens.skills import SkillsScreen
 from rlgpt.store import skills as library
 from rlgpt.store.skills import Skill, keep
@@ -81,3 +82,14 @@ async def test_a_session_is_exported_to_where_a_shell_would_write_it(
         for typed in ("~/mine.rlgpt", "-"):
             await answer(app, pilot, "e", typed)
     assert [words[-1] for words in asked if words[0] == "export"] == [f"{tmp_path}/mine.rlgpt", f"{tmp_path}/-"]
+
+
+@pytest.mark.parametrize("typed", ["0", "2001", "²", "1e3", "", pytest.param("9" * 5000, id="5000 digits")])
+async def test_the_env_steps_of_a_trial_are_a_number_that_can_be_read(home: Path, typed: str) -> None:
+    async with console(home) as (app, pilot):
+        app.push_screen(ItemDialog(None, lambda _: ""))
+        await until(pilot, lambda: isinstance(app.screen, ItemDialog))
+        for name, value in (("name", "dig"), ("goal", "Dig."), ("done_when", "True"), ("max_steps", typed)):
+            app.screen.query_one(f"#{name}", Input).value = value
+        await pilot.press("ctrl+s")
+        await until(pilot, lambda: "whole number from 1 to 2000" in str(app.screen.query_one("#fault").render()))
