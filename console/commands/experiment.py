@@ -92,22 +92,24 @@ def experiment(
         output.record({"kind": "bill"} | bill)
     else:
         _tell_bill(bill)
+    code = Exit.OK
     if bill["sessions"] and not dry_run:
         if not yes:
             _confirm(json)
         if evidence:
             children.ask("experiment_folder", {"request": request})
         code = _follow(request, json)
-        if code != Exit.OK:
-            raise typer.Exit(code)
-    if not dry_run and not json:
+    if code == Exit.OK and not dry_run and not json:
         output.say(f"compare them: rlgpt compare {bill['name']}")
-    if evidence and not dry_run:
+    if evidence and not dry_run:  # of what is over, also where it was stopped: all of it may take days
         answer = children.ask("experiment_bundles", {"request": request})
         if json:
             output.record({"kind": "kept"} | answer)
         else:
-            output.say(f"{many(len(answer['written']), 'bundle')} in {evidence}")
+            missing = f", without {many(answer['missing'], 'session')} not done" if answer["missing"] else ""
+            output.say(f"{many(len(answer['written']), 'bundle')} in {evidence}{missing}")
+    if code != Exit.OK:
+        raise typer.Exit(code)
 
 
 def _cpus(on: str, settings: Tree) -> int:
@@ -138,7 +140,7 @@ def _confirm(json: bool) -> None:
         raise typer.Exit(Exit.OK)
 
 
-def _follow(request: Tree, json: bool) -> int:
+def _follow(request: Tree, json: bool) -> Exit:
     """The child's records until it ends; its exit code. An interrupt is handed on to the child, which stops cleanly.
     The child has a process group of its own, so that it gets one signal, whoever sent it: a terminal sends to the
     group, other programs to this process alone."""
@@ -166,7 +168,7 @@ def _follow(request: Tree, json: bool) -> int:
         output.note(_left(request) if request["on"] else "stopping; the same command goes on from here")
         child.terminate()
         child.wait()
-        raise
+        return Exit.INTERRUPTED
     code = child.wait()
     if refusal:
         raise Failure(str(refusal["error"]), Exit(refusal["exit_code"]))

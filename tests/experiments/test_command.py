@@ -242,6 +242,26 @@ def test_the_death_of_the_process_that_runs_it_is_a_sentence(
     assert "was killed by signal 9; the same command goes on from here" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(("ends", "code"), [("sys.exit(130)", 130), ("sys.exit(1)", 1)])
+def test_what_is_over_when_it_is_stopped_is_kept_as_evidence(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path, ends: str, code: int
+) -> None:
+    asked: list[str] = []
+
+    def ask(name: str, arguments: dict[str, Any]) -> dict[str, Any]:
+        asked.append(name)
+        return {"written": ["a.rlgpt"], "missing": 3} if name == "experiment_bundles" else BILL
+
+    done = {"kind": "done", "complete": False, "left": 3, "failed": []}
+    child = f"import sys; print({json.dumps(json.dumps(done))}, flush=True); {ends}"
+    monkeypatch.setattr(experiment.children, "ask", ask)
+    monkeypatch.setattr(experiment.children, "command", lambda module: [sys.executable, "-c", child])
+    assert cli.run(["experiment", "critic", "--yes", "--evidence", str(tmp_path)]) == code
+    assert asked[-1] == "experiment_bundles"
+    said = capsys.readouterr().out
+    assert f"1 bundle in {tmp_path}, without 3 sessions not done" in said and "compare them" not in said
+
+
 def test_the_evidence_of_another_experiment_is_not_replaced(tmp_path: Path) -> None:
     asked = request(tmp_path, seeds=[0, 1])
     declared(asked).save()
