@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from rlgpt.training.options.observation import ObservationError
+from rlgpt.training.options.observer import Observer
 from rlgpt.training.options.rewards import RewardError
 from rlgpt.training.options.slots import ActionSpaceError
 from rlgpt.training.ppo.device import DeviceError, choose_device
@@ -44,6 +45,17 @@ def test_an_observation_that_is_no_array_stops_the_run(monkeypatch: pytest.Monke
     sentence = r"The world observed a list and no array at step 0 of an episode of take_key; \(4,\) was expected"
     with pytest.raises(WorldFailed, match=sentence):
         train(ChangedWorld(), "take_key", configuration(), [], host_of(ChangedWorld()), seed=1, device="cpu")
+
+
+class Filmed(Observer):
+    films = True
+
+
+def test_a_frame_that_is_no_bytes_stops_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ChangedEnv, "frame", lambda env: None)
+    world = ChangedWorld()
+    with pytest.raises(WorldFailed, match=r"The world's frame\(\) is a NoneType and no bytes"):
+        train(world, "take_key", configuration(), [], host_of(world), seed=1, device="cpu", observer=Filmed())
 
 
 def test_unknown_features_and_missing_pixels_are_refused() -> None:

@@ -10,7 +10,7 @@ from rlgpt.training.host.api import FOLLOW_PLAN
 from rlgpt.training.options.lane import Lane
 from rlgpt.training.options.runner import PLAN_ITEM
 from rlgpt.training.options.slots import ActionSpace
-from rlgpt.training.worlds.protocol import Env, NativeAction, World
+from rlgpt.training.worlds.protocol import Env, NativeAction, World, WorldFailed
 
 MOST = 40
 """Frames of a film; those of its last half are of consecutive env steps."""
@@ -50,7 +50,7 @@ class Camera:
         if slot is not None and slot.program == FOLLOW_PLAN and lane.running >= PLAN_ITEM and not lane.idle:
             inner = self._items[lane.running - PLAN_ITEM]
         option = slot.name if slot is not None else primitive
-        return FrameSnapshot(episode, lane.env.steps, option, lane.env.frame(), primitive, inner, lane.total)
+        return FrameSnapshot(episode, lane.env.steps, option, _frame_of(lane.env), primitive, inner, lane.total)
 
 
 class Film:
@@ -61,7 +61,7 @@ class Film:
         self.moments: list[FrameSnapshot] = []
 
     def start(self, env: Env) -> None:
-        self.moments = [FrameSnapshot(self._episode, env.steps, "", env.frame())]
+        self.moments = [FrameSnapshot(self._episode, env.steps, "", _frame_of(env))]
 
     def step(self, lane: Lane, command: NativeAction) -> None:
         self.moments.append(self._camera.take(lane, command, self._episode))
@@ -114,3 +114,10 @@ class Reels:
     def load(self, state: Mapping[str, Any]) -> None:
         self._counts = dict(state["counts"])
         self._film_of_kind = {kind: (place, loaded(moments)) for kind, (place, moments) in state["films"].items()}
+
+
+def _frame_of(env: Env) -> bytes:
+    frame = env.frame()
+    if not isinstance(frame, bytes):
+        raise WorldFailed(f"The world's frame() is a {type(frame).__name__} and no bytes.")
+    return frame
