@@ -163,7 +163,7 @@ def judge_iteration(question: Question) -> CritiqueReply:
         result = f"{measured['successes']}/{episodes} dev episodes succeeded (95% interval {ci[0]:.2f} to {ci[1]:.2f})"
     if rate >= target:
         return _critique(True, 0.9, f"{result}: the target {target:g} is reached")
-    lost = _largest_drop(measured.get("funnel") or {}, question.get("plan"), episodes)
+    lost = _largest_drop(measured.get("funnel") or {}, question.get("plan"), episodes, measured.get("successes", 0))
     cause = result
     if lost:
         cause += f"; most are lost at {lost[0]}: {lost[1] - lost[2]} of the {lost[1]} that came to it"
@@ -172,13 +172,14 @@ def judge_iteration(question: Question) -> CritiqueReply:
 
 
 def _largest_drop(
-    funnel: Mapping[str, int], plan: Mapping[str, Any] | None, episodes: int
+    funnel: Mapping[str, int], plan: Mapping[str, Any] | None, episodes: int, successes: int
 ) -> tuple[str, int, int] | None:
-    """(sub-action, episodes that reached the one before, episodes that reached it) where most episodes end."""
+    """(sub-action, episodes that reached the one before, episodes that reached it) where most episodes end. What fewer
+    episodes reached than did the task says nothing, such as one that is left to RL, whose predicate never holds."""
     names = [item["name"] for item in plan["sub_actions"]] if plan else list(funnel)
     worst, previous = None, episodes
     for name in names:
-        if name not in funnel:
+        if name not in funnel or int(funnel[name]) < successes:
             continue
         reached = int(funnel[name])
         if worst is None or previous - reached > worst[1] - worst[2]:

@@ -73,6 +73,13 @@ def test_the_iteration_is_judged_by_its_numbers_and_says_where_episodes_are_lost
     assert critic.judge_iteration(client, where(accepted_plan().evaluate(20)), 0).success
 
 
+def test_a_step_that_fewer_reached_than_did_the_task_lost_nobody(client: Client) -> None:
+    """The predicate of a step that is left to RL never holds."""
+    funnel = {"get_flour": 19, "make_dough": 0, "build_oven": 0, "make_bread": 11}
+    cause = critic.judge_iteration(client, where(accepted_plan().evaluate(11, funnel=funnel)), 0).cause
+    assert "most are lost at make_bread: 8 of the 19 that came to it" in cause
+
+
 def test_the_iterations_critic_says_which_is_better_also_when_it_is_the_code(client: Client) -> None:
     def cause(policy: int, code: int) -> str:
         told = accepted_plan("policy").config().train().evaluate(policy, run=1)

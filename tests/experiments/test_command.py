@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -17,10 +18,11 @@ import pytest
 from rlgpt.console import cli
 from rlgpt.console.commands import children, experiment
 from rlgpt.store import folder
+from rlgpt.store.errors import StoreError
 from rlgpt.store.experiments import NoExperiment
 from rlgpt.store.lease import Lease
 from rlgpt.store.settings import LoopSettings
-from rlgpt.training.experiments import bill
+from rlgpt.training.experiments import bill, requests
 from rlgpt.training.experiments.__main__ import RUNNER, main
 from rlgpt.training.experiments.declared import Undeclared
 from rlgpt.training.experiments.requests import declared, need_folder, write_bundles
@@ -272,6 +274,34 @@ def test_the_evidence_of_another_experiment_is_not_replaced(tmp_path: Path) -> N
         with pytest.raises(CannotCreate, match="holds other sessions, of experiment mine: choose another folder"):
             need_folder(asked | other)
     assert need_folder(asked | {"seeds": [0, 1, 2]}) == asked["to"]
+
+
+def test_a_task_called_like_a_path_and_a_session_too_large_leave_the_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = request(tmp_path, seeds=[0])
+    manifest = declared(asked)
+    for number, planned in enumerate(manifest.sessions):
+        manifest.made(planned, f"261121-01000{number}-aa")
+        planned.task = "../reach"
+    written: list[Path] = []
+
+    def export(place: object, target: Path, evidence: bool) -> Path:
+        if not written:
+            written.append(Path("nothing"))
+            raise StoreError("it takes too much")
+        written.append(target)
+        return target
+
+    monkeypatch.setattr(requests, "declared", lambda asked: manifest)
+    monkeypatch.setattr(requests, "known", lambda planned: SimpleNamespace(over=True))
+    monkeypatch.setattr(requests, "require_same_settings", lambda every: None)
+    monkeypatch.setattr(requests, "folder_of", lambda planned: planned.id)
+    monkeypatch.setattr(requests, "export_bundle", export)
+    with pytest.raises(StoreError, match="it takes too much"):
+        write_bundles(asked)
+    assert [path.parent for path in written[1:]] == [tmp_path / "kept"] and "..%2Freach" in written[1].name
+    assert (tmp_path / "kept" / "experiment.json").is_file()
 
 
 def test_a_session_of_another_arm_is_no_evidence(tmp_path: Path) -> None:

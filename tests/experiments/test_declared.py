@@ -131,6 +131,11 @@ def test_some_arms_of_an_experiment_are_run_in_its_own_order() -> None:
         trees("arms", {}, ["wake_up"], [0], ["code", "code"])
 
 
+def test_a_task_may_be_called_as_an_arm_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("rlgpt.training.experiments.declared._defaults", lambda declared, world: ["rl"])
+    assert {task for task, *_ in trees("arms", {}, [], [0], ["rl"])} == {"rl"}
+
+
 def test_trees_lie_over_each_other_and_none_is_changed() -> None:
     low, high = {"a": {"b": 1, "c": [1, 2]}, "d": 4}, {"a": {"c": [3]}, "e": {"f": 5}}
     assert merged(low, high) == {"a": {"b": 1, "c": [3]}, "d": 4, "e": {"f": 5}}

@@ -191,8 +191,7 @@ def trees(
     if not declared.arms and base.get("llm", {}).get("kind", "rules") != "rules":
         raise Undeclared(f"{kind} leaves out sub-actions of the script book by their names: it needs --llm rules")
     chosen = list(tasks) or _defaults(declared, world)
-    named = (*chosen, *seeds, *arms)
-    twice = [word for word in named if named.count(word) > 1]
+    twice = [word for named in (chosen, seeds, arms) for word in named if named.count(word) > 1]
     if twice:
         raise Undeclared(f"{twice[0]} is named twice")
     method = dict(base.get("method", {}))

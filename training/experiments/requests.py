@@ -9,8 +9,10 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 from rlgpt.store.bundle import export_bundle
+from rlgpt.store.errors import StoreError
 from rlgpt.store.experiments import FILE, Manifest, load
 from rlgpt.training.experiments.bill import bill, measured_rate
 from rlgpt.training.experiments.declared import declare
@@ -81,10 +83,17 @@ def write_bundles(request: Request) -> dict[str, Any]:
     manifest = declared(request)
     require_same_settings(map(known, manifest.sessions))
     target = Path(need_folder(request))
-    written = []
+    written: list[str] = []
+    refused: list[StoreError] = []
     for planned in manifest.sessions:
         if planned.id and known(planned).over:
-            name = f"{planned.task}-{planned.arm}-{planned.seed}.rlgpt".replace(" ", "_")
-            written.append(str(export_bundle(folder_of(planned), target / name, evidence=True)))
+            # a task of a world may be called anything, such as ../reach
+            name = f"{quote(planned.task, safe='')}-{planned.arm.replace(' ', '_')}-{planned.seed}.rlgpt"
+            try:
+                written.append(str(export_bundle(folder_of(planned), target / name, evidence=True)))
+            except StoreError as error:
+                refused.append(error)
     manifest.write(target / FILE)
+    if refused:  # the others are there
+        raise refused[0]
     return {"written": written, "missing": len(manifest.sessions) - len(written)}

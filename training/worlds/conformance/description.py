@@ -60,6 +60,9 @@ def check_sheet(world: World) -> str:
         names_in_sheet = {entry["name"] if isinstance(entry, dict) else entry for entry in sheet["milestones"]}
         lacking = set(world.tasks[task].milestones) - names_in_sheet
         expect(not lacking, f"the sheet of {task} lacks the milestones {', '.join(sorted(lacking))}")
+        for entry in sheet["scripts"]:
+            lacking = {"name", "gives", "done_when", "sources"} - set(entry)
+            expect(not lacking, f"a script in the sheet of {task} lacks {', '.join(sorted(lacking))}")
         ast.literal_eval(repr(sheet))
     return "complete, plain data"
 
