@@ -85,7 +85,7 @@ def compare(
         answer["title"] = SCRIPTED if all(t["llm"]["kind"] == "rules" for t in trees) else "RL-GPT"
         drawn = _curves(readers, named) if svg_file or png_file else {}
         if (svg_file or png_file) and not drawn:
-            raise Failure("none of these sessions has trained for two updates or more: there is no curve to draw.", Exit.USAGE)
+            raise Failure("none of these sessions has two updates of PPO: there is no curve to draw.", Exit.USAGE)
         if svg_file:
             _write(svg_file, compare_svg.svg(drawn, "env steps", "success of training episodes"))
         if png_file:
