@@ -13,6 +13,7 @@ from driving import SIZES, console, screen_text, until
 from moments import moment
 from sample_sessions import whole
 from stored import append, write
+from textual.pilot import Pilot
 
 from rlgpt.console import launch
 from rlgpt.console.app import ConsoleApp
@@ -356,10 +357,8 @@ async def test_several_seeds_are_started_from_the_form(two_sessions: Path, monke
     assert [(s["seed"], s["name"]) for s in made] == [(7, "trio"), (8, "trio-2"), (9, "trio-3")]
 
 
-@pytest.mark.parametrize("wrong", ["0", "51", "two"])
-async def test_a_wrong_number_of_sessions_starts_none(
-    two_sessions: Path, monkeypatch: pytest.MonkeyPatch, wrong: str
-) -> None:
+def ask_for_one_task(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """What the form of a session asks a child process; only the question for the tasks is answered."""
     asked: list[str] = []
 
     def answer(app: Any, question: str, arguments: Any = None, *, then: Any = None, **_: Any) -> None:
@@ -368,9 +367,21 @@ async def test_a_wrong_number_of_sessions_starts_none(
             app.call_later(then, {"tasks": [{"id": "dig", "prompt": "Dig.", "horizon": 9}]})
 
     monkeypatch.setattr(launch, "ask", answer)
+    return asked
+
+
+async def open_form(app: ConsoleApp, pilot: Pilot[int]) -> None:
+    await pilot.press("n")
+    await until(pilot, lambda: isinstance(app.screen, NewScreen) and "Dig." in screen_text(app))
+
+
+@pytest.mark.parametrize("wrong", ["0", "51", "two"])
+async def test_a_wrong_number_of_sessions_starts_none(
+    two_sessions: Path, monkeypatch: pytest.MonkeyPatch, wrong: str
+) -> None:
+    asked = ask_for_one_task(monkeypatch)
     async with console(two_sessions) as (app, pilot):
-        await pilot.press("n")
-        await until(pilot, lambda: isinstance(app.screen, NewScreen) and "Dig." in screen_text(app))
+        await open_form(app, pilot)
         app.screen.query_one("#seeds").value = wrong  # type: ignore[attr-defined]
         await pilot.press("ctrl+s")
         await pilot.pause()
@@ -382,14 +393,9 @@ async def test_a_wrong_number_of_sessions_starts_none(
 async def test_numbers_that_nothing_can_be_counted_with_end_no_form(
     two_sessions: Path, monkeypatch: pytest.MonkeyPatch, typed: str
 ) -> None:
-    def answer(app: Any, question: str, arguments: Any = None, *, then: Any = None, **_: Any) -> None:
-        if question == "tasks":
-            app.call_later(then, {"tasks": [{"id": "dig", "prompt": "Dig.", "horizon": 9}]})
-
-    monkeypatch.setattr(launch, "ask", answer)
+    ask_for_one_task(monkeypatch)
     async with console(two_sessions) as (app, pilot):
-        await pilot.press("n")
-        await until(pilot, lambda: isinstance(app.screen, NewScreen) and "Dig." in screen_text(app))
+        await open_form(app, pilot)
         app.screen.query_one("#llm").value = "openai"  # type: ignore[attr-defined]
         for name in ("iterations", "seeds", "cost_", "tokens"):
             app.screen.query_one(f"#{name}").value = typed  # type: ignore[attr-defined]
