@@ -17,7 +17,7 @@ from rlgpt.console.commands.compare_runs import Run, runs_of
 from rlgpt.console.commands.failure import Exit, Failure
 from rlgpt.console.commands.files import new_file
 from rlgpt.console.commands.words import Json, complete_compared
-from rlgpt.console.view.arms import arms_of, is_setting
+from rlgpt.console.view.arms import arms_of, is_setting, mixed
 from rlgpt.console.view.numbers import count
 from rlgpt.store.catalog import find
 from rlgpt.store.errors import NoSession
@@ -82,6 +82,7 @@ def compare(
             if not of_arm:
                 untested.append(reader.folder.id)
         answer = analysed(runs, base) | {"untested": untested, "seeds_again": _seeds_again(runs)}
+        answer["mixed"] = [] if by else mixed(trees, named)
         answer["title"] = SCRIPTED if all(t["llm"]["kind"] == "rules" for t in trees) else "RL-GPT"
         drawn = _curves(readers, named) if svg_file or png_file else {}
         if (svg_file or png_file) and not drawn:
@@ -279,6 +280,8 @@ def _tell(answer: dict[str, Any]) -> None:
         output.table(("task", "arm", "pairs", "difference", "p", "P(improvement)"), rows)
     for again in answer["seeds_again"]:
         output.note(f"{again}: its intervals take them for different seeds")
+    for difference in answer["mixed"]:
+        output.note(f"{difference}; --by tells them apart")
     for name in answer["untested"]:
         output.note(f"{name} was not tested and is left out")
 

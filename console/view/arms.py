@@ -26,6 +26,20 @@ def arms_of(trees: Sequence[Settings], by: Sequence[str] | None = None) -> list[
     return [arm_of(tree, keys) for tree in trees]
 
 
+def mixed(trees: Sequence[Settings], arms: Sequence[str]) -> list[str]:
+    """Of each arm of a task whose sessions differ, in which settings, in words. A setting that one of them does not
+    have is older or newer than that session, and says nothing."""
+    groups: dict[tuple[str, str], list[Settings]] = {}
+    for tree, arm in zip(trees, arms, strict=True):
+        groups.setdefault((str(tree.get("task", "")), arm), []).append(tree)
+    found = []
+    for (task, arm), group in groups.items():
+        shared = set.intersection(*(set(dict(_leaves(tree))) for tree in group))
+        if keys := [key for key in differing(group) if key in shared]:
+            found.append(f"{task}, {arm}: its sessions differ in {', '.join(keys)}")
+    return found
+
+
 def is_setting(trees: Sequence[Settings], key: str) -> bool:
     """Whether any of the sessions has it."""
     return any(key in dict(_leaves(tree)) for tree in trees)

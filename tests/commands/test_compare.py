@@ -279,3 +279,14 @@ def test_different_tasks_are_never_drawn_over_each_other_and_a_session_is_called
     assert any("s1-40" in text for text in texts[0]) and any("s1-80" in text for text in texts[0])
     assert not any("s2-60" in text for text in texts[0]) and any("s2-60" in text for text in texts[1])
     assert "iterations" not in (tmp_path / "a.svg").read_text()
+
+
+def test_sessions_of_one_label_with_other_budgets_are_told(rlgpt: Cli) -> None:
+    label = {"method": {"label": "code"}}
+    many, few = (session(3, seed, budget={"env_steps": steps}, **label) for seed, steps in ((80, 200), (81, 60)))
+    (told,) = rlgpt("compare", many.id, few.id, "--json").document["mixed"]
+    assert told.endswith("code: its sessions differ in budget.env_steps")
+    assert told in rlgpt("compare", many.id, few.id).err
+    assert not rlgpt("compare", many.id, few.id, "--by", "budget.env_steps", "--json").document["mixed"]
+    alike = session(3, 82, budget={"env_steps": 200}, **label)
+    assert not rlgpt("compare", many.id, alike.id, "--json").document["mixed"]
