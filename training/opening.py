@@ -34,6 +34,7 @@ from rlgpt.training.steps.commands import apply_pending
 from rlgpt.training.worlds import registry
 from rlgpt.training.worlds.away.world import games_place
 from rlgpt.training.worlds.optional_parts import report_to
+from rlgpt.training.worlds.protocol import World
 
 REWORDED = "the recorded requests had other words than today's: each answer is known by the step that asked for it"
 LANES = 64
@@ -62,6 +63,7 @@ def open_session(place: Path) -> SessionRuntime:
         )
         undo.callback(host.close)
         begin(folder, writer, {"mode": host.mode, "enforced": dict(host.enforced)}, where())
+        tell_other_version(writer, world)
         name = writer.history.session["versions"].get("skills")
         snapshot = skills.read(reader.artifact(name)) if name else []
         runtime = SessionRuntime(
@@ -124,6 +126,14 @@ def begin(folder: SessionFolder, writer: Writer, host: events.ActionHost, here: 
     if before is not None and before["cpu"] != here["cpu"]:
         was = f"{here['cpu']} at {here['node']}, before it was {before['cpu']} at {before['node']}"
         writer.event(events.Nondeterministic(f"continued on another kind of processor: {was}"))
+
+
+def tell_other_version(writer: Writer, world: World) -> None:
+    """A world may have been changed since the session began: what follows is another game under the same name."""
+    version = writer.history.session["world_version"]
+    cause = f"goes on in version {world.version} of the world {world.name}; it was begun in {version}"
+    if version != world.version and cause not in writer.history.nondeterministic:
+        writer.event(events.Nondeterministic(cause))
 
 
 def _say_begun(folder: SessionFolder, writer: Writer, host: events.ActionHost, here: events.Where) -> None:

@@ -14,9 +14,10 @@ from rlgpt.store.folder import SessionFolder
 from rlgpt.store.reader import Reader
 from rlgpt.store.settings import Settings
 from rlgpt.store.writer import Writer
-from rlgpt.training.opening import begin
+from rlgpt.training.opening import begin, tell_other_version
 from rlgpt.training.session.runtime import SessionRuntime
 from rlgpt.training.steps.learning import warm_start
+from rlgpt.training.worlds.protocol import World
 
 HERE: events.Where = {"node": "here", "cpu": "x86_64 AVX2", "versions": {}}
 
@@ -113,3 +114,17 @@ def test_a_session_that_goes_on_on_another_kind_of_processor_says_so(trained: tu
     assert cause == (
         "continued on another kind of processor: x86_64 AVX512 at there, before it was x86_64 AVX2 at here"
     )
+
+
+def test_a_session_that_goes_on_in_another_version_of_its_world_says_so_once(
+    trained: tuple[SessionFolder, list[str]],
+) -> None:
+    folder, _ = trained
+    with Reader(folder) as reader:
+        begun_in = reader.history_at().session["world_version"]
+    for version in (begun_in, "another", "another"):
+        with Writer(folder) as writer:
+            tell_other_version(writer, cast(World, SimpleNamespace(name="line", version=version)))
+    with Reader(folder) as reader:
+        (cause,) = reader.history_at().nondeterministic
+    assert cause == f"goes on in version another of the world line; it was begun in {begun_in}"
