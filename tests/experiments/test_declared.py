@@ -116,6 +116,8 @@ def test_an_experiment_that_cannot_be_says_why() -> None:
         trees("coverage", {}, ["collect_wood"], [0])
     with pytest.raises(CannotCreate, match="no task 'fly'"):
         trees("coverage", {}, ["fly"], [0])
+    with pytest.raises(CannotCreate, match=r"`rlgpt tasks --world tests\.worlds\.corridor:make_world` lists them"):
+        trees("coverage", {"world": "tests.worlds.corridor:make_world"}, ["fly"], [0])
     with pytest.raises(Undeclared, match="named twice"):
         trees("arms", {}, ["wake_up", "wake_up"], [0])
 

@@ -164,7 +164,7 @@ def chain_arms(world: str, task: str) -> tuple[Arm, ...]:
     Raises Undeclared for a task without a chain, CannotCreate for an unknown one, UnknownWorld.
     """
     declared_world = registry.get(world)
-    task_info(declared_world, task)
+    task_info(declared_world, task, world)
     names = [step.name for step in script_bot(declared_world, task)]
     if len(names) < 2:
         raise Undeclared(f"the script book of {declared_world.name} has no chain of sub-actions to {task}")

@@ -29,9 +29,10 @@ def declared(request: Request) -> Manifest:
     manifest = declare(
         request["kind"], request["name"], base, request["tasks"], request["seeds"], request.get("arms", ())
     )
-    world = registry.get(str(base.get("world", "crafter")))
+    asked_for = str(base.get("world", "crafter"))
+    world = registry.get(asked_for)
     for task in dict.fromkeys(p.task for p in manifest.sessions):
-        task_info(world, task)
+        task_info(world, task, asked_for)
     return manifest
 
 

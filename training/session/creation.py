@@ -31,12 +31,13 @@ class CannotCreate(Exception):
         self.code = code
 
 
-def task_info(world: World, task_id: str) -> TaskInfo:
-    """What the session row keeps of its task. Raises CannotCreate for an unknown one."""
+def task_info(world: World, task_id: str, asked_for: str) -> TaskInfo:
+    """What the session row keeps of its task. `asked_for`: as the command names the world. Raises CannotCreate for an
+    unknown task."""
     task = world.tasks.get(task_id)
     if task is None:
         close = [t for t in world.tasks if task_id.split("_")[-1] in t][:5]
-        hint = f"; did you mean {', '.join(close)}?" if close else f"; `rlgpt tasks --world {world.name}` lists them"
+        hint = f"; did you mean {', '.join(close)}?" if close else f"; `rlgpt tasks --world {asked_for}` lists them"
         raise CannotCreate(f"the world {world.name} has no task {task_id!r}{hint}")
     return {
         "id": task.id,
@@ -70,7 +71,7 @@ def create(flags: Mapping[str, Any], elsewhere: bool = False) -> dict[str, Any]:
     _check_models(settings, elsewhere)
     check_rl_fields(settings.method.rl)
     world = registry.get(settings.world)
-    info = task_info(world, settings.task)
+    info = task_info(world, settings.task, settings.world)
     check_place(world, games_place())
     if games_place() in ("", LOCAL):
         check_machine(world)
