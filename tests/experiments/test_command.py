@@ -9,6 +9,7 @@ import os
 import signal
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -281,9 +282,9 @@ def test_a_task_called_like_a_path_and_a_session_too_large_leave_the_others(
 ) -> None:
     asked = request(tmp_path, seeds=[0])
     manifest = declared(asked)
+    manifest.sessions = [replace(planned, task="../reach") for planned in manifest.sessions]
     for number, planned in enumerate(manifest.sessions):
         manifest.made(planned, f"261121-01000{number}-aa")
-        planned.task = "../reach"
     written: list[Path] = []
 
     def export(place: object, target: Path, evidence: bool) -> Path:
