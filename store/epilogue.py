@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from rlgpt.store.database import connect
 from rlgpt.store.event_payloads import kind_of, payload_of
-from rlgpt.store.events import Command, Ended, Event
+from rlgpt.store.events import Command, Ended, Event, Resumed, Started
 from rlgpt.store.plain import plain
 
 
@@ -88,6 +88,19 @@ def progress_mark(folder: Path) -> int:
     try:
         tables = ("plan", "code_version", "trial", "rl_config", "checkpoint", "evaluation", "verdict")
         return max(int(base.execute(f"SELECT coalesce(max(seq), 0) FROM {t}").fetchone()[0]) for t in tables)
+    finally:
+        base.close()
+
+
+def has_ended(folder: Path) -> bool:
+    """Whether the worker that started last has written the session's end. Raises sqlite3.Error."""
+    base = connect(folder / "session.db")
+    try:
+        found = base.execute(
+            "SELECT kind FROM event WHERE kind IN (?, ?, ?) ORDER BY seq DESC LIMIT 1",
+            (kind_of(Started), kind_of(Resumed), kind_of(Ended)),
+        ).fetchone()
+        return found is not None and found[0] == kind_of(Ended)
     finally:
         base.close()
 

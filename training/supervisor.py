@@ -22,7 +22,7 @@ from pathlib import Path
 from types import FrameType
 from typing import IO
 
-from rlgpt.store.epilogue import append_event, append_stop, progress_mark, undecided
+from rlgpt.store.epilogue import append_event, append_stop, has_ended, progress_mark, undecided
 from rlgpt.store.errors import StoreError
 from rlgpt.store.events import Ended, Event, TrainerDied, Waiting
 from rlgpt.store.lease import SLOT_DESCRIPTOR, Lease, LeaseTaken, training_slot
@@ -111,7 +111,7 @@ def _keep_running(folder: Path) -> int:
         if told_to_stop:  # between the look and the start
             worker.stop()
         code, peak = worker.wait()
-        if code == 0:
+        if code == 0 and has_ended(folder):  # else the world has ended the process
             return 0
         if code == CANNOT:
             _say(folder, Ended("failed", _last_of(worker.last_lines())))

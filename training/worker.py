@@ -23,7 +23,7 @@ from rlgpt.agents.errors import AgentError, BudgetReached
 from rlgpt.agents.remaining import steps_ahead
 from rlgpt.store import events
 from rlgpt.store.errors import DiskFull, LeaseTaken, StoreError
-from rlgpt.training import last_words
+from rlgpt.training import last_words, leaving
 from rlgpt.training.host.client.errors import HostError
 from rlgpt.training.opening import open_session
 from rlgpt.training.session.budgets import over_budget
@@ -161,4 +161,4 @@ def main(folder: Path) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(Path(sys.argv[1])))
+    leaving.run(lambda: main(Path(sys.argv[1])))

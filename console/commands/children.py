@@ -119,4 +119,5 @@ def start_worker(folder: Path) -> int:
 def last_words(errors: str, module: str, code: int) -> str:
     """The sentence that a failed child left on its standard error."""
     lines: Sequence[str] = errors.strip().splitlines()
-    return lines[-1] if lines else f"rlgpt.{module} ended with {code} and said nothing"
+    how = f"was killed by signal {-code}" if code < 0 else f"ended with exit code {code}"
+    return lines[-1] if lines else f"rlgpt.{module} {how} and said nothing; a world can end its process like that"

@@ -87,12 +87,12 @@ def compare(
         drawn = _curves(readers, named) if svg_file or png_file else {}
         if (svg_file or png_file) and not drawn:
             raise Failure("none of these sessions has two updates of PPO: there is no curve to draw.", Exit.USAGE)
+        curves = compare_coverage.curves(readers) if coverage_file else {}
         if svg_file:
             _write(svg_file, compare_svg.svg(drawn, "env steps", "success of training episodes"))
         if png_file:
             _write_png(png_file, drawn)
         if coverage_file:
-            curves = compare_coverage.curves(readers)
             _write(coverage_file, compare_svg.svg(curves, compare_coverage.UNIT, compare_coverage.WHAT))
     if csv_file:
         with new_file(csv_file) as partial, partial.open("w", encoding="utf-8", newline="") as file:
@@ -136,14 +136,15 @@ def analysed(runs: Sequence[Run], base: str | None) -> dict[str, Any]:
 
     arms = list(dict.fromkeys(run.arm for run in runs))
     if base is not None and base not in arms:
-        raise Failure(f"there is no arm {base!r}; there are {', '.join(arms)}.", Exit.NOT_FOUND)
+        known = f"there are {', '.join(arms)}" if arms else "none of these sessions has test episodes"
+        raise Failure(f"there is no arm {base!r}; {known}.", Exit.NOT_FOUND)
     base = base or ("rlgpt" if "rlgpt" in arms else arms[0] if arms else None)
     tasks, differences = [], []
     for task in dict.fromkeys(run.task for run in runs):
         here = [run for run in runs if run.task == task]
         tasks.append({"task": task, "arms": [_arm(arm, [r for r in here if r.arm == arm]) for arm in arms]})
         for arm in arms:
-            ours, theirs = ({r.seed: r.score for r in here if r.arm == a} for a in (arm, base))
+            ours, theirs = (_by_seed([r for r in here if r.arm == a]) for a in (arm, base))
             seeds = sorted(set(ours) & set(theirs))
             if arm == base or len(seeds) < 2:  # one pair has no interval
                 continue
@@ -154,6 +155,14 @@ def analysed(runs: Sequence[Run], base: str | None) -> dict[str, Any]:
     for difference, p in zip(differences, statistics.holm([d["p"] for d in differences]), strict=True):
         difference["p_holm"] = p
     return {"base": base, "tasks": tasks, "differences": differences}
+
+
+def _by_seed(runs: Sequence[Run]) -> dict[int, float]:
+    """Seed -> score; the mean where a seed was run more than once."""
+    scores: dict[int, list[float]] = {}
+    for run in runs:
+        scores.setdefault(run.seed, []).append(run.score)
+    return {seed: sum(several) / len(several) for seed, several in scores.items()}
 
 
 def _seeds_again(runs: Sequence[Run]) -> list[str]:

@@ -148,6 +148,15 @@ def test_another_session_of_the_same_seed_is_told(rlgpt: Cli, arms: list[str]) -
     assert "2 sessions of seed 0" in told and told in rlgpt("compare", *arms, other.id).err
 
 
+def test_a_seed_that_was_run_twice_is_paired_by_its_mean() -> None:
+    def run(arm: str, seed: int, successes: int) -> Run:
+        return Run(f"{arm}-{seed}-{successes}", "t", arm, seed, successes, 100, 0, 900, None, None, None)
+
+    runs = [run("a", seed, successes) for seed, successes in ((0, 40), (0, 80), (1, 50))]
+    (difference,) = analysed([*runs, run("b", 0, 50), run("b", 1, 50)], "b")["differences"]
+    assert difference["mean"] == pytest.approx((0.10 + 0.0) / 2)
+
+
 def test_nothing_to_compare_or_to_draw_is_a_sentence(rlgpt: Cli, arms: list[str], tmp_path: Path) -> None:
     empty = tmp_path / "none"
     empty.mkdir()
@@ -155,7 +164,9 @@ def test_nothing_to_compare_or_to_draw_is_a_sentence(rlgpt: Cli, arms: list[str]
     assert rlgpt("compare", "").code == 3
     assert rlgpt("compare", *arms, "--by", "no.setting").code == 2
     assert rlgpt("compare", make("new").id, "--svg", tmp_path / "a.svg").code == 2
+    assert rlgpt("compare", arms[-1], "--svg", tmp_path / "a.svg", "--coverage", tmp_path / "b.svg").code == 2
     assert not (tmp_path / "a.svg").exists()
+    assert "none of these sessions has test episodes" in rlgpt("compare", make("newer").id, "--base", "x").err
 
 
 def test_a_pipe_in_a_folder_of_bundles_is_passed_over(rlgpt: Cli, tmp_path: Path) -> None:

@@ -25,6 +25,7 @@ from tests.worlds.corridor import CorridorEnv, CorridorWorld
 from tests.worlds.failing import FAILS
 
 WORLD = "tests.worlds.failing:make_failing"
+LOOP = {"iterations": 0, "dev_first": 2, "dev_more": 0, "test_episodes": 1}
 
 
 @pytest.fixture(autouse=True)
@@ -41,6 +42,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         ("leaves", r"failed in failing\.py, line \d+: SystemExit: 0$"),
         ("has no version", r"its last words: RuntimeError: no version here$"),
         ("gives up", r"^The simulator has no licence\.$"),
+        ("ends the process", r"^the worker died 4 times without getting further; its last words: "),
     ],
 )
 def test_a_session_ends_with_a_sentence_about_its_world(fails: str, sentence: str) -> None:
@@ -50,6 +52,23 @@ def test_a_session_ends_with_a_sentence_about_its_world(fails: str, sentence: st
     with Reader(SessionFolder(folder)) as reader:
         history = reader.history_at()
     assert history.result == "failed" and re.search(sentence, history.reason), history.reason
+
+
+def test_threads_that_a_world_leaves_do_not_keep_a_session_from_its_end() -> None:
+    folder = Path(create({"task": "open_door", "world": WORLD, "skills": "none", "loop": LOOP})["folder"])
+    words = [sys.executable, "-P", "-m", "rlgpt.training.supervisor", str(folder)]
+    assert subprocess.run(words, env=os.environ | {FAILS: "leaves a thread"}, timeout=300, check=False).returncode == 0
+    with Reader(SessionFolder(folder)) as reader:
+        assert reader.history_at().result in ("finished", "succeeded")
+    assert "threads that do not end are left: render loop" in (folder / "worker.log").read_text()
+
+
+def test_threads_that_a_world_leaves_do_not_hold_its_check_up() -> None:
+    words = [sys.executable, "-P", "-m", "rlgpt.console.cli", "world", "check", WORLD]
+    told = subprocess.run(
+        words, env=os.environ | {FAILS: "leaves a thread"}, timeout=300, check=False, capture_output=True, text=True
+    )
+    assert told.returncode == 0 and "the script book is sound" in told.stdout, told
 
 
 def test_a_session_whose_observation_changes_its_shape_fails() -> None:

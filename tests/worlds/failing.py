@@ -5,6 +5,7 @@ from __future__ import annotations
 import atexit
 import os
 import sys
+import threading
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +24,10 @@ class FailingEnv(CorridorEnv):
             raise ValueError("the door is stuck\nand so is the window\n\n")
         if how == "leaves":
             sys.exit(0)
+        if how == "ends the process":
+            os._exit(0)
+        if how == "leaves a thread":
+            threading.Thread(target=threading.Event().wait, name="render loop").start()
         if how == "gives up":
             atexit.register(print, "Goodbye from the simulator.", flush=True)
             raise WorldFailed("The simulator\nhas no licence.")

@@ -1,6 +1,7 @@
 """Every world here passes the conformance check, and the check sees what is broken."""
 
 import sys
+from dataclasses import replace
 from types import MappingProxyType, ModuleType
 
 import pytest
@@ -63,6 +64,25 @@ def test_it_names_the_broken_promise(env, promise):
             return env(self, made.task, features or self.default_features)
 
     assert promise in {finding.what for finding in check(Broken()) if not finding.ok}
+
+
+@pytest.mark.parametrize(
+    ("name", "changes", "why"),
+    [
+        ("take_key", {"prompt": None}, "prompt of task 'take_key' is None"),
+        ("take_key", {"prompt": " "}, "prompt of task 'take_key' is ' '"),
+        ("take\udc80key", {}, "cannot be typed"),
+        ("take the key", {}, "cannot be typed"),
+        ("--yes", {}, "cannot be typed"),
+        ("take_key", {"milestones": (None,)}, "milestones of task 'take_key' are (None,)"),
+    ],
+)
+def test_it_names_the_task_that_cannot_be_shown_or_typed(name, changes, why):
+    class Broken(CorridorWorld):
+        tasks = MappingProxyType({name: replace(CorridorWorld.tasks["take_key"], id=name, **changes)})
+
+    finding = next(one for one in check(Broken()) if one.what == "tasks are well formed")
+    assert not finding.ok and why in finding.why, finding.why
 
 
 class Slotted:

@@ -10,11 +10,11 @@ from __future__ import annotations
 import inspect
 import json
 import os
-import sys
 import traceback
 from collections.abc import Callable
 from typing import Any, TextIO, get_origin, get_type_hints
 
+from rlgpt.training import leaving
 from rlgpt.training.service.questions import QUESTIONS
 from rlgpt.training.session.creation import USAGE
 from rlgpt.training.session.refusals import Refusal, refusal_of
@@ -77,4 +77,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    leaving.run(main)

@@ -8,7 +8,16 @@ from numbers import Integral, Real
 
 import numpy as np
 
-from rlgpt.training.worlds.conformance.promise import STEPS, Broken, expect, legal_action, longest_task, trace, walk
+from rlgpt.training.worlds.conformance.promise import (
+    STEPS,
+    Broken,
+    expect,
+    is_line,
+    legal_action,
+    longest_task,
+    trace,
+    walk,
+)
 from rlgpt.training.worlds.optional_parts import Scores
 from rlgpt.training.worlds.protocol import UnknownTask, World
 
@@ -17,9 +26,14 @@ SETTLING = 8
 
 
 def check_tasks(world: World) -> str:
+    expect(is_line(world.name), f"its name is {world.name!r}, no line of printable text")
     expect(bool(world.tasks), "it has no task")
     for name, task in world.tasks.items():
         expect(name == task.id, f"task {task.id!r} is listed as {name!r}")
+        typed = is_line(name) and not name.startswith("-") and " " not in name
+        expect(typed, f"task id {name!r} cannot be typed: no spaces, no - in front, nothing that is not printed")
+        expect(is_line(task.prompt), f"the prompt of task {name!r} is {task.prompt!r}, no line of printable text")
+        expect(all(map(is_line, task.milestones)), f"milestones of task {name!r} are {task.milestones!r}, no names")
         expect(task.horizon > 0, f"task {name!r} has no horizon")
         expect(task.kind in ("goal", "score", "survive"), f"task {name!r} is of kind {task.kind!r}")
         if task.kind == "score":

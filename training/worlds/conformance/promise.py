@@ -22,6 +22,11 @@ def expect(holds: bool, sentence: str) -> None:
         raise Broken(sentence)
 
 
+def is_line(value: object) -> bool:
+    """Whether it is text of one line that a terminal can show."""
+    return isinstance(value, str) and bool(value.strip()) and value.isprintable()
+
+
 def longest_task(world: World) -> str:
     """Id of the task with the longest horizon, whose episodes show most of the world."""
     return max(world.tasks.values(), key=lambda task: task.horizon).id
