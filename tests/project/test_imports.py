@@ -64,8 +64,9 @@ def test_a_supervisor_loads_nothing_but_the_standard_library_and_ours() -> None:
     assert not [name for name in found - start if name not in sys.stdlib_module_names and name.isidentifier()]
 
 
-def test_a_worker_loads_without_a_terminal() -> None:
-    assert not loaded_by(["rlgpt.training.worker"]) & {"textual", "typer", "rlgpt.console"}
+def test_a_worker_loads_without_a_terminal_and_without_torch_until_it_learns() -> None:
+    found = loaded_by(["rlgpt.training.worker"])
+    assert not found & {"textual", "typer", "rlgpt.console", "torch", "stable_baselines3"}
 
 
 def test_a_bare_rlgpt_reaches_the_console_without_typer_pydantic_or_sqlmodel() -> None:

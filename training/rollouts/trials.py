@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -25,7 +25,6 @@ from rlgpt.training.options.observer import Observer, Signal, obey
 from rlgpt.training.options.rewards import RewardStream
 from rlgpt.training.options.runner import Chooser, OptionRunner
 from rlgpt.training.options.slots import ActionSpace, Slot, noop_of
-from rlgpt.training.ppo.trained import TrainedPolicy
 from rlgpt.training.rollouts.evidence import Describer
 from rlgpt.training.rollouts.partial_trial import PartialTrial
 from rlgpt.training.rollouts.trace import Shower, Trace
@@ -41,6 +40,9 @@ from rlgpt.training.rollouts.trial_result import (
 )
 from rlgpt.training.worlds.optional_parts import ending_of, side_by_side
 from rlgpt.training.worlds.protocol import World
+
+if TYPE_CHECKING:
+    from rlgpt.training.ppo.trained import TrainedPolicy
 
 INITIAL_TRIALS = 5
 """Trials after which most versions are accepted or failed."""

@@ -7,8 +7,6 @@ from rlgpt.agents.contracts import CritiqueReply, RlConfigReply
 from rlgpt.agents.errors import BudgetReached, ModelUnavailable, UselessReply
 from rlgpt.store import events
 from rlgpt.training.host.api import Action, PlanItem
-from rlgpt.training.ppo.run import train
-from rlgpt.training.ppo.trained import load_policy
 from rlgpt.training.rollouts.evaluation import FollowPlan, Policy
 from rlgpt.training.rollouts.evaluation import evaluate as play
 from rlgpt.training.rollouts.script_bot import script_bot
@@ -81,6 +79,8 @@ def policy_of(runtime: SessionRuntime, chosen: Candidate, variant: str) -> Polic
     if variant == "script":
         return _script(runtime)
     if chosen.checkpoint is not None and variant != "plan":
+        from rlgpt.training.ppo.trained import load_policy  # late: torch comes with it
+
         return load_policy(_untrained(runtime, chosen) if variant == "prior" else chosen.checkpoint, runtime.world)
     sources = {action.source_hash: action.source for action in chosen.actions}
     return FollowPlan(runtime.world, chosen.items, sources, options=chosen.actions, names=chosen.names)
@@ -100,6 +100,8 @@ def _script(runtime: SessionRuntime) -> FollowPlan:
 
 def _untrained(runtime: SessionRuntime, chosen: Candidate) -> bytes:
     """The checkpoint of the iteration's configuration after 0 env steps of PPO: its priors alone."""
+    from rlgpt.training.ppo.run import train  # late: torch comes with it
+
     config = chosen.iteration.config
     assert config is not None
     reply = RlConfigReply.model_validate(dict(config.config))

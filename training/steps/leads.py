@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from rlgpt.agents.choice import warm_start_source
 from rlgpt.store.history import History, Item
 from rlgpt.training.options.slots import CodedAction
-from rlgpt.training.ppo.trained import TrainedPolicy, load_policy
 from rlgpt.training.rollouts.trials import PrefixItem
 from rlgpt.training.session.runtime import SessionRuntime
 from rlgpt.training.steps.admission import admit
 from rlgpt.training.steps.candidates import admitted_predicates, candidate, coded_action, first_action
+
+if TYPE_CHECKING:
+    from rlgpt.training.ppo.trained import TrainedPolicy
 
 
 @dataclass(frozen=True)
@@ -56,4 +59,8 @@ def refused_predicate(runtime: SessionRuntime, item: Item) -> str:
 def _learnt(runtime: SessionRuntime, history: History) -> TrainedPolicy | None:
     best = warm_start_source(history)
     chosen = candidate(runtime, best) if best else None
-    return load_policy(chosen.checkpoint, runtime.world) if chosen and chosen.checkpoint else None
+    if chosen is None or not chosen.checkpoint:
+        return None
+    from rlgpt.training.ppo.trained import load_policy  # late: torch comes with it
+
+    return load_policy(chosen.checkpoint, runtime.world)

@@ -17,7 +17,6 @@ from rlgpt.store.row_types import MetricRow, tell_refusal
 from rlgpt.training.options.film import FrameSnapshot
 from rlgpt.training.options.lane import EpisodeResult
 from rlgpt.training.options.observer import Observer, Signal, Start
-from rlgpt.training.ppo.run import train as run_ppo
 from rlgpt.training.ppo.setup import build_setup, require_affordable
 from rlgpt.training.seeds import stream_seed
 from rlgpt.training.session.budgets import over_budget
@@ -100,6 +99,8 @@ def _reward_refused(runtime: SessionRuntime, reply: RlConfigAsked) -> str:
 
 
 def train(runtime: SessionRuntime, step: loop.Train) -> None:
+    from rlgpt.training.ppo.run import train as run_ppo  # late: torch comes with it, and takes seconds
+
     history = runtime.history
     iteration, plan = history.iteration, history.plan
     assert iteration is not None and plan is not None and iteration.config is not None
