@@ -66,8 +66,8 @@ class NewScreen(Screen[None]):
                 with Horizontal(classes="field"):
                     yield Label("Model")
                     models = [
-                        ("rule-based model (no key, no cost)", "rules"),
-                        ("language model (Chat Completions)", "openai"),
+                        ("rule-based model", "rules"),
+                        ("language model", "openai"),
                     ]
                     yield Select(models, value="rules", allow_blank=False, id="llm", compact=True)
                 with Horizontal(classes="field llm"):
