@@ -83,6 +83,7 @@ def compare(
                 untested.append(reader.folder.id)
         answer = analysed(runs, base) | {"untested": untested, "seeds_again": _seeds_again(runs)}
         answer["mixed"] = [] if by else mixed(trees, named)
+        answer["mixed_worlds"] = mixed([_world(reader) for reader in readers], named)
         answer["title"] = SCRIPTED if all(t["llm"]["kind"] == "rules" for t in trees) else "RL-GPT"
         drawn = _curves(readers, named) if svg_file or png_file else {}
         if (svg_file or png_file) and not drawn:
@@ -108,6 +109,12 @@ def compare(
 def _settings(reader: Reader) -> JsonObject:
     """A session's, with their usual values where it was made before there were such settings."""
     return stored(reader.history_at().session["settings"]).model_dump(mode="json")
+
+
+def _world(reader: Reader) -> JsonObject:
+    """What sessions may differ in, as code and learning depend on it, though it is no setting."""
+    session = reader.history_at().session
+    return {"task": session["task"], "version of the world": session["world_version"]}
 
 
 def _curves(readers: Sequence[Reader], arms: Sequence[str]) -> dict[str, list[Line]]:
@@ -291,6 +298,8 @@ def _tell(answer: dict[str, Any]) -> None:
         output.note(f"{again}: its intervals take them for different seeds")
     for difference in answer["mixed"]:
         output.note(f"{difference}; --by tells them apart")
+    for difference in answer["mixed_worlds"]:
+        output.note(difference)
     for name in answer["untested"]:
         output.note(f"{name} was not tested and is left out")
 

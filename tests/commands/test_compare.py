@@ -301,3 +301,13 @@ def test_sessions_of_one_label_with_other_budgets_are_told(rlgpt: Cli) -> None:
     assert not rlgpt("compare", many.id, few.id, "--by", "budget.env_steps", "--json").document["mixed"]
     alike = session(3, 82, budget={"env_steps": 200}, **label)
     assert not rlgpt("compare", many.id, alike.id, "--json").document["mixed"]
+
+
+def test_sessions_of_one_arm_in_two_versions_of_a_world_are_told(rlgpt: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    before = session(1, 40)
+    make_one = creation.create
+    monkeypatch.setattr(creation, "create", lambda *a, **k: make_one(*a, **k | {"world_version": "2"}))
+    after = session(2, 50)
+    (told,) = rlgpt("compare", before.id, after.id, "--json").document["mixed_worlds"]
+    assert told.endswith("its sessions differ in version of the world")
+    assert told in rlgpt("compare", before.id, after.id).err
