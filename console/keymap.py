@@ -325,6 +325,12 @@ def pane_key(name: str, overrides: Mapping[str, str]) -> str:
     return written(next(key for key in of("session") if argument(key, "pane") == name), overrides)
 
 
+def has_key(ident: str, pressed: str, overrides: Mapping[str, str]) -> bool:
+    """Whether this is a key of the action."""
+    key = next(key for key in KEYS if key.id == ident)
+    return pressed in (word.strip() for word in overrides.get(ident, key.keys).split(","))
+
+
 def spelt(ident: str, overrides: Mapping[str, str]) -> str:
     """The first key of an action in words: `ctrl+s`, `esc`."""
     key = next(key for key in KEYS if key.id == ident)

@@ -109,6 +109,12 @@ OFFERED = Hyperparameters(
 quality"): long rollouts near a plan that decides nearly always, and a reward that starts late."""
 
 
+def _limit(world: Mapping[str, Any], name: str, usual: int) -> int:
+    """Of the world sheet, whose limits may also be a text."""
+    limits = world.get("limits")
+    return int(limits.get(name, usual)) if isinstance(limits, Mapping) else usual
+
+
 def configure(question: Question) -> RlConfigReply:
     world, request = question.world, question["request"]
     options = [str(name) for name in question["options"]]
@@ -123,7 +129,7 @@ def configure(question: Question) -> RlConfigReply:
     milestones = [str(name) for name in world.get("task_milestones") or ()]
     score = world.get("kind") == "score"
     advised: Mapping[str, Any] = world.get("advised_rl") or {}
-    games = int((world.get("limits") or {}).get("games_at_once", MANY_GAMES))
+    games = _limit(world, "games_at_once", MANY_GAMES)
     n_envs = min(MANY_GAMES, games) if options else DEFAULTS.n_envs
     rollout = int(advised.get("rollout", _rollout(bool(options), games))) // n_envs * n_envs
     patient = bool(options) and (score or int(request["env_steps_left"]) >= LONG_RUN)
@@ -153,7 +159,7 @@ def configure(question: Question) -> RlConfigReply:
         option_prior=round(0.6 * (1 - plan_prior), 3) if options else 0.05,
         plan_prior=plan_prior,
         primitive_steps=int(advised.get("primitive_steps", 1)),
-        option_cap=int((world.get("limits") or {}).get("option_cap", MAX_OPTION_STEPS)),
+        option_cap=_limit(world, "option_cap", MAX_OPTION_STEPS),
         horizon=max(10, min(20_000, horizon)),
         env_steps=_advised_env_steps(request, rollout, int(advised["env_steps"]), last)
         if "env_steps" in advised
@@ -168,7 +174,7 @@ def configure(question: Question) -> RlConfigReply:
 def _configure_offered(question: Question, offered: list[str]) -> RlConfigReply:
     """The plan, and what only the policy may call."""
     world = question.world
-    games = int((world.get("limits") or {}).get("games_at_once", MANY_GAMES))
+    games = _limit(world, "games_at_once", MANY_GAMES)
     settings = OFFERED.model_copy(update={"n_envs": min(MANY_GAMES, games)})
     milestones = [str(name) for name in world.get("task_milestones") or ()]
     score = world.get("kind") == "score"

@@ -32,6 +32,8 @@ def respond(request: Mapping[str, Any]) -> dict[str, Any]:
         content = ANSWERS[question.ask](question).model_dump_json()
     except (NotUnderstood, KeyError, TypeError, ValueError) as error:
         refusal = f"The rule-based model answers only rlgpt's own questions: {error}"
+    except Exception as error:  # a world sheet of another form
+        refusal = f"The rule-based model cannot read the question: {type(error).__name__}: {error}"
     message = {"role": "assistant", "content": None if refusal else content, "refusal": refusal}
     return {
         "id": f"rules-{text_hash(canonical(request))[:16]}",

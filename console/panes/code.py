@@ -44,7 +44,7 @@ class CodePane(ListPane):
     def entries_of(self, moment: Moment) -> list[Entry]:
         shown, before = code.chosen(moment.history, self.choice)
         if shown is None:
-            return code.empty(moment)
+            return code.empty(moment, self.width)
         return [Entry("body", tuple(self._body(moment, shown, before)), selectable=False)]
 
     def _body(self, m: Moment, shown: Attempt, before: Attempt | None) -> list[Line]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from textual.app import ComposeResult
@@ -31,8 +31,10 @@ def already_spent(name: str, spent: float, limit: float) -> str:
 class BudgetDialog(Form[tuple[str, float | None]]):
     """Returns (name, value); None for the value lifts the limit."""
 
-    def __init__(self, limits: Mapping[str, Any]) -> None:
-        super().__init__()
+    AUTO_FOCUS = "#value"
+
+    def __init__(self, limits: Mapping[str, Any], obstacle: Callable[[], str] | None = None) -> None:
+        super().__init__(obstacle)
         self._limits = limits
 
     def compose(self) -> ComposeResult:
@@ -53,9 +55,9 @@ class BudgetDialog(Form[tuple[str, float | None]]):
     def on_select_changed(self, event: Select.Changed) -> None:
         """Shows the limit that stands; only what differs from it counts as typed."""
         value = self._limits.get(str(event.value))
-        self.query_one("#value", Input).value = (
-            "none" if value is None else f"{value:g}" if isinstance(value, float) else str(value)
-        )
+        field = self.query_one("#value", Input)
+        field.value = "none" if value is None else f"{value:g}" if isinstance(value, float) else str(value)
+        field.select_all()  # so that a number that is typed takes its place
         self._untouched = self.typed()
 
     def on_input_submitted(self) -> None:
@@ -77,4 +79,7 @@ class BudgetDialog(Form[tuple[str, float | None]]):
                 self.query_one("#fault", Static).update("A whole number, or the word none for no limit.")
                 return
             value = int(value)
-        self.dismiss((name, value))
+        if value == self._limits.get(name):
+            self.query_one("#fault", Static).update("That is its limit already.")
+            return
+        self.answer((name, value))

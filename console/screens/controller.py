@@ -106,10 +106,11 @@ class Controller:
     def _open_whole(self) -> Callable[[], None]:
         self.feed.open()
         moment, marks = self.feed.moment(self._start_at), timeline.marks(self.feed.head())
+        newest = moment if moment.live else self.feed.moment()
         self._shell.settled()
-        return lambda: self._opened(moment, marks)
+        return lambda: self._opened(moment, newest, marks)
 
-    def _opened(self, moment: Moment, marks: list[timeline.Mark]) -> None:
+    def _opened(self, moment: Moment, newest: Moment, marks: list[timeline.Mark]) -> None:
         self.opened = True
         self.marks = marks
         self.playback = self.playback.at(None if moment.live else moment.history.seq, self.feed.times)
@@ -117,7 +118,7 @@ class Controller:
             self.playback = Playback(self.playback.seq, self.playback.active, True, 1.0)
         if self.feed.notice:
             self._shell.tell(self.feed.notice, "warning")
-        self._last_news = news.known(moment, self.sent)
+        self._last_news = news.known(newest, self.sent)  # in a replay too: what has happened before is no news
         self._show(moment)
         self._in_thread(self._read_mappings)
 

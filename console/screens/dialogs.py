@@ -71,6 +71,13 @@ class Form(ModalScreen[Answer | None]):
         box.border_title = safe_content(f"{self._dialog_title}: {why}" if why else self._dialog_title)
         box.set_class(bool(why), "late")
 
+    def answer(self, answer: Answer) -> None:
+        """Return it; where it has come too late, say so and keep what was typed."""
+        if self._obstacle is not None and (why := self._obstacle()):
+            shell_of(self).tell(f"not sent: {why}", "warning")
+        else:
+            self.dismiss(answer)
+
     def typed(self) -> Sequence[str]:
         """The text of all fields."""
         lines = [field.value for field in self.query(Input)]
@@ -121,11 +128,11 @@ class Ask(Form[str]):
                 yield Input(self._value, id="text", compact=True)
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
-        self.dismiss(event.value)
+        self.answer(event.value)
 
     def action_send(self) -> None:
         widget = self.query_one("#text")
-        self.dismiss(widget.text if isinstance(widget, TextArea) else self.query_one(Input).value)
+        self.answer(widget.text if isinstance(widget, TextArea) else self.query_one(Input).value)
 
     def typed(self) -> Sequence[str]:
         return super().typed() if self._long else ()
@@ -156,7 +163,7 @@ class Advise(Form[tuple[str, str]]):
     def action_send(self) -> None:
         text = self.query_one("#text", TextArea).text.strip()
         if text:
-            self.dismiss((str(self.query_one("#agent", Select).value), text))
+            self.answer((str(self.query_one("#agent", Select).value), text))
         else:
             self.query_one(".hint", Static).update("Say what the agent is to know.")
 

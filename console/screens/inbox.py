@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import ClassVar
 
 from textual.app import ComposeResult
@@ -19,6 +20,8 @@ from rlgpt.store.address import has_store
 from rlgpt.store.catalog import Summary
 from rlgpt.store.errors import StoreError
 
+READ = 2.0
+"""Seconds between two readings."""
 STORE_PATIENCE = 3.0
 """Seconds to wait for the team's store."""
 
@@ -39,17 +42,23 @@ class InboxScreen(ModalScreen[str]):
         rows = self.query_one(Lines)
         rows.set_entries([Entry("note", (line(("reading …", "dim")),), selectable=False)])
         rows.focus()
-        self.run_worker(self._read, thread=True, exit_on_error=False)
+        self._reads, self._fault = False, ""
+        self._read_again()
+        self.set_interval(READ, self._read_again)
+
+    def _read_again(self) -> None:
+        if not self._reads:
+            self._reads = True
+            self.run_worker(self._read, thread=True, exit_on_error=False)
 
     def _read(self) -> None:
+        summaries: list[Summary] | None = None
         try:
             summaries, fault = self._summaries()
         except (StoreError, OSError) as error:
-            self.app.call_from_thread(shell_of(self).tell, str(error), "error")
-            return
-        if fault:
-            self.app.call_from_thread(shell_of(self).tell, fault, "error")
-        self.app.call_from_thread(self._take, summaries)
+            fault = str(error)
+        with contextlib.suppress(RuntimeError):  # the console was left meanwhile
+            self.app.call_from_thread(self._take, summaries, fault)
 
     def _summaries(self) -> tuple[list[Summary], str]:
         """Also of the team's store if one is named: what reaches it takes long to import."""
@@ -59,7 +68,15 @@ class InboxScreen(ModalScreen[str]):
 
         return everywhere(STORE_PATIENCE)
 
-    def _take(self, summaries: list[Summary]) -> None:
+    def _take(self, summaries: list[Summary] | None, fault: str) -> None:
+        self._reads = False
+        if not self.is_attached:
+            return
+        if fault and fault != self._fault:  # once, not at every reading
+            shell_of(self).tell(fault, "error")
+        self._fault = fault
+        if summaries is None:
+            return
         rows = self.query_one(Lines)
         rows.set_entries(waiting.entries(summaries, shell_of(self).clock(), rows.width))
 

@@ -36,6 +36,10 @@ NUMBERS = (
 """(id, label, default, type); an empty budget is no limit. As many sessions as wanted, each with the next seed."""
 
 
+EMPTY = {"iterations": "0", "seed": "0", "seeds": "1"}
+"""What an empty field means."""
+
+
 class NewScreen(Screen[None]):
     AUTO_FOCUS = "#search"
     BINDINGS: ClassVar[list[BindingType]] = keymap.bindings("new", "fields")
@@ -79,7 +83,7 @@ class NewScreen(Screen[None]):
                 for name, label, default, _ in NUMBERS:
                     with Horizontal(classes="field"):
                         yield Label(label)
-                        yield Input(default, placeholder="no limit", id=_field_id(name), compact=True)
+                        yield Input(default, placeholder=EMPTY.get(name, "no limit"), id=_field_id(name), compact=True)
                 with Horizontal(classes="field"):
                     yield Label("Critic")
                     yield Select(
@@ -107,6 +111,7 @@ class NewScreen(Screen[None]):
                 yield Button(f"Start ({keymap.spelt('new.start', keys)})", variant="primary", id="start")
 
     def on_mount(self) -> None:
+        self._untouched = self._filled()
         self._llm_changed()
         app = shell_of(self)
         launch.ask(app, "worlds", cached=True, kept=True, then=self._take_worlds)
@@ -327,8 +332,23 @@ class NewScreen(Screen[None]):
         inside = self.focused is not None and any(w.id == "new-form" for w in self.focused.ancestors)
         self.query_one("#tasks" if inside else "#world").focus()
 
+    def _filled(self) -> list[object]:
+        """What the operator may have filled in or chosen; the task can be chosen again at once."""
+        inputs = [field.value for field in self.query(Input) if field.id != "search"]
+        choices = [choice.value for choice in self.query(Select) if choice.id != "world"]
+        return [*inputs, *choices, self.query_one("#review", Check).value]
+
     def action_leave(self) -> None:
-        self.app.pop_screen()
+        from rlgpt.console.screens.dialogs import Confirm
+
+        def answered(yes: bool | None) -> None:
+            if yes:
+                self.app.pop_screen()
+
+        if self._filled() == self._untouched:
+            self.app.pop_screen()
+        else:
+            self.app.push_screen(Confirm("Leave", "What you filled in was not started.", "Drop it"), answered)
 
 
 def _numbered(name: str, place: int) -> str:

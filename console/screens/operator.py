@@ -113,14 +113,19 @@ class Operator:
         """Show why a command is not possible now when its key is pressed."""
         for key in keymap.of("session"):
             command = keymap.argument(key, "command")
-            keys = (word.strip() for word in self._shell.user_keys.get(key.id, key.keys).split(","))
-            if command and pressed in keys and (why := self.why_not(command)):
+            is_its_key = keymap.has_key(key.id, pressed, self._shell.user_keys)
+            if command and is_its_key and (why := self.why_not(command)):
                 self._shell.tell(f"{key.label}: {why}", "warning")
 
     def send(self, kind: str, payload: dict[str, Any] | None = None, revision: int | None = None) -> bool:
         """Queue a command; says what happened."""
         if self.read_only:
             self._shell.tell("this console is read-only", "warning")
+            return False
+        words = kind.replace("_", " ")
+        moment = self.moment
+        if moment is not None and moment.live and moment.history.status == "ended":  # while it was written
+            self._shell.tell(f"{words}: not sent, the session has ended", "warning")
             return False
         from rlgpt.store import inbox  # pydantic comes with it, which the first frame should not wait for
         from rlgpt.store.commands import parse_command
@@ -130,8 +135,8 @@ class Operator:
         except (StoreError, OSError) as error:
             self._shell.tell(str(error), "error")
             return False
-        alive = self.moment is not None and self.moment.worker.alive
-        words = self._controller.sent[ident] = kind.replace("_", " ")
+        alive = moment is not None and moment.worker.alive
+        self._controller.sent[ident] = words
         waits = f"waits in the inbox until a worker runs ({self._key('session.resume')} starts one)"
         self._shell.tell(f"{words}: sent" if alive else f"{words}: {waits}")
         return True
@@ -180,7 +185,7 @@ class Operator:
             if answer:
                 self.send("advise", {"agent": answer[0], "text": answer[1]})
 
-        self._shell.push_screen(Advise(), answered)
+        self._shell.push_screen(Advise(lambda: self.why_not("advise")), answered)
 
     @property
     def paused(self) -> bool:
@@ -245,7 +250,7 @@ class Operator:
             else:
                 self._shell.push_screen(Confirm("Budget", already_spent(name, spent[name], limit), "Send it"), sure)
 
-        self._shell.push_screen(BudgetDialog(limits_of(self.moment)), answered)
+        self._shell.push_screen(BudgetDialog(limits_of(self.moment), lambda: self.why_not("budget")), answered)
 
     def verdict(self) -> None:
         from rlgpt.console.screens.verdict import VerdictDialog

@@ -147,6 +147,7 @@ class SessionScreen(Screen[None]):
             self._shell.hints()
 
     def on_screen_resume(self) -> None:
+        self._hinted = ()  # what changed under a dialog has reached only the dialog's footer
         self.controller.redraw()
 
     @property

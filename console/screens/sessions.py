@@ -222,10 +222,24 @@ class SessionsScreen(Screen[None]):
         if action in ("attach", "replay", "fork", "mark", "tag", "export", "delete"):
             return s is not None
         if action == "resume":
-            return s is not None and not s.alive and s.result not in ("succeeded", "finished") and not s.fault
+            return s is not None and not s.fault and not self._why_no_resume
         if action == "compare":
             return len(self._marked) >= 2
         return super().check_action(action, parameters)
+
+    @property
+    def _why_no_resume(self) -> str:
+        """Why no worker is started for the selected session; "" where one can be."""
+        s = self.selected
+        if s is not None and s.alive:
+            return "a worker runs this session"
+        return f"the session has {s.result}" if s is not None and s.result in ("succeeded", "finished") else ""
+
+    def on_key(self, event: events.Key) -> None:
+        shell, why = shell_of(self), self._why_no_resume
+        resumes = keymap.has_key("sessions.resume", event.key, shell.user_keys)
+        if why and resumes and not isinstance(self.focused, Input):
+            shell.tell(f"resume: {why}", "warning")
 
     # ---- actions --------------------------------------------------------------------------------
     def action_attach(self) -> None:

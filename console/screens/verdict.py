@@ -71,7 +71,7 @@ class VerdictDialog(Form[dict[str, Any]]):
             payload[name] = self.query_one(f"#{name}", Input).value.strip()
         if about:
             payload |= {"sub_action": about, "version": self._versions[about]}
-        self.dismiss(payload)
+        self.answer(payload)
 
     def on_input_submitted(self) -> None:
         """Enter goes on to the next field: a verdict cannot be taken back."""

@@ -32,7 +32,7 @@ def lines(m: Moment, width: int, starting: bool = False, keys: Mapping[str, str]
         more = again if h.result in ("stopped", "failed") else ""
         return [
             *wrap(f"{h.result}: {h.reason}.{more}".replace("..", "."), width, style, most=2),
-            *_last_words(m, width),
+            *(_last_words(m, width) if h.result == "failed" else ()),
         ]
     if word == "not started":
         text = (

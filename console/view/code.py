@@ -169,12 +169,12 @@ def _all_folded(lines: list[Line], width: int) -> list[Line]:
     return [piece for spans in lines for piece in folded(spans, width, "       ↪ ")]
 
 
-def empty(m: Moment) -> list[Entry]:
+def empty(m: Moment, width: int) -> list[Entry]:
     text = nothing("No code", m.history.status == "ended", "the fast agent writes it once a plan is active.")
     plan = m.history.plan
     if plan and plan.items and all(item.mode == "rl" for item in plan.items):
         text = "The active plan leaves everything to RL: there is no code."
-    return [Entry("note", (line((text, "dim")),), selectable=False)]
+    return [Entry("note", tuple(wrap(text, width, "dim")), selectable=False)]
 
 
 def yank(source: str | None, lines: Sequence[Line]) -> str:

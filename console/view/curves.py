@@ -233,12 +233,10 @@ def _success(moment: Moment, axis: Axis) -> list[Curve]:
             share = np.where(of > 0, won / of, np.nan)
         recent = f"n={int(np.nansum(of[-10:]))}" if len(of) else ""
     curves = [Curve("train", axis.x, share, "curve1", note=recent, segments=axis.breaks)]
-    trials = [(axis.at(a.trial.seq), a.trial.successes / a.trial.episodes) for a in moment.history.attempts
-              if a.trial and a.trial.episodes]  # fmt: skip
-    last = next((a.trial for a in reversed(moment.history.attempts) if a.trial and a.trial.episodes), None)
-    if last:
-        x, y = np.array(trials).T
-        curves.append(Curve("trial", x, y, "curve4", points=True, note=f"n={last.episodes}"))
+    every = (trial for attempt in moment.history.attempts for _, trial in attempt.trials if trial.episodes)
+    if trials := sorted(every, key=lambda trial: trial.seq):
+        x, y = np.array([(axis.at(trial.seq), trial.successes / trial.episodes) for trial in trials]).T
+        curves.append(Curve("trial", x, y, "curve4", points=True, note=f"n={trials[-1].episodes}"))
     for split, variant, name, style in (
         ("dev", "plan", "code alone", "curve3"),
         ("dev", "full", "dev", "curve2"),

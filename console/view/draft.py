@@ -29,17 +29,8 @@ class Draft:
         object.__setattr__(self, "items", tuple(items))
 
     def edited(self, edit: PlanEdit) -> Draft:
-        """With one more edit; a second `set` of the same item is folded into the first. Raises BadEdit."""
-        edits = [*self.edits]
-        last = edits[-1] if edits else None
-        if (
-            isinstance(last, SetFields) and isinstance(edit, SetFields)
-            and last.name == edit.name and last.rename is None and edit.rename is None
-        ):  # fmt: skip
-            edits[-1] = last.model_copy(update=edit.model_dump(exclude_none=True))
-        else:
-            edits.append(edit)
-        return Draft(self.base, tuple(edits))
+        """With one more edit. Raises BadEdit."""
+        return Draft(self.base, (*self.edits, edit))
 
     def undo(self) -> Draft:
         return Draft(self.base, self.edits[:-1], (*self.undone, self.edits[-1])) if self.edits else self

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from rlgpt.console.view.numbers import count, day_time, duration, measured, money, size
 from rlgpt.console.view.sessions import model_words, state
-from rlgpt.console.view.text import Line, line, wrap
+from rlgpt.console.view.text import Line, fit, line, wrap
 
 if TYPE_CHECKING:
     from rlgpt.store.catalog import Summary
@@ -41,7 +41,7 @@ def lines(s: Summary | None, now: float, width: int, hung: Collection[str] = ())
         line(
             ("spent     ", "dim"),
             f"{count(s.env_steps)} env steps, {duration(s.active)} active, {count(s.tokens)} tokens, cost {cost}, "
-            f"{size(s.size)} on the disk",
+            f"{size(s.size)}",
         )
     )
     parent = f", forked from {s.parent_id}" if s.parent_id else ""
@@ -52,4 +52,4 @@ def lines(s: Summary | None, now: float, width: int, hung: Collection[str] = ())
             (f"  {' '.join(s.tags)}" if s.tags else "", "accent"),
         )
     )
-    return out[:HEIGHT]
+    return [fit(one, width) for one in out[:HEIGHT]]

@@ -106,7 +106,8 @@ def header(width: int, sort: str, reverse: bool, elsewhere: bool = False) -> Lin
     cells: list[tuple[Line, int]] = [(line(("  ", "")), 2)]
     for name, wide in shown_columns(width, elsewhere):
         chosen = name == sort or (name, sort) in (("age", "started"), ("name", FORKS))
-        arrow = ("▼" if reverse else "▲") if chosen else ""
+        falls = reverse != (name == "age")  # the newest first is the least age first
+        arrow = ("▼" if falls else "▲") if chosen and sort != FORKS else ""  # forks stand below their parents
         cells.append((line((f"{name}{arrow}", "head" if chosen else "dim")), wide))
     return columns(cells)
 

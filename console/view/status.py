@@ -61,8 +61,15 @@ def goal(m: Moment, width: int) -> Line:
     if h.task_plans and h.sub_task < len(h.task_plans[-1].sub_tasks):
         part = h.task_plans[-1].sub_tasks[h.sub_task]
         goal_line += line((f"  part {h.sub_task + 1}: {part.get('goal') or part.get('task', '')}", "dim"))
-    since = max(m.now - h.at, 0.0) if m.live and m.worker.alive else 0.0
+    if not _goes_on(m):
+        return fit(goal_line, width)
+    since = max(m.now - h.at, 0.0) if m.live else 0.0
     return spread(goal_line, line((ahead.words(ahead.left(h, since)), "dim")), width)
+
+
+def _goes_on(m: Moment) -> bool:
+    """Whether a worker does what is left; in the past it did."""
+    return m.worker.alive or not m.live
 
 
 def budgets(m: Moment, width: int) -> Line:
@@ -77,7 +84,7 @@ def budgets(m: Moment, width: int) -> Line:
     steps, limit = float(h.spent.env_steps), limits.get("env_steps")
     parts.append(_bar("env steps", steps, limit, count(steps), count(limit) if limit else "", wide, over))
     pace = rate(m)
-    if limit and pace and h.status == "running" and m.phase == "Train":
+    if limit and pace and h.status == "running" and m.phase == "Train" and _goes_on(m):
         parts[-1].append(Span(f" left {duration((limit - steps) / pace)}", "dim"))
     spent_cost = money(h.spent.cost, h.spent.unknown_price)
     parts.append(
@@ -115,7 +122,7 @@ def budgets(m: Moment, width: int) -> Line:
         )
     )
     tail: list[Span] = []
-    if pace and h.status == "running" and (m.worker.alive or not m.live):
+    if pace and h.status == "running" and _goes_on(m):
         tail.append(Span(f"{count(pace)} steps/s", "bold" if m.phase == "Train" else "dim"))
     tail += _beat(m)
     room = width - width_of(tail) - 1

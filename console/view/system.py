@@ -49,13 +49,8 @@ def entries(m: Moment, width: int) -> list[Entry]:
             )
         )
         per = (sizes.get("store") or 0) / steps * 1e6
-        lines.append(
-            line(
-                ("store     ", "dim"),
-                (size(sizes.get("store")), "bold"),
-                (f"  of which artifacts {size(sizes.get('artifacts'))}", "dim"),
-            )
-        )
+        lines.append(line(("store     ", "dim"), (size(sizes.get("store")), "bold")))
+        lines.append(line(("  of it   ", "dim"), (f"artifacts {size(sizes.get('artifacts'))}", "dim")))
         if m.live and h.spent.env_steps >= 10_000:
             lines.append(
                 line(
@@ -87,7 +82,7 @@ def _worker(m: Moment, width: int) -> list[Line]:
         idle = {"ended": "the session has ended", "created": "not started yet"}.get(worker.status)
         word = idle or "no process holds the session's lock: the worker is dead"
         return wrap(f"worker    {word}", width, "dim" if idle else "bad")
-    lines = [line(("worker    ", "dim"), (f"pid {worker.pid} on {worker.host}", "bold"))]
+    lines = [line(("worker    ", "dim"), (f"supervised by pid {worker.pid} on {worker.host}", "bold"))]
     if worker.what:
         lines.append(line(("          ", ""), (worker.what, "dim")))
     if worker.behind_since:

@@ -170,13 +170,15 @@ def _option_ends(m: Moment, rows: Any) -> Finding:
     limit, interrupt = ends.get("cap", 0.0), ends.get("alarm", 0.0)
     share = (limit + interrupt) / total
     bad = share > CUT
-    sentence = f"{percent(share)} of the calls were cut off: {percent(limit / total)} by their limit of env steps, "
-    sentence += f"{percent(interrupt / total)} by an interrupt of the world."
+    sentence = (
+        f"{percent(share)} of the calls {_lately(rows)} were cut off: {percent(limit / total)} by their limit of env "
+        f"steps, {percent(interrupt / total)} by an interrupt of the world. follow_plan is not counted."
+    )
     advice = "Let the code return earlier, or ask for a longer limit."
     if interrupt > limit:
         advice = "Let the code go on through interrupts (`ignore_alarm = True`)."
     return Finding(
-        "option_ends", title, bad, share, percent(share), sentence, *_help(bad, "session.edit_code", advice)
+        "option_ends", title, bad, share, percent(1 - share), sentence, *_help(bad, "session.edit_code", advice)
     )  # fmt: skip
 
 
@@ -216,7 +218,7 @@ def _primitives(m: Moment, rows: Any) -> Finding:
         return Finding("primitives", title, None, None, "–", "This run has no coded actions.")
     if not _offers_primitives(m.history, run):
         return Finding("primitives", title, None, None, "–", "This run was given no primitives.")
-    sentence = f"{percent(share)} of the decisions are primitives."
+    sentence = f"{percent(share)} of the decisions {_lately(rows)} are primitives."
     if share < UNUSED:
         sentence += " The policy only calls code, so it can do no more than the code."
     elif share > 1 - UNUSED:
@@ -232,6 +234,11 @@ def _offers_primitives(h: History, run: Run) -> bool:
     """Whether the run's configuration names some; true where it cannot be told."""
     configs = [i.config.config for i in h.iterations if run.run in i.runs and i.config]
     return not configs or bool(configs[-1].get("primitives", True))
+
+
+def _lately(rows: Any) -> str:
+    """Over what `_recent_sums` adds up."""
+    return f"of the last {many(min(RECENT, len(rows)), 'update')}"
 
 
 def _recent(m: Moment, name: str, rows: Any) -> float | None:

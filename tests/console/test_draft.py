@@ -92,3 +92,12 @@ def test_a_rebase_keeps_what_fits_and_names_what_does_not(old: PlanState, new: P
     assert all(lost)
     same, none = draft.rebased(plan_of([item.name for item in old.items], 3))
     assert (same.executor, same.items, none) == (draft.executor, draft.items, [])
+
+
+def test_each_undo_takes_one_edit_back_also_of_the_same_sub_action() -> None:
+    base = plan_of(["wood"], 1)
+    goal, mode = ({"op": "set", "name": "wood", **change} for change in ({"goal": "other"}, {"mode": "rl"}))
+    twice = Draft(base).edited(parse_edit(goal)).edited(parse_edit(mode))
+    assert (twice.items[0].goal, twice.items[0].mode) == ("other", "rl")
+    once = twice.undo()
+    assert (once.items[0].goal, once.items[0].mode) == ("other", "code") and once.redo().items == twice.items

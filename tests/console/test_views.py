@@ -212,7 +212,7 @@ def test_an_ended_session_promises_nothing() -> None:
     ended = moment(s)
     for view, empty in (
         (lambda m: plan.entries(m, 60), "The slow agent did not plan."),
-        (lambda m: code.empty(m), "No code in this session."),
+        (lambda m: code.empty(m, 60), "No code in this session."),
         (lambda m: verdicts.entries(m, 60), "No verdicts in this session."),
         (lambda m: world.entries(m, None, 60, 20), "No frames in this session."),
     ):
@@ -331,7 +331,7 @@ def test_an_empty_session_draws_everywhere() -> None:
     assert "has not planned yet" in said(plan.entries(m, 60))
     assert "No verdicts yet" in said(verdicts.entries(m, 60))
     assert "No frames yet" in said(world.entries(m, None, 60, 20))
-    assert "No code yet" in said(code.empty(m))
+    assert "No code yet" in said(code.empty(m, 60))
 
 
 def test_a_replayed_chart_knows_no_name_that_only_later_rows_have() -> None:

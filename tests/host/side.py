@@ -7,6 +7,8 @@ from typing import NamedTuple
 
 NATIVE_ACTION_SIZE = 1
 PACKED = struct.Struct("<hhB")
+UNREADABLE = -7
+"""Number of coins at which the decoder fails."""
 
 
 class View(NamedTuple):
@@ -21,6 +23,8 @@ class Memory:
 
     def view(self, packed: bytes) -> View:
         at, coins, whole = PACKED.unpack(packed)
+        if coins == UNREADABLE:
+            raise ValueError("what the env packed cannot be read")
         if whole:
             self.seen = ()
         if at not in self.seen:

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import pytest
 
 from rlgpt.training.host import wire
-from rlgpt.training.host.api import Action, Ask, Host, Programs
+from rlgpt.training.host.api import FOLLOW_PLAN, Action, Ask, Host, Programs
 from rlgpt.training.host.client import spawner
 from rlgpt.training.host.client.action_host import ActionHost
 from rlgpt.training.host.client.errors import HostLost
@@ -17,7 +17,8 @@ from rlgpt.training.host.client.open_host import Spawning, hello, open_host, spa
 from rlgpt.training.host.client.process import HostProcess
 from rlgpt.training.host.client.spawner import CHILD
 from rlgpt.training.host.sandbox import program
-from tests.host.driving import COUNT, LEFT, WHOLE, begin, counted, go_on, load, source
+from tests.host.driving import COUNT, LEFT, WALK, WHOLE, begin, counted, go_on, load, source
+from tests.host.side import UNREADABLE
 from tests.host.test_lock import UNGUARDED
 from tests.host.world import WORLD, packed
 
@@ -188,3 +189,14 @@ def test_an_error_that_nothing_catches_is_a_death_in_the_trainers_process_too(mo
     asked, other = host.tick([Ask(0, packed(1), resume=True, predicates=True), Ask(1, packed(1), resume=True)])
     assert (asked.command, asked.predicates, other.command) == (counted(2), 0, counted(2))
     assert "ran out of memory while running `done_when`" in asked.message
+
+
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("plan", [False, True])
+def test_a_decoder_that_fails_ends_in_a_sentence_whatever_is_open(plan: bool, killer: Killer) -> None:
+    host = ActionHost("locked", 4, WORLD.native_action_size, killer)
+    load(host, COUNT, plan=[("view.at >= END", WALK)])
+    begin(host, FOLLOW_PLAN if plan else 0)
+    with pytest.raises(HostLost, match="cannot be kept alive"):
+        go_on(host, 1, UNREADABLE)
+    host.close()

@@ -82,7 +82,7 @@ class Distance:
     def _distance(self, env: Env) -> float | None:
         """A world may call a target that it does not see infinitely far: unseen, or the network would learn from it."""
         distance = env.distance(self.target)
-        return distance if distance is not None and isfinite(distance) else None
+        return float(distance) if distance is not None and isfinite(distance) else None
 
     def observed(self) -> float:
         return 1.0 if self.nearest is None else self.nearest / (self.nearest + NEAR)
@@ -141,7 +141,7 @@ class RewardStream:
                 total += weights[index]
         if world_reward:
             for index in self._world:
-                value = weights[index] * world_reward
+                value = weights[index] * float(world_reward)  # numpy's float32 would add up less exactly
                 totals[index] += value
                 total += value
         reached = env.milestones() if news and self._remembering else None

@@ -36,12 +36,19 @@ class Checkpoint:
 
 def pack(fields: Mapping[str, Any], parts: Mapping[str, Mapping[str, NDArray[Any]]]) -> bytes:
     """Fields are plain data without NaN; arrays of `parts[name]` are found again under `part(name)`."""
-    header = json.dumps({"format": FORMAT} | dict(fields), allow_nan=False, separators=(",", ":"))
+    header = json.dumps({"format": FORMAT} | dict(fields), allow_nan=False, separators=(",", ":"), default=_plain)
     arrays = {
         f"{part}/{name}": np.ascontiguousarray(array) for part, named in parts.items() for name, array in named.items()
     }
     arrays[_HEADER] = np.frombuffer(header.encode(), np.uint8)
     return save_arrays(arrays)
+
+
+def _plain(value: object) -> Any:
+    """A whole number of numpy's as Python's: a world may count with either."""
+    if isinstance(value, np.integer):
+        return int(value)
+    raise TypeError(f"{type(value).__name__} is no plain data")
 
 
 def unpack(blob: bytes) -> Checkpoint:

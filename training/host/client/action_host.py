@@ -341,9 +341,11 @@ class ActionHost:
         if running is None and died.own and len(losses.skip) == 1:
             (lane,) = losses.skip
             running = self._find_running(token_of(lane, losses.opening.get(lane, self._lanes[lane].action)))
-        if running is None or (running.asked_of and running.lane not in losses.skip):
+        asked_before = running is not None and running.asked_of and running.lane not in losses.skip
+        if running is None or running in losses.blamed or asked_before:
             self._blame_record.count(died, "", "no source", 0)
             return False
+        losses.blamed.add(running)
         lane, name, asked_of = running.lane, running.source_hash, running.asked_of
         message = self._blame_record.count(died, name, f"`{self._label(name)}`", lane)
         if asked_of:

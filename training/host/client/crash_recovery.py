@@ -38,6 +38,9 @@ class Losses:
     """Lane -> action, where this tick opens another call: the old one need not be rebuilt."""
     ended: dict[int, Ended] = field(default_factory=dict)
     notes: dict[int, str] = field(default_factory=dict)
+    blamed: set[Running] = field(default_factory=set)
+    """What deaths of this tick were blamed on: each once, as it is not run again. What seems to die again is not why
+    the process dies."""
     unexplained: int = 0
     """Deaths in a row that no source explains."""
     given_up: bool = False
