@@ -114,7 +114,7 @@ class HelpScreen(ModalScreen[None]):
         return out
 
     def _entry(self, key: Key, width: int) -> Entry:
-        possible = key.id in self._active and self._active[key.id].enabled
+        possible = self._is_possible(key.id)
         shown = shell_of(self).user_keys.get(key.id, "") or (key.shown if key.shown else "")
         written = shown or ", ".join(
             keymap.written(Key(key.id, one, key.action, key.label, key.help)) for one in key.keys.split(",")
@@ -130,7 +130,15 @@ class HelpScreen(ModalScreen[None]):
         )
 
     def on_input_changed(self, event: Input.Changed) -> None:
-        self.query_one(Lines).set_filter(event.value)
+        keys = self.query_one(Lines)
+        keys.set_filter(event.value)
+        first = next((entry.key for entry in keys.entries if self._is_possible(entry.key)), "")
+        if event.value and first:
+            keys.select(first)
+
+    def _is_possible(self, ident: str) -> bool:
+        """Whether this is an action that can be done here and now."""
+        return ident in self._active and self._active[ident].enabled
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
         self.query_one(Lines).action_choose()

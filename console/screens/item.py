@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from textual.app import ComposeResult
@@ -61,6 +61,9 @@ class ItemDialog(Form[dict[str, Any]]):
                 value = str(getattr(self._item, name)) if self._item else {"max_steps": "100"}.get(name, "")
                 yield Input(value, placeholder=hint, id=name, compact=True)
             yield Static("", classes="fault", id="fault")
+
+    def typed(self) -> Sequence[str]:
+        return [*super().typed(), str(self.query_one("#mode", Select).value)]
 
     def on_input_submitted(self) -> None:
         self.action_send()

@@ -13,14 +13,20 @@ from sample_sessions import whole
 from stored import append
 from story import STARTED, Story
 from textual.screen import Screen
-from textual.widgets import Input, TextArea
+from textual.widgets import Input, Select, TextArea
 
 from rlgpt.console.app import ConsoleApp
+from rlgpt.console.panes.curves import CurvesPane
+from rlgpt.console.panes.lines import Lines
 from rlgpt.console.screens.budget import BudgetDialog
 from rlgpt.console.screens.dialogs import Advise, Confirm
 from rlgpt.console.screens.edit_code import EditCodeScreen
+from rlgpt.console.screens.fork import ForkDialog
+from rlgpt.console.screens.help import HelpScreen
 from rlgpt.console.screens.inbox import InboxScreen
+from rlgpt.console.screens.item import ItemDialog
 from rlgpt.console.screens.new import NewScreen
+from rlgpt.console.screens.override import OverrideScreen
 from rlgpt.console.screens.session import SessionScreen
 from rlgpt.console.screens.sessions import SessionsScreen
 from rlgpt.console.view import curves, sessions, status
@@ -179,3 +185,26 @@ def test_the_curves_show_every_trial_and_name_the_newest(told: Story) -> None:
     plot = curves.Charts(now, curves.Options()).plot(curves.CHARTS[0])
     (drawn,) = [curve for curve in plot.curves if curve.name == "trial"]
     assert len(drawn.y) == len(trials) and drawn.note == f"n={max(trials, key=lambda trial: trial.seq).episodes}"
+
+
+async def test_a_mode_that_was_chosen_for_a_sub_action_is_not_dropped_without_a_question(live: Path) -> None:
+    async with console(live, LIVE) as (app, pilot):
+        await pilot.press("o")
+        await until(pilot, lambda: isinstance(app.screen, OverrideScreen))
+        await pilot.press("enter")
+        await until(pilot, lambda: isinstance(app.screen, ItemDialog))
+        app.screen.query_one("#mode", Select).value = "rl"
+        await pilot.pause()
+        await pilot.press("escape")
+        await until(pilot, lambda: isinstance(app.screen, Confirm))
+
+
+async def test_the_help_offers_the_first_match_that_can_be_done(live: Path) -> None:
+    async with console(live, LIVE) as (app, pilot):
+        app.screen.query_one(CurvesPane).focus()
+        await pilot.press("question_mark")
+        await until(pilot, lambda: isinstance(app.screen, HelpScreen))
+        app.screen.query_one(Input).value = "fork"
+        await until(pilot, lambda: app.screen.query_one(Lines).filter == "fork")
+        await pilot.press("enter")
+        await until(pilot, lambda: isinstance(app.screen, ForkDialog))
