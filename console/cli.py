@@ -23,6 +23,8 @@ def main() -> None:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")  # a terminal or pipe that is not UTF-8 gets `?` for what it lacks
+    if path := os.environ.get("PYTHONPATH"):  # a worker runs in its session's folder
+        os.environ["PYTHONPATH"] = os.pathsep.join(map(os.path.abspath, path.split(os.pathsep)))
     code = run(sys.argv[1:])
     try:
         sys.stdout.flush()

@@ -185,3 +185,15 @@ def test_an_unexpected_error_is_told_in_json_too(
         cli.run(["sessions", "--json"])
     told = json.loads(capsys.readouterr().out)
     assert told == {"error": "AttributeError: a mistake of ours", "exit_code": 1}
+
+
+def test_a_world_that_is_found_from_the_folder_where_one_stands_is_found_by_its_worker(tmp_path: Path) -> None:
+    (tmp_path / "here.py").write_text("from tests.worlds.corridor import make_world\n")
+    paths = os.pathsep.join([".", os.path.relpath(Path(__file__).parents[2], tmp_path)])
+    words = ["run", "open_door", "--world", "here:make_world", "--llm", "rules", "--headless", "--iterations", "0"]
+    words += ["--env-steps", "300"]
+    done = subprocess.run(
+        [sys.executable, "-P", "-m", "rlgpt.console.cli", *words], cwd=tmp_path, capture_output=True, text=True,
+        env=os.environ | {"PYTHONPATH": paths, "RLGPT_HOME": str(tmp_path / "home")}, check=False,
+    )  # fmt: skip
+    assert "cannot be loaded" not in done.stdout and "plan 1" in done.stdout, done.stdout + done.stderr

@@ -251,7 +251,8 @@ class ActionHost:
         again. Raises HostLost if that was done before."""
         times = f"{UNEXPLAINED_ALLOWED} times in a row"
         if losses.given_up:
-            raise HostLost(f"the action host cannot be kept alive: without any call it {died.cause}, {times}")
+            alone = "without any call, so that only the world's decoder runs,"
+            raise HostLost(f"the action host cannot be kept alive: {alone} it {died.cause}, {times}")
         losses.given_up, losses.unexplained = True, 0
         message = f"the host {died.cause}, {times}, and no source explains it: every call in it was ended"
         for index, lane in enumerate(self._lanes):
