@@ -73,11 +73,12 @@ class OpenAIBackend:
             return _without_key(endpoint.key, self._exchange(client, endpoint, request, silence, reply))
         except (openai.APITimeoutError, httpx2.TimeoutException) as error:
             self._silences[endpoint.base_url] += 1
-            raise Failure("timeout", f"no word from {where} in {silence:g} s", received=reply.size) from error
+            sentence = f"no word from {where} in {silence:g} s"
+            raise Failure("timeout", sentence, received=reply.size, whole=reply.whole) from error
         except (openai.APIConnectionError, httpx2.HTTPError) as error:
-            word = "broke off" if reply.size else "cannot be reached"
+            word = "broke off" if reply.size or reply.whole else "cannot be reached"
             sentence = f"{where} {word} ({_shown(endpoint, error.__cause__ or error)})"
-            raise Failure("connection", sentence, received=reply.size) from error
+            raise Failure("connection", sentence, received=reply.size, whole=reply.whole) from error
         except openai.APIStatusError as error:
             if error.response.has_redirect_location:
                 raise _moved(endpoint, error.response) from error
@@ -86,11 +87,17 @@ class OpenAIBackend:
             retry_after = _retry_after(error.response.headers)
             raise _failure(endpoint, request, error.status_code, error.body, reply, retry_after) from error
         except Unreadable as error:  # an error in a body with status 200
-            raise _failure(endpoint, request, error.status, error.body, reply) from error
+            failure = _failure(endpoint, request, error.status, error.body, reply)
+            if error.is_reply:
+                sentence = f"{where} answered with a chat completion that holds no reply"
+                failure = Failure("unreadable", sentence, received=reply.size, whole=True, counted=error.counted)
+            raise failure from error
         except NotStreamed as error:
-            raise Failure("rejected stream", f"{where} does not stream") from error
+            raise Failure("rejected stream", f"{where} does not stream", whole=reply.whole) from error
         except (*_UNREADABLE, openai.APIError) as error:
-            raise Failure("malformed", f"{where} answered with no valid JSON", received=reply.size) from error
+            code = "unreadable" if reply.size or reply.whole else "malformed"
+            sentence = f"{where} answered with no valid JSON"
+            raise Failure(code, sentence, received=reply.size, whole=reply.whole) from error
 
     def _exchange(
         self, client: openai.OpenAI, endpoint: Endpoint, request: Mapping[str, Any], silence: float, reply: Reply
@@ -109,7 +116,7 @@ class OpenAIBackend:
         with create(model=request["model"], stream=stream, extra_body=more, timeout=timeout, **payload) as response:
             kind = response.headers.get("content-type", "").lower()
             if not request.get("stream") or "json" in kind:
-                return of_tree(json.loads(body_of(response.iter_bytes())), endpoint.model, reply)
+                return of_tree(json.loads(body_of(response.iter_bytes(), reply)), endpoint.model, reply)
             if "html" in kind:
                 raise ValueError("a page in place of a stream")
             return of_stream(lines_of(response.iter_bytes()), reply, endpoint.model)

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from rlgpt.agents.completions import Completion
 from rlgpt.agents.endpoint import Endpoint
 from rlgpt.agents.journal import Call, text_hash
-from rlgpt.agents.refusals import Failure, sent_cap
+from rlgpt.agents.refusals import Counted, Failure, sent_cap
 
 
 class Charge(NamedTuple):
@@ -38,11 +38,14 @@ def new_call(role: str, step: str, endpoint: Endpoint, request: str, name: str, 
 def charged(call: Call, endpoint: Endpoint, completion: Completion) -> Charge:
     """Tokens as the server counts them, their upper bounds where it does not; USD as the server says, else by price."""
     tokens_in, tokens_out = completion.tokens_in, completion.tokens_out
+    called = "".join(call.name + call.arguments for call in completion.calls)
+    written = len((completion.content + completion.thought + called).encode())
+    if written and not endpoint.rule_based:  # some servers fill in zeros where they count nothing
+        tokens_in, tokens_out = tokens_in or None, tokens_out or None
     if tokens_in is None:
         tokens_in = 0 if endpoint.rule_based else len(call.request.encode())
     if tokens_out is None:
-        called = "".join(call.name + call.arguments for call in completion.calls)
-        tokens_out = len((completion.content + completion.thought + called).encode())
+        tokens_out = written
     if completion.cost is not None and (endpoint.tells_cost or endpoint.price is None):
         return Charge(tokens_in, tokens_out, completion.cost)
     return Charge(
@@ -51,8 +54,15 @@ def charged(call: Call, endpoint: Endpoint, completion: Completion) -> Charge:
 
 
 def broken_off(call: Call, endpoint: Endpoint, failure: Failure) -> Charge:
-    """Upper bounds of what a reply cost that broke off. A reply that never began is free."""
-    if not failure.received or endpoint.rule_based:
+    """What a reply cost that broke off or cannot be read: as the server counts it, else upper bounds. A reply that
+    never began is free."""
+    if not (failure.received or failure.whole or failure.counted) or endpoint.rule_based:
         return Charge()
-    tokens_in, tokens_out = len(call.request.encode()), failure.received
+    tokens_in = len(call.request.encode())
+    most_out = max(failure.received, call.reserved_tokens - tokens_in) if failure.whole else failure.received
+    counted = failure.counted or Counted(None, None, None)
+    tokens_in = tokens_in if counted.tokens_in is None else counted.tokens_in
+    tokens_out = most_out if counted.tokens_out is None else counted.tokens_out
+    if counted.cost is not None and (endpoint.tells_cost or endpoint.price is None):
+        return Charge(tokens_in, tokens_out, counted.cost)
     return Charge(tokens_in, tokens_out, endpoint.price.of(tokens_in, tokens_out) if endpoint.price else None)

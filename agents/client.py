@@ -43,6 +43,9 @@ Read = Callable[[Completion], tuple[R | None, str]]
 WARM = 0.7
 SOON = 3
 """Tries that fail in a row before the session says that it waits for the model."""
+PAID = 4
+"""Replies in a row that count as paid for and cannot be read, before a question is given up: as many as of those that
+can be read and are of no use."""
 CUT_OFF = ("length", "content_filter")
 """Ends of a reply after which what it calls is not whole."""
 OPTIONAL = ("critic",)
@@ -230,7 +233,7 @@ class Client:
                 return completion, name, "tools" in tree
             before: list[Failure] = []
             try:
-                for attempt in self._retrying(role):
+                for attempt in self._retrying(role, before):
                     with attempt:
                         number = attempt.retry_state.attempt_number
                         call = new_call(role, step, endpoint, request, name, number)
@@ -248,7 +251,13 @@ class Client:
             self._journal.back()
             return completion, name, "tools" in tree
 
-    def _retrying(self, role: str) -> tenacity.Retrying:
+    def _retrying(self, role: str, before: Sequence[Failure]) -> tenacity.Retrying:
+        """`before`: how the tries have failed so far."""
+
+        def is_paid_too_often(state: tenacity.RetryCallState) -> bool:
+            last = before[-PAID:]
+            return len(last) == PAID and all(failure.code == "unreadable" for failure in last)
+
         def tell(state: tenacity.RetryCallState) -> None:
             failure = state.outcome.exception() if state.outcome else None
             self._waits(state.upcoming_sleep)
@@ -260,7 +269,7 @@ class Client:
         return tenacity.Retrying(
             retry=tenacity.retry_if_exception(lambda error: isinstance(error, Failure) and error.transient),
             wait=seconds_to_wait,
-            stop=tenacity.stop_after_attempt(most),
+            stop=tenacity.stop_any(tenacity.stop_after_attempt(most), is_paid_too_often),
             before_sleep=tell,
             sleep=self._sleep,
             reraise=True,

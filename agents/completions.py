@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 
 from rlgpt.agents import responses
 from rlgpt.agents.journal import canonical
+from rlgpt.agents.refusals import Counted
 
 THOUGHTS = ("reasoning_content", "reasoning", "thinking")
 LONGEST = 4_000_000
@@ -33,6 +34,18 @@ class Unreadable(Exception):
     def __init__(self, body: object) -> None:
         super().__init__("no chat completion")
         self.body = body
+
+    @property
+    def is_reply(self) -> bool:
+        """Whether it is a completion all the same, one without a choice, which counts as paid for."""
+        return isinstance(self.body, Mapping) and "choices" in self.body and not self.body.get("error")
+
+    @property
+    def counted(self) -> Counted | None:
+        """Its usage, where it tells one."""
+        usage = _mapping(self.body.get("usage")) if isinstance(self.body, Mapping) else {}
+        counts = _usage(usage)
+        return Counted(counts["tokens_in"], counts["tokens_out"], counts["cost"]) if usage else None
 
     @property
     def status(self) -> int:
@@ -138,6 +151,8 @@ class Reply:
     usage: Mapping[str, Any] = field(default_factory=dict)
     size: int = 0
     """Characters so far."""
+    whole: bool = False
+    """It comes as one body, or part of one: the model had written all of it before its first byte came."""
 
     def take(self, message: Mapping[str, Any]) -> None:
         """A message, or a piece of one."""
@@ -201,11 +216,13 @@ def of_tree(tree: Any, model: str, reply: Reply | None = None) -> Completion:
     return reply.completion(model)
 
 
-def body_of(pieces: Iterable[bytes]) -> bytes:
+def body_of(pieces: Iterable[bytes], reply: Reply) -> bytes:
     """Raises ValueError where it is longer than any."""
-    body, size = [], 0
+    body, size, is_blank = [], 0, True
     for piece in pieces:
         body.append(piece)
+        if is_blank and piece.strip():  # blanks keep a connection alive; what is no object is a page
+            is_blank, reply.whole = False, piece.lstrip().startswith(b"{")
         size += len(piece)
         if size > MOST_BYTES:
             raise ValueError("a body longer than any reply")
@@ -242,7 +259,11 @@ def of_stream(lines: Iterable[str], reply: Reply, model: str) -> Completion:
     other: list[str] = []
     began = False
     for data in _events(lines, other):
-        event = json.loads(data)
+        try:
+            event = json.loads(data)
+        except ValueError:
+            reply.size += len(data)
+            raise
         began = True
         is_response = isinstance(event, Mapping) and str(event.get("type", "")).startswith(("response.", "error"))
         for tree in responses.chunks(event) if is_response else (event,):
@@ -252,8 +273,10 @@ def of_stream(lines: Iterable[str], reply: Reply, model: str) -> Completion:
             break
     if began:
         return reply.completion(model)
+    body = "\n".join(other)
+    reply.whole = body.lstrip().startswith("{")
     try:
-        return of_tree(json.loads("\n".join(other)), model, reply)
+        return of_tree(json.loads(body), model, reply)
     except ValueError as error:
         raise NotStreamed from error
 
@@ -266,6 +289,7 @@ def _take(tree: Any, reply: Reply) -> None:
     reply.usage = _mapping(tree.get("usage")) or reply.usage
     choice = _choice(tree, "delta") or _choice(tree, "message")
     if choice is not None:
+        reply.size = max(reply.size, 1)  # the prompt was read
         reply.take(_mapping(choice.get("delta", choice.get("message"))))
         reply.finish_reason = str(choice.get("finish_reason") or reply.finish_reason)
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 TRANSIENT_STATUS = (408, 409, 423, 425, 429)
 
@@ -74,34 +74,55 @@ MOST_TOKENS = 1_000_000_000
 """A larger number in an error is no number of tokens."""
 
 
+class Counted(NamedTuple):
+    """What a server says of a reply: tokens both ways, and USD; None where it says nothing."""
+
+    tokens_in: int | None
+    tokens_out: int | None
+    cost: float | None
+
+
 class Failure(Exception):
     """No reply. `code` says what was learnt from it; it is kept in the record, so that a resumed or replayed session
     learns the same:
 
     a status, `timeout`, `connection`, `malformed`, `quota`    whether it may pass by itself: `transient`
+    `unreadable`                                               a reply that counts as paid for; so is each new try
     `rejected PARAMETER`, `suspected PARAMETER`                the server names it; it may be this one
     `tokens context=N prompt=N output=N`                       the cap on a reply is too high; each part may be missing
     `filtered`                                                 the prompt was refused by a content filter
     """
 
     def __init__(
-        self, code: str, sentence: str, retry_after: float | None = None, received: int = 0, *, recorded: bool = False
+        self,
+        code: str,
+        sentence: str,
+        retry_after: float | None = None,
+        received: int = 0,
+        *,
+        whole: bool = False,
+        counted: Counted | None = None,
+        recorded: bool = False,
     ) -> None:
-        """`retry_after`: seconds that the server asks for. `received`: bytes of a reply that broke off."""
+        """`retry_after`: seconds that the server asks for. `received`: bytes of a reply that broke off. `whole`: the
+        model had written all of the reply before its first byte came. `counted`: what the server says it took."""
         super().__init__(f"{code}: {sentence}")
         self.code, self.sentence, self.retry_after, self.received = code, sentence, retry_after, received
-        self.recorded = recorded
+        self.whole, self.counted, self.recorded = whole, counted, recorded
 
     def called(self, code: str) -> Failure:
         """The same with another code."""
-        return Failure(code, self.sentence, self.retry_after, self.received, recorded=self.recorded)
+        return Failure(
+            code, self.sentence, self.retry_after, self.received,
+            whole=self.whole, counted=self.counted, recorded=self.recorded,
+        )  # fmt: skip
 
     @property
     def transient(self) -> bool:
         """Whether the same request may succeed later."""
         if self.code.isdigit():
             return int(self.code) in TRANSIENT_STATUS or int(self.code) >= 500
-        return self.code in ("timeout", "connection", "malformed", "quota")
+        return self.code in ("timeout", "connection", "malformed", "unreadable", "quota")
 
     @property
     def rejected(self) -> str:

@@ -37,7 +37,7 @@ class Reply:
     pace: float = 0.0
     """Seconds before each piece."""
     cut: bool = False
-    """The connection breaks off after the last piece."""
+    """The connection breaks off after the last piece, or before the last byte of the body."""
 
 
 def json_reply(status: int, tree: object, **headers: str) -> Reply:
@@ -188,7 +188,8 @@ class ChatServer:
                 self.send_response(reply.status)
                 for name, value in reply.headers.items():
                     self.send_header(name, value)
-                self.send_header("Content-Length", str(len(reply.body)))
+                self.send_header("Content-Length", str(len(reply.body) + reply.cut))
+                self.close_connection = self.close_connection or reply.cut
                 self.end_headers()
                 self.wfile.write(reply.body)
 

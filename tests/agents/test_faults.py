@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from rlgpt.agents import fast
-from rlgpt.agents.client import make_client
+from rlgpt.agents.client import PAID, make_client
 from rlgpt.agents.completions import Reply as Answered
 from rlgpt.agents.completions import body_of, lines_of, of_stream
 from rlgpt.agents.context import Context
@@ -83,14 +83,16 @@ THOUGHT["choices"][0]["message"]["reasoning_content"] = CODE
         (json_reply(200, {"error": "out of memory"}), ["malformed", ""]),
         (json_reply(200, {"detail": "nothing here"}), ["malformed", ""]),
         (json_reply(200, []), ["malformed", ""]),
-        (json_reply(200, {"choices": None}), ["malformed", ""]),
-        (json_reply(200, {"choices": [{"message": "text"}]}), ["malformed", ""]),
+        (json_reply(200, {"choices": None}), ["unreadable", ""]),
+        (json_reply(200, {"choices": [{"message": "text"}]}), ["unreadable", ""]),
+        (json_reply(200, {"choices": [], "error": "out of memory"}), ["malformed", ""]),
         (json_reply(200, ANSWER | {"usage": {"prompt_tokens": "many", "completion_tokens": -3}}), [""]),
         (json_reply(200, ANSWER | {"usage": "free"}), [""]),
         (Reply(pieces=WHOLE[:3], cut=True), ["connection", ""]),
         (Reply(pieces=[*WHOLE[:3], event({"error": {"message": "provider gone", "code": 502}})]), ["502", ""]),
-        (Reply(pieces=[*WHOLE[:3], b"data: {broken\n\n"]), ["malformed", ""]),
+        (Reply(pieces=[*WHOLE[:3], b"data: {broken\n\n"]), ["unreadable", ""]),
         (Reply(pieces=[*WHOLE[:3], b"data: 7\n\n"]), ["malformed", ""]),
+        (Reply(pieces=[b"data: {broken\n\n"]), ["unreadable", ""]),
         (Reply(pieces=WHOLE[:3]), ["malformed JSON", ""]),
         (Reply(pieces=[b": only comments\n\n"]), ["rejected stream", ""]),
         (Reply(200, b"", {"Content-Type": "text/event-stream"}), ["rejected stream", ""]),
@@ -123,6 +125,43 @@ def test_a_reply_that_breaks_off_is_charged_at_its_upper_bound() -> None:
     asker.ask()
     ((tokens_in, tokens_out, cost),) = asker.ledger.charged
     assert tokens_in > 100 and tokens_out > 0 and cost == pytest.approx((tokens_in + tokens_out) / 1e6)
+
+
+@pytest.mark.parametrize("stream", [False, True])
+@pytest.mark.parametrize(
+    ("spoiled", "tokens"),
+    [
+        (json_reply(200, ANSWER | {"choices": []}), (100, 10)),
+        (json_reply(200, {"choices": []}), None),
+        (Reply(200, json.dumps(ANSWER).encode()[:120], {"Content-Type": "application/json"}), None),
+    ],
+    ids=["counted", "not counted", "cut off"],
+)
+def test_a_reply_that_was_paid_for_and_cannot_be_read_is_charged_and_soon_given_up(
+    spoiled: Reply, tokens: tuple[int, int] | None, stream: bool
+) -> None:
+    asker = Asker(*[spoiled] * 20, price_in=1.0, price_out=1.0, stream=stream, patience=12.0)
+    with pytest.raises(ModelUnavailable, match=f"no answer after {PAID} tries: http"):
+        asker.ask()
+    assert len(asker.server.requests) == PAID
+    bounds = [(call.reserved_tokens - 16_000, 16_000) for _, call, _ in asker.ledger.rows if call][:PAID]
+    expected = [tokens] * PAID if tokens else bounds
+    assert [charge[:2] for charge in asker.ledger.charged] == expected
+    assert all(charge[2] == pytest.approx(sum(charge[:2]) / 1e6) for charge in asker.ledger.charged)
+
+
+def test_a_body_that_breaks_off_is_charged_at_its_upper_bound() -> None:
+    cut = Reply(200, json.dumps(ANSWER).encode()[:90], {"Content-Type": "application/json"}, cut=True)
+    asker = Asker(cut, stream=False)
+    asker.ask()
+    assert asker.ledger.ends[0].startswith("connection: ") and "broke off" in asker.ledger.ends[0]
+    assert asker.ledger.charged[0][1] == 16_000
+
+
+def test_a_page_in_place_of_a_reply_is_free_and_waited_for() -> None:
+    asker = Asker(*["no_json"] * (PAID + 2), price_in=1.0, price_out=1.0, patience=1.0)
+    assert asker.ask().note == "n"
+    assert all(charge == (0, 0, 0.0) for charge in asker.ledger.charged)
 
 
 def test_a_refusal_without_a_reason_is_answered_by_leaving_things_out_one_at_a_time() -> None:
@@ -311,7 +350,7 @@ def test_what_never_ends_is_not_read_to_its_end(piece: bytes, monkeypatch: pytes
     with pytest.raises(ValueError, match="longer than any"):
         of_stream(lines_of(endless()), Answered(), "m")
     with pytest.raises(ValueError, match="longer than any"):
-        body_of(endless())
+        body_of(endless(), Answered())
     assert read < 30_000
 
 

@@ -58,6 +58,18 @@ def test_a_server_that_counts_no_tokens_is_charged_their_upper_bounds() -> None:
     assert (answer.tokens_in, answer.tokens_out) == (len(asker.ledger.rows[0][1].request.encode()), len(CODE))
 
 
+@pytest.mark.parametrize("stream", [False, True])
+def test_a_server_that_counts_no_token_of_what_it_wrote_is_charged_their_upper_bounds(stream: bool) -> None:
+    body = json.loads(completion(CODE).body)
+    body["usage"] = dict.fromkeys(body["usage"], 0)
+    pieces = [event(chunk) for chunk in chunks(body)] if stream else ()
+    asker = Asker(Reply(pieces=pieces) if stream else json_reply(200, body), stream=stream, price_in=1.0, price_out=1.0)
+    asker.ask()
+    answer = asker.ledger.rows[-1][2]
+    assert (answer.tokens_in, answer.tokens_out) == (len(asker.ledger.rows[0][1].request.encode()), len(CODE))
+    assert answer.cost == pytest.approx((answer.tokens_in + answer.tokens_out) / 1e6)
+
+
 def test_nothing_is_sent_when_the_reservation_is_refused() -> None:
     asker = Asker()
 
