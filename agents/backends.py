@@ -15,6 +15,7 @@ import httpx2
 import openai
 
 from rlgpt.agents.completions import (
+    BrokenOff,
     Completion,
     NotStreamed,
     Reply,
@@ -92,6 +93,9 @@ class OpenAIBackend:
                 sentence = f"{where} answered with a chat completion that holds no reply"
                 failure = Failure("unreadable", sentence, received=reply.size, whole=True, counted=error.counted)
             raise failure from error
+        except BrokenOff as error:
+            sentence = f"{where} broke off (the stream ended before the reply did)"
+            raise Failure("connection", sentence, received=max(1, reply.size)) from error
         except NotStreamed as error:
             raise Failure("rejected stream", f"{where} does not stream", whole=reply.whole) from error
         except (*_UNREADABLE, openai.APIError) as error:
@@ -103,7 +107,8 @@ class OpenAIBackend:
         self, client: openai.OpenAI, endpoint: Endpoint, request: Mapping[str, Any], silence: float, reply: Reply
     ) -> Completion:
         """The body is read by agents/completions.py rather than by the client's models: what compatible servers send
-        does not always fit them. Raises the client's and httpx2's errors, Unreadable, NotStreamed, ValueError."""
+        does not always fit them. Raises the client's and httpx2's errors, Unreadable, BrokenOff, NotStreamed,
+        ValueError."""
         named = ("model", "messages", "input", "stream")
         more = {name: part for name, part in request.items() if name not in named}
         # The limit is on silence: httpx2's read timeout runs anew with every piece that comes.

@@ -254,9 +254,9 @@ class Client:
     def _retrying(self, role: str, before: Sequence[Failure]) -> tenacity.Retrying:
         """`before`: how the tries have failed so far."""
 
-        def is_paid_too_often(state: tenacity.RetryCallState) -> bool:
-            last = before[-PAID:]
-            return len(last) == PAID and all(failure.code == "unreadable" for failure in last)
+        def is_over(state: tenacity.RetryCallState) -> bool:
+            paid = [failure.code == "unreadable" for failure in before[-PAID:]]
+            return state.attempt_number >= most or (len(paid) == PAID and all(paid))
 
         def tell(state: tenacity.RetryCallState) -> None:
             failure = state.outcome.exception() if state.outcome else None
@@ -269,7 +269,7 @@ class Client:
         return tenacity.Retrying(
             retry=tenacity.retry_if_exception(lambda error: isinstance(error, Failure) and error.transient),
             wait=seconds_to_wait,
-            stop=tenacity.stop_any(tenacity.stop_after_attempt(most), is_paid_too_often),
+            stop=is_over,
             before_sleep=tell,
             sleep=self._sleep,
             reraise=True,

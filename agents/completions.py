@@ -54,6 +54,10 @@ class Unreadable(Exception):
         return status_of(error)
 
 
+class BrokenOff(Exception):
+    """A stream that ends before the reply does, though its connection was closed as it should be."""
+
+
 class NotStreamed(Exception):
     """A server that was asked to stream answered with something else that is no completion either."""
 
@@ -151,6 +155,8 @@ class Reply:
     usage: Mapping[str, Any] = field(default_factory=dict)
     size: int = 0
     """Characters so far."""
+    has_ended: bool = False
+    """The server has said so, by a reason or by the usage after the last piece."""
     whole: bool = False
     """It comes as one body, or part of one: the model had written all of it before its first byte came."""
 
@@ -255,10 +261,14 @@ def lines_of(pieces: Iterable[bytes]) -> Iterator[str]:
 
 
 def of_stream(lines: Iterable[str], reply: Reply, model: str) -> Completion:
-    """From server-sent events, or from one JSON body in their place. Raises Unreadable, NotStreamed, ValueError."""
+    """From server-sent events, or from one JSON body in their place. Raises Unreadable, BrokenOff, NotStreamed,
+    ValueError."""
     other: list[str] = []
-    began = False
+    began = is_over = False
     for data in _events(lines, other):
+        if data.startswith("[DONE]"):
+            is_over = True
+            continue
         try:
             event = json.loads(data)
         except ValueError:
@@ -269,10 +279,13 @@ def of_stream(lines: Iterable[str], reply: Reply, model: str) -> Completion:
         for tree in responses.chunks(event) if is_response else (event,):
             _take(tree, reply)
         if reply.size > LONGEST:
-            reply.finish_reason = "length"
+            reply.finish_reason, reply.has_ended = "length", True
             break
     if began:
-        return reply.completion(model)
+        completion = reply.completion(model)
+        if not (is_over or reply.has_ended or _is_complete(completion)):
+            raise BrokenOff
+        return completion
     body = "\n".join(other)
     reply.whole = body.lstrip().startswith("{")
     try:
@@ -287,15 +300,17 @@ def _take(tree: Any, reply: Reply) -> None:
         raise Unreadable(tree)
     reply.model = reply.model or str(tree.get("model") or "")
     reply.usage = _mapping(tree.get("usage")) or reply.usage
+    reply.has_ended = reply.has_ended or bool(tree.get("usage") and not tree.get("choices"))
     choice = _choice(tree, "delta") or _choice(tree, "message")
     if choice is not None:
         reply.size = max(reply.size, 1)  # the prompt was read
         reply.take(_mapping(choice.get("delta", choice.get("message"))))
         reply.finish_reason = str(choice.get("finish_reason") or reply.finish_reason)
+        reply.has_ended = reply.has_ended or bool(reply.finish_reason)
 
 
 def _events(lines: Iterable[str], other: list[str]) -> Iterator[str]:
-    """The data of each event; lines that belong to none go to `other`. Raises ValueError.
+    """The data of each event, [DONE] too; lines that belong to none go to `other`. Raises ValueError.
 
     https://html.spec.whatwg.org/multipage/server-sent-events.html#event-stream-interpretation"""
     data: list[str] = []
@@ -320,7 +335,7 @@ def _events(lines: Iterable[str], other: list[str]) -> Iterator[str]:
 
 def _data(lines: list[str]) -> Iterator[str]:
     text = "\n".join(lines).strip()
-    if text and not text.startswith("[DONE]"):
+    if text:
         yield text
 
 
@@ -361,6 +376,20 @@ def _is_object(text: str) -> bool:
         return isinstance(json.loads(text), dict)
     except (ValueError, RecursionError):
         return False
+
+
+def _is_complete(completion: Completion) -> bool:
+    """Whether it may be all that the model wrote: some servers do not say that a stream is over. Text without an object
+    counts, since it may be all that a model without formats had to say; an object that is left open does not."""
+    text = completion.answer.strip()
+    start = text.find("{")
+    if start < 0 or text.rstrip("`] \r\n").endswith("}"):
+        return bool(text or completion.refusal)
+    try:
+        json.JSONDecoder(strict=False).raw_decode(text, start)
+    except (ValueError, RecursionError):
+        return False
+    return True
 
 
 def _usage(usage: Mapping[str, Any]) -> dict[str, Any]:

@@ -39,6 +39,8 @@ LIST = json.loads(completion(None).body)
 LIST["choices"][0]["message"]["content"] = [{"type": "text", "text": CODE}]
 CALLED = json.loads(completion(None, "tool_calls").body)
 CALLED["choices"][0]["message"]["tool_calls"] = [{"id": "1", "function": {"name": "f", "arguments": CODE}}]
+FENCED = json.loads(completion(f"Here it is:\n```json\n{CODE}\n```\nHope that helps!").body)
+PROSE = json.loads(completion("Sure! What shall I write?").body)
 SEPARATED = json.loads(completion(CODE.replace("yield", "yield  # \u2028\x85 ")).body)
 """JSON may hold these as they are, and they end no line of server-sent events."""
 
@@ -93,7 +95,14 @@ THOUGHT["choices"][0]["message"]["reasoning_content"] = CODE
         (Reply(pieces=[*WHOLE[:3], b"data: {broken\n\n"]), ["unreadable", ""]),
         (Reply(pieces=[*WHOLE[:3], b"data: 7\n\n"]), ["malformed", ""]),
         (Reply(pieces=[b"data: {broken\n\n"]), ["unreadable", ""]),
-        (Reply(pieces=WHOLE[:3]), ["malformed JSON", ""]),
+        (Reply(pieces=WHOLE[:3]), ["connection", ""]),
+        (Reply(pieces=[*WHOLE[:3], DONE]), ["malformed JSON", ""]),
+        (Reply(pieces=[*WHOLE[:3], WHOLE[-1]]), ["malformed JSON", ""]),
+        (Reply(pieces=WHOLE[:1]), ["connection", ""]),
+        (Reply(pieces=WHOLE[:5]), [""]),
+        (Reply(pieces=[event(chunk) for chunk in chunks(FENCED)][:5]), [""]),
+        (Reply(pieces=[event(chunk) for chunk in chunks(CALLED)][:2]), [""]),
+        (Reply(pieces=[event(chunk) for chunk in chunks(PROSE)][:5]), ["malformed JSON", ""]),
         (Reply(pieces=[b": only comments\n\n"]), ["rejected stream", ""]),
         (Reply(200, b"", {"Content-Type": "text/event-stream"}), ["rejected stream", ""]),
         (Reply(200, b"<html>sign in</html>", {"Content-Type": "text/html"}), ["malformed", ""]),
