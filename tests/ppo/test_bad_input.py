@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from math import inf
+
 import pytest
 
 from rlgpt.training.options.observation import ObservationError
@@ -65,6 +68,16 @@ def test_unknown_features_and_missing_pixels_are_refused() -> None:
     world.pixel_shape = None  # type: ignore[assignment]
     with pytest.raises(ObservationError, match="has no pixel observation"):
         train(world, "take_key", configuration(observation=["pixels"]), [], host_of(world), seed=1, device="cpu")
+
+
+@pytest.mark.parametrize(("low", "high"), [(-inf, inf), (0.0, inf), (0.0, 0.0)])
+def test_a_feature_that_no_network_can_take_in_stops_the_run(low: float, high: float) -> None:
+    world = ChangedWorld()
+    position = replace(world.features["position"], low=low, high=high)
+    world.features = {**world.features, "position": position}  # type: ignore[misc]
+    sentence = f"The world corridor cannot be learnt: feature 'position' has the range {low} to {high}, and"
+    with pytest.raises(WorldFailed, match=sentence):
+        train(world, "take_key", configuration(), [], host_of(world), seed=1, device="cpu")
 
 
 def test_the_device_is_explained() -> None:

@@ -30,3 +30,9 @@ def test_without_categories_scalars_come_as_they_are_so_that_no_offset_is_0() ->
 
 def test_beside_categories_they_are_scaled_to_0_to_1() -> None:
     assert _seen(Observation((KIND, SIGNED), (SHARE,)), [2.0, -1.0, 0.0, 0.5]) == [0.0, 0.5, 0.5]
+
+
+def test_a_feature_that_ends_at_0_keeps_its_0_and_its_order() -> None:
+    below = Feature("below", 1, "", -2.0, 0.0)
+    assert _seen(Observation((below,), (SHARE,)), [-2.0, 0.5]) == [-1.0, 0.5]
+    assert _seen(Observation((KIND, below), (SHARE,)), [2.0, -1.0, 0.5]) == [0.5, 0.5]

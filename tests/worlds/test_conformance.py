@@ -10,7 +10,7 @@ from rlgpt.training.ordered_sets import FrozenSet
 from rlgpt.training.worlds import optional_parts, registry
 from rlgpt.training.worlds.conformance import check
 from rlgpt.training.worlds.optional_parts import WorldEvent
-from rlgpt.training.worlds.protocol import WorldFailed
+from rlgpt.training.worlds.protocol import Feature, WorldFailed
 from rlgpt.training.worlds.unchanging import find_flaw
 from tests.worlds import corridor_host
 from tests.worlds.corridor import CorridorEnv, CorridorWorld
@@ -83,6 +83,33 @@ def test_it_names_the_task_that_cannot_be_shown_or_typed(name, changes, why):
 
     finding = next(one for one in check(Broken()) if one.what == "tasks are well formed")
     assert not finding.ok and why in finding.why, finding.why
+
+
+def finding_of(world, what):
+    return next(one for one in check(world) if one.what == what)
+
+
+@pytest.mark.parametrize(
+    ("feature", "why"),
+    [
+        (Feature("position", 1, "", float("-inf"), float("inf")), "the range -inf to inf, and a network needs finite"),
+        (Feature("position", 1, "", 0, float("nan")), "needs finite bounds: clip or squash its values"),
+        (Feature("position", 1, "", -3.4e38, 3.4e38), "needs finite bounds"),
+        (Feature("position", 1, "", 1, 1), "low must be below high"),
+        (Feature("position", 1, "", 1, 0), "low must be below high"),
+        (Feature("position", 1, "", None, 1), "the bounds None and 1, which are no numbers"),
+        (Feature("cell", 1, "", 0, 3, categories=2), "'cell' left its range, 0 .. 1: "),
+        (Feature("cell", 1, "", categories=-4), "has -4 categories"),
+        (Feature("cell", 1, "", categories=4), ""),
+        (Feature("where", 1, ""), "feature 'where' is listed as 'position'"),
+    ],
+)
+def test_it_names_the_feature_that_no_network_can_take_in(feature, why):
+    class Bounded(CorridorWorld):
+        features = CorridorWorld.features | {feature.name if feature.name == "cell" else "position": feature}
+
+    finding = finding_of(Bounded(), "features keep their shapes and ranges")
+    assert finding.ok is not bool(why) and why in finding.why, finding.why
 
 
 class Slotted:

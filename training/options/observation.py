@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rlgpt.training.options.rewards import RewardStream
+from rlgpt.training.worlds.bounds import bounds_flaw
 from rlgpt.training.worlds.protocol import Env, Feature, World, WorldFailed
 
 PIXELS = "pixels"
@@ -93,6 +94,8 @@ def _told(observation: object) -> str:
 
 
 def build_observation(world: World, names: Sequence[str], stream: RewardStream) -> Observation:
+    """Raises ObservationError where the world has no such thing, WorldFailed where it declares a feature that no
+    network can take in."""
     own = (TIME_LEFT, *stream.features())
     if PIXELS in names:
         if world.pixel_shape is None:
@@ -103,7 +106,10 @@ def build_observation(world: World, names: Sequence[str], stream: RewardStream) 
         raise ObservationError(
             f"The world {world.name} has no feature {unknown[0]!r}." if unknown else "No feature is observed."
         )
-    return Observation(tuple(world.features[name] for name in names), own)
+    features = tuple(world.features[name] for name in names)
+    for flaw in filter(None, map(bounds_flaw, features)):
+        raise WorldFailed(f"The world {world.name} cannot be learnt: {flaw}.")
+    return Observation(features, own)
 
 
 def make_env(world: World, task: str, observation: Observation) -> Env:

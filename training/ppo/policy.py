@@ -53,7 +53,8 @@ class NamedFeatures(BaseFeaturesExtractor):
             least = feature.low if categories else 0.0
             scalars.extend(range(int(start), int(start) + feature.size))
             low.extend([least] * feature.size)
-            scale.extend([1.0 / (feature.high - least)] * feature.size)
+            # A feature without categories beside it keeps its 0, so one that ends at 0 is scaled by its lower bound.
+            scale.extend([1.0 / (feature.high - least or -feature.low)] * feature.size)
         width = len(scalars) + EMBEDDING * sum(size for _, size, _ in embedded)
         super().__init__(observation_space, TRUNK if embedded else len(scalars))
         self.embedded = embedded

@@ -8,6 +8,7 @@ from numbers import Integral, Real
 
 import numpy as np
 
+from rlgpt.training.worlds.bounds import bounds_flaw
 from rlgpt.training.worlds.conformance.promise import (
     STEPS,
     Broken,
@@ -79,6 +80,10 @@ def check_features(world: World) -> str:
     task = longest_task(world)
     env = world.make(task)
     for name, feature in world.features.items():
+        expect(name == feature.name, f"feature {feature.name!r} is listed as {name!r}")
+        flaw = bounds_flaw(feature)
+        expect(not flaw, flaw)
+        least, most = (0, feature.categories - 1) if feature.categories else (feature.low, feature.high)
         alone = world.make(task, features=[name])
         alone.reset(1)
         for _ in walk(world, alone, 1, 40):
@@ -86,7 +91,7 @@ def check_features(world: World) -> str:
             expect(observation.shape == (feature.size,), f"feature {name!r} has shape {observation.shape}")
             expect(observation.dtype == np.float32, f"feature {name!r} is {observation.dtype}")
             low, high = float(observation.min()), float(observation.max())
-            expect(feature.low <= low and high <= feature.high, f"{name!r} left its range: {low} .. {high}")
+            expect(least <= low and high <= most, f"{name!r} left its range, {least} .. {most}: {low} .. {high}")
             if feature.categories:
                 expect(bool((observation == np.floor(observation)).all()), f"category feature {name!r} is not whole")
         alone.close()
