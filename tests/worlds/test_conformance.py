@@ -4,6 +4,7 @@ import sys
 from dataclasses import replace
 from types import MappingProxyType, ModuleType
 
+import numpy as np
 import pytest
 
 from rlgpt.training.ordered_sets import FrozenSet
@@ -75,6 +76,10 @@ def test_it_names_the_broken_promise(env, promise):
         ("take the key", {}, "cannot be typed"),
         ("--yes", {}, "cannot be typed"),
         ("take_key", {"milestones": (None,)}, "milestones of task 'take_key' are (None,)"),
+        ("take_key", {"horizon": np.int64(40)}, "horizon of task 'take_key' is np.int64(40), no plain int above 0"),
+        ("take_key", {"horizon": 40.0}, "horizon of task 'take_key' is 40.0, no plain int above 0"),
+        ("take_key", {"horizon": 0}, "horizon of task 'take_key' is 0, no plain int above 0"),
+        ("take_key", {"kind": "score", "milestones": ()}, "score task 'take_key' names no milestone"),
     ],
 )
 def test_it_names_the_task_that_cannot_be_shown_or_typed(name, changes, why):
@@ -109,6 +114,70 @@ def test_it_names_the_feature_that_no_network_can_take_in(feature, why):
         features = CorridorWorld.features | {feature.name if feature.name == "cell" else "position": feature}
 
     finding = finding_of(Bounded(), "features keep their shapes and ranges")
+    assert finding.ok is not bool(why) and why in finding.why, finding.why
+
+
+def test_a_version_is_text():
+    world = CorridorWorld()
+    world.version = 3
+    assert finding_of(world, "tasks are well formed").why == "its version is 3, no line of printable text"
+
+
+@pytest.mark.parametrize(
+    ("score", "why"),
+    [
+        (lambda rates: rates.sum(axis=-1), "numbers in [0, 1] were expected"),
+        (lambda rates: rates.mean(), "one number for each row was expected"),
+        (lambda rates: rates.mean(axis=-1) * np.nan, "numbers in [0, 1] were expected"),
+        (lambda rates: rates.mean(axis=-1), ""),
+    ],
+)
+def test_a_score_is_a_number_from_0_to_1_for_each_row_of_rates(score, why):
+    world = CorridorWorld()
+    world.score = score
+    finding = finding_of(world, "tasks are well formed")
+    assert finding.ok is not bool(why) and why in finding.why, finding.why
+
+
+class Leaving(CorridorEnv):
+    def step(self, command):
+        raise self._world.leaving
+
+
+@pytest.mark.parametrize("leaving", [SystemExit(3), KeyboardInterrupt()])
+def test_a_world_that_leaves_in_an_env_step_is_a_finding(leaving):
+    class Broken(CorridorWorld):
+        def make(self, task, *, features=None, pixels=False):
+            made = super().make(task, features=features, pixels=pixels)
+            return Leaving(self, made.task, features or self.default_features)
+
+    world = Broken()
+    world.leaving = leaving
+    findings = check(world)
+    broken = next(one for one in findings if not one.ok)
+    assert "The world corridor failed in test_conformance.py, line " in broken.why
+    assert type(leaving).__name__ in broken.why
+    assert (findings[-1] == broken) is isinstance(leaving, KeyboardInterrupt)
+
+
+@pytest.mark.parametrize(
+    ("source", "why"),
+    [
+        ("import names_beside_it", "cannot load it: there is no module names_beside_it there"),
+        ("import numpy", "cannot load it: there is no module numpy there"),
+        ("import sys; sys.exit()", "cannot load it: SystemExit:"),
+        ("import subprocess", "the host module imports subprocess"),
+        ("from rlgpt.training.ordered_sets import FrozenSet", ""),
+    ],
+)
+def test_a_host_module_is_loaded_as_the_action_host_loads_it(source, why, tmp_path, monkeypatch):
+    (tmp_path / "names_beside_it.py").write_text("")
+    name = f"host_of_somebody_{abs(hash(source))}"
+    (tmp_path / f"{name}.py").write_text(f"{source}\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    world = CorridorWorld()
+    world.host_module = name
+    finding = finding_of(world, "the host module is light")
     assert finding.ok is not bool(why) and why in finding.why, finding.why
 
 

@@ -21,6 +21,7 @@ from rlgpt.training.worlds.conformance.episodes import (
 from rlgpt.training.worlds.conformance.host_side import check_host_side, check_imports
 from rlgpt.training.worlds.conformance.optional_parts import check_optional_parts
 from rlgpt.training.worlds.conformance.promise import Broken
+from rlgpt.training.worlds.faults import one_line, world_fault
 from rlgpt.training.worlds.protocol import World
 
 
@@ -41,8 +42,10 @@ def check(world: World) -> list[Finding]:
             findings.append(Finding(True, what, promise(world)))
         except Broken as broken:
             findings.append(Finding(False, what, str(broken)))
-        except Exception as error:
-            findings.append(Finding(False, what, f"{type(error).__name__}: {error}"))
+        except BaseException as error:  # a world may call sys.exit
+            findings.append(Finding(False, what, world_fault(error, world) or one_line(error)))
+            if isinstance(error, KeyboardInterrupt):  # most are the operator's
+                break
     return findings
 
 

@@ -20,14 +20,17 @@ from rlgpt.training.worlds.conformance.promise import (
     walk,
 )
 from rlgpt.training.worlds.optional_parts import Scores
-from rlgpt.training.worlds.protocol import UnknownTask, World
+from rlgpt.training.worlds.protocol import Task, UnknownTask, World
 
 SETTLING = 8
 """Env steps after the start of an episode in which things may still move without an action."""
+ROUNDING = 1e-9
+"""Of a score."""
 
 
 def check_tasks(world: World) -> str:
     expect(is_line(world.name), f"its name is {world.name!r}, no line of printable text")
+    expect(is_line(world.version), f"its version is {world.version!r}, no line of printable text")
     expect(bool(world.tasks), "it has no task")
     for name, task in world.tasks.items():
         expect(name == task.id, f"task {task.id!r} is listed as {name!r}")
@@ -35,10 +38,13 @@ def check_tasks(world: World) -> str:
         expect(typed, f"task id {name!r} cannot be typed: no spaces, no - in front, nothing that is not printed")
         expect(is_line(task.prompt), f"the prompt of task {name!r} is {task.prompt!r}, no line of printable text")
         expect(all(map(is_line, task.milestones)), f"milestones of task {name!r} are {task.milestones!r}, no names")
-        expect(task.horizon > 0, f"task {name!r} has no horizon")
+        whole = type(task.horizon) is int and task.horizon > 0
+        expect(whole, f"the horizon of task {name!r} is {task.horizon!r}, no plain int above 0")
         expect(task.kind in ("goal", "score", "survive"), f"task {name!r} is of kind {task.kind!r}")
         if task.kind == "score":
             expect(isinstance(world, Scores), f"task {name!r} is of kind score, but the world has no `score` method")
+            expect(bool(task.milestones), f"score task {name!r} names no milestone that could count")
+            _check_score(world, task)
         expect(task.kind != "goal" or bool(task.milestones), f"goal task {name!r} names no milestone")
     try:
         world.make("no such task")
@@ -46,6 +52,16 @@ def check_tasks(world: World) -> str:
         expect("no such task" in str(error), "the sentence for an unknown task does not name it")
         return f"{len(world.tasks)} tasks"
     raise Broken("an unknown task is accepted")
+
+
+def _check_score(world: World, task: Task) -> None:
+    assert isinstance(world, Scores)
+    count = len(task.milestones)
+    for rates in (np.zeros(count), np.ones(count), np.full((3, count), 0.5)):
+        score = np.asarray(world.score(rates))
+        told = f"score() of task {task.id!r} gives {score!r:.60} for rates of the shape {rates.shape}"
+        expect(score.shape == rates.shape[:-1], f"{told}: one number for each row was expected")
+        expect(bool(((score >= -ROUNDING) & (score <= 1 + ROUNDING)).all()), f"{told}: numbers in [0, 1] were expected")
 
 
 def check_actions(world: World) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from importlib import import_module
+from importlib.util import find_spec
 from typing import cast
 
 from rlgpt.training.worlds.conformance.promise import Broken, expect, longest_task, walk
@@ -59,9 +60,38 @@ def _encode(world: World, host: HostSide) -> None:
         raise Broken(f"encode accepts {bad!r}")
 
 
+_LOADED = """
+import importlib.util, sys
+from types import ModuleType
+name, path, heavy, *packages = sys.argv[1:]
+for package in packages:
+    package, *paths = package.split("\\n")
+    sys.modules[package] = stub = ModuleType(package)
+    stub.__path__ = paths
+spec = importlib.util.spec_from_file_location(name, path)
+sys.modules[name] = module = importlib.util.module_from_spec(spec)
+try:
+    spec.loader.exec_module(module)
+except BaseException as error:
+    missing = isinstance(error, ModuleNotFoundError)
+    sys.exit(f"there is no module {error.name} there" if missing else f"{type(error).__name__}: {error}")
+print(*[each for each in heavy.split() if each in sys.modules])
+"""
+"""Loads the host module as `host/sandbox/serve.py` does: without the folders of `sys.path` that lie outside Python, the
+packages above it empty, and of rlgpt only what `training` has."""
+
+
 def check_imports(world: World) -> str:
-    code = f"import sys, {world.host_module}; print(*[m for m in {_HEAVY!r} if m in sys.modules])"
-    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False)
-    expect(result.returncode == 0, f"the host module cannot be imported alone: {result.stderr[-200:]}")
+    spec = find_spec(world.host_module)
+    if spec is None or spec.origin is None:
+        raise Broken(f"there is no module {world.host_module}")
+    parts, packages = world.host_module.split("."), ["rlgpt"]
+    for name in ("rlgpt.training", *(".".join(parts[:size]) for size in range(1, len(parts)))):
+        package = find_spec(name)
+        packages.append("\n".join([name, *(package.submodule_search_locations or () if package else ())]))
+    words = [sys.executable, "-I", "-S", "-c", _LOADED, world.host_module, spec.origin, " ".join(_HEAVY), *packages]
+    result = subprocess.run(words, capture_output=True, text=True, timeout=60, check=False)
+    why = " ".join(result.stderr[-200:].split())
+    expect(result.returncode == 0, f"the action host, which has the standard library only, cannot load it: {why}")
     expect(not result.stdout.strip(), f"the host module imports {result.stdout.strip()}")
     return "standard library only"
