@@ -53,6 +53,10 @@ _CUT_OFF = re.compile(r"could not finish the message because max_tokens", re.IGN
 _BAD_JSON = re.compile(r"json_validate_failed|failed to generate json", re.IGNORECASE)
 """Groq, where what the model wrote does not follow the format that was asked for."""
 _RESPONSES = re.compile(r"v1/responses\b", re.IGNORECASE)
+_OVER_RATE = re.compile(
+    r"request too large.{0,300}?limit:? ([\d,]*\d).{0,100}?requested:? ([\d,]*\d)", re.IGNORECASE | re.DOTALL
+)
+"""OpenAI with 429, Groq with 413: what is asked for at once is more than the limit on tokens per minute."""
 _NUMBER = re.compile(r"(?<![\w.])\d{1,3}(?:,\d{3})+(?![\w.,]\d)|(?<![\w.])\d+(?![\w]|\.\d)")
 
 _CONTEXT = re.compile(
@@ -144,6 +148,8 @@ def understood(request: Mapping[str, Any], status: int, body: object, shown: str
         return str(status)
     if _QUOTA.search(text) or status == 402:
         return "quota"
+    if code := _over_rate(request, text):
+        return code
     if status == 429 or status in (408, 425, 502, 503, 504, 529):
         return str(status)
     if _FILTERED.search(text):
@@ -238,6 +244,16 @@ def _has_system(request: Mapping[str, Any]) -> bool:
 
 
 # ---- how many tokens fit --------------------------------------------------------------------------------
+def _over_rate(request: Mapping[str, Any], text: str) -> str:
+    """`tokens ...` of a request that alone is more than a minute may have: no waiting mends it, a lower cap may."""
+    found = _OVER_RATE.search(text)
+    limit, asked = (_tokens(found[1]), _tokens(found[2])) if found else (None, None)
+    if limit is None or asked is None or asked <= limit:
+        return ""
+    prompt = asked - (sent_cap(request) or 0)
+    return _code(context=limit, prompt=prompt if 0 < prompt < asked else None)
+
+
 def _too_long(request: Mapping[str, Any], body: object, text: str) -> str:
     """`tokens ...` if the text complains of the number of tokens, not of the parameter's name."""
     low = text.lower()

@@ -237,6 +237,19 @@ def test_a_prompt_that_does_not_fit_is_said_and_not_tried_again() -> None:
     assert len(asker.server.requests) == 1
 
 
+def test_a_request_that_no_minute_has_room_for_gets_a_lower_cap() -> None:
+    def limited(request: dict[str, Any]) -> Any:
+        asked = 6_500 + request["max_tokens"]
+        words = f"Request too large for gpt-4o on tokens per min (TPM): Limit 20000, Requested {asked}."
+        return ANSWER if asked <= 20_000 else json_reply(429, {"error": {"message": words}})
+
+    ledger = Ledger()
+    with ChatServer(limited) as server:
+        client = make_client(settings(server.url), ledger, {}, sleep=lambda s: None)
+        assert client.ask("fast", "one", ASKED, CodeReply).note == "n"
+    assert len(server.requests) == 2 and 12_000 < server.requests[1]["max_tokens"] <= 13_500
+
+
 def test_a_cap_that_nobody_explains_is_halved_until_it_fits() -> None:
     def small(request: dict[str, Any]) -> Any:
         return ANSWER if request["max_tokens"] <= 3000 else json_reply(400, {"error": "too many tokens"})

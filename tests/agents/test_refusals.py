@@ -78,6 +78,12 @@ REQUEST: dict[str, Any] = {
         (404, 'model "llama9" not found, try pulling it first', "404"),
         (401, "Incorrect API key provided", "401"),
         (429, "Rate limit reached for tokens per min: Limit 30000, Used 29000, Requested 16000.", "429"),
+        (429, "Request too large for gpt-4o in organization org-1 on tokens per min (TPM): Limit 20000, Requested 22500. "
+              "The input or output tokens must be reduced in order to run successfully.",
+              "tokens context=20000 prompt=6500"),
+        (413, "Request too large for model `m` in organization `o` service tier `on_demand` on tokens per minute (TPM): "
+              "Limit 6,000, Requested 7,500, please reduce your message size and try again.", "tokens context=6000"),
+        (429, "Request too large: Limit 30000, Requested 16000.", "429"),
         (429, {"message": "You exceeded your current quota", "code": "insufficient_quota"}, "quota"),
         (402, "Insufficient Balance", "quota"),
         (400, {"type": "invalid_request_error", "message": "Your credit balance is too low to access the Anthropic API. "
