@@ -236,7 +236,7 @@ def _failure(
     """`status` 0: the body of a good status that holds no completion."""
     shown = _shown(endpoint, " ".join(texts(body)))
     try:
-        code = understood(in_chat(request), status or 500, body, shown)
+        code = understood(in_chat(request), status, body, shown)
     except _UNREADABLE:  # nothing that a server says of a failure makes a worse one of it
         code = str(status or 500)
     if not status and code == "500":

@@ -296,15 +296,15 @@ def of_stream(lines: Iterable[str], reply: Reply, model: str) -> Completion:
 
 def _take(tree: Any, reply: Reply) -> None:
     """One chunk. Raises Unreadable."""
-    if not isinstance(tree, Mapping) or tree.get("error"):
+    if not isinstance(tree, Mapping) or tree.get("error") or tree.get("object") == "error":  # vLLM has no field `error`
         raise Unreadable(tree)
     reply.model = reply.model or str(tree.get("model") or "")
     reply.usage = _mapping(tree.get("usage")) or reply.usage
     reply.has_ended = reply.has_ended or bool(tree.get("usage") and not tree.get("choices"))
     choice = _choice(tree, "delta") or _choice(tree, "message")
     if choice is not None:
-        reply.size = max(reply.size, 1)  # the prompt was read
         reply.take(_mapping(choice.get("delta", choice.get("message"))))
+        reply.size = max(reply.size, 1)  # the prompt was read
         reply.finish_reason = str(choice.get("finish_reason") or reply.finish_reason)
         reply.has_ended = reply.has_ended or bool(reply.finish_reason)
 

@@ -53,6 +53,16 @@ _CUT_OFF = re.compile(r"could not finish the message because max_tokens", re.IGN
 _BAD_JSON = re.compile(r"json_validate_failed|failed to generate json", re.IGNORECASE)
 """Groq, where what the model wrote does not follow the format that was asked for."""
 _RESPONSES = re.compile(r"v1/responses\b", re.IGNORECASE)
+_NO_KEY = re.compile(
+    r"(?:invalid|incorrect|missing|no|wrong)[_ ]api[_ ]?key|api key (?:is )?(?:not valid|invalid|missing)"
+    r"|authentication_error|\bunauthorized\b|no auth credentials",
+    re.IGNORECASE,
+)
+_NOT_THERE = re.compile(
+    r"unexpected endpoint|model_not_found|no such model|unknown model|invalid model\b"
+    r"|\bmodel\b.{0,200}?(?:\bnot found|does not exist|is not available)",
+    re.IGNORECASE,
+)
 _OVER_RATE = re.compile(
     r"request too large.{0,300}?limit:? ([\d,]*\d).{0,100}?requested:? ([\d,]*\d)", re.IGNORECASE | re.DOTALL
 )
@@ -142,8 +152,11 @@ class Failure(Exception):
 
 
 def understood(request: Mapping[str, Any], status: int, body: object, shown: str) -> str:
-    """The code of an answer with this status and body. `shown`: what is told of it, where the body is empty."""
+    """The code of an answer with this status and body; 0: an error that came with a good status, and does not tell the
+    one it should have had. `shown`: what is told of it, where the body is empty."""
     text = " ".join(texts(body))[:LONGEST_ERROR] or shown
+    if not status and (status := _meant(text)) == 404:
+        return "404"
     if status in (401, 403, 407):
         return str(status)
     if _QUOTA.search(text) or status == 402:
@@ -159,7 +172,7 @@ def understood(request: Mapping[str, Any], status: int, body: object, shown: str
     if _RESPONSES.search(text):
         return "rejected chat"
     field = _field(request, body)
-    if field not in ("", "max_tokens", "max_completion_tokens", "messages"):
+    if field not in ("", "model", "max_tokens", "max_completion_tokens", "messages"):
         return f"rejected {field}"
     if code := _too_long(request, body, text):
         return code
@@ -169,7 +182,14 @@ def understood(request: Mapping[str, Any], status: int, body: object, shown: str
         return "404"
     if named := _named(request, text):
         return f"rejected {named}"
-    return str(status)
+    return "404" if field == "model" and status < 500 else str(status)
+
+
+def _meant(text: str) -> int:
+    """The status that an error with a good one should have had: what no waiting mends is told by its words."""
+    if _NO_KEY.search(text):
+        return 401
+    return 404 if _NOT_THERE.search(text) else 500
 
 
 def is_cut_off(body: object) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import re
 import threading
 from collections.abc import Iterator
 from typing import Any
@@ -259,6 +260,39 @@ def test_a_cap_that_nobody_explains_is_halved_until_it_fits() -> None:
         client = make_client(settings(server.url), ledger, {}, sleep=lambda s: None)
         assert client.ask("fast", "one", ASKED, CodeReply).note == "n"
     assert [request["max_tokens"] for request in server.requests] == [16000, 8000, 4000, 2000]
+
+
+@pytest.mark.parametrize("stream", [False, True])
+@pytest.mark.parametrize(
+    ("error", "hint"),
+    [
+        ("Unexpected endpoint or method. (POST /chat/completions)", "Check --base-url and --model."),
+        ('model "x" not found, try pulling it first', "Check --base-url and --model."),
+        ({"message": "Invalid API key provided", "code": "invalid_api_key"}, "Check the key"),
+    ],
+)
+def test_an_error_with_a_good_status_that_no_waiting_mends_ends_the_question(
+    error: object, hint: str, stream: bool
+) -> None:
+    asker = Asker(*[json_reply(200, {"error": error})] * 9, stream=stream, patience=12.0)
+    with pytest.raises(ModelUnavailable, match=re.escape(hint)):
+        asker.ask()
+    assert len(asker.server.requests) == 1 and not asker.waits
+
+
+def test_a_model_that_a_server_does_not_know_is_asked_for_once() -> None:
+    error = {"object": "error", "message": "The model `x` does not exist.", "param": "model", "code": 404}
+    asker = Asker(*[json_reply(404, error)] * 9)
+    with pytest.raises(ModelUnavailable, match="Check --base-url and --model"):
+        asker.ask()
+    assert len(asker.server.requests) == 1
+
+
+def test_an_error_in_a_stream_that_is_named_one_is_the_servers() -> None:
+    error = {"object": "error", "message": "CUDA out of memory", "type": "InternalServerError", "code": 500}
+    asker = Asker(Reply(pieces=[event(error), DONE]))
+    assert asker.ask().note == "n"
+    assert asker.ledger.ends[0].startswith("500: ") and "CUDA out of memory" in asker.ledger.ends[0]
 
 
 def test_a_content_filter_is_a_refusal_of_the_model() -> None:

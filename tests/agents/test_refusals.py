@@ -76,7 +76,19 @@ REQUEST: dict[str, Any] = {
         # what may pass, and what will not
         (404, "The model `gpt-9` does not exist or you do not have access to it.", "404"),
         (404, 'model "llama9" not found, try pulling it first', "404"),
+        (404, {"object": "error", "message": "The model `x` does not exist.", "type": "NotFoundError", "param": "model",
+               "code": 404}, "404"),
+        (400, {"message": "The requested model 'x' does not exist.", "param": "model"}, "404"),
+        (400, {"message": "'temperature' does not go with this model.", "param": "model"}, "rejected temperature"),
         (401, "Incorrect API key provided", "401"),
+        # errors with a good status
+        (0, {"error": "Unexpected endpoint or method. (POST /chat/completions)"}, "404"),
+        (0, {"error": "Unexpected endpoint or method. (POST /v1/responses)"}, "404"),
+        (0, {"error": 'model "x" not found, try pulling it first'}, "404"),
+        (0, {"error": {"message": "wrong", "code": "model_not_found"}}, "404"),
+        (0, {"error": {"message": "Invalid API key provided", "code": "invalid_api_key"}}, "401"),
+        (0, {"error": "the model is loading"}, "500"),
+        (0, {"error": "a slot for the model was not free"}, "500"),
         (429, "Rate limit reached for tokens per min: Limit 30000, Used 29000, Requested 16000.", "429"),
         (429, "Request too large for gpt-4o in organization org-1 on tokens per min (TPM): Limit 20000, Requested 22500. "
               "The input or output tokens must be reduced in order to run successfully.",
