@@ -53,7 +53,7 @@ class Book:
         self._milestones = {_name(m): m for m in world.get("milestones") or ()}
         self._recipes = {_name(r): r for r in world.get("recipes") or () if isinstance(r, Mapping)}
         self._score = world.get("kind") == "score"
-        self._reached = _reached_attribute(question.texts.get("view", ""))
+        self._reached = reached_attribute(question.texts.get("view", ""))
         self.goals: tuple[str, ...] = _goals(world)
 
     def script(self, name: str, done_when: str = "") -> ScriptEntry | None:
@@ -152,7 +152,7 @@ class Book:
 _REACHED = re.compile(r"^view\.(\w+): .*\b(?:achievements|milestones)\b.*\b(?:unlocked|reached)\b", re.M | re.I)
 
 
-def _reached_attribute(view_doc: str) -> str:
+def reached_attribute(view_doc: str) -> str:
     """The view's attribute that holds the names of the milestones reached, if its documentation has one."""
     match = _REACHED.search(view_doc)
     return match.group(1) if match else ""

@@ -11,11 +11,12 @@ from rlgpt.training.ordered_sets import FrozenSet
 from rlgpt.training.worlds import optional_parts, registry
 from rlgpt.training.worlds.conformance import check
 from rlgpt.training.worlds.optional_parts import WorldEvent
-from rlgpt.training.worlds.protocol import Feature, WorldFailed
+from rlgpt.training.worlds.protocol import Feature, Script, WorldFailed
 from rlgpt.training.worlds.unchanging import find_flaw
 from tests.worlds import corridor_host
-from tests.worlds.corridor import CorridorEnv, CorridorWorld
+from tests.worlds.corridor import CorridorEnv, CorridorWorld, ScriptedCorridor
 
+WHOLE = "the world sheet is complete"
 WORLDS = ("crafter", "tests.worlds.corridor:make_world", "tests.worlds.corridor:make_two_heads")
 
 
@@ -179,6 +180,71 @@ def test_a_host_module_is_loaded_as_the_action_host_loads_it(source, why, tmp_pa
     world.host_module = name
     finding = finding_of(world, "the host module is light")
     assert finding.ok is not bool(why) and why in finding.why, finding.why
+
+
+SCRIPT = {"name": "go", "goal": "Go.", "done_when": "view.key", "sources": ["def go(view):\n    yield 0"], "gives": []}
+
+
+@pytest.mark.parametrize(
+    ("changes", "why"),
+    [
+        ({"items": {"key", "door"}}, "sheet('take_key')['items'] is a set"),
+        ({"items": [{"name": "a", "cells": {(0, 1): 1}}]}, "the key (0, 1) of sheet('take_key')['items'][0]['cells']"),
+        ({"more": {1: "a"}}, "the key 1 of sheet('take_key')['more'] is a int"),
+        ({"items": [{"name": "a", "size": np.float64(1.5)}]}, "['items'][0]['size'] is a float64"),
+        ({"items": [{"name": "a", "reach": float("inf")}]}, "['items'][0]['reach'] is inf"),
+        ({"items": [{"doc": "a"}]}, "items[0] of take_key lacks name: a text or a dict with name"),
+        ({"items": "key, door"}, "items of take_key is 'key, door', a list was expected"),
+        ({"view_doc": ["at", "left"]}, "view_doc of take_key is ['at', 'left'], a text was expected"),
+        ({"view_doc": "\udc80"}, "the sheet of take_key cannot be written for a model: UnicodeEncodeError"),
+        ({"dangers": ["a pit", {"name": "pit", "harm": "ends it"}]}, "dangers[1] of take_key lacks doc"),
+        ({"dangers": [7]}, "dangers[0] of take_key is 7, a text or a dict with name, doc was expected"),
+        ({"recipes": [{"item": "plank"}]}, "recipes[0] of take_key lacks name"),
+        ({"recipes": [{"name": "plank", "needs": "wood"}]}, "needs of recipes[0] of take_key is 'wood'"),
+        ({"primitives": ["left"]}, "primitives[0] of take_key is 'left', a dict with name, doc was expected"),
+        (
+            {"milestones": [{"name": "take_key", "done_when": "view.key ="}]},
+            "milestones[0] of take_key is no expression",
+        ),
+        ({"milestones": [{"name": "take_key", "done_when": True}]}, "done_when of milestones[0] of take_key is True"),
+        ({"limits": "40 env steps"}, "limits of take_key is '40 env steps', a dict was expected"),
+        ({"limits": {"option_cap": 8.5}}, "limits['option_cap'] of take_key is 8.5"),
+        ({"scripts": [{n: v for n, v in SCRIPT.items() if n != "goal"}]}, "scripts[0] of take_key lacks goal"),
+        ({"scripts": [SCRIPT | {"sources": "yield 0"}]}, "sources of scripts[0] of take_key is 'yield 0'"),
+        ({"scripts": [SCRIPT | {"name": "GoOn"}]}, "no plan can hold the script name 'GoOn': lower-case letters"),
+        ({"scripts": [SCRIPT | {"done_when": "1" * 601}]}, "has 601 characters, at most 600 go"),
+        ({"scripts": [SCRIPT], "more": ({"a": (1, None, True, 0.5)},)}, ""),
+    ],
+)
+def test_it_names_the_part_of_the_sheet_that_cannot_be_read(changes, why):
+    class Broken(CorridorWorld):
+        tasks = MappingProxyType({"take_key": CorridorWorld.tasks["take_key"]})
+
+        def sheet(self, task):
+            return super().sheet(task) | changes
+
+    finding = finding_of(Broken(), "the world sheet is complete")
+    assert finding.ok is not bool(why) and why in finding.why, finding.why
+
+
+def test_milestones_that_no_view_shows_are_noted():
+    assert "take_key, open_door, take_coin have no done_when" in finding_of(CorridorWorld(), WHOLE).why
+    assert "milestones take_coin have" in finding_of(ScriptedCorridor(), WHOLE).why
+
+    class Telling(CorridorWorld):
+        def sheet(self, task):
+            named = [{"name": name, "done_when": "view.key"} for name in self.tasks[task].milestones]
+            return super().sheet(task) | {"milestones": named}
+
+    assert finding_of(Telling(), WHOLE).why == "complete, plain data"
+
+
+@pytest.mark.parametrize("name", ["TakeKey", "take key", "x" * 41])
+def test_a_script_has_a_name_that_a_plan_can_hold(name):
+    world = CorridorWorld()
+    world.scripts = lambda task: (Script(name, "Go.", "view.key", ("def go(view):\n    yield 0",)),)
+    finding = finding_of(world, "the script book is sound")
+    assert not finding.ok and f"no plan can hold the script name '{name}'" in finding.why
 
 
 class Slotted:

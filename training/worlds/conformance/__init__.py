@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
-from rlgpt.training.worlds.conformance.description import check_frames, check_scripts, check_sheet
+from rlgpt.training.worlds.conformance.description import check_frames, check_scripts
 from rlgpt.training.worlds.conformance.episodes import (
     check_actions,
     check_answers,
@@ -21,6 +21,7 @@ from rlgpt.training.worlds.conformance.episodes import (
 from rlgpt.training.worlds.conformance.host_side import check_host_side, check_imports
 from rlgpt.training.worlds.conformance.optional_parts import check_optional_parts
 from rlgpt.training.worlds.conformance.promise import Broken
+from rlgpt.training.worlds.conformance.sheet import check_sheet
 from rlgpt.training.worlds.faults import one_line, world_fault
 from rlgpt.training.worlds.protocol import World
 

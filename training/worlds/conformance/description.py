@@ -1,4 +1,4 @@
-"""Promises of what people and models are shown of a world: frames, the world sheet, the script book."""
+"""Promises of a world's frames and of its script book."""
 
 from __future__ import annotations
 
@@ -8,15 +8,12 @@ import sys
 from importlib import import_module
 from importlib.util import find_spec
 from math import isfinite
-from typing import Any, cast
+from typing import cast
 
 from rlgpt.training.worlds.conformance.promise import Broken, expect, longest_task, walk
+from rlgpt.training.worlds.conformance.sheet import plan_flaw
 from rlgpt.training.worlds.optional_parts import TellsState
 from rlgpt.training.worlds.protocol import FrameSide, World
-
-SHEET = (
-    "items", "recipes", "primitives", "view_doc", "library_doc", "dangers", "milestones", "scripts", "limits",
-)  # fmt: skip
 
 
 def check_frames(world: World) -> str:
@@ -50,23 +47,6 @@ def check_frames(world: World) -> str:
     return f"drawn by {world.frame_module}"
 
 
-def check_sheet(world: World) -> str:
-    for task in world.tasks:
-        sheet: dict[str, Any] = world.sheet(task)
-        missing = [name for name in SHEET if name not in sheet]
-        expect(not missing, f"the sheet lacks {', '.join(missing)}")
-        listed = [entry["name"] for entry in sheet["primitives"]]
-        expect(listed == [p.name for p in world.primitives], "the sheet's primitives differ from the world's")
-        names_in_sheet = {entry["name"] if isinstance(entry, dict) else entry for entry in sheet["milestones"]}
-        lacking = set(world.tasks[task].milestones) - names_in_sheet
-        expect(not lacking, f"the sheet of {task} lacks the milestones {', '.join(sorted(lacking))}")
-        for entry in sheet["scripts"]:
-            lacking = {"name", "gives", "done_when", "sources"} - set(entry)
-            expect(not lacking, f"a script in the sheet of {task} lacks {', '.join(sorted(lacking))}")
-        ast.literal_eval(repr(sheet))
-    return "complete, plain data"
-
-
 def check_scripts(world: World) -> str:
     count = 0
     for task in world.tasks:
@@ -74,6 +54,8 @@ def check_scripts(world: World) -> str:
         for script in book.values():
             missing = set(script.needs) - set(book)
             expect(not missing, f"script {script.name!r} needs {', '.join(sorted(missing))}, which is not there")
+            flaw = plan_flaw(script.name, script.done_when, script.trigger)
+            expect(not flaw, flaw)
             ast.parse(script.done_when, mode="eval")
             lengths = [len(source) for source in script.sources]
             expect(bool(lengths), f"script {script.name!r} has no source")
