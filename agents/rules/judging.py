@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from rlgpt.agents.contracts import CritiqueReply
+from rlgpt.agents.rules.book import NEVER, sub_action_name
 from rlgpt.agents.rules.planning import SIGNED
 from rlgpt.agents.rules.question import Question, rate_of
 
@@ -163,12 +164,27 @@ def judge_iteration(question: Question) -> CritiqueReply:
         result = f"{measured['successes']}/{episodes} dev episodes succeeded (95% interval {ci[0]:.2f} to {ci[1]:.2f})"
     if rate >= target:
         return _critique(True, 0.9, f"{result}: the target {target:g} is reached")
-    lost = _largest_drop(measured.get("funnel") or {}, question.get("plan"), episodes, measured.get("successes", 0))
+    funnel = _shown_or_reached(measured, question.get("plan"), question.world.get("task_milestones") or ())
+    lost = _largest_drop(funnel, question.get("plan"), episodes, measured.get("successes", 0))
     cause = result
     if lost:
         cause += f"; most are lost at {lost[0]}: {lost[1] - lost[2]} of the {lost[1]} that came to it"
     slow, fast = _advice(measured, question.get("config"), rate)
     return _critique(False, 0.9, cause + _comparison(measured, rate), slow=slow, fast=fast)
+
+
+def _shown_or_reached(
+    measured: Mapping[str, Any], plan: Mapping[str, Any] | None, milestones: Sequence[str]
+) -> dict[str, int]:
+    """The funnel; a step that no view shows counts as often as its milestone was reached, and not at all if it is
+    none."""
+    funnel = dict(measured.get("funnel") or {})
+    reached = {sub_action_name(name): int((measured.get("milestones") or {}).get(name, 0)) for name in milestones}
+    for item in plan["sub_actions"] if plan else ():
+        name = item["name"]
+        if item["done_when"] == NEVER and funnel.pop(name, None) is not None and name in reached:
+            funnel[name] = reached[name]
+    return funnel
 
 
 def _largest_drop(

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from rlgpt.agents import critic
 from rlgpt.agents.client import Client
 from tests.agents.histories import Told
 from tests.agents.rule_based import accepted_plan, where
+from tests.agents.toys import BREAD
 
 EMPTY = {"bag": {"flour": 0, "dough": 2}, "near": ["mill", "field"], "facing": "mill"}
 FULL = {"bag": {"flour": 1, "dough": 2}, "near": ["mill", "field"], "facing": "mill"}
@@ -78,6 +80,16 @@ def test_a_step_that_fewer_reached_than_did_the_task_lost_nobody(client: Client)
     funnel = {"get_flour": 19, "make_dough": 0, "build_oven": 0, "make_bread": 11}
     cause = critic.judge_iteration(client, where(accepted_plan().evaluate(11, funnel=funnel)), 0).cause
     assert "most are lost at make_bread: 8 of the 19 that came to it" in cause
+
+
+def test_a_step_that_no_view_shows_is_counted_by_its_milestone(client: Client) -> None:
+    """Its sheet has no done_when for it."""
+    names = ("get_flour", "make_dough", "build_oven", "make_bread")
+    told = Told().iteration().plan(done="False", **dict.fromkeys(names, "rl"))
+    told.evaluate(5, funnel=dict.fromkeys(names, 0), milestones={"make_dough": 18, "make_bread": 5})
+    task = replace(BREAD, milestones=("make_dough", "make_bread"))
+    cause = critic.judge_iteration(client, where(told, task=task), 0).cause
+    assert "most are lost at make_bread: 13 of the 18 that came to it" in cause
 
 
 def test_the_iterations_critic_says_which_is_better_also_when_it_is_the_code(client: Client) -> None:
