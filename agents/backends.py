@@ -26,7 +26,7 @@ from rlgpt.agents.completions import (
     of_stream,
     of_tree,
 )
-from rlgpt.agents.endpoint import Endpoint, redacted, redacted_url
+from rlgpt.agents.endpoint import NO_KEY, Endpoint, redacted, redacted_url
 from rlgpt.agents.errors import NotRecorded
 from rlgpt.agents.journal import Call
 from rlgpt.agents.refusals import Failure, is_cut_off, texts, understood
@@ -255,6 +255,8 @@ def _failure(
         sentence = f"{where} answered with no chat completion{shown_body}"
     else:
         sentence = f"{where} answered with {status}{shown_body}"
+    if code in ("401", "403") and endpoint.key == NO_KEY:
+        sentence += "; no key was sent to it"
     return Failure(code, sentence, retry_after, reply.size)
 
 

@@ -16,6 +16,8 @@ from rlgpt.store.urls import checked_url
 ROLES = ("planner", "slow", "fast", "critic")
 OPENAI_URL = "https://api.openai.com/v1"
 RULES_URL = "http://rules.invalid/v1"
+NO_KEY = "none"
+"""In place of a key, which the client needs."""
 RULES_MODEL = "rlgpt-rules"
 """The rule-based model's name. A request to it carries the world's script book; a language model's never does,
 so that what a language model writes is its own."""
@@ -44,7 +46,7 @@ class Endpoint:
     """Calls that may be under way at once."""
     probes: int = 0
     """Tools that the model may call before it answers one question (agents/probes.py)."""
-    key: str = field(default="none", repr=False)
+    key: str = field(default=NO_KEY, repr=False)
     account: bool = False
     """It is where the operator has an account at OpenAI: the organisation and headers of the environment go there."""
 
@@ -93,7 +95,7 @@ def _endpoint(role: str, llm: Mapping[str, Any], environ: Mapping[str, str] | No
         provider=provider,
         price=_price(settings, model, url, provider) if environ is not None else Price(0.0, 0.0),
         tells_cost=provider is not None and provider.tells_cost,
-        key=_key(url, settings.get("api_key_env"), environ) if environ is not None else "none",
+        key=_key(url, settings.get("api_key_env"), environ) if environ is not None else NO_KEY,
         account=provider_of(url) is PROVIDERS["openai"] or _host(url) == _host_of_account(environ or {}),
     )
 
@@ -172,7 +174,7 @@ def _key(url: str, variable: str | None, environ: Mapping[str, str]) -> str:
             "set it anew and start again."
         )
     in_clear = parts.scheme != "https" and variable in (None, "OPENAI_API_KEY")
-    return key if key and not in_clear else "none"
+    return key if key and not in_clear else NO_KEY
 
 
 # ---- redaction ----------------------------------------------------------------------------------

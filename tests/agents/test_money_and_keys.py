@@ -127,6 +127,14 @@ def test_the_default_key_never_travels_over_plain_http() -> None:
     assert "sk-secret" not in str(asker.server.headers)
 
 
+@pytest.mark.parametrize("named", [None, "OPENAI_API_KEY"])
+def test_a_refusal_of_a_key_that_was_kept_back_says_that_none_was_sent(named: str | None) -> None:
+    fault = Reply(401, b'{"error": {"message": "Incorrect API key"}}', {"Content-Type": "application/json"})
+    asker = Asker(fault, api_key_env=named, environ={"OPENAI_API_KEY": "sk-secret-0123456789"})
+    with pytest.raises(ModelUnavailable, match="no key was sent to it"):
+        asker.ask()
+
+
 @pytest.mark.parametrize("stream", [False, True])
 def test_a_key_that_a_server_sends_back_is_neither_stored_nor_heard(stream: bool) -> None:
     key = "mykey-0123456789-abcdef"
