@@ -29,7 +29,7 @@ from rlgpt.agents.completions import (
 from rlgpt.agents.endpoint import NO_KEY, Endpoint, redacted, redacted_url
 from rlgpt.agents.errors import NotRecorded
 from rlgpt.agents.journal import Call
-from rlgpt.agents.refusals import Failure, is_cut_off, texts, understood
+from rlgpt.agents.refusals import Failure, is_cut_off, sent_cap, texts, understood
 from rlgpt.agents.responses import in_chat
 
 AZURE_API_VERSION = "2024-10-21"
@@ -124,7 +124,8 @@ class OpenAIBackend:
                 return of_tree(json.loads(body_of(response.iter_bytes(), reply)), endpoint.model, reply)
             if "html" in kind:
                 raise ValueError("a page in place of a stream")
-            return of_stream(lines_of(response.iter_bytes()), reply, endpoint.model)
+            cap = sent_cap(request) or endpoint.max_tokens
+            return of_stream(lines_of(response.iter_bytes()), reply, endpoint.model, cap)
 
     def _client(self, endpoint: Endpoint) -> openai.OpenAI:
         """Raises Failure where none can be made, which no waiting mends."""

@@ -21,6 +21,11 @@ from rlgpt.agents.refusals import Counted
 THOUGHTS = ("reasoning_content", "reasoning", "thinking")
 LONGEST = 4_000_000
 """Characters of a streamed reply after which nobody means it: it counts as cut off."""
+FAR = 8
+"""Characters for each token of its cap after which a streamed reply is one of a server that has forgotten the cap; a
+token has 3 to 5 of code or English."""
+LEAST_FAR = 20_000
+"""Characters that it may have whatever its cap: some servers count thoughts beside it."""
 LONGEST_NAME = 1_000
 """Characters of a tool's name, or of a call's id."""
 MOST_BYTES = 64_000_000
@@ -260,9 +265,10 @@ def lines_of(pieces: Iterable[bytes]) -> Iterator[str]:
         yield last
 
 
-def of_stream(lines: Iterable[str], reply: Reply, model: str) -> Completion:
-    """From server-sent events, or from one JSON body in their place. Raises Unreadable, BrokenOff, NotStreamed,
-    ValueError."""
+def of_stream(lines: Iterable[str], reply: Reply, model: str, cap: int = LONGEST) -> Completion:
+    """From server-sent events, or from one JSON body in their place. `cap`: tokens that the reply may have. Raises
+    Unreadable, BrokenOff, NotStreamed, ValueError."""
+    longest = min(LONGEST, max(FAR * cap, LEAST_FAR))
     other: list[str] = []
     began = is_over = False
     for data in _events(lines, other):
@@ -278,7 +284,7 @@ def of_stream(lines: Iterable[str], reply: Reply, model: str) -> Completion:
         is_response = isinstance(event, Mapping) and str(event.get("type", "")).startswith(("response.", "error"))
         for tree in responses.chunks(event) if is_response else (event,):
             _take(tree, reply)
-        if reply.size > LONGEST:
+        if reply.size > longest:
             reply.finish_reason, reply.has_ended = "length", True
             break
     if began:

@@ -14,13 +14,14 @@ from rlgpt.agents.client import Client, make_client
 from rlgpt.agents.completions import Completion
 from rlgpt.agents.contracts import CodeReply
 from rlgpt.agents.endpoint import Endpoint, endpoints, redacted, redacted_url
-from rlgpt.agents.errors import BudgetReached, MissingKey, ModelUnavailable, Unclear
+from rlgpt.agents.errors import BudgetReached, MissingKey, ModelUnavailable, Unclear, UselessReply
 from rlgpt.agents.journal import Call, Held
 from rlgpt.agents.prices import listed
 from rlgpt.agents.providers import PROVIDERS
 from rlgpt.store.providers import NAMES
 from tests.agents.asker import ASKED, CODE, Asker, settings
 from tests.agents.chat_server import (
+    DONE,
     ChatServer,
     Reply,
     chunks,
@@ -68,6 +69,21 @@ def test_a_server_that_counts_no_token_of_what_it_wrote_is_charged_their_upper_b
     answer = asker.ledger.rows[-1][2]
     assert (answer.tokens_in, answer.tokens_out) == (len(asker.ledger.rows[0][1].request.encode()), len(CODE))
     assert answer.cost == pytest.approx((answer.tokens_in + answer.tokens_out) / 1e6)
+
+
+def test_a_streamed_reply_far_beyond_its_cap_is_hung_up_on() -> None:
+    piece = event({"choices": [{"delta": {"content": "and then the next step; " * 100}}]})
+    asker = Asker(*[Reply(pieces=[piece] * 2_000)] * 4, max_tokens=4_000, price_in=0.0, price_out=1.0)
+    with pytest.raises(UselessReply, match="truncated"):
+        asker.ask()
+    answers = [row for state, _, row in asker.ledger.rows if state == "answered"]
+    assert [8 * 4_000 < answer.tokens_out < 9 * 4_000 for answer in answers] == [True] * 4
+
+
+def test_a_reply_of_long_tokens_within_its_cap_is_read_to_its_end() -> None:
+    reply = json.loads(completion(CODE.replace('"n"', f'"{"n" * 19_000}"')).body)
+    asker = Asker(Reply(pieces=[*(event(chunk) for chunk in chunks(reply)), DONE]), max_tokens=300)
+    assert len(asker.ask().note) == 19_000
 
 
 def test_nothing_is_sent_when_the_reservation_is_refused() -> None:
