@@ -60,7 +60,7 @@ _NO_KEY = re.compile(
 )
 _NOT_THERE = re.compile(
     r"unexpected endpoint|model_not_found|no such model|unknown model|invalid model\b"
-    r"|\bmodel\b.{0,200}?(?:\bnot found|does not exist|is not available)",
+    r"|\bmodel\b.{0,200}?(?:\bnot found|does not exist)",
     re.IGNORECASE,
 )
 _OVER_RATE = re.compile(

@@ -152,6 +152,13 @@ class Listing:
         """Whether the team's store has not answered yet."""
         return self._asking is not None and self._asking.is_alive()
 
+    @property
+    def why_missing(self) -> str:
+        """Why those of the store are not in the last list; "" where they are."""
+        if self.asking:
+            return f"the store {named().partition('?')[0]} did not answer within {self._patience:g} s"
+        return self.fault
+
     def _ask(self) -> None:
         try:
             if self._store is None:
@@ -171,7 +178,6 @@ class Listing:
 def everywhere(patience: float) -> tuple[list[Summary], str]:
     """All sessions now, newest first, and why those of the team's store are not among them. Raises BadPlace."""
     listing = Listing(patience)
-    summaries = listing.summaries()
-    fault = f"the store {named().partition('?')[0]} did not answer within {patience:g} s" if listing.asking else ""
+    summaries, why = listing.summaries(), listing.why_missing
     listing.close()
-    return summaries, fault or listing.fault
+    return summaries, why

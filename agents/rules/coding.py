@@ -110,7 +110,7 @@ quality"): long rollouts near a plan that decides nearly always, and a reward th
 
 
 def _limit(world: Mapping[str, Any], name: str, usual: int) -> int:
-    """Of the world sheet, whose limits may also be a text."""
+    """A number of the world sheet's limits; the usual one where they are no table, as somebody else may write them."""
     limits = world.get("limits")
     return int(limits.get(name, usual)) if isinstance(limits, Mapping) else usual
 

@@ -11,12 +11,11 @@ from textual.containers import Vertical
 from textual.screen import ModalScreen
 
 from rlgpt.console import keymap
+from rlgpt.console.all_sessions import AllSessions
 from rlgpt.console.panes.lines import Lines
 from rlgpt.console.shell import shell_of
 from rlgpt.console.view import waiting
 from rlgpt.console.view.text import Entry, line
-from rlgpt.store import catalog
-from rlgpt.store.address import has_store
 from rlgpt.store.catalog import Summary
 from rlgpt.store.errors import StoreError
 
@@ -42,35 +41,33 @@ class InboxScreen(ModalScreen[str]):
         rows = self.query_one(Lines)
         rows.set_entries([Entry("note", (line(("reading …", "dim")),), selectable=False)])
         rows.focus()
-        self._reads, self._fault = False, ""
+        self._reading, self._fault = False, ""
+        self._all_sessions = AllSessions(STORE_PATIENCE)
         self._read_again()
         self.set_interval(READ, self._read_again)
 
     def _read_again(self) -> None:
-        if not self._reads:
-            self._reads = True
+        if not self._reading:
+            self._reading = True
             self.run_worker(self._read, thread=True, exit_on_error=False)
+
+    def on_unmount(self) -> None:
+        if not self._reading:
+            self._all_sessions.close()
 
     def _read(self) -> None:
         summaries: list[Summary] | None = None
         try:
-            summaries, fault = self._summaries()
+            summaries, fault = self._all_sessions.read(), self._all_sessions.fault
         except (StoreError, OSError) as error:
             fault = str(error)
         with contextlib.suppress(RuntimeError):  # the console was left meanwhile
             self.app.call_from_thread(self._take, summaries, fault)
 
-    def _summaries(self) -> tuple[list[Summary], str]:
-        """Also of the team's store if one is named: what reaches it takes long to import."""
-        if not has_store():
-            return catalog.summaries(), ""
-        from rlgpt.store.reach import everywhere
-
-        return everywhere(STORE_PATIENCE)
-
     def _take(self, summaries: list[Summary] | None, fault: str) -> None:
-        self._reads = False
+        self._reading = False
         if not self.is_attached:
+            self._all_sessions.close()
             return
         if fault and fault != self._fault:  # once, not at every reading
             shell_of(self).tell(fault, "error")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from textual import events
 from textual.app import ComposeResult
@@ -13,6 +13,7 @@ from textual.screen import Screen
 from textual.widgets import Input
 
 from rlgpt.console import keymap, launch
+from rlgpt.console.all_sessions import AllSessions
 from rlgpt.console.machine import training_slots
 from rlgpt.console.panes.bars import Bar, Footer
 from rlgpt.console.panes.lines import Lines
@@ -25,13 +26,9 @@ from rlgpt.console.view.text import Line, Span, line, spread, width_of
 from rlgpt.console.view.words import bound
 from rlgpt.console.watch import Watch
 from rlgpt.store import catalog, folder, progress
-from rlgpt.store.address import has_store
 from rlgpt.store.catalog import Summary
 from rlgpt.store.errors import StoreError
 from rlgpt.store.home import named_path
-
-if TYPE_CHECKING:
-    from rlgpt.store.reach import Listing
 
 POLL = 1.0
 
@@ -54,7 +51,7 @@ class SessionsScreen(Screen[None]):
     def __init__(self) -> None:
         super().__init__()
         self._summaries: list[Summary] | None = None
-        self._listing: Listing | None = None
+        self._all_sessions = AllSessions(STORE_PATIENCE)
         self._marked: frozenset[str] = frozenset()
         self._next_read = 0.0
         self._slots = 0
@@ -96,7 +93,7 @@ class SessionsScreen(Screen[None]):
     def _read_in_thread(self) -> None:
         start = time.monotonic()
         try:
-            summaries, slots = self._read_summaries(), training_slots()
+            summaries, slots = self._all_sessions.read(), training_slots()
             hung = self._silent(summaries)
         except (StoreError, OSError) as error:
             self.app.call_from_thread(shell_of(self).tell, str(error), "error")
@@ -106,16 +103,6 @@ class SessionsScreen(Screen[None]):
             self._next_read = time.monotonic() + max(POLL, 10 * took)
             self._reading = False
         self.app.call_from_thread(self._take, summaries, slots, hung)
-
-    def _read_summaries(self) -> list[Summary]:
-        """Of this machine, and of the team's store if one is named: what reaches it takes long to import."""
-        if not has_store():
-            return catalog.summaries()
-        if self._listing is None:
-            from rlgpt.store.reach import Listing
-
-            self._listing = Listing(STORE_PATIENCE)
-        return self._listing.summaries()
 
     def _silent(self, summaries: list[Summary]) -> frozenset[str]:
         """Sessions whose worker lives and makes no progress for longer than their phase may take."""

@@ -219,6 +219,19 @@ def test_each_cause_is_found_where_it_is_and_only_there(column: str, value: Any,
     assert next(f for f in why.findings(moment(s)) if f.test == test).bad is bad
 
 
+def test_a_share_of_calls_or_decisions_says_over_what_it_is_taken() -> None:
+    s = whole(ended=False)
+    for table, row in s.rows:
+        if table == "metric":
+            row["end_reasons"] = {"collect_wood": {"cap": 1, "return": 9}, "follow_plan": {"cap": 90}}
+            row["option_usage"] = {"primitive": 1, "collect_wood": 3}
+    found = {finding.test: finding for finding in why.findings(moment(s))}
+    assert found["option_ends"].shown == "90%"  # what the title says: that they end by themselves
+    assert found["option_ends"].sentence.startswith("10% of the calls of the last 10 updates were cut off")
+    assert found["option_ends"].sentence.endswith("follow_plan is not counted.")
+    assert found["primitives"].sentence == "25% of the decisions of the last 10 updates are primitives."
+
+
 @pytest.mark.parametrize(("first", "bad"), [(0.5, True), (0.01, False)])
 def test_a_policy_that_began_near_one_action_has_not_collapsed(first: float, bad: bool) -> None:
     s = whole(ended=False)

@@ -181,10 +181,13 @@ def test_the_newest_session_first_is_the_least_age_first() -> None:
 
 def test_the_curves_show_every_trial_and_name_the_newest(told: Story) -> None:
     now = moment(told)
-    trials = [trial for attempt in now.history.attempts for _, trial in attempt.trials if trial.episodes]
+    first = now.history.attempts[0]
+    assert first.trial is not None and len(now.history.attempts) == 7
+    first.trial = replace(first.trial, seq=now.history.seq, episodes=9, successes=9)  # its version is tried again
+    first.trials.append(("True", first.trial))
     plot = curves.Charts(now, curves.Options()).plot(curves.CHARTS[0])
     (drawn,) = [curve for curve in plot.curves if curve.name == "trial"]
-    assert len(drawn.y) == len(trials) and drawn.note == f"n={max(trials, key=lambda trial: trial.seq).episodes}"
+    assert len(drawn.y) == 8 and drawn.y[-1] == 1.0 and drawn.note == "n=9"
 
 
 async def test_a_mode_that_was_chosen_for_a_sub_action_is_not_dropped_without_a_question(live: Path) -> None:

@@ -342,8 +342,8 @@ class ActionHost:
         if running is None and died.own and len(losses.skip) == 1:
             (lane,) = losses.skip
             running = self._find_running(token_of(lane, losses.opening.get(lane, self._lanes[lane].action)))
-        asked_before = running is not None and running.asked_of and running.lane not in losses.skip
-        if running is None or running in losses.blamed or asked_before:
+        of_another_tick = running is not None and running.asked_of and running.lane not in losses.skip
+        if running is None or running in losses.blamed or of_another_tick:
             self._blame_record.count(died, "", "no source", 0)
             return False
         losses.blamed.add(running)
