@@ -94,8 +94,8 @@ class OpenAIBackend:
                 failure = Failure("unreadable", sentence, received=reply.size, whole=True, counted=error.counted)
             raise failure from error
         except BrokenOff as error:
-            sentence = f"{where} broke off (the stream ended before the reply did)"
-            raise Failure("connection", sentence, received=max(1, reply.size)) from error
+            sentence = f"the stream of {where} ended before the reply did"
+            raise Failure("unreadable", sentence, received=max(1, reply.size)) from error
         except NotStreamed as error:
             raise Failure("rejected stream", f"{where} does not stream", whole=reply.whole) from error
         except (*_UNREADABLE, openai.APIError) as error:

@@ -386,8 +386,9 @@ def _is_object(text: str) -> bool:
 
 def _is_complete(completion: Completion) -> bool:
     """Whether it may be all that the model wrote: some servers do not say that a stream is over. Text without an object
-    counts, since it may be all that a model without formats had to say; an object that is left open does not."""
-    text = completion.answer.strip()
+    counts, since it may be all that a model without formats had to say; an object that is left open does not. Of calls
+    of tools the last one counts."""
+    text = completion.calls[-1].arguments if completion.calls else completion.answer.strip()
     start = text.find("{")
     if start < 0 or text.rstrip("`] \r\n").endswith("}"):
         return bool(text or completion.refusal)
