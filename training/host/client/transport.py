@@ -52,4 +52,5 @@ def replacement(processes: Processes) -> tuple[Transport, int]:
     try:
         return processes.take(), len(_PAUSES)
     except HostDied as died:
-        raise HostLost(f"no action host can be started: the process {died.cause}") from died
+        cure = "; `rlgpt world check` says whether it can load the world's host module"
+        raise HostLost(f"no action host can be started: the process {died.cause}{cure}") from died
