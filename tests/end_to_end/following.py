@@ -54,7 +54,7 @@ class Screen:
     def _code(self, m: Moment) -> object:
         attempt, before = code.chosen(m.history, code.Choice())
         if attempt is None:
-            return code.empty(m)
+            return code.empty(m, WIDTH)
         head = code.tabs(m.history, attempt, WIDTH) + code.facts(m.history, attempt, before, WIDTH)
         key = (attempt.sub_action, attempt.version, bool(attempt.trial), bool(attempt.verdict))
         if key not in self._sources:
