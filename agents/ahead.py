@@ -301,7 +301,7 @@ class Aside:
         """Raises Failure, BudgetReached, NotNeeded."""
         return self._ahead.ask(endpoint, call)
 
-    def recorded(self, step: str, request_hash: str) -> str | None:
+    def recorded(self, step: str, request_hash: str) -> tuple[str, str] | None:
         return self._journal.recorded(step, request_hash)
 
     def learnt(self) -> Sequence[tuple[str, str, str, str]]:

@@ -26,7 +26,7 @@ from rlgpt.agents.completions import (
     of_stream,
     of_tree,
 )
-from rlgpt.agents.endpoint import NO_KEY, Endpoint, redacted, redacted_url
+from rlgpt.agents.endpoint import NO_KEY, Endpoint, redacted, redacted_url, spellings, without_key
 from rlgpt.agents.errors import NotRecorded
 from rlgpt.agents.journal import Call
 from rlgpt.agents.refusals import Failure, is_cut_off, sent_cap, texts, understood
@@ -181,15 +181,15 @@ def _without_key(key: str, completion: Completion) -> Completion:
     """Some servers send back what they were sent; the completion is stored and shown."""
     if not _is_secret(key):
         return completion
-    calls = (call._replace(name=_hidden(key, call.name), arguments=_hidden(key, call.arguments))
+    calls = (call._replace(name=without_key(call.name, key), arguments=without_key(call.arguments, key))
              for call in completion.calls)  # fmt: skip
     return replace(
         completion,
-        content=_hidden(key, completion.content),
-        finish_reason=_hidden(key, completion.finish_reason),
-        refusal=_hidden(key, completion.refusal),
-        model=_hidden(key, completion.model),
-        thought=_hidden(key, completion.thought),
+        content=without_key(completion.content, key),
+        finish_reason=without_key(completion.finish_reason, key),
+        refusal=without_key(completion.refusal, key),
+        model=without_key(completion.model, key),
+        thought=without_key(completion.thought, key),
         calls=tuple(calls),
     )
 
@@ -199,11 +199,12 @@ def _withholding(key: str, hear: Hear) -> Hear:
     if not _is_secret(key):
         return hear
     held = {"thought": "", "content": ""}
+    known = spellings(key)
 
     def pass_on(name: str, piece: str) -> str:
-        text = _hidden(key, held[name] + piece)
-        most = min(len(key) - 1, len(text))
-        begun = next((n for n in range(most, 0, -1) if key.startswith(text[-n:])), 0)
+        text = without_key(held[name] + piece, key)
+        most = min(len(known[0]) - 1, len(text))
+        begun = next((n for n in range(most, 0, -1) if any(spelt.startswith(text[-n:]) for spelt in known)), 0)
         held[name] = text[len(text) - begun :]
         return text[: len(text) - begun]
 
@@ -213,10 +214,6 @@ def _withholding(key: str, hear: Hear) -> Hear:
 def _is_secret(key: str) -> bool:
     """A shorter one is a word in the place of a key, such as a server of the operator's own is given."""
     return len(key) >= 16
-
-
-def _hidden(key: str, text: str) -> str:
-    return text.replace(key, "[key]")
 
 
 def _moved(endpoint: Endpoint, response: httpx2.Response) -> Failure:
@@ -283,7 +280,7 @@ def _shown(endpoint: Endpoint, error: object) -> str:
 # ---- a recorded session -------------------------------------------------------------------------
 @dataclass(frozen=True)
 class Outcome:
-    """How one recorded exchange ended: `reply` (Answer.reply), or `error` when there was none."""
+    """How one recorded exchange ended: `reply` (Answer.reply) and its fault in `error`, or `error` alone."""
 
     reply: str = ""
     error: str = ""
@@ -311,6 +308,6 @@ class ReplayBackend:
             )
         outcome = recorded[self._used[name]]
         self._used[name] += 1
-        if outcome.error:
+        if not outcome.reply:
             raise Failure.load(outcome.error)
-        return Completion.load(outcome.reply)
+        return Completion.load(outcome.reply, outcome.error)

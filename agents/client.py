@@ -74,15 +74,19 @@ class Client:
         self._most_tries = tries or tries_in(patience * 3600)
         self._dialects: dict[tuple[str, str], Dialect] = {}
         self._remembers = False
+        self._refused: dict[str, str] = {}
+        """Why a server refused a request of the step that a resumed session was in, by the request."""
         self.away: dict[str, str] = {}
         """Why a role's model is waited for, while it is."""
 
     def _remember(self, step: str) -> None:
-        """Learn what the record tells, before the first question. How the answers to `step` were faulty is learnt
-        when they are read again: its requests must be those that were answered."""
+        """Learn what the record tells, before the first question. What the exchanges of `step` tell is learnt when its
+        questions are put again: its requests must be those that were answered."""
         for role, of_step, error, request in () if self._remembers else self._journal.learnt():
-            if of_step != step or Failure.load(error).rejected or error.startswith("tokens"):
+            if of_step != step:
                 self._dialect(self._roles[role]).learn(error, json.loads(request))
+            elif Failure.load(error).rejected or error.startswith("tokens"):
+                self._refused[request] = error
         self._remembers = True
 
     def _dialect(self, endpoint: Endpoint) -> Dialect:
@@ -192,7 +196,11 @@ class Client:
             if reply is None and not completion.refusal:
                 reply_text = completion.answer.strip() or "(nothing)"
                 conversation += [{"role": "assistant", "content": reply_text}, _user("repair", fault)]
-                completion, reply, fault = put(conversation, temperature)
+                try:
+                    completion, reply, fault = put(conversation, temperature)
+                except ModelUnavailable as unavailable:  # the bad reply is too long to be shown: asked afresh
+                    if not _too_long(unavailable):
+                        raise
             if reply is not None:
                 return reply
         sentence = f"The {role} agent's model {endpoint.model} gave no usable answer: {fault.rstrip('.')}."
@@ -228,9 +236,11 @@ class Client:
             name = text_hash(request)
             recorded = self._journal.recorded(step, name)
             if recorded is not None:
-                completion = Completion.load(recorded)
+                completion = Completion.load(*recorded)
                 dialect.learn(read(completion)[1], tree)
                 return completion, name, "tools" in tree
+            if (refused := self._refused.pop(request, "")) and dialect.learn(refused, tree):
+                continue
             before: list[Failure] = []
             try:
                 for attempt in self._retrying(role, before):
@@ -325,6 +335,9 @@ class Client:
         return completion
 
 
+_USELESS = "useless: "
+
+
 def _judged(dialect: Dialect, request: Mapping[str, Any], before: list[Failure], failure: Failure) -> Failure:
     """The failure, or the suspicion that it is about one of the request's parameters.
 
@@ -343,16 +356,25 @@ def _judged(dialect: Dialect, request: Mapping[str, Any], before: list[Failure],
 
 
 def read_completion(completion: Completion, contract: type[R], useless: Callable[[R], str]) -> tuple[R | None, str]:
-    """(reply, "") or (None, why this completion cannot be used)."""
+    """(reply, "") or (None, why this completion cannot be used). What was of no use when it was answered stays so."""
+    reply, fault = _parsed(completion, contract)
+    if reply is not None and (not completion.fault or completion.fault.startswith(_USELESS)):
+        sentence = useless(reply)
+        fault = f"{_USELESS}{sentence}" if sentence else ""
+    if not fault.startswith(completion.fault):  # a row keeps its beginning
+        fault = completion.fault
+    return (None, fault) if fault else (reply, "")
+
+
+def _parsed(completion: Completion, contract: type[R]) -> tuple[R | None, str]:
     if completion.refusal:
         return None, f"refusal: {completion.refusal[:300]}"
     if completion.finish_reason == "content_filter":
         return None, "refusal: the server's content filter withheld the reply"
-    reply, fault = parse(completion.answer, contract)
+    # What a tool is called with may look like an answer that lacks its explanation.
+    reply, fault = parse(completion.answer, contract, forgiving=not completion.calls)
     if reply is None and completion.finish_reason == "length":
         return None, "truncated: the reply was cut off at the token limit; answer shorter"
-    if reply is not None and (sentence := useless(reply)):
-        return None, f"useless: {sentence}"
     return reply, fault
 
 

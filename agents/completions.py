@@ -105,6 +105,8 @@ class Completion:
     seconds: float = 0.0
     """How long it took, where that is not how long the question waited for it; not kept with the reply."""
     calls: tuple[ToolCall, ...] = ()
+    fault: str = ""
+    """Of a recorded one: why it was of no use, as its row tells it, so that an older session goes its way again."""
 
     @property
     def answer(self) -> str:
@@ -122,11 +124,11 @@ class Completion:
         return canonical({**parts, **thought, **calls, "usage": usage})
 
     @staticmethod
-    def load(text: str) -> Completion:
+    def load(text: str, fault: str = "") -> Completion:
         parts = json.loads(text)
         usage = parts.pop("usage")
         calls = tuple(ToolCall(**call) for call in parts.pop("calls", ()))
-        return Completion(**parts, **usage, calls=calls)
+        return Completion(**parts, **usage, calls=calls, fault=fault)
 
 
 @dataclass

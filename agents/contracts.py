@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 
 from rlgpt.store.row_types import JsonObject
 
@@ -14,6 +15,24 @@ Mode = Literal["code", "rl", "option"]
 Executor = Literal["sequence", "policy"]
 FOLLOW_PLAN = "follow_plan"
 """The option that runs the plan: a guard whose trigger holds, else the first step whose done_when is false."""
+
+EXPLAINING = ("rationale", "reason", "note", "cause", "advice_slow", "advice_fast")
+"""Fields that explain, and that no decision waits for: a reply is of use without them."""
+
+_FENCE = re.compile(r"(`{3,}|~{3,})[ \t]*[\w+-]*")
+
+
+def unfenced(source: str) -> str:
+    """Without a byte order mark and the fence of Markdown that some models put around code."""
+    source = source.removeprefix("\ufeff")
+    lines = source.strip().splitlines(keepends=True)
+    opening = _FENCE.fullmatch(lines[0].rstrip()) if len(lines) > 1 else None
+    if opening is None or lines[-1].strip() != opening[1] or any(opening[1] in line for line in lines[1:-1]):
+        return source
+    return "".join(lines[1:-1]).removeprefix("\ufeff")
+
+
+Source = Annotated[str, AfterValidator(unfenced)]
 
 
 class Reply(BaseModel):
@@ -73,7 +92,7 @@ class PlanReply(Reply):
 class CodeReply(Reply):
     """The fast agent writing a coded action: `source` defines one generator function named as the sub-action."""
 
-    source: str = Field(max_length=20_000)
+    source: Source = Field(max_length=20_000)
     """The whole source; empty to keep the newest version as it is, or, where there is none, if it cannot be coded."""
     note: str
     """What this version does, or changed and why, in one or two sentences."""
@@ -215,7 +234,7 @@ def with_fields(config: RlConfigReply, fields: JsonObject) -> RlConfigReply:
 class RlConfigAsked(RlConfigReply):
     """What the fast agent answers: a configuration and, if it wants one, the source of a reward function of its own."""
 
-    reward_source: str = Field(default="", max_length=20_000)
+    reward_source: Source = Field(default="", max_length=20_000)
     """Defines `reward(before, view)`, which returns a number; used by the `generated` term without argument."""
 
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import base64
+import functools
+import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
-from urllib.parse import urlsplit, urlunsplit
+from urllib.parse import quote, urlsplit, urlunsplit
 
 from rlgpt.agents.errors import MissingKey, Unclear
 from rlgpt.agents.prices import Price, listed
@@ -190,9 +193,29 @@ def redacted_url(url: str) -> str:
     return urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path, "", ""))
 
 
+@functools.lru_cache(8)
+def spellings(key: str) -> tuple[str, ...]:
+    """The key as it may come back, the longest first: as it is, in JSON, in a URL, and within a text in base64."""
+    in_json = json.dumps(key)[1:-1]
+    in_url = (quote(key), quote(key, safe=""))
+    found = {key, in_json, key.replace("/", "\\/"), in_json.replace("/", "\\/"), *in_url}
+    found |= {re.sub("%..", lambda code: code[0].lower(), url) for url in in_url}
+    for before in range(3):  # bytes in front of it in a group; the letters at its ends hold bits of others too
+        coded = base64.b64encode(b"\0" * before + key.encode()).decode().rstrip("=")
+        own = coded[(0, 2, 3)[before] : len(coded) - (1 if (before + len(key)) % 3 else 0)]
+        found |= {own, own.translate(str.maketrans("+/", "-_")), own.replace("/", "\\/")}
+    return tuple(sorted(found, key=len, reverse=True))
+
+
+def without_key(text: str, key: str) -> str:
+    for spelling in spellings(key):
+        text = text.replace(spelling, "[key]")
+    return text
+
+
 def redacted(text: str, *keys: str) -> str:
     """`text` without the given keys and without whatever looks like one."""
     for key in keys:
         if len(key) >= 6:
-            text = text.replace(key, "[key]")
+            text = without_key(text, key)
     return _SECRET.sub(r"\1[key]", _USERINFO.sub(r"\1", text))

@@ -69,8 +69,8 @@ class Journal(Protocol):
     def learnt(self) -> Sequence[tuple[str, str, str, str]]:
         """(role, step, error, request) of every exchange that ended, in order; no error for an answer of use."""
 
-    def recorded(self, step: str, request_hash: str) -> str | None:
-        """The `Answer.reply` already recorded for this request of this step."""
+    def recorded(self, step: str, request_hash: str) -> tuple[str, str] | None:
+        """`Answer.reply` and `Answer.fault` (its beginning) already recorded for this request of this step."""
 
     def reserve(self, call: Call, held: Held = NOTHING) -> None:
         """Raises BudgetReached when what the call may take does not fit what is left beside `held`."""

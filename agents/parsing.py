@@ -1,18 +1,25 @@
 """Finds the JSON object in a reply's text and parses it as a contract.
 
 Models put thoughts, prose, Markdown fences, an array or a wrapper around the object that was asked for, and write
-JSON as Python or JavaScript programmers do: trailing commas, comments, raw newlines, triple quotes. The last object
-that fits the contract counts, because an answer follows its thoughts and its drafts.
+JSON as Python or JavaScript programmers do: trailing commas, comments, raw newlines, triple quotes, single quotes,
+None. The last object that fits the contract counts, because an answer follows its thoughts and its drafts. Where none
+fits, small slips are forgiven: a field that nobody asked for, null for a default, an explanation that is missing.
 """
 
 from __future__ import annotations
 
+import ast
+import copy
+import difflib
 import json
 import re
+import warnings
 from collections.abc import Iterator
 from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
+
+from rlgpt.agents.contracts import EXPLAINING
 
 R = TypeVar("R", bound=BaseModel)
 
@@ -33,12 +40,19 @@ _STARTS = 2_000
 _MOST_READ = 20_000_000
 """Characters that are read in the search for objects: of a long reply that never closes what it opens, each brace could
 make the rest be read again."""
+_PYTHON = re.compile(
+    r"""'''(?P<long>.*?)'''|(?P<text>"(?>[^"\\]+|\\.)*+"|'(?>[^'\\]+|\\.)*+')|\\.|(?P<word>\b(?:True|False|None)\b)""",
+    re.DOTALL,
+)
+_WORDS = {"True": "true", "False": "false", "None": "null"}
+_MOST_PYTHON = 400_000
+"""Characters that are read as Python's literals."""
 _DEPTH = 3
 """Wrappers around the object that are looked into: an array, {"answer": {...}}, JSON inside of a JSON text."""
 _DECODER = json.JSONDecoder(strict=False)
 
 
-def parse(text: str, contract: type[R]) -> tuple[R | None, str]:
+def parse(text: str, contract: type[R], forgiving: bool = True) -> tuple[R | None, str]:
     """(reply, "") or (None, what is wrong with it, written for the model)."""
     if not text.strip():
         return None, "the reply is empty"
@@ -49,14 +63,102 @@ def parse(text: str, contract: type[R]) -> tuple[R | None, str]:
                 return contract.model_validate(inner), ""
             except ValidationError as invalid:
                 nearest = nearest or "wrong schema: " + _mistakes(invalid)
+    answer = _after_thoughts(text)
+    candidates = (tree for form in (answer, _as_json(answer)) if forgiving for tree in _trees(form))
+    for inner in (inner for tree in candidates for inner in _inside(tree)):
+        reply, fault = _forgiven(inner, contract)
+        if reply is not None:
+            return reply, ""
+        nearest = nearest or fault
     return None, nearest or _malformed(text)
+
+
+def _forgiven(inner: dict[str, Any], contract: type[R]) -> tuple[R | None, str]:
+    """The reply without its small slips, if it has no others."""
+    tree: Any = inner
+    fault = ""
+    for _ in range(2):  # what was null may have no default
+        try:
+            return contract.model_validate(tree), ""
+        except ValidationError as invalid:
+            fault = fault or "wrong schema: " + _mistakes(invalid)
+            tree = copy.deepcopy(tree)
+            if not all(_mended(tree, mistake, contract) for mistake in invalid.errors(include_url=False)):
+                return None, fault
+    try:
+        return contract.model_validate(tree), ""
+    except ValidationError:
+        return None, fault
+
+
+def _mended(tree: Any, mistake: Any, contract: type[BaseModel]) -> bool:
+    """Whether this mistake was one that can be forgiven; it is gone from the tree then."""
+    *path, name = mistake["loc"] or ("",)
+    for part in path:
+        if not isinstance(tree, dict | list) or (isinstance(tree, list) and not isinstance(part, int)):
+            return False
+        if isinstance(tree, dict) and part not in tree:
+            return False
+        tree = tree[part]
+    if not isinstance(tree, dict):
+        return False
+    if name in EXPLAINING and tree.get(name) is None:
+        tree[name] = ""
+        return True
+    if name not in tree:
+        return False
+    if mistake["type"] == "extra_forbidden":
+        # Among the hyperparameters and alike every field is a decision, which would be lost.
+        if (path and isinstance(path[-1], str)) or _meant(str(name), contract, tree):
+            return False
+    elif tree[name] is not None:
+        return False
+    del tree[name]
+    return True
+
+
+def _meant(name: str, contract: type[BaseModel], given: dict[str, Any]) -> bool:
+    """Whether it looks like the name of a field that is not there."""
+    schema = contract.model_json_schema()
+    parts = [schema, *schema.get("$defs", {}).values()]
+    missing = {known for part in parts for known in part.get("properties", ())} - set(given) - set(EXPLAINING)
+    return bool(difflib.get_close_matches(name.lower(), missing, 1, 0.8))
+
+
+def _after_thoughts(text: str) -> str:
+    thought = list(_THOUGHT.finditer(text))
+    return text[thought[-1].end() :] if thought else text
+
+
+def _as_json(text: str) -> str:
+    """What Python's literals from the first brace to the last are in JSON; empty if there are none."""
+    start, end = text.find("{"), text.rfind("}") + 1
+    if not 0 < end - start < _MOST_PYTHON or start < 0:
+        return ""
+
+    def as_json(match: re.Match[str]) -> str:
+        if match["word"]:
+            return _WORDS[match["word"]]
+        if match["long"] is not None:
+            return json.dumps(match["long"])
+        token = match["text"]
+        if token is None or (token[0] == '"' and isinstance(_loaded(token), str)):
+            return match[0]
+        if "\\" not in token:
+            return json.dumps(token[1:-1])
+        try:  # one text at a time: nothing is nested
+            with warnings.catch_warnings(action="ignore"):
+                return json.dumps(ast.literal_eval(token.replace("\r", "\\r").replace("\n", "\\n")))
+        except (ValueError, SyntaxError, MemoryError):
+            return token
+
+    return _PYTHON.sub(as_json, text[start:end])
 
 
 def _trees(text: str) -> Iterator[Any]:
     """Every JSON object that the text may mean, the likeliest first."""
-    thought = list(_THOUGHT.finditer(text))
-    answer = text[thought[-1].end() :] if thought else text
-    for part in (answer, text) if thought else (text,):
+    answer = _after_thoughts(text)
+    for part in (answer, text) if answer is not text else (text,):
         for candidate in (part, *reversed(_fenced(part))):
             for form in (candidate, _tidied(candidate)):
                 tree = _loaded(form.strip())

@@ -234,7 +234,7 @@ def test_json_is_found_where_models_put_it(text: str) -> None:
         ("", "the reply is empty"),
         ("no", "malformed JSON"),
         ('{"source": 1, "note": ""}', "source: Input should be a valid string"),
-        ('{"source": "", "note": "", "more": 1}', "more: Extra inputs"),
+        ('{"source": 1, "note": "", "more": 1}', "more: Extra inputs"),
         ("[" * 100_000, "malformed JSON"),
     ],
 )

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from rlgpt.agents import choice, fast
 from rlgpt.agents.client import make_client
-from rlgpt.agents.contracts import CodeReply, RlConfigAsked
+from rlgpt.agents.contracts import CodeReply, RewardTerm, RlConfigAsked
 from rlgpt.agents.loop import Evaluate, JudgeItem, Limits, next_step
 from rlgpt.store.events import VersionChosen
 from tests.agents.histories import Told, context
@@ -107,17 +109,34 @@ def test_the_same_source_again_says_keep_it_where_it_is_accepted() -> None:
     assert (reply.source, reply.note) == ("", "it is good")
 
 
+def test_code_in_a_fence_is_stored_without_it() -> None:
+    told = Told().iteration().plan(dig="code")
+    assert told.history.plan
+    client = make_client({"kind": "rules"}, Ledger(), {})
+    source = "def dig(view):\n    yield 'walk'\n"
+    fenced = CodeReply(source=f"\ufeff```python\n{source}```", note="")
+    client.ask = lambda *_: fenced  # type: ignore[method-assign,assignment]
+    assert fast.write(client, context(told, bakery(), BREAD), told.history.plan.items[0], 1).source == source
+
+
 def test_a_refused_reward_comes_back_with_its_source_and_one_in_use_is_shown() -> None:
     terms = [{"term": "generated", "argument": "beef", "weight": 1.0}, {"term": "task", "argument": "", "weight": 1.0}]
     told = Told().iteration().plan("policy", dig="code").code("dig").trial("dig").config(reward=terms)
     told.train().evaluate(3, run=1).verdict().iteration(1).plan("policy", dig="code")
     client = make_client({"kind": "rules"}, Ledger(), {})
     asked: list[str] = []
-    client.ask = lambda role, step, sent, *_: asked.append(sent[1]["content"])  # type: ignore[method-assign,assignment]
+    own = RlConfigAsked(target="t", observation=["f"], reward=[RewardTerm(term="task", weight=1.0)], primitives=[],
+                        options=[], horizon=10, env_steps=0, reward_source="```\nx\n```")  # fmt: skip
+
+    def ask(role: str, step: str, sent: Any, *others: Any) -> Any:
+        asked.append(sent[1]["content"])
+        return own
+
+    client.ask = ask  # type: ignore[method-assign]
     texts = {"beef": "def reward(before, view):\n    return 0.25\n"}
     points = {"success": [0.1, 0.2], "kl": [0.01, 0.02]}
     there = context(told, bakery(), BREAD, text=lambda name: texts.get(name, ""), series=lambda run: points)
-    fast.configure(client, there, "line 2: no import", "import os\n")
+    assert fast.configure(client, there, "line 2: no import", "import os\n").reward_source == "x\n"
     (text,) = asked
     assert "return 0.25" in text and "import os" in text and "line 2: no import" in text
     assert '"ten_points": {"success": [0.1, 0.2], "kl": [0.01, 0.02]}' in text

@@ -13,6 +13,7 @@ from rlgpt.agents.client import WARM, make_client
 from rlgpt.agents.contracts import CodeReply
 from rlgpt.agents.endpoint import RULES_MODEL
 from rlgpt.agents.errors import ModelUnavailable, NotRecorded, UselessReply
+from rlgpt.agents.parsing import parse
 from rlgpt.agents.waiting import MOST_WAIT
 from tests.agents.asker import ASKED, CODE, Asker, chain, settings
 from tests.agents.chat_server import (
@@ -69,6 +70,18 @@ def test_a_reply_that_cannot_be_used_is_a_row_and_gets_one_repair_turn(fault: st
     repair = asker.server.requests[1]["messages"]
     assert [m["role"] for m in repair] == ["system", "user", "assistant", "user"]
     assert said.split(":")[0] in repair[-1]["content"]
+
+
+def exceeds(tokens: int, context: int) -> Reply:
+    """How a llama.cpp server refuses a prompt that is too long."""
+    said = f"request ({tokens} tokens) exceeds the available context size ({context} tokens), try increasing it"
+    return json_reply(400, {"error": {"code": 400, "message": said, "n_prompt_tokens": tokens, "n_ctx": context}})
+
+
+def test_a_bad_reply_that_is_too_long_to_be_repaired_is_asked_for_afresh() -> None:
+    asker = Asker(completion('{"source": "' + "# on\\n" * 9000), exceeds(17_000, 16_384), completion(CODE))
+    assert asker.ask().note == "n"
+    assert [len(request["messages"]) for request in asker.server.requests] == [2, 4, 3]
 
 
 def test_a_refusal_is_a_row_and_is_asked_again_warmer() -> None:
@@ -178,10 +191,39 @@ def test_a_refused_parameter_is_not_sent_again_after_a_restart() -> None:
     assert again["response_format"] == {"type": "json_object"}
 
 
+def test_a_question_whose_repair_was_refused_is_not_paid_again_after_a_restart() -> None:
+    asker = Asker(completion('{"source": "' + "# on\\n" * 9000), exceeds(17_000, 16_384), completion(CODE))
+    first = asker.ask()
+    paid = [call.request for state, call, _ in asker.ledger.rows if state == "answered"]
+    with ChatServer(lambda request: json.loads(completion(CODE).body), [exceeds(17_000, 16_384)]) as server:
+        again = make_client(settings(server.url), asker.ledger, {}, sleep=lambda s: None)
+        assert again.ask("fast", "write/dig", ASKED, CodeReply) == first
+    assert [call.request for state, call, _ in asker.ledger.rows if state == "answered"] == paid and len(paid) == 2
+    assert len(server.requests) == 1, "the repair turn, which nothing answered"
+
+
+def test_a_reply_that_was_of_no_use_when_it_came_stays_so_in_a_resumed_and_in_a_replayed_session(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    asker = Asker(completion(CODE.replace('"n"', '"forgiven today", "unasked": 1')))
+    with monkeypatch.context() as strict_once:
+        strict_once.setattr("rlgpt.agents.client.parse", lambda text, contract, forgiving: parse(text, contract, False))
+        first = asker.ask()
+    assert len(asker.server.requests) == 2
+    resumed = make_client(settings("http://127.0.0.1:9/v1"), asker.ledger, {}, sleep=lambda s: None)
+    assert resumed.ask("fast", "write/dig", ASKED, CodeReply) == first
+    llm = settings(asker.server.url) | {"kind": "replay:s1", "replayed": "openai"}
+    ledger = Ledger()
+    replayed = make_client(llm, ledger, {}, recorded=outcomes_of(asker.ledger), sleep=lambda s: None)
+    assert replayed.ask("fast", "write/dig", ASKED, CodeReply) == first
+    assert ledger.ends == asker.ledger.ends
+    assert Asker(completion(CODE.replace('"n"', '"forgiven today", "unasked": 1'))).ask().note == "forgiven today"
+
+
 def outcomes_of(ledger: Ledger) -> Any:
     def recorded(step: str, request_hash: str | None) -> list[Outcome]:
         return [
-            Outcome(error=row) if state == "failed" else Outcome(reply=row.reply)
+            Outcome(error=row) if state == "failed" else Outcome(row.reply, row.fault)
             for state, call, row in ledger.rows
             if state in ("answered", "failed") and call.step == step and request_hash in (None, call.request_hash)
         ]

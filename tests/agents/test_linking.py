@@ -10,6 +10,7 @@ import pytest
 
 from rlgpt.agents import fast
 from rlgpt.agents.client import make_client
+from rlgpt.agents.contracts import unfenced
 from rlgpt.agents.errors import UselessReply
 from rlgpt.agents.linking import FRONT, link, signature
 from rlgpt.training.session.runtime import SessionRuntime
@@ -104,6 +105,17 @@ def test_functions_that_call_each_other_come_together() -> None:
 
 def test_a_signature_is_that_of_the_last_function() -> None:
     assert signature(WOOD) == "get_wood(view)" and signature("") == "" and signature("x = 3") == ""
+
+
+@pytest.mark.parametrize("marks", ["{}", "```python\n{}```", "\ufeff\n```\n{}\n```\n", "~~~ py\r\n{}~~~  ", "\ufeff{}"])
+def test_code_is_taken_out_of_the_fence_around_it(marks: str) -> None:
+    code = "def dig(view):\n    yield 'noop'\n"
+    assert unfenced(marks.format(code)).strip("\n") == code.strip("\n")
+
+
+@pytest.mark.parametrize("source", ["", "```", "```\n", "Look:\n```\nx\n```", "```\na\n```\nb\n```", "```\na"])
+def test_what_is_more_than_a_fence_around_code_stays_and_is_refused(source: str) -> None:
+    assert unfenced(source) == source
 
 
 # ---- in the host, and through a model ---------------------------------------------------------------

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import re
 from typing import Any
+from urllib.parse import quote
 
 import httpx2
 import pytest
@@ -151,6 +153,15 @@ def test_a_refusal_of_a_key_that_was_kept_back_says_that_none_was_sent(named: st
         asker.ask()
 
 
+@pytest.mark.parametrize("before", ["", "u", "us", "user:"])
+def test_a_key_is_hidden_in_whatever_spelling_it_comes_back(before: str) -> None:
+    key = "qZ7-verysecret/keyvalue+42=="
+    coded = base64.b64encode((before + key + "more").encode()).decode()
+    told = f"{key.replace('/', chr(92) + '/')} {quote(key, safe='')} {coded}"
+    hidden = redacted(told, key)
+    assert hidden.count("[key]") == 3 and len(hidden) < 50, hidden
+
+
 @pytest.mark.parametrize("stream", [False, True])
 def test_a_key_that_a_server_sends_back_is_neither_stored_nor_heard(stream: bool) -> None:
     key = "mykey-0123456789-abcdef"
@@ -216,9 +227,7 @@ def test_a_redirect_is_not_followed_and_its_target_is_named(
     "target", ["http://[", "/v2/x", "", "http://b\x80d/", f"http://{'x' * 5_000}", "//u:mykey-0123456789@b"]
 )
 def test_a_redirect_to_what_is_no_address_is_a_sentence(target: str) -> None:
-    asker = Asker(
-        Reply(307, b"", {"Location": target}), api_key_env="MY_KEY", environ={"MY_KEY": "mykey-0123456789"}
-    )
+    asker = Asker(Reply(307, b"", {"Location": target}), api_key_env="MY_KEY", environ={"MY_KEY": "mykey-0123456789"})
     with pytest.raises(ModelUnavailable, match="answered with 307, a redirect to ") as error:
         asker.ask()
     assert "mykey" not in str(error.value) and len(str(error.value)) < 600

@@ -9,7 +9,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from pydantic import BaseModel, ConfigDict
 
-from rlgpt.agents.contracts import CodeReply, CritiqueReply
+from rlgpt.agents.contracts import CodeReply, CritiqueReply, PlanReply, RlConfigReply
 from rlgpt.agents.parsing import _fenced, parse
 
 
@@ -101,8 +101,9 @@ def test_the_last_answer_counts() -> None:
         ("", "the reply is empty"),
         ("I cannot do that.", "malformed JSON: there is no JSON object"),
         (GOOD[:-4], "malformed JSON: "),
-        ('{"source": "x"}', "wrong schema: note: Field required"),
-        ('<think>{"a": 1}</think>{"source": "x"}', "wrong schema: note: Field required"),
+        ('{"note": "x"}', "wrong schema: source: Field required"),
+        ('<think>{"a": 1}</think>{"note": "x"}', "wrong schema: source: Field required"),
+        ('<think>{"source": "x"}</think>{"sauce": "x", "note": ""}', "wrong schema: source: Field required; sauce: "),
         ("[" * 5000 + "{" * 5000, "malformed JSON: "),
         ('{"a":' * 3000, "malformed JSON: "),
     ],
@@ -110,6 +111,49 @@ def test_the_last_answer_counts() -> None:
 def test_what_is_no_reply_is_said_so_that_the_model_can_mend_it(text: str, fault: str) -> None:
     reply, said = parse(text, CodeReply)
     assert reply is None and said.startswith(fault)
+
+
+STEP = {"name": "dig", "mode": "code", "goal": "g", "reason": "r", "done_when": "True", "max_steps": 9, "trigger": ""}
+PLAN = {"executor": "sequence", "sub_actions": [STEP], "rationale": 'it\'s "so"\n\x1b'}
+CONFIG = {
+    "target": "t", "observation": ["f"], "reward": [{"term": "task", "weight": 1.0}], "primitives": [], "options": [],
+    "horizon": 10, "env_steps": 0,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        repr(PLAN),
+        f"Here's the plan:\n```python\n{PLAN!r}\n```\nIt's done.",
+        json.dumps(PLAN | {"sub_actions": [STEP | {"trigger": None, "note": "n"}], "thoughts": ["hm"]}),
+        repr(PLAN | {"sub_actions": [STEP | {"trigger": None}], "sure": True}),
+    ],
+)
+def test_a_plan_with_the_slips_of_a_weak_model_is_the_plan(text: str) -> None:
+    assert parse(text, PlanReply) == (PlanReply.model_validate(PLAN), "")
+
+
+def test_a_reply_without_its_explanations_is_of_use() -> None:
+    reply, _ = parse(json.dumps({"executor": "sequence", "sub_actions": [STEP | {"reason": None}]}), PlanReply)
+    assert reply is not None and reply.rationale == reply.sub_actions[0].reason == ""
+    judged, _ = parse('{"success": true, "confidence": 1, "advice_slow": null}', CritiqueReply)
+    assert judged is not None and judged.advice_slow == judged.cause == ""
+
+
+@pytest.mark.parametrize(
+    ("tree", "contract"),
+    [
+        (PLAN | {"executor": None}, PlanReply),
+        (PLAN | {"sub_actions": [{**STEP, "triger": "True"} | {"trigger": None}]}, PlanReply),
+        (PLAN | {"sub_actions": [{k: v for k, v in STEP.items() if k != "trigger"} | {"triger": "True"}]}, PlanReply),
+        (CONFIG | {"hyperparameters": {"lr": 1e-3}}, RlConfigReply),
+        (CONFIG | {"plan_priors": 0.5}, RlConfigReply),
+    ],
+)
+def test_what_a_decision_waits_for_is_not_guessed(tree: dict[str, object], contract: type[BaseModel]) -> None:
+    reply, fault = parse(json.dumps(tree), contract)
+    assert reply is None and fault.startswith("wrong schema")
 
 
 def test_an_inner_part_is_not_taken_for_the_whole() -> None:
@@ -126,8 +170,19 @@ def test_an_inner_part_is_not_taken_for_the_whole() -> None:
         '{"the_source_that_was_asked_for": ' + '\\"' * 200_000,
         "```python\n" * 100_000,
         '{"a":[1,' * 400 + "1," * 200_000,
+        "{'a': '" + "\\'" * 150_000 + "}",
+        "{'a': " + "'" * 299_997 + "}",
     ],
-    ids=["closed comments", "open comments", "escapes in a text", "escapes", "fences", "braces"],
+    ids=[
+        "closed comments",
+        "open comments",
+        "escapes in a text",
+        "escapes",
+        "fences",
+        "braces",
+        "quotes",
+        "long quotes",
+    ],
 )
 def test_a_model_that_repeats_itself_without_an_end_is_read_through_at_once(endless: str) -> None:
     """Each took minutes to years: a reply is read in time linear in its length, whatever it never closes."""

@@ -67,7 +67,7 @@ class Ledger:
     """A journal in memory: one (state, call, answer or error) a row."""
 
     rows: list[tuple[str, Call, Any]] = field(default_factory=list)
-    replies: dict[tuple[str, str], str] = field(default_factory=dict)
+    replies: dict[tuple[str, str], tuple[str, str]] = field(default_factory=dict)
     waits: list[str] = field(default_factory=list)
     """Why it waited for the model, `back`, or why it gave up, in order."""
     charged: list[tuple[int, int, float | None]] = field(default_factory=list)
@@ -82,7 +82,7 @@ class Ledger:
             if state in ("answered", "failed")
         ]
 
-    def recorded(self, step: str, request_hash: str) -> str | None:
+    def recorded(self, step: str, request_hash: str) -> tuple[str, str] | None:
         return self.replies.get((step, request_hash))
 
     def reserve(self, call: Call, held: Held = NOTHING) -> None:
@@ -93,7 +93,7 @@ class Ledger:
 
     def answered(self, call: Call, answer: Answer) -> None:
         self.rows.append(("answered", call, answer))
-        self.replies[call.step, call.request_hash] = answer.reply
+        self.replies[call.step, call.request_hash] = (answer.reply, answer.fault)
 
     def failed(
         self, call: Call, error: str, seconds: float, charged: tuple[int, int, float | None] = (0, 0, 0.0)

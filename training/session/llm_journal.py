@@ -25,10 +25,10 @@ class StoreJournal:
         self._writer, self._reader, self._settings = writer, reader, settings
         self._waited = False
 
-    def recorded(self, step: str, request_hash: str) -> str | None:
+    def recorded(self, step: str, request_hash: str) -> tuple[str, str] | None:
         columns = {"step": step, "request_hash": request_hash, "state": "answered"}
         rows = self._reader.rows(LlmCallRow, columns)
-        return self._reader.text(rows[-1]["reply_hash"]) if rows else None
+        return (self._reader.text(rows[-1]["reply_hash"]), _fault(rows[-1])) if rows else None
 
     def learnt(self) -> list[tuple[str, str, str, str]]:
         rows = [
@@ -43,10 +43,11 @@ class StoreJournal:
         """How every exchange of that request, or None: of that step, ended in another session, in order."""
         columns = {"step": step} | ({"request_hash": request_hash} if request_hash else {})
         rows = source.rows(LlmCallRow, columns)
+        asked = [row for row in rows if request_hash or not row["error"].startswith("unused")]
         return [
-            Outcome(reply=source.text(row["reply_hash"])) if row["state"] == "answered" else Outcome(error=row["error"])
-            for row in rows
-            if row["state"] != "sent" and not (request_hash is None and row["error"].startswith("unused"))
+            Outcome(source.text(row["reply_hash"]) if row["state"] == "answered" else "", _fault(row))
+            for row in asked
+            if row["state"] != "sent"
         ]
 
     def reserve(self, call: Call, held: Held = NOTHING) -> None:
@@ -149,3 +150,9 @@ class StoreJournal:
             try_number=call.try_number,
             reserved=call.reserved,
         )
+
+
+def _fault(row: LlmCallRow) -> str:
+    """Why there is no answer, or none of use; of one that nobody waited for that was never looked at."""
+    unused = row["state"] == "answered" and row["error"].startswith("unused")
+    return "" if unused else row["error"]
