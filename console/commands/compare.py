@@ -118,7 +118,7 @@ def _world(reader: Reader) -> JsonObject:
 
 
 def _curves(readers: Sequence[Reader], arms: Sequence[str]) -> dict[str, list[Line]]:
-    """The curves of success of each task, with their intervals as lines."""
+    """The curves of success of each task, with the 95% intervals of those over several seeds as bands."""
     from rlgpt.console.view.compare_curves import SUCCESS, arm_curves  # late: numpy comes with it
     from rlgpt.console.view.metrics import SCALARS, MetricTable
     from rlgpt.store.export.svg import Line
@@ -130,10 +130,10 @@ def _curves(readers: Sequence[Reader], arms: Sequence[str]) -> dict[str, list[Li
         sessions.append((reader.history_at(), metrics))
     tasks: dict[str, list[Line]] = {}
     for curve in arm_curves(SUCCESS, sessions, arms):
-        for what, y in (("", curve.y), (", 95% low", curve.low), (", 95% high", curve.high)):
-            if y is not None:
-                line = Line(curve.name + what, list(zip(curve.x.tolist(), y.tolist(), strict=True)))
-                tasks.setdefault(curve.task, []).append(line)
+        columns = [values.tolist() for values in (curve.x, curve.y, curve.low, curve.high) if values is not None]
+        points = [(x, y) for x, y, *_ in zip(*columns, strict=True)]
+        band = [(x, low, high) for x, _, low, high in zip(*columns, strict=True)] if len(columns) == 4 else ()
+        tasks.setdefault(curve.task, []).append(Line(curve.name, points, band=band))
     return tasks
 
 

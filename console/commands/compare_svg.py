@@ -13,10 +13,11 @@ ROW = 15
 """Of the legend, which stands between title and chart."""
 LETTER, GAP = 6.5, 28.0
 """Width of a letter at most, and of what is around a name in the legend."""
+COLOURS = ("#0969da", "#bc4c00", "#1a7f37", "#8250df", "#bf3989", "#6e7781")
 STYLE = (
     "svg text{font:11px sans-serif;fill:#57606a}svg .title{font-weight:bold}"
-    ".grid{stroke:#d0d7de}.line,.swatch{fill:none;stroke-width:1.5}circle{fill:#fff}"
-    ".c0{stroke:#0969da}.c1{stroke:#bc4c00}.c2{stroke:#1a7f37}.c3{stroke:#8250df}.c4{stroke:#bf3989}.c5{stroke:#6e7781}"
+    ".grid{stroke:#d0d7de}.line,.swatch{fill:none;stroke-width:1.5}.band{fill-opacity:.15}circle{fill:#fff}"
+    + "".join(f".c{n}{{stroke:{colour}}}.b{n}{{fill:{colour}}}" for n, colour in enumerate(COLOURS))
 )
 
 
@@ -25,7 +26,8 @@ def svg(drawn: Mapping[str, Sequence[Line]], unit: str, what: str) -> str:
     for task, lines in drawn.items():
         figure = chart(task, lines, unit, share=True)
         inside = figure[figure.find("<svg") : figure.find("</svg>")].split(">", 1)[1]
-        title = f'<text x="{LEFT}" y="14" class="title">{escape(printable(task))}: {what}</text>'
+        shown = f"{what}, with 95% intervals" if any(line.band for line in lines) else what
+        title = f'<text x="{LEFT}" y="14" class="title">{escape(printable(task))}: {shown}</text>'
         legend, rows = _legend(lines)
         head = TITLE + rows * ROW
         parts.append(

@@ -24,6 +24,8 @@ class Line(NamedTuple):
     points: Sequence[Point]
     dots: Sequence[Point] = ()
     """Beside the line, in its colour."""
+    band: Sequence[tuple[float, float, float]] = ()
+    """(x, low, high) around the line, in its colour: filled."""
 
 
 def chart(
@@ -36,8 +38,9 @@ def chart(
     caption = f"<figcaption>{escape(title)}</figcaption>"
     if not drawn:
         return f"<figure>{caption}<p class=none>no values</p></figure>"
-    xs = [x for line in drawn for x, _ in (*line.points, *line.dots)]
-    ys = [y for line in drawn for _, y in (*line.points, *line.dots)] + ([0.0, 1.0] if share else [])
+    xs = [x for line in drawn for x, *_ in (*line.points, *line.dots, *line.band)]
+    ys = [y for line in drawn for _, *several in (*line.points, *line.dots, *line.band) for y in several]
+    ys += [0.0, 1.0] if share else []
     x_ticks, y_ticks = ticks(min(xs), max(xs)), ticks(min(ys), max(ys))
     box = _Box(min(*xs, x_ticks[0]), max(*xs, x_ticks[-1]), min(*ys, y_ticks[0]), max(*ys, y_ticks[-1]))
     parts = [f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{escape(title, quote=True)}">']
@@ -52,6 +55,11 @@ def chart(
         if box.left <= x <= box.right:
             path = f"M{box.x(x):.1f} {TOP}V{HEIGHT - BOTTOM}"
             parts.append(f'<path class="mark" d="{path}"><title>{escape(printable(name))}</title></path>')
+    for place, line in enumerate(drawn):
+        if line.band:
+            around = [(x, low) for x, low, _ in line.band] + [(x, high) for x, _, high in reversed(line.band)]
+            corners = " ".join(f"{box.x(x):.1f},{box.y(y):.1f}" for x, y in around)
+            parts.append(f'<polygon class="band b{place % COLOURS}" points="{corners}"/>')
     for place, line in enumerate(drawn):
         path = "M" + "L".join(f"{box.x(x):.1f} {box.y(y):.1f}" for x, y in line.points)
         parts.append(f'<path class="line c{place % COLOURS}"{_dashes(place)} d="{path}"/>')

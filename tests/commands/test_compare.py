@@ -104,7 +104,14 @@ def test_curves_and_rows_are_written(rlgpt: Cli, arms: list[str], tmp_path: Path
     with (tmp_path / "new" / "a.csv").open(newline="") as file:
         assert [int(row["successes"]) for row in csv.DictReader(file)][:2] == [40, 41]
     drawn = ElementTree.parse(tmp_path / "new" / "a.svg").getroot()
-    assert len([e for e in drawn.iter() if "line" in e.get("class", "").split()]) == 6
+    lines, bands = ([e for e in drawn.iter() if what in e.get("class", "").split()] for what in ("line", "band"))
+    assert len(lines) == len(bands) == 2
+    corners = [tuple(map(float, corner.split(","))) for corner in bands[0].get("points", "").split()]
+    line = [tuple(map(float, point.split(" "))) for point in lines[0].get("d", "")[1:].split("L")]
+    low, high = corners[: len(line)], corners[: len(line) - 1 : -1]
+    assert [x for x, _ in low] == [x for x, _ in high] == [x for x, _ in line]
+    assert all(above <= y <= below for (_, below), (_, y), (_, above) in zip(low, line, high, strict=True))
+    assert any("with 95% intervals" in "".join(e.itertext()) for e in drawn.iter())
 
 
 def test_no_file_is_replaced_and_a_dash_is_none(rlgpt: Cli, arms: list[str], tmp_path: Path) -> None:
