@@ -18,6 +18,7 @@ from rlgpt.agents.completions import (
     BrokenOff,
     Completion,
     NotStreamed,
+    Page,
     Reply,
     Unreadable,
     body_of,
@@ -29,7 +30,7 @@ from rlgpt.agents.completions import (
 from rlgpt.agents.endpoint import NO_KEY, Endpoint, redacted, redacted_url, spellings, without_key
 from rlgpt.agents.errors import NotRecorded
 from rlgpt.agents.journal import Call
-from rlgpt.agents.refusals import Failure, is_cut_off, sent_cap, texts, understood
+from rlgpt.agents.refusals import Failure, is_cut_off, is_page, sent_cap, texts, understood, words_of
 from rlgpt.agents.responses import in_chat
 
 AZURE_API_VERSION = "2024-10-21"
@@ -98,6 +99,9 @@ class OpenAIBackend:
             raise Failure("unreadable", sentence, received=max(1, reply.size)) from error
         except NotStreamed as error:
             raise Failure("rejected stream", f"{where} does not stream", whole=reply.whole) from error
+        except Page as error:
+            sentence = f"{where} answered with a web page ({_shown(endpoint, error)})"
+            raise Failure("page", sentence) from error
         except (*_UNREADABLE, openai.APIError) as error:
             code = "unreadable" if reply.size or reply.whole else "malformed"
             sentence = f"{where} answered with no valid JSON"
@@ -120,10 +124,11 @@ class OpenAIBackend:
             create, payload = client.responses.with_streaming_response.create, {"input": request["input"]}
         with create(model=request["model"], stream=stream, extra_body=more, timeout=timeout, **payload) as response:
             kind = response.headers.get("content-type", "").lower()
-            if not request.get("stream") or "json" in kind:
-                return of_tree(json.loads(body_of(response.iter_bytes(), reply)), endpoint.model, reply)
-            if "html" in kind:
-                raise ValueError("a page in place of a stream")
+            if not request.get("stream") or "json" in kind or "html" in kind:
+                body = body_of(response.iter_bytes(), reply)
+                if is_page(text := body.decode(errors="replace")):
+                    raise Page(text)
+                return of_tree(json.loads(body), endpoint.model, reply)
             cap = sent_cap(request) or endpoint.max_tokens
             return of_stream(lines_of(response.iter_bytes()), reply, endpoint.model, cap)
 
@@ -274,7 +279,7 @@ def _retry_after(headers: Mapping[str, str]) -> float | None:
 
 
 def _shown(endpoint: Endpoint, error: object) -> str:
-    return encodable(" ".join(redacted(str(error), endpoint.key).split())[:300])
+    return encodable(" ".join(redacted(words_of(str(error)), endpoint.key).split())[:300])
 
 
 # ---- a recorded session -------------------------------------------------------------------------

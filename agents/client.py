@@ -342,8 +342,11 @@ def _judged(dialect: Dialect, request: Mapping[str, Any], before: list[Failure],
     """The failure, or the suspicion that it is about one of the request's parameters.
 
     A refusal that names nothing raises it at once; a server's own error (500, 501) when it comes a second time in the
-    same words from a server that has never answered: llama-cpp-python refuses a format that way.
+    same words from a server that has never answered: llama-cpp-python refuses a format that way. A web page is the
+    wrong address, unless a completion came from there before.
     """
+    if failure.code == "page" and not dialect.answers:
+        return failure.called("404")
     same = bool(before) and before[-1].sentence == failure.sentence
     before.append(failure)
     if failure.code in ("400", "405", "406", "413", "415", "422"):

@@ -63,6 +63,10 @@ class BrokenOff(Exception):
     """A stream that ends before the reply does, though its connection was closed as it should be."""
 
 
+class Page(Exception):
+    """A web page, the error's text, in place of a completion."""
+
+
 class NotStreamed(Exception):
     """A server that was asked to stream answered with something else that is no completion either."""
 

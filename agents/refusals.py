@@ -9,6 +9,7 @@ docs/language-models.md shows what was learnt from whom.
 
 from __future__ import annotations
 
+import html
 import json
 import re
 from collections.abc import Iterator, Mapping
@@ -79,7 +80,9 @@ _OUTPUT = re.compile(
 _PROMPT = re.compile(
     r"([\d,]*\d)(?: tokens?)? (?:in the messages|of text input|input tokens|prompt tokens|`inputs` tokens)"
 )
-
+_PAGE = re.compile(r"\s*<(?:!doctype|html|head|\?xml)\b", re.IGNORECASE)
+_TITLE = re.compile(r"<title\b[^>]{0,200}>([^<]{0,500})</title>", re.IGNORECASE)
+_TAGS = re.compile(r"<(script|style)\b.*?</\1>|<[^>]*>", re.IGNORECASE | re.DOTALL)
 
 LONGEST_ERROR = 8_000
 """Characters of an error that are read."""
@@ -100,7 +103,7 @@ class Failure(Exception):
     """No reply. `code` says what was learnt from it; it is kept in the record, so that a resumed or replayed session
     learns the same:
 
-    a status, `timeout`, `connection`, `malformed`, `quota`    whether it may pass by itself: `transient`
+    a status, `timeout`, `connection`, `malformed`, `quota`, `page`    whether it may pass by itself: `transient`
     `unreadable`                                               a reply that counts as paid for; so is each new try
     `rejected PARAMETER`, `suspected PARAMETER`                the server names it; it may be this one
     `tokens context=N prompt=N output=N`                       the cap on a reply is too high; each part may be missing
@@ -136,7 +139,7 @@ class Failure(Exception):
         """Whether the same request may succeed later."""
         if self.code.isdigit():
             return int(self.code) in TRANSIENT_STATUS or int(self.code) >= 500
-        return self.code in ("timeout", "connection", "malformed", "unreadable", "quota")
+        return self.code in ("timeout", "connection", "malformed", "unreadable", "quota", "page")
 
     @property
     def rejected(self) -> str:
@@ -322,6 +325,19 @@ def _tokens(word: str) -> int | None:
 
 def _code(**parts: int | None) -> str:
     return " ".join(["tokens", *(f"{name}={value}" for name, value in parts.items() if value is not None)])
+
+
+# ---- pages ------------------------------------------------------------------------------------------------
+def is_page(text: str) -> bool:
+    return bool(_PAGE.match(text))
+
+
+def words_of(text: str) -> str:
+    """Of a page its title, or what it shows if it has none; any other text as it is."""
+    if not is_page(text):
+        return text
+    title = _TITLE.search(text := text[:LONGEST_ERROR])
+    return html.unescape(title[1] if title and title[1].strip() else _TAGS.sub(" ", text))
 
 
 def token_limits(code: str) -> dict[str, int]:

@@ -105,7 +105,7 @@ def silence(seconds: float = 60.0) -> Reply:
 
 
 def no_json() -> Reply:
-    return Reply(200, b"<html>proxy</html>", {"Content-Type": "application/json"})
+    return Reply(200, b"proxy: try again", {"Content-Type": "application/json"})
 
 
 def rejects(parameter: str) -> Reply:

@@ -106,7 +106,6 @@ THOUGHT["choices"][0]["message"]["reasoning_content"] = CODE
         (Reply(pieces=[event(chunk) for chunk in chunks(PROSE)][:5]), ["malformed JSON", ""]),
         (Reply(pieces=[b": only comments\n\n"]), ["rejected stream", ""]),
         (Reply(200, b"", {"Content-Type": "text/event-stream"}), ["rejected stream", ""]),
-        (Reply(200, b"<html>sign in</html>", {"Content-Type": "text/html"}), ["malformed", ""]),
         (Reply(pieces=WHOLE, delay=60), ["timeout", ""]),
         (Reply(500, b"[[[[", {"Content-Type": "application/json"}), ["500", ""]),
         (Reply(400, b"", {}), ["suspected response_format", ""]),
@@ -116,6 +115,32 @@ def test_one_fault_of_a_server_is_survived(first: Reply, ends: list[str]) -> Non
     asker = Asker(first, timeout=4.0)
     assert asker.ask().note == "n"
     assert [end.partition(":")[0] for end in asker.ledger.ends] == ends
+
+
+PAGE = b"<!DOCTYPE html><html><head><title>Open &amp; Chat</title></head><body><p>sign in</p></body></html>"
+
+
+@pytest.mark.parametrize("stream", [True, False])
+def test_a_web_page_in_place_of_the_first_completion_is_the_wrong_address(stream: bool) -> None:
+    asker = Asker(Reply(200, PAGE, {"Content-Type": "text/html; charset=utf-8"}), stream=stream)
+    with pytest.raises(ModelUnavailable, match=r"with a web page \(Open & Chat\)\. Check --base-url"):
+        asker.ask()
+    assert len(asker.server.requests) == 1
+
+
+def test_a_web_page_after_a_completion_is_waited_for() -> None:
+    page = Reply(200, b"<html><style>p {}</style><p>back at nine</p></html>", {"Content-Type": "text/html"})
+    asker = Asker(completion("no JSON"), page)
+    assert asker.ask().note == "n"
+    assert asker.ledger.ends[1].endswith("answered with a web page (back at nine)") and asker.ledger.ends[2] == ""
+
+
+def test_a_completion_that_calls_itself_a_page_is_read_and_a_refusal_shows_the_title_of_its_page() -> None:
+    body = json.dumps(FENCED).encode()
+    assert Asker(Reply(200, body, {"Content-Type": "text/html"})).ask().note == "n"
+    asker = Asker(*[Reply(413, PAGE.replace(b"Open &amp; Chat", b"413 Too Large"), {"Content-Type": "text/html"})] * 9)
+    with pytest.raises(ModelUnavailable, match=r"answered with 413 \(413 Too Large\)"):
+        asker.ask()
 
 
 def test_a_slow_reply_is_waited_for_as_long_as_it_comes() -> None:
@@ -168,9 +193,10 @@ def test_a_body_that_breaks_off_is_charged_at_its_upper_bound() -> None:
     assert asker.ledger.charged[0][1] == 16_000
 
 
-def test_a_page_in_place_of_a_reply_is_free_and_waited_for() -> None:
-    asker = Asker(*["no_json"] * (PAID + 2), price_in=1.0, price_out=1.0, patience=1.0)
-    assert asker.ask().note == "n"
+def test_what_holds_no_reply_at_all_is_free_and_waited_for() -> None:
+    pages = [Reply(200, PAGE, {"Content-Type": "text/html"})] * PAID
+    asker = Asker(*["no_json"] * PAID, completion("no JSON"), *pages, price_in=1.0, price_out=1.0, patience=1.0)
+    assert asker.ask().note == "n" and len(asker.ledger.charged) == 2 * PAID
     assert all(charge == (0, 0, 0.0) for charge in asker.ledger.charged)
 
 
