@@ -204,8 +204,11 @@ SCRIPT = {"name": "go", "goal": "Go.", "done_when": "view.key", "sources": ["def
         ({"primitives": ["left"]}, "primitives[0] of take_key is 'left', a dict with name, doc was expected"),
         (
             {"milestones": [{"name": "take_key", "done_when": "view.key ="}]},
-            "milestones[0] of take_key is no expression",
+            "done_when of 'take_key' of take_key is no expression",
         ),
+        ({"milestones": [{"name": "take_key", "done_when": "view.keys > 1"}]}, "uses view.keys, which a view has not"),
+        ({"scripts": [SCRIPT | {"trigger": "near(view)"}]}, "trigger of 'go' of take_key uses near, which the library"),
+        ({"scripts": [SCRIPT | {"done_when": "any(key == view.key[99] for key in (1, 2))"}]}, ""),
         ({"milestones": [{"name": "take_key", "done_when": True}]}, "done_when of milestones[0] of take_key is True"),
         ({"limits": "40 env steps"}, "limits of take_key is '40 env steps', a dict was expected"),
         ({"limits": {"option_cap": 8.5}}, "limits['option_cap'] of take_key is 8.5"),

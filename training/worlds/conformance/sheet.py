@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Mapping
+from importlib import import_module
 from math import isfinite
-from typing import Any
+from typing import Any, cast
 
 from pydantic import ValidationError
 
 from rlgpt import prompts
 from rlgpt.agents.contracts import SubActionReply
 from rlgpt.agents.rules.book import reached_attribute
-from rlgpt.training.worlds.conformance.promise import Broken, expect
-from rlgpt.training.worlds.protocol import World
+from rlgpt.training.worlds.conformance.promise import Broken, expect, longest_task
+from rlgpt.training.worlds.protocol import HostSide, World
 
 PARTS: Mapping[str, type | tuple[type, ...]] = {
     "items": (list, tuple), "recipes": (list, tuple), "primitives": (list, tuple), "view_doc": str, "library_doc": str,
@@ -48,10 +48,37 @@ def check_sheet(world: World) -> str:
             if not shown and name not in given and not (isinstance(entry, dict) and entry.get("done_when")):
                 unclear[name] = None
         _render(sheet, task)
+    _expect_tests(world)
     if unclear:
         told = f"the milestones {', '.join(unclear)} have no done_when"
         return f"complete, plain data; {told}: nobody can tell from a view whether they are reached"
     return "complete, plain data"
+
+
+def _expect_tests(world: World) -> None:
+    """Expressions use what a view and the library have; what else they raise may depend on the state."""
+    tests: dict[str, str] = {}
+    for task in world.tasks:
+        sheet: Mapping[str, Any] = world.sheet(task)
+        for entry in (entry for part in ("milestones", "scripts") for entry in sheet[part] if isinstance(entry, dict)):
+            for name in ("done_when", "trigger"):
+                tests.setdefault(entry.get(name, "").strip(), f"{name} of {entry['name']!r} of {task}")
+    host = cast(HostSide, import_module(world.host_module))
+    env = world.make(longest_task(world))
+    env.reset(9)
+    view = host.decoder().view(env.view(True))
+    env.close()
+    for expression, told in tests.items():
+        try:
+            eval(expression or "True", dict(host.LIBRARY) | {"start": view, "view": view})
+        except SyntaxError as error:
+            raise Broken(f"{told} is no expression: {error.msg}") from error
+        except NameError as error:
+            raise Broken(f"{told} uses {error.name}, which the library has not") from error
+        except AttributeError as error:
+            expect(error.obj is not view, f"{told} uses view.{error.name}, which a view has not")
+        except Exception:
+            continue
 
 
 def json_flaw(value: object, place: str) -> str:
@@ -98,13 +125,6 @@ def _check_entries(sheet: Mapping[str, Any], task: str) -> None:
             expect(right, f"{name} of scripts[{index}] of {task} is {texts!r:.60}, a list of texts was expected")
         flaw = plan_flaw(script["name"], script["done_when"], script.get("trigger", ""))
         expect(not flaw, f"scripts[{index}] of {task}: {flaw}")
-    for index, milestone in enumerate(sheet["milestones"]):
-        done_when = milestone.get("done_when", "") if isinstance(milestone, dict) else ""
-        if done_when:
-            try:
-                ast.parse(done_when, mode="eval")
-            except SyntaxError as error:
-                raise Broken(f"done_when of milestones[{index}] of {task} is no expression: {error.msg}") from error
     for index, recipe in enumerate(sheet["recipes"]):
         for name in ("needs", "requires", "near", "gives"):
             things = recipe.get(name) or ()
