@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from textual import events
 from textual.message import Message
+from textual.screen import Screen
 from textual.strip import Strip
 
 from rlgpt.console import keymap
@@ -62,8 +63,16 @@ class Footer(Bar):
         self.labels: Mapping[str, str] = {}
         """Key id -> what it does in the state of the screen, where that is not the table's label."""
 
+    def on_mount(self) -> None:
+        self.app.screen_change_signal.subscribe(self, self._take_turn)
+
+    def _take_turn(self, front: Screen[object]) -> None:
+        """Below a dialog the keys are the dialog's."""
+        if front is self.screen or front.is_modal:
+            self.call_after_refresh(self.update_hints)  # a new dialog has no widgets yet, which its keys depend on
+
     def update_hints(self) -> None:
-        screen = self.screen
+        screen = self.app.screen
         active = {b.binding.id: b for b in screen.active_bindings.values() if b.enabled and b.binding.id}
         hints = sorted((k for k in keymap.KEYS if k.hint and k.id in active), key=lambda k: k.hint)
         overrides = shell_of(self).user_keys
@@ -89,7 +98,7 @@ class Footer(Bar):
     def on_click(self, event: events.Click) -> None:
         for start, stop, name in self._spots:
             if start <= event.x < stop:
-                binding = next((b for b in self.screen.active_bindings.values() if b.binding.id == name), None)
+                binding = next((b for b in self.app.screen.active_bindings.values() if b.binding.id == name), None)
                 if binding:
                     self.app.call_later(self.app.run_action, binding.binding.action, binding.node)
 

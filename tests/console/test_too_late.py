@@ -124,6 +124,11 @@ async def test_the_footer_is_that_of_the_state_after_a_dialog(live: Path, told: 
         assert isinstance(session, SessionScreen) and "override" in screen_text(app).splitlines()[-1]
         await pilot.press("a")
         await until(pilot, lambda: isinstance(app.screen, Advise))
+        await until(pilot, lambda: "o override" not in screen_text(app))
+        await pilot.press("escape")
+        await until(pilot, lambda: app.screen is session and "o override" in screen_text(app).splitlines()[-1])
+        await pilot.press("a")
+        await until(pilot, lambda: isinstance(app.screen, Advise))
         end(live, told)
         await until(pilot, lambda: "the session has ended" in screen_text(app))
         await pilot.press("escape")
