@@ -83,6 +83,8 @@ class SkillsScreen(Screen[None]):
         detail.set_entries(
             [Entry("skill", tuple(lines), yank=skill.source if skill else "", selectable=False)] if lines else []
         )
+        is_retired = bool(self._list.current and self._list.current.fields.get("retired"))
+        self.query_one(Footer).labels = {"skills.retire": "take back"} if is_retired else {}
         shell_of(self).hints()
 
     def on_descendant_focus(self) -> None:

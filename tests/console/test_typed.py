@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from driving import console, until
+from driving import console, screen_text, until
 from textual.pilot import Pilot
 from textual.widgets import Input
 
@@ -63,6 +63,18 @@ async def test_skills_are_written_to_new_files_only_and_read_again(
         await answer(app, pilot, "i", str(target))
         await until(pilot, lambda: said[-1] == f"read {target}")
     assert [skill.name for skill in library.skills()] == ["chop"]
+
+
+async def test_a_retired_skill_can_be_taken_back_and_the_footer_says_so(home: Path) -> None:
+    keep(SKILL)
+    async with console(home) as (app, pilot):
+        await pilot.press("K")
+        await until(pilot, lambda: isinstance(app.screen, SkillsScreen) and "r retire" in screen_text(app))
+        await pilot.press("r")
+        await until(pilot, lambda: "r take back" in screen_text(app))
+        assert library.skills() == []
+        await pilot.press("r")
+        await until(pilot, lambda: "r retire" in screen_text(app) and len(library.skills()) == 1)
 
 
 async def test_a_session_is_exported_to_where_a_shell_would_write_it(
