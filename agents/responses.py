@@ -56,7 +56,8 @@ def completion_tree(response: Mapping[str, Any]) -> Tree:
         for piece in [*(part.get("content") or ()), *(part.get("summary") or ())]:
             if piece.get("type") in texts:
                 texts[piece["type"]] += str(piece.get("text") or piece.get("refusal") or "")
-    if response.get("status") == "failed" or not response.get("output"):
+    is_over = response.get("status") in ("completed", "incomplete")  # with no output where all of it was thought
+    if response.get("status") == "failed" or not (is_over or response.get("output")):
         return {"error": response.get("error") or response}
     why = (response.get("incomplete_details") or {}).get("reason")
     reason = {"max_output_tokens": "length", "content_filter": "content_filter"}.get(str(why), "stop")

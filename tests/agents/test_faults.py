@@ -117,6 +117,26 @@ def test_one_fault_of_a_server_is_survived(first: Reply, ends: list[str]) -> Non
     assert [end.partition(":")[0] for end in asker.ledger.ends] == ends
 
 
+@pytest.mark.parametrize("stream", [True, False])
+@pytest.mark.parametrize(("status", "end"), [("completed", "the reply is empty"), ("incomplete", "truncated")])
+def test_a_response_that_was_all_thought_is_charged_and_asked_again(status: str, end: str, stream: bool) -> None:
+    def response(**more: object) -> Reply:
+        text = {"type": "message", "content": [{"type": "output_text", "text": CODE}]}
+        body = {"object": "response", "status": "completed", "output": [text], **more}
+        last = event({"type": f"response.{body['status']}", "response": body})
+        delta = event({"type": "response.output_text.delta", "delta": CODE})
+        pieces = [delta, last] if body["output"] else [last]
+        return Reply(pieces=pieces) if stream else json_reply(200, body)
+
+    usage = {"input_tokens": 900, "output_tokens": 80}
+    details = {"reason": "max_output_tokens"} if status == "incomplete" else None
+    empty = response(status=status, output=[], usage=usage, incomplete_details=details)
+    asker = Asker(empty, response(), api="responses", stream=stream)
+    assert asker.ask().note == "n"
+    first = next(row for state, _, row in asker.ledger.rows if state == "answered")
+    assert first.fault.startswith(end) and (first.tokens_in, first.tokens_out) == (900, 80)
+
+
 PAGE = b"<!DOCTYPE html><html><head><title>Open &amp; Chat</title></head><body><p>sign in</p></body></html>"
 
 
