@@ -374,8 +374,9 @@ def _parsed(completion: Completion, contract: type[R]) -> tuple[R | None, str]:
         return None, f"refusal: {completion.refusal[:300]}"
     if completion.finish_reason == "content_filter":
         return None, "refusal: the server's content filter withheld the reply"
-    # What a tool is called with may look like an answer that lacks its explanation.
-    reply, fault = parse(completion.answer, contract, forgiving=not completion.calls)
+    # What a tool is called with, or a draft before the cut, may look like an answer that lacks its explanation.
+    forgiving = not completion.calls and completion.finish_reason not in CUT_OFF
+    reply, fault = parse(completion.answer, contract, forgiving)
     if reply is None and completion.finish_reason == "length":
         return None, "truncated: the reply was cut off at the token limit; answer shorter"
     return reply, fault
