@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from math import inf
 
+import numpy as np
 import pytest
 
 from rlgpt.training.options.observation import ObservationError
@@ -48,6 +49,14 @@ def test_an_observation_that_is_no_array_stops_the_run(monkeypatch: pytest.Monke
     sentence = r"The world observed a list and no array at step 0 of an episode of take_key; \(4,\) was expected"
     with pytest.raises(WorldFailed, match=sentence):
         train(ChangedWorld(), "take_key", configuration(), [], host_of(ChangedWorld()), seed=1, device="cpu")
+
+
+@pytest.mark.parametrize("category", [-1.0, 4.0])
+def test_a_category_that_is_none_stops_the_run(category: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ChangedEnv, "observe", lambda env: np.array([category], np.float32))
+    with pytest.raises(WorldFailed, match=f"cell = {category:.0f}, which has the categories 0 to 3"):
+        config = configuration(observation=["cell"])
+        train(ChangedWorld(), "take_key", config, [], host_of(ChangedWorld()), seed=1, device="cpu")
 
 
 class Filmed(Observer):

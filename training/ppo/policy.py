@@ -16,6 +16,7 @@ from torch import nn
 from rlgpt.training.options.observation import Observation
 from rlgpt.training.options.slots import ActionSpace
 from rlgpt.training.ppo.distribution import JointActions
+from rlgpt.training.worlds.protocol import WorldFailed
 
 EMBEDDING = 4
 """Width of a category's embedding, shared by all positions of its feature."""
@@ -45,10 +46,12 @@ class NamedFeatures(BaseFeaturesExtractor):
         low: list[float] = []
         scale: list[float] = []
         embedded: list[tuple[int, int, int]] = []
+        names: list[str] = []
         categories = any(feature.categories for feature in features)
         for feature, start in zip(features, starts, strict=False):
             if feature.categories:
                 embedded.append((int(start), feature.size, feature.categories))
+                names.append(feature.name)
                 continue
             least = feature.low if categories else 0.0
             scalars.extend(range(int(start), int(start) + feature.size))
@@ -57,12 +60,20 @@ class NamedFeatures(BaseFeaturesExtractor):
             scale.extend([1.0 / (feature.high - least or -feature.low)] * feature.size)
         width = len(scalars) + EMBEDDING * sum(size for _, size, _ in embedded)
         super().__init__(observation_space, TRUNK if embedded else len(scalars))
-        self.embedded = embedded
+        self.embedded, self.names = embedded, names
         self.register_buffer("scalars", th.tensor(scalars, dtype=th.int64))
         self.register_buffer("low", th.tensor(low))
         self.register_buffer("scale", th.tensor(scale))
         self.tables = nn.ModuleList(nn.Embedding(count, EMBEDDING) for _, _, count in embedded)
         self.trunk = nn.Linear(width, TRUNK) if embedded else None
+
+    def expect_categories(self, observations: NDArray[Any]) -> None:
+        """Raises WorldFailed for a category that there is not: a table of numpy has a row for -1 too, its last."""
+        for name, (start, size, count) in zip(self.names, self.embedded, strict=True):
+            given = observations[:, start : start + size]
+            if given.size and not (given.min() >= 0 and given.max() < count):
+                bad = given[(given < 0) | (given >= count)][0]
+                raise WorldFailed(f"The world observed {name} = {bad:g}, which has the categories 0 to {count - 1}.")
 
     def forward(self, observations: th.Tensor) -> th.Tensor:
         values = (observations.index_select(1, self.scalars) - self.low) * self.scale
@@ -120,6 +131,12 @@ class OptionPolicy(ActorCriticPolicy):
             else tuple(int(n) for n in action_space.nvec)  # type: ignore[attr-defined]
         )
         self.joint = JointActions(sizes, primitives)
+
+    def rows(self, observations: NDArray[Any]) -> th.Tensor:
+        """What a world observed, on the policy's device. Raises WorldFailed."""
+        if isinstance(self.features_extractor, NamedFeatures):
+            self.features_extractor.expect_categories(observations)
+        return th.as_tensor(observations, device=self.device)
 
     def outputs(self, observations: th.Tensor) -> tuple[th.Tensor, th.Tensor]:
         """Logits (n, total) and values (n,)."""
@@ -195,12 +212,12 @@ class Actor:
         self._scalars = extractor.scalars.numpy()
 
     def logits(self, observations: NDArray[Any]) -> NDArray[np.float32]:
-        """(n, total) from (n, size)."""
+        """(n, total) from (n, size). Raises WorldFailed."""
         if self._named is None:
             with th.no_grad():
-                rows = th.as_tensor(observations, device=self.policy.device)
-                result: NDArray[np.float32] = self.policy.logits(rows).cpu().numpy()
+                result: NDArray[np.float32] = self.policy.logits(self.policy.rows(observations)).cpu().numpy()
                 return result
+        self._named.expect_categories(observations)
         x: NDArray[Any] = (observations[:, self._scalars] - self._low) * self._scale
         if self._tables:
             parts = [x]

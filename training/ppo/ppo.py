@@ -175,7 +175,7 @@ class OptionPPO:
 
     def _value(self, observations: NDArray[Any]) -> NDArray[np.float32]:
         with th.no_grad():
-            return self.policy.values(th.as_tensor(observations, device=self.device)).cpu().numpy()
+            return self.policy.values(self.policy.rows(observations)).cpu().numpy()
 
     def measure_branches(self, host: Host, going: Callable[[], bool]) -> int:
         """Measured advantages in place of estimated ones, where there are; the env steps that were played for them."""

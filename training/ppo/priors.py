@@ -30,7 +30,7 @@ def activate(
         return
     rows = [primitives + slot for slot in shares]
     with th.no_grad():
-        logits = policy.logits(th.as_tensor(observations, device=policy.device))
+        logits = policy.logits(policy.rows(observations))
         mass = policy.joint.others_mass(logits, th.as_tensor(masks, device=policy.device), rows)
         finite = mass[mass.isfinite()]
         level = float(finite.mean()) - log(1 - sum(shares.values())) if len(finite) else 0.0
@@ -54,7 +54,7 @@ def try_again(
     """
     rows = [primitives + slot for slot in slots]
     with th.no_grad():
-        logits = policy.logits(th.as_tensor(observations, device=policy.device))
+        logits = policy.logits(policy.rows(observations))
         for row in rows:
             odds = logits[:, row] - policy.joint.others_mass(logits, th.as_tensor(masks, device=policy.device), [row])
             finite = odds[odds.isfinite()]
