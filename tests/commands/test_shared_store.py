@@ -282,11 +282,11 @@ async def test_the_console_lists_and_opens_a_session_that_runs_elsewhere(
     async with app.run_test(size=(120, 40)) as pilot:
         screen = app.screen
         assert isinstance(screen, SessionsScreen)
-        await comes(pilot, lambda: screen.selected is not None)
-        assert screen.selected is not None and screen.selected.id == session.id and screen.selected.alive
+        await comes(pilot, lambda: screen.selected is not None and screen.selected.alive)
+        assert screen.selected is not None and screen.selected.id == session.id
         app.open_session(session.id)
         await comes(pilot, lambda: isinstance(app.screen, SessionScreen))
-        assert Lease.held(home / "sessions" / session.id)
+        await comes(pilot, lambda: Lease.held(home / "sessions" / session.id))
     app.mirrors.close()
     assert not Lease.held(home / "sessions" / session.id)
     keeper.end()
