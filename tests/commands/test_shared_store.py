@@ -285,8 +285,9 @@ async def test_the_console_lists_and_opens_a_session_that_runs_elsewhere(
         await comes(pilot, lambda: screen.selected is not None and screen.selected.alive)
         assert screen.selected is not None and screen.selected.id == session.id
         app.open_session(session.id)
-        await comes(pilot, lambda: isinstance(app.screen, SessionScreen))
-        await comes(pilot, lambda: Lease.held(home / "sessions" / session.id))
+        # The console is left below: a screen that is still being made would find no panes.
+        await comes(pilot, lambda: isinstance(app.screen, SessionScreen) and app.screen.controller.opened)
+        assert Lease.held(home / "sessions" / session.id)
     app.mirrors.close()
     assert not Lease.held(home / "sessions" / session.id)
     keeper.end()
