@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from rlgpt.store.database import connect
-from rlgpt.store.errors import NoSession, StoreError
+from rlgpt.store.errors import BadValue, NoSession, StoreError
 from rlgpt.store.folder import DATABASE, SessionFolder, root, sessions
 from rlgpt.store.history import History, Measured, fold_all
 from rlgpt.store.home import home
@@ -229,7 +229,7 @@ def set_tags(session: SessionFolder, requested: tuple[str, ...] | list[str]) -> 
     """Returns the tags as kept: stripped, each once, in order. Raises StoreError."""
     stored = tuple(dict.fromkeys(tag.strip() for tag in requested if tag.strip()))
     if len(stored) > MOST_TAGS or any(len(tag) > LONGEST_TAG or not tag.isprintable() for tag in stored):
-        raise StoreError(f"a session has at most {MOST_TAGS} tags of at most {LONGEST_TAG} printable characters")
+        raise BadValue(f"a session has at most {MOST_TAGS} tags of at most {LONGEST_TAG} printable characters")
     partial = session.path / f".{TAGS}.{os.getpid()}"
     try:
         partial.write_text(json.dumps(stored))

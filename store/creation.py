@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import itertools
+import os
 import sqlite3
 import time
+from collections.abc import Iterator
 
 from pydantic import BaseModel
 
 from rlgpt.store import schema, tables
 from rlgpt.store.catalog import names
 from rlgpt.store.errors import BadPlace
-from rlgpt.store.folder import DATABASE, SessionFolder, prepare, root
+from rlgpt.store.folder import DATABASE, SessionFolder, Staging, prepare, root
 from rlgpt.store.row_types import JsonObject, TaskInfo
 from rlgpt.store.rows import encode
 
@@ -33,36 +36,49 @@ def create(
     tree = settings.model_dump(mode="json")
     staged = prepare()
     try:
-        row = tables.Session(
-            seq=1,
-            session_id=staged.id,
-            at=time.time(),
-            name=name or tree.get("name") or _free_name(f"{tree['task']}-{tree.get('seed', 0)}"),
-            task=tree["task"],
-            world=tree["world"],
-            world_version=world_version,
-            settings=tree,
-            versions=dict(versions),
-            task_info=dict(task_info),
-            parent_id=parent[0] if parent else None,
-            parent_seq=parent[1] if parent else None,
-        )
-        base = sqlite3.connect(staged.staging / DATABASE)
-        with contextlib.closing(base):
-            schema.create(base)
-            schema.insert(base, encode(row))
-            base.commit()
-        return staged.publish()
-    except BaseException as error:
+        with making(staged):
+            row = tables.Session(
+                seq=1,
+                session_id=staged.id,
+                at=time.time(),
+                name=name or tree.get("name") or free_name(f"{tree['task']}-{tree.get('seed', 0)}".replace("_", "-")),
+                task=tree["task"],
+                world=tree["world"],
+                world_version=world_version,
+                settings=tree,
+                versions=dict(versions),
+                task_info=dict(task_info),
+                parent_id=parent[0] if parent else None,
+                parent_seq=parent[1] if parent else None,
+            )
+            base = sqlite3.connect(staged.staging / DATABASE)
+            with contextlib.closing(base):
+                schema.create(base)
+                schema.insert(base, encode(row))
+                base.commit()
+            return staged.publish()
+    except (sqlite3.Error, OSError) as error:
+        raise BadPlace(f"cannot make a session in {root()}: {error}") from error
+
+
+@contextlib.contextmanager
+def making(staged: Staging) -> Iterator[None]:
+    """From the choice of a free name until the session is there with it: who begins at the same moment waits. What was
+    filled of a session that fails is removed."""
+    descriptor = os.open(root(), os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    except BaseException:
         staged.drop()
-        if isinstance(error, (sqlite3.Error, OSError)):
-            raise BadPlace(f"cannot make a session in {root()}: {error}") from error
         raise
+    finally:
+        os.close(descriptor)
 
 
-def _free_name(stem: str) -> str:
-    """`make-stone-pickaxe-1` for the first session with that task and seed, then `make-stone-pickaxe-1-2`."""
+def free_name(stem: str) -> str:
+    """`make-stone-pickaxe-1` for the first session with that task and seed, then `make-stone-pickaxe-1-2`; within
+    `making`."""
     names_in_use = set(names().values())
-    stem = stem.replace("_", "-")
     tails = itertools.chain([""], (f"-{n}" for n in itertools.count(2)))
     return next(name for tail in tails if (name := stem + tail) not in names_in_use)

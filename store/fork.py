@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from rlgpt.store import artifacts, query, schema, tables
+from rlgpt.store.creation import free_name, making
 from rlgpt.store.database import address
 from rlgpt.store.errors import BadValue, StoreError
 from rlgpt.store.event_payloads import DECISIONS, kind_of, payload_of
@@ -89,7 +90,7 @@ def fork(
     except Refused as refused:
         raise BadChange(f"the changed settings cannot be: {refused}") from refused
     staged = prepare()
-    try:
+    with making(staged):
         row = tables.Session(
             task=old["task"],
             world=old["world"],
@@ -99,7 +100,7 @@ def fork(
             seq=1,
             session_id=staged.id,
             at=time.time(),
-            name=name or f"{old['name']}-fork",
+            name=name or free_name(f"{old['name']}-fork"),
             settings=checked,
             parent_id=old["session_id"],
             parent_seq=cut,
@@ -117,9 +118,6 @@ def fork(
         if skills and skills not in artifacts_kept:
             artifacts.put(staged.staging / "artifacts", no_skills)
         return staged.publish()
-    except BaseException:
-        staged.drop()
-        raise
 
 
 def boundary(reader: Reader, at_seq: int | None = None) -> int:

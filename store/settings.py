@@ -7,17 +7,28 @@ environment variable named by `llm.api_key_env`, in the worker.
 from __future__ import annotations
 
 import difflib
+import json
 import os
 import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    ValidationError,
+    ValidationInfo,
+    field_validator,
+    model_validator,
+)
 from pydantic_settings import (
     BaseSettings,
     PydanticBaseSettingsSource,
     SettingsConfigDict,
+    SettingsError,
     TomlConfigSettingsSource,
 )
 
@@ -44,6 +55,14 @@ class Refused(ValueError):
 
 class Part(BaseModel):
     model_config = ConfigDict(extra="forbid", allow_inf_nan=False)  # JSON has neither
+
+    @field_validator("*", mode="before")
+    @classmethod
+    def _no_truth_value_for_a_number(cls, value: Any, info: ValidationInfo) -> Any:
+        """Pydantic takes `seed = true` for seed 1."""
+        if isinstance(value, bool) and cls.model_fields[str(info.field_name)].annotation is not bool:
+            raise ValueError("cannot be true or false")
+        return value
 
 
 Url = Annotated[str, AfterValidator(checked_url)] | None
@@ -256,11 +275,23 @@ def settle(flags: Mapping[str, Any]) -> Settings:
         settings = Settings.model_validate(_Layers(**flags).model_dump(exclude_unset=True))
     except ValidationError as error:
         raise Refused(_sentence(error)) from error
+    except SettingsError as error:
+        raise Refused(_of_variable(error)) from error
     except (OSError, ValueError) as error:
         raise Refused(f"{FILE} cannot be read: {error}") from error
     require_name(settings.name)
     _no_stranger({settings.llm.api_key_env, *(role.api_key_env for role in settings.llm.roles.values())})
     return settings
+
+
+def _of_variable(error: SettingsError) -> str:
+    """Which variable holds a part of the tree that is no JSON; pydantic-settings names the field alone."""
+    cause = error.__cause__
+    if isinstance(cause, json.JSONDecodeError):
+        for name, value in os.environ.items():
+            if name.upper().startswith(PREFIX) and value == cause.doc:
+                return f"the variable {name} must hold JSON, and does not: {cause}"
+    return str(error)
 
 
 MOST_LETTERS = 100
@@ -325,6 +356,8 @@ def _sentence(error: ValidationError) -> str:
         if mistake["type"] == "extra_forbidden":
             close = difflib.get_close_matches(place, _places(Settings), 1)
             clauses.append(f"there is no setting called {place}" + (f"; did you mean {close[0]}?" if close else ""))
+        elif mistake["type"] == "model_type":
+            clauses.append(f"{place} is a group of settings, not {mistake['input']!r:.100}")
         elif mistake["type"] == "missing":
             clauses.append(f"{place} is missing")
         else:

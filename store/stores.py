@@ -12,7 +12,7 @@ from typing import Protocol
 from rlgpt.store import catalog
 from rlgpt.store.address import checked, is_shared
 from rlgpt.store.catalog import Summary
-from rlgpt.store.errors import BadPlace, StoreError
+from rlgpt.store.errors import BadPlace, BadValue, StoreError
 from rlgpt.store.folder import SessionFolder
 from rlgpt.store.folder_peer import FolderPeer
 from rlgpt.store.home import home, named_path
@@ -93,7 +93,7 @@ def open_store(where: str) -> Store:
 
         return SharedStore(where)
     if "://" in where:
-        raise StoreError(f"{where} is no place for sessions: name a folder, or postgresql://HOST/DATABASE")
+        raise BadValue(f"{where} is no place for sessions: name a folder, or postgresql://HOST/DATABASE")
     path = named_path(where).absolute()
     if path.resolve() == home().resolve():
         raise StoreError(f"{path} is this store itself")

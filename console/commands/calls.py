@@ -125,7 +125,8 @@ def _exchange_tree(reader: Reader, exchange: _Exchange, probes: Sequence[Probed]
     }
     if texts:
         answer["prompt"] = _object(_text(reader, row["request_hash"])) or None
-        answer["reply"] = {k: v for k, v in parts.items() if k != "usage"} or None
+        said = {k: v for k, v in parts.items() if k != "usage"}
+        answer["reply"] = {"thought": "", **said} if said else None
     return answer
 
 

@@ -84,21 +84,31 @@ def play_games_on(place: str, on: str = "") -> None:
         os.environ[GAMES_ON] = place
 
 
+def check_start() -> str:
+    """What holds for every session that this process could start, asked before one is made: a session whose worker is
+    refused would lie in the store, for `resume --all` to start it. Returns the address of the team's store, or "".
+
+    Raises Failure, StoreError.
+    """
+    need_room()
+    if address.is_shared(store := address.named()):
+        address.need_extra()
+    return store
+
+
 def start_worker(folder: Path) -> int:
     """Start the session's supervisor, or what follows it on a cluster: it outlives this process and holds no descriptor
     of it. Returns its pid.
 
     Its output goes to the worker's log, so a session that cannot start still says why.
 
-    Raises BadPlace, Damaged, Failure.
+    Raises Failure, StoreError (BadPlace, Damaged).
     """
     check_place(folder)
-    need_room()
+    store = check_start()
     if damage := torn(folder / DATABASE):
         raise damage
     module = CLUSTER if placed_on(folder) else SUPERVISOR
-    if address.is_shared(store := address.named()):
-        address.need_extra()
     log = os.open(folder / "worker.log", os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
     try:
         child = subprocess.Popen(

@@ -16,7 +16,7 @@ from rlgpt.console.commands import output, record
 from rlgpt.console.commands.compare_runs import Run, runs_of
 from rlgpt.console.commands.failure import Exit, Failure
 from rlgpt.console.commands.files import new_file
-from rlgpt.console.commands.words import Json, complete_compared
+from rlgpt.console.commands.words import Json, complete_compared, path_from
 from rlgpt.console.view.arms import arms_of, is_setting, mixed
 from rlgpt.console.view.numbers import count
 from rlgpt.store.catalog import find
@@ -52,11 +52,18 @@ def compare(
         typer.Option(help="Settings that make an arm, such as llm.model; those that differ if left out."),
     ] = None,
     base: Annotated[str | None, typer.Option(help="The arm the others are compared with.")] = None,
-    csv_file: Annotated[Path | None, typer.Option("--csv", help="Write one row a session.")] = None,
-    svg_file: Annotated[Path | None, typer.Option("--svg", help="Write training curves over env steps.")] = None,
-    png_file: Annotated[Path | None, typer.Option("--png", help="The same as PNG; needs rlgpt[plots].")] = None,
+    csv_file: Annotated[Path | None, typer.Option("--csv", parser=path_from, help="Write one row a session.")] = None,
+    svg_file: Annotated[
+        Path | None, typer.Option("--svg", parser=path_from, help="Write training curves over env steps.")
+    ] = None,
+    png_file: Annotated[
+        Path | None, typer.Option("--png", parser=path_from, help="The same as PNG; needs rlgpt[plots].")
+    ] = None,
     coverage_file: Annotated[
-        Path | None, typer.Option("--coverage", help="Write success over the share of env steps that code covers.")
+        Path | None,
+        typer.Option(
+            "--coverage", parser=path_from, help="Write success over the share of env steps that code covers."
+        ),
     ] = None,
     json: Json = False,
 ) -> None:

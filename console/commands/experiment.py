@@ -15,7 +15,7 @@ import typer
 
 from rlgpt.console.commands import children, output
 from rlgpt.console.commands.failure import Exit, Failure
-from rlgpt.console.commands.words import Json, On, complete_task
+from rlgpt.console.commands.words import Json, On, complete_task, path_from
 from rlgpt.console.view.numbers import count, duration, many
 
 Kind = StrEnum(
@@ -59,7 +59,9 @@ def experiment(
         typer.Option(help="What all arms learn from: published (the world's own), success (1 when it is done)."),
     ] = None,
     jobs: Annotated[int | None, typer.Option(min=1, help="Sessions at once; as many as cores if left out.")] = None,
-    evidence: Annotated[Path | None, typer.Option(help="Write the finished sessions there as small bundles.")] = None,
+    evidence: Annotated[
+        Path | None, typer.Option(parser=path_from, help="Write the finished sessions there as small bundles.")
+    ] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the bill and stop.")] = False,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask before it starts.")] = False,
     on: On = "",

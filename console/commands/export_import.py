@@ -9,7 +9,7 @@ import typer
 
 from rlgpt.console.commands import output, piped
 from rlgpt.console.commands.failure import Exit, Failure
-from rlgpt.console.commands.words import Json, Session
+from rlgpt.console.commands.words import Json, Session, path_from
 from rlgpt.store.catalog import find
 
 FOLDERS = ("csv", "tensorboard")
@@ -30,7 +30,9 @@ def export(
     format: Annotated[str, typer.Option(help=ABOUT, autocompletion=lambda: list(FORMATS))] = "bundle",
     target: Annotated[
         Path | None,
-        typer.Option("--output", "-o", help="A file, - is standard output; for csv and tensorboard a folder."),
+        typer.Option(
+            "--output", "-o", parser=path_from, help="A file, - is standard output; for csv and tensorboard a folder."
+        ),
     ] = None,
     json: Json = False,
 ) -> None:
@@ -45,10 +47,14 @@ def export(
             raise Failure(f"{format} is a folder of files: name it with --output.", Exit.USAGE)
         piped.write_to_standard_output(lambda path: write(folder, format, path))
         return
-    written = write(folder, format, target)
+    written = target
+    if target and piped.is_device(target) and format not in FOLDERS:
+        piped.write_to_device(lambda path: write(folder, format, path), target)
+    else:
+        written = write(folder, format, target)
     if json:
         output.document({"session": folder.id, "format": format, "path": str(written)})
-    else:
+    elif not piped.is_device(written):  # it may be standard output
         output.say(str(written))
 
 

@@ -55,6 +55,8 @@ def fork(
     method = changes.get("method")
     if isinstance(method, dict) and isinstance(method.get("rl"), dict):
         children.ask("rl_fields", {"fields": method["rl"]})
+    if start:
+        children.check_start()
     child = make(parent, at, name=name, changes=changes)
     if start:
         children.start_worker(child.path)

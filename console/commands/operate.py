@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import math
 import os
+import re
 import signal
 import socket
 import sys
@@ -225,7 +226,7 @@ def _limit(word: str) -> float | int | None:
     if word == "none":
         return None
     with contextlib.suppress(ValueError):
-        limit = float(word)
+        limit = float(word if re.fullmatch(r"[-+.0-9eE]+", word) else "")  # Python reads 1_000 and Arabic digits
         if math.isfinite(limit):
             return int(limit) if limit.is_integer() else limit
     raise typer.BadParameter(f"a limit is a number, or `none`, not {word!r}.")

@@ -9,7 +9,7 @@ import typer
 
 from rlgpt.console.commands import output, piped
 from rlgpt.console.commands.insight import At, moment_of
-from rlgpt.console.commands.words import Json, Session
+from rlgpt.console.commands.words import Json, Session, path_from
 
 
 def register(app: typer.Typer) -> None:
@@ -20,7 +20,13 @@ def report(
     session: Session,
     target: Annotated[
         Path | None,
-        typer.Option("--output", "-o", help="The file to write; - is standard output.", show_default="ID-report.html"),
+        typer.Option(
+            "--output",
+            "-o",
+            parser=path_from,
+            help="The file to write; - is standard output.",
+            show_default="ID-report.html",
+        ),
     ] = None,
     at: At = None,
     json: Json = False,

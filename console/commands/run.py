@@ -12,7 +12,7 @@ import typer
 from rlgpt.console.commands import children, output
 from rlgpt.console.commands.failure import Exit, Failure
 from rlgpt.console.commands.follow import follow
-from rlgpt.console.commands.limits import MOST_SESSIONS, need_room
+from rlgpt.console.commands.limits import MOST_SESSIONS
 from rlgpt.console.commands.open import open_console
 from rlgpt.console.commands.words import GamesOn, Json, On, complete_task
 from rlgpt.store import catalog
@@ -217,7 +217,7 @@ def demo(
 
 def start(flags: Tree, on: str = "") -> SessionFolder:
     """Make a session from a tree of settings (None: not given) and start its worker, here or on a Ray cluster."""
-    need_room()
+    children.check_start()
     answer = children.ask("create", {"settings": _without_unset(flags), "elsewhere": bool(on)})
     session = SessionFolder(Path(answer["folder"]))
     if on:

@@ -12,7 +12,7 @@ from rlgpt.console.commands.words import Json
 from rlgpt.console.view.numbers import count, many
 from rlgpt.console.view.numbers import size as octets
 from rlgpt.store import address, catalog
-from rlgpt.store.errors import StoreError
+from rlgpt.store.errors import BadValue
 from rlgpt.store.stores import open_store
 
 if TYPE_CHECKING:
@@ -76,7 +76,7 @@ def _one(place: str, session: str, names: dict[str, str]) -> str:
 def _shared(place: str) -> str:
     place = address.checked(place) if place else address.named()
     if not address.is_shared(place):
-        raise StoreError(f"{place or 'this'} is no shared store: name one as postgresql://HOST/DATABASE")
+        raise BadValue(f"{place or 'this'} is no shared store: name one as postgresql://HOST/DATABASE")
     return place
 
 

@@ -11,7 +11,7 @@ import typer
 from rlgpt.console.commands import output
 from rlgpt.console.commands.failure import Exit, Failure
 from rlgpt.console.commands.files import new_file
-from rlgpt.console.commands.words import Json
+from rlgpt.console.commands.words import Json, path_from
 from rlgpt.console.sanitise import clean_lines
 from rlgpt.console.view.numbers import rate
 from rlgpt.store import skills as library
@@ -70,7 +70,7 @@ def show(skill: Wanted, json: Json = False) -> None:
 
 
 def export(
-    file: Annotated[Path, typer.Argument(help="The file to write.")],
+    file: Annotated[Path, typer.Argument(parser=path_from, help="The file to write.")],
     skill: Annotated[list[str] | None, typer.Option("--skill", help="Only these; all if left out.")] = None,
     world: World = None,
     json: Json = False,

@@ -7,13 +7,13 @@ import sqlite3
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Annotated, TypeVar
+from typing import Annotated, Any, TypeVar
 
 import typer
 
 from rlgpt.console.commands import elsewhere, output, shared
 from rlgpt.console.commands.failure import Exit, Failure
-from rlgpt.console.commands.words import Json, Session, Some
+from rlgpt.console.commands.words import Json, Session, Some, path_from
 from rlgpt.console.view.numbers import count, many
 from rlgpt.console.view.numbers import size as octets
 from rlgpt.store import catalog, upkeep
@@ -44,8 +44,7 @@ def size(session: Some = None, where: In = "", json: Json = False) -> None:
     chosen = _chosen(session)
     sizes, refused = _each(chosen, upkeep.size)
     if json:
-        output.document({"sessions": [dataclasses.asdict(s) | {"allowed": s.allowed} for s in sizes]})
-        elsewhere.end_with(refused, True)
+        _tell([dataclasses.asdict(s) | {"allowed": s.allowed} for s in sizes], "sessions", refused)
         return
     titles = ("id", "total", "allowed", "database", "artifacts", "logs", "env steps", "largest table")
     rows = []
@@ -101,8 +100,7 @@ def prune(
     chosen = _chosen(session)
     done, refused = _each(chosen, lambda folder: upkeep.prune(folder, frames=frames))
     if json:
-        output.document({"sessions": [dataclasses.asdict(pruned) for pruned in done]})
-        elsewhere.end_with(refused, True)
+        _tell([dataclasses.asdict(pruned) for pruned in done], "sessions", refused)
         return
     for pruned in done:
         what = f"{octets(pruned.freed)} freed, {many(pruned.checkpoints, 'file')}, {many(pruned.films, 'film')}"
@@ -111,14 +109,8 @@ def prune(
     elsewhere.end_with(refused, len(chosen) > 1)
 
 
-def _folder(word: str) -> Path:
-    if not word:  # of a shell variable that is not set; Path would take it for the current folder
-        raise typer.BadParameter("the folder has no name")
-    return Path(word)
-
-
 def backup(
-    target: Annotated[Path, typer.Argument(help="A folder, on another disk.", parser=_folder)],
+    target: Annotated[Path, typer.Argument(help="A folder, on another disk.", parser=path_from)],
     session: Some = None,
     json: Json = False,
 ) -> None:
@@ -126,12 +118,12 @@ def backup(
     chosen = _chosen(session)
     copies, refused = _each(chosen, lambda folder: upkeep.backup(folder, target))
     if json:
-        output.document({"copies": [str(copy) for copy in copies]})
-    else:
-        for copy in copies:
-            output.say(str(copy))
-        output.say(f"{many(len(copies), 'session')} copied")
-    elsewhere.end_with(refused, json or len(chosen) > 1)
+        _tell([str(copy) for copy in copies], "copies", refused)
+        return
+    for copy in copies:
+        output.say(str(copy))
+    output.say(f"{many(len(copies), 'session')} copied")
+    elsewhere.end_with(refused, len(chosen) > 1)
 
 
 def delete(
@@ -186,6 +178,14 @@ def _each(
         except sqlite3.Error as error:
             refused.append(explained(folder.database) or Damaged(f"session {folder.id} cannot be read: {error}"))
     return done, refused
+
+
+def _tell(done: list[Any], key: str, refused: list[StoreError]) -> None:
+    """One document, of what was done and what refused; the error's alone where nothing was done."""
+    if refused and not done:
+        raise refused[0]
+    output.document({key: done, "refused": [str(error) for error in refused]})
+    elsewhere.end_with(refused, True)
 
 
 def _chosen(words: Sequence[str] | None) -> list[SessionFolder]:

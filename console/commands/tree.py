@@ -69,7 +69,7 @@ def run(words: Sequence[str]) -> int:
     try:
         code = command.main(args=list(words), prog_name="rlgpt", standalone_mode=False)
     except TyperException as error:
-        sentence = getattr(error, "format_message", error.__str__)().rstrip(". ")
+        sentence = getattr(error, "format_message", error.__str__)().rstrip(". ").replace("Value error, ", "")
         option = str(getattr(error, "option_name", ""))
         if re.fullmatch(r"-[0-9.]+(e[-+]?[0-9]+)?", option):
             sentence = f"{option}: no number here may be negative"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -45,6 +46,14 @@ def _not_empty(ctx: typer.Context, param: typer.CallbackParam, value: str) -> st
     if not value and source is not None and source.name == "COMMANDLINE":
         raise typer.BadParameter("it is empty: name a place, or leave the option out.")
     return value
+
+
+def path_from(word: str) -> Path:
+    """The value of a file or folder that is written. Empty, of a shell variable that is not set, it is refused: Path
+    takes it for the current folder."""
+    if not word:
+        raise typer.BadParameter("it has no name.")
+    return Path(word)
 
 
 Session = Annotated[

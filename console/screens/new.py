@@ -278,11 +278,15 @@ class NewScreen(Screen[None]):
             raise ValueError(f"{label} must be a number.") from error
 
     def action_start(self) -> None:
+        from rlgpt.console.commands.children import check_start
+        from rlgpt.console.commands.failure import Failure
+
         if self._starting:
             return
         try:
             flags = self._flags()
-        except ValueError as error:
+            check_start()
+        except (ValueError, Failure, StoreError) as error:
             self._failed(str(error))
             return
         self._starting, self._started_count = True, 0
@@ -313,7 +317,7 @@ class NewScreen(Screen[None]):
 
         try:
             start_worker(Path(answer["folder"]))
-        except (OSError, Failure) as error:
+        except (OSError, Failure, StoreError) as error:
             self._failed(f"the worker could not be started: {error}")
             return
         self._started_count += 1

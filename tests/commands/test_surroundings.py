@@ -82,7 +82,7 @@ LONG = "a" * 300
         (["export", "last", "-o", LONG], Exit.USAGE, "too long for the name of a file"),
         (["store", "backup", LONG], Exit.USAGE, "too long for the name of a file"),
         (["store", "push", "last", "--to", LONG], Exit.USAGE, "too long for the name of a file"),
-        (["store", "backup", ""], Exit.USAGE, "the folder has no name"),
+        (["store", "backup", ""], Exit.USAGE, "it has no name"),
         (["tag", "last", " "], Exit.USAGE, "a tag is empty"),
         (["skills", "show", "nope"], Exit.NOT_FOUND, "there is no skill 'nope'"),
     ],

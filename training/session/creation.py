@@ -36,7 +36,8 @@ def task_info(world: World, task_id: str, asked_for: str) -> TaskInfo:
     unknown task."""
     task = world.tasks.get(task_id)
     if task is None:
-        close = [t for t in world.tasks if task_id.split("_")[-1] in t][:5]
+        last_word = task_id.split("_")[-1]
+        close = [t for t in world.tasks if last_word and last_word in t][:5]
         hint = f"; did you mean {', '.join(close)}?" if close else f"; `rlgpt tasks --world {asked_for}` lists them"
         raise CannotCreate(f"the world {world.name} has no task {task_id!r}{hint}")
     return {
