@@ -51,7 +51,8 @@ class SessionFolder:
     @cached_property
     def name(self) -> str:
         """Empty where it cannot be read: a damaged session goes by its id alone."""
-        with contextlib.suppress(StoreError, sqlite3.Error, ValueError), contextlib.closing(connect(self.database)) as base:
+        unreadable = (StoreError, sqlite3.Error, ValueError)  # ValueError: what is there is no text
+        with contextlib.suppress(*unreadable), contextlib.closing(connect(self.database)) as base:
             row = base.execute("SELECT name FROM session").fetchone()
             return str(row[0]) if row else ""
         return ""

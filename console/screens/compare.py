@@ -16,6 +16,7 @@ from rlgpt.console.charts.plot import draw
 from rlgpt.console.feed import Feed
 from rlgpt.console.panes.bars import Bar, Footer
 from rlgpt.console.panes.lines import Lines
+from rlgpt.console.screens.leaving import Leavable
 from rlgpt.console.shell import shell_of
 from rlgpt.console.view import compare as view
 from rlgpt.console.view.compare_curves import CHARTS
@@ -27,7 +28,7 @@ from rlgpt.store.errors import StoreError
 POLL = 2.0
 
 
-class CompareScreen(Screen[None]):
+class CompareScreen(Leavable, Screen[None]):
     BINDINGS: ClassVar[list[BindingType]] = keymap.bindings("compare")
 
     def __init__(self, folders: Sequence[Path]) -> None:

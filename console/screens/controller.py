@@ -57,7 +57,7 @@ class Controller:
         self._shell, self._canvas = shell, canvas
         self._start_at, self._plays_at_once = start_at, plays
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="feed")
-        self._busy = False
+        self._busy = self._closed = False
         self._fault = ""
         self._last_news = news.Known("", "", {})
         self._requested_row: int | None = None
@@ -69,6 +69,7 @@ class Controller:
         self._in_thread(self._open)
 
     def close(self) -> None:
+        self._closed = True
         self._thread.submit(self.feed.close)
         self._thread.shutdown(wait=False)
 
@@ -89,7 +90,7 @@ class Controller:
             except (StoreError, OSError) as error:
                 sentence, gone = str(error), isinstance(error, NoSession)
                 after = lambda: self._failed(sentence, gone)  # noqa: E731
-            if after:
+            if after and not self._closed:
                 with contextlib.suppress(RuntimeError):  # the screen was closed meanwhile
                     self._shell.call_from_thread(after)
 

@@ -13,13 +13,14 @@ from textual.widgets import Button, Input, Select, Static, TextArea
 
 from rlgpt.console.content import safe_content
 from rlgpt.console.keymap import bindings, spelt
+from rlgpt.console.screens.leaving import Leavable
 from rlgpt.console.shell import shell_of
 
 LOOK = 0.5
 """Seconds between two looks at whether what a dialog would send is still wanted."""
 
 
-class Confirm(ModalScreen[bool]):
+class Confirm(Leavable, ModalScreen[bool]):
     """A yes-or-no question about an action that cannot be undone."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings("confirm")
@@ -47,7 +48,7 @@ class Confirm(ModalScreen[bool]):
 Answer = TypeVar("Answer")
 
 
-class Form(ModalScreen[Answer | None]):
+class Form(Leavable, ModalScreen[Answer | None]):
     """Fields to fill in; returns None when it was left, after a question if something was typed."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings("form", "fields")

@@ -11,12 +11,13 @@ from textual.screen import Screen
 from rlgpt.console import keymap, launch
 from rlgpt.console.panes.bars import Bar, Footer
 from rlgpt.console.panes.lines import Lines
+from rlgpt.console.screens.leaving import Leavable
 from rlgpt.console.shell import shell_of
 from rlgpt.console.view.doctor import conclusion
 from rlgpt.console.view.text import Entry, line, wrap
 
 
-class DoctorScreen(Screen[None]):
+class DoctorScreen(Leavable, Screen[None]):
     BINDINGS: ClassVar[list[BindingType]] = keymap.bindings("doctor")
 
     def __init__(self) -> None:

@@ -18,6 +18,7 @@ from rlgpt.console.commands.failure import Exit, Failure
 from rlgpt.console.content import safe_content
 from rlgpt.console.panes.code_area import CodeArea
 from rlgpt.console.sanitise import clean_lines
+from rlgpt.console.screens.leaving import Leavable
 from rlgpt.console.screens.sender import Sender
 from rlgpt.console.shell import shell_of
 from rlgpt.store.history import Attempt
@@ -26,7 +27,7 @@ from rlgpt.store.row_types import SessionRow, tell_refusal
 REWARD = 'def reward(before, view):\n    """Added at every env step, clipped to [-1, 1]."""\n    return 0.0\n'
 
 
-class EditCodeScreen(ModalScreen[None]):
+class EditCodeScreen(Leavable, ModalScreen[None]):
     AUTO_FOCUS = "#text"
     BINDINGS: ClassVar[list[BindingType]] = keymap.bindings("editor")
 

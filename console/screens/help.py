@@ -13,6 +13,7 @@ from textual.widgets import Input
 from rlgpt.console import keymap
 from rlgpt.console.keymap import Key
 from rlgpt.console.panes.lines import Lines
+from rlgpt.console.screens.leaving import Leavable
 from rlgpt.console.shell import shell_of
 from rlgpt.console.view.glossary import Term, terms, terms_in
 from rlgpt.console.view.text import Entry, columns, line, wrap
@@ -53,7 +54,7 @@ WORD = "word:"
 """Key of an entry that explains a word."""
 
 
-class HelpScreen(ModalScreen[None]):
+class HelpScreen(Leavable, ModalScreen[None]):
     AUTO_FOCUS = "Input"
     BINDINGS: ClassVar[list[BindingType]] = keymap.bindings("help")
 

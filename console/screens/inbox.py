@@ -13,6 +13,7 @@ from textual.screen import ModalScreen
 from rlgpt.console import keymap
 from rlgpt.console.all_sessions import AllSessions
 from rlgpt.console.panes.lines import Lines
+from rlgpt.console.screens.leaving import Leavable
 from rlgpt.console.shell import shell_of
 from rlgpt.console.view import waiting
 from rlgpt.console.view.text import Entry, line
@@ -25,10 +26,15 @@ STORE_PATIENCE = 3.0
 """Seconds to wait for the team's store."""
 
 
-class InboxScreen(ModalScreen[str]):
+class InboxScreen(Leavable, ModalScreen[str]):
     """Returns the id of the session to open."""
 
     BINDINGS: ClassVar[list[BindingType]] = keymap.bindings("inbox")
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._reading, self._fault = False, ""
+        self._all_sessions = AllSessions(STORE_PATIENCE)
 
     def compose(self) -> ComposeResult:
         keys = shell_of(self).user_keys
@@ -41,8 +47,6 @@ class InboxScreen(ModalScreen[str]):
         rows = self.query_one(Lines)
         rows.set_entries([Entry("note", (line(("reading …", "dim")),), selectable=False)])
         rows.focus()
-        self._reading, self._fault = False, ""
-        self._all_sessions = AllSessions(STORE_PATIENCE)
         self._read_again()
         self.set_interval(READ, self._read_again)
 

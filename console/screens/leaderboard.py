@@ -11,13 +11,14 @@ from textual.screen import Screen
 from rlgpt.console import keymap
 from rlgpt.console.panes.bars import Bar, Footer
 from rlgpt.console.panes.lines import Lines
+from rlgpt.console.screens.leaving import Leavable
 from rlgpt.console.shell import shell_of
 from rlgpt.console.view import leaderboard as view
 from rlgpt.console.view.text import line
 from rlgpt.store.catalog import Summary
 
 
-class LeaderboardScreen(Screen[None]):
+class LeaderboardScreen(Leavable, Screen[None]):
     BINDINGS: ClassVar[list[BindingType]] = keymap.bindings("leaderboard")
 
     def __init__(self, summaries: list[Summary], task: str) -> None:

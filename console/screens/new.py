@@ -15,6 +15,7 @@ from rlgpt.console.commands.limits import MOST_SESSIONS
 from rlgpt.console.content import safe_content
 from rlgpt.console.panes.check import Check
 from rlgpt.console.panes.lines import Lines
+from rlgpt.console.screens.leaving import Leavable
 from rlgpt.console.shell import shell_of
 from rlgpt.console.view.estimate import estimate, sentence
 from rlgpt.console.view.numbers import many
@@ -40,7 +41,7 @@ EMPTY = {"iterations": "0", "seed": "0", "seeds": "1"}
 """What an empty field means."""
 
 
-class NewScreen(Screen[None]):
+class NewScreen(Leavable, Screen[None]):
     AUTO_FOCUS = "#search"
     BINDINGS: ClassVar[list[BindingType]] = keymap.bindings("new", "fields")
 

@@ -15,6 +15,7 @@ from rlgpt.console.checker import Checker
 from rlgpt.console.commands.failure import Failure
 from rlgpt.console.panes.bars import Bar, Footer
 from rlgpt.console.panes.lines import Lines
+from rlgpt.console.screens.leaving import Leavable
 from rlgpt.console.screens.sender import Sender
 from rlgpt.console.shell import shell_of
 from rlgpt.console.view import override as view
@@ -24,7 +25,7 @@ from rlgpt.store.plan_edits import BadEdit, PlanEdit, parse_edit
 from rlgpt.store.row_types import tell_refusal
 
 
-class OverrideScreen(Screen[None]):
+class OverrideScreen(Leavable, Screen[None]):
     """Edits a draft of the newest plan; the session below goes on and is watched for conflicts."""
 
     BINDINGS: ClassVar[list[BindingType]] = keymap.bindings("override")

@@ -13,11 +13,12 @@ from textual.screen import ModalScreen
 from rlgpt.console import keymap
 from rlgpt.console.content import safe_content
 from rlgpt.console.panes.lines import Lines
+from rlgpt.console.screens.leaving import Leavable
 from rlgpt.console.shell import shell_of
 from rlgpt.console.view.text import Entry, line
 
 
-class SeriesPicker(ModalScreen[frozenset[str]]):
+class SeriesPicker(Leavable, ModalScreen[frozenset[str]]):
     """Returns the names of the series to draw; none for the usual ones."""
 
     BINDINGS: ClassVar[list[BindingType]] = keymap.bindings("series")
@@ -74,7 +75,7 @@ class SeriesPicker(ModalScreen[frozenset[str]]):
         self.dismiss(self._chosen)
 
 
-class OverlayPicker(ModalScreen[str]):
+class OverlayPicker(Leavable, ModalScreen[str]):
     """Returns the key of what to draw over the curves: `none`, `iteration:SUB_TASK:NUMBER`, or a session's id."""
 
     BINDINGS: ClassVar[list[BindingType]] = keymap.bindings("overlay")

@@ -29,6 +29,7 @@ from rlgpt.console.panes.pane import Pane
 from rlgpt.console.panes.world import WorldPane
 from rlgpt.console.screens.controller import FRAME, MEASURE, POLL, Controller
 from rlgpt.console.screens.dialogs import FilterInput
+from rlgpt.console.screens.leaving import Leavable
 from rlgpt.console.screens.operator import Operator
 from rlgpt.console.shell import LIVE_BELOW, Shell
 from rlgpt.console.view import banner, status, timeline
@@ -43,7 +44,7 @@ LINK = 0.12
 """Seconds that the cursor must rest on a sub-action before the other panes follow."""
 
 
-class SessionScreen(Screen[None]):
+class SessionScreen(Leavable, Screen[None]):
     """The `controller` follows the session, the `operator` commands it; panes only draw what they are handed."""
 
     BINDINGS: ClassVar[list[BindingType]] = keymap.bindings("session", "time")

@@ -18,6 +18,7 @@ from rlgpt.console.machine import training_slots
 from rlgpt.console.panes.bars import Bar, Footer
 from rlgpt.console.panes.lines import Lines
 from rlgpt.console.screens.dialogs import FilterInput
+from rlgpt.console.screens.leaving import Leavable
 from rlgpt.console.shell import shell_of
 from rlgpt.console.view import preview, waiting
 from rlgpt.console.view import sessions as view
@@ -45,7 +46,7 @@ STORE_PATIENCE = 0.2
 """Seconds that the list waits for the team's store: then its sessions come with the next one."""
 
 
-class SessionsScreen(Screen[None]):
+class SessionsScreen(Leavable, Screen[None]):
     BINDINGS: ClassVar[list[BindingType]] = keymap.bindings("sessions")
 
     def __init__(self) -> None:

@@ -18,6 +18,7 @@ from rlgpt.console.content import safe_content
 from rlgpt.console.panes.bars import Bar, Footer
 from rlgpt.console.panes.lines import Lines
 from rlgpt.console.screens.dialogs import Ask, FilterInput
+from rlgpt.console.screens.leaving import Leavable
 from rlgpt.console.shell import shell_of
 from rlgpt.console.view import skills as view
 from rlgpt.console.view.numbers import rate
@@ -28,7 +29,7 @@ from rlgpt.store.home import named_path
 from rlgpt.store.skills import Skill
 
 
-class SkillsScreen(Screen[None]):
+class SkillsScreen(Leavable, Screen[None]):
     BINDINGS: ClassVar[list[BindingType]] = keymap.bindings("skills")
 
     def __init__(self) -> None:

@@ -12,11 +12,12 @@ from textual.screen import ModalScreen
 
 from rlgpt.console import keymap
 from rlgpt.console.panes.bars import Bar
+from rlgpt.console.screens.leaving import Leavable
 from rlgpt.console.shell import LIVE_BELOW, shell_of
 from rlgpt.console.view import tour
 
 
-class TourScreen(ModalScreen[None]):
+class TourScreen(Leavable, ModalScreen[None]):
     BINDINGS: ClassVar[list[BindingType]] = keymap.bindings("tour")
 
     def __init__(self) -> None:

@@ -48,7 +48,7 @@ def test_a_variable_that_holds_no_json_is_named(monkeypatch: pytest.MonkeyPatch,
 
 def test_a_value_where_a_group_of_settings_belongs_is_a_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("RLGPT_BUDGET", "5")
-    with pytest.raises(Refused, match="^budget is a group of settings, not 5$"):
+    with pytest.raises(Refused, match=r"^budget is a group of settings, not 5$"):
         settle({"task": "collect_wood"})
 
 
