@@ -57,6 +57,9 @@ def fork(
         children.ask("rl_fields", {"fields": method["rl"]})
     if start:
         children.check_start()
+        with Reader(parent) as reader:
+            world = reader.history_at().session["settings"]["world"]
+        children.ask("tasks", {"world": world})  # or the session would be made and fail at once
     child = make(parent, at, name=name, changes=changes)
     if start:
         children.start_worker(child.path)

@@ -150,3 +150,14 @@ def test_a_worker_is_not_started_where_the_shared_store_cannot_be_spoken_to(
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     assert rlgpt("run", "collect_drink", "--detach").code == 5
     assert not sessions()
+
+
+def test_a_fork_whose_world_is_gone_is_not_made_to_fail_at_once(rlgpt: Cli) -> None:
+    parent = make(world="a_world_that_is_gone")
+    with Writer(parent) as writer:
+        write_plan(writer)
+        writer.event(events.Phase(name="Plan"))
+    refused = rlgpt("fork", parent.id, "--detach")
+    assert refused.code == 2 and "a_world_that_is_gone" in refused.err
+    assert [session.id for session in sessions()] == [parent.id]
+    assert rlgpt("fork", parent.id, "--no-start").code == 0, "it may be looked at without its world"
