@@ -126,7 +126,7 @@ class EditCodeScreen(Leavable, ModalScreen[None]):
         question = self._question("action" if checked[0] == "code" else "reward", checked[1])
 
         def then(answer: dict[str, Any]) -> None:
-            if not self.is_attached or (self._what, self._text) != checked:
+            if self.is_left or (self._what, self._text) != checked:
                 return
             self._show(answer)
             if answer["ok"]:
@@ -149,7 +149,7 @@ class EditCodeScreen(Leavable, ModalScreen[None]):
         self.run_worker(work, thread=True, exit_on_error=False)
 
     def _say(self, sentence: str, *, fault: bool = False) -> None:
-        if self.is_attached:
+        if not self.is_left:
             box = self.query_one("#admission", Static)
             box.set_class(fault, "fault")
             box.update(safe_content(sentence))

@@ -69,10 +69,14 @@ class ForkDialog(Form[None]):
 
     def _failed(self, sentence: str) -> None:
         self._forking = False
+        if self.is_left:
+            shell_of(self).tell(f"no fork of {self._ident} was made: {sentence}", "error")
+            return
         self.query_one("#fault", Static).update(safe_content(sentence))
 
     def _take_fork(self, answer: dict[str, Any]) -> None:
-        app = shell_of(self)
+        app, was_left = shell_of(self), self.is_left
         self.dismiss(None)
         app.tell(f"{answer['id']} forked after row {answer['seq']}")
-        app.open_session(str(answer["id"]))
+        if not was_left:
+            app.open_session(str(answer["id"]))

@@ -70,7 +70,7 @@ class InboxScreen(Leavable, ModalScreen[str]):
 
     def _take(self, summaries: list[Summary] | None, fault: str) -> None:
         self._reading = False
-        if not self.is_attached:
+        if self.is_left:
             self._all_sessions.close()
             return
         if fault and fault != self._fault:  # once, not at every reading

@@ -308,7 +308,10 @@ class NewScreen(Leavable, Screen[None]):
 
     def _failed(self, sentence_: str) -> None:
         self._starting = False
-        self.query_one("#fault", Static).update(safe_content(sentence_))
+        if not self.is_left:
+            self.query_one("#fault", Static).update(safe_content(sentence_))
+        else:
+            shell_of(self).tell(f"no session was started: {sentence_}", "error")
 
     def _take_created(self, answer: dict[str, Any], rest: list[dict[str, Any]]) -> None:
         from pathlib import Path
@@ -323,12 +326,15 @@ class NewScreen(Leavable, Screen[None]):
             return
         self._started_count += 1
         if rest:
-            self.query_one("#fault", Static).update(f"started {self._started_count}, {len(rest)} to go …")
+            if not self.is_left:
+                self.query_one("#fault", Static).update(f"started {self._started_count}, {len(rest)} to go …")
             self._create(rest)
             return
-        shell = shell_of(self)
-        self.app.pop_screen()
-        if self._started_count == 1:
+        shell, was_left = shell_of(self), self.is_left
+        self.dismiss(None)
+        if was_left and self._started_count == 1:
+            shell.tell(f"session {answer['id']} was started")
+        elif self._started_count == 1:
             shell.open_session(str(answer["id"]), begun=True)
         else:
             shell.tell(f"{many(self._started_count, 'session')} started; those without a training slot wait for one")
@@ -348,10 +354,10 @@ class NewScreen(Leavable, Screen[None]):
 
         def answered(yes: bool | None) -> None:
             if yes:
-                self.app.pop_screen()
+                self.dismiss(None)
 
-        if self._filled() == self._untouched:
-            self.app.pop_screen()
+        if self._starting or self._filled() == self._untouched:  # no question once it is on its way
+            self.dismiss(None)
         else:
             self.app.push_screen(Confirm("Leave", "What you filled in was not started.", "Drop it"), answered)
 

@@ -226,7 +226,7 @@ class OverrideScreen(Leavable, Screen[None]):
 
     def _checked(self, draft: Draft, when: str, refusal: str, doubt: str) -> None:
         self._is_checking = False
-        if not self.is_attached:
+        if self.is_left:
             self.on_unmount()  # it was left before the checker was there
         elif self.draft is not draft or self.app.screen is not self:  # edited, or another dialog is open above
             shell_of(self).tell("not sent: you went on while the predicates were checked; send it again", "warning")
@@ -239,7 +239,7 @@ class OverrideScreen(Leavable, Screen[None]):
 
     def _send(self, when: str) -> None:
         if self._session.send("override", {"edits": list(self.draft.edits), "apply": when}, self.draft.base.revision):
-            self.app.pop_screen()
+            self.dismiss(None)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         draft = self.draft
