@@ -71,7 +71,7 @@ def run(words: list[str]) -> int:
     except OSError as error:
         if error.errno == errno.ENAMETOOLONG:
             return _refuse(f"{str(error.filename)[:60]!r}... is too long for the name of a file", Exit.USAGE, words)
-        if error.errno not in (errno.ENOSPC, errno.EDQUOT):
+        if error.errno not in (errno.ENOSPC, errno.EDQUOT, errno.EACCES, errno.EPERM, errno.EROFS):
             raise
         place = error.filename or "standard output, or a file that was to be written"
         return _refuse(f"{place}: {error.strerror}", Exit.UNAVAILABLE, words)

@@ -30,7 +30,7 @@ def named() -> str:
     for path in (Path(FILE), home() / FILE):
         try:
             address = tomllib.loads(path.read_text()).get("store", "")
-        except FileNotFoundError:
+        except (FileNotFoundError, NotADirectoryError):  # the second is told of by who writes there
             continue
         except (OSError, ValueError) as error:
             raise StoreError(f"{path} cannot be read: {error}") from error

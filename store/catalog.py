@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from rlgpt.store.database import connect
-from rlgpt.store.errors import BadValue, NoSession, StoreError
+from rlgpt.store.errors import BadPlace, BadValue, NoSession, StoreError
 from rlgpt.store.folder import DATABASE, SessionFolder, root, sessions
 from rlgpt.store.history import History, Measured, fold_all
 from rlgpt.store.home import home
@@ -235,7 +235,7 @@ def set_tags(session: SessionFolder, requested: tuple[str, ...] | list[str]) -> 
         partial.write_text(json.dumps(stored))
         partial.replace(session.path / TAGS)
     except OSError as error:
-        raise StoreError(f"the tags of session {session.id} cannot be written: {error.strerror}") from error
+        raise BadPlace(f"the tags of session {session.id} cannot be written: {error.strerror}") from error
     return stored
 
 
@@ -299,7 +299,7 @@ def _cache() -> Iterator[sqlite3.Connection]:
     path = home() / NAME
     try:
         base = _open(path)
-    except sqlite3.OperationalError:
+    except (sqlite3.OperationalError, OSError):
         base = _open(None)
     except sqlite3.DatabaseError:
         path.unlink(missing_ok=True)

@@ -22,14 +22,31 @@ def address(database: Path, mode: Literal["ro", "rw"] = "ro") -> str:
 
     In a folder that cannot be written, SQLite must not look for a log beside the file.
     """
-    fixed = mode == "ro" and not os.access(database.parent, os.W_OK)
+    fixed = mode == "ro" and _is_fixed(database)
     return f"{database.absolute().as_uri()}?{'immutable=1' if fixed else f'mode={mode}'}"
+
+
+def _is_fixed(database: Path) -> bool:
+    return not os.access(database.parent, os.W_OK)
+
+
+def _has_rows_beside(database: Path) -> bool:
+    """In a write-ahead log, of a session that runs or was killed."""
+    try:
+        return database.with_name(f"{database.name}-wal").stat().st_size > 0
+    except OSError:
+        return False
 
 
 def connect(database: Path, mode: Literal["ro", "rw"] = "ro", timeout: float = 10.0) -> sqlite3.Connection:
     """Outside any transaction, to be shared by threads. Raises BadPlace, Damaged."""
     check_file(database)
     opened[database] = None
+    if mode == "ro" and _is_fixed(database) and _has_rows_beside(database):
+        raise BadPlace(
+            f"{database.parent} cannot be written, and the newest rows of the session lie beside its database, where "
+            "SQLite reads them only if it may write there: copy the folder to one of yours"
+        )
     try:
         base = sqlite3.connect(
             address(database, mode), uri=True, timeout=timeout, isolation_level=None, check_same_thread=False

@@ -92,15 +92,16 @@ def progress_mark(folder: Path) -> int:
         base.close()
 
 
-def has_ended(folder: Path) -> bool:
-    """Whether the worker that started last has written the session's end. Raises sqlite3.Error."""
+def ended_at(folder: Path) -> int:
+    """Seq of the session's end as the worker that started last has written it, 0 if it has not. Raises
+    sqlite3.Error."""
     base = connect(folder / "session.db")
     try:
         found = base.execute(
-            "SELECT kind FROM event WHERE kind IN (?, ?, ?) ORDER BY seq DESC LIMIT 1",
+            "SELECT kind, seq FROM event WHERE kind IN (?, ?, ?) ORDER BY seq DESC LIMIT 1",
             (kind_of(Started), kind_of(Resumed), kind_of(Ended)),
         ).fetchone()
-        return found is not None and found[0] == kind_of(Ended)
+        return int(found[1]) if found is not None and found[0] == kind_of(Ended) else 0
     finally:
         base.close()
 

@@ -185,6 +185,13 @@ def check_place(path: Path) -> None:
         )
 
 
+def require_outside(target: Path) -> None:
+    """Raises StoreError for a copy among the sessions of this store: it would be listed as one of them, or go with the
+    session that it lies in."""
+    if root().resolve() in (target.resolve(), *target.resolve().parents):
+        raise StoreError(f"{target} lies among the sessions of this store: name a folder elsewhere")
+
+
 def file_system(path: Path, mounts: Callable[[], list[tuple[str, str]]] | None = None) -> str:
     """Type of the file system that holds `path` (which need not exist yet), "" if the system does not say."""
     real = os.path.realpath(path)

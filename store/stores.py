@@ -13,7 +13,7 @@ from rlgpt.store import catalog
 from rlgpt.store.address import checked, is_shared
 from rlgpt.store.catalog import Summary
 from rlgpt.store.errors import BadPlace, BadValue, StoreError
-from rlgpt.store.folder import SessionFolder
+from rlgpt.store.folder import SessionFolder, require_outside
 from rlgpt.store.folder_peer import FolderPeer
 from rlgpt.store.home import home, named_path
 from rlgpt.store.lease import Lease
@@ -97,4 +97,5 @@ def open_store(where: str) -> Store:
     path = named_path(where).absolute()
     if path.resolve() == home().resolve():
         raise StoreError(f"{path} is this store itself")
+    require_outside(path)
     return FolderStore(path)

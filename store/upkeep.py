@@ -15,7 +15,7 @@ from rlgpt.store import artifacts, catalog, query
 from rlgpt.store.address import MARK
 from rlgpt.store.database import connect
 from rlgpt.store.errors import AlreadyThere, BadPlace, Damaged, StoreError
-from rlgpt.store.folder import DATABASE, Place, SessionFolder, path_of, sync
+from rlgpt.store.folder import DATABASE, Place, SessionFolder, path_of, require_outside, sync
 from rlgpt.store.home import home
 from rlgpt.store.lease import WORKER, WRITER, Lease
 from rlgpt.store.placing import placed_on
@@ -123,6 +123,7 @@ def backup(place: Place, target: Path) -> Path:
     partial = target / f".{folder.id}.{os.getpid()}"
     if final.exists():
         raise AlreadyThere(f"{final} is already there")
+    require_outside(target)
     try:
         _make_private(target)
         partial.mkdir(mode=0o700)

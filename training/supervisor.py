@@ -22,7 +22,7 @@ from pathlib import Path
 from types import FrameType
 from typing import IO
 
-from rlgpt.store.epilogue import append_event, append_stop, has_ended, progress_mark, undecided
+from rlgpt.store.epilogue import append_event, append_stop, ended_at, progress_mark, undecided
 from rlgpt.store.errors import StoreError
 from rlgpt.store.events import Ended, Event, TrainerDied, Waiting
 from rlgpt.store.lease import SLOT_DESCRIPTOR, Lease, LeaseTaken, training_slot
@@ -88,6 +88,7 @@ def supervise(folder: Path) -> int:
 
 def _keep_running(folder: Path) -> int:
     failures, mark = 0, progress_mark(folder)
+    earlier_end = ended_at(folder)
     worker: _Worker | None = None
     told_to_stop = False
 
@@ -111,8 +112,9 @@ def _keep_running(folder: Path) -> int:
         if told_to_stop:  # between the look and the start
             worker.stop()
         code, peak = worker.wait()
-        if code == 0 and has_ended(folder):  # else the world has ended the process
-            return 0
+        end = ended_at(folder)
+        if end > earlier_end or (code == 0 and end):  # a signal that hits a worker which has ended takes nothing back
+            return 0  # code 0 alone may be the world, which has ended the process
         if code == CANNOT:
             _say(folder, Ended("failed", _last_of(worker.last_lines())))
             return 1

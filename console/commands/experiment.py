@@ -180,7 +180,7 @@ def _follow(request: Tree, json: bool) -> Exit:
     if not is_over:
         how = f"was killed by signal {-code}" if code < 0 else f"ended with {code}"
         raise Failure(f"the process that runs the experiment {how}; the same command goes on from here", Exit.ERROR)
-    return Exit.OK if code == 0 else Exit.ERROR
+    return Exit.OK if code == 0 else Exit.FAILED
 
 
 def _left(request: Tree) -> str:

@@ -20,7 +20,7 @@ class Exit(IntEnum):
     UNAVAILABLE = 5
     """This machine lacks something: a key, space, permission, a program, a newer rlgpt, a session's files unharmed."""
     FAILED = 6
-    """The session ended as failed."""
+    """The session ended as failed, or some of an experiment are not done."""
     STOPPED = 7
     """The session was stopped before its end."""
     BUDGET = 8

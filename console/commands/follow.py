@@ -37,6 +37,8 @@ def follow(session: SessionFolder, *, json: bool = False, quiet: bool = False, a
                     if not session.log.exists() and unstarted(reader):
                         sentence = f"no worker was ever started for {session.id}; `rlgpt resume {session.id}` starts it"
                         raise Failure(sentence, Exit.REFUSED)
+                    if not session.database.exists():
+                        raise Failure(f"session {session.id} was deleted or moved.", Exit.NOT_FOUND)
                     raise Failure(_death(session, history), Exit.FAILED)
                 time.sleep(EVERY)
         except KeyboardInterrupt:

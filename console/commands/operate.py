@@ -22,7 +22,7 @@ from rlgpt.console.commands.words import GamesOn, Json, On, Revision, Session, c
 from rlgpt.store import inbox, processes
 from rlgpt.store.address import has_store, reached_at, source_of
 from rlgpt.store.commands import parse_command
-from rlgpt.store.epilogue import append_stop
+from rlgpt.store.epilogue import append_stop, ended_at
 from rlgpt.store.event_payloads import payload_of
 from rlgpt.store.folder import SessionFolder
 from rlgpt.store.folder import sessions as all_sessions
@@ -69,6 +69,7 @@ def resume(
         if elsewhere or (Lease.held(folder.path) and not _starts(folder)):
             _command(session, "resume", {}, json)
             return
+        _await_choice(folder)
         if not Lease.held(folder.path):
             if on:
                 children.ask("cluster_reached", {"on": on, "settings": {}})
@@ -352,6 +353,13 @@ def _starts(folder: SessionFolder) -> bool:
         return reader.history_at().status == "ended"
 
 
+def _await_choice(folder: SessionFolder) -> None:
+    """A worker that has an ended session has been started to resume it, or is leaving: it says so, or is gone soon."""
+    until = time.monotonic() + PATIENCE
+    while Lease.held(folder.path) and _starts(folder) and time.monotonic() < until:
+        time.sleep(0.05)
+
+
 def _restart(folder: SessionFolder) -> None:
     if (source := source_of(folder.path)) and not placed_on(folder.path):
         raise Failure(f"session {folder.id} is a mirror of {source}: resume it there.", Exit.REFUSED)
@@ -390,7 +398,8 @@ def _kill(folder: SessionFolder) -> None:
     _, left = processes.end_marked(processes.SESSION, processes.session_value(folder.path))
     reason = f"ended at once by {inbox.whoami()}"
     with Lease.acquire(folder.path):
-        append_stop(folder.path, reason)
+        if not ended_at(folder.path):  # it may have ended by itself just now
+            append_stop(folder.path, reason)
     if left:
         pids = ", ".join(map(str, left))
         raise Failure(f"session {folder.id} is stopped, but killed processes of it are still there: {pids}.")

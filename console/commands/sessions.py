@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import operator
+import select
+import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,6 +15,7 @@ import typer
 
 from rlgpt.console.commands import output, record
 from rlgpt.console.commands.children import START_PATIENCE
+from rlgpt.console.commands.failure import Exit, Failure
 from rlgpt.console.commands.follow import EVERY, follow
 from rlgpt.console.commands.listed import listed
 from rlgpt.console.commands.open import open_console
@@ -117,6 +120,8 @@ def logs(
     """Print the log of a session: the lines of the console's log pane."""
     if level not in LEVELS:
         raise typer.BadParameter(f"there is no level {level!r}; there are {', '.join(LEVELS)}.")
+    if worker and (forever or json):
+        raise Failure("--worker prints what is there as it is: it has neither --follow nor --json.", Exit.USAGE)
     folder = find(session)
     if worker:
         for line in folder.log.read_text(errors="replace").splitlines() if folder.log.exists() else []:
@@ -135,9 +140,19 @@ def logs(
                     sentence = logged(change)
                     if sentence and at_level(sentence, level):
                         output.record(sentence) if json else output.say(plain(log_line(sentence)))
-            if not forever or not (alive or starting):
+            if not forever or not (alive or starting) or _reader_has_left():
                 return
             time.sleep(EVERY)
+
+
+def _reader_has_left() -> bool:
+    """`logs -f ID | head -1`: a session may be quiet for long, and only a write would tell."""
+    watch = select.poll()
+    try:
+        watch.register(sys.stdout.fileno(), 0)
+    except (OSError, ValueError):  # no descriptor
+        return False
+    return any(event & (select.POLLERR | select.POLLHUP) for _, event in watch.poll(0))
 
 
 def _is_file(name: str) -> bool:

@@ -163,7 +163,7 @@ def test_a_fork_may_change_limits_but_not_what_its_history_rests_on(parent: Sess
     [
         ({"lop": {"iterations": 9}}, "there is no setting called lop"),
         ({"loop": {"iterations": "many"}}, r"loop\.iterations should be a valid integer"),
-        ({"loop": 5}, "loop should be a valid dictionary"),
+        ({"loop": 5}, "loop is a group of settings, not 5"),
     ],
 )
 def test_changes_that_cannot_be_are_a_sentence_that_names_them(

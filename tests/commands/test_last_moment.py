@@ -1,0 +1,157 @@
+"""What happens to a session in the moment in which its worker ends, and in places where nothing can be written."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from rlgpt.console.commands import children, operate
+from rlgpt.store import database, events
+from rlgpt.store.epilogue import append_event
+from rlgpt.store.errors import BadPlace, StoreError
+from rlgpt.store.folder import SessionFolder
+from rlgpt.store.lease import Lease
+from rlgpt.store.reader import Reader
+from rlgpt.store.stores import open_store
+from rlgpt.store.upkeep import backup
+from rlgpt.store.writer import Writer
+from rlgpt.training import supervisor
+
+from .conftest import Answer, make, write_plan
+
+Cli = Callable[..., Answer]
+HOLDER = """
+import sys, time
+from pathlib import Path
+from rlgpt.store.lease import Lease
+with Lease.acquire(Path(sys.argv[1])):
+    print("held", flush=True)
+    time.sleep(600)
+"""
+
+
+@pytest.fixture
+def signals() -> Iterator[None]:
+    """A supervisor in this process sets handlers."""
+    before = {number: signal.getsignal(number) for number in supervisor.STOPPING}
+    yield
+    for number, handler in before.items():
+        signal.signal(number, handler)
+
+
+def ended(status: str) -> SessionFolder:
+    session = make()
+    with Writer(session) as writer:
+        write_plan(writer)
+        if status:
+            writer.event(events.Ended(status=status, reason="for this test"))
+    return session
+
+
+def result_of(session: SessionFolder) -> str:
+    with Reader(session) as reader:
+        return str(reader.history_at().result)
+
+
+@pytest.mark.parametrize("code", [-signal.SIGTERM, -signal.SIGSEGV, 1, 0])
+def test_how_a_worker_leaves_takes_nothing_back_that_it_wrote(
+    monkeypatch: pytest.MonkeyPatch, signals: None, code: int
+) -> None:
+    session = ended("")
+
+    class Leaving:
+        """A worker that writes its end and then meets a signal."""
+
+        def __init__(self, folder: Path, slot: Lease) -> None:
+            append_event(folder, events.Ended("succeeded", "the target is reached"))
+
+        def wait(self) -> tuple[int, int]:
+            if code == -signal.SIGTERM:
+                os.kill(os.getpid(), signal.SIGTERM)
+            return code, 0
+
+        def stop(self) -> None:
+            pass
+
+        def last_lines(self) -> list[str]:
+            return []
+
+    monkeypatch.setattr(supervisor, "_Worker", Leaving)
+    assert supervisor.supervise(session.path) == 0
+    with Reader(session) as reader:
+        kinds = [row["kind"] for row in reader.rows("event")]
+    assert result_of(session) == "succeeded" and kinds[-1] == "ended" and kinds.count("ended") == 1
+
+
+@pytest.mark.parametrize(("status", "after"), [("succeeded", "succeeded"), ("", "stopped")])
+def test_what_ended_by_itself_is_not_stopped_by_who_ends_its_processes(rlgpt: Cli, status: str, after: str) -> None:
+    session = ended(status)
+    words = [sys.executable, "-P", "-c", HOLDER, str(session.path)]
+    with subprocess.Popen(words, stdout=subprocess.PIPE, start_new_session=True) as holder:
+        assert holder.stdout is not None and holder.stdout.readline() == b"held\n"
+        assert rlgpt("stop", session.id, "--now").code == 0
+        assert holder.wait(timeout=60) == -signal.SIGKILL
+    assert result_of(session) == after
+
+
+@pytest.mark.parametrize(("status", "code", "workers"), [("stopped", 0, 1), ("succeeded", 4, 0)])
+def test_who_resumes_waits_for_the_worker_that_leaves(
+    rlgpt: Cli, monkeypatch: pytest.MonkeyPatch, status: str, code: int, workers: int
+) -> None:
+    session = ended(status)
+    started: list[Path] = []
+    monkeypatch.setattr(children, "start_worker", started.append)
+    monkeypatch.setattr(operate, "PATIENCE", 3.0)
+    leaving = Lease.acquire(session.path)
+    timer = threading.Timer(0.5, leaving.release)
+    timer.start()
+    assert rlgpt("resume", session.id).code == code
+    timer.join()
+    assert started == [session.path] * workers
+
+
+def test_rows_beside_the_database_are_not_left_out_where_nothing_can_be_written(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    session = make()
+    with Writer(session) as writer:
+        write_plan(writer)
+        assert session.path.joinpath("session.db-wal").stat().st_size
+        monkeypatch.setattr(database.os, "access", lambda path, mode: False)
+        with pytest.raises(BadPlace, match="the newest rows of the session lie beside its database"):
+            database.connect(session.database)
+
+
+def test_no_copy_goes_among_the_sessions_of_the_store(rlgpt: Cli, finished: SessionFolder, home: Path) -> None:
+    def files() -> list[Path]:
+        return sorted(path for path in home.rglob("*") if path.suffix != ".db")
+
+    before = files()
+    for inside in (home / "sessions", finished.path, finished.path / "copies"):
+        with pytest.raises(StoreError, match="lies among the sessions of this store"):
+            backup(finished, inside / "x")
+        with pytest.raises(StoreError, match="lies among the sessions of this store"):
+            open_store(str(inside))
+    assert rlgpt("store", "backup", home / "sessions" / "x", finished.id).code == 4
+    assert files() == before
+
+
+def test_a_worker_s_output_is_printed_as_it_is(rlgpt: Cli, finished: SessionFolder) -> None:
+    for word in ("--json", "--follow"):
+        assert rlgpt("logs", finished.id, "--worker", word).code == 2
+
+
+def test_followed_logs_end_with_their_reader(running: tuple[SessionFolder, Writer]) -> None:
+    session, _ = running
+    words = [sys.executable, "-P", "-m", "rlgpt.console.cli", "logs", "--follow", session.id]
+    with subprocess.Popen(words, stdout=subprocess.PIPE) as logs:
+        assert logs.stdout is not None and logs.stdout.readline()
+        logs.stdout.close()
+        assert logs.wait(timeout=60) == 0
