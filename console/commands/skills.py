@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from rlgpt.console.commands import output
+from rlgpt.console.commands import output, piped
 from rlgpt.console.commands.failure import Exit, Failure
 from rlgpt.console.commands.files import new_file
 from rlgpt.console.commands.words import Json, path_from
@@ -70,7 +70,7 @@ def show(skill: Wanted, json: Json = False) -> None:
 
 
 def export(
-    file: Annotated[Path, typer.Argument(parser=path_from, help="The file to write.")],
+    file: Annotated[Path, typer.Argument(parser=path_from, help="The file to write; - is standard output.")],
     skill: Annotated[list[str] | None, typer.Option("--skill", help="Only these; all if left out.")] = None,
     world: World = None,
     json: Json = False,
@@ -79,6 +79,9 @@ def export(
     chosen = [library.find(word) for word in skill] if skill else library.skills(world)
     if not chosen:
         raise Failure(f"there is no skill{f' of world {world!r}' if world else ''} to export.", Exit.NOT_FOUND)
+    if piped.is_standard_output(file, json):
+        piped.write_to_standard_output(lambda path: path.write_bytes(library.export(chosen)))
+        return
     with new_file(file) as partial:
         partial.write_bytes(library.export(chosen))
     _report(json, "exported", chosen)

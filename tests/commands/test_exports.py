@@ -3,6 +3,7 @@ from __future__ import annotations
 import errno
 import json
 import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -176,6 +177,10 @@ def test_skills_are_written_to_a_new_file_and_moved_once(rlgpt: Cli, tmp_path: P
     assert rlgpt("skills", "export", file).code == 0
     before = file.read_bytes()
     assert rlgpt("skills", "export", file).code == 4
+    piped = subprocess.run(
+        [sys.executable, "-P", "-m", "rlgpt.console.cli", "skills", "export", "-"], capture_output=True, check=True
+    )
+    assert piped.stdout == file.read_bytes()
     assert rlgpt("skills", "export", tmp_path / "none.json", "--world", "nope").code == 3
     assert file.read_bytes() == before and not (tmp_path / "none.json").exists()
     assert rlgpt("skills", "retire", "dig").code == 0
