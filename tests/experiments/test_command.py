@@ -245,7 +245,7 @@ def test_the_death_of_the_process_that_runs_it_is_a_sentence(
     assert "was killed by signal 9; the same command goes on from here" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize(("ends", "code"), [("sys.exit(130)", 130), ("sys.exit(1)", 1)])
+@pytest.mark.parametrize(("ends", "code"), [("sys.exit(130)", 130), ("sys.exit(1)", 6)])
 def test_what_is_over_when_it_is_stopped_is_kept_as_evidence(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path, ends: str, code: int
 ) -> None:
