@@ -20,10 +20,22 @@ opened: dict[Path, None] = {}
 def address(database: Path, mode: Literal["ro", "rw"] = "ro") -> str:
     """SQLite's URI of the file, with `?`, `#`, `%` and the like in its path quoted.
 
-    In a folder that cannot be written, SQLite must not look for a log beside the file.
+    In a folder that cannot be written, SQLite must not look for a log beside the file, unless one with rows is there.
     """
-    fixed = mode == "ro" and _is_fixed(database)
+    fixed = mode == "ro" and _is_fixed(database) and not _has_rows_beside(database)
     return f"{database.absolute().as_uri()}?{'immutable=1' if fixed else f'mode={mode}'}"
+
+
+def _require_readable(base: sqlite3.Connection, database: Path) -> None:
+    """Where SQLite cannot write it reads a log only with the log's index beside it (https://sqlite.org/wal.html)."""
+    try:
+        base.execute("SELECT 1 FROM sqlite_master").fetchone()
+    except sqlite3.OperationalError as error:
+        base.close()
+        raise BadPlace(
+            f"{database.parent} cannot be written, and the newest rows of the session lie beside its database without "
+            "an index: copy the folder to one of yours"
+        ) from error
 
 
 def _is_fixed(database: Path) -> bool:
@@ -42,17 +54,14 @@ def connect(database: Path, mode: Literal["ro", "rw"] = "ro", timeout: float = 1
     """Outside any transaction, to be shared by threads. Raises BadPlace, Damaged."""
     check_file(database)
     opened[database] = None
-    if mode == "ro" and _is_fixed(database) and _has_rows_beside(database):
-        raise BadPlace(
-            f"{database.parent} cannot be written, and the newest rows of the session lie beside its database, where "
-            "SQLite reads them only if it may write there: copy the folder to one of yours"
-        )
     try:
         base = sqlite3.connect(
             address(database, mode), uri=True, timeout=timeout, isolation_level=None, check_same_thread=False
         )
         base.execute("PRAGMA trusted_schema=OFF")
         base.execute("PRAGMA cell_size_check=ON")
+        if mode == "ro" and _is_fixed(database) and _has_rows_beside(database):
+            _require_readable(base, database)
     except sqlite3.Error as error:
         raise BadPlace(f"{database} cannot be opened: {error}") from error
     return base

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -13,9 +14,9 @@ from pathlib import Path
 import pytest
 
 from rlgpt.console.commands import children, operate
-from rlgpt.store import database, events
+from rlgpt.store import events
 from rlgpt.store.epilogue import append_event
-from rlgpt.store.errors import BadPlace, StoreError
+from rlgpt.store.errors import StoreError
 from rlgpt.store.folder import SessionFolder
 from rlgpt.store.lease import Lease
 from rlgpt.store.reader import Reader
@@ -117,16 +118,28 @@ def test_who_resumes_waits_for_the_worker_that_leaves(
     assert started == [session.path] * workers
 
 
-def test_rows_beside_the_database_are_not_left_out_where_nothing_can_be_written(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    session = make()
+@pytest.mark.parametrize("index", ["kept", "lost"])
+def test_rows_beside_the_database_are_not_left_out_where_nothing_can_be_written(tmp_path: Path, index: str) -> None:
+    """A copy of a running session on a medium that is read-only, seen as somebody whom file modes bind."""
+    session, copy = make(), tmp_path / "copy"
     with Writer(session) as writer:
         write_plan(writer)
-        assert session.path.joinpath("session.db-wal").stat().st_size
-        monkeypatch.setattr(database.os, "access", lambda path, mode: False)
-        with pytest.raises(BadPlace, match="the newest rows of the session lie beside its database"):
-            database.connect(session.database)
+        shutil.copytree(session.path, copy)
+    if index == "lost":
+        (copy / "session.db-shm").unlink()
+    copy.chmod(0o555)
+    look = "import sys; from pathlib import Path; from rlgpt.store import database\n"
+    look += "base = database.connect(Path(sys.argv[1]))\n"
+    look += "print(base.execute('SELECT count(*) FROM plan').fetchone()[0])"
+    bound = ["setpriv", "--bounding-set", "-dac_override", "--inh-caps", "-dac_override"] if os.getuid() == 0 else []
+    seen = subprocess.run(
+        [*bound, sys.executable, "-P", "-c", look, copy / "session.db"], capture_output=True, text=True, check=False
+    )
+    copy.chmod(0o755)
+    if index == "kept":
+        assert seen.stdout == "1\n", seen.stderr
+    else:
+        assert "lie beside its database without an index" in seen.stderr
 
 
 def test_no_copy_goes_among_the_sessions_of_the_store(rlgpt: Cli, finished: SessionFolder, home: Path) -> None:
