@@ -12,7 +12,8 @@ from math import exp, fsum, lgamma, log, log1p, sqrt
 from typing import NamedTuple
 
 from rlgpt.store.events import Decision, Incumbent, IterationResult, VersionChosen
-from rlgpt.store.history import Attempt, History, Item, IterationState, PlanState, TrialState
+from rlgpt.store.history import Attempt, History, Item, IterationState, Measured, PlanState, TrialState
+from rlgpt.store.measured import first_of, won_by
 
 MIN_PARTIAL_RATE = 0.2
 """Share of successful trials from which code acts although it was not accepted."""
@@ -22,6 +23,8 @@ GOOD_TRIAL_RATE = 0.9
 """Share of successful trials at which accepted code is left alone, if it does enough in the whole plan too."""
 SIGNIFICANT = 0.05
 """Probability below which a loss is not taken for chance."""
+LUCK = 0.16
+"""Probability above which a policy's lead over its code is taken for luck: the one-sided one of a standard error."""
 MIN_VISITS = 5
 """Development episodes that must have come to a sub-action before they say anything about its code."""
 
@@ -209,12 +212,15 @@ def is_below(done: int, of: int, needed: float) -> bool:
     """Whether so few successes are improbable (one-sided exact binomial test) if the true share were `needed`."""
     if done >= needed * of:
         return False
-    if needed >= 1.0:
-        return True
+    return needed >= 1.0 or _chance_of_at_most(done, of, needed) < SIGNIFICANT
+
+
+def _chance_of_at_most(done: int, of: int, share: float) -> float:
+    """The binomial distribution at `done`; 0 < share < 1."""
     # By logarithms, because a binomial coefficient of more than 1,029 episodes can be too large for a float.
-    chances = log(needed), log1p(-needed)
+    chances = log(share), log1p(-share)
     ways = (lgamma(of + 1) - lgamma(k + 1) - lgamma(of - k + 1) for k in range(done + 1))
-    return fsum(exp(way + k * chances[0] + (of - k) * chances[1]) for k, way in enumerate(ways)) < SIGNIFICANT
+    return fsum(exp(way + k * chances[0] + (of - k) * chances[1]) for k, way in enumerate(ways))
 
 
 def required_rate(plan: PlanState, target: float) -> float:
@@ -279,57 +285,108 @@ def _rewritten_since_tried(h: History, plan: PlanState, item: Item) -> set[str]:
 
 
 # ---- which iteration is the result --------------------------------------------------------------
-def iteration_result(h: History, iteration: IterationState) -> IterationResult | None:
-    """What acts of an iteration, and how well. A policy acts where it was ahead of the code alone by more than one
-    standard error, so that luck chooses it less often; where the result is a score, where it was ahead at all."""
-    full, greedy, code = (h.pooled(iteration, "dev", variant) for variant in ("full", "greedy", "plan"))
-    if not full.episodes:
+class Lead(NamedTuple):
+    """The policy of an iteration against its code alone, in development episodes of the same seeds."""
+
+    ahead: bool
+    """By more than luck; where the result is a score, by anything."""
+    open: bool
+    """Neither is ahead by more than luck, and they won different episodes: more of them may tell."""
+    why: str
+
+
+def lead_of_policy(h: History, iteration: IterationState) -> Lead | None:
+    """None where only one of the two was played.
+
+    If neither is better, each wins half of the episodes that only one of them wins (McNemar's test, 1947, in its exact
+    form). A policy acts mostly like its code, so this tells them apart earlier than their shares of successes do. Code
+    that won no episode has nothing to lose: any that the policy won are enough."""
+    variant, policy = _best_play(h, iteration)
+    code = h.pooled(iteration, "dev", "plan")
+    if not learnt(iteration) or not code.episodes:
         return None
-    variant, policy = ("greedy", greedy) if greedy.episodes and greedy.value > full.value else ("full", full)
-    learnt = any(e.policy == "ppo" for e in iteration.evaluations if (e.split, e.variant) == ("dev", "full"))
-    if not learnt:
-        why = "the sequence of code is all there is"
-    elif not code.episodes:
+    gap = policy.value - code.value
+    shared = min(policy.episodes, code.episodes)
+    by_policy, by_code = (won_by(h.parts(iteration, "dev", each), shared) for each in (variant, "plan"))
+    if h.scored:
+        ahead, undecided, apart = gap > 0, False, ""
+    elif by_policy is None or by_code is None:  # a session of before these were recorded
+        error = sqrt(sum(m.value * (1 - m.value) / m.episodes for m in (policy, code)))
+        ahead, undecided, apart = gap > error, False, ""
+    else:
+        ours, theirs = len(by_policy - by_code), len(by_code - by_policy)
+        luck = bool(by_code) and _chance_of_at_most(min(ours, theirs), ours + theirs, 0.5) >= LUCK
+        ahead, undecided = ours > theirs and not luck, ours + theirs > 0 and luck
+        apart = f" ({ours} of {shared} episodes won by the policy alone, {theirs} by the code alone)"
+    why = f"policy {policy.value:.2f}, code alone {code.value:.2f}{apart}: " + (
+        "the policy is ahead" if ahead else "the policy is not ahead" if h.scored or gap <= 0
+        else "the policy is ahead by no more than luck may give"
+    )  # fmt: skip
+    return Lead(ahead, undecided, why)
+
+
+def learnt(iteration: IterationState) -> bool:
+    """Whether its development episodes were those of a policy."""
+    return any(e.policy == "ppo" for e in iteration.evaluations if (e.split, e.variant) == ("dev", "full"))
+
+
+def _best_play(h: History, iteration: IterationState) -> tuple[str, Measured]:
+    """How the policy did best in development: sampled, or with its most probable actions."""
+    full, greedy = (h.pooled(iteration, "dev", variant) for variant in ("full", "greedy"))
+    return ("greedy", greedy) if greedy.episodes and greedy.value > full.value else ("full", full)
+
+
+def iteration_result(h: History, iteration: IterationState) -> IterationResult | None:
+    """What acts of an iteration, and how well. A policy acts where it was ahead of the code alone by more than luck,
+    where the result is a score, where it was ahead at all."""
+    variant, policy = _best_play(h, iteration)
+    if not policy.episodes:
+        return None
+    lead = lead_of_policy(h, iteration)
+    if lead:
+        why = lead.why
+        if not lead.ahead:
+            variant, policy = "plan", h.pooled(iteration, "dev", "plan")
+    elif learnt(iteration):
         why = "there is no code to compare the policy with"
     else:
-        gap = policy.value - code.value
-        error = sqrt(sum(m.value * (1 - m.value) / m.episodes for m in (policy, code)))
-        ahead = gap > 0 if h.scored else gap > error
-        why = f"policy {policy.value:.2f}, code alone {code.value:.2f}: " + (
-            "the policy is ahead" if ahead else "the policy is not ahead" if h.scored or gap <= 0
-            else "the policy is ahead by no more than one standard error"
-        )  # fmt: skip
-        if not ahead:
-            variant, policy = "plan", code
+        why = "the sequence of code is all there is"
     if variant == "greedy":
-        why += f"; greedily {greedy.value:.2f}, sampled {full.value:.2f}"
+        why += f"; greedily {policy.value:.2f}, sampled {h.pooled(iteration, 'dev', 'full').value:.2f}"
     return IterationResult(iteration.sub_task, iteration.number, variant, policy.value, policy.low, policy.high, why)
 
 
 def _incumbent(h: History, newest: IterationResult | None) -> Incumbent | None:
-    """The closed iteration of this sub-task with the highest result, ties to the earlier. One that was measured on more
-    episodes goes before: it was, because it reached the target on the first of them, which are the same for all, and
-    those measured on the first alone did not. `newest` is the result that is not written yet."""
+    """The closed iteration of this sub-task with the highest result, ties to the earlier. Two of which one was measured
+    on more episodes are compared by the first, which are the same for both: what was worth more episodes must
+    not lose by them. `newest` is the result that is not written yet."""
     results = {i.number: i.result for i in h.iterations if i.sub_task == h.sub_task and i.result}
     if newest:
         results[newest.iteration] = newest
     if not results:
         return None
-    episodes = {i.number: h.pooled(i, "dev", "full").episodes for i in h.iterations if i.sub_task == h.sub_task}
-    longest = max(episodes[number] for number in results)
-    compared = [number for number in sorted(results) if episodes[number] == longest]
-    best = max(compared, key=lambda number: results[number].score)  # the first of equals
+    parts = {
+        i.number: h.parts(i, "dev", results[i.number].variant)
+        for i in h.iterations if i.sub_task == h.sub_task and i.number in results
+    }  # fmt: skip
+    episodes = {number: sum(e.episodes for e in parts[number]) for number in results}
+    best, *later = sorted(results)
+    for number in later:
+        both = min(episodes[best], episodes[number])
+        if first_of(parts[number], both).value > first_of(parts[best], both).value:
+            best = number
     name = "score" if h.scored else "success"
-    why = f"the only iteration so far, development {name} {results[best].score:.2f}"
-    if len(results) > 1:
-        level = [n for n in compared if n != best and results[n].score == results[best].score]
-        why = f"highest development {name} of {len(results)} iterations, {results[best].score:.2f}" + (
-            f", level with the later iteration {level[0]}" if level else ""
+    value = f"development {name} {results[best].score:.2f}"
+    if len(results) == 1:
+        return Incumbent(h.sub_task, best, f"the only iteration so far, {value}")
+    if len(set(episodes.values())) > 1:
+        why = (
+            f"{value} over {episodes[best]} episodes; iterations are compared on the episodes that both of them played"
         )
-    if len(compared) < len(results):
-        why = f"development {name} {results[best].score:.2f} over {longest} episodes: on the first of them, which all "
-        why += "iterations played, it reached the target"
-    return Incumbent(h.sub_task, best, why)
+        return Incumbent(h.sub_task, best, why)
+    level = [number for number in later if number != best and results[number].score == results[best].score]
+    why = f"highest development {name} of {len(results)} iterations, {results[best].score:.2f}"
+    return Incumbent(h.sub_task, best, why + (f", level with the later iteration {level[0]}" if level else ""))
 
 
 def warm_start_source(h: History) -> IterationState | None:

@@ -6,11 +6,12 @@ replayed models, overrides and dry runs are this same function on other historie
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 from rlgpt.agents import choice
-from rlgpt.store.history import Attempt, History, Item, IterationState, PlanState
+from rlgpt.store.history import Attempt, EvaluationState, History, Item, IterationState, PlanState
 
 
 @dataclass(frozen=True)
@@ -134,6 +135,9 @@ Step = (
 NO_CODE = "empty"
 """Admission's rule for an answer without code: the fast agent has nothing better to offer."""
 VARIANTS = ("options_off", "primitives_off")
+DECIDING_SHARE = 0.05
+"""Of the env steps that the session was started with: what more development episodes may take where the first leave
+open who acts. They are not charged, but they take time, in Minecraft hours."""
 TESTED = "the test episodes have been seen: nothing may be decided after them"
 
 
@@ -319,7 +323,19 @@ def _evaluate_dev(
         if sum(e.episodes for e in parts) < episodes:
             first = sum(e.episodes for e in parts)
             return Evaluate(iteration.number, "dev", variant, first, episodes - first)
+    if run and episodes == limits.dev_first and limits.dev_more and _is_worth_more(h, iteration, done, limits):
+        return Evaluate(iteration.number, "dev", "full", limits.dev_first, limits.dev_more)
     return None
+
+
+def _is_worth_more(h: History, iteration: IterationState, done: Sequence[EvaluationState], limits: Limits) -> bool:
+    """Whether the episodes played so far leave open who of policy and code acts, and more of them are affordable."""
+    lead = choice.lead_of_policy(h, iteration)
+    if lead is None or not lead.open:
+        return False
+    budget = h.session.get("settings", {}).get("budget", {}).get("env_steps")
+    costs = sum(e.length_mean * e.episodes for e in done) * limits.dev_more / limits.dev_first
+    return budget is None or costs <= DECIDING_SHARE * budget
 
 
 def item_step(h: History, item: Item, limits: Limits) -> Step | None:

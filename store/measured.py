@@ -81,3 +81,24 @@ def pool(parts: Sequence[EvaluationState]) -> Measured:
     episodes = sum(e.episodes for e in parts)
     scores = [e.score * e.episodes for e in parts if e.score is not None]
     return Measured(sum(e.successes for e in parts), episodes, sum(scores) / episodes if scores else None)
+
+
+def first_of(parts: Sequence[EvaluationState], episodes: int) -> Measured:
+    """Of evaluations that played the same seeds in parts, those that make up the first so many episodes."""
+    played, first = 0, []
+    for part in parts:
+        played += part.episodes
+        if played <= episodes:
+            first.append(part)
+    return pool(first)
+
+
+def won_by(parts: Sequence[EvaluationState], episodes: int) -> set[int] | None:
+    """Of the first so many episodes, the indices of those that succeeded; None where they were not recorded."""
+    indices: set[int] = set()
+    for part in parts:
+        won = part.failures.get("won")
+        if not isinstance(won, list) or len(won) != part.successes or not all(isinstance(i, int) for i in won):
+            return None
+        indices.update(i for i in won if i < episodes)
+    return indices

@@ -399,8 +399,12 @@ class History:
 
     def pooled(self, iteration: IterationState, split: str, variant: str) -> Measured:
         """All episodes of the revision evaluated last."""
+        return pool(self.parts(iteration, split, variant))
+
+    def parts(self, iteration: IterationState, split: str, variant: str) -> list[EvaluationState]:
+        """The evaluations of the revision evaluated last, in the order of their episodes."""
         parts = [e for e in iteration.evaluations if e.split == split and e.variant == variant]
-        return pool([e for e in parts if (e.revision, e.run) == (parts[-1].revision, parts[-1].run)])
+        return [e for e in parts if (e.revision, e.run) == (parts[-1].revision, parts[-1].run)]
 
     def developed(self, iteration: IterationState) -> Measured:
         """Its dev episodes, of what acts of it."""

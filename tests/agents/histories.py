@@ -16,10 +16,10 @@ from tests.stories import Rows
 class Told:
     """A story told row by row: `Told().iteration().plan(dig="code").code("dig").trial("dig", 5)`."""
 
-    def __init__(self, **session: Any) -> None:
+    def __init__(self, settings: Mapping[str, Any] = MappingProxyType({}), **info: Any) -> None:
         self._rows = Rows()
-        info = {"long_horizon": False} | session
-        self._row("session", name="s", task="t", world="w", world_version="1", task_info=info)
+        info = {"long_horizon": False} | info
+        self._row("session", name="s", task="t", world="w", world_version="1", settings=settings, task_info=info)
 
     @property
     def history(self) -> History:

@@ -148,6 +148,98 @@ def test_a_policy_acts_where_it_is_ahead_of_its_code_by_more_than_a_standard_err
     assert told.history.developed(iteration) == Measured({"full": full, "plan": plan, "greedy": greedy}[played], 20)
 
 
+def policy_and_code(policy: set[int], code: set[int], episodes: int = 20, told: Told | None = None) -> Told:
+    """Development in which the policy and the code alone won these episodes."""
+    told = told or coded(dodge="rl").config().train()
+    first = 0 if episodes == 20 else 20
+    for variant, won in (("full", policy), ("plan", code), ("greedy", set[int]())):
+        won = {i for i in won if first <= i < episodes}
+        told.evaluate(len(won), episodes - first, variant=variant, first=first, run=1, failures={"won": sorted(won)})
+    return told
+
+
+@pytest.mark.parametrize(
+    ("policy", "code", "played"),
+    [
+        (set(range(12)), set(range(8)), "full"),  # 4 by the policy alone: 0.06 if neither were better
+        (set(range(11)), set(range(8)), "full"),  # 3: 0.125
+        (set(range(10)), set(range(8)), "plan"),  # 2: 0.25
+        (set(range(4, 14)), set(range(8)), "plan"),  # 6 and 4
+        (set(range(2, 16)), set(range(8)), "full"),  # 8 and 2: 0.055
+        (set(range(8)), set(range(8)), "plan"),
+        ({3}, set(), "full"),  # code that never won has nothing to lose
+    ],
+)
+def test_the_episodes_that_only_one_of_policy_and_code_won_decide_which_acts(
+    policy: set[int], code: set[int], played: str
+) -> None:
+    told = policy_and_code(policy, code).verdict()
+    result = told.history.iterations[0].result
+    assert result and result.variant == played
+    alone = f"({len(policy - code)} of 20 episodes won by the policy alone, {len(code - policy)} by the code alone)"
+    assert alone in result.why
+
+
+def test_a_difference_that_may_be_luck_is_played_on_more_episodes() -> None:
+    few = {"budget": {"env_steps": 180_000}}
+    told = policy_and_code(
+        set(range(12)),
+        set(range(10)),
+        told=Told(settings=few).iteration().plan(dig="code", dodge="rl").code("dig").trial("dig").config().train(),
+    )
+    assert step(told) == Evaluate(0, "dev", "full", 20, 30)
+    told.evaluate(15, 30, first=20, run=1, failures={"won": list(range(20, 35))})
+    assert step(told) == Evaluate(0, "dev", "plan", 20, 30)
+    told.evaluate(12, 30, first=20, run=1, variant="plan", failures={"won": list(range(20, 32))})
+    assert step(told) == Evaluate(0, "dev", "greedy", 20, 30)
+    told.evaluate(12, 30, first=20, run=1, variant="greedy", failures={"won": list(range(20, 32))})
+    assert step(told) == JudgeIteration(0)
+    result = told.verdict().history.iterations[0].result
+    assert result and (result.variant, result.score) == ("full", 27 / 50)
+    assert "5 of 50 episodes won by the policy alone, 0 by the code alone" in result.why
+
+
+@pytest.mark.parametrize(
+    ("policy", "code", "limits", "env_steps"),
+    [
+        (set(range(14)), set(range(10)), {}, 180_000),  # decided: the policy
+        (set(range(10)), set(range(14)), {}, 180_000),  # decided: the code
+        (set(range(10)), set(range(10)), {}, 180_000),  # they won the same: more of the same
+        ({3}, set(), {}, 180_000),
+        (set(range(12)), set(range(10)), {"dev_more": 0}, 180_000),
+        (set(range(12)), set(range(10)), {}, 179_000),  # 90 more episodes of 100 env steps are more than a twentieth
+    ],
+)
+def test_more_episodes_are_not_played_where_it_is_decided_or_they_cost_too_much(
+    policy: set[int], code: set[int], limits: dict[str, int], env_steps: int
+) -> None:
+    told = Told(settings={"budget": {"env_steps": env_steps}}).iteration().plan(dig="code", dodge="rl")
+    told = policy_and_code(policy, code, told=told.code("dig").trial("dig").config().train())
+    assert step(told, **limits) == JudgeIteration(0)
+
+
+@pytest.mark.parametrize("won", [None, [], [1, 2], "0123456789", [*range(10), "x", None]])
+def test_where_it_is_not_known_which_episodes_were_won_their_shares_decide(won: object) -> None:
+    told = coded(dodge="rl").config().train()
+    told.evaluate(12, run=1, failures={"won": won}).evaluate(10, run=1, variant="plan").verdict()
+    result = told.history.iterations[0].result
+    assert result and result.variant == "plan" and "alone)" not in result.why
+
+
+def test_an_iteration_played_on_more_episodes_is_compared_by_those_that_both_played() -> None:
+    told = policy_and_code(set(range(16)), set(range(8))).verdict()
+    told.iteration(1).plan("policy", dig="code", dodge="rl").config().train()
+    for first, episodes, policy, code in ((0, 20, 15, 13), (20, 30, 30, 20)):
+        for variant, successes in (("full", policy), ("plan", code), ("greedy", 0)):
+            won = list(range(first, first + successes))
+            told.evaluate(successes, episodes, variant=variant, first=first, run=2, failures={"won": won})
+    told.verdict()
+    second = told.history.iterations[1].result
+    assert second and (second.variant, second.score) == ("full", 0.9)
+    found = told.history.incumbents[0]
+    assert (found.iteration, "on the episodes that both of them played" in found.why) == (0, True), "16 and 15 of 20"
+
+
 def test_of_a_score_the_better_acts() -> None:
     told = (
         Told(kind="score", milestones=["wood", "iron"]).iteration().plan("policy", dig="code").code("dig").trial("dig")
