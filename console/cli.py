@@ -58,13 +58,14 @@ def run(words: list[str]) -> int:
             return open_console()
         from rlgpt.console.commands import tree
 
-        return tree.run(words)
+        code = tree.run(words)
+        return _interrupted(words) if code == Exit.INTERRUPTED else code
     except Failure as error:
         return _refuse(str(error), error.code, words)
     except errors.StoreError as error:
         return _refuse(str(error), code_of(error), words)
     except KeyboardInterrupt:
-        return Exit.INTERRUPTED
+        return _interrupted(words)
     except BrokenPipeError:
         sys.stderr.close()
         return Exit.OK
@@ -83,6 +84,12 @@ def run(words: list[str]) -> int:
         if "--json" in words:
             _refuse(f"{type(error).__name__}: {error}", Exit.ERROR, words)
         raise
+
+
+def _interrupted(words: list[str]) -> int:
+    from rlgpt.console.commands.failure import Exit
+
+    return _refuse("interrupted", Exit.INTERRUPTED, words) if "--json" in words else Exit.INTERRUPTED
 
 
 def _damage() -> str:

@@ -41,10 +41,9 @@ def follow(session: SessionFolder, *, json: bool = False, quiet: bool = False, a
                         raise Failure(f"session {session.id} was deleted or moved.", Exit.NOT_FOUND)
                     raise Failure(_death(session, history), Exit.FAILED)
                 time.sleep(EVERY)
-        except KeyboardInterrupt:
-            if not json:
-                output.note(f"the session goes on; `rlgpt attach {session.id}` opens it")
-            raise
+        except KeyboardInterrupt as error:
+            sentence = f"the session goes on; `rlgpt attach {session.id}` opens it"
+            raise Failure(sentence, Exit.INTERRUPTED) from error
     if json:
         output.record({"id": session.id, "status": history.result, "reason": history.reason})
     else:

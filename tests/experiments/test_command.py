@@ -229,7 +229,10 @@ def test_a_signal_to_the_command_alone_stops_its_sessions(tmp_path: Path, number
             running.wait(PATIENCE)
         finally:
             running.kill()
+        last = list(told)[-1:]
     assert running.returncode == {signal.SIGINT: 130}.get(number, -number)
+    if number == signal.SIGINT:
+        assert last == [{"error": "interrupted", "exit_code": 130}]
     until(lambda: not Lease.held(place))
     with Lease.acquire(tmp_path / "experiments" / "arms-take_key", RUNNER):
         assert len(list((tmp_path / "sessions").iterdir())) == 1
