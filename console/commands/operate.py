@@ -302,13 +302,21 @@ def _command(
     elif state not in ("refused", "expired"):
         waits = f"its worker: rlgpt resume {folder.id}"
         if alive:
-            waits = "the next iteration" if payload.get("apply") == "next" else "the worker's next safe point"
+            waits = _the_next(history) if payload.get("apply") == "next" else "the worker's next safe point"
         what = f"{state}, it waits for {waits}" if state in ("queued", "seen") else state
         output.say(f"{kind} {what}{': ' + reason if reason else ''}")
     if state in ("refused", "expired"):
         if json:
             raise typer.Exit(Exit.REFUSED)
         raise Failure(f"{kind} was {state}: {reason}", Exit.REFUSED)
+
+
+def _the_next(history: History) -> str:
+    """What a command that does not apply now waits for."""
+    most = history.session.get("settings", {}).get("loop", {}).get("iterations")
+    if history.iteration is None or most is None or history.iteration.number < most:
+        return "the next iteration"
+    return "the next iteration, and expires if none comes: this is the last of its task"
 
 
 def _begun(reader: Reader) -> History:

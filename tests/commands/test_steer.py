@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from rlgpt.store import events
+from rlgpt.store import events, tables
 from rlgpt.store.folder import SessionFolder
 from rlgpt.store.writer import Queued, Writer
 
@@ -62,6 +62,20 @@ def test_a_mode_is_toggled_by_one_edit_on_the_revision_the_operator_saw(rlgpt: C
     kind, payload, revision = sent(rlgpt, running, *words)
     assert (kind, revision) == ("override", 1)
     assert payload == {"edits": [{"op": "set", "name": "strike", "mode": "code"}], "apply": "next"}
+
+
+@pytest.mark.parametrize(("iteration", "told"), [(1, "next iteration\n"), (3, "this is the last of its task\n")])
+def test_what_waits_for_the_next_iteration_says_whether_there_may_be_none(
+    rlgpt: Cli, running: Running, iteration: int, told: str
+) -> None:
+    session, writer = running
+    with writer.transaction() as tx:
+        tx.add(tables.Iteration(sub_task=0, number=iteration))
+    words = ("--sub-action", "strike", "--mode", "code", "--revision", 1, "--apply", "next")
+    with worker(writer, lambda command: ("seen", "")):
+        answer = rlgpt("override", session.id, *words)
+    assert answer.code == 0 and "override seen, it waits for the next iteration" in answer.out
+    assert answer.out.endswith(told)
 
 
 def test_one_override_may_hold_several_edits(rlgpt: Cli, running: Running) -> None:
