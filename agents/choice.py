@@ -317,7 +317,7 @@ def lead_of_policy(h: History, iteration: IterationState) -> Lead | None:
         ours, theirs = len(by_policy - by_code), len(by_code - by_policy)
         luck = bool(by_code) and _chance_of_at_most(min(ours, theirs), ours + theirs, 0.5) >= LUCK
         ahead, undecided = ours > theirs and not luck, ours + theirs > 0 and luck
-        apart = f" ({ours} of {shared} episodes won by the policy alone, {theirs} by the code alone)"
+        apart = f"; of {shared} episodes {ours} won by the policy alone, {theirs} by the code alone"
     why = f"policy {policy.value:.2f}, code alone {code.value:.2f}{apart}: " + (
         "the policy is ahead" if ahead else "the policy is not ahead" if h.scored or gap <= 0
         else "the policy is ahead by no more than luck may give"
