@@ -298,31 +298,46 @@ class Lead(NamedTuple):
 def lead_of_policy(h: History, iteration: IterationState) -> Lead | None:
     """None where only one of the two was played.
 
-    If neither is better, each wins half of the episodes that only one of them wins (McNemar's test, 1947, in its exact
-    form). A policy acts mostly like its code, so this tells them apart earlier than their shares of successes do. Code
-    that won no episode has nothing to lose: any that the policy won are enough."""
-    variant, policy = _best_play(h, iteration)
+    A policy acts mostly like its code, so the episodes that only one of them won tell the two apart earlier than their
+    shares of successes do. Code that won no episode has nothing to lose: any that the policy won are enough."""
+    _variant, policy = _best_play(h, iteration)
     code = h.pooled(iteration, "dev", "plan")
     if not learnt(iteration) or not code.episodes:
         return None
     gap = policy.value - code.value
-    shared = min(policy.episodes, code.episodes)
-    by_policy, by_code = (won_by(h.parts(iteration, "dev", each), shared) for each in (variant, "plan"))
+    apart = won_apart(h, iteration)
     if h.scored:
-        ahead, undecided, apart = gap > 0, False, ""
-    elif by_policy is None or by_code is None:  # a session of before these were recorded
+        ahead, undecided, told = gap > 0, False, ""
+    elif apart is None:  # a session of before these were recorded
         error = sqrt(sum(m.value * (1 - m.value) / m.episodes for m in (policy, code)))
-        ahead, undecided, apart = gap > error, False, ""
+        ahead, undecided, told = gap > error, False, ""
     else:
-        ours, theirs = len(by_policy - by_code), len(by_code - by_policy)
-        luck = bool(by_code) and _chance_of_at_most(min(ours, theirs), ours + theirs, 0.5) >= LUCK
+        ours, theirs, shared = apart
+        luck = code.successes > 0 and chance_of(ours, theirs) >= LUCK
         ahead, undecided = ours > theirs and not luck, ours + theirs > 0 and luck
-        apart = f"; of {shared} episodes {ours} won by the policy alone, {theirs} by the code alone"
-    why = f"policy {policy.value:.2f}, code alone {code.value:.2f}{apart}: " + (
+        told = f"; of {shared} episodes {ours} won by the policy alone, {theirs} by the code alone"
+    why = f"policy {policy.value:.2f}, code alone {code.value:.2f}{told}: " + (
         "the policy is ahead" if ahead else "the policy is not ahead" if h.scored or gap <= 0
         else "the policy is ahead by no more than luck may give"
     )  # fmt: skip
     return Lead(ahead, undecided, why)
+
+
+def won_apart(h: History, iteration: IterationState) -> tuple[int, int, int] | None:
+    """Development episodes that only the policy won, that only the code alone won, and that both played. None where it
+    is not recorded who won which."""
+    variant, policy = _best_play(h, iteration)
+    shared = min(policy.episodes, h.pooled(iteration, "dev", "plan").episodes)
+    by_policy, by_code = (won_by(h.parts(iteration, "dev", each), shared) for each in (variant, "plan"))
+    if by_policy is None or by_code is None:
+        return None
+    return len(by_policy - by_code), len(by_code - by_policy), shared
+
+
+def chance_of(ours: int, theirs: int) -> float:
+    """Of episodes that only one of two won: the probability that the better one has so many of them or more if neither
+    is better (McNemar 1947, in its exact form; one-sided)."""
+    return _chance_of_at_most(min(ours, theirs), ours + theirs, 0.5)
 
 
 def learnt(iteration: IterationState) -> bool:

@@ -1,7 +1,9 @@
-"""Which of policy and code is better: by intervals where a task is won or lost, seed by seed where it is a score."""
+"""Which of policy and code is better: by the episodes that only one of them won, or seed by seed where the result is a
+score."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from types import SimpleNamespace
 from typing import Any
 
@@ -50,3 +52,26 @@ def test_too_few_episodes_and_tasks_that_are_won_go_by_the_intervals_of_their_sh
     won = measured([1] * 20, [1] * 20, kind="goal", won=(18, 3))
     assert (won.better, won.difference) == ("policy", None)
     assert measured([1] * 20, [1] * 20, kind="goal", won=(9, 10)).better == "undecided"
+
+
+@pytest.mark.parametrize(
+    ("policy", "code", "better"),
+    [
+        (range(10, 16), (), "policy"),  # by luck 6 of 6 have 1 in 64
+        (range(10, 15), (), "undecided"),
+        (range(10, 19), (5,), "policy"),
+        (range(10, 17), (5,), "undecided"),
+        ((), range(6), "code"),
+        ((), (), "undecided"),
+    ],
+)
+def test_where_it_is_known_who_won_which_those_that_one_won_alone_decide(
+    policy: Iterable[int], code: Iterable[int], better: str
+) -> None:
+    """Their shares would not: both win ten more."""
+    told = Told().iteration().plan("policy", dig="code").code("dig").trial("dig").config().train()
+    for variant, alone in (("full", policy), ("plan", code)):
+        won = [*alone, *range(20, 30)]
+        told.evaluate(len(won), 30, run=1, variant=variant, failures={"won": won})
+    live: Any = SimpleNamespace(history=told.history, limits=Limits(), world=registry.get("crafter"))
+    assert measure(live).better == better

@@ -7,7 +7,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from rlgpt.store.history import IterationState
+from rlgpt.agents import choice
+from rlgpt.store.history import History, IterationState, Measured
 from rlgpt.store.row_types import EpisodeRow
 from rlgpt.training.session.runtime import SessionRuntime
 from rlgpt.training.worlds.optional_parts import Scores
@@ -15,6 +16,8 @@ from rlgpt.training.worlds.optional_parts import Scores
 FEWEST = 6
 """Episodes below which no interval is told."""
 RESAMPLES = 2_000
+DECIDED = 0.025
+"""One-sided probability of a difference by luck below which it is told: as outside an interval of 95%."""
 
 
 class Comparison(NamedTuple):
@@ -41,8 +44,18 @@ def measure(runtime: SessionRuntime) -> Comparison:
     if difference:
         _, low, high = difference
         return Comparison(reached, "policy" if low > 0 else "code" if high < 0 else "undecided", difference)
-    better = "policy" if policy.low > code.high else "code" if code.low > policy.high else "undecided"
-    return Comparison(reached, better, None)
+    return Comparison(reached, _winner(history, iteration, policy, code), None)
+
+
+def _winner(history: History, iteration: IterationState, policy: Measured, code: Measured) -> str:
+    """By the episodes that only one of them won; by their intervals where these were not recorded."""
+    apart = None if history.scored else choice.won_apart(history, iteration)
+    if apart is None:
+        return "policy" if policy.low > code.high else "code" if code.low > policy.high else "undecided"
+    ours, theirs, _ = apart
+    if choice.chance_of(ours, theirs) >= DECIDED:
+        return "undecided"
+    return "policy" if ours > theirs else "code"
 
 
 def _difference(runtime: SessionRuntime, iteration: IterationState, play: str) -> tuple[float, float, float] | None:
