@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from rlgpt.store.events import Decision, Incumbent, IterationResult, VersionChosen
 from rlgpt.store.history import Attempt, History, Item, IterationState, Measured, PlanState, TrialState
-from rlgpt.store.measured import first_of, won_by
+from rlgpt.store.measured import first_of, pool, won_by
 
 MIN_PARTIAL_RATE = 0.2
 """Share of successful trials from which code acts although it was not accepted."""
@@ -372,9 +372,9 @@ def iteration_result(h: History, iteration: IterationState) -> IterationResult |
 
 
 def _incumbent(h: History, newest: IterationResult | None) -> Incumbent | None:
-    """The closed iteration of this sub-task with the highest result, ties to the earlier. Two of which one was measured
-    on more episodes are compared by the first, which are the same for both: what was worth more episodes must
-    not lose by them. `newest` is the result that is not written yet."""
+    """The closed iteration of this sub-task with the highest result, ties to the earlier. What was worth more episodes
+    must not lose by them: of two, the one that was played on more goes before where all its episodes, or the first of
+    them, which both played, are better. `newest` is the result that is not written yet."""
     results = {i.number: i.result for i in h.iterations if i.sub_task == h.sub_task and i.result}
     if newest:
         results[newest.iteration] = newest
@@ -388,16 +388,17 @@ def _incumbent(h: History, newest: IterationResult | None) -> Incumbent | None:
     best, *later = sorted(results)
     for number in later:
         both = min(episodes[best], episodes[number])
-        if first_of(parts[number], both).value > first_of(parts[best], both).value:
+        ours, theirs = (
+            max(pool(parts[each]).value, first_of(parts[each], both).value) for each in (number, best)
+        )  # fmt: skip
+        if ours > theirs:
             best = number
     name = "score" if h.scored else "success"
     value = f"development {name} {results[best].score:.2f}"
     if len(results) == 1:
         return Incumbent(h.sub_task, best, f"the only iteration so far, {value}")
     if len(set(episodes.values())) > 1:
-        why = (
-            f"{value} over {episodes[best]} episodes; iterations are compared on the episodes that both of them played"
-        )
+        why = f"{value} over {episodes[best]} episodes; the best by all it played, or by those that others played too"
         return Incumbent(h.sub_task, best, why)
     level = [number for number in later if number != best and results[number].score == results[best].score]
     why = f"highest development {name} of {len(results)} iterations, {results[best].score:.2f}"
