@@ -1,4 +1,4 @@
-"""The rules that decide which code version acts and which iteration is the result (docs/method.md).
+"""The rules that decide which code version acts, and all decisions that are due (docs/method.md).
 
 Pure. The worker writes what `undecided` returns as events before it asks the loop for the next step; everything else
 reads those events. So a decision is made once, with its reason, and a later change of these rules does not change
@@ -8,12 +8,13 @@ what a finished session says it did.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from math import exp, fsum, lgamma, log, log1p, sqrt
+from math import sqrt
 from typing import NamedTuple
 
-from rlgpt.store.events import Decision, Incumbent, IterationResult, VersionChosen
-from rlgpt.store.history import Attempt, History, Item, IterationState, Measured, PlanState, TrialState
-from rlgpt.store.measured import first_of, pool, won_by
+from rlgpt.agents.outcome import incumbent, iteration_result
+from rlgpt.store.events import Decision, VersionChosen
+from rlgpt.store.history import Attempt, History, Item, PlanState, TrialState
+from rlgpt.store.intervals import chance_of_at_most
 
 MIN_PARTIAL_RATE = 0.2
 """Share of successful trials from which code acts although it was not accepted."""
@@ -23,8 +24,6 @@ GOOD_TRIAL_RATE = 0.9
 """Share of successful trials at which accepted code is left alone, if it does enough in the whole plan too."""
 SIGNIFICANT = 0.05
 """Probability below which a loss is not taken for chance."""
-LUCK = 0.16
-"""Probability above which a policy's lead over its code is taken for luck: the one-sided one of a standard error."""
 MIN_VISITS = 5
 """Development episodes that must have come to a sub-action before they say anything about its code."""
 
@@ -52,9 +51,9 @@ def undecided(h: History) -> list[Decision]:
     result = iteration_result(h, closed) if closed else None
     if result and closed and result != closed.result:
         decisions.append(result)
-    incumbent = _incumbent(h, result)
-    if incumbent and incumbent != h.incumbents.get(incumbent.sub_task):
-        decisions.append(incumbent)
+    best = incumbent(h, result)
+    if best and best != h.incumbents.get(best.sub_task):
+        decisions.append(best)
     return decisions
 
 
@@ -212,15 +211,7 @@ def is_below(done: int, of: int, needed: float) -> bool:
     """Whether so few successes are improbable (one-sided exact binomial test) if the true share were `needed`."""
     if done >= needed * of:
         return False
-    return needed >= 1.0 or _chance_of_at_most(done, of, needed) < SIGNIFICANT
-
-
-def _chance_of_at_most(done: int, of: int, share: float) -> float:
-    """The binomial distribution at `done`; 0 < share < 1."""
-    # By logarithms, because a binomial coefficient of more than 1,029 episodes can be too large for a float.
-    chances = log(share), log1p(-share)
-    ways = (lgamma(of + 1) - lgamma(k + 1) - lgamma(of - k + 1) for k in range(done + 1))
-    return fsum(exp(way + k * chances[0] + (of - k) * chances[1]) for k, way in enumerate(ways))
+    return needed >= 1.0 or chance_of_at_most(done, of, needed) < SIGNIFICANT
 
 
 def required_rate(plan: PlanState, target: float) -> float:
@@ -282,130 +273,3 @@ def _rewritten_since_tried(h: History, plan: PlanState, item: Item) -> set[str]:
     tried = max(trial.seq for _, trial in _last_trials(h, item))
     acting = ((step.name, h.acting(plan, step)) for step in plan.steps_before(item))
     return {name for name, attempt in acting if attempt and attempt.seq > tried}
-
-
-# ---- which iteration is the result --------------------------------------------------------------
-class Lead(NamedTuple):
-    """The policy of an iteration against its code alone, in development episodes of the same seeds."""
-
-    ahead: bool
-    """By more than luck; where the result is a score, by anything."""
-    open: bool
-    """Neither is ahead by more than luck, and they won different episodes: more of them may tell."""
-    why: str
-
-
-def lead_of_policy(h: History, iteration: IterationState) -> Lead | None:
-    """None where only one of the two was played.
-
-    A policy acts mostly like its code, so the episodes that only one of them won tell the two apart earlier than their
-    shares of successes do. Code that won no episode has nothing to lose: any that the policy won are enough."""
-    _variant, policy = _best_play(h, iteration)
-    code = h.pooled(iteration, "dev", "plan")
-    if not learnt(iteration) or not code.episodes:
-        return None
-    gap = policy.value - code.value
-    apart = won_apart(h, iteration)
-    if h.scored:
-        ahead, undecided, told = gap > 0, False, ""
-    elif apart is None:  # a session of before these were recorded
-        error = sqrt(sum(m.value * (1 - m.value) / m.episodes for m in (policy, code)))
-        ahead, undecided, told = gap > error, False, ""
-    else:
-        ours, theirs, shared = apart
-        luck = code.successes > 0 and chance_of(ours, theirs) >= LUCK
-        ahead, undecided = ours > theirs and not luck, ours + theirs > 0 and luck
-        told = f"; of {shared} episodes {ours} won by the policy alone, {theirs} by the code alone"
-    why = f"policy {policy.value:.2f}, code alone {code.value:.2f}{told}: " + (
-        "the policy is ahead" if ahead else "the policy is not ahead" if h.scored or gap <= 0
-        else "the policy is ahead by no more than luck may give"
-    )  # fmt: skip
-    return Lead(ahead, undecided, why)
-
-
-def won_apart(h: History, iteration: IterationState) -> tuple[int, int, int] | None:
-    """Development episodes that only the policy won, that only the code alone won, and that both played. None where it
-    is not recorded who won which."""
-    variant, policy = _best_play(h, iteration)
-    shared = min(policy.episodes, h.pooled(iteration, "dev", "plan").episodes)
-    by_policy, by_code = (won_by(h.parts(iteration, "dev", each), shared) for each in (variant, "plan"))
-    if by_policy is None or by_code is None:
-        return None
-    return len(by_policy - by_code), len(by_code - by_policy), shared
-
-
-def chance_of(ours: int, theirs: int) -> float:
-    """Of episodes that only one of two won: the probability that the better one has so many of them or more if neither
-    is better (McNemar 1947, in its exact form; one-sided)."""
-    return _chance_of_at_most(min(ours, theirs), ours + theirs, 0.5)
-
-
-def learnt(iteration: IterationState) -> bool:
-    """Whether its development episodes were those of a policy."""
-    return any(e.policy == "ppo" for e in iteration.evaluations if (e.split, e.variant) == ("dev", "full"))
-
-
-def _best_play(h: History, iteration: IterationState) -> tuple[str, Measured]:
-    """How the policy did best in development: sampled, or with its most probable actions."""
-    full, greedy = (h.pooled(iteration, "dev", variant) for variant in ("full", "greedy"))
-    return ("greedy", greedy) if greedy.episodes and greedy.value > full.value else ("full", full)
-
-
-def iteration_result(h: History, iteration: IterationState) -> IterationResult | None:
-    """What acts of an iteration, and how well. A policy acts where it was ahead of the code alone by more than luck,
-    where the result is a score, where it was ahead at all."""
-    variant, policy = _best_play(h, iteration)
-    if not policy.episodes:
-        return None
-    lead = lead_of_policy(h, iteration)
-    if lead:
-        why = lead.why
-        if not lead.ahead:
-            variant, policy = "plan", h.pooled(iteration, "dev", "plan")
-    elif learnt(iteration):
-        why = "there is no code to compare the policy with"
-    else:
-        why = "the sequence of code is all there is"
-    if variant == "greedy":
-        why += f"; greedily {policy.value:.2f}, sampled {h.pooled(iteration, 'dev', 'full').value:.2f}"
-    return IterationResult(iteration.sub_task, iteration.number, variant, policy.value, policy.low, policy.high, why)
-
-
-def _incumbent(h: History, newest: IterationResult | None) -> Incumbent | None:
-    """The closed iteration of this sub-task with the highest result, ties to the earlier. What was worth more episodes
-    must not lose by them: of two, the one that was played on more goes before where all its episodes, or the first of
-    them, which both played, are better. `newest` is the result that is not written yet."""
-    results = {i.number: i.result for i in h.iterations if i.sub_task == h.sub_task and i.result}
-    if newest:
-        results[newest.iteration] = newest
-    if not results:
-        return None
-    parts = {
-        i.number: h.parts(i, "dev", results[i.number].variant)
-        for i in h.iterations if i.sub_task == h.sub_task and i.number in results
-    }  # fmt: skip
-    episodes = {number: sum(e.episodes for e in parts[number]) for number in results}
-    best, *later = sorted(results)
-    for number in later:
-        both = min(episodes[best], episodes[number])
-        ours, theirs = (
-            max(pool(parts[each]).value, first_of(parts[each], both).value) for each in (number, best)
-        )  # fmt: skip
-        if ours > theirs:
-            best = number
-    name = "score" if h.scored else "success"
-    value = f"development {name} {results[best].score:.2f}"
-    if len(results) == 1:
-        return Incumbent(h.sub_task, best, f"the only iteration so far, {value}")
-    if len(set(episodes.values())) > 1:
-        why = f"{value} over {episodes[best]} episodes; the best by all it played, or by those that others played too"
-        return Incumbent(h.sub_task, best, why)
-    level = [number for number in later if number != best and results[number].score == results[best].score]
-    why = f"highest development {name} of {len(results)} iterations, {results[best].score:.2f}"
-    return Incumbent(h.sub_task, best, why + (f", level with the later iteration {level[0]}" if level else ""))
-
-
-def warm_start_source(h: History) -> IterationState | None:
-    """What training starts from and what plays sub-actions left to RL: the incumbent, and until this sub-task has one,
-    that of the sub-task before, which is the same task up to an earlier milestone."""
-    return h.incumbent or h.incumbent_of(h.sub_task - 1)

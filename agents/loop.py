@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from rlgpt.agents import choice
+from rlgpt.agents import choice, outcome
 from rlgpt.store.history import Attempt, EvaluationState, History, Item, IterationState, PlanState
 
 
@@ -330,7 +330,7 @@ def _evaluate_dev(
 
 def _is_worth_more(h: History, iteration: IterationState, done: Sequence[EvaluationState], limits: Limits) -> bool:
     """Whether the episodes played so far leave open who of policy and code acts, and more of them are affordable."""
-    lead = choice.lead_of_policy(h, iteration)
+    lead = outcome.lead_of_policy(h, iteration)
     if lead is None or not lead.open:
         return False
     budget = h.session.get("settings", {}).get("budget", {}).get("env_steps")

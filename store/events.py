@@ -164,7 +164,7 @@ class TrainingEnded:
     reason: str = ""
 
 
-# ---- what the worker decides by the rules of `agents/choice.py` ------------------------------------
+# ---- what the worker decides by the rules of `agents/choice.py` and `outcome.py` -------------------------
 @dataclass(frozen=True)
 class VersionChosen:
     """Which code version of a sub-action is in use under a plan revision."""

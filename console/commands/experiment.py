@@ -49,7 +49,12 @@ def experiment(
         int | None, typer.Option(min=1, max=10, help="At writing each action in an iteration, where they are no arm.")
     ] = None,
     test_episodes: Annotated[int, typer.Option(min=1, max=10_000, help="Of each variant of each session.")] = 100,
-    dev_episodes: Annotated[int, typer.Option(min=1, max=1000, help="Of each iteration.")] = 20,
+    dev_episodes: Annotated[
+        int,
+        typer.Option(
+            min=1, max=1000, help="Of each iteration; 30 more where they leave it open what acts, or reach the target."
+        ),
+    ] = 20,
     llm: Annotated[str, typer.Option(help="rules (the rule-based model) or openai.")] = "rules",
     model: Annotated[str | None, typer.Option(help="A model of the server.")] = None,
     base_url: Annotated[str | None, typer.Option(help="Any server that speaks Chat Completions.")] = None,

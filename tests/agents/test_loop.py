@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from rlgpt.agents.choice import warm_start_source
 from rlgpt.agents.loop import (
     NO_CODE,
     Code,
@@ -21,6 +20,7 @@ from rlgpt.agents.loop import (
     Trial,
     Wait,
 )
+from rlgpt.agents.outcome import warm_start_source
 from rlgpt.store import events
 from tests.agents.histories import Told
 from tests.agents.stepping import LIMITS, coded, judged, step

@@ -244,7 +244,7 @@ def test_what_was_played_on_more_episodes_does_not_lose_by_them(first: int, more
             told.evaluate(successes, episodes, variant=variant, first=start, run=2, failures={"won": won})
     told.verdict()
     found = told.history.incumbents[0]
-    assert (found.iteration, "by those that others played too" in found.why) == (best, True)
+    assert (found.iteration, "by those that the others played too" in found.why) == (best, True)
 
 
 def test_of_a_score_the_better_acts() -> None:

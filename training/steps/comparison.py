@@ -7,8 +7,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from rlgpt.agents import choice
+from rlgpt.agents import outcome
 from rlgpt.store.history import History, IterationState, Measured
+from rlgpt.store.intervals import chance_of_lead
 from rlgpt.store.row_types import EpisodeRow
 from rlgpt.training.session.runtime import SessionRuntime
 from rlgpt.training.worlds.optional_parts import Scores
@@ -34,9 +35,9 @@ def measure(runtime: SessionRuntime) -> Comparison:
     history = runtime.history
     iteration = history.iteration
     assert iteration is not None
-    full, greedy, code = (history.pooled(iteration, "dev", variant) for variant in ("full", "greedy", "plan"))
+    full, code = (history.pooled(iteration, "dev", variant) for variant in ("full", "plan"))
     reached = bool(full.episodes) and full.value >= runtime.limits.target
-    play, policy = ("greedy", greedy) if greedy.episodes and greedy.value > full.value else ("full", full)
+    play, policy = outcome.best_play(history, iteration)
     last = [e for e in iteration.evaluations if e.split == "dev" and e.variant == "full"][-1]
     if last.policy == "plan" or not code.episodes:
         return Comparison(reached, "only one", None)
@@ -49,11 +50,11 @@ def measure(runtime: SessionRuntime) -> Comparison:
 
 def _winner(history: History, iteration: IterationState, policy: Measured, code: Measured) -> str:
     """By the episodes that only one of them won; by their intervals where these were not recorded."""
-    apart = None if history.scored else choice.won_apart(history, iteration)
+    apart = None if history.scored else outcome.won_apart(history, iteration)
     if apart is None:
         return "policy" if policy.low > code.high else "code" if code.low > policy.high else "undecided"
     ours, theirs, _ = apart
-    if choice.chance_of(ours, theirs) >= DECIDED:
+    if chance_of_lead(ours, theirs) >= DECIDED:
         return "undecided"
     return "policy" if ours > theirs else "code"
 

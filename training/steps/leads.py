@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from rlgpt.agents.choice import warm_start_source
+from rlgpt.agents.outcome import warm_start_source
 from rlgpt.store.history import History, Item
 from rlgpt.training.options.slots import CodedAction
 from rlgpt.training.rollouts.trials import PrefixItem

@@ -8,8 +8,8 @@ from dataclasses import replace
 from typing import Any
 
 from rlgpt.agents import fast, loop
-from rlgpt.agents.choice import warm_start_source
 from rlgpt.agents.contracts import RlConfigAsked, RlConfigReply
+from rlgpt.agents.outcome import warm_start_source
 from rlgpt.store import events, tables
 from rlgpt.store.errors import StoreError
 from rlgpt.store.history import IterationState, PlanState, Run
