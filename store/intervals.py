@@ -30,6 +30,6 @@ def chance_of_at_most(done: int, of: int, share: float) -> float:
 
 
 def chance_of_lead(ours: int, theirs: int) -> float:
-    """Probability of so clear a lead, or a clearer one, if neither of two is better. `ours`, `theirs`: episodes that only
-    one of the two won. One-sided; McNemar's test (1947) in its exact form."""
+    """Probability of so clear a lead, or a clearer one, if neither of two is better. `ours`, `theirs`: episodes that
+    only one of the two won. One-sided; McNemar's test (1947) in its exact form."""
     return chance_of_at_most(min(ours, theirs), ours + theirs, 0.5)

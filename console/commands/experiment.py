@@ -51,9 +51,7 @@ def experiment(
     test_episodes: Annotated[int, typer.Option(min=1, max=10_000, help="Of each variant of each session.")] = 100,
     dev_episodes: Annotated[
         int,
-        typer.Option(
-            min=1, max=1000, help="Of each iteration; 30 more where they leave it open what acts, or reach the target."
-        ),
+        typer.Option(min=1, max=1000, help="Of each iteration; 30 more where they leave open what acts."),
     ] = 20,
     llm: Annotated[str, typer.Option(help="rules (the rule-based model) or openai.")] = "rules",
     model: Annotated[str | None, typer.Option(help="A model of the server.")] = None,
