@@ -1,6 +1,6 @@
 """How fast the console is, through a pty, by the cells that change on the screen a terminal makes of its bytes.
 
-    python benchmarks/console.py [--json]
+    python -P benchmarks/console.py [--json]
 
 Measures: first frame and session rows; key press to painted; a session of 1,000,000 metric points and 10,000
 events: its first full-range curve after opening, and seeks; processor share and bytes per second of a live view.

@@ -1,6 +1,6 @@
 """Steps per second of the MineDojo bridge against the client alone, both against the double of the game.
 
-    .venv/bin/python benchmarks/minedojo.py [--steps 300] [--rounds 5] [--json]
+    .venv/bin/python -P benchmarks/minedojo.py [--steps 300] [--rounds 5] [--json]
 
 Needs the client (`rlgpt minedojo install`). Four ways play the same commands, in turns so that a noisy machine
 disturbs all alike: `bridge` (our child behind its pipe), `client` (the client alone in one process, kept only from

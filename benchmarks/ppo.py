@@ -1,4 +1,4 @@
-"""Env steps per second of a whole PPO run: `python benchmarks/ppo.py [--repeats 3] [--host locked] [--pixels]`.
+"""Env steps per second of a whole PPO run: `python -P benchmarks/ppo.py [--repeats 3] [--host locked] [--pixels]`.
 
 Peers in one run, repeats interleaved, updates and resets included, episodes of 500 steps:
   stock PPO, stock crafter    stable-baselines3 PPO, MlpPolicy on the 9x7 crop and the inventory
@@ -12,7 +12,8 @@ With --quality instead: is ours as good a learner? Stock PPO on our world agains
 same hyperparameters and reward, on paired seeds: place_table after --env-steps, 50 dev episodes each, and the paired
 difference with its 95% interval (Student's t over seeds).
 --kernel compiled: ours with compiled updates (training/ppo/ppo.py).
-With --pixels instead: CnnPolicy on stock crafter against ours on 64x64 pictures, on CUDA where there is one.
+With --pixels instead: CnnPolicy on stock crafter against ours on 64x64 pictures, and a whole session on them, on CUDA
+where there is one and --device does not say otherwise.
 The ratio is to the first line, of medians. A first short run of everything warms caches.
 """
 
@@ -221,12 +222,13 @@ def _wins(model: PPO, world: CrafterWorld, seed: int) -> bool:
     return env.succeeded()
 
 
-def session(env_steps: int) -> float:
+def session(env_steps: int, observation: str = "symbolic", device: str = "auto", kernel: str = "eager") -> float:
     """Rate of the PPO of a session of its own, by the rows that tell its beginning and end."""
     with tempfile.TemporaryDirectory() as home:
         environment = os.environ | {"RLGPT_HOME": home}
         loop = {"iterations": 0, "dev_first": 1, "dev_more": 0, "test_episodes": 1}
         settings = {"task": TASK, "seed": 1, "skills": "none", "review": True, "loop": loop}
+        settings |= {"observation": observation, "device": device, "kernel": kernel}
         settings["budget"] = {"env_steps": env_steps + 20_000}
         command = [sys.executable, "-P", "-m"]
         made = subprocess.run(
@@ -254,6 +256,7 @@ def main() -> None:
     parser.add_argument("--host", default="locked", choices=["locked", "trusted"])
     parser.add_argument("--pixels", action="store_true")
     parser.add_argument("--kernel", default="eager", choices=["eager", "compiled"])
+    parser.add_argument("--device", choices=["cpu", "cuda"], help="with --pixels")
     parser.add_argument("--quality", action="store_true")
     parser.add_argument("--seeds", type=int, default=10, help="with --quality")
     parser.add_argument("--env-steps", type=int, default=20_480, help="of ours per repeat; stock on stock gets a tenth")
@@ -265,13 +268,14 @@ def main() -> None:
         quality(world, host, arguments.seeds, arguments.env_steps)
         host.close()
         return
-    device = "cuda" if arguments.pixels and th.cuda.is_available() else "cpu"
+    device = arguments.device or ("cuda" if arguments.pixels and th.cuda.is_available() else "cpu")
     kernel = arguments.kernel
     if arguments.pixels:
         peers = {
             "stock PPO, stock crafter, pixels": stock(lambda i: StockCrafter(i, True), "CnnPolicy", device),
             "ours, primitives, pixels": ours(world, host, 0, True, device, kernel),
             "ours, 9 coded actions, pixels": ours(world, host, 9, True, device, kernel),
+            "a whole session, pixels": lambda steps: session(steps, "pixels", device, kernel),
         }
     else:
         peers = {
@@ -279,18 +283,20 @@ def main() -> None:
             "stock PPO, our world": stock(lambda i: OurCrafter(world, i), "MlpPolicy", device),
             "ours, primitives": ours(world, host, 0, False, device, kernel),
             "ours, 9 coded actions": ours(world, host, 9, False, device, kernel),
-            "a whole session": session,
+            "a whole session": lambda steps: session(steps, kernel=kernel),
         }
     rates: dict[str, list[float]] = {name: [] for name in peers}
     for repeat in range(arguments.repeats + 1):
         for place, (name, run) in enumerate(peers.items()):
             rate = run(arguments.env_steps if place else max(2048, arguments.env_steps // 10))
+            print(f"{'repeat ' + str(repeat) if repeat else 'warming up'}: {name} {rate:.0f}", file=sys.stderr)
             if repeat:
                 rates[name].append(rate)
     host.close()
     base = statistics.median(next(iter(rates.values())))
+    where = th.cuda.get_device_name(0) if device == "cuda" else "cpu"
     print(
-        f"{device}, {os.cpu_count()} cores, host {arguments.host}, torch {th.__version__}, {arguments.repeats} repeats"
+        f"{where}, {os.cpu_count()} cores, host {arguments.host}, torch {th.__version__}, {arguments.repeats} repeats"
     )
     for name, found in rates.items():
         middle = statistics.median(found)

@@ -1,4 +1,4 @@
-"""How fast the store is: `python benchmarks/store.py [updates] [events] [sessions]`; prints one line a measurement.
+"""How fast the store is: `python -P benchmarks/store.py [updates] [events] [sessions]`; prints one line a measurement.
 
 The session is the console's largest: 25,000 updates of about 40 numbers and 10,000 events. Then one machine with
 1,000 sessions of about 650 rows each. What the console does with the rows is measured by benchmarks/console.py.

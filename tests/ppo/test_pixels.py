@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
+import pytest
 from numpy.typing import NDArray
 
-from rlgpt.training.ppo.run import train
+from rlgpt.training.options.observer import Observer
+from rlgpt.training.ppo.run import TrainResult, train
 from rlgpt.training.ppo.trained import load_policy
 from rlgpt.training.rollouts.evaluation import evaluate
 from rlgpt.training.seeds import episode_seed
 from tests.options.toys import WALK, ChangedEnv, ChangedWorld, code, configuration, host_of
+from tests.ppo.devices import DEVICES
 
 SHAPE = (40, 48, 3)
 
@@ -31,19 +35,35 @@ class _PictureWorld(ChangedWorld):
         return _PictureEnv(self, self.tasks[task], self.default_features)
 
 
-def test_training_evaluation_and_resume_work_on_pixels() -> None:
+class _Checkpoints(Observer):
+    def __init__(self) -> None:
+        self.blobs: list[bytes] = []
+
+    def on_checkpoint(self, blob: bytes, update: int, env_steps: int, kind: str) -> None:
+        self.blobs.append(blob)
+
+
+@pytest.mark.parametrize("device", ["auto", *DEVICES])
+def test_training_evaluation_and_resume_work_on_pixels(device: str) -> None:
     world = _PictureWorld()
     config = configuration(
-        observation=["pixels"], options=["walk"], env_steps=128, hyper={"n_steps": 32, "n_epochs": 1}
+        observation=["pixels"], options=["walk"], env_steps=384, hyper={"n_steps": 32, "n_epochs": 1}
     )
-    result = train(world, "take_key", config, [code(WALK)], host_of(world), seed=1, device="auto")
+
+    def trained(**more: Any) -> TrainResult:
+        return train(world, "take_key", config, [code(WALK)], host_of(world), seed=1, device=device, **more)
+
+    kept = _Checkpoints()
+    result = trained(observer=kept)
+    assert len(kept.blobs) >= 2
+    assert trained(resume=kept.blobs[0]).checkpoint == result.checkpoint
     policy = load_policy(result.checkpoint, world)
     assert policy.observation is not None
     assert policy.observation.dtype == np.uint8 and policy.observation.size == 40 * 48 * 3 + 1
     seeds = [episode_seed(1, "dev", i) for i in range(4)]
     one, all_ = (evaluate(world, "take_key", policy, host_of(world), seeds, n_envs=n) for n in (1, 4))
     assert one == all_
-    assert "pixels" in result.start.explanation
+    assert ("pixels" if device == "auto" else f"{device} was asked for") in result.start.explanation
 
 
 def test_the_picture_and_the_scalars_reach_the_policy() -> None:

@@ -17,6 +17,7 @@ from rlgpt.training.ppo.ppo import OptionPPO
 from rlgpt.training.ppo.run import MOST_MINIBATCHES, TrainResult, train
 from rlgpt.training.ppo.setup import ConfigError
 from tests.options.toys import BACK, GET_KEY, USE, WALK, ChangedWorld, code, configuration, host_of, term
+from tests.ppo.devices import DEVICES
 
 SHAPING = "def reward(before, view):\n    return 0.1 * (view.position - before.position)\n"
 OPTIONS = (code(WALK), code(USE), code(BACK))
@@ -52,14 +53,15 @@ class Log(Observer):
         self.checkpoints.append(blob)
 
 
-def _train(config: Any, observer: Observer, **more: Any) -> TrainResult:
+def _train(config: Any, observer: Observer, device: str = "cpu", **more: Any) -> TrainResult:
     world = ChangedWorld()
     return train(
-        world, "take_coin", config, OPTIONS, host_of(world), seed=11, device="cpu", plan=PLAN, sources=SOURCES,
+        world, "take_coin", config, OPTIONS, host_of(world), seed=11, device=device, plan=PLAN, sources=SOURCES,
         observer=observer, **more,
     )  # fmt: skip
 
 
+@pytest.mark.parametrize("device", DEVICES)
 @pytest.mark.parametrize(
     "setting",
     [
@@ -75,18 +77,18 @@ def _train(config: Any, observer: Observer, **more: Any) -> TrainResult:
     ids=repr,
 )
 def test_resuming_at_any_update_gives_the_same_rows_and_the_same_bytes(
-    setting: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+    setting: dict[str, Any], device: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("rlgpt.training.ppo.imitation.PASS_EVERY", 2)
     monkeypatch.setattr("rlgpt.training.ppo.run.FILM_EVERY", 2)
     config = _config(**setting)
     whole = Log()
-    result = _train(config, whole)
+    result = _train(config, whole, device)
     assert len(whole.checkpoints) >= 4
     assert len(whole.filmed) >= 2
     for cut, blob in enumerate(whole.checkpoints[:-1], start=1):
         rest = Log()
-        again = _train(config, rest, resume=blob)
+        again = _train(config, rest, device, resume=blob)
         assert rest.rows == whole.rows[cut:]
         assert rest.filmed == whole.filmed[len(whole.filmed) - len(rest.filmed) :]
         assert again.checkpoint == result.checkpoint
@@ -116,10 +118,11 @@ def test_an_abrupt_cut_inside_a_rollout_repeats_it_exactly() -> None:
     assert again.checkpoint == result.checkpoint
 
 
-def test_the_same_seed_gives_the_same_bytes_and_another_does_not() -> None:
+@pytest.mark.parametrize("device", DEVICES)
+def test_the_same_seed_gives_the_same_bytes_and_another_does_not(device: str) -> None:
     world = ChangedWorld()
     first, second, other = (
-        train(world, "take_key", configuration(), [], host_of(world), seed=s, device="cpu").checkpoint
+        train(world, "take_key", configuration(), [], host_of(world), seed=s, device=device).checkpoint
         for s in (1, 1, 2)
     )
     assert first == second != other

@@ -84,7 +84,6 @@ def load_optimizer(module: th.nn.Module, optimizer: th.optim.Optimizer, arrays: 
         state = {}
         for key in ("step", "exp_avg", "exp_avg_sq"):
             if f"{name}/{key}" in arrays:
-                value = th.from_numpy(np.array(arrays[f"{name}/{key}"]))
-                state[key] = value if key == "step" and parameter.device.type == "cpu" else value.to(parameter.device)
+                state[key] = th.from_numpy(np.array(arrays[f"{name}/{key}"])).to(parameter.device)
         if state:
             optimizer.state[parameter] = state

@@ -86,8 +86,8 @@ class OptionPPO:
             layout=layout,
             primitives=space.action_nvec[0],
             width=settings.width,
-            # One fused call updates all parameters; torch has it for the CPU too.
-            optimizer_kwargs={"eps": ADAM_EPS, "fused": device == "cpu"},
+            # One fused call updates all parameters; torch has it for CPU and CUDA.
+            optimizer_kwargs={"eps": ADAM_EPS, "fused": True},
         ).to(device)
         self.policy.set_training_mode(False)
         self.actor = Actor(self.policy)
