@@ -158,10 +158,12 @@ def adjacent(env):
     return any(cells[31 + step].split("_")[0] in ("zombie", "skeleton", "arrow") for step in (-9, -1, 1, 9))
 
 
-@pytest.mark.parametrize("seed", range(10))
-def test_pixels_are_stocks_and_leave_the_game_alone(seed):
+@pytest.mark.parametrize("asleep", [0, 1])
+@pytest.mark.parametrize("step", [0, 30, 165, 180, 210, 240, 285])
+@pytest.mark.parametrize("seed", range(3))
+def test_pixels_are_stocks_and_leave_the_game_alone(seed, step, asleep):
     ours = late_game(seed)
-    ours.state[layout.STEP] = [30, 210, 240][seed % 3]
+    ours.state[layout.STEP], ours.state[layout.SLEEPING] = step, asleep
     ours.look()
     stock, before = stock_like(ours), ours.save()
     stock._update_time()

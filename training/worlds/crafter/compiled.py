@@ -19,7 +19,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 _SOURCES = (
     "compiled", "names", "layout", "words", "random_stream", "ground", "noise", "terrain", "player", "creatures",
-    "population", "rules", "senses",
+    "population", "rules", "senses", "painting",
 )  # fmt: skip
 
 

@@ -7,6 +7,7 @@ import time
 import numpy as np
 
 from rlgpt.training.worlds.crafter import compiled, senses
+from rlgpt.training.worlds.crafter.render import Painter
 from rlgpt.training.worlds.crafter.simulation import Simulation
 
 
@@ -18,6 +19,7 @@ def warm() -> float:
     simulation.step(0)
     senses.describe(simulation.state, simulation.memory, simulation.senses, np.zeros(senses.FEATURES_SIZE, np.float32))
     senses.progress_key(simulation.state, simulation.senses)
+    Painter(simulation).paint()
     return time.perf_counter() - begin
 
 
