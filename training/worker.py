@@ -26,6 +26,7 @@ from rlgpt.store.errors import DiskFull, LeaseTaken, StoreError
 from rlgpt.training import last_words, leaving
 from rlgpt.training.host.client.errors import HostError
 from rlgpt.training.opening import open_session
+from rlgpt.training.ppo.machine import MachineLacks
 from rlgpt.training.session.budgets import over_budget
 from rlgpt.training.session.runtime import Interrupted, SessionRuntime
 from rlgpt.training.steps import coding, judging, learning, planning, waiting
@@ -146,7 +147,7 @@ def main(folder: Path) -> int:
         signal.signal(number, stop)
     try:
         run(runtime)
-    except (DiskFull, HostError) as error:  # of the machine, not of the session: a resume goes on from here
+    except (DiskFull, HostError, MachineLacks) as error:  # of the machine: a resume goes on
         return _last_words(runtime, str(error))
     except (AgentError, StoreError) as error:
         judging.end(runtime, loop.Done("failed", str(error)))

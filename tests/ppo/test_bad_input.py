@@ -12,7 +12,8 @@ from rlgpt.training.options.observation import ObservationError
 from rlgpt.training.options.observer import Observer
 from rlgpt.training.options.rewards import RewardError
 from rlgpt.training.options.slots import ActionSpaceError
-from rlgpt.training.ppo.device import DeviceError, choose_device
+from rlgpt.training.ppo.device import choose_device
+from rlgpt.training.ppo.machine import MachineLacks
 from rlgpt.training.ppo.run import train
 from rlgpt.training.worlds.protocol import StepResult, WorldFailed
 from tests.options.toys import FAILS, NONSENSE, ChangedEnv, ChangedWorld, code, configuration, host_of, term
@@ -92,14 +93,14 @@ def test_a_feature_that_no_network_can_take_in_stops_the_run(low: float, high: f
 def test_the_device_is_explained() -> None:
     assert choose_device("auto", False).name == "cpu"
     assert "faster on the CPU" in choose_device("auto", False).explanation
-    with pytest.raises(DeviceError, match="auto, cpu or cuda, not 'tpu'"):
+    with pytest.raises(ValueError, match="auto, cpu or cuda, not 'tpu'"):
         choose_device("tpu", False)
 
 
 def test_cuda_is_taken_for_pixels_where_it_is_and_refused_where_it_is_not(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("torch.cuda.is_available", lambda: False)
     assert choose_device("auto", True).name == "cpu"
-    with pytest.raises(DeviceError, match="no CUDA device"):
+    with pytest.raises(MachineLacks, match="no CUDA device"):
         choose_device("cuda", False)
     monkeypatch.setattr("torch.cuda.is_available", lambda: True)
     monkeypatch.setattr("torch.cuda.get_device_name", lambda index: "a GPU")

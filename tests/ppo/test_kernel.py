@@ -9,7 +9,7 @@ import pytest
 
 from rlgpt.training.host.api import Action, PlanItem, source_hash
 from rlgpt.training.options.observer import Observer
-from rlgpt.training.ppo.ppo import KernelError
+from rlgpt.training.ppo.machine import MachineLacks
 from rlgpt.training.ppo.run import TrainResult, train
 from tests.options.toys import BACK, GET_KEY, USE, WALK, ChangedWorld, code, configuration, host_of, term
 from tests.ppo.devices import DEVICES
@@ -43,7 +43,7 @@ def trained(kernel: str, device: str = "cpu", **more: Any) -> tuple[TrainResult,
 def test_without_a_compiler_the_compiled_kernel_is_refused_with_a_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "")
     monkeypatch.delenv("CXX", raising=False)
-    with pytest.raises(KernelError, match=r"needs a C\+\+ compiler"):
+    with pytest.raises(MachineLacks, match=r"needs a C\+\+ compiler"):
         trained("compiled")
 
 

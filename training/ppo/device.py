@@ -6,27 +6,25 @@ from typing import Literal, NamedTuple
 
 import torch as th
 
+from rlgpt.training.ppo.machine import MachineLacks
+
 
 class Device(NamedTuple):
     name: Literal["cpu", "cuda"]
     explanation: str
 
 
-class DeviceError(ValueError):
-    """The wanted device is not there; the sentence is the argument."""
-
-
 def choose_device(choice: str, pixels: bool) -> Device:
-    """`choice`: auto | cpu | cuda. Raises DeviceError for cuda on a machine without it."""
+    """`choice`: auto | cpu | cuda. Raises MachineLacks for cuda on a machine without it."""
     available = th.cuda.is_available()
     if choice == "cuda":
         if not available:
-            raise DeviceError("--device cuda was asked for, but torch sees no CUDA device on this machine.")
+            raise MachineLacks("--device cuda was asked for, but torch sees no CUDA device on this machine.")
         return Device("cuda", f"cuda was asked for: {th.cuda.get_device_name(0)}.")
     if choice == "cpu":
         return Device("cpu", "cpu was asked for.")
     if choice != "auto":
-        raise DeviceError(f"The device is auto, cpu or cuda, not {choice!r}.")
+        raise ValueError(f"The device is auto, cpu or cuda, not {choice!r}.")
     if not pixels:
         return Device(
             "cpu", "A small symbolic policy: its few rows per tick are faster on the CPU than a trip to a GPU."

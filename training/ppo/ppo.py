@@ -17,7 +17,6 @@ from __future__ import annotations
 
 import copy
 import os
-import shutil
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -39,18 +38,13 @@ from rlgpt.training.options.runner import OptionRunner
 from rlgpt.training.options.slots import ActionSpace
 from rlgpt.training.ppo.branches import Branching
 from rlgpt.training.ppo.buffer import Column, DecisionBuffer
+from rlgpt.training.ppo.machine import check_compiler
 from rlgpt.training.ppo.policy import Actor, OptionPolicy, gym_spaces
 
 ADAM_EPS = 1e-5
 """stable-baselines3's, as in the original implementation of PPO; torch's default is 1e-8."""
 EVALUATED_AT_ONCE = 4096
 """Decisions per forward pass when a rollout's values are computed: bounds the memory that pixels take."""
-COMPILERS = ("g++", "clang++", "c++")
-
-
-class KernelError(ValueError):
-    """The wanted kernel cannot be had here; the sentence is the argument."""
-
 
 @dataclass(frozen=True)
 class UpdateReport:
@@ -69,7 +63,7 @@ class OptionPPO:
 
     `device`: cpu | cuda. `kernel`: how the loss is computed, eager | compiled by torch.compile. Compiling takes half a
     minute once for a shape of network and minibatch, and two seconds from its cache afterwards; its last bits differ
-    from eager, so a session names its kernel and keeps it. Raises KernelError where no C++ compiler is found.
+    from eager, so a session names its kernel and keeps it. Raises MachineLacks where no C++ compiler is found.
     """
 
     def __init__(
@@ -263,8 +257,7 @@ def _explained_variance(values: NDArray[np.float32], returns: NDArray[np.float32
 
 def _compile(loss: Callable[..., tuple[th.Tensor, th.Tensor]]) -> Callable[..., tuple[th.Tensor, th.Tensor]]:
     """torch.compile with a cache that stays for later sessions."""
-    if not os.environ.get("CXX") and not any(map(shutil.which, COMPILERS)):
-        raise KernelError("The compiled kernel needs a C++ compiler (g++ or clang++), and this machine has none.")
+    check_compiler()
     cache = Path(platformdirs.user_cache_dir("rlgpt")) / "torch"
     cache.mkdir(mode=0o700, parents=True, exist_ok=True)
     os.environ.setdefault("TORCHINDUCTOR_CACHE_DIR", str(cache))

@@ -102,8 +102,8 @@ def train(
     alike are found; without any, those of a random walk.
     `warm`: checkpoint to start from if its observation and network are equal; `resume`: checkpoint of this
     very run, continued bit by bit on the same machine. 0 env steps give the untrained policy with its priors.
-    `kernel`: eager | compiled (ppo.py). Raises ConfigError, ActionSpaceError, ObservationError, RewardError,
-    DeviceError or KernelError: one clear sentence.
+    `kernel`: eager | compiled (ppo.py). Raises ConfigError, ActionSpaceError, ObservationError, RewardError
+    or MachineLacks: one clear sentence.
     """
     run = Run(
         world, task, config, options, host, seed=seed, device=device, kernel=kernel, plan=plan, sources=sources or {},

@@ -56,8 +56,8 @@ def task_info(world: World, task_id: str, asked_for: str) -> TaskInfo:
 
 
 def create(flags: Mapping[str, Any], elsewhere: bool = False) -> dict[str, Any]:
-    """{id, name, folder} of a new session with these settings; no worker is started. Keys are not looked for where it
-    runs `elsewhere`. Raises CannotCreate, UnknownWorld, WorldFailed."""
+    """{id, name, folder} of a new session with these settings; no worker is started. Neither keys nor devices are
+    looked for where it runs `elsewhere`. Raises CannotCreate, UnknownWorld, WorldFailed."""
     from rlgpt.agents.wording import wording
     from rlgpt.store import artifacts, skills
     from rlgpt.store import creation as folders
@@ -70,6 +70,8 @@ def create(flags: Mapping[str, Any], elsewhere: bool = False) -> dict[str, Any]:
     except Refused as error:
         raise CannotCreate(str(error)) from error
     _check_models(settings, elsewhere)
+    if not elsewhere:
+        _check_device(settings)
     check_rl_fields(settings.method.rl)
     world = registry.get(settings.world)
     info = task_info(world, settings.task, settings.world)
@@ -93,6 +95,16 @@ def create(flags: Mapping[str, Any], elsewhere: bool = False) -> dict[str, Any]:
         sentence = f"{home()} cannot keep sessions: {why}; set RLGPT_HOME to another folder"
         raise CannotCreate(sentence, UNAVAILABLE) from error
     return {"id": folder.id, "name": folder.name, "folder": str(folder.path)}
+
+
+def _check_device(settings: Settings) -> None:
+    """Raises CannotCreate where this machine lacks what every PPO run of the session would need."""
+    from rlgpt.training.ppo.machine import MachineLacks, check_device_and_kernel
+
+    try:
+        check_device_and_kernel(settings.device, settings.kernel)
+    except MachineLacks as error:
+        raise CannotCreate(str(error), UNAVAILABLE) from error
 
 
 def check_rl_fields(fields: Mapping[str, Any]) -> None:
