@@ -112,6 +112,11 @@ def _store() -> Iterator[Finding]:
         yield Finding("store", "place", False, str(error), "set RLGPT_HOME to a folder on a local disk")
         return
     kind = folder.file_system(folder.root()) or "a file system that does not tell its kind"
+    nearest = next(place for place in (folder.root(), *folder.root().parents) if place.exists())
+    if not os.access(nearest, os.W_OK | os.X_OK):
+        sentence = f"{home()} cannot be written: its sessions can be looked at, and none can run"
+        yield Finding("store", "place", False, sentence, "set RLGPT_HOME to a folder that you may write")
+        return
     free = size(folder.free_bytes(folder.root()))
     yield Finding("store", "place", True, f"{home()}, {kind}, {free} free, {many(len(folder.sessions()), 'session')}")
 

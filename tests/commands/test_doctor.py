@@ -60,3 +60,13 @@ def test_the_size_is_that_of_the_terminal_also_where_the_answer_is_read_by_a_pro
     )
     with Terminal([sys.executable, "-c", code], (101, 33)) as terminal:
         terminal.until("101x33")
+
+
+def test_a_store_that_cannot_be_written_is_missing(rlgpt: Cli, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As on a file system mounted for reading alone."""
+    monkeypatch.setattr(doctor, "AREAS", {"store": doctor._store})
+    assert rlgpt("doctor").code == 0
+    home.mkdir(exist_ok=True)
+    monkeypatch.setattr(doctor.os, "access", lambda path, mode: Path(path) != home)
+    answer = rlgpt("doctor")
+    assert answer.code == 9 and f"{home} cannot be written" in answer.out and "set RLGPT_HOME" in answer.out
