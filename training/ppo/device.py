@@ -6,7 +6,7 @@ from typing import Literal, NamedTuple
 
 import torch as th
 
-from rlgpt.training.ppo.machine import MachineLacks
+from rlgpt.training.ppo.machine import check_cuda
 
 
 class Device(NamedTuple):
@@ -16,10 +16,8 @@ class Device(NamedTuple):
 
 def choose_device(choice: str, pixels: bool) -> Device:
     """`choice`: auto | cpu | cuda. Raises MachineLacks for cuda on a machine without it."""
-    available = th.cuda.is_available()
     if choice == "cuda":
-        if not available:
-            raise MachineLacks("--device cuda was asked for, but torch sees no CUDA device on this machine.")
+        check_cuda()
         return Device("cuda", f"cuda was asked for: {th.cuda.get_device_name(0)}.")
     if choice == "cpu":
         return Device("cpu", "cpu was asked for.")
@@ -29,6 +27,6 @@ def choose_device(choice: str, pixels: bool) -> Device:
         return Device(
             "cpu", "A small symbolic policy: its few rows per tick are faster on the CPU than a trip to a GPU."
         )
-    if available:
+    if th.cuda.is_available():
         return Device("cuda", f"A policy on pixels: its convolutions are faster on {th.cuda.get_device_name(0)}.")
     return Device("cpu", "A policy on pixels would be faster on a GPU, but torch sees no CUDA device here.")

@@ -14,13 +14,19 @@ class MachineLacks(RuntimeError):
 
 
 def check_device_and_kernel(device: str, kernel: str) -> None:
-    """Raises MachineLacks where no policy can be trained with this device and kernel. Imports torch for cuda alone."""
+    """Raises MachineLacks where no policy can be trained with this device and kernel."""
     if device == "cuda":
-        from rlgpt.training.ppo.device import choose_device
-
-        choose_device(device, pixels=False)
+        check_cuda()
     if kernel == "compiled":
         check_compiler()
+
+
+def check_cuda() -> None:
+    """Raises MachineLacks."""
+    import torch as th  # late: it takes seconds
+
+    if not th.cuda.is_available():
+        raise MachineLacks("--device cuda was asked for, but torch sees no CUDA device on this machine.")
 
 
 def check_compiler() -> None:
