@@ -26,7 +26,7 @@ from rlgpt.training.ppo.setup import Setup, build_setup
 from rlgpt.training.rollouts.script_bot import script_bot
 from rlgpt.training.seeds import episode_seed
 from rlgpt.training.worlds.crafter.world import make_first_try
-from rlgpt.training.worlds.optional_parts import Reseeds
+from rlgpt.training.worlds.optional_parts import Reseeds, offers
 
 TASK = "collect_diamond"
 LANES = 16
@@ -105,7 +105,7 @@ class Deviator:
     def on_reset(self, lane: Lane) -> None:
         state = self._states[lane.episode]
         lane.env.restore(state.saved)
-        assert isinstance(lane.env, Reseeds)
+        assert offers(lane.env, Reseeds)
         lane.env.reseed(int(np.random.default_rng((lane.episode, 1)).integers(1 << 31)))
         lane.start_view, lane.moved = state.view, state.view is not None
 

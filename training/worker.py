@@ -8,7 +8,6 @@ is a crash that the supervisor answers.
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import os
 import signal
 import sys
@@ -25,6 +24,7 @@ from rlgpt.store import events
 from rlgpt.store.errors import DiskFull, LeaseTaken, StoreError
 from rlgpt.training import last_words, leaving
 from rlgpt.training.host.client.errors import HostError
+from rlgpt.training.host.sandbox import libc
 from rlgpt.training.opening import open_session
 from rlgpt.training.ppo.machine import MachineLacks
 from rlgpt.training.session.budgets import over_budget
@@ -105,7 +105,7 @@ def _die_with_parent() -> None:
     """Nothing of a session outlives its supervisor, not even by kill -9."""
     parent = os.getppid()
     if sys.platform == "linux":
-        ctypes.CDLL(None, use_errno=True).prctl(1, signal.SIGKILL)
+        libc.call("prctl", 1, signal.SIGKILL, 0, 0, 0)
     if os.getppid() != parent or parent == 1:
         sys.exit("the supervisor is gone")
 

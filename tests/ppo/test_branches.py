@@ -15,7 +15,7 @@ from rlgpt.training.ppo.ppo import OptionPPO
 from rlgpt.training.ppo.run import train
 from rlgpt.training.ppo.setup import ConfigError
 from rlgpt.training.worlds.crafter.world import make_world
-from rlgpt.training.worlds.optional_parts import Reseeds
+from rlgpt.training.worlds.optional_parts import Reseeds, offers
 from rlgpt.training.worlds.protocol import StepResult
 from tests.options.toys import GET_KEY, WALK, ChangedWorld, code, configuration, host_of, term
 
@@ -137,7 +137,7 @@ def test_crafter_can_be_given_other_chances() -> None:
     def future(seed: int | None) -> bytes:
         env.restore(state)
         if seed is not None:
-            assert isinstance(env, Reseeds)
+            assert offers(env, Reseeds)
             env.reseed(seed)
         for _ in range(60):
             env.step((0,))

@@ -8,7 +8,7 @@ from math import isfinite
 from typing import Any
 
 from rlgpt.agents.contracts import RewardTerm
-from rlgpt.training.worlds.optional_parts import CountsObtained
+from rlgpt.training.worlds.optional_parts import CountsObtained, offers
 from rlgpt.training.worlds.protocol import Env, Feature, World
 
 NEAR = 8.0
@@ -60,7 +60,7 @@ class Distance:
 
     def start(self, env: Env) -> None:
         self._count = lambda: len(env.milestones())
-        if isinstance(env, CountsObtained):
+        if offers(env, CountsObtained):
             self._count = partial(env.obtained, self.target)
         self._obtained = self._count()
         self.nearest = self._distance(env)

@@ -20,7 +20,7 @@ from rlgpt.training.host.api import FOLLOW_PLAN, Answer, Ask, Host
 from rlgpt.training.options.lane import EpisodeEnd, EpisodeResult, Lane
 from rlgpt.training.options.observation import Observation
 from rlgpt.training.options.slots import FOLLOW, ActionSpace, Slot
-from rlgpt.training.worlds.optional_parts import StepsElsewhere, ending_of, is_slow, reset_turns
+from rlgpt.training.worlds.optional_parts import StepsElsewhere, ending_of, is_slow, offers, reset_turns
 from rlgpt.training.worlds.protocol import NativeAction, World
 
 PLAN_ITEM = 0x8000
@@ -78,7 +78,7 @@ class OptionRunner:
         self.decisions = 0
         self._target = target
         self._reset_turns = reset_turns(world)
-        self._elsewhere = {lane.index: lane.env for lane in lanes if isinstance(lane.env, StepsElsewhere)}
+        self._elsewhere = {lane.index: lane.env for lane in lanes if offers(lane.env, StepsElsewhere)}
         self._reward = any(lane.stream.generated is not None for lane in lanes)
         self._available = [
             (world.action_nvec[0] + index, slot.program)

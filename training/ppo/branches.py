@@ -23,7 +23,7 @@ from rlgpt.training.options.policies import draw
 from rlgpt.training.options.runner import OptionRunner
 from rlgpt.training.ppo.policy import Actor
 from rlgpt.training.ppo.setup import Setup
-from rlgpt.training.worlds.optional_parts import Reseeds
+from rlgpt.training.worlds.optional_parts import Reseeds, offers
 
 DRAWS = 8
 """At most, for an action other than the one that was taken; where none comes the policy has hardly a choice."""
@@ -169,7 +169,7 @@ class _Player:
         branch: _Branch = lane.note
         point = self._branching.points[branch.job.point]
         lane.env.restore(point.state)
-        if isinstance(lane.env, Reseeds):
+        if offers(lane.env, Reseeds):
             lane.env.reseed(int(np.random.default_rng((*self._chances(branch.job), 1)).integers(1 << 31)))
         lane.start_view, lane.moved = point.view, point.view is not None
         branch.until = lane.env.steps + self._branching.settings.env_steps

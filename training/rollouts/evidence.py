@@ -7,7 +7,7 @@ from importlib import import_module
 from typing import Any
 
 from rlgpt.training.ordered_sets import FrozenSet
-from rlgpt.training.worlds.optional_parts import DrawsViews, ShowsMoments, describe_view
+from rlgpt.training.worlds.optional_parts import DrawsViews, ShowsMoments, describe_view, offers
 from rlgpt.training.worlds.protocol import World
 
 DEPTH = 4
@@ -35,13 +35,13 @@ class Describer:
 
     def moment(self, packed: bytes) -> dict[str, Any]:
         """A line of a timeline: few values, all of them short."""
-        if isinstance(self._module, ShowsMoments):
+        if offers(self._module, ShowsMoments):
             return {name: _plain(value, 2) for name, value in self._module.moment(self._view(packed)).items()}
         return {name: value for name, value in self(packed).items() if isinstance(value, bool | int | float | str)}
 
     def picture(self, packed: bytes) -> str:
         """What is around the agent, as lines of characters; empty where the world draws none."""
-        return self._module.picture(self._view(packed)) if isinstance(self._module, DrawsViews) else ""
+        return self._module.picture(self._view(packed)) if offers(self._module, DrawsViews) else ""
 
     def _view(self, packed: bytes) -> Any:
         return self._module.decoder().view(packed)

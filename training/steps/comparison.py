@@ -12,7 +12,7 @@ from rlgpt.store.history import History, IterationState, Measured
 from rlgpt.store.intervals import chance_of_lead
 from rlgpt.store.row_types import EpisodeRow
 from rlgpt.training.session.runtime import SessionRuntime
-from rlgpt.training.worlds.optional_parts import Scores
+from rlgpt.training.worlds.optional_parts import Scores, offers
 
 FEWEST = 6
 """Episodes below which no interval is told."""
@@ -60,7 +60,7 @@ def _winner(history: History, iteration: IterationState, policy: Measured, code:
 
 
 def _difference(runtime: SessionRuntime, iteration: IterationState, play: str) -> tuple[float, float, float] | None:
-    if not isinstance(runtime.world, Scores):
+    if not offers(runtime.world, Scores):
         return None
     dev = [e for e in iteration.evaluations if e.split == "dev"]
     reached: dict[str, dict[int, Sequence[str]]] = {play: {}, "plan": {}}

@@ -1,23 +1,39 @@
 """What a world may offer besides what `protocol.py` demands, and the functions by which the rest of `training` uses it.
 
-Each class names the one or two members of a part. A world has the part if it has these members; the function below the
-class returns the default where it lacks them. `rlgpt world check NAME` checks the parts that a world has.
+Each class names the one or two members of a part. A world has the part if it has these members (`offers`); the function
+below the class returns the default where it lacks them. `rlgpt world check NAME` checks the parts that a world has.
 """
 
 from __future__ import annotations
 
+import inspect
 import logging
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import Any, NamedTuple, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rlgpt.training.worlds.protocol import Env, NativeAction, Task, World
 
+if TYPE_CHECKING:
+    from typing_extensions import TypeIs
+
 log = logging.getLogger(__name__)
+
+Part = TypeVar("Part")
+
+
+def offers(thing: object, part: type[Part]) -> TypeIs[Part]:
+    """Whether `thing` has the members of an optional part.
+
+    `isinstance` would say so too, but since Python 3.12 not of a wrapper that hands them on by `__getattr__`
+    (https://docs.python.org/3/whatsnew/3.12.html, "typing"): one world would have other parts in another Python.
+    """
+    members = (name for name in (*inspect.get_annotations(part), *vars(part)) if not name.startswith("_"))
+    return all(getattr(thing, name, None) is not None for name in members)
 
 
 class Ending(NamedTuple):
@@ -30,7 +46,6 @@ class Ending(NamedTuple):
     """Health, food and the like at the end: name -> number."""
 
 
-@runtime_checkable
 class TellsEnding(Protocol):
     """Optional part of an Env: how an episode ended, for rows that agents and operators read; see `ending_of`."""
 
@@ -39,10 +54,9 @@ class TellsEnding(Protocol):
 
 def ending_of(env: Env) -> Ending:
     """The end of the episode that has just ended; an empty `Ending` where the env has no such part."""
-    return env.ending() if isinstance(env, TellsEnding) else Ending()
+    return env.ending() if offers(env, TellsEnding) else Ending()
 
 
-@runtime_checkable
 class Surveys(Protocol):
     """Optional part of an Env that hides most of its world; see `survey_of`."""
 
@@ -54,10 +68,9 @@ class Surveys(Protocol):
 
 def survey_of(env: Env) -> str:
     """The survey of the present episode; empty where the env has no such part."""
-    return env.survey() if isinstance(env, Surveys) else ""
+    return env.survey() if offers(env, Surveys) else ""
 
 
-@runtime_checkable
 class CountsObtained(Protocol):
     """Optional part of an Env: lets a distance reward start anew for the next target of the same kind."""
 
@@ -65,7 +78,6 @@ class CountsObtained(Protocol):
         """How often `target` was obtained (collected, eaten, defeated) in this episode."""
 
 
-@runtime_checkable
 class Reseeds(Protocol):
     """Optional part of an Env whose episodes draw random numbers."""
 
@@ -73,7 +85,6 @@ class Reseeds(Protocol):
         """From now on draw random numbers from `seed`, in [0, 2**31). Used in training only."""
 
 
-@runtime_checkable
 class StepsElsewhere(Protocol):
     """Optional part of an Env whose game computes in another process or thread, so that several games compute at once.
 
@@ -88,7 +99,6 @@ class StepsElsewhere(Protocol):
         only `steps` may be read, which is still that of the previous episode."""
 
 
-@runtime_checkable
 class MakesAhead(Protocol):
     """Optional part of a World that needs long to make the world of an episode, and can do so while others are
     played."""
@@ -99,11 +109,10 @@ class MakesAhead(Protocol):
 
 def expect(world: World, seeds: Sequence[int]) -> None:
     """Announce the seeds of episodes to a world that makes them in advance."""
-    if isinstance(world, MakesAhead):
+    if offers(world, MakesAhead):
         world.expect(seeds)
 
 
-@runtime_checkable
 class Scores(Protocol):
     """The part of a World that has a task of kind `score`."""
 
@@ -115,12 +124,11 @@ class Scores(Protocol):
 def score_of(world: World, task: Task, reached: Mapping[str, int], episodes: int) -> float | None:
     """The score of `episodes` episodes; `reached`: milestone -> how many of them reached it. None for a task of another
     kind than `score`, and for no episodes."""
-    if task.kind != "score" or not episodes or not isinstance(world, Scores):
+    if task.kind != "score" or not episodes or not offers(world, Scores):
         return None
     return float(world.score(np.array([reached.get(name, 0) / episodes for name in task.milestones])))
 
 
-@runtime_checkable
 class LimitsEnvs(Protocol):
     """Optional part of a World whose envs are so large that few fit a machine (each Minecraft takes 3 GB)."""
 
@@ -129,10 +137,9 @@ class LimitsEnvs(Protocol):
 
 def side_by_side(world: World, wanted: int) -> int:
     """How many envs of a world to run at once: `wanted`, or fewer where the world limits them."""
-    return max(1, min(wanted, world.max_envs if isinstance(world, LimitsEnvs) else wanted))
+    return max(1, min(wanted, world.max_envs if offers(world, LimitsEnvs) else wanted))
 
 
-@runtime_checkable
 class StepsSlowly(Protocol):
     """Optional part of a World; see `is_slow`."""
 
@@ -146,10 +153,9 @@ def is_slow(world: World) -> bool:
     The order in which lanes decide depends on it, and with that what a training learns. So it is a property of the
     world: an env may compute here or elsewhere (`StepsElsewhere`), and nothing but time changes.
     """
-    return isinstance(world, StepsSlowly) and world.slow
+    return offers(world, StepsSlowly) and world.slow
 
 
-@runtime_checkable
 class ResetsSlowly(Protocol):
     """Optional part of a slow World whose resets take as long as many env steps; see `reset_turns`."""
 
@@ -163,10 +169,9 @@ def reset_turns(world: World) -> int:
     It is a number of the world and not the time that a reset happens to take, because the order in which lanes decide
     depends on it.
     """
-    return world.reset_steps if is_slow(world) and isinstance(world, ResetsSlowly) else 0
+    return world.reset_steps if is_slow(world) and offers(world, ResetsSlowly) else 0
 
 
-@runtime_checkable
 class ChecksMachine(Protocol):
     """Optional part of a World that needs something that a machine may lack."""
 
@@ -176,7 +181,7 @@ class ChecksMachine(Protocol):
 
 def check_machine(world: World) -> None:
     """Raises `WorldFailed` where the machine lacks what the world needs."""
-    if isinstance(world, ChecksMachine):
+    if offers(world, ChecksMachine):
         world.ready()
 
 
@@ -195,7 +200,6 @@ def log_event(event: WorldEvent) -> None:
     log.log(level, "%s: %s", event.kind, event.sentence)
 
 
-@runtime_checkable
 class ReportsEvents(Protocol):
     """Optional part of a World with processes of its own, which start, fail and are restarted."""
 
@@ -205,11 +209,10 @@ class ReportsEvents(Protocol):
 
 def report_to(world: World, listener: Callable[[WorldEvent], None]) -> None:
     """From now on the world's events go to `listener`; nothing happens for a world without events."""
-    if isinstance(world, ReportsEvents):
+    if offers(world, ReportsEvents):
         world.report = listener
 
 
-@runtime_checkable
 class ChargesCalls(Protocol):
     """Optional part of a HostSide, read in the sandbox."""
 
@@ -217,7 +220,6 @@ class ChargesCalls(Protocol):
     """Function of `LIBRARY` -> ticks that a call takes from the budget of the code; 20 for those not named."""
 
 
-@runtime_checkable
 class NamesAttributes(Protocol):
     """Optional part of a HostSide, read in the sandbox."""
 
@@ -226,7 +228,6 @@ class NamesAttributes(Protocol):
     classes in the module."""
 
 
-@runtime_checkable
 class NamesTexts(Protocol):
     """Optional part of a HostSide, read in the sandbox: any other text is refused before the code runs."""
 
@@ -234,7 +235,6 @@ class NamesTexts(Protocol):
     """Function, method or keyword of the library -> the texts that may be written there."""
 
 
-@runtime_checkable
 class DescribesViews(Protocol):
     """Optional part of a HostSide; without it, `rollouts.evidence` takes the view's public attributes."""
 
@@ -244,10 +244,9 @@ class DescribesViews(Protocol):
 
 def describe_view(host_side: object, view: object) -> dict[str, Any] | None:
     """The module's own description of a view, None where it has no such part."""
-    return dict(host_side.describe(view)) if isinstance(host_side, DescribesViews) else None
+    return dict(host_side.describe(view)) if offers(host_side, DescribesViews) else None
 
 
-@runtime_checkable
 class ShowsMoments(Protocol):
     """Optional part of a HostSide: a line of a timeline, for agents and operators. Without it, the line has the numbers
     and texts of the view's description."""
@@ -256,7 +255,6 @@ class ShowsMoments(Protocol):
         """One line of a timeline: the agent's place, state and inventory."""
 
 
-@runtime_checkable
 class DrawsViews(Protocol):
     """Optional part of a HostSide: a picture of characters, for agents and operators."""
 
@@ -264,7 +262,6 @@ class DrawsViews(Protocol):
         """The surroundings as lines of characters, with a legend below."""
 
 
-@runtime_checkable
 class TellsState(Protocol):
     """Optional part of a FrameSide."""
 

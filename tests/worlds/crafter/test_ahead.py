@@ -12,7 +12,7 @@ from rlgpt.training.worlds.crafter import ahead, noise, terrain
 from rlgpt.training.worlds.crafter.ahead import NewWorld, WorldsAhead, new_world
 from rlgpt.training.worlds.crafter.layout import AREA
 from rlgpt.training.worlds.crafter.world import make_world
-from rlgpt.training.worlds.optional_parts import MakesAhead, expect
+from rlgpt.training.worlds.optional_parts import MakesAhead, expect, offers
 
 
 def same(one: NewWorld, other: NewWorld) -> bool:
@@ -56,7 +56,7 @@ def test_no_more_worlds_are_kept_than_episodes_can_begin_at_once(monkeypatch: py
 
 def test_episodes_are_the_same_whether_their_world_was_expected_or_not() -> None:
     told, untold = make_world(), make_world()
-    assert isinstance(told, MakesAhead)
+    assert offers(told, MakesAhead)
     here, there = told.make("collect_wood"), untold.make("collect_wood")
     for seed in range(5):
         expect(told, [seed])

@@ -7,7 +7,7 @@ import pytest
 
 from rlgpt.training.worlds import registry
 from rlgpt.training.worlds.crafter.score import score
-from rlgpt.training.worlds.optional_parts import Scores, score_of
+from rlgpt.training.worlds.optional_parts import Scores, offers, score_of
 
 
 def test_the_score_is_the_geometric_mean_of_the_paper() -> None:
@@ -20,7 +20,7 @@ def test_the_score_is_the_geometric_mean_of_the_paper() -> None:
 
 def test_only_a_task_of_kind_score_has_one_and_only_with_episodes() -> None:
     world = registry.get("crafter")
-    assert isinstance(world, Scores)
+    assert offers(world, Scores)
     every = dict.fromkeys(world.tasks["crafter_score"].milestones, 5)
     assert score_of(world, world.tasks["crafter_score"], every, 5) == pytest.approx(1.0)
     assert score_of(world, world.tasks["crafter_score"], {}, 0) is None

@@ -11,7 +11,7 @@ from rlgpt.training.worlds import registry
 from rlgpt.training.worlds.crafter import names
 from rlgpt.training.worlds.crafter.sheet import DANGERS
 from rlgpt.training.worlds.crafter.survey import survey
-from rlgpt.training.worlds.optional_parts import Surveys, survey_of
+from rlgpt.training.worlds.optional_parts import Surveys, offers, survey_of
 from tests.worlds.corridor import CorridorWorld
 from tests.worlds.crafter.stock import StockEnv
 
@@ -115,7 +115,7 @@ def test_an_arrow_flies_a_cell_a_step_and_turns_a_table_into_path(scene):
 def test_a_lost_episode_tells_what_was_seen_and_what_there_was():
     env = registry.get("crafter").make("collect_diamond")
     env.reset(0)
-    assert isinstance(env, Surveys)
+    assert offers(env, Surveys)
     material, memory = env._simulation.material, env._simulation.memory
     diamonds = int((material == names.MATERIALS.index("diamond")).sum())
     told = survey_of(env)
@@ -130,4 +130,4 @@ def test_a_lost_episode_tells_what_was_seen_and_what_there_was():
 def test_a_world_that_hides_nothing_tells_nothing():
     env = CorridorWorld().make("take_key")
     env.reset(0)
-    assert survey_of(env) == "" and not isinstance(env, Surveys)
+    assert survey_of(env) == "" and not offers(env, Surveys)

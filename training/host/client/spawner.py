@@ -5,7 +5,6 @@ A host asks the kernel to be killed with its parent; the kernel counts the *thre
 
 from __future__ import annotations
 
-import ctypes
 import fcntl
 import os
 import sys
@@ -16,6 +15,8 @@ from pathlib import Path
 from queue import SimpleQueue
 from threading import Lock, Thread
 from typing import NamedTuple
+
+from rlgpt.training.host.sandbox import libc
 
 CHILD = Path(__file__).parents[1] / "sandbox" / "child.py"
 ENVIRONMENT = {"PYTHONHASHSEED": "0", "PYTHONUTF8": "1", "MALLOC_ARENA_MAX": "1"}
@@ -46,9 +47,8 @@ def fixed_addresses() -> bool:
     line only: no address decides anything that code can see. Not allowed everywhere: Docker's filter refuses it."""
     if not sys.platform.startswith("linux"):
         return False
-    personality = ctypes.CDLL(None, use_errno=True).personality
-    now = personality(ctypes.c_ulong(ASK))
-    return bool(now >= 0 and personality(ctypes.c_ulong(now | ADDR_NO_RANDOMIZE)) >= 0)
+    now = libc.call("personality", ASK)
+    return now >= 0 and libc.call("personality", now | ADDR_NO_RANDOMIZE) >= 0
 
 
 class Spawner:

@@ -16,6 +16,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
+from rlgpt.training.host.sandbox import libc
+
 
 class Target(NamedTuple):
     """Things outside the host that an attack tries to reach."""
@@ -181,8 +183,7 @@ _TRACE = {"x86_64": 101, "aarch64": 117}
 _READ_MEMORY = {"x86_64": 310, "aarch64": 270}
 
 
-def _call(number: int, *arguments: object, result: str) -> str:
-    libc = ctypes.CDLL(None, use_errno=True)
-    if libc.syscall(number, *arguments) < 0:
+def _call(number: int, *arguments: int | ctypes.Array[ctypes.c_char], result: str) -> str:
+    if libc.call("syscall", number, *arguments) < 0:
         raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
     return result

@@ -12,7 +12,7 @@ import resource
 import signal
 import sys
 
-from rlgpt.training.host.sandbox import landlock, seccomp
+from rlgpt.training.host.sandbox import landlock, libc, seccomp
 from rlgpt.training.host.sandbox.seccomp import NotEnforced
 
 MEMORY = 256 << 20
@@ -79,12 +79,12 @@ def lock(parent: int, requests: int, replies: int) -> dict[str, str]:
 def addresses() -> str:
     """State of the fixed memory layout, which the spawner requests so that addresses do not differ between
     processes."""
-    fixed = ctypes.CDLL(None).personality(ctypes.c_ulong(0xFFFFFFFF)) & 0x0040000
+    fixed = libc.call("personality", 0xFFFFFFFF) & 0x0040000
     return f"{ENFORCED} (not random)" if fixed else "not available: the kernel does not let the addresses be fixed"
 
 
 def _prctl(option: int, value: int) -> None:
-    if ctypes.CDLL(None, use_errno=True).prctl(option, value, 0, 0, 0):
+    if libc.call("prctl", option, value, 0, 0, 0):
         raise NotEnforced(f"the kernel refused prctl {option} (errno {ctypes.get_errno()})")
 
 

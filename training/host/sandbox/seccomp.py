@@ -18,6 +18,8 @@ import os
 import sys
 from struct import pack
 
+from rlgpt.training.host.sandbox import libc
+
 _SET_MODE_FILTER, _FLAG_TSYNC = 1, 1
 _ALLOW, _KILL_PROCESS, _FAIL = 0x7FFF0000, 0x80000000, 0x00050000
 _LOAD, _EQUAL, _AT_LEAST, _ANY_BIT, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
@@ -94,7 +96,6 @@ def install(requests: int, replies: int) -> None:
     filters = program(machine, requests, replies)
     buffer = ctypes.create_string_buffer(filters, len(filters))
     header = ctypes.create_string_buffer(pack("@HP", len(filters) // 8, ctypes.addressof(buffer)))
-    libc = ctypes.CDLL(None, use_errno=True)
-    status = libc.syscall(SECCOMP[machine], _SET_MODE_FILTER, _FLAG_TSYNC, header)
+    status = libc.call("syscall", SECCOMP[machine], _SET_MODE_FILTER, _FLAG_TSYNC, header)
     if status:
         raise NotEnforced(f"the kernel refused the seccomp filter (errno {ctypes.get_errno()})")

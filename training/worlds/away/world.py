@@ -8,7 +8,7 @@ from __future__ import annotations
 import atexit
 import os
 from collections.abc import Callable, Mapping, Sequence
-from typing import Protocol, cast, runtime_checkable
+from typing import Protocol, cast
 
 from rlgpt.store.home import GAMES_ON
 from rlgpt.training.worlds.away.channel import Channel
@@ -23,6 +23,7 @@ from rlgpt.training.worlds.optional_parts import (
     WorldEvent,
     is_slow,
     log_event,
+    offers,
 )
 from rlgpt.training.worlds.protocol import Task, UnknownTask, World, WorldFailed
 
@@ -58,7 +59,6 @@ class LocalGames:
         return None
 
 
-@runtime_checkable
 class PlacesGames(Protocol):
     """Optional part of a World whose games are processes of their own anyway."""
 
@@ -117,7 +117,7 @@ def check_slow(world: World, place: str) -> None:
 
 def played_at(world: World, name: str, games: Games) -> World:
     """The world, which the registry calls `name`, with its games started by `games`."""
-    if isinstance(world, PlacesGames):
+    if offers(world, PlacesGames):
         world.place_games(games)
         return world
     return cast(World, AwayWorld(world, name, games))

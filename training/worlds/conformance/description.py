@@ -12,7 +12,7 @@ from typing import cast
 
 from rlgpt.training.worlds.conformance.promise import Broken, expect, longest_task, walk
 from rlgpt.training.worlds.conformance.sheet import plan_flaw
-from rlgpt.training.worlds.optional_parts import TellsState
+from rlgpt.training.worlds.optional_parts import TellsState, offers
 from rlgpt.training.worlds.protocol import FrameSide, World
 
 
@@ -37,7 +37,7 @@ def check_frames(world: World) -> str:
     damaged = (b"", b"\0" * 1_000)
     for body in damaged:
         expect(side.draw(body, 80, 24, "") is None, "bytes that are no frame are drawn")
-    if isinstance(side, TellsState):
+    if offers(side, TellsState):
         values = side.state(env.frame())
         numbers = all(isinstance(name, str) and isfinite(value) for name, value in values.items())
         expect(bool(values) and numbers, f"state() of a frame gives no numbers by name: {values!r}")

@@ -19,7 +19,7 @@ from rlgpt.training.worlds.conformance.promise import (
     trace,
     walk,
 )
-from rlgpt.training.worlds.optional_parts import Scores
+from rlgpt.training.worlds.optional_parts import Scores, offers
 from rlgpt.training.worlds.protocol import Task, UnknownTask, World
 
 SETTLING = 8
@@ -42,7 +42,7 @@ def check_tasks(world: World) -> str:
         expect(whole, f"the horizon of task {name!r} is {task.horizon!r}, no plain int above 0")
         expect(task.kind in ("goal", "score", "survive"), f"task {name!r} is of kind {task.kind!r}")
         if task.kind == "score":
-            expect(isinstance(world, Scores), f"task {name!r} is of kind score, but the world has no `score` method")
+            expect(offers(world, Scores), f"task {name!r} is of kind score, but the world has no `score` method")
             expect(bool(task.milestones), f"score task {name!r} names no milestone that could count")
             _check_score(world, task)
         expect(task.kind != "goal" or bool(task.milestones), f"goal task {name!r} names no milestone")
@@ -55,7 +55,7 @@ def check_tasks(world: World) -> str:
 
 
 def _check_score(world: World, task: Task) -> None:
-    assert isinstance(world, Scores)
+    assert offers(world, Scores)
     count = len(task.milestones)
     for rates in (np.zeros(count), np.ones(count), np.full((3, count), 0.5)):
         score = np.asarray(world.score(rates))

@@ -21,6 +21,7 @@ from rlgpt.training.worlds.optional_parts import (
     TellsEnding,
     describe_view,
     is_slow,
+    offers,
     report_to,
 )
 from rlgpt.training.worlds.protocol import World, WorldFailed
@@ -33,23 +34,23 @@ PICTURE = 4_000
 def check_optional_parts(world: World) -> str:
     """Those that a world has; the others have their own promises or nothing to check from outside."""
     parts = []
-    if isinstance(world, LimitsEnvs):
+    if offers(world, LimitsEnvs):
         parts.append("max_envs")
         expect(type(world.max_envs) is int and world.max_envs >= 1, f"max_envs is {world.max_envs!r}")
-    if isinstance(world, StepsSlowly):
+    if offers(world, StepsSlowly):
         parts.append("slow")
         expect(type(world.slow) is bool, f"slow is {world.slow!r}")
-    if isinstance(world, ResetsSlowly):
+    if offers(world, ResetsSlowly):
         parts.append("reset_steps")
         whole = type(world.reset_steps) is int and world.reset_steps >= 0
         expect(whole, f"reset_steps is {world.reset_steps!r}")
         expect(is_slow(world), "reset_steps is for worlds that say that they are slow")
-    if isinstance(world, ReportsEvents):
+    if offers(world, ReportsEvents):
         parts.append("report")
         before = world.report
         report_to(world, before)
         expect(callable(before), "report is no function")
-    if isinstance(world, ChecksMachine):
+    if offers(world, ChecksMachine):
         parts.append("ready")
         try:
             world.ready()
@@ -63,32 +64,32 @@ def _optional_host_parts(world: World) -> list[str]:
     env = world.make(longest_task(world))
     env.reset(1)
     view = host.decoder().view(env.view(True))
-    if isinstance(env, TellsEnding):
+    if offers(env, TellsEnding):
         parts.append("ending")
         cause, vitals = env.ending()
         expect(cause == "", f"ending() says {cause!r} killed an agent that has just begun")
         are_numbers = all(isinstance(name, str) and isfinite(value) for name, value in vitals.items())
         expect(are_numbers, f"the vitals of ending() are not numbers by name: {dict(vitals)!r}")
     env.close()
-    if isinstance(host, ShowsMoments):
+    if offers(host, ShowsMoments):
         parts.append("moment")
         line = dict(host.moment(view))
         expect(json.loads(json.dumps(line)) == line, "moment() gives other values than JSON's")
         expect(not {"step", "doing"} & line.keys(), "moment() must leave `step` and `doing` to the timeline")
-    if isinstance(host, DrawsViews):
+    if offers(host, DrawsViews):
         parts.append("picture")
         expect(0 < len(host.picture(view)) <= PICTURE, f"picture() is empty or longer than {PICTURE} characters")
-    if isinstance(host, NamesTexts):
+    if offers(host, NamesTexts):
         parts.append("TEXTS")
         for name, texts in host.TEXTS.items():
             plain = not isinstance(texts, str) and all(isinstance(text, str) for text in texts)
             expect(plain, f"TEXTS[{name!r}] must be a collection of texts")
-    if isinstance(host, ChargesCalls):
+    if offers(host, ChargesCalls):
         parts.append("COSTS")
         for name, ticks in host.COSTS.items():
             expect(name in host.LIBRARY, f"COSTS names {name!r}, which is not in LIBRARY")
             expect(type(ticks) is int and ticks > 0, f"COSTS[{name!r}] is {ticks!r}")
-    if isinstance(host, NamesAttributes):
+    if offers(host, NamesAttributes):
         parts.append("ATTRIBUTES")
         expect(not isinstance(host.ATTRIBUTES, str), "ATTRIBUTES must be a sequence of names")
         for name in host.ATTRIBUTES:
