@@ -18,6 +18,7 @@ import threading
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
+from math import fsum
 from pathlib import Path
 
 from rlgpt.agents.backends import Backend, Hear, unheard
@@ -244,7 +245,7 @@ class Ahead:
         with self._lock:
             others = [e.held for key, e in self._exchanges.items() if key != (call.step, call.request_hash)]
             others.append(self._own)
-        return Held(sum(h.tokens for h in others), sum(h.cost for h in others))
+        return Held(sum(h.tokens for h in others), fsum(h.cost for h in others))
 
     # ---- the file -----------------------------------------------------------------------------------
     def _keep(self, exchange: Exchange) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import fsum
 from typing import Literal
 
 from rlgpt.agents import choice, outcome
@@ -334,7 +335,7 @@ def _is_worth_more(h: History, iteration: IterationState, done: Sequence[Evaluat
     if lead is None or not lead.open:
         return False
     budget = h.session.get("settings", {}).get("budget", {}).get("env_steps")
-    costs = sum(e.length_mean * e.episodes for e in done) * limits.dev_more / limits.dev_first
+    costs = fsum(e.length_mean * e.episodes for e in done) * limits.dev_more / limits.dev_first
     return budget is None or costs <= DECIDING_SHARE * budget
 
 

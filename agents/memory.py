@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from math import fsum
 from typing import Any
 
 from rlgpt.agents.choice import changing_before, plan_uses, required_rate
@@ -140,7 +141,7 @@ def measured(context: Context, iteration: IterationState) -> Plain:
         "ran": "policy" if last.policy == "ppo" else "plan",
         **result(pooled),
         "ci95": [round(bound, 3) for bound in pooled.interval],
-        "length_mean": round(sum(e.length_mean * e.episodes for e in full) / pooled.episodes, 1),
+        "length_mean": round(fsum(e.length_mean * e.episodes for e in full) / pooled.episodes, 1),
         "dead_loops": sum(e.dead_loops for e in full),
     }
     facts |= {name: _summed([getattr(e, name) for e in full]) for name in _COUNTED}
@@ -174,7 +175,7 @@ def _ends(parts: Sequence[EvaluationState]) -> Plain:
         "ends": _summed([part.failures["ends"] for part in told]),
         "lost_at": _summed([part.failures["lost_at"] for part in told]),
         "mean_step": {
-            name: round(sum(step * count for step, count in seen) / max(1, sum(count for _, count in seen)), 1)
+            name: round(fsum(step * count for step, count in seen) / max(1, sum(count for _, count in seen)), 1)
             for name, seen in reached.items()
         },
     }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from math import fsum
 
 from rlgpt.store.intervals import wilson
 from rlgpt.store.row_types import Counts, Ends, JsonObject, Sums
@@ -80,7 +81,7 @@ def pool(parts: Sequence[EvaluationState]) -> Measured:
     """The episodes of several evaluations together. Their score is the mean by episodes."""
     episodes = sum(e.episodes for e in parts)
     scores = [e.score * e.episodes for e in parts if e.score is not None]
-    return Measured(sum(e.successes for e in parts), episodes, sum(scores) / episodes if scores else None)
+    return Measured(sum(e.successes for e in parts), episodes, fsum(scores) / episodes if scores else None)
 
 
 def first_of(parts: Sequence[EvaluationState], episodes: int) -> Measured:

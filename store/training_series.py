@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
+from math import fsum
+from statistics import fmean
 from typing import Any
 
 from rlgpt.store.row_types import JsonObject, MetricRow
@@ -59,13 +61,13 @@ def _sum(counts: Any) -> Counter[str]:
 
 
 def _return(part: Sequence[MetricRow], episodes: int) -> float | None:
-    total = sum(row["return_mean"] * row["episodes"] for row in part if row["return_mean"] is not None)
+    total = fsum(row["return_mean"] * row["episodes"] for row in part if row["return_mean"] is not None)
     return _ratio(total, episodes)
 
 
 def _mean(part: Sequence[Mapping[str, Any]], column: str) -> float | None:
     values = [row[column] for row in part if row[column] is not None]
-    return _short(sum(values) / len(values)) if values else None
+    return _short(fmean(values)) if values else None
 
 
 def _ends(part: Sequence[MetricRow]) -> dict[str, dict[str, float]]:

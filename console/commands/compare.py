@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
+from statistics import fmean
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -176,7 +177,7 @@ def _by_seed(runs: Sequence[Run]) -> dict[int, float]:
     scores: dict[int, list[float]] = {}
     for run in runs:
         scores.setdefault(run.seed, []).append(run.score)
-    return {seed: sum(several) / len(several) for seed, several in scores.items()}
+    return {seed: fmean(several) for seed, several in scores.items()}
 
 
 def _seeds_again(runs: Sequence[Run]) -> list[str]:
@@ -202,7 +203,7 @@ def _arm(arm: str, runs: Sequence[Run]) -> dict[str, Any]:
     facts["env_steps"] = sum(r.env_steps for r in runs) / len(runs)
     for name in ("options_off", "primitives_off", "score_test", "score_train"):
         values = [value for run in runs if (value := getattr(run, name)) is not None]
-        facts[name] = sum(values) / len(values) if values else None
+        facts[name] = fmean(values) if values else None
     return facts
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from statistics import fmean
 from typing import Any, NamedTuple
 
 from rlgpt.console.commands.compare_runs import runs_of
@@ -95,4 +96,4 @@ def _method(reader: Reader) -> tuple[str, tuple[str, ...]]:
 
 
 def _mean(values: Sequence[float]) -> float:
-    return sum(values) / len(values)
+    return fmean(values)

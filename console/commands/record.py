@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from math import fsum
 from typing import Any
 
 from rlgpt.console.view import ahead
@@ -241,7 +242,7 @@ def _split(iteration: IterationState, split: str) -> dict[str, Any] | None:
 def _pool(parts: list[EvaluationState]) -> dict[str, Any]:
     pooled = pool(parts)
     episodes = pooled.episodes
-    weighted = sum(e.return_mean * e.episodes for e in parts), sum(e.length_mean * e.episodes for e in parts)
+    weighted = fsum(e.return_mean * e.episodes for e in parts), fsum(e.length_mean * e.episodes for e in parts)
     return {
         **rate_of(pooled),
         "return_mean": weighted[0] / episodes if episodes else None,

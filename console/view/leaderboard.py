@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
 from rlgpt.console.view.arms import arm_of, differing, told
@@ -66,10 +67,10 @@ def rows(summaries: Sequence[Summary], task: str) -> list[Row]:
         by_seed: dict[int, list[float]] = {}
         for s in best_first:  # forks and copies share a seed
             by_seed.setdefault(int(s.settings.get("seed", 0)), []).append(s.test.value)
-        values = [sum(results) / len(results) for results in by_seed.values()]
+        values = [fmean(results) for results in by_seed.values()]
         settings = told(best_first[0].settings, keys)
         label = model_words(model) + (f", {settings}" if settings else "")
-        out.append(Row(label, tuple(best_first), sum(values) / len(values), _interval(values)))
+        out.append(Row(label, tuple(best_first), fmean(values), _interval(values)))
     return sorted(out, key=lambda row: -row.mean)
 
 

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import reduce
 from math import exp, log, sqrt
+from operator import add
 from typing import Any, NamedTuple
 
 Row = Mapping[str, Any]
@@ -281,7 +283,7 @@ def decisions(session: Row, rows: Iterable[tuple[str, Row]], last_seq: int) -> l
 def score(reached: Mapping[str, int], episodes: int, milestones: Iterable[str]) -> float:
     """Crafter's, in [0, 1]; the only world that had one."""
     rates = [100 * reached.get(name, 0) / episodes for name in milestones]
-    return (exp(sum(log(1 + rate) for rate in rates) / len(rates)) - 1) / 100
+    return (exp(reduce(add, [log(1 + rate) for rate in rates]) / len(rates)) - 1) / 100
 
 
 def wilson(won: float, episodes: int) -> tuple[float, float]:

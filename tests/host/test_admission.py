@@ -66,6 +66,11 @@ def test_comments_docstrings_and_annotations_do_not_make_another_tree() -> None:
     assert plain.tree_hash != action("x = 2", "yield x").tree_hash
 
 
+def test_the_hash_of_the_code_is_the_same_in_every_python() -> None:
+    source = "def go(view):\n    for x in [1, 2]:\n        yield max(x, key=None) if x else 'a, type_params=[]'\n"
+    assert check("action", source, WORLD).tree_hash == "31ba99da10f87dd2b166ef5871d75447"
+
+
 def test_done_when_is_one_expression_over_start_and_view() -> None:
     assert check("done_when", " view.wood - start.wood >= 3 and any(x for x in view.at) ", WORLD).kind == "done_when"
 

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import product
+from math import fsum
 from typing import Any
 
 import numpy as np
@@ -221,7 +222,7 @@ def shares(
     for members in groups.values():
         for index in members:
             result[index] = option_prior / len(groups) / len(members)
-    if sum(result.values()) >= 1.0:
+    if fsum(result.values()) >= 1.0:
         raise ActionSpaceError(
             f"option_prior {option_prior:g} and plan_prior {plan_prior:g} leave no probability for the rest."
         )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from math import log
+from math import fsum, log
 from typing import Any
 
 import numpy as np
@@ -33,7 +33,7 @@ def activate(
         logits = policy.logits(policy.rows(observations))
         mass = policy.joint.others_mass(logits, th.as_tensor(masks, device=policy.device), rows)
         finite = mass[mass.isfinite()]
-        level = float(finite.mean()) - log(1 - sum(shares.values())) if len(finite) else 0.0
+        level = float(finite.mean()) - log(1 - fsum(shares.values())) if len(finite) else 0.0
         for row, share in zip(rows, shares.values(), strict=True):
             policy.action_net.weight[row] = 0.0
             policy.action_net.bias[row] = level + log(share)

@@ -32,8 +32,10 @@ def offers(thing: object, part: type[Part]) -> TypeIs[Part]:
     `isinstance` would say so too, but since Python 3.12 not of a wrapper that hands them on by `__getattr__`
     (https://docs.python.org/3/whatsnew/3.12.html, "typing"): one world would have other parts in another Python.
     """
-    members = (name for name in (*inspect.get_annotations(part), *vars(part)) if not name.startswith("_"))
-    return all(getattr(thing, name, None) is not None for name in members)
+    methods = (name for name in vars(part) if not name.startswith("_"))
+    return all(hasattr(thing, name) for name in inspect.get_annotations(part)) and all(
+        getattr(thing, name, None) is not None for name in methods
+    )
 
 
 class Ending(NamedTuple):

@@ -81,7 +81,7 @@ class AwayEnv:
 
     def add_parts(self, parts: Sequence[str]) -> None:
         """Add the methods of these optional parts, which the game's env has. They are attributes of the instance
-        because the parts are found by `isinstance` with a protocol of `optional_parts`."""
+        because `optional_parts.offers` looks for them."""
         if "ending" in parts:
             self.ending = lambda: Ending(*self._ask("ending"))
             self._standing_questions.append(("ending",))

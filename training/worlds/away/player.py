@@ -11,7 +11,7 @@ from typing import Any
 
 from rlgpt.training.worlds import registry
 from rlgpt.training.worlds.away.channel import pack, unpack
-from rlgpt.training.worlds.optional_parts import CountsObtained, Reseeds, Surveys, TellsEnding
+from rlgpt.training.worlds.optional_parts import CountsObtained, Reseeds, Surveys, TellsEnding, offers
 from rlgpt.training.worlds.protocol import Env
 
 MOVES = ("reset", "step", "restore", "reseed")
@@ -39,7 +39,7 @@ class Player:
         if self._env is not None:
             self._env.close()
         self._env = registry.get(world).make(task, features=features, pixels=pixels)
-        return [[name for name, part in PARTS.items() if isinstance(self._env, part)], registry.get(world).version]
+        return [[name for name, part in PARTS.items() if offers(self._env, part)], registry.get(world).version]
 
     def _play(self, moves: Sequence[Sequence[Any]], questions: Sequence[Sequence[Any]]) -> list[Any]:
         """[what the last move returned, env steps so far, the answers in the order of the questions]"""

@@ -50,11 +50,11 @@ def go(view: object, point: object, speed: float = 40, fingers: int = 0, roll: f
     """The command that brings the aim up to `speed` mm closer to a place in a straight line; with `roll`, the hand also
     turns towards that roll (mrad)."""
     current, goal = _check_view(view), _check_place(point)
-    offsets = [there - here for there, here in zip(goal, current.aim, strict=True)]
-    length = math.sqrt(sum(part * part for part in offsets))
+    dx, dy, dz = (there - here for there, here in zip(goal, current.aim, strict=True))
+    length = math.sqrt(dx * dx + dy * dy + dz * dz)
     share = min(1.0, max(1.0, float(_clip(speed, STEP))) / length) if length else 0.0
     turn = 0 if roll is None else _clip(roll, MAX_ROLL) - current.roll
-    return move(offsets[0] * share, offsets[1] * share, offsets[2] * share, turn, fingers)
+    return move(dx * share, dy * share, dz * share, turn, fingers)
 
 
 def beside(view: object, name: str, dx: float = 0, dy: float = 0, dz: float = 0) -> tuple[float, float, float]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from math import fsum
 from typing import Any, NamedTuple
 
 EYE = 1.62
@@ -89,8 +90,8 @@ def sights(place: Sequence[float], rays: Sequence[Sequence[Any]]) -> list[Sighti
         n = len(same_entity)
         sightings.append(Sighting(
             name, True, nearest,
-            eye_x + sum(d * v[0] for d, v in same_entity) / n,
-            eye_y + sum(d * v[1] for d, v in same_entity) / n,
-            eye_z + sum(d * v[2] for d, v in same_entity) / n,
+            eye_x + fsum(d * v[0] for d, v in same_entity) / n,
+            eye_y + fsum(d * v[1] for d, v in same_entity) / n,
+            eye_z + fsum(d * v[2] for d, v in same_entity) / n,
         ))  # fmt: skip
     return sorted(sightings, key=lambda sighting: sighting.distance)
