@@ -184,6 +184,20 @@ def test_saving_is_exact_and_refuses_damage():
             other.restore(damaged)
 
 
+@pytest.mark.parametrize(
+    ("part", "place", "value"),
+    [
+        ("senses", names.AT_MATERIALS + 7, 13), ("senses", names.AT_OBJECTS, 10), ("senses", names.AT_FACING, 4),
+        ("state", layout.ITEM + 3, 10), ("state", layout.ITEM, -1),
+    ],
+)  # fmt: skip
+def test_a_saved_world_with_an_index_of_the_picture_that_there_is_not_is_refused(part, place, value):
+    env = env_in(2)
+    getattr(env._simulation, part)[place] = value
+    with pytest.raises(ValueError, match="saved Crafter world is damaged"):
+        world().make("crafter_score", pixels=True).restore(env.save())
+
+
 def test_the_fingerprint_guards_the_worlds(monkeypatch):
     fingerprint.check_fingerprint()
     monkeypatch.setattr(fingerprint, "RECORDED", hashlib.blake2b(b"other", digest_size=8).hexdigest())

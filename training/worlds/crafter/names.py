@@ -9,7 +9,9 @@ ITEMS = (
     "health", "food", "drink", "energy", "sapling", "wood", "stone", "coal", "iron", "diamond",
     "wood_pickaxe", "stone_pickaxe", "iron_pickaxe", "wood_sword", "stone_sword", "iron_sword",
 )  # fmt: skip
-"""The first four are the vitals. Each count is in 0..9."""
+"""The first four are the vitals."""
+MOST = 9
+"""Of an item; the least is 0."""
 VITALS = ITEMS[:4]
 INVENTORY = ITEMS[4:]
 ACHIEVEMENTS = (

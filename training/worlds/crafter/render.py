@@ -26,8 +26,6 @@ _TEXTURES = (
     *(f"player-{facing}" for facing in names.FACINGS), "player-sleep",
 )  # fmt: skip
 """By what painting.py calls the texture of a tile."""
-_MOST = 9
-"""Of an item."""
 
 Tile = NDArray[np.uint8]
 
@@ -81,7 +79,7 @@ def _cell(slot: int, item: str, amount: int) -> Tile:
 @cache
 def _cells() -> Tile:
     """(items, amounts, UNIT, UNIT, 3)."""
-    amounts = range(_MOST + 1)
+    amounts = range(names.MOST + 1)
     return np.array([[_cell(slot, item, amount) for amount in amounts] for slot, item in enumerate(names.ITEMS)])
 
 

@@ -117,6 +117,9 @@ class Simulation:
         """Raises ValueError for a value that is no index where compiled code, which checks none, uses it as one."""
         state, rows = self.state, self.objects[: int(self.state[layout.ROWS])]
         positions = rows[:, [layout.X, layout.Y]]
+        seen_materials = self.senses[names.AT_MATERIALS : names.AT_OBJECTS]
+        seen_objects = self.senses[names.AT_OBJECTS : names.AT_BITS]
+        counts = state[layout.ITEM : layout.ITEM + len(names.ITEMS)]
         is_valid = (
             0 < state[layout.ROWS] <= layout.CAPACITY
             and 0 <= state[RANDOM_AT] <= RANDOM_SIZE
@@ -127,6 +130,10 @@ class Simulation:
             and 0 <= state[layout.CHUNKS] <= layout.CHUNK_ROWS**2
             and bool((self.material < len(names.MATERIALS)).all())
             and bool((self.memory < len(names.REMEMBERED)).all())
+            and bool((seen_materials < len(names.MATERIALS)).all())
+            and bool((seen_objects < len(names.OBJECTS)).all())
+            and self.senses[names.AT_FACING] < 4
+            and bool(((counts >= 0) & (counts <= names.MOST)).all())
             and bool(((positions >= 0) & (positions < layout.AREA)).all())
             and rows[0, layout.KIND] == layout.PLAYER
             and bool(((rows[:, layout.HEADING] >= 0) & (rows[:, layout.HEADING] < 4)).all())
