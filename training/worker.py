@@ -147,7 +147,7 @@ def main(folder: Path) -> int:
         signal.signal(number, stop)
     try:
         run(runtime)
-    except (DiskFull, HostError, MachineLacks) as error:  # of the machine: a resume goes on
+    except (DiskFull, HostError, MachineLacks) as error:  # the machine lacks something: a resume goes on
         return _last_words(runtime, str(error))
     except (AgentError, StoreError) as error:
         judging.end(runtime, loop.Done("failed", str(error)))

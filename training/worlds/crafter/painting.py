@@ -38,7 +38,7 @@ def paint(
 
     `counts`: of each item. `light`: daylight in [0, 1]. `noise`, `shade`: (width, height) of the window in pixels; the
     noise is read where `light` is below one half. `tiles[material, texture]` and `cells[item, count]`: (UNIT, UNIT, 3),
-    x first. `faded[grey, value]`: a colour of which 0.4 are left.
+    x first. `faded[grey, value]`: a colour value after Pillow's blend with its pixel's grey, which keeps 0.4 of it.
     """
     for cell in range(names.WIDTH * names.HEIGHT):
         column, row = cell % names.WIDTH, cell // names.WIDTH
