@@ -244,6 +244,12 @@ class Lines(ScrollView, Painted, can_focus=True, inherit_bindings=False):
     def on_resize(self, event: events.Resize) -> None:
         self.virtual_size = Size(self.scrollable_content_region.width, len(self._lines) + len(self.head))
 
+    def watch_show_vertical_scrollbar(self, shown: bool) -> None:
+        # Textual hands the place on to the scroll bar only while it is shown (`ScrollView.watch_scroll_y`): one that
+        # comes after the pane was scrolled to its end would stand at the top until the next scroll.
+        if shown:
+            self.vertical_scrollbar.position = self.scroll_y
+
     def watch_has_focus(self, value: bool) -> None:
         super().watch_has_focus(value)
         self.refresh()

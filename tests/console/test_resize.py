@@ -11,6 +11,9 @@ import pytest
 import textual.timer
 from driving import console, screen_text, until
 
+from rlgpt.console.panes.lines import Lines
+from rlgpt.console.view.text import Entry, line
+
 
 async def test_a_size_is_taken_over_though_the_machine_pauses_as_its_timer_starts(
     home: Path, store: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
@@ -44,3 +47,18 @@ async def test_the_pane_that_is_looked_at_stays_whatever_the_size(home: Path, st
                 await until(pilot, lambda size=size: len(screen_text(app).splitlines()) == size[1])
                 await until(pilot, lambda pane=pane: app.focused is not None and app.focused.id == pane)
                 assert app.focused is not None and app.focused.display
+
+
+async def test_a_scroll_bar_that_comes_after_the_scroll_shows_its_place(home: Path) -> None:
+    """A pane that is first laid out while it is scrolled to its end has its bar shown later than that."""
+    entries = [Entry(str(number), (line(str(number)),)) for number in range(100)]
+    async with console(home) as (app, pilot):
+        pane = Lines()
+        await app.screen.mount(pane)
+        pane.set_entries(entries)
+        await until(pilot, lambda: pane.show_vertical_scrollbar)
+        pane.show_vertical_scrollbar = False
+        pane.scroll_to(y=40, animate=False, force=True, immediate=True)
+        pane.show_vertical_scrollbar = True
+        await pilot.pause()
+        assert pane.vertical_scrollbar.position == pane.scroll_y == 40
