@@ -1,0 +1,74 @@
+"""What README and the pages of docs/ say about results is what the evidence says, and their links lead somewhere."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
+FIGURE = re.compile(r"(?<![\d.])[01]\.\d\d+(?![\d.])")
+"""A share, as results are told."""
+SECTION = re.compile(r"\((docs/[a-z-]+\.md)#([a-z0-9_-]+)\)")
+PRINTED = re.compile(r"```text\n\$ (rlgpt compare [^\n]+)\n(.*?)```", re.DOTALL)
+
+
+def _headings(text: str) -> list[tuple[str, int, str]]:
+    """(anchor as GitHub makes it, level, what stands below the heading down to the next of its level) of a page."""
+    without_code = re.sub(r"```.*?```", lambda block: " " * len(block[0]), text, flags=re.DOTALL)
+    found = list(re.finditer(r"^(#+) (.+)$", without_code, re.MULTILINE))
+    headings = []
+    for index, match in enumerate(found):
+        level = len(match[1])
+        end = next((later.start() for later in found[index + 1 :] if len(later[1]) <= level), len(text))
+        anchor = re.sub(r"[^\w -]", "", match[2].lower()).replace(" ", "-")
+        headings.append((anchor, level, text[match.start() : end]))
+    return headings
+
+
+def _links() -> Iterator[tuple[Path, str]]:
+    for page in PAGES:
+        for target in re.findall(r"\]\(([^)\s]+)\)", page.read_text()):
+            if not target.startswith(("http://", "https://", "mailto:")):
+                yield page, target
+
+
+@pytest.mark.parametrize(("page", "target"), [pytest.param(p, t, id=f"{p.name}-{t}") for p, t in sorted(set(_links()))])
+def test_a_link_leads_somewhere(page: Path, target: str) -> None:
+    name, _, anchor = target.partition("#")
+    linked = (page.parent / name).resolve() if name else page
+    assert linked.exists()
+    if anchor:
+        assert anchor in {heading for heading, _, _ in _headings(linked.read_text())}
+
+
+def _claims() -> list[tuple[str, str, str]]:
+    """(claim, page, anchor) of each row of README's table of claims whose figures stand in a section of docs/."""
+    rows = [line for line in (ROOT / "README.md").read_text().splitlines() if line.startswith("|")]
+    return [(row, *match.groups()) for row in rows if (match := SECTION.search(row)) and FIGURE.search(row)]
+
+
+@pytest.mark.parametrize(("claim", "page", "anchor"), [pytest.param(*claim, id=claim[2]) for claim in _claims()])
+def test_each_figure_of_a_claim_stands_in_the_section_that_it_names(claim: str, page: str, anchor: str) -> None:
+    [section] = [text for heading, _, text in _headings((ROOT / page).read_text()) if heading == anchor]
+    missing = [figure for figure in FIGURE.findall(claim) if figure not in section]
+    assert not missing, f"{missing} in README stand nowhere in {page}#{anchor}"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("command", "table"),
+    [pytest.param(*match, id=match[0]) for match in PRINTED.findall((ROOT / "docs/evidence.md").read_text())],
+)
+def test_compare_prints_the_tables_of_the_evidence_page(command: str, table: str, tmp_path: Path) -> None:
+    printed = subprocess.run(
+        [sys.executable, "-P", "-m", "rlgpt.console.cli", *command.split()[1:]],
+        cwd=ROOT, env=os.environ | {"RLGPT_HOME": str(tmp_path)}, capture_output=True, text=True, check=True,
+    ).stdout  # fmt: skip
+    assert printed.strip() == table.strip()
