@@ -309,7 +309,8 @@ class ReplayBackend:
             raise NotRecorded(
                 f"Session {self._session} holds no answer to this request of the {call.role} agent "
                 f"(step {call.step}): from here on the replayed session differs from the recorded one. A session "
-                "repeats another only with the same task, seed and settings, of which `rlgpt show` tells."
+                "repeats another only with the same task, seed and settings, of which `rlgpt show` tells, and on the "
+                "same kind of processor."
             )
         outcome = recorded[self._used[name]]
         self._used[name] += 1

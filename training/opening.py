@@ -62,7 +62,8 @@ def open_session(place: Path) -> SessionRuntime:
             allow_process=settings.host_mode in ("process", "trusted"),
         )
         undo.callback(host.close)
-        begin(folder, writer, {"mode": host.mode, "enforced": dict(host.enforced)}, where())
+        here = where()
+        begin(folder, writer, {"mode": host.mode, "enforced": dict(host.enforced)}, here)
         tell_other_version(writer, world)
         name = writer.history.session["versions"].get("skills")
         snapshot = skills.read(reader.artifact(name)) if name else []
@@ -86,6 +87,8 @@ def open_session(place: Path) -> SessionRuntime:
         undo.pop_all()
     if reworded:
         runtime.log("info", "replay", sentence=REWORDED)
+    if other := _other_processor(settings, here):
+        runtime.log("warning", "replay", sentence=other)
     report_to(
         world,
         lambda event: runtime.log(
@@ -207,6 +210,20 @@ def _reworded(settings: Settings, writer: Writer) -> bool:
     with Reader(catalog.find(settings.llm.kind.removeprefix(REPLAY))) as source:
         theirs = source.history_at(None).session["versions"].get("wording")
     return bool(theirs != writer.history.session["versions"].get("wording"))
+
+
+def _other_processor(settings: Settings, here: events.Where) -> str:
+    """What is to be said of a replay of a session that another kind of processor computed, else ""."""
+    if not settings.llm.kind.startswith(REPLAY):
+        return ""
+    with Reader(catalog.find(settings.llm.kind.removeprefix(REPLAY))) as source:
+        there = source.history_at(None).where
+    if there is None or there["cpu"] == here["cpu"]:
+        return ""
+    return (
+        f"recorded on another kind of processor ({there['cpu']}, here {here['cpu']}): its networks compute other last "
+        "bits, so what is learnt may differ from the recorded session"
+    )
 
 
 def _asked_first(source: Reader) -> dict[str, Any]:

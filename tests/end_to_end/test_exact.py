@@ -34,6 +34,22 @@ def test_an_exact_session_computes_with_the_instructions_that_all_have(make: Mak
     assert starts()[0]["where"]["cpu"].endswith("AVX2"), "another kind of processor would be told when it goes on"
 
 
+def test_a_replay_says_that_another_kind_of_processor_computed_what_it_repeats(make: Make) -> None:
+    first = make("collect_wood")
+    assert first.finish().result == "succeeded"
+    again = make("collect_wood", start=False, llm={"kind": f"replay:{first.folder.id}"})
+    assert not _said_of_the_replay(again.start())
+    there = make("collect_wood", start=False, llm={"kind": f"replay:{first.folder.id}"})
+    there.environment["ATEN_CPU_CAPABILITY"] = "default"  # torch then takes any processor for one without AVX
+    [sentence] = _said_of_the_replay(there.start())
+    assert sentence.startswith("recorded on another kind of processor (") and " DEFAULT)" in sentence
+
+
+def _said_of_the_replay(session: Running) -> list[str]:
+    assert session.finish().result == "succeeded"
+    return [row["fields"]["sentence"] for row in session.rows("log") if row["event"] == "replay"]
+
+
 @pytest.mark.slow
 @pytest.mark.timeout(3600)
 def test_an_exact_session_is_the_same_on_an_older_processor(make: Make) -> None:

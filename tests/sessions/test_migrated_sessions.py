@@ -39,7 +39,7 @@ OF_A_SCORE = {
     r".*\.rate$": "null: the result is `score`, a key of its own",
     r".*\.ci95\[\d\]$": "of the score itself; it was that of the score times the episodes, rounded to 0.01 episodes",
 }
-ADDED = r"(left\..*|.*\b(score|why|acting_version|result\..*|result))$"
+ADDED = r"(where\..*|where|left\..*|.*\b(score|why|acting_version|result\..*|result))$"
 """Keys that are new; everything else stands where it stood."""
 
 
