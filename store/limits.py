@@ -13,9 +13,22 @@ from rlgpt.store.database import connect
 SLOTS = 2
 OFFLINE = 10.0
 """Minutes."""
-EXACT = {"OPENBLAS_CORETYPE": "Haswell", "MKL_CBWR": "AVX2", "ATEN_CPU_CAPABILITY": "avx2"}
-"""numpy and torch then compute with the same instructions on every processor that has AVX2. Each library chooses by the
-processor else, and sums in another order: other last bits."""
+EXACT = {
+    "OPENBLAS_CORETYPE": "Haswell",
+    "MKL_CBWR": "COMPATIBLE",
+    "ATEN_CPU_CAPABILITY": "avx2",
+    "NPY_DISABLE_CPU_FEATURES": "AVX512F AVX512CD AVX512_SKX AVX512_CLX AVX512_CNL AVX512_ICL AVX512_SPR X86_V4",
+}
+"""numpy and torch then compute with the same instructions on every processor that has AVX2; each chooses by the
+processor else, and sums in another order: other last bits. Both ignore, without a word, what they do not know. MKL, which torch
+multiplies with, takes `AVX2` on Intel's processors only; on others just AUTO, which is its own choice, and COMPATIBLE
+(oneMKL Developer Guide, "Specifying Code Branches"; `MKL_VERBOSE=1` tells which was taken). numpy 2.4 renamed its
+features: what was AVX512F to AVX512_SKX is `X86_V4`."""
+
+
+def exact(environ: Mapping[str, str]) -> bool:
+    """Whether a process with these variables computes as one of an exact session does."""
+    return all(environ.get(name) == value for name, value in EXACT.items())
 
 
 def limits(folder: Path) -> Mapping[str, Any]:

@@ -221,8 +221,8 @@ def _other_processor(settings: Settings, here: events.Where) -> str:
     if there is None or there["cpu"] == here["cpu"]:
         return ""
     return (
-        f"recorded on another kind of processor ({there['cpu']}, here {here['cpu']}): its networks compute other last "
-        "bits, so what is learnt may differ from the recorded session"
+        f"recorded on another kind of processor ({there['cpu']}, here {here['cpu']}): its networks may compute other "
+        "last bits, and what is learnt may differ from the recorded session"
     )
 
 

@@ -111,6 +111,10 @@ def _store() -> Iterator[Finding]:
     except StoreError as error:
         yield Finding("store", "place", False, str(error), "set RLGPT_HOME to a folder on a local disk")
         return
+    except PermissionError:
+        sentence = f"{home()} is out of reach: a folder above it may not be searched"
+        yield Finding("store", "place", False, sentence, "set RLGPT_HOME to a folder that you may write")
+        return
     kind = folder.file_system(folder.root()) or "a file system that does not tell its kind"
     nearest = next(place for place in (folder.root(), *folder.root().parents) if place.exists())
     if not os.access(nearest, os.W_OK | os.X_OK):

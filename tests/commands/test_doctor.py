@@ -70,3 +70,10 @@ def test_a_store_that_cannot_be_written_is_missing(rlgpt: Cli, home: Path, monke
     monkeypatch.setattr(doctor.os, "access", lambda path, mode: Path(path) != home)
     answer = rlgpt("doctor")
     assert answer.code == 9 and f"{home} cannot be written" in answer.out and "set RLGPT_HOME" in answer.out
+
+    def refused(place: Path) -> None:
+        raise PermissionError(13, "Permission denied", str(place))
+
+    monkeypatch.setattr(doctor.folder, "check_place", refused)
+    answer = rlgpt("doctor")
+    assert answer.code == 9 and f"{home} is out of reach" in answer.out and "set RLGPT_HOME" in answer.out

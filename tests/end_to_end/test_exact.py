@@ -2,22 +2,59 @@
 
 from __future__ import annotations
 
+import os
+import platform
+import re
+import subprocess
+import sys
 import time
 from typing import Any
 
 import pytest
+import torch
 
 from rlgpt.store.limits import EXACT
 from tests.end_to_end.conftest import Make, Running
 from tests.end_to_end.sameness import folded, outcome
 from tests.end_to_end.story import STORY, TASK
 
-OLDER = {
-    "NPY_DISABLE_CPU_FEATURES": "AVX512F AVX512CD AVX512_SKX AVX512_CLX AVX512_CNL AVX512_ICL",
-    "MKL_ENABLE_INSTRUCTIONS": "AVX2",
-    "DNNL_MAX_CPU_ISA": "AVX2",
-}
-"""numpy, MKL and oneDNN then take this processor for one that has AVX2 and no more."""
+OLDER = {"MKL_ENABLE_INSTRUCTIONS": "AVX2", "DNNL_MAX_CPU_ISA": "AVX2"}
+"""MKL and oneDNN then take this processor for one that has AVX2 and no more. For numpy there is only the variable that
+an exact session sets itself."""
+COMPUTES = """
+import hashlib
+
+import numpy
+import torch
+
+numpy.show_runtime()
+print(torch.backends.cpu.get_cpu_capability())
+some = numpy.linspace(0.1, 20, 10_001)
+rows = numpy.random.default_rng(0).standard_normal((64, 128)).astype(numpy.float32)
+parts = [numpy.exp(some), numpy.log(some), numpy.log1p(some), numpy.tanh(rows), rows @ rows.T]
+parts.append((torch.as_tensor(rows) @ torch.as_tensor(rows).T).numpy())
+print("computed", hashlib.sha256(b"".join(part.tobytes() for part in parts)).hexdigest())
+"""
+
+
+def _computed(**variables: str) -> str:
+    """What `COMPUTES` prints with the variables of an exact session and these."""
+    environ = os.environ | EXACT | {"MKL_VERBOSE": "1"} | variables
+    command = [sys.executable, "-P", "-c", COMPUTES]
+    return subprocess.run(command, env=environ, capture_output=True, text=True, check=True).stdout
+
+
+@pytest.mark.skipif(platform.machine() != "x86_64", reason="MKL and AVX are of x86_64")
+def test_the_libraries_heed_what_an_exact_session_tells_them() -> None:
+    """They ignore, without a word, a name or value that they do not know."""
+    printed = _computed()
+    found, _, _ = printed.partition("'not_found'")
+    assert "'found'" in found and "AVX512" not in found and "X86_V4" not in found
+    assert "AVX512" not in printed.partition("'not_found'")[2].partition("]")[2]
+    modes = set(re.findall(r"CNR:(\w+)", printed))
+    assert modes == ({"COMPATIBLE"} if torch.backends.mkl.is_available() else set())
+    older = {_computed(MKL_ENABLE_INSTRUCTIONS=name).rpartition("computed ")[2] for name in ("SSE4_2", "AVX2")}
+    assert older == {printed.rpartition("computed ")[2]}
 
 
 def test_an_exact_session_computes_with_the_instructions_that_all_have(make: Make) -> None:
@@ -31,7 +68,7 @@ def test_an_exact_session_computes_with_the_instructions_that_all_have(make: Mak
         return [row["payload"] for row in session.rows("event") if row["kind"] == "started"]
 
     session.until(lambda history: starts())
-    assert starts()[0]["where"]["cpu"].endswith("AVX2"), "another kind of processor would be told when it goes on"
+    assert starts()[0]["where"]["cpu"].endswith("AVX2 exact"), "another kind of processor would be told when it goes on"
 
 
 def test_a_replay_says_that_another_kind_of_processor_computed_what_it_repeats(make: Make) -> None:

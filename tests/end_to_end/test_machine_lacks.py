@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from rlgpt.training.ppo.machine import MachineLacks, check_compiler
 from rlgpt.training.session import creation
 from tests.end_to_end.conftest import Make, Running
 from tests.end_to_end.typed import rlgpt
@@ -25,6 +26,22 @@ def test_what_no_policy_could_be_trained_with_is_refused(tmp_path: Path, monkeyp
             creation.create({"task": "collect_wood", **settings})
         assert refused.value.code == creation.UNAVAILABLE
         assert creation.create({"task": "collect_wood", **settings}, elsewhere=True)["id"]
+
+
+def test_the_compiler_is_the_one_that_torch_looks_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`torch._inductor.config.cpp.cxx`: on Linux g++, or what CXX names."""
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setattr("sys.platform", "linux")
+    monkeypatch.delenv("CXX", raising=False)
+    for name in ("clang++", "c++"):
+        (tmp_path / name).touch(0o755)
+    with pytest.raises(MachineLacks, match=r"no g\+\+; the variable CXX names another"):
+        check_compiler()
+    monkeypatch.setenv("CXX", "clang++")
+    check_compiler()
+    monkeypatch.setenv("CXX", "/nowhere/g++")
+    with pytest.raises(MachineLacks, match=r"no /nowhere/g\+\+"):
+        check_compiler()
 
 
 def test_a_session_that_comes_to_such_a_machine_stops_before_it_trains(

@@ -15,6 +15,7 @@ from rlgpt.training.host.sandbox.runtime import (
     Meter,
     OutOfTicks,
     Rng,
+    add_up,
     bounded_range,
     frozen,
     is_instance,
@@ -132,6 +133,14 @@ def test_percent_does_not_format() -> None:
     assert remainder(7, 3) == 1
     with pytest.raises(TypeError, match="f-string"):
         remainder("%s", object())
+
+
+def test_sum_adds_from_left_to_right_in_every_python() -> None:
+    assert program("sum([-0.5, 1e-17, 0.5]) == 0.0 and sum([0.1] * 10) < 1.0").holds(None, None)
+    assert add_up([[1], [2]], [0]) == [0, 1, 2] and add_up(iter((True, 2))) == 3
+    for texts in ((["a"], ""), (["a"], 0)):
+        with pytest.raises(TypeError):
+            add_up(*texts)
 
 
 def test_replaced_builtins_still_work_as_types() -> None:

@@ -14,7 +14,8 @@ from rlgpt.training.ppo.run import TrainResult, train
 from rlgpt.training.ppo.trained import load_policy
 from rlgpt.training.rollouts.evaluation import evaluate
 from rlgpt.training.seeds import episode_seed
-from tests.options.toys import WALK, ChangedEnv, ChangedWorld, code, configuration, host_of
+from rlgpt.training.worlds import registry
+from tests.options.toys import WALK, ChangedEnv, ChangedWorld, code, configuration, host_of, term
 from tests.ppo.devices import DEVICES
 
 SHAPE = (40, 48, 3)
@@ -76,3 +77,22 @@ def test_the_picture_and_the_scalars_reach_the_policy() -> None:
     rows[2, -1] = 255
     logits = policy._actor.logits(rows)
     assert not np.array_equal(logits[0], logits[1]) and not np.array_equal(logits[0], logits[2])
+
+
+def test_training_that_is_cut_off_at_night_goes_on_alike() -> None:
+    """Crafter's picture of a night has noise."""
+    world = registry.get("crafter")
+    config = configuration(
+        observation=["pixels"], options=[], primitives=["noop"], horizon=1000, env_steps=240, reward=[term("task")],
+        hyper={"n_envs": 1, "n_steps": 80, "batch_size": 80, "n_epochs": 1},
+    )  # fmt: skip
+
+    def trained(**more: Any) -> TrainResult:
+        host = host_of(world)
+        return train(world, "crafter_score", config, [], host, seed=1, device="cpu", checkpoint_every=1, **more)
+
+    kept = _Checkpoints()
+    result = trained(observer=kept)
+    assert len(kept.blobs) >= 2
+    for checkpoint in kept.blobs[:-1]:  # after 80 and 160 env steps; the night begins before the 200th
+        assert trained(resume=checkpoint).checkpoint == result.checkpoint

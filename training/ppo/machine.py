@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
-
-COMPILERS = ("g++", "clang++", "c++")
+import sys
 
 
 class MachineLacks(RuntimeError):
@@ -30,6 +29,11 @@ def check_cuda() -> None:
 
 
 def check_compiler() -> None:
-    """Raises MachineLacks where torch.compile would find no C++ compiler."""
-    if not os.environ.get("CXX") and not any(map(shutil.which, COMPILERS)):
-        raise MachineLacks("The compiled kernel needs a C++ compiler (g++ or clang++), and this machine has none.")
+    """Raises MachineLacks where torch.compile would find no C++ compiler. It looks for no other than this one
+    (`torch/_inductor/config.py`, `cpp.cxx`)."""
+    compiler = os.environ.get("CXX") or ("clang++" if sys.platform == "darwin" else "g++")
+    if shutil.which(compiler) is None:
+        raise MachineLacks(
+            f"The compiled kernel needs a C++ compiler, and this machine has no {compiler}; "
+            "the variable CXX names another."
+        )

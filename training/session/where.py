@@ -5,11 +5,13 @@ from __future__ import annotations
 
 import contextlib
 import importlib.metadata
+import os
 import platform
 import socket
 from collections.abc import Iterable
 
 from rlgpt.store.events import Where
+from rlgpt.store.limits import exact
 from rlgpt.store.row_types import JsonObject
 
 PACKAGES = (
@@ -35,10 +37,12 @@ def installed(packages: Iterable[str]) -> dict[str, str | None]:
 
 
 def cpu() -> str:
-    """numpy and torch choose kernels by vendor and instruction set, and their last bits differ."""
+    """numpy and torch choose kernels by vendor and instruction set, and their last bits differ. `exact` where they are
+    told which to take (`limits.exact`)."""
     import torch
 
-    return f"{platform.machine()} {_vendor()} {torch.backends.cpu.get_cpu_capability()}"
+    told = " exact" if exact(os.environ) else ""
+    return f"{platform.machine()} {_vendor()} {torch.backends.cpu.get_cpu_capability()}{told}"
 
 
 def _vendor() -> str:

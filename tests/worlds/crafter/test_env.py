@@ -168,8 +168,8 @@ def test_pixels_are_stocks_and_leave_the_game_alone(seed, step, asleep):
     stock, before = stock_like(ours), ours.save()
     stock._update_time()
     painter = Painter(ours)
-    stock._world.random, painter.random = np.random.RandomState(seed), np.random.RandomState(seed)
-    assert (painter.paint() == stock.render()).all()
+    stock._world.random = np.random.RandomState(seed)
+    assert (painter.paint(np.random.RandomState(seed)) == stock.render()).all()
     assert ours.save() == before
 
 
@@ -189,13 +189,41 @@ def test_saving_is_exact_and_refuses_damage():
     [
         ("senses", names.AT_MATERIALS + 7, 13), ("senses", names.AT_OBJECTS, 10), ("senses", names.AT_FACING, 4),
         ("state", layout.ITEM + 3, 10), ("state", layout.ITEM, -1),
+        ("state", layout.LEFT, -1), ("state", layout.RIGHT, names.MEMORY_WIDTH), ("state", layout.TOP, -1),
+        ("state", layout.BOTTOM, names.MEMORY_HEIGHT), ("state", layout.CHUNK_ORDER, 36),
+        ("state", layout.CHUNK_ORDER, -1), ("state", layout.CHUNKS, 0), ("state", layout.CHUNKS, 37), ("state", layout.CHUNKS, 10**9),
+        ("state", slice(layout.CHUNK_USED, layout.CHUNK_USED + 36), 0), ("state", layout.ROWS, 1),
+        ("state", layout.ROWS, layout.CAPACITY + 1),
     ],
 )  # fmt: skip
-def test_a_saved_world_with_an_index_of_the_picture_that_there_is_not_is_refused(part, place, value):
+def test_a_saved_world_with_an_index_that_there_is_not_is_refused(part, place, value):
     env = env_in(2)
+    rows = env._simulation.state[layout.ROWS]
+    saved = env.save()
     getattr(env._simulation, part)[place] = value
+    if (part, place) == ("state", layout.ROWS):  # the number of rows that is saved beside it stays as it was
+        value, at = np.int64(value).tobytes(), 12 + 8 * layout.ROWS
+        assert saved[at : at + 8] == np.int64(rows).tobytes()
+        damaged = saved[:at] + value + saved[at + 8 :]
+    else:
+        damaged = env.save()
     with pytest.raises(ValueError, match="saved Crafter world is damaged"):
-        world().make("crafter_score", pixels=True).restore(env.save())
+        world().make("crafter_score", pixels=True).restore(damaged)
+
+
+def test_the_picture_of_a_night_is_a_function_of_the_worlds_state():
+    env = world().make("crafter_score", pixels=True)
+    env.reset(4)
+    for _ in range(210):
+        env.step([0])
+    assert env._simulation.lights[env.steps] < 0.5
+    first, saved = env.pixels(), env.save()
+    other = world().make("crafter_score", pixels=True)
+    other.reset(9)
+    other.restore(saved)
+    assert (env.pixels() == first).all() and (other.pixels() == first).all()
+    env.step([0])
+    assert (env.pixels() != first).any()
 
 
 def test_the_fingerprint_guards_the_worlds(monkeypatch):

@@ -230,7 +230,11 @@ def _tree_hash(tree: ast.AST) -> str:
     """Equal in every Python for equal code: of the text of 3.11's `ast.dump`, to which 3.12 added type parameters, and
     from which 3.13 leaves empty fields out."""
     whole = {"show_empty": True} if sys.version_info >= (3, 13) else {}
-    return hashlib.blake2b(ast.dump(tree, **whole).replace(", type_params=[]", "").encode(), digest_size=16).hexdigest()
+    parameters = [(node, vars(node).pop("type_params")) for node in ast.walk(tree) if "type_params" in vars(node)]
+    text = ast.dump(tree, **whole)
+    for node, value in parameters:  # compile wants them
+        node.type_params = value  # type: ignore[attr-defined]
+    return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
 
 
 class _Checker:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Callable, MutableSequence, Sequence
+from collections.abc import Callable, Iterable, MutableSequence, Sequence
 from types import MappingProxyType
 from typing import Any
 
@@ -195,6 +195,15 @@ def bounded_range(*args: int) -> range:
 _AS_TYPE: dict[Any, Any] = {text: str, bounded_range: range}
 
 
+def add_up(values: Iterable[Any], start: Any = 0) -> Any:
+    """`sum` as it was until Python 3.11: since 3.12 it adds floats in another way, with another result."""
+    if isinstance(start, _FORMATS):
+        raise TypeError("sum adds numbers, not texts")
+    for value in values:
+        start = start + value
+    return start
+
+
 def is_instance(value: object, kind: Any) -> bool:
     kinds: tuple[Any, ...] = kind if isinstance(kind, tuple) else (kind,)
     types: tuple[Any, ...] = tuple([_AS_TYPE.get(each, each) for each in kinds])
@@ -205,7 +214,7 @@ def _builtins() -> dict[str, Any]:
     import builtins
 
     safe = {name: getattr(builtins, name) for name in rules.BUILTINS + rules.EXCEPTIONS}
-    safe.update(str=text, range=bounded_range, isinstance=is_instance, set=Set, frozenset=FrozenSet)
+    safe.update(str=text, range=bounded_range, sum=add_up, isinstance=is_instance, set=Set, frozenset=FrozenSet)
     return safe
 
 

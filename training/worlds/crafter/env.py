@@ -56,8 +56,6 @@ class CrafterEnv:
     def reset(self, seed: int) -> None:
         self.steps = 0
         self._simulation.reset(seed, self.task.horizon, self._goal, self._ahead)
-        if self._painter is not None:
-            self._painter.reset(seed)
 
     def step(self, command: NativeAction) -> StepResult:
         self.steps += 1

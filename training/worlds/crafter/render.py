@@ -1,4 +1,4 @@
-"""The picture that stock Crafter draws (64 x 64 pixels, 9 x 9 grid), with a random stream of its own.
+"""The picture that stock Crafter draws (64 x 64 pixels, 9 x 9 grid), but for where the noise of its nights comes from.
 
 Tiles are blended once for each pair of ground and thing, and kept; painting.py does the rest for every pixel.
 """
@@ -98,23 +98,25 @@ def _faded() -> NDArray[np.uint8]:
 
 
 class Painter:
-    """Draws one simulation. Its noise has a random stream of its own, so that drawing never changes the game."""
+    """Draws one simulation. Stock takes the noise of a night from the world's random stream, and so changes the game by
+    drawing it. Here it is a function of the world's state: drawing changes nothing, and a world that was saved and
+    restored is drawn alike."""
 
     def __init__(self, simulation: Simulation) -> None:
         self._simulation = simulation
         self._noise = np.zeros(_WINDOW)
-        self.random = np.random.RandomState(0)
+        self._random = np.random.RandomState(0)
 
-    def reset(self, seed: int) -> None:
-        self.random = np.random.RandomState(seed)
-
-    def paint(self) -> NDArray[np.uint8]:
-        """uint8 (height, width, 3)."""
+    def paint(self, random: np.random.RandomState | None = None) -> NDArray[np.uint8]:
+        """uint8 (height, width, 3). `random` draws the noise, where it is given."""
         simulation = self._simulation
         state = simulation.state
         light = float(simulation.lights[state[layout.STEP]])
         if light < 0.5:
-            self._noise = self.random.uniform(32, 127, _WINDOW)
+            if random is None:
+                random = self._random
+                random.seed([int(state[at]) & 0xFFFFFFFF for at in (layout.STEP, layout.RANDOM_AT, layout.RANDOM)])
+            self._noise = random.uniform(32, 127, _WINDOW)
         canvas = np.zeros(SHAPE, np.uint8)
         counts = state[layout.ITEM : layout.ITEM + len(names.ITEMS)]
         paint(

@@ -107,27 +107,38 @@ class Simulation:
             count = math.prod(part.shape)
             part[...] = np.frombuffer(saved, part.dtype, count, at).reshape(part.shape)
             at += part.nbytes
-        self._check()
+        self._check(rows)
         self.occupant[:] = 0
         for row in range(rows):
             if self.objects[row, layout.KIND] != layout.NOBODY:
                 self.occupant[self.objects[row, layout.X], self.objects[row, layout.Y]] = row + 1
 
-    def _check(self) -> None:
-        """Raises ValueError for a value that is no index where compiled code, which checks none, uses it as one."""
-        state, rows = self.state, self.objects[: int(self.state[layout.ROWS])]
+    def _check(self, written: int) -> None:
+        """Raises ValueError for a value that is no index where compiled code, which checks none, uses it as one.
+        `written`: rows of objects that the save holds."""
+        state = self.state
+        if state[layout.ROWS] != written:
+            raise ValueError("The saved Crafter world is damaged.")
+        rows = self.objects[:written]
         positions = rows[:, [layout.X, layout.Y]]
         seen_materials = self.senses[names.AT_MATERIALS : names.AT_OBJECTS]
         seen_objects = self.senses[names.AT_OBJECTS : names.AT_BITS]
         counts = state[layout.ITEM : layout.ITEM + len(names.ITEMS)]
+        chunks = layout.CHUNK_ROWS**2
+        order = state[layout.CHUNK_ORDER : layout.CHUNK_ORDER + max(0, min(state[layout.CHUNKS], chunks))]
+        used = state[layout.CHUNK_USED : layout.CHUNK_USED + chunks]
         is_valid = (
-            0 < state[layout.ROWS] <= layout.CAPACITY
-            and 0 <= state[RANDOM_AT] <= RANDOM_SIZE
+            0 <= state[RANDOM_AT] <= RANDOM_SIZE
             and 0 <= state[layout.STEP] <= senses.LAST_STEP
             and -1 <= state[layout.GOAL] < len(names.ACHIEVEMENTS)
             and 0 <= state[layout.FACING] < 4
             and 0 <= state[layout.HURT_BY] < len(names.HARMS)
-            and 0 <= state[layout.CHUNKS] <= layout.CHUNK_ROWS**2
+            and 0 <= state[layout.CHUNKS] <= chunks
+            and sorted(order) == list(used.nonzero()[0])
+            and state[layout.LEFT] >= 0
+            and state[layout.RIGHT] < names.MEMORY_WIDTH
+            and state[layout.TOP] >= 0
+            and state[layout.BOTTOM] < names.MEMORY_HEIGHT
             and bool((self.material < len(names.MATERIALS)).all())
             and bool((self.memory < len(names.REMEMBERED)).all())
             and bool((seen_materials < len(names.MATERIALS)).all())
