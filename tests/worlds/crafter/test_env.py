@@ -189,11 +189,12 @@ def test_saving_is_exact_and_refuses_damage():
     [
         ("senses", names.AT_MATERIALS + 7, 13), ("senses", names.AT_OBJECTS, 10), ("senses", names.AT_FACING, 4),
         ("state", layout.ITEM + 3, 10), ("state", layout.ITEM, -1),
-        ("state", layout.LEFT, -1), ("state", layout.RIGHT, names.MEMORY_WIDTH), ("state", layout.TOP, -1),
-        ("state", layout.BOTTOM, names.MEMORY_HEIGHT), ("state", layout.CHUNK_ORDER, 36),
-        ("state", layout.CHUNK_ORDER, -1), ("state", layout.CHUNKS, 0), ("state", layout.CHUNKS, 37), ("state", layout.CHUNKS, 10**9),
-        ("state", slice(layout.CHUNK_USED, layout.CHUNK_USED + 36), 0), ("state", layout.ROWS, 1),
-        ("state", layout.ROWS, layout.CAPACITY + 1),
+        ("state", layout.LEFT, -1), ("state", layout.RIGHT, names.MEMORY_WIDTH),
+        ("state", layout.TOP, -1), ("state", layout.BOTTOM, names.MEMORY_HEIGHT),
+        ("state", layout.CHUNK_ORDER, 36), ("state", layout.CHUNK_ORDER, -1),
+        ("state", layout.CHUNKS, 0), ("state", layout.CHUNKS, 37), ("state", layout.CHUNKS, 10**9),
+        ("state", slice(layout.CHUNK_USED, layout.CHUNK_USED + 36), 0),
+        ("state", layout.ROWS, 1), ("state", layout.ROWS, layout.CAPACITY + 1),
     ],
 )  # fmt: skip
 def test_a_saved_world_with_an_index_that_there_is_not_is_refused(part, place, value):
