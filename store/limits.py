@@ -20,10 +20,10 @@ EXACT = {
     "NPY_DISABLE_CPU_FEATURES": "AVX512F AVX512CD AVX512_SKX AVX512_CLX AVX512_CNL AVX512_ICL AVX512_SPR X86_V4",
 }
 """numpy and torch then compute with the same instructions on every processor that has AVX2; each chooses by the
-processor else, and sums in another order: other last bits. Both ignore, without a word, what they do not know. MKL, which torch
-multiplies with, takes `AVX2` on Intel's processors only; on others just AUTO, which is its own choice, and COMPATIBLE
-(oneMKL Developer Guide, "Specifying Code Branches"; `MKL_VERBOSE=1` tells which was taken). numpy 2.4 renamed its
-features: what was AVX512F to AVX512_SKX is `X86_V4`."""
+processor else, and sums in another order: other last bits. Both ignore, without a word, what they do not know. MKL,
+which torch multiplies with, takes `AVX2` on Intel's processors only; on others just AUTO, which is its own choice, and
+COMPATIBLE (oneMKL Developer Guide, "Specifying Code Branches"; `MKL_VERBOSE=1` tells which was taken). numpy 2.4
+renamed its features: what was AVX512F to AVX512_SKX is `X86_V4`."""
 
 
 def exact(environ: Mapping[str, str]) -> bool:
