@@ -115,7 +115,8 @@ class Painter:
         if light < 0.5:
             if random is None:
                 random = self._random
-                random.seed([int(state[at]) & 0xFFFFFFFF for at in (layout.STEP, layout.RANDOM_AT, layout.RANDOM)])
+                word, used, step = (int(state[at]) for at in (layout.RANDOM, layout.RANDOM_AT, layout.STEP))
+                random.seed((word ^ used ^ step << 10) & 0xFFFFFFFF)  # `used` has ten bits
             self._noise = random.uniform(32, 127, _WINDOW)
         canvas = np.zeros(SHAPE, np.uint8)
         counts = state[layout.ITEM : layout.ITEM + len(names.ITEMS)]
