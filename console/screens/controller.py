@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 from typing import Protocol
 
@@ -167,6 +168,7 @@ class Controller:
     def _idle(self) -> None:
         self._busy = False
         if self.moment is not None and self.moment.live:
+            self.moment = replace(self.moment, now=self._shell.clock())
             self._canvas.show_status()
 
     def _polled(self, marks: list[timeline.Mark], moment: Moment) -> None:

@@ -120,7 +120,12 @@ class SessionScreen(Leavable, Screen[None]):
             self._shell.show_tour()
         if self._draws:
             self._draw(moment)
-        elif isinstance(self.app.screen, ModalScreen) and time.monotonic() - self._drawn_at >= BELOW:
+        else:
+            self._draw_below(moment)
+
+    def _draw_below(self, moment: Moment) -> None:
+        """Below a dialog, every `BELOW` seconds."""
+        if isinstance(self.app.screen, ModalScreen) and time.monotonic() - self._drawn_at >= BELOW:
             self._below_another = True
             self._draw(moment)
             self._below_another = False
@@ -163,9 +168,12 @@ class SessionScreen(Leavable, Screen[None]):
         return "system" in self.board.visible_panes
 
     def show_status(self) -> None:
-        if self._moment is None or not self._draws:
-            return
         m = self._moment
+        if m is None:
+            return
+        if not self._draws:
+            self._draw_below(m)
+            return
         bar = self.query_one("#status", Bar)
         width = bar.content_size.width
         bar.set_lines(

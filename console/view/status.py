@@ -179,6 +179,8 @@ def _beat(m: Moment) -> list[Span]:
     if worker.beat is None:
         return []
     late = [Span(f"  {behind(m)}", "warn")] if worker.behind_since else []
+    if m.history.status != "running":  # a pause, or a person who is waited for
+        return [*late, Span("  ♥", "ok")]
     age = max(m.now - worker.beat, 0.0)
     if worker.overdue > 0:
         return [*late, Span(f"  no progress for {duration(age)}", "bad")]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import threading
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -35,6 +36,7 @@ from rlgpt.store.commands import parse_command
 from rlgpt.store.errors import NoSession
 from rlgpt.store.folder import SessionFolder
 from rlgpt.store.lease import Lease
+from rlgpt.store.progress import Progress
 from rlgpt.store.reader import Reader
 
 LIVE = "261121-020000-bb"
@@ -423,6 +425,47 @@ async def test_the_session_below_a_dialog_goes_on(live: Path, monkeypatch: pytes
             append(live / "sessions" / LIVE, story.rows[written:], {})
             await until(pilot, lambda: "finished" in line_of(drawn))
             assert isinstance(app.screen, Advise)
+
+
+async def test_what_was_said_last_reaches_the_session_below_a_dialog(
+    live: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also where it was drawn a moment before, and nothing comes after it."""
+    with Lease.acquire(live / "sessions" / LIVE):
+        async with console(live, LIVE) as (app, pilot):
+            await pilot.press("a")
+            await until(pilot, lambda: isinstance(app.screen, Advise))
+            below = app.screen_stack[-2]
+            assert isinstance(below, SessionScreen)
+            monkeypatch.setattr("rlgpt.console.screens.session.BELOW", 1e9)
+            story = whole(LIVE, ended=False)
+            written = len(story.rows)
+            story.event(store_events.Ended(status="finished", reason="all 4 iterations are done"))
+            append(live / "sessions" / LIVE, story.rows[written:], {})
+            await until(pilot, lambda: below.controller.moment and below.controller.moment.history.status == "ended")
+            assert "finished" not in line_of(below.query_one("#status", Bar))
+            monkeypatch.setattr("rlgpt.console.screens.session.BELOW", 0.0)
+            await until(pilot, lambda: "finished" in line_of(below.query_one("#status", Bar)))
+
+
+@pytest.mark.parametrize("dialog", [False, True])
+async def test_the_age_of_the_last_progress_grows_while_nothing_happens(
+    live: Path, monkeypatch: pytest.MonkeyPatch, dialog: bool
+) -> None:
+    monkeypatch.setattr("rlgpt.console.screens.session.BELOW", 0.0)
+    with Lease.acquire(live / "sessions" / LIVE):
+        progress = Progress(live / "sessions" / LIVE)
+        progress.phase("training")
+        began, passed = time.time(), [3.0]
+        async with console(live, LIVE, clock=lambda: began + passed[0]) as (app, pilot):
+            bar = app.screen.query_one("#status", Bar)
+            if dialog:
+                await pilot.press("a")
+                await until(pilot, lambda: isinstance(app.screen, Advise))
+            await until(pilot, lambda: "♥ 3s ago" in bar.render_line(2).text)
+            passed[0] = 17.0
+            await until(pilot, lambda: "♥ 17s ago" in bar.render_line(2).text)
+        progress.close()
 
 
 async def test_who_has_been_in_the_list_comes_back_to_it(live: Path) -> None:
