@@ -24,7 +24,7 @@ from rlgpt.store.events import Probed
 from rlgpt.store.reader import Reader
 from rlgpt.store.row_types import EventRow, LlmCallRow
 
-TITLES = ("no", "at", "role", "asked to", "try", "ended", "in", "cached", "out", "thought", "cost", "seconds")
+TITLES = ("no", "at", "role", "what it does", "try", "ended", "in", "cached", "out", "thought", "cost", "seconds")
 WORDS = {"sent": "no answer yet", "answered": "answered", "failed": "failed"}
 Tree = dict[str, Any]
 

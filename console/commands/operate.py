@@ -286,9 +286,9 @@ def _command(
     reason."""
     with reached(session) as folder, Reader(folder) as reader:
         history = _begun(reader)
-        if history.status == "ended":
-            raise Failure(f"session {folder.id} has ended ({history.result}): {history.reason}")
         alive = reader.alive()
+        if history.status == "ended" and not alive:  # one that resumes it, but has not said so yet, takes the command
+            raise Failure(f"session {folder.id} has ended ({history.result}): {history.reason}")
         if not alive and not unstarted(reader):
             raise Failure(f"the worker of {folder.id} is dead; `rlgpt resume {folder.id}` starts it again.")
         if "apply" in payload and revision is None:  # a worker tells by it which iteration is the next

@@ -69,11 +69,13 @@ def run(words: Sequence[str]) -> int:
     try:
         code = command.main(args=list(words), prog_name="rlgpt", standalone_mode=False)
     except TyperException as error:
-        sentence = getattr(error, "format_message", error.__str__)().rstrip(". ").replace("Value error, ", "")
+        sentence = " ".join(getattr(error, "format_message", error.__str__)().split())
+        sentence = sentence.rstrip("., ").replace("Value error, ", "").replace(": ,", ":")
         option = str(getattr(error, "option_name", ""))
         if re.fullmatch(r"-[0-9.]+(e[-+]?[0-9]+)?", option):
             sentence = f"{option}: no number here may be negative"
-        raise Failure(f"{sentence}. `rlgpt {_place(error)}--help` says what there is.", Exit.USAGE) from error
+        sentence += "" if sentence.endswith("?") else "."
+        raise Failure(f"{sentence} `rlgpt {_place(error)}--help` says what there is.", Exit.USAGE) from error
     except typer.Abort as error:
         raise KeyboardInterrupt from error
     except SystemExit as leaving:

@@ -113,9 +113,13 @@ def cells(rank: int, row: Row) -> tuple[str, ...]:
             count(row.env_steps), cost_words(row))  # fmt: skip
 
 
-TITLES = ("", "model and settings", "test, mean over seeds", "best seed", "session", "seeds", "env steps", "cost")
-_WIDTHS = {"": 2, "test, mean over seeds": 40, "best seed": 30, "session": 22, "seeds": 10, "env steps": 9, "cost": 9}
-_RANK = ("", "model and settings", "test, mean over seeds", "env steps", "cost", "best seed", "seeds", "session")
+TITLES = (
+    "", "model and settings", "test, mean over seeds", "best seed", "session", "seed numbers", "env steps", "cost"
+)  # fmt: skip
+_WIDTHS = {
+    "": 2, "test, mean over seeds": 40, "best seed": 30, "session": 22, "seed numbers": 12, "env steps": 9, "cost": 9,
+}  # fmt: skip
+_RANK = ("", "model and settings", "test, mean over seeds", "env steps", "cost", "best seed", "seed numbers", "session")
 """Columns in the order in which they are given a place."""
 
 

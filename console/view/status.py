@@ -82,7 +82,7 @@ def budgets(m: Moment, width: int) -> Line:
     wide = width >= 150
     over = h.status == "ended" and h.result in ("succeeded", "finished")
     steps, limit = float(h.spent.env_steps), limits.get("env_steps")
-    parts.append(_bar("env steps", steps, limit, count(steps), count(limit) if limit else "", wide, over))
+    parts.append(_bar("env steps", steps, limit, count(steps), count(limit) if limit is not None else "", wide, over))
     pace = rate(m)
     if limit and pace and h.status == "running" and m.phase == "Train" and _goes_on(m):
         parts[-1].append(Span(f" left {duration((limit - steps) / pace)}", "dim"))
@@ -104,7 +104,7 @@ def budgets(m: Moment, width: int) -> Line:
             float(h.spent.tokens),
             limits.get("tokens"),
             count(h.spent.tokens),
-            count(limits.get("tokens")) if limits.get("tokens") else "",
+            count(limits["tokens"]) if limits.get("tokens") is not None else "",
             wide,
             over,
         )
@@ -114,9 +114,9 @@ def budgets(m: Moment, width: int) -> Line:
         _bar(
             "time",
             h.active,
-            hours * 3600 if hours else None,
+            None if hours is None else hours * 3600,
             duration(h.active),
-            duration(hours * 3600) if hours else "",
+            "" if hours is None else duration(hours * 3600),
             wide,
             over,
         )
@@ -150,9 +150,9 @@ def rate(m: Moment) -> float | None:
 
 def _bar(name: str, value: float, limit: float | None, shown: str, of: str, wide: bool, over: bool) -> list[Span]:
     """`over`: the session has ended regularly, so what it spent is not shown as a warning."""
-    if not limit:
+    if limit is None:
         return [Span(f"{name} ", "dim"), Span(shown, "bold")]
-    share = min(max(value / limit, 0.0), 1.0)
+    share = min(max(value / limit, 0.0), 1.0) if limit else float(value > 0)
     cells = 8 if wide else 4
     full = round(share * cells * 8)
     style = "bar" if over or share < 0.8 else "warn" if share < 0.95 else "bad"
