@@ -34,6 +34,8 @@ from rlgpt.store.reader import Reader
 
 PATIENCE = 10.0
 """Seconds to wait for a command's fate before saying that it is queued."""
+ENDED_WELL = ("succeeded", "finished")
+"""Results of sessions that are not resumed."""
 ENDING = 120.0
 """Seconds that whoever follows a session on a cluster may take to end it there: a node may be silent for a minute."""
 FINAL = ("applied", "refused", "expired")
@@ -287,7 +289,9 @@ def _command(
     with reached(session) as folder, Reader(folder) as reader:
         history = _begun(reader)
         alive = reader.alive()
-        if history.status == "ended" and not alive:  # one that resumes it, but has not said so yet, takes the command
+        if history.status == "ended" and alive and history.result not in ENDED_WELL:
+            raise Failure(f"session {folder.id} is being resumed: its worker is not up yet; try again in a moment.")
+        if history.status == "ended":
             raise Failure(f"session {folder.id} has ended ({history.result}): {history.reason}")
         if not alive and not unstarted(reader):
             raise Failure(f"the worker of {folder.id} is dead; `rlgpt resume {folder.id}` starts it again.")
@@ -373,7 +377,7 @@ def _restart(folder: SessionFolder) -> None:
         raise Failure(f"session {folder.id} is a mirror of {source}: resume it there.", Exit.REFUSED)
     with Reader(folder) as reader:
         history = reader.history_at()
-    final = history.status == "ended" and history.result in ("succeeded", "finished")
+    final = history.status == "ended" and history.result in ENDED_WELL
     if final and not placed_on(folder.path):  # else its seat may still be there
         raise Failure(f"session {folder.id} has ended ({history.result}): {history.reason}")
     began = time.time()

@@ -10,7 +10,7 @@ import random
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -25,6 +25,8 @@ from rlgpt.store.catalog import find
 from rlgpt.store.folder import SessionFolder, sessions
 from rlgpt.store.lease import Lease
 from rlgpt.store.writer import Writer
+
+from .conftest import Answer
 
 KEPT = Path(__file__).parent.parent / "sessions" / "0001-finished.rlgpt"
 STATES = ("finished", "running", "damaged", "empty")
@@ -234,3 +236,16 @@ def test_commands_that_need_a_world_end_with_a_sentence_and_a_documented_code(co
     assert done.returncode in (Exit.OK, Exit.USAGE, Exit.NOT_FOUND, Exit.DIFFERENT, Exit.UNAVAILABLE)
     assert "Traceback" not in done.stdout + done.stderr
     assert (done.stdout if done.returncode == 0 else done.stderr or done.stdout).strip()
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (["experiment"], "Missing argument 'kind'. Choose from: arms, blind, "),
+        (["session"], "No such command 'session'. Did you mean 'sessions'? `rlgpt --help` says what there is."),
+        (["run", "x", "--nothing"], "No such option: --nothing (Possible options: --on). `rlgpt run --help`"),
+    ],
+)
+def test_wrong_words_are_answered_in_one_line(rlgpt: Callable[..., Answer], words: list[str], sentence: str) -> None:
+    answer = rlgpt(*words)
+    assert answer.code == 2 and sentence in answer.err and "␊" not in answer.err and answer.err.count("\n") == 1

@@ -118,6 +118,19 @@ def test_who_resumes_waits_for_the_worker_that_leaves(
     assert started == [session.path] * workers
 
 
+@pytest.mark.parametrize(("status", "said"), [("stopped", "is being resumed"), ("succeeded", "has ended (succeeded)")])
+def test_a_session_whose_worker_is_not_up_yet_is_not_said_to_have_ended(
+    rlgpt: Cli, monkeypatch: pytest.MonkeyPatch, status: str, said: str
+) -> None:
+    """On a busy machine it takes longer to say so than anybody waits."""
+    session = ended(status)
+    monkeypatch.setattr(operate, "PATIENCE", 0.1)
+    with Lease.acquire(session.path):
+        answer = rlgpt("pause", session.id)
+    assert answer.code == 4 and said in answer.err
+    assert f"has ended ({status})" in rlgpt("pause", session.id).err
+
+
 @pytest.mark.parametrize("index", ["kept", "lost"])
 def test_rows_beside_the_database_are_not_left_out_where_nothing_can_be_written(tmp_path: Path, index: str) -> None:
     """A copy of a running session on a medium that is read-only, seen as somebody whom file modes bind."""

@@ -256,6 +256,21 @@ def test_the_status_line_shows_budgets_and_time_left() -> None:
     assert "108k/1M left" in text and "steps/s" in text and "s ago" in text
 
 
+def test_a_budget_of_nothing_is_a_budget_and_none_is_none() -> None:
+    story = whole(ended=False)
+    budget = next(r for t, r in story.rows if t == "session")["settings"]["budget"]
+    budget.update(env_steps=0, tokens=None, hours=0)
+    text = plain(status.budgets(moment(story), 160))
+    assert "108k/0 " in text and "/0s" in text and "/2M" not in text
+
+
+@pytest.mark.parametrize("waits_for", ["approval", "paused"])
+def test_who_waits_is_not_said_to_make_no_progress(waits_for: str) -> None:
+    story = whole(ended=False)
+    story.event(events.Waiting(for_=waits_for))
+    assert plain(status.budgets(moment(story), 160)).endswith("♥")
+
+
 def test_a_frame_can_be_chosen_stepped_and_another_episode_taken() -> None:
     m = moment(whole())
     newest, before = m.films[-1], m.films[-2]
