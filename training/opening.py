@@ -14,7 +14,7 @@ from rlgpt.agents.loop import Limits
 from rlgpt.store import artifacts, catalog, events, skills
 from rlgpt.store.errors import StoreError
 from rlgpt.store.folder import SessionFolder
-from rlgpt.store.history import CheckpointState, Run
+from rlgpt.store.history import CheckpointState, History, Run
 from rlgpt.store.lease import TrainingSlot
 from rlgpt.store.live_calls import LiveCalls
 from rlgpt.store.progress import Progress
@@ -52,7 +52,8 @@ def open_session(place: Path) -> SessionRuntime:
         world = placed(registry.get(settings.world), settings.world, games_place())
         progress = Progress(folder.path)
         undo.callback(progress.close)
-        reworded = _reworded(settings, writer)
+        recorded = _recorded(settings)
+        reworded = recorded is not None and _wording(recorded) != _wording(writer.history)
         client = _client(settings, StoreJournal(writer, reader, settings), progress, folder, reworded)
         host = open_host(
             world,
@@ -87,7 +88,7 @@ def open_session(place: Path) -> SessionRuntime:
         undo.pop_all()
     if reworded:
         runtime.log("info", "replay", sentence=REWORDED)
-    if other := _other_processor(settings, here):
+    if other := _other_processor(recorded, here):
         runtime.log("warning", "replay", sentence=other)
     report_to(
         world,
@@ -203,21 +204,22 @@ def _client(
     return make_client(llm, journal, os.environ, recorded=recorded)
 
 
-def _reworded(settings: Settings, writer: Writer) -> bool:
-    """Whether this is a replay of a session whose requests had other words than ours."""
+def _recorded(settings: Settings) -> History | None:
+    """Of the session that is replayed."""
     if not settings.llm.kind.startswith(REPLAY):
-        return False
+        return None
     with Reader(catalog.find(settings.llm.kind.removeprefix(REPLAY))) as source:
-        theirs = source.history_at(None).session["versions"].get("wording")
-    return bool(theirs != writer.history.session["versions"].get("wording"))
+        return source.history_at(None)
 
 
-def _other_processor(settings: Settings, here: events.Where) -> str:
+def _wording(history: History) -> object:
+    """Which words its requests have."""
+    return history.session["versions"].get("wording")
+
+
+def _other_processor(recorded: History | None, here: events.Where) -> str:
     """What is to be said of a replay of a session that another kind of processor computed, else ""."""
-    if not settings.llm.kind.startswith(REPLAY):
-        return ""
-    with Reader(catalog.find(settings.llm.kind.removeprefix(REPLAY))) as source:
-        there = source.history_at(None).where
+    there = recorded.where if recorded is not None else None
     if there is None or there["cpu"] == here["cpu"]:
         return ""
     return (
