@@ -219,11 +219,11 @@ def _wording(history: History) -> object:
 
 def _other_processor(recorded: History | None, here: events.Where) -> str:
     """What is to be said of a replay of a session that another kind of processor computed, else ""."""
-    there = recorded.where if recorded is not None else None
-    if there is None or there["cpu"] == here["cpu"]:
+    there = recorded.where.get("cpu") if recorded is not None and recorded.where else None
+    if there is None or there == here["cpu"]:
         return ""
     return (
-        f"recorded on another kind of processor ({there['cpu']}, here {here['cpu']}): its networks may compute other "
+        f"recorded on another kind of processor ({there}, here {here['cpu']}): its networks may compute other "
         "last bits, and what is learnt may differ from the recorded session"
     )
 

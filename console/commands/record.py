@@ -31,7 +31,7 @@ def whole(h: History, inbox: Iterable[CommandRow] = ()) -> dict[str, Any]:
         "world_version": h.session.get("world_version"),
         "settings": h.session.get("settings", {}),
         "versions": h.session.get("versions", {}),
-        "where": {"node": h.where["node"], "cpu": h.where["cpu"]} if h.where else None,
+        "where": {"node": h.where.get("node"), "cpu": h.where.get("cpu")} if h.where else None,
         "task_plans": [_task_plan(plan) for plan in h.task_plans],
         "plan": _plan(h, h.plan) if h.plan else None,
         "pending_plan": _plan(h, h.pending_plan) if h.pending_plan else None,

@@ -73,7 +73,7 @@ def entries(m: Moment, width: int) -> list[Entry]:
     if h.host_deaths:
         lines.append(line((f"action host died {sum(h.host_deaths.values())} times", "warn")))
     if h.where:
-        lines += wrap(f"processor {h.where['cpu']} at {h.where['node']}", width, "dim")
+        lines += wrap(f"processor {h.where.get('cpu')} at {h.where.get('node')}", width, "dim")
     lines += _versions(h.session, width)
     return [Entry("system", tuple(lines), selectable=False)]
 

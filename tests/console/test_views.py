@@ -264,6 +264,12 @@ def test_a_budget_of_nothing_is_a_budget_and_none_is_none() -> None:
     assert "108k/0 " in text and "/0s" in text and "/2M" not in text
 
 
+def test_a_machine_that_another_program_told_otherwise_is_shown_as_far_as_it_goes() -> None:
+    story = whole(ended=False)
+    story.event(events.Resumed(from_seq=1, where={"node": "x\x1b[2J"}))  # type: ignore[typeddict-item]
+    assert "processor None at x" in text_of([line for e in system.entries(moment(story), 90) for line in e.lines])
+
+
 @pytest.mark.parametrize("waits_for", ["approval", "paused"])
 def test_who_waits_is_not_said_to_make_no_progress(waits_for: str) -> None:
     story = whole(ended=False)
