@@ -79,7 +79,8 @@ def test_the_picture_and_the_scalars_reach_the_policy() -> None:
     assert not np.array_equal(logits[0], logits[1]) and not np.array_equal(logits[0], logits[2])
 
 
-def test_training_that_is_cut_off_at_night_goes_on_alike() -> None:
+@pytest.mark.parametrize("device", DEVICES)
+def test_training_that_is_cut_off_at_night_goes_on_alike(device: str) -> None:
     """Crafter's picture of a night has noise."""
     world = registry.get("crafter")
     config = configuration(
@@ -89,7 +90,7 @@ def test_training_that_is_cut_off_at_night_goes_on_alike() -> None:
 
     def trained(**more: Any) -> TrainResult:
         host = host_of(world)
-        return train(world, "crafter_score", config, [], host, seed=1, device="cpu", checkpoint_every=1, **more)
+        return train(world, "crafter_score", config, [], host, seed=1, device=device, checkpoint_every=1, **more)
 
     kept = _Checkpoints()
     result = trained(observer=kept)
