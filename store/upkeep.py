@@ -57,8 +57,6 @@ class Pruned:
     freed: int = 0
     checkpoints: int = 0
     films: int = 0
-    skipped: str = ""
-    """Why nothing was done."""
 
 
 def size(place: Place) -> Size:
@@ -100,18 +98,15 @@ def check(place: Place) -> list[str]:
 def prune(place: Place, *, frames: bool = False) -> Pruned:
     """Free what no resume or fork needs: old rollout checkpoints, left-over files, spare pages.
 
-    `frames`: the stored frames too; replay then has no world pane. A running session is skipped.
+    `frames`: the stored frames too; replay then has no world pane. Raises LeaseTaken for a running session, StoreError.
     """
     folder = SessionFolder(path_of(place))
     done = Pruned(folder.id)
     before = catalog.disk_bytes(folder.path)
-    try:
-        if damage := torn(folder.database):
-            raise damage
-        with at_rest(folder):
-            _prune(folder, done, frames)
-    except StoreError as error:
-        done.skipped = str(error)
+    if damage := torn(folder.database):
+        raise damage
+    with at_rest(folder):
+        _prune(folder, done, frames)
     done.freed = max(0, before - catalog.disk_bytes(folder.path))
     return done
 

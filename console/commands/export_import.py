@@ -66,7 +66,7 @@ def import_(
     from rlgpt.store.export import import_ as read
 
     if not file.is_file():
-        raise Failure(f"there is no file {file}.", Exit.NOT_FOUND)
+        raise Failure(f"there is no file {file}.", Exit.USAGE)
     session = read(file)
     if json:
         output.document({"id": session.id, "name": session.name})

@@ -89,13 +89,21 @@ def export(
 
 def import_skills(file: Annotated[Path, typer.Argument(help="A file of skills.")], json: Json = False) -> None:
     """Keep all skills of a file; the action host admits them again wherever they are used."""
+    before = {skill.hash for skill in library.skills()}
     try:
         skills = library.import_file(file)
     except OSError as error:
         raise Failure(f"{file} cannot be read: {error.strerror}", Exit.USAGE) from error
     except BadSkill as error:
         raise Failure(f"{file}: {error}", Exit.USAGE) from error
-    _report(json, "imported", skills)
+    new = [skill for skill in skills if skill.hash not in before]
+    there = [skill for skill in skills if skill.hash in before]
+    if json:
+        output.document({"imported": [skill.hash for skill in new], "already_there": [skill.hash for skill in there]})
+        return
+    _report(json, "imported", new)
+    if there:
+        output.say(f"already there: {', '.join(skill.name for skill in there)}")
 
 
 def retire(skill: Wanted, json: Json = False) -> None:

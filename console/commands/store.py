@@ -18,7 +18,7 @@ from rlgpt.console.view.numbers import count, many
 from rlgpt.console.view.numbers import size as octets
 from rlgpt.store import catalog, upkeep
 from rlgpt.store.catalog import find
-from rlgpt.store.errors import BadValue, Damaged, StoreError
+from rlgpt.store.errors import BadValue, Damaged, LeaseTaken, StoreError
 from rlgpt.store.folder import SessionFolder, sessions
 from rlgpt.store.soundness import explained
 
@@ -96,15 +96,20 @@ def prune(
     frames: Annotated[bool, typer.Option("--frames", help="Frames too: replay loses its world pane.")] = False,
     json: Json = False,
 ) -> None:
-    """Free what no resume and no fork needs."""
+    """Free what no resume and no fork needs. Of all sessions those that run are left as they are."""
     chosen = _chosen(session)
     done, refused = _each(chosen, lambda folder: upkeep.prune(folder, frames=frames))
+    running = [] if session else [error for error in refused if isinstance(error, LeaseTaken)]
+    refused = [error for error in refused if error not in running]
+    left = [str(error) for error in running]
     if json:
-        _tell([dataclasses.asdict(pruned) for pruned in done], "sessions", refused)
+        _tell([dataclasses.asdict(pruned) for pruned in done], "sessions", refused, running=left)
         return
     for pruned in done:
         what = f"{octets(pruned.freed)} freed, {many(pruned.checkpoints, 'file')}, {many(pruned.films, 'film')}"
-        output.say(f"{pruned.id}: {pruned.skipped or what}")
+        output.say(f"{pruned.id}: {what}")
+    for sentence in left:
+        output.say(sentence)
     output.say(f"{many(len(done), 'session')}, {octets(sum(pruned.freed for pruned in done))} freed")
     elsewhere.end_with(refused, len(chosen) > 1)
 
@@ -180,11 +185,11 @@ def _each(
     return done, refused
 
 
-def _tell(done: list[Any], key: str, refused: list[StoreError]) -> None:
+def _tell(done: list[Any], key: str, refused: list[StoreError], **more: object) -> None:
     """One document, of what was done and what refused; the error's alone where nothing was done."""
     if refused and not done:
         raise refused[0]
-    output.document({key: done, "refused": [str(error) for error in refused]})
+    output.document({key: done, **more, "refused": [str(error) for error in refused]})
     elsewhere.end_with(refused, True)
 
 

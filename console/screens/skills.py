@@ -154,7 +154,7 @@ class SkillsScreen(Leavable, Screen[None]):
         def read(path: str) -> None:
             file = named_path(path)
             if not file.is_file():  # a pipe would be waited for
-                raise Failure(f"there is no file {file}", Exit.NOT_FOUND)
+                raise Failure(f"there is no file {file}", Exit.USAGE)
             library.import_file(file)
 
         def answered(path: str | None) -> None:

@@ -44,10 +44,22 @@ def test_the_others_get_their_turn(rlgpt: Any, torn: SessionFolder, words: tuple
     answer: Answer = rlgpt(*words)
     assert all(other.id in answer.out for other in others)
     assert torn.id in answer.out + answer.err and "damaged" in answer.out + answer.err
-    if words[1] != "prune":  # what is skipped is listed
-        assert answer.code == Exit.UNAVAILABLE
+    assert answer.code == Exit.UNAVAILABLE
     if words[1] == "backup":
         assert sorted(path.name for path in Path("copies").iterdir()) == sorted(other.id for other in others)
+
+
+def test_pruning_leaves_the_session_that_runs_and_says_so(
+    rlgpt: Any, finished: SessionFolder, running: tuple[SessionFolder, Writer]
+) -> None:
+    busy = running[0].id
+    every: Answer = rlgpt("store", "prune")
+    assert every.code == 0 and f"session {busy} is already run" in every.out and f"{finished.id}: " in every.out
+    told = rlgpt("store", "prune", "--json").document
+    assert [one["id"] for one in told["sessions"]] == [finished.id] and busy in told["running"][0]
+    assert told["refused"] == []
+    named: Answer = rlgpt("store", "prune", busy)
+    assert named.code == Exit.REFUSED and "is already run" in named.err
 
 
 @pytest.mark.parametrize("words", [("resume",), ("export",)])

@@ -55,7 +55,7 @@ def test_a_bundle_is_looked_at_without_becoming_a_session(
 
 def test_a_file_that_is_no_export_is_refused_and_leaves_nothing(rlgpt: Cli, tmp_path: Path) -> None:
     (tmp_path / "bad.rlgpt").write_bytes(b"PK\x03\x04 not really")
-    for words, code in (("bad.rlgpt", 2), ("missing.rlgpt", 3)):
+    for words, code in (("bad.rlgpt", 2), ("missing.rlgpt", 2)):
         answer = rlgpt("import", tmp_path / words)
         assert answer.code == code and answer.err.startswith("rlgpt: ")
     assert rlgpt("sessions", "--json").document == {"sessions": []}
@@ -188,6 +188,23 @@ def test_skills_are_written_to_a_new_file_and_moved_once(rlgpt: Cli, tmp_path: P
     assert again.code == 4 and "is retired already" in again.err
     assert rlgpt("skills", "restore", "dig").code == 0
     assert "is in use already" in rlgpt("skills", "restore", "dig").err
+
+
+def test_an_import_says_which_skills_were_there_already(
+    rlgpt: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def skill(name: str) -> library.Skill:
+        source = "def act(api):\n    yield api.noop()\n"
+        return library.Skill(name, "crafter", "x", "Do.", source, "True", 8, 7, "s", 1.0)
+
+    dig, hide = [library.keep(skill(name)) for name in ("dig", "hide")]
+    rlgpt("skills", "export", tmp_path / "both.json")
+    assert rlgpt("skills", "import", tmp_path / "both.json").out == "imported nothing\nalready there: dig, hide\n"
+    monkeypatch.setenv("RLGPT_HOME", str(tmp_path / "elsewhere"))
+    library.keep(skill("hide"))
+    answer = rlgpt("skills", "import", tmp_path / "both.json", "--json")
+    assert answer.document == {"imported": [dig], "already_there": [hide]}
+    assert rlgpt("skills", "import", tmp_path / "both.json").out == "imported nothing\nalready there: dig, hide\n"
 
 
 def test_a_file_that_holds_no_skills_is_named(rlgpt: Cli, tmp_path: Path) -> None:
