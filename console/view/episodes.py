@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from rlgpt.console.view.moment import Moment
 from rlgpt.console.view.numbers import count, many
-from rlgpt.console.view.text import Entry, Line, Span, fit, line, spread
+from rlgpt.console.view.text import Entry, Line, Span, fit, line, spread, width_of
 from rlgpt.console.view.words import ENDED, VARIANTS, decision_words, nothing
 from rlgpt.store.history import EvaluationState, History, Run, TrialState
 
@@ -210,11 +210,11 @@ def _entry(e: Episode, width: int) -> Entry:
     where = f" at {e.lost}" if e.lost and e.place.source != "trial" else ""
     if not where and e.last and not e.success and e.place.source != "trial":
         where = f" in {decision_words(e.last)}"
-    left = line(
-        mark, film, (e.ended, "" if e.success else "warn"), where, (f"  {e.owner}", "dim"),
-        (f"  seed {e.seed}" if width >= WITH_SEED else "", "dim"),
-    )  # fmt: skip
+    ended = (mark, film, (e.ended, "" if e.success else "warn"), where)
+    left = line(*ended, (f"  {e.owner}", "dim"), (f"  seed {e.seed}" if width >= WITH_SEED else "", "dim"))
     right = line((f"{count(e.env_steps)} steps", "dim"))
+    if width_of(left) + 1 + width_of(right) > width:  # what played it tells more than how long
+        left, right = line(*ended), line((e.owner, "dim"))
     words = f"{e.owner} {e.ended} {e.lost} {e.last} seed {e.seed} {'success' if e.success else 'failed'}"
     return Entry(
         "episode:" + ":".join(map(str, e.place)),
