@@ -10,8 +10,11 @@ import time
 import psutil
 import pytest
 
+from rlgpt.store.commands import parse_command
+from rlgpt.store.inbox import send
 from rlgpt.store.lease import Lease
 from tests.end_to_end.conftest import Make, Running
+from tests.end_to_end.sameness import outcome
 from tests.end_to_end.story import STORY, TASK, same_as_unbroken, unbroken
 from tests.patience import PATIENCE
 from tests.shaking.halting import TRAINING
@@ -45,6 +48,21 @@ def test_a_kill_in_training_changes_nothing_but_the_time(make: Make) -> None:
     same_as_unbroken(make, session)
     assert any(run.hidden for run in session.history().runs.values()), "the kill was not in training"
     assert not redone(session), "an update was made twice"
+
+
+def test_a_stop_in_training_changes_nothing_but_the_time(make: Make) -> None:
+    """Whoever stops a session and resumes it has the session of somebody who did not."""
+    expected = unbroken(make)["rows"]
+    session = make(TASK, start=False, **STORY).halting(TRAINING)
+    trainer = session.halted()
+    send(session.folder, parse_command("stop", {"now": False}))
+    trainer.resume()
+    history = session.finish(60)
+    assert history.result == "stopped" and history.runs, history.reason
+    assert [row["kind"] for row in session.rows("checkpoint") if row["run"] == max(history.runs)] == ["rollout"]
+    assert session.start().finish(300).result in ("finished", "succeeded")
+    assert outcome(session.folder) == expected
+    assert not redone(session)
 
 
 @pytest.mark.timeout(3600)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
@@ -10,10 +11,12 @@ import pytest
 
 from rlgpt.training.host.api import Action, PlanItem, source_hash
 from rlgpt.training.options.observer import Observer
+from rlgpt.training.options.policies import draw, probability
+from rlgpt.training.options.slots import ActionSpace
 from rlgpt.training.ppo.branches import Branching
 from rlgpt.training.ppo.ppo import OptionPPO
 from rlgpt.training.ppo.run import train
-from rlgpt.training.ppo.setup import ConfigError
+from rlgpt.training.ppo.setup import ConfigError, build_setup
 from rlgpt.training.worlds.crafter.world import make_world
 from rlgpt.training.worlds.optional_parts import Reseeds, offers
 from rlgpt.training.worlds.protocol import StepResult
@@ -66,7 +69,7 @@ def test_the_better_action_has_the_greater_return_and_the_advantage_stands_in_it
 
     def checked(ppo: OptionPPO, keep_going: Callable[[], bool]) -> Any:
         branching = ppo.branching
-        assert branching is not None and len(branching.points) == 20
+        assert branching is not None and len(branching.points) == min(60, ppo.buffer.size)
         starts = np.cumsum([0, *(len(column.rewards) for column in ppo.columns)])
         for point in branching.points:
             row = starts[point.lane] + point.row
@@ -76,7 +79,7 @@ def test_the_better_action_has_the_greater_return_and_the_advantage_stands_in_it
     update = OptionPPO.train
     monkeypatch.setattr(Branching, "advantages", measured)
     monkeypatch.setattr(OptionPPO, "train", checked)
-    _train({"decisions": 20, "repeats": 2, "env_steps": 1})
+    _train({"decisions": 60, "repeats": 2, "env_steps": 1})
     assert seen > 10
 
 
@@ -120,6 +123,41 @@ def test_sampled_decisions_are_spread_over_the_rollout(monkeypatch: pytest.Monke
     monkeypatch.setattr(Branching, "begin", begun)
     _train({"decisions": 10, "repeats": 1, "env_steps": 1})
     assert len(rows) >= 10 and min(rows) < 10 < max(rows)
+
+
+def test_of_the_decisions_that_have_an_alternative_each_is_as_likely_to_be_kept() -> None:
+    """Also where those before them have none."""
+    world = ChangedWorld()
+    config = configuration(options=["walk"], branches={"decisions": 4, "repeats": 1, "env_steps": 1})
+    setup = build_setup(world, "take_key", config, [code(WALK)], [], {}, [], {})
+    branching = Branching(setup, config.branches, 0.99)
+    lane = setup.lane(0)
+    lane.env.reset(0)
+    open_, closed = np.zeros(setup.space.total, np.bool_), np.zeros(setup.space.total, np.bool_)
+    open_[:2] = closed[0] = True
+    kept: Counter[int] = Counter()
+    for repeat in range(2000):
+        branching.begin(repeat)
+        for row in range(30):
+            lane.mask = closed if row < 20 else open_
+            branching.consider(lane, np.zeros(setup.space.total, np.float32), (0,), row)
+        kept.update(point.row for point in branching.points)
+    assert set(kept) == set(range(20, 30))
+    assert all(0.36 < kept[row] / 2000 < 0.44 for row in kept), kept
+
+
+def test_the_probability_of_an_action_is_how_often_it_is_drawn() -> None:
+    """Two heads, the second inactive under an option."""
+    space = ActionSpace((3, 2), 0, np.ones(3, np.bool_))
+    logits = np.linspace(-1, 1, space.total, dtype=np.float32)
+    mask = space.static_mask()
+    mask[:5] = [True, False, True, True, True]
+    random = np.random.default_rng(0)
+    drawn = Counter(draw(logits, mask, space, random) for _ in range(20_000))
+    assert len(drawn) == 6
+    for action, count in drawn.items():
+        assert probability(logits, mask, space, action) == pytest.approx(count / 20_000, abs=0.015)
+    assert sum(probability(logits, mask, space, action) for action in drawn) == pytest.approx(1)
 
 
 def test_a_world_that_cannot_be_restored_has_no_branches() -> None:

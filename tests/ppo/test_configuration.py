@@ -100,7 +100,7 @@ ALIKE: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
         {"options": ["walk", "follow_plan"], "recovery": {"only_in_trouble": True}},
     ),
     "branches decisions": ({}, {"branches": {"decisions": 4}}),
-    "branches repeats": ({"branches": {"decisions": 4}}, {"branches": {"decisions": 4, "repeats": 2}}),
+    "branches repeats": ({"branches": {"decisions": 9}}, {"branches": {"decisions": 9, "repeats": 2}}),
     "branches env_steps": ({"branches": {"decisions": 4}}, {"branches": {"decisions": 4, "env_steps": 5}}),
     "learning_rate": ({}, {"hyper": {"learning_rate": 1e-3}}),
     "gamma": ({}, {"hyper": {"gamma": 0.9}}),

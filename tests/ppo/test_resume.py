@@ -71,7 +71,7 @@ def _train(config: Any, observer: Observer, device: str = "cpu", **more: Any) ->
         {"prior_kl": 0.5},
         {"primitive_steps": 3},
         {"recovery": {"share": 0.5}},
-        {"branches": {"decisions": 3, "repeats": 2, "env_steps": 9}},
+        {"branches": {"decisions": 3, "repeats": 2, "env_steps": 7}},
         {"recovery": {"share": 0.5, "only_in_trouble": True}, "prior_kl": 0.5, "self_imitation": {"mode": "oh2018"}},
     ],
     ids=repr,

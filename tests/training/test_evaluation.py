@@ -15,6 +15,7 @@ from rlgpt.training.options.film import MOST, Camera, Film
 from rlgpt.training.options.lane import Lane
 from rlgpt.training.options.observer import Observer, Signal
 from rlgpt.training.options.rewards import RewardStream
+from rlgpt.training.options.slots import noop_of
 from rlgpt.training.ppo.run import train
 from rlgpt.training.ppo.trained import TrainedPolicy, load_policy
 from rlgpt.training.rollouts.evaluation import EvaluationResult, FollowPlan, evaluate
@@ -131,8 +132,29 @@ def test_the_horizon_may_be_shortened(policy: TrainedPolicy) -> None:
 
 def test_survival_is_success_at_the_horizon() -> None:
     survivor = FollowPlan(WORLD, [_item("False", FOREVER)], SOURCES)
+    result = evaluate(WORLD, "survive", survivor, host_of(WORLD), SEEDS, variant="plan")
+    assert result.successes == 12 and {e.env_steps for e in result.episodes} == {10}
+
+
+def test_survival_of_a_shorter_episode_is_none() -> None:
+    """A configuration may train with a shorter horizon than the task's."""
+    survivor = FollowPlan(WORLD, [_item("False", FOREVER)], SOURCES)
     result = evaluate(WORLD, "survive", survivor, host_of(WORLD), SEEDS, variant="plan", horizon=5)
-    assert result.successes == 12 and {e.env_steps for e in result.episodes} == {5}
+    assert result.successes == 0 and {(e.end, e.env_steps) for e in result.episodes} == {("time", 5)}
+
+
+def test_a_policy_whose_every_action_was_taken_away_waits() -> None:
+    """In a world with several heads too, where the others would play on."""
+    world = ChangedWorld(two_heads=True)
+    config = configuration(primitives=["left", "right"], env_steps=0)
+    trained = train(world, "take_coin", config, [], host_of(world), seed=1, device="cpu")
+    policy = load_policy(trained.checkpoint, world)
+    result = evaluate(
+        world, "take_coin", policy, host_of(world), SEEDS, variant="primitives_off", record_actions=True
+    )
+    neutral = np.array(world.native_action([noop_of(world), 0]), "<i2").tobytes()
+    for episode in result.episodes:
+        assert episode.commands == neutral * episode.env_steps
 
 
 def test_a_stop_keeps_only_whole_episodes(policy: TrainedPolicy) -> None:

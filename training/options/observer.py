@@ -46,7 +46,8 @@ class Observer:
 
     def poll(self) -> Signal:
         """Asked at every tick of evaluations and trials, about 50 times a second in training, its updates
-        included; must return at once. `pause` is asked again until it is over."""
+        included; must return at once. `pause` is asked again until it is over. `stop` and `supersede` end a training
+        where it stands; to go on later as if it had not been left, raise, and resume from its last checkpoint."""
         return "go"
 
     def on_film(self, result: EpisodeResult, moments: list[FrameSnapshot]) -> None:

@@ -32,6 +32,23 @@ def draw(
     return tuple(result)
 
 
+def probability(
+    logits: NDArray[np.float32], mask: NDArray[np.bool_], space: ActionSpace, action: tuple[int, ...]
+) -> float:
+    """Of an action that `draw` may give."""
+    result, start = 1.0, 0
+    for size, index in zip(space.sizes, action, strict=True):
+        legal = mask[start : start + size].nonzero()[0]
+        if legal.size > 1:
+            scores = logits[start + legal].astype(np.float64)
+            shares = np.exp(scores - scores.max())
+            result *= float(shares[legal == index].sum() / shares.sum())
+        if action[0] >= space.action_nvec[0]:
+            break  # the other heads are inactive under an option
+        start += size
+    return result
+
+
 def greedy(logits: NDArray[np.float32], mask: NDArray[np.bool_], space: ActionSpace) -> tuple[int, ...]:
     """The most probable action of each head."""
     masked = np.where(mask, logits, -np.inf)

@@ -9,6 +9,7 @@ import numpy as np
 
 from rlgpt.training.host.api import Ask, Host, Programs
 from rlgpt.training.options.slots import CodedAction, Slot, build_slots
+from rlgpt.training.seeds import episode_seed
 from rlgpt.training.worlds.protocol import World
 
 STATES = 64
@@ -17,12 +18,14 @@ STRIDE = 4
 
 
 def walk_views(world: World, task: str, seed: int) -> list[bytes]:
-    """Whole views along a random walk; its env steps are no part of any training."""
+    """Whole views along random walks from `seed` and from other seeds of training; their env steps, at most
+    STATES * STRIDE, are charged to nothing."""
     draw = np.random.default_rng(seed)
     env = world.make(task)
     env.reset(seed)
     edges = np.cumsum([0, *world.action_nvec])
     views: list[bytes] = []
+    walks = 0
     while len(views) < STATES:
         views.append(env.view(True))
         for _ in range(STRIDE):
@@ -30,7 +33,8 @@ def walk_views(world: World, task: str, seed: int) -> list[bytes]:
             action = [int(draw.choice(legal[a:b].nonzero()[0])) for a, b in pairwise(edges)]
             result = env.step(world.native_action(action))
             if result.terminated or result.truncated:
-                env.reset(int(draw.integers(1 << 31)))
+                walks += 1
+                env.reset(episode_seed(seed, "train", walks))
                 break
     env.close()
     return views

@@ -91,6 +91,7 @@ class OptionRunner:
         self._primitives = space.action_nvec[0]
         others = [0] * (len(space.action_nvec) - 1)
         self._noop = world.native_action([space.noop, *others])
+        self._waits = space.waiting_mask()
         single = len(space.action_nvec) == 1
         self._commands = [world.native_action([a]) for a in range(self._primitives)] if single else []
         halved = len(lanes) >= HALVED and not is_slow(world) and (self.services or bool(space.programs.actions))
@@ -220,7 +221,7 @@ class OptionRunner:
             row[:first] = False
             row[follow] = True
         if not row[:first].any():
-            row[self.space.noop] = True
+            row[:] = self._waits
         return row
 
     # ---- the host --------------------------------------------------------------------------------
@@ -358,7 +359,8 @@ class OptionRunner:
                 return "success"
             return "time" if env.steps >= lane.horizon and not ending_of(env).cause else "death"
         if env.steps >= lane.horizon:
-            return "success" if env.task.kind == "survive" else "time"
+            whole = env.steps >= env.task.horizon  # a training may have a shorter horizon
+            return "success" if env.task.kind == "survive" and whole else "time"
         return "truncated" if truncated else ""
 
     # ---- ends ------------------------------------------------------------------------------------

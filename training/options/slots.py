@@ -116,6 +116,13 @@ class ActionSpace:
         rest = np.ones(sum(self.action_nvec[1:]), np.bool_)
         return np.concatenate([self.primitives, filled, rest])
 
+    def waiting_mask(self) -> NDArray[np.bool_]:
+        """(total,): the no-op alone, index 0 of every other head."""
+        row = np.zeros(self.total, np.bool_)
+        row[self.noop] = True
+        row[np.cumsum(self.sizes)[:-1]] = True
+        return row
+
     def require_actions(self) -> None:
         if not self.primitives.any() and not self.active():
             raise ActionSpaceError(

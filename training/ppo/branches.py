@@ -19,14 +19,14 @@ from numpy.typing import NDArray
 from rlgpt.agents.contracts import Branches
 from rlgpt.training.host.api import Host
 from rlgpt.training.options.lane import EpisodeResult, Lane
-from rlgpt.training.options.policies import draw
+from rlgpt.training.options.policies import draw, probability
 from rlgpt.training.options.runner import OptionRunner
 from rlgpt.training.ppo.policy import Actor
 from rlgpt.training.ppo.setup import Setup
 from rlgpt.training.worlds.optional_parts import Reseeds, offers
 
 DRAWS = 8
-"""At most, for an action other than the one that was taken; where none comes the policy has hardly a choice."""
+"""From the policy; where none would be another action than the one that was taken it has hardly a choice."""
 Action = tuple[int, ...]
 
 
@@ -73,24 +73,24 @@ class Branching:
         self.random = np.random.default_rng(seed)
 
     def consider(self, lane: Lane, logits: NDArray[np.float32], taken: Action, row: int) -> None:
-        """Reservoir sampling: every decision of the rollout is as likely to be kept."""
+        """Reservoir sampling: of the decisions of the rollout in which DRAWS would give another action every one is as
+        likely to be kept."""
+        assert lane.mask is not None
+        space = self.setup.space
+        if self.random.random() < probability(logits, lane.mask, space, taken) ** DRAWS:
+            return
         self.seen += 1
         place = len(self.points) if len(self.points) < self.settings.decisions else int(self.random.integers(self.seen))
         if place >= self.settings.decisions:
             return
-        other = self._other(lane, logits, taken)
-        if other is None:
-            return
+        other = taken
+        while other == taken:
+            other = draw(logits, lane.mask, space, self.random)
         point = BranchPoint(
             lane.index, row, lane.seed, lane.env.save(), lane.start_view, lane.stream.save(), lane.trouble.save(),
             taken, other,
         )  # fmt: skip
         self.points[place : place + 1] = [point]
-
-    def _other(self, lane: Lane, logits: NDArray[np.float32], taken: Action) -> Action | None:
-        assert lane.mask is not None
-        drawn = (draw(logits, lane.mask, self.setup.space, self.random) for _ in range(DRAWS))
-        return next((action for action in drawn if action != taken), None)
 
     def advantages(
         self, host: Host, lanes: int, actor: Actor, value: Callable[[NDArray[Any]], NDArray[np.float32]],
@@ -198,7 +198,12 @@ class _Player:
         branch.discount *= lane.discount
 
     def on_end(self, lane: Lane, result: EpisodeResult) -> None:
-        self._finish(lane.note, 0.0)
+        value = 0.0
+        if result.end == "truncated":  # the world broke off what would have gone on
+            left = max(0.0, (lane.horizon - lane.env.steps) / lane.env.task.horizon)
+            row = self._branching.setup.observation.read(lane.env, lane.stream, left)
+            value = float(self._value(row[np.newaxis])[0])
+        self._finish(lane.note, value)
 
     def _finish(self, branch: _Branch, value: float) -> None:
         self._returns[branch.job] = branch.total + branch.discount * value

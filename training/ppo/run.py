@@ -287,11 +287,20 @@ class Run:
             self.counts.add_episode(result)
             self.episodes += 1
             self.successes += result.success
-        if self.imitation is not None:
+        if self.imitation is not None and result.end == "truncated":  # nobody knows its return
+            self.imitation.pending.pop(lane.index, None)
+        elif self.imitation is not None:
             self.imitation.finish(lane.index, result.success, result.return_)
 
     # ---- the loop --------------------------------------------------------------------------------
     def go(self, checkpoint_every: int) -> TrainResult:
+        try:
+            return self._go(checkpoint_every)
+        finally:
+            for lane in self.lanes:
+                lane.env.close()
+
+    def _go(self, checkpoint_every: int) -> TrainResult:
         env_steps = self.planned
         self.observer.on_start(self.start)
         # The envs that were asked for, also where the world runs fewer side by side: updates stay as far apart.
@@ -327,8 +336,6 @@ class Run:
         state: Literal["finished", "stopped", "superseded"] = "finished"
         if self.signal != "go":
             state = "stopped" if self.signal == "stop" else "superseded"
-        for lane in self.lanes:
-            lane.env.close()
         return TrainResult(
             state, blob, self.env_steps, self.decisions, self.updates, self.episodes, self.successes, self.start
         )

@@ -138,8 +138,6 @@ def train(runtime: SessionRuntime, step: loop.Train) -> None:
             raise
         _give_up(runtime, observer, str(error))
         return
-    if history.stop_requested:
-        raise Interrupted
     with runtime.writer.transaction(durable=True) as tx:
         tx.event(
             events.TrainingEnded(
@@ -301,8 +299,8 @@ class TrainingObserver(Observer):
         runtime.clock = None
         self.wake = runtime.command_replay.wake(runtime.history)
         history = runtime.history
-        if history.stop_requested:
-            return "stop"
+        if history.stop_requested:  # not "stop": a rollout that was cut short would be another one than that of a repetition
+            raise Interrupted
         if history.pause_requested:
             if not self._paused:
                 self._paused = True
