@@ -21,7 +21,7 @@ Statistic = Callable[[Scores], Scores]
 RESAMPLES = 10_000
 BOUNDS = (0.025, 0.975)
 """Quantiles of a 95% percentile interval."""
-EXACT = 12
+EXACT = 16
 """Up to so many pairs every assignment of signs is tried."""
 
 
@@ -94,8 +94,9 @@ def sign_flip(differences: Scores, random: np.random.Generator, resamples: int =
     """P(|mean| at least as large as seen) if each difference could as well have had the other sign."""
     if differences.size <= EXACT:
         signs = np.array(list(itertools.product((-1.0, 1.0), repeat=differences.size)))
-    else:
-        signs = random.choice((-1.0, 1.0), size=(resamples, differences.size))
+    else:  # of those drawn the one that was seen is always one: a p of 0 there is not (Phipson and Smyth 2010)
+        drawn = random.choice((-1.0, 1.0), size=(resamples, differences.size))
+        signs = np.concatenate([np.ones((1, differences.size)), drawn])
     flipped = np.abs((signs * differences).mean(axis=1))
     return float(np.mean(flipped >= abs(differences.mean()) - 1e-12))
 

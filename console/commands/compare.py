@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from rlgpt.console.commands import output, record
-from rlgpt.console.commands.compare_runs import Run, runs_of
+from rlgpt.console.commands.compare_runs import Run, compared, runs_of
 from rlgpt.console.commands.failure import Exit, Failure
 from rlgpt.console.commands.files import new_file
 from rlgpt.console.commands.words import Json, complete_compared, path_from
@@ -89,6 +89,7 @@ def compare(
             runs += of_arm
             if not of_arm:
                 untested.append(reader.folder.id)
+        runs = compared(runs)
         answer = analysed(runs, base) | {"untested": untested, "seeds_again": _seeds_again(runs)}
         answer["mixed"] = [] if by else mixed(trees, named)
         answer["mixed_worlds"] = mixed([_world(reader) for reader in readers], named)

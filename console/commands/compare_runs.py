@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -33,6 +33,9 @@ class Run:
     score_test: float | None = None
     """In percent, for a task whose result is a score."""
     score_train: float | None = None
+    chosen: bool = False
+    """Of a control `plan`: PPO was trained, and the code alone did best in development, so that the session's own test
+    is the control's."""
 
     @property
     def score(self) -> float:
@@ -59,6 +62,9 @@ def runs_of(reader: Reader, arm: str) -> list[Run]:
         score_train=_score_train(reader, history),
     )
     controls = history.session["settings"].get("method", {}).get("controls", ())
+    chose_plan = bool(history.runs) and test["policy"] == "plan" and not test.get("plan")
+    if chose_plan:
+        test = {**test, "plan": test}
     return [own] + [
         Run(
             arm=f"{arm}: {name}",
@@ -68,10 +74,18 @@ def runs_of(reader: Reader, arm: str) -> list[Run]:
             **_counted(test[name]),
             options_off=None,
             primitives_off=None,
+            chosen=name == "plan" and chose_plan,
         )
         for name in controls
         if test.get(name)
     ]
+
+
+def compared(runs: Sequence[Run]) -> list[Run]:
+    """Without the controls that no session of their arm has played. Where one has, those of the sessions that chose
+    their plan stay: else the pairs would be the sessions alone in which learning paid."""
+    played = {(run.task, run.arm) for run in runs if not run.chosen}
+    return [run for run in runs if (run.task, run.arm) in played]
 
 
 def _counted(test: Mapping[str, Any]) -> dict[str, Any]:

@@ -25,7 +25,7 @@ from .conftest import TASK_INFO, Answer, make, write_plan
 Cli = Callable[..., Answer]
 
 
-def session(seed: int, successes: int, **settings: Any) -> SessionFolder:
+def session(seed: int, successes: int, policy: str = "ppo", **settings: Any) -> SessionFolder:
     made = make(f"s{seed}-{successes}", **settings, seed=seed)
     with Writer(made) as writer:
         write_plan(writer)
@@ -44,7 +44,7 @@ def session(seed: int, successes: int, **settings: Any) -> SessionFolder:
                     tables.Evaluation(
                         sub_task=0, iteration=0, revision=1, number=1, split=split, variant="full", first=0,
                         episodes=100, successes=successes, ci_low=0.0, ci_high=1.0, return_mean=0.0, length_mean=9.0,
-                        dead_loops=1, env_steps=900, run=1, policy="ppo",
+                        dead_loops=1, env_steps=900, run=1, policy=policy,
                     )
                 )  # fmt: skip
             tx.add(
@@ -226,6 +226,26 @@ def test_an_experiment_names_its_arms_and_its_controls_stand_beside_them(rlgpt: 
     }
     assert answer["base"] == "rlgpt"
     assert "rlgpt: random" in rlgpt("compare", *(one.id for one in made)).out
+
+
+def test_a_session_that_chose_its_code_alone_is_its_own_control(rlgpt: Cli) -> None:
+    """Else the pairs with the plan would be the sessions alone in which learning paid."""
+    method = {"label": "rlgpt", "controls": ["plan"]}
+    learnt, coded = session(0, 50, method=method), session(1, 40, policy="plan", method=method)
+    ids = (learnt.id, coded.id)
+    alone = rlgpt("compare", coded.id, "--json").document
+    assert [arm["arm"] for arm in alone["tasks"][0]["arms"]] == ["rlgpt"], "no session has played the control"
+    with Writer(learnt) as writer, writer.transaction() as tx:
+        tx.add(
+            tables.Evaluation(
+                sub_task=0, iteration=0, revision=1, number=3, split="test", variant="plan", first=0,
+                episodes=100, successes=20, ci_low=0.0, ci_high=1.0, return_mean=0.0, length_mean=9.0,
+                dead_loops=1, env_steps=900, run=1, policy="plan",
+            )
+        )  # fmt: skip
+    (difference,) = rlgpt("compare", *ids, "--json").document["differences"]
+    assert (difference["arm"], difference["pairs"]) == ("rlgpt: plan", 2)
+    assert difference["mean"] == pytest.approx((-0.3 + 0.0) / 2)
 
 
 def test_a_score_is_compared_in_percent_and_training_and_test_are_kept_apart(rlgpt: Cli) -> None:

@@ -60,3 +60,11 @@ def test_a_paired_interval_covers_the_true_difference_about_as_often_as_it_says(
         found = statistics.paired(noise, np.zeros(20), seed=trial, resamples=500)
         covered += found.low <= 0.1 <= found.high
     assert 0.88 <= covered / 200 <= 0.98
+
+
+@pytest.mark.parametrize("pairs", [13, 16, 17, 30])
+def test_no_p_is_zero(pairs: int) -> None:
+    """Up to 16 pairs it is exact; beyond them the signs as they were seen are one of those that are tried."""
+    p = statistics.paired([1.0] * pairs, [0.0] * pairs).p
+    assert p == (pytest.approx(2 / 2**pairs) if pairs <= 16 else pytest.approx(1 / 10_001, rel=1.5))
+    assert p > 0

@@ -299,7 +299,7 @@ class TrainingObserver(Observer):
         runtime.clock = None
         self.wake = runtime.command_replay.wake(runtime.history)
         history = runtime.history
-        if history.stop_requested:  # not "stop": a rollout that was cut short would be another one than that of a repetition
+        if history.stop_requested:  # "stop" would cut the rollout short: no longer that of a session left alone
             raise Interrupted
         if history.pause_requested:
             if not self._paused:
