@@ -25,6 +25,10 @@ EXACT = 16
 """Up to so many pairs every assignment of signs is tried."""
 
 
+COVERED = {2: 48, 3: 78, 5: 85, 10: 92}
+"""Seeds -> in how many of 100 cases `bootstrap` of normal scores covers their mean: in too few where seeds are few."""
+
+
 class Interval(NamedTuple):
     value: float
     low: float

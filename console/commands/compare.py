@@ -267,6 +267,8 @@ def _write_png(path: Path, drawn: Mapping[str, Sequence[Line]]) -> None:
 
 
 def _tell(answer: dict[str, Any]) -> None:
+    from rlgpt.console import statistics
+
     output.say(answer["title"])
     if not answer["tasks"]:
         output.say("none of these sessions has played its test episodes")
@@ -303,6 +305,10 @@ def _tell(answer: dict[str, Any]) -> None:
             for d in answer["differences"]
         ]
         output.table(("task", "arm", "pairs", "difference", "p", "P(improvement)"), rows)
+    seeds = [facts["seeds"] for task in answer["tasks"] for facts in task["arms"] if facts["seeds"] > 1]
+    if seeds and min(seeds) < max(statistics.COVERED):
+        told = ", ".join(f"{share} with {number}" for number, share in statistics.COVERED.items())
+        output.note(f"intervals over few seeds are too narrow: of 100 they cover the mean in {told}")
     for again in answer["seeds_again"]:
         output.note(f"{again}: its intervals take them for different seeds")
     for difference in answer["mixed"]:

@@ -68,3 +68,11 @@ def test_no_p_is_zero(pairs: int) -> None:
     p = statistics.paired([1.0] * pairs, [0.0] * pairs).p
     assert p == (pytest.approx(2 / 2**pairs) if pairs <= 16 else pytest.approx(1 / 10_001, rel=1.5))
     assert p > 0
+
+
+@pytest.mark.parametrize("seeds", statistics.COVERED)
+def test_an_interval_over_few_seeds_covers_as_often_as_is_told(seeds: int) -> None:
+    random = np.random.default_rng(seeds)
+    found = [statistics.bootstrap(random.normal(size=(seeds, 1)), statistics.mean, resamples=1000) for _ in range(600)]
+    covered = 100 * np.mean([interval.low <= 0 <= interval.high for interval in found])
+    assert covered == pytest.approx(statistics.COVERED[seeds], abs=6)
