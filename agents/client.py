@@ -48,6 +48,8 @@ PAID = 4
 can be read and are of no use."""
 CUT_OFF = ("length", "content_filter")
 """Ends of a reply after which what it calls is not whole."""
+ENDED = ("stop", "eos", "eos_token", "end_turn", "stop_sequence")
+"""Ends of a reply that its model meant."""
 OPTIONAL = ("critic",)
 """Roles whose word a session can do without."""
 
@@ -376,7 +378,7 @@ def _parsed(completion: Completion, contract: type[R]) -> tuple[R | None, str]:
         return None, "refusal: the server's content filter withheld the reply"
     # What a tool is called with, or a draft before the cut, may look like an answer that lacks its explanation.
     forgiving = not completion.calls and completion.finish_reason not in CUT_OFF
-    reply, fault = parse(completion.answer, contract, forgiving)
+    reply, fault = parse(completion.answer, contract, forgiving, completion.finish_reason in ENDED)
     if reply is None and completion.finish_reason == "length":
         return None, "truncated: the reply was cut off at the token limit; answer shorter"
     return reply, fault

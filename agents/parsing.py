@@ -8,52 +8,37 @@ fits, small slips are forgiven: a field that nobody asked for, null for a defaul
 
 from __future__ import annotations
 
-import ast
 import copy
 import difflib
 import json
 import re
-import warnings
 from collections.abc import Iterator
 from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
+from rlgpt.agents.broken import broken_object, closed
 from rlgpt.agents.contracts import EXPLAINING
+from rlgpt.agents.relaxed import as_json, loaded, tidied
 
 R = TypeVar("R", bound=BaseModel)
 
 _THOUGHT = re.compile(r"</think(?:ing)?>|\[/THINK\]|<\|channel\|>final<\|message\|>")
 """Ends of what is thought aloud: DeepSeek, Qwen and alike; Magistral; gpt-oss without its parser."""
 _FENCE = re.compile(r"[ \t]*(?P<marks>`{3,}|~{3,})(?P<info>[^`]*)")
-_COMMENT = r"/\*(?>[^*/]+|\*(?!/)|/(?!\*))*+\*/"
-_LOOSE = re.compile(
-    r'"""(?P<long>.*?)"""|(?P<text>"(?>[^"\\]+|\\.)*+")|\\.|//[^\n]*|'
-    rf"{_COMMENT}|,(?=(?>\s+|//[^\n]*\n|{_COMMENT})*+[}}\]])",
-    re.DOTALL,
-)
-"""In time linear in the text: nothing is given back, an escape outside of a text is one piece, and a comment ends where
-another begins, so that what is never closed is looked for once."""
-_BAD_ESCAPE = re.compile(r'\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})|(?P<stray>\\)', re.DOTALL)
 _STARTS = 2_000
 """Opening braces that are tried at most, the last ones."""
 _MOST_READ = 20_000_000
 """Characters that are read in the search for objects: of a long reply that never closes what it opens, each brace could
 make the rest be read again."""
-_PYTHON = re.compile(
-    r"""'''(?P<long>.*?)'''|(?P<text>"(?>[^"\\]+|\\.)*+"|'(?>[^'\\]+|\\.)*+')|\\.|(?P<word>\b(?:True|False|None)\b)""",
-    re.DOTALL,
-)
-_WORDS = {"True": "true", "False": "false", "None": "null"}
-_MOST_PYTHON = 400_000
-"""Characters that are read as Python's literals."""
 _DEPTH = 3
 """Wrappers around the object that are looked into: an array, {"answer": {...}}, JSON inside of a JSON text."""
 _DECODER = json.JSONDecoder(strict=False)
 
 
-def parse(text: str, contract: type[R], forgiving: bool = True) -> tuple[R | None, str]:
-    """(reply, "") or (None, what is wrong with it, written for the model)."""
+def parse(text: str, contract: type[R], forgiving: bool = True, closes: bool = False) -> tuple[R | None, str]:
+    """(reply, "") or (None, what is wrong with it, written for the model). `closes`: whether the model had ended its
+    reply by itself, so that brackets and braces that are missing at its very end are a slip."""
     if not text.strip():
         return None, "the reply is empty"
     nearest = ""
@@ -64,13 +49,20 @@ def parse(text: str, contract: type[R], forgiving: bool = True) -> tuple[R | Non
             except ValidationError as invalid:
                 nearest = nearest or "wrong schema: " + _mistakes(invalid)
     answer = _after_thoughts(text)
-    candidates = (tree for form in (answer, _as_json(answer)) if forgiving for tree in _trees(form))
+    begin = len(text) - len(answer)
+    if forgiving and closes:
+        try:
+            return contract.model_validate(closed(text, begin)), ""
+        except ValidationError:
+            pass
+    candidates = (tree for form in (answer, as_json(answer)) if forgiving for tree in _trees(form))
     for inner in (inner for tree in candidates for inner in _inside(tree)):
         reply, fault = _forgiven(inner, contract)
         if reply is not None:
             return reply, ""
         nearest = nearest or fault
-    return None, nearest or _malformed(text)
+    broken = broken_object(text, begin)
+    return None, broken.fault if broken else nearest or _malformed(text)
 
 
 def _forgiven(inner: dict[str, Any], contract: type[R]) -> tuple[R | None, str]:
@@ -130,43 +122,18 @@ def _after_thoughts(text: str) -> str:
     return text[thought[-1].end() :] if thought else text
 
 
-def _as_json(text: str) -> str:
-    """What Python's literals from the first brace to the last are in JSON; empty if there are none."""
-    start, end = text.find("{"), text.rfind("}") + 1
-    if not 0 < end - start < _MOST_PYTHON or start < 0:
-        return ""
-
-    def as_json(match: re.Match[str]) -> str:
-        if match["word"]:
-            return _WORDS[match["word"]]
-        if match["long"] is not None:
-            return json.dumps(match["long"])
-        token = match["text"]
-        if token is None or (token[0] == '"' and isinstance(_loaded(token), str)):
-            return match[0]
-        if "\\" not in token:
-            return json.dumps(token[1:-1])
-        try:  # one text at a time: nothing is nested
-            with warnings.catch_warnings(action="ignore"):
-                return json.dumps(ast.literal_eval(token.replace("\r", "\\r").replace("\n", "\\n")))
-        except (ValueError, SyntaxError, MemoryError):
-            return token
-
-    return _PYTHON.sub(as_json, text[start:end])
-
-
 def _trees(text: str) -> Iterator[Any]:
     """Every JSON object that the text may mean, the likeliest first."""
     answer = _after_thoughts(text)
     for part in (answer, text) if answer is not text else (text,):
         for candidate in (part, *reversed(_fenced(part))):
-            for form in (candidate, _tidied(candidate)):
-                tree = _loaded(form.strip())
+            for form in (candidate, tidied(candidate)):
+                tree = loaded(form.strip())
                 if isinstance(tree, dict | list | str):
                     yield tree
                     break
         yield from reversed(_objects(part))
-        yield from reversed(_objects(_tidied(part)))
+        yield from reversed(_objects(tidied(part)))
 
 
 def _fenced(text: str) -> list[str]:
@@ -188,13 +155,6 @@ def _fenced(text: str) -> list[str]:
             blocks.append("".join(lines[number + 1 : closed_at[number]]))
             after = closed_at[number] + 1
     return blocks
-
-
-def _loaded(text: str) -> Any:
-    try:
-        return _DECODER.decode(text)
-    except (ValueError, RecursionError):
-        return None
 
 
 def _objects(text: str) -> list[Any]:
@@ -224,22 +184,9 @@ def _inside(tree: Any, depth: int = _DEPTH) -> Iterator[dict[str, Any]]:
     elif isinstance(tree, list):
         inner = tree
     else:
-        inner = [loaded] if isinstance(tree, str) and (loaded := _loaded(tree.strip())) is not None else []
+        inner = [own] if isinstance(tree, str) and (own := loaded(tree.strip())) is not None else []
     for part in reversed(inner) if depth else ():
         yield from _inside(part, depth - 1)
-
-
-def _tidied(text: str) -> str:
-    """Without trailing commas and comments; texts in triple quotes, or with escapes that JSON lacks, as JSON."""
-
-    def tidy(match: re.Match[str]) -> str:
-        if match["long"] is not None:
-            return json.dumps(match["long"])
-        if match["text"] is not None:
-            return _BAD_ESCAPE.sub(lambda escape: "\\\\" if escape["stray"] else escape[0], match["text"])
-        return ""
-
-    return _LOOSE.sub(tidy, text)
 
 
 def _malformed(text: str) -> str:

@@ -207,7 +207,7 @@ def test_a_reply_that_was_of_no_use_when_it_came_stays_so_in_a_resumed_and_in_a_
 ) -> None:
     asker = Asker(completion(CODE.replace('"n"', '"forgiven today", "unasked": 1')))
     with monkeypatch.context() as strict_once:
-        strict_once.setattr("rlgpt.agents.client.parse", lambda text, contract, _: parse(text, contract, False))
+        strict_once.setattr("rlgpt.agents.client.parse", lambda text, contract, *_: parse(text, contract, False))
         first = asker.ask()
     assert len(asker.server.requests) == 2
     resumed = make_client(settings("http://127.0.0.1:9/v1"), asker.ledger, {}, sleep=lambda s: None)
@@ -218,6 +218,13 @@ def test_a_reply_that_was_of_no_use_when_it_came_stays_so_in_a_resumed_and_in_a_
     assert replayed.ask("fast", "write/dig", ASKED, CodeReply) == first
     assert ledger.ends == asker.ledger.ends
     assert Asker(completion(CODE.replace('"n"', '"forgiven today", "unasked": 1'))).ask().note == "forgiven today"
+
+
+def test_a_missing_last_brace_is_closed_only_where_the_model_had_ended_its_reply() -> None:
+    asker = Asker(completion(CODE[:-1]))
+    assert asker.ask().note == "n" and asker.ledger.ends == [""]
+    asker = Asker(completion(CODE[:-1], "length"))
+    assert asker.ask().note == "n" and asker.ledger.ends[0].startswith("truncated")
 
 
 def test_a_draft_before_the_cut_is_not_taken_for_the_answer() -> None:

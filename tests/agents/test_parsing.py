@@ -196,3 +196,38 @@ def test_a_model_that_repeats_itself_without_an_end_is_read_through_at_once(endl
 def test_blocks_between_fences_are_those_whose_end_is_there() -> None:
     text = '```json\n{"a": 1}\n```\n~~~~ x\n```\nb\n```\n~~~~\n````\nc\n```\n'
     assert _fenced(text) == ['{"a": 1}\n', "```\nb\n```\n"]
+
+
+def test_a_brace_that_is_missing_at_the_end_of_a_reply_that_is_over_is_no_fault() -> None:
+    whole = json.dumps(PLAN)
+    for text in (whole[:-1], f"Sure! {whole[:-1]}\n", f"```json\n{whole[:-1]}\n```", f"<think>{{</think>{whole[:-1]}"):
+        assert parse(text, PlanReply, closes=True) == (PlanReply.model_validate(PLAN), "")
+    rationale_first = json.dumps({"rationale": "r", "executor": "sequence", "sub_actions": [STEP]})
+    reply, _ = parse(rationale_first[:-3] + ",", PlanReply, closes=True)
+    assert reply is None
+    reply, _ = parse(rationale_first[:-3], PlanReply, closes=True)
+    assert reply is not None and reply.sub_actions[0].name == "dig"
+    for cut_off in (parse(whole[:-1], PlanReply), parse(whole[:-1], PlanReply, False, True)):
+        assert cut_off[0] is None
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (json.dumps(PLAN)[:-1], "the reply ends before its JSON does: Expecting ',' delimiter"),
+        (json.dumps(PLAN).rpartition(',')[0], "the reply ends before its JSON does: Expecting ',' delimiter"),
+        (json.dumps(PLAN)[:-1] + ", ...}", "Expecting property name enclosed in double quotes"),
+        (json.dumps(PLAN)[:-1] + ' "sure": yes}', "Expecting ',' delimiter"),
+        ("It is {short}.\n" + json.dumps(PLAN)[:-1] + ' "sure": yes}', "Expecting ',' delimiter: line 2"),
+        ('<think>{"a": </think>' + json.dumps(PLAN)[:-1] + ' "sure": yes}', "Expecting ',' delimiter"),
+    ],
+)
+def test_of_json_that_breaks_the_break_is_told_and_not_what_its_parts_lack(text: str, said: str) -> None:
+    reply, fault = parse(text, PlanReply)
+    assert reply is None and fault.startswith(f"malformed JSON: {said}")
+
+
+def test_of_json_that_can_be_read_its_mistakes_are_told_whatever_is_broken_beside_it() -> None:
+    for text in ('{"executor": 1, "sub_actions": [], }', "{'executor': 1}", '{"a": b} {"executor": "x"}'):
+        reply, fault = parse(text, PlanReply)
+        assert reply is None and fault.startswith("wrong schema: executor: ")
