@@ -17,6 +17,7 @@ import openai
 from rlgpt.agents.completions import (
     BrokenOff,
     Completion,
+    GivenUp,
     NotStreamed,
     Page,
     Reply,
@@ -97,6 +98,10 @@ class OpenAIBackend:
         except BrokenOff as error:
             sentence = f"the stream of {where} ended before the reply did"
             raise Failure("unreadable", sentence, received=max(1, reply.size)) from error
+        except GivenUp as error:
+            sentence = f"{where} broke off (finish_reason {_shown(endpoint, error)})"
+            begun = reply.whole and reply.size > 0
+            raise Failure("connection", sentence, received=reply.size, whole=begun, counted=error.counted) from error
         except NotStreamed as error:
             raise Failure("rejected stream", f"{where} does not stream", whole=reply.whole) from error
         except Page as error:
@@ -111,8 +116,8 @@ class OpenAIBackend:
         self, client: openai.OpenAI, endpoint: Endpoint, request: Mapping[str, Any], silence: float, reply: Reply
     ) -> Completion:
         """The body is read by agents/completions.py rather than by the client's models: what compatible servers send
-        does not always fit them. Raises the client's and httpx2's errors, Unreadable, BrokenOff, NotStreamed,
-        ValueError."""
+        does not always fit them. Raises the client's and httpx2's errors, Unreadable, BrokenOff, GivenUp,
+        NotStreamed, ValueError."""
         named = ("model", "messages", "input", "stream")
         more = {name: part for name, part in request.items() if name not in named}
         # The limit is on silence: httpx2's read timeout runs anew with every piece that comes.

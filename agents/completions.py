@@ -30,6 +30,8 @@ LONGEST_NAME = 1_000
 """Characters of a tool's name, or of a call's id."""
 MOST_BYTES = 64_000_000
 """Of a body that is read as a whole, and of one event."""
+GIVEN_UP = ("error", "abort")
+"""Ends of a reply that are none: OpenRouter's where its provider failed; vLLM's and SGLang's where they shut down."""
 _LINE_END = re.compile(r"\r\n|\n|\r")
 
 
@@ -61,6 +63,20 @@ class Unreadable(Exception):
 
 class BrokenOff(Exception):
     """A stream that ends before the reply does, though its connection was closed as it should be."""
+
+
+class GivenUp(Exception):
+    """A reply of which the server says that it stopped before its end."""
+
+    def __init__(self, completion: Completion) -> None:
+        super().__init__(completion.finish_reason)
+        self.completion = completion
+
+    @property
+    def counted(self) -> Counted | None:
+        """Its usage, where it tells one."""
+        so_far = self.completion
+        return None if so_far.tokens_in is None else Counted(so_far.tokens_in, so_far.tokens_out, so_far.cost)
 
 
 class Page(Exception):
@@ -220,17 +236,19 @@ class Reply:
 
 
 def of_tree(tree: Any, model: str, reply: Reply | None = None) -> Completion:
-    """Raises Unreadable."""
+    """Raises Unreadable, GivenUp."""
     reply = reply or Reply()
     if isinstance(tree, Mapping) and tree.get("object") == "response":
         tree = responses.completion_tree(tree)
+    if error := _error_of_choice(tree):
+        raise Unreadable(error)
     choice = _choice(tree, "message")
     if choice is None:
         raise Unreadable(tree)
     reply.model, reply.usage = str(tree.get("model") or ""), _mapping(tree.get("usage"))
     reply.finish_reason = str(choice.get("finish_reason") or "")
     reply.take(choice["message"])
-    return reply.completion(model)
+    return _not_given_up(reply.completion(model))
 
 
 def body_of(pieces: Iterable[bytes], reply: Reply) -> bytes:
@@ -273,7 +291,7 @@ def lines_of(pieces: Iterable[bytes]) -> Iterator[str]:
 
 def of_stream(lines: Iterable[str], reply: Reply, model: str, cap: int = LONGEST) -> Completion:
     """From server-sent events, or from one JSON body in their place. `cap`: tokens that the reply may have. Raises
-    Unreadable, BrokenOff, NotStreamed, ValueError."""
+    Unreadable, BrokenOff, GivenUp, NotStreamed, ValueError."""
     longest = min(LONGEST, max(FAR * cap, LEAST_FAR))
     other: list[str] = []
     began = is_over = False
@@ -297,7 +315,7 @@ def of_stream(lines: Iterable[str], reply: Reply, model: str, cap: int = LONGEST
         completion = reply.completion(model)
         if not (is_over or reply.has_ended or _is_complete(completion)):
             raise BrokenOff
-        return completion
+        return _not_given_up(completion)
     body = "\n".join(other)
     reply.whole = body.lstrip().startswith("{")
     try:
@@ -310,6 +328,8 @@ def _take(tree: Any, reply: Reply) -> None:
     """One chunk. Raises Unreadable."""
     if not isinstance(tree, Mapping) or tree.get("error") or tree.get("object") == "error":  # vLLM has no field `error`
         raise Unreadable(tree)
+    if error := _error_of_choice(tree):
+        raise Unreadable(error)
     reply.model = reply.model or str(tree.get("model") or "")
     reply.usage = _mapping(tree.get("usage")) or reply.usage
     reply.has_ended = reply.has_ended or bool(tree.get("usage") and not tree.get("choices"))
@@ -356,6 +376,20 @@ def _choice(tree: Any, part: str) -> Mapping[str, Any] | None:
     if not isinstance(choices, list) or not choices or not isinstance(choices[0], Mapping):
         return None
     return choices[0] if isinstance(choices[0].get(part), Mapping) else None
+
+
+def _error_of_choice(tree: Any) -> dict[str, Any] | None:
+    """The body that OpenRouter gives where the error stands above the choices; here it is part of the first."""
+    choices = tree.get("choices") if isinstance(tree, Mapping) else None
+    first = _mapping(choices[0]) if isinstance(choices, list) and choices else {}
+    return {"error": first["error"]} if first.get("error") else None
+
+
+def _not_given_up(completion: Completion) -> Completion:
+    """Raises GivenUp."""
+    if completion.finish_reason.lower() in GIVEN_UP:
+        raise GivenUp(completion)
+    return completion
 
 
 def _text(part: Any) -> str:

@@ -117,6 +117,36 @@ def test_one_fault_of_a_server_is_survived(first: Reply, ends: list[str]) -> Non
     assert [end.partition(":")[0] for end in asker.ledger.ends] == ends
 
 
+def _ended(reason: str, content: str, **more: object) -> dict[str, Any]:
+    tree: dict[str, Any] = json.loads(completion(content, reason).body)
+    tree["choices"][0] |= more
+    return tree
+
+
+@pytest.mark.parametrize("stream", [True, False])
+@pytest.mark.parametrize(
+    ("tree", "end"),
+    [
+        (_ended("error", "", error={"code": 502, "message": "Provider returned error"}), "502"),
+        (_ended("error", CODE[:30], error={"code": 429, "message": "slow down"}), "429"),
+        ({"choices": [{"finish_reason": "error", "error": {"code": 502, "message": "gone"}}]}, "502"),
+        (_ended("error", ""), "connection"),
+        (_ended("abort", CODE[:30]), "connection"),
+    ],
+)
+def test_a_reply_that_its_server_gave_up_is_waited_for_as_if_the_server_was_away(
+    tree: dict[str, Any], end: str, stream: bool
+) -> None:
+    choice = dict(tree["choices"][0])
+    last = {"choices": [{"index": 0, "delta": choice.pop("message", {}), **choice}]}
+    first = Reply(pieces=[event(last), DONE]) if stream else json_reply(200, tree)
+    asker = Asker(*[first] * (PAID + 1), stream=stream, patience=1.0)
+    assert asker.ask().note == "n"
+    assert [row.partition(":")[0] for row in asker.ledger.ends] == [end] * (PAID + 1) + [""]
+    assert len(asker.waits) == PAID + 1
+    assert all(len(request["messages"]) == 2 for request in asker.server.requests), "no repair turn"
+
+
 @pytest.mark.parametrize("stream", [True, False])
 @pytest.mark.parametrize(("status", "end"), [("completed", "the reply is empty"), ("incomplete", "truncated")])
 def test_a_response_that_was_all_thought_is_charged_and_asked_again(status: str, end: str, stream: bool) -> None:

@@ -215,7 +215,7 @@ def test_a_brace_that_is_missing_at_the_end_of_a_reply_that_is_over_is_no_fault(
     ("text", "said"),
     [
         (json.dumps(PLAN)[:-1], "the reply ends before its JSON does: Expecting ',' delimiter"),
-        (json.dumps(PLAN).rpartition(',')[0], "the reply ends before its JSON does: Expecting ',' delimiter"),
+        (json.dumps(PLAN).rpartition(",")[0], "the reply ends before its JSON does: Expecting ',' delimiter"),
         (json.dumps(PLAN)[:-1] + ", ...}", "Expecting property name enclosed in double quotes"),
         (json.dumps(PLAN)[:-1] + ' "sure": yes}', "Expecting ',' delimiter"),
         ("It is {short}.\n" + json.dumps(PLAN)[:-1] + ' "sure": yes}', "Expecting ',' delimiter: line 2"),
