@@ -8,8 +8,6 @@ fits, small slips are forgiven: a field that nobody asked for, null for a defaul
 
 from __future__ import annotations
 
-import copy
-import difflib
 import json
 import re
 from collections.abc import Iterator
@@ -18,8 +16,8 @@ from typing import Any, TypeVar
 from pydantic import BaseModel, ValidationError
 
 from rlgpt.agents.broken import broken_object, closed
-from rlgpt.agents.contracts import EXPLAINING
 from rlgpt.agents.relaxed import as_json, loaded, tidied
+from rlgpt.agents.slips import forgiven, mistakes
 
 R = TypeVar("R", bound=BaseModel)
 
@@ -47,7 +45,7 @@ def parse(text: str, contract: type[R], forgiving: bool = True, closes: bool = F
             try:
                 return contract.model_validate(inner), ""
             except ValidationError as invalid:
-                nearest = nearest or "wrong schema: " + _mistakes(invalid)
+                nearest = nearest or "wrong schema: " + mistakes(invalid)
     answer = _after_thoughts(text)
     begin = len(text) - len(answer)
     if forgiving and closes:
@@ -57,64 +55,12 @@ def parse(text: str, contract: type[R], forgiving: bool = True, closes: bool = F
             pass
     candidates = (tree for form in (answer, as_json(answer)) if forgiving for tree in _trees(form))
     for inner in (inner for tree in candidates for inner in _inside(tree)):
-        reply, fault = _forgiven(inner, contract)
+        reply, fault = forgiven(inner, contract)
         if reply is not None:
             return reply, ""
         nearest = nearest or fault
     broken = broken_object(text, begin)
     return None, broken.fault if broken else nearest or _malformed(text)
-
-
-def _forgiven(inner: dict[str, Any], contract: type[R]) -> tuple[R | None, str]:
-    """The reply without its small slips, if it has no others."""
-    tree: Any = inner
-    fault = ""
-    for _ in range(2):  # what was null may have no default
-        try:
-            return contract.model_validate(tree), ""
-        except ValidationError as invalid:
-            fault = fault or "wrong schema: " + _mistakes(invalid)
-            tree = copy.deepcopy(tree)
-            if not all(_mended(tree, mistake, contract) for mistake in invalid.errors(include_url=False)):
-                return None, fault
-    try:
-        return contract.model_validate(tree), ""
-    except ValidationError:
-        return None, fault
-
-
-def _mended(tree: Any, mistake: Any, contract: type[BaseModel]) -> bool:
-    """Whether this mistake was one that can be forgiven; it is gone from the tree then."""
-    *path, name = mistake["loc"] or ("",)
-    for part in path:
-        if not isinstance(tree, dict | list) or (isinstance(tree, list) and not isinstance(part, int)):
-            return False
-        if isinstance(tree, dict) and part not in tree:
-            return False
-        tree = tree[part]
-    if not isinstance(tree, dict):
-        return False
-    if name in EXPLAINING and tree.get(name) is None:
-        tree[name] = ""
-        return True
-    if name not in tree:
-        return False
-    if mistake["type"] == "extra_forbidden":
-        # Among the hyperparameters and alike every field is a decision, which would be lost.
-        if (path and isinstance(path[-1], str)) or _meant(str(name), contract, tree):
-            return False
-    elif tree[name] is not None:
-        return False
-    del tree[name]
-    return True
-
-
-def _meant(name: str, contract: type[BaseModel], given: dict[str, Any]) -> bool:
-    """Whether it looks like the name of a field that is not there."""
-    schema = contract.model_json_schema()
-    parts = [schema, *schema.get("$defs", {}).values()]
-    missing = {known for part in parts for known in part.get("properties", ())} - set(given) - set(EXPLAINING)
-    return bool(difflib.get_close_matches(name.lower(), missing, 1, 0.8))
 
 
 def _after_thoughts(text: str) -> str:
@@ -198,13 +144,3 @@ def _malformed(text: str) -> str:
     except ValueError as error:
         return f"malformed JSON: {error}" if "{" in text else "malformed JSON: there is no JSON object in the reply"
     return "malformed JSON: there is no JSON object in the reply"
-
-
-def _mistakes(error: ValidationError) -> str:
-    """At most eight mistakes, a clause each."""
-    clauses = [
-        f"{'.'.join(str(part) for part in mistake['loc']) or 'the reply'}: {mistake['msg']}"
-        for mistake in error.errors(include_url=False, include_input=False)
-    ]
-    more = f"; and {len(clauses) - 8} more" if len(clauses) > 8 else ""
-    return "; ".join(clauses[:8]) + more

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import pytest
 from hypothesis import example, given, settings
@@ -154,6 +155,27 @@ def test_a_reply_without_its_explanations_is_of_use() -> None:
 def test_what_a_decision_waits_for_is_not_guessed(tree: dict[str, object], contract: type[BaseModel]) -> None:
     reply, fault = parse(json.dumps(tree), contract)
     assert reply is None and fault.startswith("wrong schema")
+
+
+def test_many_superfluous_fields_are_forgiven_at_once() -> None:
+    """A thousand took 20 seconds: the schema was made anew for each."""
+    schemas = []
+
+    class Config(RlConfigReply):
+        @classmethod
+        def model_json_schema(cls, *args: Any, **kwargs: Any) -> dict[str, Any]:
+            schemas.append(cls)
+            return super().model_json_schema(*args, **kwargs)
+
+    reply, fault = parse(json.dumps(CONFIG | {f"thought_{i}": "x" for i in range(1_000)}), Config)
+    assert reply is not None and fault == "" and len(schemas) <= 1
+    reply, fault = parse(json.dumps(CONFIG | {f"thought_{i}": "x" for i in range(10_000)}), Config)
+    assert reply is None and fault.endswith("; and 9992 more")
+
+
+def test_a_superfluous_field_that_is_nested_without_an_end_is_survived() -> None:
+    reply, fault = parse('{"source": "x", "note": "n", "z": ' + "[" * 900 + "]" * 900 + "}", CodeReply)
+    assert (reply is None) == bool(fault)
 
 
 def test_an_inner_part_is_not_taken_for_the_whole() -> None:
