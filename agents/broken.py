@@ -6,11 +6,8 @@ import json
 import re
 from typing import Any, NamedTuple
 
-from rlgpt.agents.relaxed import COMMENT, GAP, as_json, loaded, tidied
+from rlgpt.agents.relaxed import COMMENT, OBJECT, as_json, loaded, tidied
 
-_QUOTE = "[\"'`“”„‘’]"
-_OBJECT = re.compile(rf"\{{{GAP}{_QUOTE}?[\w\- ]{{1,80}}{_QUOTE}?\s*+[:：]")
-"""A brace and what looks like a field, so that a brace in prose is not taken for a broken object."""
 _TOKEN = re.compile(rf'"(?>[^"\\]+|\\.)*+"|\\.|{COMMENT}|[{{}}\[\]"]', re.DOTALL)
 _CLOSING = {"{": "}", "[": "]"}
 _DECODER = json.JSONDecoder(strict=False)
@@ -29,7 +26,7 @@ def broken_object(text: str, start: int = 0) -> Broken | None:
     """The outermost object after `start` that cannot be read, however freely; None if another can, or if there is none.
     One that is never closed contains whatever follows it."""
     first, is_readable = None, False
-    while found := _OBJECT.search(text, start):
+    while found := OBJECT.search(text, start):
         at = found.start()
         try:
             start, is_readable = _DECODER.raw_decode(text, at)[1], True

@@ -1,9 +1,9 @@
 """Finds the JSON object in a reply's text and parses it as a contract.
 
 Models put thoughts, prose, Markdown fences, an array or a wrapper around the object that was asked for, and write
-JSON as Python or JavaScript programmers do: trailing commas, comments, raw newlines, triple quotes, single quotes,
-None. The last object that fits the contract counts, because an answer follows its thoughts and its drafts. Where none
-fits, small slips are forgiven: a field that nobody asked for, null for a default, an explanation that is missing.
+JSON as Python or JavaScript programmers do (agents/relaxed.py). The last object that fits the contract counts, because
+an answer follows its thoughts and its drafts. Where none fits, small slips are forgiven (agents/slips.py), and an end
+that alone is missing is added (agents/broken.py).
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""Writes as JSON what language models write in its place: JSON with comments and trailing commas, Python's literals."""
+"""Writes as JSON what language models write in its place: JSON with comments and trailing commas, Python's or
+JavaScript's literals, the quotation marks and blanks of a word processor."""
 
 from __future__ import annotations
 
@@ -19,13 +20,21 @@ _LOOSE = re.compile(
 """In time linear in the text: nothing is given back, an escape outside of a text is one piece, and a comment ends where
 another begins, so that what is never closed is looked for once."""
 _BAD_ESCAPE = re.compile(r'\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})|(?P<stray>\\)', re.DOTALL)
-_PYTHON = re.compile(
-    r"""'''(?P<long>.*?)'''|(?P<text>"(?>[^"\\]+|\\.)*+"|'(?>[^'\\]+|\\.)*+')|\\.|(?P<word>\b(?:True|False|None)\b)""",
+QUOTE = "[\"'`“”„‘’]"
+OBJECT = re.compile(rf"\{{{GAP}{QUOTE}?[\w\- ]{{1,80}}{QUOTE}?\s*+:")
+"""A brace and what looks like a field, so that a brace in prose is not taken for an object that is broken."""
+_FOREIGN = re.compile(
+    r"""(?P<marks>'''|\"\"\")(?P<long>.*?)(?P=marks)|(?P<text>"(?>[^"\\]+|\\.)*+"|'(?>[^'\\]+|\\.)*+')|\\.|"""
+    r"""[“”„](?P<double>(?>[^“”„\\]+|\\.)*+)[“”„]|‘(?P<single>(?>[^‘’\\]+|\\.)*+)’|"""
+    rf"""(?P<comment>(?:#|//)[^\n]*|{COMMENT})|(?P<key>(?<![\w-])[^\W\d][\w-]*+(?=\s*+:))|"""
+    r"""(?P<word>\b(?:True|False|None)\b)|(?P<blank>[^\S \t\r\n]|\u200b|\ufeff)""",
     re.DOTALL,
 )
+"""Tokens that JSON lacks, and texts, so that nothing inside of a text is taken for one. In linear time as well."""
+_ESCAPE_OR_QUOTE = re.compile(r'\\.|"', re.DOTALL)
 _WORDS = {"True": "true", "False": "false", "None": "null"}
 _MOST = 400_000
-"""Characters that are read as Python's literals."""
+"""Characters that are read as literals of another language."""
 _DECODER = json.JSONDecoder(strict=False)
 
 
@@ -51,25 +60,33 @@ def tidied(text: str) -> str:
 
 
 def as_json(text: str) -> str:
-    """What Python's literals from the first brace to the last are in JSON; empty if there are none."""
-    start, end = text.find("{"), text.rfind("}") + 1
-    if not 0 < end - start < _MOST or start < 0:
-        return ""
+    """What stands from the first object to the last brace, with literals of other languages as JSON; empty if nothing
+    does."""
+    first = OBJECT.search(text)
+    start, end = first.start() if first else text.find("{"), text.rfind("}") + 1
+    return _FOREIGN.sub(_token_as_json, text[start:end]) if 0 < end - start < _MOST and start >= 0 else ""
 
-    def token_as_json(match: re.Match[str]) -> str:
-        if match["word"]:
-            return _WORDS[match["word"]]
-        if match["long"] is not None:
-            return json.dumps(match["long"])
-        token = match["text"]
-        if token is None or (token[0] == '"' and isinstance(loaded(token), str)):
-            return match[0]
-        if "\\" not in token:
-            return json.dumps(token[1:-1])
-        try:  # one text at a time: nothing is nested
-            with warnings.catch_warnings(action="ignore"):
-                return json.dumps(ast.literal_eval(token.replace("\r", "\\r").replace("\n", "\\n")))
-        except (ValueError, SyntaxError, MemoryError):
-            return token
 
-    return _PYTHON.sub(token_as_json, text[start:end])
+def _token_as_json(match: re.Match[str]) -> str:
+    kind = match.lastgroup
+    if kind == "word":
+        return _WORDS[match["word"]]
+    if kind == "long":
+        return json.dumps(match["long"])
+    if kind == "key":
+        return json.dumps(match["key"])
+    if kind in ("comment", "blank"):
+        return " "
+    if kind in ("double", "single"):
+        own = _ESCAPE_OR_QUOTE.sub(lambda found: '\\"' if found[0] == '"' else found[0], match[kind])
+        return f'"{own}"'
+    token = match["text"]
+    if token is None or (token[0] == '"' and isinstance(loaded(token), str)):
+        return match[0]
+    if "\\" not in token:
+        return json.dumps(token[1:-1])
+    try:  # one text at a time: nothing is nested
+        with warnings.catch_warnings(action="ignore"):
+            return json.dumps(ast.literal_eval(token.replace("\r", "\\r").replace("\n", "\\n")))
+    except (ValueError, SyntaxError, MemoryError):
+        return token

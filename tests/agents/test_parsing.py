@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
 import pytest
@@ -127,6 +128,16 @@ CONFIG = {
     [
         repr(PLAN),
         f"Here's the plan:\n```python\n{PLAN!r}\n```\nIt's done.",
+        json.dumps(PLAN).replace('\\"', "''").replace('"', "“").replace("''", '\\"'),
+        json.dumps(PLAN).replace('"executor": "sequence"', "“executor”: “sequence”"),
+        re.sub(r'"(\w+)":', r"\1:", json.dumps(PLAN)),
+        re.sub(r"'(\w+)':", r"\1 :", repr(PLAN)),
+        json.dumps(PLAN).replace('"sub_actions"', '# it\'s the "plan" {\n"sub_actions"'),
+        json.dumps(PLAN).replace(": ", ":\u00a0").replace(", ", ",\u202f"),
+        json.dumps(PLAN).replace('"sequence"', '"Sequence"').replace('"code"', '" CODE"'),
+        json.dumps(PLAN).replace("sub_actions", "subActions").replace("done_when", "DoneWhen"),
+        json.dumps(PLAN).replace("sub_actions", "sub-actions").replace("max_steps", "Max Steps"),
+        json.dumps(PLAN | {"sub_actions": {**STEP, "mode": "Code"}}).replace("done_when", "doneWhen"),
         json.dumps(PLAN | {"sub_actions": [STEP | {"trigger": None, "note": "n"}], "thoughts": ["hm"]}),
         repr(PLAN | {"sub_actions": [STEP | {"trigger": None}], "sure": True}),
     ],
@@ -148,6 +159,10 @@ def test_a_reply_without_its_explanations_is_of_use() -> None:
         (PLAN | {"executor": None}, PlanReply),
         (PLAN | {"sub_actions": [{**STEP, "triger": "True"} | {"trigger": None}]}, PlanReply),
         (PLAN | {"sub_actions": [{k: v for k, v in STEP.items() if k != "trigger"} | {"triger": "True"}]}, PlanReply),
+        (PLAN | {"subActions": []}, PlanReply),
+        (PLAN | {"sub_actions": [STEP | {"Trigger": "True"}]}, PlanReply),
+        (PLAN | {"sub_actions": [STEP | {"mode": "coded"}]}, PlanReply),
+        (CONFIG | {"hyperparameters": {"Learning-Rate": "fast"}}, RlConfigReply),
         (CONFIG | {"hyperparameters": {"lr": 1e-3}}, RlConfigReply),
         (CONFIG | {"plan_priors": 0.5}, RlConfigReply),
     ],
@@ -155,6 +170,12 @@ def test_a_reply_without_its_explanations_is_of_use() -> None:
 def test_what_a_decision_waits_for_is_not_guessed(tree: dict[str, object], contract: type[BaseModel]) -> None:
     reply, fault = parse(json.dumps(tree), contract)
     assert reply is None and fault.startswith("wrong schema")
+
+
+def test_a_hyperparameter_in_another_spelling_is_the_one_that_was_meant() -> None:
+    reply, fault = parse(json.dumps(CONFIG | {"hyperparameters": {"learningRate": 1e-3, "n-envs": 4}}), RlConfigReply)
+    assert reply is not None and fault == ""
+    assert (reply.hyperparameters.learning_rate, reply.hyperparameters.n_envs) == (1e-3, 4)
 
 
 def test_many_superfluous_fields_are_forgiven_at_once() -> None:
@@ -194,6 +215,11 @@ def test_an_inner_part_is_not_taken_for_the_whole() -> None:
         '{"a":[1,' * 400 + "1," * 200_000,
         "{'a': '" + "\\'" * 150_000 + "}",
         "{'a': " + "'" * 299_997 + "}",
+        "{a: " + "“ ‘ " * 99_000 + "}",
+        "{a: " + "‘" * 299_000 + "}",
+        "{a: “" + "\\“" * 150_000 + "}",
+        "{a: " + "b" * 150_000 + " " * 150_000 + "}",
+        "{#" * 150_000 + "}",
     ],
     ids=[
         "closed comments",
@@ -204,6 +230,11 @@ def test_an_inner_part_is_not_taken_for_the_whole() -> None:
         "braces",
         "quotes",
         "long quotes",
+        "curly quotes",
+        "small curly quotes",
+        "escapes in curly quotes",
+        "a long key",
+        "hashes",
     ],
 )
 def test_a_model_that_repeats_itself_without_an_end_is_read_through_at_once(endless: str) -> None:
