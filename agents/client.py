@@ -12,7 +12,7 @@ import copy
 import json
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
@@ -162,7 +162,8 @@ class Client:
             return useless(reply)
 
         def read(with_tools: bool, completion: Completion) -> tuple[R | None, str]:
-            reply, fault = read_completion(completion, contract, of_use)
+            offered = [tool.name for tool in tools] if with_tools else []
+            reply, fault = read_completion(completion, contract, of_use, offered)
             return reply, "" if with_tools and reply is None and _calls_tools(completion) else fault
 
         left = min(endpoint.probes, self._journal.probes_left(step)) if tools and endpoint.probes else 0
@@ -360,9 +361,12 @@ def _judged(dialect: Dialect, request: Mapping[str, Any], before: list[Failure],
     return failure.called(f"suspected {parameter}")
 
 
-def read_completion(completion: Completion, contract: type[R], useless: Callable[[R], str]) -> tuple[R | None, str]:
-    """(reply, "") or (None, why this completion cannot be used). What was of no use when it was answered stays so."""
-    reply, fault = _parsed(completion, contract)
+def read_completion(
+    completion: Completion, contract: type[R], useless: Callable[[R], str], offered: Collection[str] = ()
+) -> tuple[R | None, str]:
+    """(reply, "") or (None, why this completion cannot be used). What was of no use when it was answered stays so.
+    `offered`: names of the tools that it might call."""
+    reply, fault = _parsed(completion, contract, offered)
     if reply is not None and (not completion.fault or completion.fault.startswith(_USELESS)):
         sentence = useless(reply)
         fault = f"{_USELESS}{sentence}" if sentence else ""
@@ -371,17 +375,22 @@ def read_completion(completion: Completion, contract: type[R], useless: Callable
     return (None, fault) if fault else (reply, "")
 
 
-def _parsed(completion: Completion, contract: type[R]) -> tuple[R | None, str]:
+def _parsed(completion: Completion, contract: type[R], offered: Collection[str]) -> tuple[R | None, str]:
     if completion.refusal:
         return None, f"refusal: {completion.refusal[:300]}"
     if completion.finish_reason == "content_filter":
         return None, "refusal: the server's content filter withheld the reply"
     # What a tool is called with, or a draft before the cut, may look like an answer that lacks its explanation.
     forgiving = not completion.calls and completion.finish_reason not in CUT_OFF
-    reply, fault = parse(completion.answer, contract, forgiving, completion.finish_reason in ENDED)
-    if reply is None and completion.finish_reason == "length":
+    faults: list[str] = []
+    for text in completion.answers(offered):
+        reply, fault = parse(text, contract, forgiving, completion.finish_reason in ENDED)
+        if reply is not None:
+            return reply, ""
+        faults.append(fault)
+    if completion.finish_reason == "length":
         return None, "truncated: the reply was cut off at the token limit; answer shorter"
-    return reply, fault
+    return None, faults[0]
 
 
 def _calls_tools(completion: Completion) -> bool:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import codecs
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -132,6 +132,12 @@ class Completion:
     def answer(self) -> str:
         """The content, or the arguments of the first call in its place."""
         return self.content if self.content.strip() or not self.calls else self.calls[0].arguments
+
+    def answers(self, offered: Collection[str] = ()) -> list[str]:
+        """What may be the answer, the likeliest first: it may stand in any call but those of tools that were offered,
+        with a word on it as content."""
+        own = [call.arguments for call in self.calls if call.name not in offered]
+        return list(dict.fromkeys([self.answer, *own]))
 
     def dump(self) -> str:
         usage: dict[str, Any] = {"tokens_in": self.tokens_in, "tokens_out": self.tokens_out}

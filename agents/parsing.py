@@ -3,7 +3,7 @@
 Models put thoughts, prose, Markdown fences, an array or a wrapper around the object that was asked for, and write
 JSON as Python or JavaScript programmers do (agents/relaxed.py). The last object that fits the contract counts, because
 an answer follows its thoughts and its drafts. Where none fits, small slips are forgiven (agents/slips.py), and an end
-that alone is missing is added (agents/broken.py).
+that alone is missing is added (agents/broken.py). Code is also found outside of its object (agents/sources.py).
 """
 
 from __future__ import annotations
@@ -16,14 +16,15 @@ from typing import Any, TypeVar
 from pydantic import BaseModel, ValidationError
 
 from rlgpt.agents.broken import broken_object, closed
+from rlgpt.agents.fences import blocks
 from rlgpt.agents.relaxed import as_json, loaded, tidied
 from rlgpt.agents.slips import forgiven, mistakes
+from rlgpt.agents.sources import completed, source_alone
 
 R = TypeVar("R", bound=BaseModel)
 
 _THOUGHT = re.compile(r"</think(?:ing)?>|\[/THINK\]|<\|channel\|>final<\|message\|>")
 """Ends of what is thought aloud: DeepSeek, Qwen and alike; Magistral; gpt-oss without its parser."""
-_FENCE = re.compile(r"[ \t]*(?P<marks>`{3,}|~{3,})(?P<info>[^`]*)")
 _STARTS = 2_000
 """Opening braces that are tried at most, the last ones."""
 _MOST_READ = 20_000_000
@@ -39,28 +40,39 @@ def parse(text: str, contract: type[R], forgiving: bool = True, closes: bool = F
     reply by itself, so that brackets and braces that are missing at its very end are a slip."""
     if not text.strip():
         return None, "the reply is empty"
+    answer = _after_thoughts(text)
+    begin = len(text) - len(answer)
     nearest = ""
     for tree in _trees(text):
         for inner in _inside(tree):
             try:
-                return contract.model_validate(inner), ""
+                reply = contract.model_validate(inner)
             except ValidationError as invalid:
                 nearest = nearest or "wrong schema: " + mistakes(invalid)
-    answer = _after_thoughts(text)
-    begin = len(text) - len(answer)
-    if forgiving and closes:
+            else:
+                return completed(reply, answer) if forgiving else reply, ""
+    if not forgiving:
+        return None, _fault(text, begin, nearest)
+    if closes:
         try:
-            return contract.model_validate(closed(text, begin)), ""
+            return completed(contract.model_validate(closed(text, begin)), answer), ""
         except ValidationError:
             pass
-    candidates = (tree for form in (answer, as_json(answer)) if forgiving for tree in _trees(form))
-    for inner in (inner for tree in candidates for inner in _inside(tree)):
-        reply, fault = forgiven(inner, contract)
-        if reply is not None:
-            return reply, ""
+    for inner in (inner for form in (answer, as_json(answer)) for tree in _trees(form) for inner in _inside(tree)):
+        mended, fault = forgiven(inner, contract)
+        if mended is not None:
+            return completed(mended, answer), ""
         nearest = nearest or fault
+    try:
+        return contract.model_validate(source_alone(answer, contract)), ""
+    except ValidationError:
+        return None, _fault(text, begin, nearest)
+
+
+def _fault(text: str, begin: int, nearest: str) -> str:
+    """`nearest`: what is wrong with the object that could be read, if one could."""
     broken = broken_object(text, begin)
-    return None, broken.fault if broken else nearest or _malformed(text)
+    return broken.fault if broken else nearest or _malformed(text)
 
 
 def _after_thoughts(text: str) -> str:
@@ -83,24 +95,7 @@ def _trees(text: str) -> Iterator[Any]:
 
 
 def _fenced(text: str) -> list[str]:
-    """What stands between two fences of Markdown, in order."""
-    lines = text.splitlines(keepends=True)
-    marks = [_FENCE.fullmatch(line.rstrip("\r\n")) for line in lines]
-    closing: dict[str, int] = {}
-    closed_at: dict[int, int] = {}
-    for number in reversed(range(len(lines))):
-        if (found := marks[number]) is None:
-            continue
-        if found["marks"] in closing:
-            closed_at[number] = closing[found["marks"]]
-        if not found["info"].strip():
-            closing[found["marks"]] = number
-    blocks, after = [], 0
-    for number in sorted(closed_at):
-        if number >= after:
-            blocks.append("".join(lines[number + 1 : closed_at[number]]))
-            after = closed_at[number] + 1
-    return blocks
+    return [block.text for block in blocks(text)]
 
 
 def _objects(text: str) -> list[Any]:

@@ -30,6 +30,7 @@ from tests.agents.chat_server import (
     json_reply,
     rate_limited,
     server_error,
+    streamed,
 )
 from tests.agents.histories import Told, context
 from tests.agents.toys import BREAD, Ledger, bakery
@@ -56,6 +57,21 @@ def _error(status: int, **error: object) -> Reply:
 
 THOUGHT = json.loads(completion(None).body)
 THOUGHT["choices"][0]["message"]["reasoning_content"] = CODE
+
+
+@pytest.mark.parametrize("content", [None, "Here it is:", "null", "{}"])
+@pytest.mark.parametrize("others", [[], [("think", '{"thought": "x"}')]])
+@pytest.mark.parametrize("stream", [True, False])
+def test_an_answer_in_a_call_is_found_whatever_stands_beside_it(
+    content: str | None, others: list[tuple[str, str]], stream: bool
+) -> None:
+    tree: dict[str, Any] = json.loads(completion(content, "tool_calls").body)
+    tree["choices"][0]["message"]["tool_calls"] = [
+        {"index": at, "id": str(at), "type": "function", "function": {"name": name, "arguments": arguments}}
+        for at, (name, arguments) in enumerate([*others, ("CodeReply", CODE)])
+    ]
+    asker = Asker(streamed(tree) if stream else json_reply(200, tree), stream=stream)
+    assert asker.ask().note == "n" and asker.ledger.ends == [""]
 
 
 @pytest.mark.parametrize(

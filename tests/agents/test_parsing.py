@@ -246,6 +246,52 @@ def test_a_model_that_repeats_itself_without_an_end_is_read_through_at_once(endl
     assert found is not None and found.note == "/* kept */ // too"
 
 
+BLOCK = f"```python\n{SOURCE}```"
+BRACES = "def dig(view):\n    yield {'source': 1}['source']\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "source"),
+    [
+        (f"Here is the code:\n{BLOCK}\nIt digs {{once}}.", SOURCE),
+        (f"```py\n{BRACES}```", BRACES),
+        (f"```sh\npip install x\n```\n{BLOCK}", SOURCE),
+        (f'{BLOCK}\n```json\n{{"source": "", "note": "see above"}}\n```', SOURCE),
+        (f"{{'source': '', 'note': None}}\n{BLOCK}", SOURCE),
+        (f"```python\n{{'source': '''{SOURCE}def end(): pass\n''', 'note': 'n'}}\n```", f"{SOURCE}def end(): pass\n"),
+        (f'{{"source": "{SOURCE}  # the "best"", "note": "n"}}', f'{SOURCE}  # the "best"'),
+        ('Sure: {"source": "x = view["a\\n"]", "note": "so \\"n\\""} Done.', 'x = view["a\n"]'),
+    ],
+)
+def test_code_is_found_where_it_is_plain_which_it_is(text: str, source: str) -> None:
+    reply, fault = parse(text, CodeReply)
+    assert fault == "" and reply is not None and reply.source == source
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"First:\n{BLOCK}\nor better:\n{BLOCK}",
+        "It begins so:\n```python\nview.x\n```\nGood luck.",
+        f'{BLOCK}\n{{"source": 1, "note": "n"}}',
+        f"```\n{SOURCE}```",
+        f"```python\n{SOURCE}",
+        '{"source": "a = "b", "note": "c"", "note": "d"}',
+    ],
+)
+def test_code_is_not_guessed_where_it_could_be_another(text: str) -> None:
+    assert parse(text, CodeReply)[0] is None
+    assert parse(BLOCK, CodeReply, False)[0] is None and parse(BLOCK, Answer)[0] is None
+
+
+def test_code_in_the_object_is_not_replaced_by_a_block_beside_it() -> None:
+    reply, _ = parse(f"Before it was\n```python\ndef old(): pass\n```\n{GOOD}", CodeReply)
+    assert reply is not None and reply.source == SOURCE
+    for text in (f"{BLOCK}\n{BLOCK}", "```python\nview.x\n```", "Nothing to do."):
+        reply, _ = parse(f'{text}\n{{"source": "", "note": "n"}}', CodeReply)
+        assert reply is not None and reply.source == ""
+
+
 def test_blocks_between_fences_are_those_whose_end_is_there() -> None:
     text = '```json\n{"a": 1}\n```\n~~~~ x\n```\nb\n```\n~~~~\n````\nc\n```\n'
     assert _fenced(text) == ['{"a": 1}\n', "```\nb\n```\n"]

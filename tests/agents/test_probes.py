@@ -161,6 +161,8 @@ def test_an_answer_beside_calls_is_the_answer_and_prose_beside_them_is_not() -> 
     assert not tools.ran and len(server.requests) == 1
     tools, server = ask_once([call("look", {"seed": 0, "step": 0})], content="Let me look {first}.")
     assert tools.ran and "You said:\n```text said\nLet me look {first}.\n```" in last_message(server)
+    tools, server = ask_once([call("look", json.loads(CODE))], content="Let me look.")
+    assert len(server.requests) > 1, "what an offered tool is called with is no answer"
 
 
 def test_an_answer_as_the_arguments_of_a_tool_of_its_own_is_the_answer() -> None:
