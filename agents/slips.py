@@ -103,12 +103,12 @@ def _plain(name: str) -> str:
 def _fields(contract: type[BaseModel], path: Sequence[str | int]) -> Collection[str]:
     """Of the part of the contract at this path."""
     schema = _schema(contract)
-    part = schema
+    part: dict[str, Any] = schema
     for step in (*path, None):
         part = schema["$defs"][part["$ref"].rpartition("/")[2]] if "$ref" in part else part
         if step is not None:
             part = part.get("items", {}) if isinstance(step, int) else part.get("properties", {}).get(step, {})
-    return part.get("properties", {}).keys()
+    return list(part.get("properties", {}))
 
 
 def _meant(name: str, contract: type[BaseModel], given: dict[str, Any]) -> bool:
