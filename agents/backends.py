@@ -8,6 +8,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from email.utils import parsedate_to_datetime
 from typing import Any, Protocol
 from urllib.parse import parse_qsl, urlsplit, urlunsplit
 
@@ -39,6 +40,8 @@ CONNECT = 30.0
 """Seconds to reach a server, or to hand it the request."""
 PATIENCE = 3
 """How often the limit on silence doubles: a slow server that is asked again too early queues one try behind another."""
+DIED = "error: "
+"""How a row begins whose exchange ended by an error of this program, and the worker with it."""
 
 __all__ = ["Backend", "Completion", "Failure", "OpenAIBackend", "Outcome", "ReplayBackend"]
 
@@ -276,10 +279,8 @@ def _retry_after(headers: Mapping[str, str]) -> float | None:
         except (KeyError, ValueError):
             continue
     try:
-        from email.utils import parsedate_to_datetime
-
         return max(0.0, parsedate_to_datetime(headers["retry-after"]).timestamp() - time.time())
-    except (KeyError, ValueError, TypeError):
+    except (*_UNREADABLE, OSError):  # a date that no calendar has is none
         return None
 
 
@@ -297,7 +298,8 @@ class Outcome:
 
 
 class ReplayBackend:
-    """Answers, and fails, as the recorded session did. No network."""
+    """Answers, and fails, as the recorded session did. No network. What ended its worker (`DIED`) is left out: the next
+    worker asked again."""
 
     def __init__(
         self, session: str, outcomes: Callable[[str, str | None], Sequence[Outcome]], by_step: bool = False
@@ -309,7 +311,7 @@ class ReplayBackend:
 
     def complete(self, endpoint: Endpoint, call: Call, hear: Hear = unheard) -> Completion:
         name = (call.step, None if self._by_step else call.request_hash)
-        recorded = self._outcomes(*name)
+        recorded = [outcome for outcome in self._outcomes(*name) if outcome.reply or not outcome.error.startswith(DIED)]
         if self._used[name] >= len(recorded):
             raise NotRecorded(
                 f"Session {self._session} holds no answer to this request of the {call.role} agent "

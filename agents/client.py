@@ -22,7 +22,7 @@ from pydantic import BaseModel
 
 from rlgpt import prompts
 from rlgpt.agents.ahead import CANCELLED, Ahead, Aside
-from rlgpt.agents.backends import Backend, OpenAIBackend, Outcome, ReplayBackend
+from rlgpt.agents.backends import DIED, Backend, OpenAIBackend, Outcome, ReplayBackend
 from rlgpt.agents.charges import broken_off, charged, new_call
 from rlgpt.agents.completions import Completion, ToolCall
 from rlgpt.agents.dialect import Dialect, Message
@@ -320,7 +320,7 @@ class Client:
             self._journal.failed(call, str(verdict), time.monotonic() - start, broken_off(call, endpoint, verdict))
             raise verdict from failure
         except Exception as error:
-            self._journal.failed(call, f"error: {type(error).__name__}", time.monotonic() - start)
+            self._journal.failed(call, f"{DIED}{type(error).__name__}", time.monotonic() - start)
             raise
         seconds = completion.seconds or time.monotonic() - start
         tokens_in, tokens_out, cost = charged(call, endpoint, completion)

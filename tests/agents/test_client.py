@@ -140,6 +140,23 @@ def test_retry_after_is_honoured_and_bounded() -> None:
     assert asker.waits == [3.0, MOST_WAIT]
 
 
+@pytest.mark.parametrize(
+    "date",
+    [
+        "Mon, 01 Jan 2020 00:00:00 +999999999999999999",
+        "Mon, 01 Jan 99999999999999999999 00:00:00 GMT",
+        "Mon, 99999999999999999999 Jan 2020 00:00:00 GMT",
+        "Mon, 01 Jan 0001 00:00:00 +2359",
+        "Mon, 01 Jan 0001 00:00:00 -0000",
+        "soon",
+    ],
+)
+def test_a_retry_after_that_no_calendar_has_is_as_good_as_none(date: str) -> None:
+    asker = Asker(json_reply(429, {"error": {"message": "slow down"}}, **{"Retry-After": date}))
+    assert asker.ask().note == "n"
+    assert len(asker.waits) == 1 and asker.waits[0] <= 2.0
+
+
 def test_a_server_that_says_soon_for_hours_is_waited_for_as_long_as_one_that_says_nothing() -> None:
     """Behind a proxy that answers every request with 503 and `Retry-After: 1` the server may be away for hours."""
     answer = json_reply(503, {"error": {"message": "upstream is away"}}, **{"Retry-After": "1"})
@@ -253,6 +270,16 @@ def test_a_replay_gives_the_same_exchanges_without_a_network() -> None:
     assert client.ask("fast", "write/dig", ASKED, CodeReply) == first
     assert ledger.ends == asker.ledger.ends
     assert [c.request_hash for _, c, _ in ledger.rows] == [c.request_hash for _, c, _ in asker.ledger.rows]
+
+
+def test_a_replay_of_a_session_whose_worker_died_of_an_answer_goes_on_as_the_next_worker_did() -> None:
+    asker = Asker()
+    first = asker.ask()
+    died = asker.ledger.rows[-1][1]
+    asker.ledger.rows.insert(0, ("failed", died, "error: OverflowError"))
+    llm = settings(asker.server.url) | {"kind": "replay:s1", "replayed": "openai"}
+    client = make_client(llm, Ledger(), {}, recorded=outcomes_of(asker.ledger), sleep=lambda s: None)
+    assert client.ask("fast", "write/dig", ASKED, CodeReply) == first
 
 
 def test_a_replay_that_asks_something_new_says_so() -> None:
