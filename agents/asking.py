@@ -1,6 +1,7 @@
 """The messages of one question: system prompt and world sheet first (the same bytes every time), then the question.
 
-A hard cap on their size: what matters least is shortened first, the oldest lines before the newest.
+A cap on their size: what matters least is shortened first, the oldest lines before the newest; then every long text,
+the operator's last. What is asked is never cut: of a question that is too long a server can say so.
 """
 
 from __future__ import annotations
@@ -12,10 +13,16 @@ from rlgpt import prompts
 from rlgpt.agents.client import Client
 from rlgpt.agents.context import Context
 from rlgpt.agents.dialect import Message
+from rlgpt.agents.shortening import CUT, shortened
 from rlgpt.store.history import Item
 
 CAP = 120_000
 """Characters over all messages, some 30,000 tokens."""
+_SHORTER = (8_000, 4_000, 2_000, 1_000, 500, 250)
+"""Characters of one text, where a question is too long without what can be left out."""
+_EXACT = ("name", "done_when", "trigger")
+"""What is wrong unless it is whole."""
+_OPERATORS = ("advice", "pins")
 
 
 def messages(
@@ -35,12 +42,15 @@ def messages(
     """
     system = prompts.render(role) + "\n\n" + world_sheet(context, scripts)
     user = prompts.render(question, **fields)
+    steps = [*((most, _OPERATORS) for most in _SHORTER), *((most, ()) for most in _SHORTER)]
     while len(system) + len(user) > cap:
-        name = next((name for name in trim if fields[name]), None)
-        if name is None:
-            user = user[: max(0, cap - len(system))]
+        if name := next((name for name in trim if fields[name]), None):
+            fields[name] = _shorter(fields[name])
+        elif steps:
+            most, whole = steps.pop(0)
+            fields = {name: part if name in whole else shortened(part, most, _EXACT) for name, part in fields.items()}
+        else:
             break
-        fields[name] = _shorter(fields[name])
         user = prompts.render(question, **fields)
     return [{"role": "system", "content": system}, {"role": "user", "content": user}]
 
@@ -51,7 +61,7 @@ def _shorter(value: Any) -> Any:
         return value[-(len(value) // 2) :]
     if isinstance(value, str) and len(value) > 2000:
         quarter = len(value) // 4
-        return f"{value[:quarter]}\n[... shortened ...]\n{value[-quarter:]}"
+        return f"{value[:quarter]}\n{CUT}\n{value[-quarter:]}"
     return type(value)()
 
 

@@ -33,6 +33,7 @@ from rlgpt.agents.parsing import parse
 from rlgpt.agents.probes import Probe, Tool, call_tool, with_results
 from rlgpt.agents.refusals import Failure
 from rlgpt.agents.rules.transport import RulesTransport
+from rlgpt.agents.shortening import shortened
 from rlgpt.agents.waiting import TRIES, seconds_to_wait, tries_in, unanswered
 from rlgpt.store.live_calls import LiveCalls
 
@@ -50,6 +51,8 @@ CUT_OFF = ("length", "content_filter")
 """Ends of a reply after which what it calls is not whole."""
 ENDED = ("stop", "eos", "eos_token", "end_turn", "stop_sequence")
 """Ends of a reply that its model meant."""
+MOST_FAULT = 4_000
+"""Characters of a fault that the model is told, which may quote what it wrote."""
 OPTIONAL = ("critic",)
 """Roles whose word a session can do without."""
 
@@ -404,7 +407,7 @@ def _too_long(unavailable: ModelUnavailable) -> bool:
 
 
 def _user(template: str, fault: str) -> Message:
-    return {"role": "user", "content": prompts.render(template, fault=fault)}
+    return {"role": "user", "content": prompts.render(template, fault=shortened(fault, MOST_FAULT))}
 
 
 def make_client(

@@ -83,7 +83,7 @@ def judge_iteration(
         trim=("earlier", "lost"),
         request={"ask": "judge_iteration", "iteration": iteration, "target": context.limits.target},
         plan=memory.plan_now(context),
-        config=dict(current.config.config) if current.config else None,
+        config=memory.configured(current.config.config) if current.config else None,
         reward_sources=memory.reward_sources(context, current.config.config if current.config else None),
         measured=memory.measured(context, current) | _difference(difference),
         before=_briefly(memory.measured(context, before)) if before else None,

@@ -12,6 +12,7 @@ from typing import Any
 
 from rlgpt.agents.choice import changing_before, plan_uses, required_rate
 from rlgpt.agents.context import Context
+from rlgpt.agents.shortening import shortened
 from rlgpt.store import failures
 from rlgpt.store.history import (
     Attempt,
@@ -35,6 +36,10 @@ NEAREST = 10
 """Skills that are offered to be called."""
 OTHERS_CAP = 8_000
 """Characters of code of other sub-actions that one request shows."""
+MOST_SAID = 2_000
+"""Characters of one text of a critique, or of a configuration, that a later request shows. The row keeps all of it."""
+MOST_SAID_OF_EACH = 1_000
+"""The same of a text that a plan shows for each of its sub-actions."""
 
 
 # ---- plans --------------------------------------------------------------------------------------
@@ -86,8 +91,12 @@ def item_now(history: History, plan: PlanState, item: Item) -> Plain:
             **_in_trials(trial),
             "versions_tried": len(tried),
         }
-        verdict = attempt.verdict
-        told = {"error": trial.error} | ({"critique": verdict.cause, "advice": verdict.advice_slow} if verdict else {})
+        said = critique(attempt.verdict, "advice_slow", most=MOST_SAID_OF_EACH) or {}
+        told = {
+            "error": shortened(trial.error, MOST_SAID_OF_EACH),
+            "critique": said.get("cause"),
+            "advice": said.get("advice_slow"),
+        }
         facts |= {k: v for k, v in told.items() if v}
     else:
         facts["state"] = "untried"
@@ -266,12 +275,20 @@ def _summed(counts: Sequence[Mapping[str, Any]]) -> Plain:
     return out
 
 
-def critique(verdict: VerdictState | None, *advice: str) -> Plain | None:
-    """A verdict for the agent(s) it advises (`advice_slow`, `advice_fast`)."""
+def critique(verdict: VerdictState | None, *advice: str, most: int = MOST_SAID) -> Plain | None:
+    """A verdict for the agent(s) it advises (`advice_slow`, `advice_fast`), each text at most so long; the operator's
+    stands word for word."""
     if verdict is None:
         return None
-    facts = {"author": verdict.author, "success": verdict.success, "cause": verdict.cause}
-    return facts | {name: getattr(verdict, name) for name in advice}
+    said = {name: getattr(verdict, name) for name in ("cause", *advice)}
+    if verdict.author != "operator":
+        said = shortened(said, most)
+    return {"author": verdict.author, "success": verdict.success, **said}
+
+
+def configured(config: Mapping[str, Any] | None) -> Plain | None:
+    """A configuration of RL as a request shows it."""
+    return dict(shortened(config, MOST_SAID)) if config else None
 
 
 def earlier_iterations(history: History) -> list[str]:
@@ -297,7 +314,8 @@ def attempt_now(context: Context, item: Item, last: Attempt | None) -> Plain | N
     facts: Plain = {"version": last.version, "author": last.author, "source_hash": last.source_hash}
     trial = last.last_trial(item.done_when)
     if trial:
-        facts |= {"outcome": trial.outcome, **_in_trials(trial), "error": trial.error}
+        error = shortened(trial.error, MOST_SAID)
+        facts |= {"outcome": trial.outcome, **_in_trials(trial), "error": error}
         facts["evidence"] = _evidence(trial.evidence)
     elif last.trial:  # the plan has re-worded it since
         facts |= {"measured_against": last.done_when, "outcome_then": last.trial.outcome}

@@ -10,7 +10,9 @@ from rlgpt.store.row_types import JsonObject
 
 EVIDENCE = 3
 """To be raised when an evaluation or a trial keeps other evidence for the same episodes (`training/rollouts`)."""
-_MODULES = ("asking", "memory", "planner", "slow", "fast", "critic", "contracts", "schema", "context", "linking")
+_MODULES = (
+    "asking", "memory", "planner", "slow", "fast", "critic", "contracts", "schema", "context", "linking", "shortening",
+)  # fmt: skip
 """Of this package: what they say of a session stands in the requests."""
 
 

@@ -184,6 +184,31 @@ def test_messages_never_pass_the_cap_and_lose_the_oldest_lines_first() -> None:
     assert "line 39 " in sent[1]["content"] and "line 0 " not in sent[1]["content"]
 
 
+def test_what_is_asked_is_never_cut_however_long_the_blocks_are() -> None:
+    """The instructions of a refinement come last; a plan of many long sub-actions stood in front of them."""
+    there: Context = context(Told().iteration(), bakery(), BREAD)
+    long = {"cause": "x" * 5_000, "done_when": "view.bag['flour'] >= " + "1" * 300}
+    plan = {"revision": 1, "sub_actions": [long] * 12}
+    fields: dict[str, Any] = {"pins": (), "advice": (), "earlier": [], "lost_trials": {}, "plan": plan}
+    request = {"ask": "refine", "failed": [], "last_depth": False}
+    sent = messages("slow", "slow_refine", there, trim=("earlier",), cap=40_000, request=request, **fields)
+    assert sum(len(m["content"]) for m in sent) <= 40_000
+    assert sent[1]["content"].endswith("Give the whole plan, everything else unchanged.")
+    (shown,) = [json.loads(body) for _, name, body in fenced(sent[1]["content"]) if name == "plan"]
+    assert [item["done_when"] for item in shown["sub_actions"]] == [long["done_when"]] * 12
+    short = messages("slow", "slow_refine", there, trim=(), cap=100, request=request, **fields)
+    assert short[1]["content"].endswith("Give the whole plan, everything else unchanged.")
+
+
+def test_the_operators_words_are_shortened_last() -> None:
+    there: Context = context(Told().iteration(), bakery(), BREAD)
+    advice = ["Go north. " * 1000]
+    fields: dict[str, Any] = {"pins": (), "advice": advice, "earlier": [], "lost_trials": {}}
+    fields |= {"plan": {"cause": "x" * 30_000}, "request": {"ask": "refine", "failed": [], "last_depth": False}}
+    sent = messages("slow", "slow_refine", there, trim=(), cap=30_000, **fields)
+    assert advice[0] in sent[1]["content"] and "[... shortened ...]" in sent[1]["content"]
+
+
 def test_system_prompt_and_world_sheet_are_the_same_bytes_in_every_question_of_a_role() -> None:
     ledger = Ledger()
     client = make_client({"kind": "openai", "model": "m", "base_url": "http://127.0.0.1:9/v1"}, ledger, {})

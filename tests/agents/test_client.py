@@ -244,6 +244,15 @@ def test_a_missing_last_brace_is_closed_only_where_the_model_had_ended_its_reply
     assert asker.ask().note == "n" and asker.ledger.ends[0].startswith("truncated")
 
 
+def test_a_fault_that_quotes_what_the_model_wrote_makes_no_long_question() -> None:
+    fault = "there is no feature '" + "x" * 50_000 + "'"
+    asker = Asker()
+    asker.ask(useless=lambda reply: fault if len(asker.server.requests) == 1 else "")
+    _, repair = asker.server.requests
+    told = repair["messages"][-1]["content"]
+    assert "there is no feature 'xxx" in told and "[... shortened ...]" in told and len(told) < 10_000
+
+
 def test_a_draft_before_the_cut_is_not_taken_for_the_answer() -> None:
     asker = Asker(completion('{"draft": {"source": "a draft"}, "source": "def dig(view):\\n    yield', "length"))
     assert asker.ask().note == "n"

@@ -9,12 +9,14 @@ from typing import Any
 
 import pytest
 
-from rlgpt.agents import critic, fast, planner, slow
+from rlgpt.agents import critic, fast, memory, planner, slow
 from rlgpt.agents.client import Client, make_client
 from rlgpt.agents.context import Context
 from rlgpt.agents.contracts import CodeReply, CritiqueReply, PlanReply, RlConfigAsked, TaskPlanReply
 from rlgpt.agents.rules.question import fenced
 from rlgpt.agents.schema import strict_schema
+from rlgpt.agents.shortening import CUT
+from rlgpt.store.states import VerdictState
 from rlgpt.training.worlds import registry
 from tests.agents.histories import Told, context
 from tests.agents.toys import Ledger
@@ -108,6 +110,38 @@ def test_a_request_keeps_its_size_and_begins_with_the_same_bytes(name: str) -> N
         early = early.evaluate(1).verdict().iteration(1).plan(get_wood="code", get_iron="code").evaluate(2)
     assert of(ASKED[name], early)[0] == system, "what a server may keep from one call to the next"
     assert "of another world" in system or "from another world" in system, "one worked example"
+
+
+def talkative() -> Told:
+    """The same session where the critic and the fast agent wrote 20,000 characters wherever a contract has no limit."""
+    long = dict.fromkeys(("cause", "advice_slow", "advice_fast"), "x" * 20_000)
+    told = Told().iteration().plan("policy", get_wood="code", get_iron="code")
+    for name, successes in (("get_wood", 3), ("get_iron", 0)):
+        told.code(name).trial(name, successes, lost=[lost(7, "zombie"), lost(8, "lava"), lost(9, "thirst")])
+        told.verdict(name, **long)
+    told.config(note="x" * 20_000, reward=[{"term": "task", "argument": "x" * 20_000, "weight": 1.0}])
+    return told.evaluate(10, funnel={"get_wood": 20, "get_iron": 10}, failures=FAILURES).verdict(**long)
+
+
+@pytest.mark.parametrize("name", ["slow_plan", "slow_refine", "fast_write", "fast_configure", "critic_iteration"])
+def test_a_request_keeps_its_size_whatever_models_have_written(name: str) -> None:
+    told = talkative().iteration(1).plan("policy", get_wood="code", get_iron="code")
+    if name == "critic_iteration":
+        told.config(note="x" * 20_000).evaluate(12, failures=FAILURES)
+    _, user = of(ASKED[name], told)
+    assert len(user) < USER, len(user)
+    assert CUT in user
+    for language, _, body in fenced(user):
+        if language == "json":
+            json.loads(body)
+
+
+def test_what_the_operator_says_as_the_critic_stands_word_for_word() -> None:
+    said = "Mend the door. " * 200
+    verdict = VerdictState("operator", False, 1.0, said, said, said, None, "", 1)
+    assert memory.critique(verdict, "advice_fast") == {
+        "author": "operator", "success": False, "cause": said, "advice_fast": said,
+    }  # fmt: skip
 
 
 @pytest.mark.parametrize("name", sorted({"slow_plan", "slow_refine", "fast_write", "fast_configure", "critic_item"}))
