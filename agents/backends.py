@@ -15,6 +15,7 @@ from urllib.parse import parse_qsl, urlsplit, urlunsplit
 import httpx2
 import openai
 
+from rlgpt.agents.charges import FREE, Charge, Recorded
 from rlgpt.agents.completions import (
     BrokenOff,
     Completion,
@@ -295,6 +296,8 @@ class Outcome:
 
     reply: str = ""
     error: str = ""
+    charge: Charge = FREE
+    """What its row counts."""
 
 
 class ReplayBackend:
@@ -322,5 +325,5 @@ class ReplayBackend:
         outcome = recorded[self._used[name]]
         self._used[name] += 1
         if not outcome.reply:
-            raise Failure.load(outcome.error)
-        return Completion.load(outcome.reply, outcome.error)
+            raise Failure.load(outcome.error, outcome.charge)
+        return Recorded.of(Completion.load(outcome.reply, outcome.error), outcome.charge)

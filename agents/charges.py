@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass, fields
 from typing import NamedTuple
 
 from rlgpt.agents.completions import Completion
@@ -16,6 +17,21 @@ class Charge(NamedTuple):
     tokens_out: int = 0
     cost: float | None = 0.0
     """USD; None: unknown price."""
+
+
+FREE = Charge()
+
+
+@dataclass(frozen=True)
+class Recorded(Completion):
+    """One that a recorded session was charged for: a session that is answered from it counts the same."""
+
+    charge: Charge = FREE
+
+    @staticmethod
+    def of(completion: Completion, charge: Charge) -> Recorded:
+        parts = {part.name: getattr(completion, part.name) for part in fields(Completion)}
+        return Recorded(**parts, charge=charge)
 
 
 def new_call(role: str, step: str, endpoint: Endpoint, request: str, name: str, number: int) -> Call:
@@ -37,6 +53,8 @@ def new_call(role: str, step: str, endpoint: Endpoint, request: str, name: str, 
 
 def charged(call: Call, endpoint: Endpoint, completion: Completion) -> Charge:
     """Tokens as the server counts them, their upper bounds where it does not; USD as the server says, else by price."""
+    if isinstance(completion, Recorded):
+        return completion.charge
     tokens_in, tokens_out = completion.tokens_in, completion.tokens_out
     called = "".join(call.name + call.arguments for call in completion.calls)
     written = len((completion.content + completion.thought + called).encode())
@@ -55,9 +73,11 @@ def charged(call: Call, endpoint: Endpoint, completion: Completion) -> Charge:
 
 def broken_off(call: Call, endpoint: Endpoint, failure: Failure) -> Charge:
     """What a reply cost that broke off or cannot be read: as the server counts it, else upper bounds. A reply that
-    never began is free."""
+    never began is free. Of a recorded one: what it was charged."""
+    if failure.recorded:
+        return Charge(*failure.counted) if failure.counted else FREE
     if not (failure.received or failure.whole or failure.counted) or endpoint.rule_based:
-        return Charge()
+        return FREE
     tokens_in = len(call.request.encode())
     most_out = max(failure.received, call.reserved_tokens - tokens_in) if failure.whole else failure.received
     counted = failure.counted or Counted(None, None, None)

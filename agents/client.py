@@ -434,9 +434,9 @@ def make_client(
         session = kind.removeprefix("replay:")
         if recorded is None:
             raise NotRecorded(f"There is no recorded session {session} to answer from.")
-        free = endpoints({**llm, "kind": llm["replayed"]}, None)
+        keyless = endpoints({**llm, "kind": llm["replayed"]}, None)
         replayed = ReplayBackend(session, recorded, by_step=bool(llm.get("reworded")))
-        return Client(free, replayed, journal, patience=patience, sleep=sleep)
+        return Client(keyless, replayed, journal, patience=patience, sleep=sleep)
     transport = RulesTransport() if kind == "rules" else None
     backend, roles = OpenAIBackend(transport), endpoints(llm, environ)
     ahead = Ahead(backend, journal, roles, folder, live) if kind == "openai" else None

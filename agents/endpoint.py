@@ -63,7 +63,7 @@ class Endpoint:
 
 
 def endpoints(llm: Mapping[str, Any], environ: Mapping[str, str] | None) -> dict[str, Endpoint]:
-    """One endpoint a role from the `llm` part of the settings; without keys and for free if `environ` is None.
+    """One endpoint a role from the `llm` part of the settings; without keys if `environ` is None.
 
     Raises MissingKey, Unclear.
     """
@@ -96,7 +96,7 @@ def _endpoint(role: str, llm: Mapping[str, Any], environ: Mapping[str, str] | No
         parallel=int(settings.get("parallel") or _side_by_side(url)),
         probes=_probes(settings.get("probes"), provider),
         provider=provider,
-        price=_price(settings, model, url, provider) if environ is not None else Price(0.0, 0.0),
+        price=_price(settings, model, url, provider),
         tells_cost=provider is not None and provider.tells_cost,
         key=_key(url, settings.get("api_key_env"), environ) if environ is not None else NO_KEY,
         account=provider_of(url) is PROVIDERS["openai"] or _host(url) == _host_of_account(environ or {}),

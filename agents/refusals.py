@@ -148,10 +148,10 @@ class Failure(Exception):
         return parameter if word in ("rejected", "suspected") else ""
 
     @staticmethod
-    def load(text: str) -> Failure:
-        """As a session recorded it: its replay does not wait again."""
+    def load(text: str, charge: tuple[int, int, float | None] = (0, 0, 0.0)) -> Failure:
+        """As a session recorded it, with what it was charged: its replay does not wait again."""
         code, _, sentence = text.partition(": ")
-        return Failure(code, sentence, recorded=True)
+        return Failure(code, sentence, counted=Counted(*charge), recorded=True)
 
 
 def understood(request: Mapping[str, Any], status: int, body: object, shown: str) -> str:

@@ -99,7 +99,7 @@ class Heading(NamedTuple):
     name: str
     """Empty where it cannot be read."""
     costs: dict[str, float]
-    """USD by day (UTC, ISO)."""
+    """USD by day (UTC, ISO). None of a replay, whose rows repeat what the recorded calls cost."""
 
 
 def headings() -> dict[str, Heading]:
@@ -141,7 +141,10 @@ def heading(session: SessionFolder) -> JsonObject:
     costs: dict[str, float] = {}
     unreadable = (StoreError, sqlite3.Error, ValueError, TypeError)
     with contextlib.suppress(*unreadable), contextlib.closing(connect(session.database)) as base:
-        days = "SELECT date(at, 'unixepoch'), sum(cost) FROM llm_call WHERE cost > 0 GROUP BY 1"
+        days = (
+            "SELECT date(at, 'unixepoch'), sum(cost) FROM llm_call WHERE cost > 0 AND NOT EXISTS "
+            "(SELECT 1 FROM session WHERE json_extract(settings, '$.llm.kind') LIKE 'replay:%') GROUP BY 1"
+        )
         costs = {str(day): float(cost) for day, cost in base.execute(days)}
     return Heading(session.name, costs)._asdict()
 

@@ -9,6 +9,7 @@ import pytest
 
 from rlgpt.agents import slow
 from rlgpt.agents.backends import Failure, Outcome
+from rlgpt.agents.charges import FREE, Charge
 from rlgpt.agents.client import WARM, make_client
 from rlgpt.agents.contracts import CodeReply
 from rlgpt.agents.endpoint import RULES_MODEL
@@ -261,8 +262,11 @@ def test_a_draft_before_the_cut_is_not_taken_for_the_answer() -> None:
 
 def outcomes_of(ledger: Ledger) -> Any:
     def recorded(step: str, request_hash: str | None) -> list[Outcome]:
+        charged = iter(ledger.charged)
         return [
-            Outcome(error=row) if state == "failed" else Outcome(row.reply, row.fault)
+            Outcome("", row, Charge(*next(charged, FREE)))
+            if state == "failed"
+            else Outcome(row.reply, row.fault, Charge(row.tokens_in, row.tokens_out, row.cost))
             for state, call, row in ledger.rows
             if state in ("answered", "failed") and call.step == step and request_hash in (None, call.request_hash)
         ]
@@ -289,6 +293,24 @@ def test_a_replay_of_a_session_whose_worker_died_of_an_answer_goes_on_as_the_nex
     llm = settings(asker.server.url) | {"kind": "replay:s1", "replayed": "openai"}
     client = make_client(llm, Ledger(), {}, recorded=outcomes_of(asker.ledger), sleep=lambda s: None)
     assert client.ask("fast", "write/dig", ASKED, CodeReply) == first
+
+
+@pytest.mark.parametrize("price", [{}, {"price_in": 10.0, "price_out": 100.0}])
+def test_a_replay_counts_what_the_recorded_calls_cost(price: dict[str, float]) -> None:
+    answer = json.loads(completion(CODE).body)
+    cut = Reply(pieces=[event(chunk) for chunk in chunks(answer)][:3], cut=True)
+    asker = Asker(cut, "malformed", **price)
+    first = asker.ask()
+    llm = settings(asker.server.url, **price) | {"kind": "replay:s1", "replayed": "openai"}
+    ledger = Ledger()
+    client = make_client(llm, ledger, {}, recorded=outcomes_of(asker.ledger), sleep=lambda s: None)
+    assert client.ask("fast", "write/dig", ASKED, CodeReply) == first
+    counted = [
+        [(state, call.reserved, getattr(row, "tokens_out", 0), getattr(row, "cost", 0.0)) for state, call, row in rows]
+        for rows in (ledger.rows, asker.ledger.rows)
+    ]
+    assert counted[0] == counted[1]
+    assert ledger.charged == asker.ledger.charged and sum(ledger.charged[0][:2]) > 0
 
 
 def test_a_replay_that_asks_something_new_says_so() -> None:

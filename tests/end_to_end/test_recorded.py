@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from rlgpt.agents.rules.model import respond
 from rlgpt.store.commands import parse_command
 from rlgpt.store.inbox import send
 from tests.agents.chat_server import ChatServer, rejects
@@ -24,6 +25,19 @@ def test_a_replay_and_a_replay_of_the_replay_have_the_rows_of_the_first(make: Ma
         rows = every_row(last.folder)
         for table in expected:
             assert rows[table] == expected[table], f"{table} differs"
+
+
+def test_a_replay_of_a_session_that_ended_by_its_budget_in_usd_ends_there_too(make: Make) -> None:
+    settings: dict[str, Any] = {"budget": {"cost": 0.4}, "loop": {"iterations": 0}}
+    llm = {"kind": "openai", "model": "rlgpt-rules", "price_in": 1000.0, "price_out": 2000.0}
+    counted = {"usage": {"prompt_tokens": 100, "completion_tokens": 10}}
+    with ChatServer(lambda request: respond(request) | counted) as server:
+        first = make("make_wood_pickaxe", llm=llm | {"base_url": server.url}, **settings)
+        expected = first.finish()
+    assert "budget of 0.4 USD" in expected.reason
+    again = make("make_wood_pickaxe", llm={"kind": f"replay:{first.folder.id}"}, **settings)
+    assert again.finish().reason == expected.reason
+    assert every_row(again.folder)["llm_call"] == every_row(first.folder)["llm_call"]
 
 
 def test_a_replay_has_the_skills_of_the_recorded_session_not_those_kept_since(make: Make) -> None:

@@ -206,6 +206,14 @@ def test_names_and_costs_are_looked_up_without_opening_what_did_not_change(
     assert spent_today() == 1.75, "another day's"
 
 
+def test_a_replay_costs_nothing_today(new_session: NewSession) -> None:
+    replayed = new_session(name="again", llm={"kind": "replay:261125-000000-aaaaa"})
+    with Writer(replayed) as writer:
+        writer.add(t.LlmCall(call="c", step="s", role="slow", model="m", request_hash="", state="answered", cost=0.25))
+        assert writer.history.spent.cost == 0.25
+    assert spent_today() == 0.0
+
+
 def test_a_damaged_session_costs_nothing_today(trained: SessionFolder, new_session: NewSession) -> None:
     trained.database.write_bytes(b"nothing of value" * 1000)
     assert new_session(name="other").name == "other" and spent_today() == 0.0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from rlgpt.agents.backends import Outcome
+from rlgpt.agents.charges import Charge
 from rlgpt.agents.errors import BudgetReached
 from rlgpt.agents.journal import NOTHING, Answer, Call, Held
 from rlgpt.store import event_payloads, events, tables
@@ -13,6 +14,7 @@ from rlgpt.store.spending import spent_today
 from rlgpt.store.states import MODEL
 from rlgpt.store.writer import Writer
 from rlgpt.training.session.budgets import limit
+from rlgpt.training.session.creation import REPLAY
 
 KEPT_ERROR = 2000
 """Characters of an error that a row keeps."""
@@ -45,7 +47,11 @@ class StoreJournal:
         rows = source.rows(LlmCallRow, columns)
         asked = [row for row in rows if request_hash or not row["error"].startswith("unused")]
         return [
-            Outcome(source.text(row["reply_hash"]) if row["state"] == "answered" else "", _fault(row))
+            Outcome(
+                source.text(row["reply_hash"]) if row["state"] == "answered" else "",
+                _fault(row),
+                Charge(row["tokens_in"], row["tokens_out"], row["cost"]),
+            )
             for row in asked
             if row["state"] != "sent"
         ]
@@ -69,7 +75,7 @@ class StoreJournal:
                 f"the budget of {cost:g} USD is used up: {spent:.4f} are spent and the next call "
                 f"may cost {call.reserved:.4f}"
             )
-        if budget.daily_cost is not None and call.reserved > 0:
+        if budget.daily_cost is not None and call.reserved > 0 and not self._settings.llm.kind.startswith(REPLAY):
             today = spent_today() + held.cost
             if today + call.reserved > budget.daily_cost:
                 raise BudgetReached(
