@@ -75,7 +75,8 @@ def broken_off(call: Call, endpoint: Endpoint, failure: Failure) -> Charge:
     """What a reply cost that broke off or cannot be read: as the server counts it, else upper bounds. A reply that
     never began is free. Of a recorded one: what it was charged."""
     if failure.recorded:
-        return Charge(*failure.counted) if failure.counted else FREE
+        told = failure.counted
+        return Charge(told.tokens_in or 0, told.tokens_out or 0, told.cost) if told else FREE
     if not (failure.received or failure.whole or failure.counted) or endpoint.rule_based:
         return FREE
     tokens_in = len(call.request.encode())

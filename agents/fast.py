@@ -104,10 +104,11 @@ def write(client: Client, context: Context, item: Item, attempt: int, draft: int
 
 
 def _to_repair(attempts: Sequence[Attempt]) -> tuple[Attempt | None, Attempt | None]:
-    """The version to go on from, and the second best of the drafts beside it."""
+    """The version to go on from, of the last attempt that brought code, and the second best of the drafts beside it."""
     if not attempts:
         return None, None
-    drafts = choice.rounds(attempts)[-1]
+    by_attempt = choice.rounds(attempts)
+    drafts = next((each for each in reversed(by_attempt) if any(map(memory.has_code, each))), by_attempt[-1])
     best = choice.best_draft(drafts)
     others = [draft for draft in drafts if draft is not best and draft.admitted]
     return best, choice.best_draft(others) if others else None

@@ -12,6 +12,7 @@ from typing import Any
 
 from rlgpt.agents.choice import changing_before, plan_uses, required_rate
 from rlgpt.agents.context import Context
+from rlgpt.agents.loop import NO_CODE
 from rlgpt.agents.shortening import shortened
 from rlgpt.store import failures
 from rlgpt.store.history import (
@@ -84,7 +85,7 @@ def item_now(history: History, plan: PlanState, item: Item) -> Plain:
         trial = accepted.last_trial(item.done_when)
         facts |= {"state": "accepted", **_in_trials(trial)}
     elif tried:
-        attempt, trial = tried[-1]
+        attempt, trial = next(((a, t) for a, t in reversed(tried) if has_code(a)), tried[-1])
         facts["state"] = "unreached" if trial.outcome == "unreached" else "failed"
         facts |= {
             "outcome": trial.outcome,
@@ -97,10 +98,26 @@ def item_now(history: History, plan: PlanState, item: Item) -> Plain:
             "critique": said.get("cause"),
             "advice": said.get("advice_slow"),
         }
+        if attempt is not tried[-1][0]:
+            told["no_further_version"] = shortened(tried[-1][1].error, MOST_SAID_OF_EACH)
         facts |= {k: v for k, v in told.items() if v}
     else:
         facts["state"] = "untried"
     return facts
+
+
+def was_vacuous(context: Context, name: str) -> bool:
+    """Whether the code of a sub-action could not be judged, because of its predicates."""
+    plan = context.history.plan
+    item = plan.item(name) if plan else None
+    tried = [trial for a in context.history.attempts_of(name) if item and (trial := a.last_trial(item.done_when))]
+    return bool(tried) and tried[-1].outcome == "vacuous"
+
+
+def has_code(attempt: Attempt) -> bool:
+    """False where the fast agent answered without code, or with nothing of use: what is wrong is told by a version
+    before."""
+    return attempt.admission.get("rule") != NO_CODE
 
 
 def _in_trials(trial: TrialState | None) -> Plain:
@@ -234,7 +251,7 @@ def lost_trials(trial: TrialState | None, most: int = MOST_LOST) -> list[str]:
 
 def lost_trials_of(context: Context, name: str, most: int) -> list[str]:
     """How failed trials of the newest tried version of a sub-action went."""
-    tried = [attempt.trial for attempt in context.history.attempts_of(name) if attempt.trial]
+    tried = [attempt.trial for attempt in context.history.attempts_of(name) if attempt.trial and has_code(attempt)]
     return lost_trials(tried[-1], most) if tried else []
 
 

@@ -138,6 +138,7 @@ def refine(
         pins=[_pin(item) for item in context.pins],
         advice=context.advice("slow"),
         plan=memory.plan_now(context),
+        untried=[name for name in failed if memory.was_vacuous(context, name)],
         lost_trials={name: memory.lost_trials_of(context, name, 1) for name in failed},
         earlier=memory.earlier_iterations(context.history),
     )

@@ -15,6 +15,7 @@ from rlgpt.agents.asking import messages
 from rlgpt.agents.client import make_client
 from rlgpt.agents.context import Context
 from rlgpt.agents.contracts import CodeReply, RlConfigAsked
+from rlgpt.agents.loop import NO_CODE
 from rlgpt.agents.parsing import parse
 from rlgpt.agents.rules.question import fenced
 from rlgpt.agents.schema import strict_schema
@@ -99,6 +100,41 @@ def test_refused_code_comes_back_with_rule_line_and_message() -> None:
     item = told.history.plan.items[0]
     text = asked(lambda c, x: fast.write(c, x, item, 2), told, text=lambda name: "import os")
     assert '"rule": "top level", "line": 1, "message": "no import"' in text
+
+
+def plan_shown(text: str) -> list[Any]:
+    (plan,) = [json.loads(body) for _, name, body in fenced(text) if name == "plan"]
+    return list(plan["sub_actions"])
+
+
+def test_a_refinement_tells_the_last_real_refusal_and_that_nothing_came_after_it() -> None:
+    told = Told().iteration().plan(**FIRST).code("get_flour", admitted=False)
+    told.trial("get_flour", 0, "refused", "refused by admission, rule top level, line 1: no import")
+    told.code("get_flour", admitted=False, rule=NO_CODE)
+    told.trial("get_flour", 0, "refused", "The fast agent's model m gave no usable answer: the very source.")
+    text = asked(lambda c, x: slow.refine(c, x, ["get_flour"], False), told)
+    shown = plan_shown(text)[0]
+    assert shown["error"] == "refused by admission, rule top level, line 1: no import"
+    assert "the very source" in shown["no_further_version"] and shown["versions_tried"] == 2
+    assert "Every attempt to code the sub-actions named in `failed` has failed." in text
+
+
+def test_the_fast_agent_goes_on_from_the_last_version_that_had_code() -> None:
+    told = Told().iteration().plan(**FIRST).code("get_flour", "f00d").trial("get_flour", 0, error="KeyError: sack")
+    told.code("get_flour", "none", admitted=False, rule=NO_CODE).trial("get_flour", 0, "refused")
+    told.verdict().iteration(1).plan(**FIRST)
+    assert told.history.plan
+    item = told.history.plan.items[0]
+    text = asked(lambda c, x: fast.write(c, x, item, 1), told, text={"f00d": "# sack", "none": ""}.__getitem__)
+    assert "# sack" in text and "KeyError: sack" in text
+
+
+def test_a_refinement_does_not_say_that_code_failed_where_the_predicate_was_at_fault() -> None:
+    told = Told().iteration().plan(**FIRST)
+    told.code("get_flour").trial("get_flour", 0, "vacuous", "done_when was refused, rule name: `bread` is not known")
+    text = asked(lambda c, x: slow.refine(c, x, ["get_flour"], False), told)
+    assert "No code of get_flour could be judged" in text and "has failed" not in text
+    assert "done_when was refused" in plan_shown(text)[0]["error"]
 
 
 def judging(told: Told, **evidence: Any) -> str:
@@ -189,7 +225,7 @@ def test_what_is_asked_is_never_cut_however_long_the_blocks_are() -> None:
     there: Context = context(Told().iteration(), bakery(), BREAD)
     long = {"cause": "x" * 5_000, "done_when": "view.bag['flour'] >= " + "1" * 300}
     plan = {"revision": 1, "sub_actions": [long] * 12}
-    fields: dict[str, Any] = {"pins": (), "advice": (), "earlier": [], "lost_trials": {}, "plan": plan}
+    fields: dict[str, Any] = {"pins": (), "advice": (), "earlier": [], "lost_trials": {}, "untried": [], "plan": plan}
     request = {"ask": "refine", "failed": [], "last_depth": False}
     sent = messages("slow", "slow_refine", there, trim=("earlier",), cap=40_000, request=request, **fields)
     assert sum(len(m["content"]) for m in sent) <= 40_000
@@ -203,7 +239,7 @@ def test_what_is_asked_is_never_cut_however_long_the_blocks_are() -> None:
 def test_the_operators_words_are_shortened_last() -> None:
     there: Context = context(Told().iteration(), bakery(), BREAD)
     advice = ["Go north. " * 1000]
-    fields: dict[str, Any] = {"pins": (), "advice": advice, "earlier": [], "lost_trials": {}}
+    fields: dict[str, Any] = {"pins": (), "advice": advice, "earlier": [], "lost_trials": {}, "untried": []}
     fields |= {"plan": {"cause": "x" * 30_000}, "request": {"ask": "refine", "failed": [], "last_depth": False}}
     sent = messages("slow", "slow_refine", there, trim=(), cap=30_000, **fields)
     assert advice[0] in sent[1]["content"] and "[... shortened ...]" in sent[1]["content"]

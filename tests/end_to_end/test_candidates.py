@@ -55,6 +55,7 @@ def test_a_rubbish_draft_costs_only_itself_and_every_draft_is_a_row(make: Make) 
         assert [a.admission["draft"] for a in versions] == [1, 2, 3] and {a.attempt for a in versions} == {1}
         good, rubbish, idle = versions
         assert rubbish.admission["rule"] == "empty" and "no usable answer" in rubbish.note
+        assert rubbish.trial and "no usable answer" in rubbish.trial.error and "no code" not in rubbish.trial.error
         assert good.trial and good.trial.outcome == "accepted" and idle.trial and idle.trial.successes == 0
         assert plan.chosen[item.name].version == good.version
     with ChatServer(mixed) as server:

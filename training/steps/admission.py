@@ -54,13 +54,16 @@ def plain(admission: Admission) -> dict[str, Any]:
 
 
 def admit_version(
-    runtime: SessionRuntime, item: Item, source: str, *, author: str, attempt: int, note: str, draft: int | None = None
-) -> tables.CodeVersion:
+    runtime: SessionRuntime, item: Item, source: str, *, author: str, attempt: int, note: str, draft: int | None = None,
+    why_empty: str = "",
+) -> tables.CodeVersion:  # fmt: skip
     """The row of a new version of an item's code, admitted or not. The text is stored, the row is not. `draft`: of its
-    attempt, from 1, where several are written."""
+    attempt, from 1, where several are written. `why_empty`: why nothing came, where no answer could be used."""
     admission = admit(runtime, "action", source)
     history = runtime.history
     fields = plain(admission)
+    if why_empty:
+        fields["message"] = why_empty
     admitted = admission.admitted
     if admitted and admission.name != item.name:
         admitted = False

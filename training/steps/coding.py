@@ -36,21 +36,24 @@ def code(runtime: SessionRuntime, step: loop.Code) -> None:
     tried first, or has taken the sub-action out of the plan."""
     item = runtime.item(step.item)
     context = with_probes(runtime, runtime.context())
+    why_empty = ""
     try:
         reply = runtime.ask(lambda: ask_fast(runtime.client, context, item, step))
     except UselessReply as error:
-        reply = CodeReply(source="", note=str(error)[:2000])
+        why_empty = str(error)[:2000]
+        reply = CodeReply(source="", note=why_empty)
     if outdated(runtime, step, step.item):
         return
     version = admit_version(
-        runtime, item, reply.source, author="fast", attempt=step.attempt, draft=step.draft, note=reply.note
-    )
+        runtime, item, reply.source, author="fast", attempt=step.attempt, draft=step.draft, note=reply.note,
+        why_empty=why_empty,
+    )  # fmt: skip
     with runtime.writer.transaction(durable=True) as tx:
         tx.add(version)
         if not version.admitted:
             admission = version.admission
             sentence = tell_refusal(admission["rule"], admission["line"], admission["message"])
-            why = f"refused by admission, {sentence}"
+            why = why_empty or f"refused by admission, {sentence}"
             tx.add(_untried(runtime, item, version.version, version.source_hash, "refused", why))
 
 
