@@ -74,6 +74,7 @@ def test_the_hash_of_the_code_is_the_same_in_every_python() -> None:
 
 
 def test_done_when_is_one_expression_over_start_and_view() -> None:
+    assert check("done_when", "True", WORLD).kind == check("done_when", "view.wood", WORLD).kind == "done_when"
     assert check("done_when", " view.wood - start.wood >= 3 and any(x for x in view.at) ", WORLD).kind == "done_when"
 
 
@@ -110,6 +111,16 @@ def test_a_reward_takes_before_and_view() -> None:
         ("done_when", "view.wood > nothing", "name", 1, "start"),
         ("done_when", "rng.random() > 1", "name", 1, "rng"),
         ("done_when", "x = 1", "syntax", 1, "one expression"),
+        ("done_when", "lambda start, view: view.wood >= 3", "expression", 1, "without `lambda`"),
+        ("done_when", "view", "expression", 1, "`view` alone"),
+        ("done_when", "len", "expression", 1, "a condition on `view`"),
+        ("done_when", "'yes'", "expression", 1, "a condition on `view`"),
+        ("done_when", "1", "expression", 1, "`1` alone"),
+        ("done_when", "None", "expression", 1, "`None` alone"),
+        ("done_when", "[]", "expression", 1, "one condition"),
+        ("done_when", "view.wood >= 3,", "expression", 1, "`and` or `or`"),
+        ("done_when", "(x for x in view.at)", "expression", 1, "`any(...)`"),
+        ("done_when", "f'{view.wood}'", "expression", 1, "not a text"),
         ("reward", "def reward(view):\n    return 1", "no reward", 0, "def reward(before, view)"),
         ("reward", "def reward(before, view):\n    return rng.random()", "name", 2, "rng"),
         ("action", "x = 1\n" * 700, "too long", 0, "600 lines"),

@@ -92,6 +92,12 @@ def test_a_predicate_that_holds_in_every_start_state_is_vacuous() -> None:
     assert (result.episodes, result.successes) == (0, 0)
 
 
+def test_where_a_trigger_and_done_when_hold_together_both_are_named() -> None:
+    result = _try(WALK, "view.position >= 0", trigger="view.position >= 0")
+    assert result.outcome == "vacuous" and "in 10 of 10 states in which its trigger holds" in result.error
+    assert "either the trigger holds where there is nothing to do, or done_when is true too early" in result.error
+
+
 def test_a_predicate_is_not_vacuous_because_it_held_in_the_one_state_that_was_reached() -> None:
     before = PrefixItem("view.key", Action(source_hash(KEY_AT_2)))
 

@@ -99,7 +99,11 @@ def judge_trials(
     needed = [e for e in episodes if e.needed]
     if len(needed) < min(MIN_TRIALS, len(episodes)) or not episodes:
         if arrived >= MIN_TRIALS and 2 * len(needed) < arrived:
-            return "vacuous", f"done_when was already true in {arrived - len(needed)} of {arrived} start states"
+            states = "states in which its trigger holds" if triggered else "start states"
+            error = f"done_when was already true in {arrived - len(needed)} of {arrived} {states}"
+            if triggered:
+                error += ": either the trigger holds where there is nothing to do, or done_when is true too early"
+            return "vacuous", error
         reason = f"only {len(needed)} of {len(episodes)} trials reached a state in which "
         reason += "its trigger holds" if triggered else "the plan needs it"
         if cut := sum(e.end == TRUNCATED for e in episodes):

@@ -44,6 +44,7 @@ def check(kind: str, source: str, world: Vocabulary) -> Checked:
     names = frozenset(rules.BUILTINS) | frozenset(rules.EXCEPTIONS) | frozenset(world.names)
     if isinstance(tree, ast.Expression):
         _Checker(rules.EXPRESSIONS, names | {"start", "view"}, world).check(tree)
+        _check_depends_on_state(tree.body)
         return Checked(kind, "done_when", tree, tree_hash=_tree_hash(tree))
     uninterruptible = _check_module_level(tree)
     functions = {f.name: f for f in tree.body if isinstance(f, ast.FunctionDef)}
@@ -59,6 +60,27 @@ def check(kind: str, source: str, world: Vocabulary) -> Checked:
     return Checked(
         kind, entry.name, tree, arguments, available is not None, uninterruptible, uses_rng, _tree_hash(tree)
     )
+
+
+def _check_depends_on_state(node: ast.expr) -> None:
+    """Raises Refused for an expression that is true, or false, whatever the view: a function that nobody calls, a text,
+    a tuple of conditions. True and False say so themselves."""
+    instead = ""
+    match node:
+        case ast.Lambda():
+            instead = "write the expression without `lambda`; `start` and `view` are known in it"
+        case ast.Name(id=name):
+            instead = f"`{name}` alone is the same in every state; write a condition on `view`"
+        case ast.Constant(value=value) if not isinstance(value, bool):
+            instead = f"`{str(value)[:40]}` alone is the same in every state; write a condition on `view`"
+        case ast.GeneratorExp():
+            instead = "write `any(...)` or `all(...)` around it; a generator alone is always true"
+        case ast.Tuple() | ast.List() | ast.Set() | ast.Dict():
+            instead = "write one condition, with `and` or `or` between its parts; a list of them is always true"
+        case ast.JoinedStr():
+            instead = "write a condition on `view`, not a text"
+    if instead:
+        raise Refused("expression", node.lineno, instead)
 
 
 def _check_module_level(tree: ast.Module) -> bool:
