@@ -37,7 +37,7 @@ class Recorded(Completion):
 def new_call(role: str, step: str, endpoint: Endpoint, request: str, name: str, number: int) -> Call:
     """With its upper bounds: a token is at least one byte, so the bytes of the request bound its tokens from above."""
     most_in = 0 if endpoint.rule_based else len(request.encode())
-    most_out = 0 if endpoint.rule_based else sent_cap(json.loads(request)) or endpoint.max_tokens
+    most_out = 0 if endpoint.rule_based else _cap(request, endpoint)
     return Call(
         id=text_hash(f"{step}/{name}/{number}"),
         step=step,
@@ -49,6 +49,11 @@ def new_call(role: str, step: str, endpoint: Endpoint, request: str, name: str, 
         reserved=endpoint.price.of(most_in, most_out) if endpoint.price else None,
         reserved_tokens=most_in + most_out,
     )
+
+
+def _cap(request: str, endpoint: Endpoint) -> int:
+    """Tokens that the reply may have."""
+    return sent_cap(json.loads(request)) or endpoint.max_tokens
 
 
 def charged(call: Call, endpoint: Endpoint, completion: Completion) -> Charge:
@@ -63,7 +68,7 @@ def charged(call: Call, endpoint: Endpoint, completion: Completion) -> Charge:
     if tokens_in is None:
         tokens_in = 0 if endpoint.rule_based else len(call.request.encode())
     if tokens_out is None:
-        tokens_out = written
+        tokens_out = min(written, _cap(call.request, endpoint))  # a token is at least one byte
     if completion.cost is not None and (endpoint.tells_cost or endpoint.price is None):
         return Charge(tokens_in, tokens_out, completion.cost)
     return Charge(
@@ -80,7 +85,8 @@ def broken_off(call: Call, endpoint: Endpoint, failure: Failure) -> Charge:
     if not (failure.received or failure.whole or failure.counted) or endpoint.rule_based:
         return FREE
     tokens_in = len(call.request.encode())
-    most_out = max(failure.received, call.reserved_tokens - tokens_in) if failure.whole else failure.received
+    cap = _cap(call.request, endpoint)
+    most_out = cap if failure.whole else min(failure.received, cap)
     counted = failure.counted or Counted(None, None, None)
     tokens_in = tokens_in if counted.tokens_in is None else counted.tokens_in
     tokens_out = most_out if counted.tokens_out is None else counted.tokens_out

@@ -79,7 +79,18 @@ def test_a_streamed_reply_far_beyond_its_cap_is_hung_up_on() -> None:
     with pytest.raises(UselessReply, match="truncated"):
         asker.ask()
     answers = [row for state, _, row in asker.ledger.rows if state == "answered"]
-    assert [8 * 4_000 < answer.tokens_out < 9 * 4_000 for answer in answers] == [True] * 4
+    assert [8 * 4_000 < len(answer.reply) < 9 * 4_000 for answer in answers] == [True] * 4
+    assert [answer.tokens_out for answer in answers] == [4_000] * 4, "no more than it was allowed to write"
+    reserved = [call.reserved_tokens for state, call, _ in asker.ledger.rows if state == "answered"]
+    assert all(a.tokens_in + a.tokens_out <= most for a, most in zip(answers, reserved, strict=True))
+
+
+def test_a_stream_that_broke_off_far_beyond_its_cap_is_charged_its_cap() -> None:
+    piece = event({"choices": [{"delta": {"content": "and then the next step; " * 10}}]})
+    asker = Asker(Reply(pieces=[piece] * 50, cut=True), max_tokens=300)
+    asker.ask()
+    ((_, tokens_out, _),) = asker.ledger.charged
+    assert tokens_out == 300
 
 
 def test_a_reply_of_long_tokens_within_its_cap_is_read_to_its_end() -> None:

@@ -63,18 +63,15 @@ class StoreJournal:
         if tokens is not None and tokens_spent + call.reserved_tokens > tokens:
             left = tokens - tokens_spent
             over = f"is used up: {tokens_spent:,.0f} are spent" if left <= 0 else f"leaves {left:,.0f}"
-            raise BudgetReached(
-                f"the budget of {tokens:,.0f} tokens {over}, and the next call may take {call.reserved_tokens:,}"
-            )
+            may = f", and the next call may take {call.reserved_tokens:,}" if call.reserved_tokens else ""
+            raise BudgetReached(f"the budget of {tokens:,.0f} tokens {over}{may}")
         if call.reserved is None:
             return
         cost = limit(history, budget, "cost")
         spent = history.spent.cost + held.cost
         if cost is not None and spent + call.reserved > cost:
-            raise BudgetReached(
-                f"the budget of {cost:g} USD is used up: {spent:.4f} are spent and the next call "
-                f"may cost {call.reserved:.4f}"
-            )
+            may = f" and the next call may cost {call.reserved:.4f}" if call.reserved else ""
+            raise BudgetReached(f"the budget of {cost:g} USD is used up: {spent:.4f} are spent{may}")
         if budget.daily_cost is not None and call.reserved > 0 and not self._settings.llm.kind.startswith(REPLAY):
             today = spent_today() + held.cost
             if today + call.reserved > budget.daily_cost:
