@@ -50,6 +50,8 @@ _FILTERED = re.compile(
     r"content_filter|content management policy|content_policy|responsible ?ai|\binvalid_prompt\b|usage polic(?:y|ies)",
     re.IGNORECASE,
 )
+_FLAGGED = re.compile(r"\b(?:inputs?|prompts?|messages?|content|requests?)\b[^.]{0,60}\bflagged\b", re.IGNORECASE)
+"""OpenRouter, with 403: a moderator did not like the prompt."""
 _CUT_OFF = re.compile(r"could not finish the message because max_tokens", re.IGNORECASE)
 _BAD_JSON = re.compile(r"json_validate_failed|failed to generate json", re.IGNORECASE)
 """Groq, where what the model wrote does not follow the format that was asked for."""
@@ -160,6 +162,8 @@ def understood(request: Mapping[str, Any], status: int, body: object, shown: str
     text = " ".join(texts(body))[:LONGEST_ERROR] or shown
     if not status and (status := _meant(text)) == 404:
         return "404"
+    if status in (400, 403) and _FLAGGED.search(text):
+        return "filtered"
     if status in (401, 403, 407):
         return str(status)
     if _QUOTA.search(text) or status == 402:
@@ -185,7 +189,8 @@ def understood(request: Mapping[str, Any], status: int, body: object, shown: str
         return "404"
     if named := _named(request, text):
         return f"rejected {named}"
-    return "404" if field == "model" and status < 500 else str(status)
+    # Last: what else is wrong is often said of "this model".
+    return "404" if status < 500 and (field == "model" or _NOT_THERE.search(text)) else str(status)
 
 
 def _meant(text: str) -> int:
@@ -200,6 +205,10 @@ def is_cut_off(body: object) -> bool:
     return bool(_CUT_OFF.search(" ".join(texts(body))[:LONGEST_ERROR]))
 
 
+_QUOTED = ("input", "ctx", "url", "failed_generation", "flagged_input")
+"""Parts of an error in which what we or the model wrote comes back."""
+
+
 def texts(body: object) -> Iterator[str]:
     """Every text in the body of an error, and its numbers as `name=number`."""
     if isinstance(body, str):
@@ -208,7 +217,7 @@ def texts(body: object) -> Iterator[str]:
         for name, part in body.items():
             if isinstance(part, int) and not isinstance(part, bool) and name not in ("code", "status"):
                 yield f"{name}={part}" if abs(part) < MOST_TOKENS else str(name)
-            elif name not in ("input", "ctx", "url", "failed_generation"):  # what we or the model wrote, back again
+            elif name not in _QUOTED:
                 yield from texts(part)
     elif isinstance(body, list | tuple):
         for part in body:

@@ -186,6 +186,20 @@ def test_a_wrong_model_name_is_not_tried_again() -> None:
     assert len(asker.ledger.ends) == 1 and asker.waits == []
 
 
+def test_a_wrong_model_name_that_comes_with_400_is_not_tried_again_either() -> None:
+    asker = Asker(json_reply(400, {"error": {"message": "Model m not found", "type": "invalid_request_error"}}))
+    with pytest.raises(ModelUnavailable, match="Check --base-url and --model"):
+        asker.ask()
+    assert len(asker.ledger.ends) == 1
+
+
+def test_a_prompt_that_a_moderator_flags_is_asked_afresh_and_no_matter_of_the_key() -> None:
+    flagged = {"code": 403, "message": "Input flagged for violence", "metadata": {"reasons": ["violence"]}}
+    asker = Asker(json_reply(403, {"error": flagged}))
+    assert asker.ask().note == "n"
+    assert asker.ledger.ends[0].startswith("filtered: the content filter of ") and "key" not in asker.ledger.ends[0]
+
+
 # ---- the record -----------------------------------------------------------------------------------
 def test_an_answered_request_is_never_sent_again() -> None:
     asker = Asker("malformed")

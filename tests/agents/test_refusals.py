@@ -81,6 +81,11 @@ REQUEST: dict[str, Any] = {
         (400, {"message": "The requested model 'x' does not exist.", "param": "model"}, "404"),
         (400, {"message": "'temperature' does not go with this model.", "param": "model"}, "rejected temperature"),
         (401, "Incorrect API key provided", "401"),
+        (400, "Model m not found", "404"),
+        (400, {"error": {"message": "Model m not found", "type": "invalid_request_error"}}, "404"),
+        (422, {"message": "unknown model: m"}, "404"),
+        (400, "Unknown parameter: 'service_tier' does not exist for this model.", "rejected service_tier"),
+        (500, "the model was not found in memory", "500"),
         # errors with a good status
         (0, {"error": "Unexpected endpoint or method. (POST /chat/completions)"}, "404"),
         (0, {"error": "Unexpected endpoint or method. (POST /v1/responses)"}, "404"),
@@ -110,6 +115,12 @@ REQUEST: dict[str, Any] = {
                           "policy.", "code": "content_filter", "param": "prompt"}, "filtered"),
         (400, {"message": "Invalid prompt: your prompt was flagged as potentially violating our usage policy.",
                "code": "invalid_prompt"}, "filtered"),
+        (403, {"message": "Input flagged for violence", "code": 403, "metadata": {
+               "reasons": ["violence"], "flagged_input": "kill the zombie, key", "provider_name": "OpenAI"}}, "filtered"),
+        (403, {"message": "openai/gpt-4o requires moderation on OpenRouter. Your input was flagged for \"violence\". No "
+                          "credits were charged.", "code": 403, "metadata": {"reasons": ["violence"]}}, "filtered"),
+        (403, "Your account was flagged for violating our usage policies.", "403"),
+        (403, {"message": "The key may not use this model", "metadata": {"flagged_input": "input flagged"}}, "403"),
         (400, {"message": "Failed to generate JSON. Please adjust your prompt. See 'failed_generation' for more details.",
                "code": "json_validate_failed", "failed_generation": "# craft tools, whole context, at most 300 tokens"},
               "rejected response_format"),
