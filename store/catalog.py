@@ -26,7 +26,8 @@ from rlgpt.store.history import History, Measured, fold_all
 from rlgpt.store.home import home
 from rlgpt.store.lease import owner
 from rlgpt.store.reader import Reader
-from rlgpt.store.row_types import JsonObject
+from rlgpt.store.row_types import JsonObject, ListedSettings
+from rlgpt.store.row_values import fits
 from rlgpt.store.timeline import no_collection
 
 NAME = "catalog.db"
@@ -35,7 +36,10 @@ LONGEST_TAG = 40
 MOST_TAGS = 20
 MOST_UNWRITTEN = 50
 """Sessions whose summaries are lost when a long first list is interrupted."""
-_VERSION = 5
+_VERSION = 6
+
+UNREADABLE = (StoreError, sqlite3.Error, ArithmeticError, LookupError, TypeError, ValueError, AttributeError)
+"""What reading a damaged session may raise."""
 
 
 @dataclass(frozen=True)
@@ -173,10 +177,22 @@ def summary(session: SessionFolder) -> Summary:
     try:
         with Reader(session) as reader:
             history = fold_all(reader.folded_since(0, None))  # once, to the end: no states are kept for a seek
-        return summarised(session.id, history)
-    except (StoreError, sqlite3.Error, ArithmeticError, LookupError, TypeError, ValueError, AttributeError) as error:
+        return require_shown(summarised(session.id, history))
+    except UNREADABLE as error:
         known = isinstance(error, StoreError)
         return Summary(session.id, fault=str(error) if known else f"session {session.id} is damaged: {error}")
+
+
+def require_shown(summary: Summary) -> Summary:
+    """The summary itself. Raises ValueError for one that a list could not show: values that no writer writes fold, and
+    one session must not take down the list of all."""
+    if not fits(summary.settings, ListedSettings):
+        raise ValueError("its settings cannot be")
+    for measured in (summary.dev, summary.test):
+        if measured.episodes < 0 or not 0.0 <= measured.value <= 1.0:
+            raise ValueError(f"a result of {measured.value:g} cannot be")
+        _ = measured.interval
+    return summary
 
 
 def summarised(ident: str, h: History) -> Summary:

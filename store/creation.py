@@ -18,6 +18,7 @@ from rlgpt.store.errors import BadPlace
 from rlgpt.store.folder import DATABASE, SessionFolder, Staging, prepare, root
 from rlgpt.store.row_types import JsonObject, TaskInfo
 from rlgpt.store.rows import encode
+from rlgpt.store.settings import MOST_LETTERS
 
 
 def create(
@@ -78,7 +79,8 @@ def making(staged: Staging) -> Iterator[None]:
 
 def free_name(stem: str) -> str:
     """`make-stone-pickaxe-1` for the first session with that task and seed, then `make-stone-pickaxe-1-2`; within
-    `making`."""
+    `making`. A stem that forks of forks made long is cut."""
+    stem = stem[:MOST_LETTERS]
     names_in_use = set(names().values())
     tails = itertools.chain([""], (f"-{n}" for n in itertools.count(2)))
     return next(name for tail in tails if (name := stem + tail) not in names_in_use)

@@ -6,6 +6,8 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+EARLIEST, LATEST = -60_000_000_000, 200_000_000_000
+"""Seconds from 1970: the years 68 and 8307. Python tells the time of nothing much earlier or later."""
 MOST_BITS = 4096
 """Of a whole number in JSON: far below the 4,300 digits that Python's own `json` refuses."""
 

@@ -22,7 +22,7 @@ from typing import Any, NamedTuple, cast
 
 from sqlmodel import SQLModel
 
-from rlgpt.store import artifacts, gaps, pages, query, schema
+from rlgpt.store import artifacts, gaps, pages, query, row_values, schema
 from rlgpt.store.database import check_file, connect
 from rlgpt.store.errors import BadSchema, Damaged, LeaseTaken, StoreError
 from rlgpt.store.events import Forked
@@ -30,12 +30,12 @@ from rlgpt.store.folder import DATABASE, Place, SessionFolder, path_of, prepare
 from rlgpt.store.fork import forked_event, link_file
 from rlgpt.store.history import History, fold
 from rlgpt.store.lease import owner
-from rlgpt.store.plain import is_plain
+from rlgpt.store.plain import EARLIEST, LATEST, is_plain
 from rlgpt.store.revision import REVISION, REVISIONS, found
 from rlgpt.store.row_types import Row
 from rlgpt.store.rows import Encoded, encode
-from rlgpt.store.settings import stored
-from rlgpt.store.soundness import LATEST, TYPES, check_database, json_kind
+from rlgpt.store.settings import MOST_LETTERS, stored
+from rlgpt.store.soundness import TYPES, check_database, json_kind
 from rlgpt.store.transactions import whole_transactions
 
 _TEXTS = {"code_version": ("source_hash",), "trial": ("source_hash",), "llm_call": ("request_hash", "reply_hash")}
@@ -283,7 +283,7 @@ def _fault(row: _Row, session: _Row, history: History, salvaged: _Found, expecte
                 return f"row {row.seq} has no proper {column}"
         elif value is not None and kind == "FLOAT":
             value = float(value)
-            if not math.isfinite(value) or (column == "at" and abs(value) > LATEST):
+            if not math.isfinite(value) or (column == "at" and not EARLIEST <= value <= LATEST):
                 return f"row {row.seq} has no proper {column}"
         decoded[column] = value
     if row.table == "session":
@@ -291,6 +291,8 @@ def _fault(row: _Row, session: _Row, history: History, salvaged: _Found, expecte
             stored(decoded["settings"])
         except BadSchema as error:
             return f"its settings cannot be: {error}"
+    if salvaged.revision == REVISION and (fault := row_values.fault(row.table, decoded)):
+        return f"row {row.seq} {fault}"
     for column in _TEXTS.get(row.table, ()):
         name = values.get(column)
         if name and name not in salvaged.texts and (name in expected.texts or not expected.all_texts):
@@ -318,7 +320,7 @@ def _write(folder: SessionFolder, rows: Sequence[_Row], salvaged: _Found, damage
                 values["session_id"] = staged.id
                 if row.table == "session":
                     values |= {
-                        "name": f"{session['name']}-repaired",
+                        "name": f"{str(session['name'])[: MOST_LETTERS - 9]}-repaired",
                         "parent_id": session["session_id"],
                         "parent_seq": rows[-1].seq,
                     }

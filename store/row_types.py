@@ -7,12 +7,29 @@ columns and types. A row that was read with a choice of columns has only those.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal, NotRequired, TypedDict, get_args, get_type_hints
+from typing import Annotated, Any, Literal, NamedTuple, NotRequired, TypedDict, get_args, get_type_hints
 
 JsonObject = Mapping[str, Any]
 """A JSON document that a column keeps as it is. Whoever knows its shape parses it: settings `store/settings.py`, a
 training configuration `agents/contracts.py`, the payload of an event `store/events.py`, that of a command
 `store/commands.py`. Nobody outside reads single keys of it but to show them."""
+
+
+# ---- which values there are -------------------------------------------------------------------------
+class Range(NamedTuple):
+    """Which numbers a value of a row may be; of a text the number of its letters. Bundles of anybody are held to it."""
+
+    least: float
+    most: float
+
+
+Count = Annotated[int, Range(0, 10**15)]
+Number = Annotated[int, Range(1, 10**15)]
+Amount = Annotated[float, Range(0, 10**15)]
+"""Seconds, USD, env steps: what can be added up without end."""
+Share = Annotated[float, Range(0, 1)]
+Name = Annotated[str, Range(0, 200)]
+"""What a list has a column for."""
 
 
 # ---- what JSON columns hold --------------------------------------------------------------------------
@@ -30,6 +47,16 @@ class TaskInfo(TypedDict, total=False):
     targets: Sequence[str]
     frame_format: str
     frame_module: str
+
+
+class ListedSettings(TypedDict, total=False):
+    """What lists of sessions look at of their settings; `settings.py` knows the whole tree."""
+
+    seed: int
+    llm: JsonObject
+    budget: JsonObject
+    loop: JsonObject
+    method: JsonObject
 
 
 class SubTaskFields(TypedDict):
@@ -85,7 +112,7 @@ class TrialEpisodeFields(TypedDict):
     arrived: bool
     start_true: bool
     end_true: bool
-    env_steps: int
+    env_steps: Count
     end: str
     message: str
 
@@ -101,7 +128,7 @@ class SlotFields(TypedDict):
     similar: NotRequired[str]
 
 
-Counts = Mapping[str, int]
+Counts = Mapping[str, Count]
 Ends = Mapping[str, Counts]
 """Slot name -> end reason -> count."""
 Sums = Mapping[str, float]
@@ -111,16 +138,16 @@ Sums = Mapping[str, float]
 class Row(TypedDict):
     seq: int
     session_id: str
-    incarnation: int
+    incarnation: Count
     at: float
-    active: float
+    active: Amount
 
 
 class SessionRow(Row):
-    name: str
-    task: str
-    world: str
-    world_version: str
+    name: Name
+    task: Name
+    world: Name
+    world_version: Name
     settings: JsonObject
     versions: JsonObject
     task_info: TaskInfo
@@ -192,10 +219,10 @@ class TrialRow(Row):
     source_hash: str
     done_when: str
     outcome: str
-    episodes: int
-    successes: int
-    prefixes: int
-    env_steps: int
+    episodes: Count
+    successes: Count
+    prefixes: Count
+    env_steps: Count
     error: str
     trials: Sequence[TrialEpisodeFields]
     evidence: Evidence
@@ -217,7 +244,7 @@ class TrainingRunRow(Row):
     revision: int
     run: int
     config_hash: str
-    env_steps_planned: int
+    env_steps_planned: Count
     warm_from: int | None
     slots: Sequence[SlotFields]
     device: str
@@ -227,10 +254,10 @@ class TrainingRunRow(Row):
 class MetricRow(Row):
     run: int
     update: int
-    env_steps: int
-    decisions: int
-    episodes: int
-    successes: int
+    env_steps: Count
+    decisions: Count
+    episodes: Count
+    successes: Count
     return_mean: float | None
     length_mean: float | None
     kl: float | None
@@ -241,12 +268,12 @@ class MetricRow(Row):
     explained_variance: float | None
     rate: float | None
     learning_rate: float | None
-    dead_loops: int
+    dead_loops: Count
     milestones: Counts
     option_usage: Counts
     end_reasons: Ends
     rewards: Sums
-    score: float | None
+    score: Share | None
     option_steps: Counts | None
 
 
@@ -267,8 +294,8 @@ class EpisodeRow(Row, _Return):
     index: int
     seed: int
     success: bool
-    env_steps: int
-    decisions: int
+    env_steps: Count
+    decisions: Count
     dead_loop: bool
     end: str
     milestones: Sequence[str]
@@ -286,15 +313,15 @@ class EvaluationRow(Row):
     number: int
     split: str
     variant: str
-    first: int
-    episodes: int
-    successes: int
-    ci_low: float
-    ci_high: float
+    first: Count
+    episodes: Number
+    successes: Count
+    ci_low: Share
+    ci_high: Share
     return_mean: float
-    length_mean: float
-    dead_loops: int
-    env_steps: int
+    length_mean: Amount
+    dead_loops: Count
+    env_steps: Count
     run: int | None
     policy: str
     funnel: Counts
@@ -302,9 +329,9 @@ class EvaluationRow(Row):
     option_usage: Counts
     end_reasons: Ends
     rewards: Sums
-    score: float | None
-    score_low: float | None
-    score_high: float | None
+    score: Share | None
+    score_low: Share | None
+    score_high: Share | None
     option_steps: Counts | None
     option_done: Counts | None
     failures: JsonObject | None
@@ -318,7 +345,7 @@ class VerdictRow(Row):
     version: int | None
     author: str
     success: bool
-    confidence: float
+    confidence: Share
     cause: str
     advice_slow: str
     advice_fast: str
@@ -336,11 +363,11 @@ class LlmCallRow(Row):
     reply_hash: str | None
     error: str
     try_number: int
-    reserved: float | None
-    tokens_in: int
-    tokens_out: int
-    cost: float | None
-    seconds: float
+    reserved: Amount | None
+    tokens_in: Count
+    tokens_out: Count
+    cost: Amount | None
+    seconds: Amount
 
 
 _FrameReturn = TypedDict("_FrameReturn", {"return": float | None})
@@ -360,11 +387,11 @@ class FrameRow(Row, _FrameReturn):
 
 class CheckpointRow(Row):
     run: int
-    update: int
-    env_steps: int
+    update: Count
+    env_steps: Count
     kind: str
     artifact: str
-    size: int
+    size: Count
 
 
 class LogRow(Row):
@@ -407,6 +434,15 @@ Change = (
     | tuple[Literal["log"], LogRow]
 )
 """A row with the name of its table. `change[0] == "metric"` tells mypy what `change[1]` is."""
+
+PARTS: Mapping[str, Sequence[tuple[str, str]]] = {
+    "trial": (("successes", "episodes"), ("episodes", "prefixes")),
+    "metric": (("successes", "episodes"), ("dead_loops", "episodes"), ("milestones", "episodes")),
+    "evaluation": (
+        ("successes", "episodes"), ("dead_loops", "episodes"), ("funnel", "episodes"), ("milestones", "episodes"),
+    ),
+}  # fmt: skip
+"""Table -> (part, whole): columns of which the first, or each number in it, is never above the second."""
 
 ROWS: Mapping[str, type] = {get_args(name)[0]: row for name, row in map(get_args, get_args(Change))}
 TABLES: Mapping[type, str] = {row: name for name, row in ROWS.items()}

@@ -10,9 +10,9 @@ import difflib
 import json
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import (
     AfterValidator,
@@ -37,6 +37,9 @@ from rlgpt.store.home import FILE, home
 from rlgpt.store.limits import OFFLINE, SLOTS
 from rlgpt.store.providers import ProviderName
 from rlgpt.store.urls import checked_url
+
+if TYPE_CHECKING:
+    from pydantic_core import ErrorDetails
 
 PREFIX = "RLGPT_"
 _OTHERS = re.compile(r"RLGPT_(HOME|STORE|GAMES_ON|SESSION_FOLDER|NUMBA|MINECLIP_WEIGHTS|MINEDOJO_\w+|TEST_\w+)\Z")
@@ -327,6 +330,17 @@ def stored(tree: Mapping[str, Any]) -> Settings:
         raise BadSchema(words) from error
 
 
+def fault_of(tree: Mapping[str, Any]) -> str:
+    """What no version of rlgpt can have written into the settings of a session row, in one sentence, else "". A setting
+    that is not known here may be of a newer one."""
+    try:
+        Settings.model_validate({key: value for key, value in tree.items() if key not in RETIRED})
+    except ValidationError as error:
+        mistakes = error.errors(include_url=False)
+        return _clauses(m for m in mistakes if m["type"] not in ("extra_forbidden", "literal_error"))
+    return ""
+
+
 def _no_stranger(keys: set[str | None]) -> None:
     """Raises Refused for a variable that looks like a setting and is none: pydantic-settings would overlook it."""
     for name in sorted(os.environ):
@@ -350,8 +364,12 @@ def _places(model: type[BaseModel], before: str = "") -> Iterator[str]:
 
 def _sentence(error: ValidationError) -> str:
     """`budget.cost must be greater than or equal to 0 (got -1)`, one clause a mistake."""
+    return _clauses(error.errors(include_url=False))
+
+
+def _clauses(mistakes: Iterable[ErrorDetails]) -> str:
     clauses = []
-    for mistake in error.errors(include_url=False):
+    for mistake in mistakes:
         place = ".".join(str(part) for part in mistake["loc"])
         if mistake["type"] == "extra_forbidden":
             close = difflib.get_close_matches(place, _places(Settings), 1)

@@ -6,15 +6,16 @@ import contextlib
 import json
 import sqlite3
 from collections.abc import Sequence
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any, get_args, get_origin
 
-from rlgpt.store import artifacts, query, revision
+from rlgpt.store import artifacts, query, revision, row_values
 from rlgpt.store.database import connect
 from rlgpt.store.errors import BadBundle, BadSchema, Damaged, StoreError
 from rlgpt.store.history import fold_all
-from rlgpt.store.plain import is_plain
+from rlgpt.store.plain import EARLIEST, LATEST, is_plain
+from rlgpt.store.row_types import PARTS
 
 _BUSY = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
 TYPES = {
@@ -28,8 +29,6 @@ TYPES = {
 
 UNFOLDABLE = (KeyError, TypeError, ValueError, AttributeError, IndexError, RecursionError)
 """What the fold raises for rows that contradict each other."""
-LATEST = 200_000_000_000
-"""Seconds from 1970: the year 8307. Python tells the time of nothing much later."""
 
 
 def check_database(path: Path, session_id: str | None = None) -> None:
@@ -82,19 +81,26 @@ def faults(base: sqlite3.Connection, path: Path) -> list[str]:
     damage = [row[0] for row in base.execute("PRAGMA quick_check(5)")]
     if damage != ["ok"]:
         return [f"SQLite finds damage: {line}" for line in damage]
-    problems = row_faults(base) + _text_faults(base)
-    if problems or found == revision.REVISION:
+    older = found != revision.REVISION
+    problems = row_faults(base, older=older) + _text_faults(base)
+    if problems or not older:
         return problems or _sequence_faults(base)
     from rlgpt.store.migrations import upgraded_copy  # late: Alembic costs half a second
 
     with contextlib.closing(upgraded_copy(base, path)) as copy:  # the fold knows the rows of this schema
-        return _sequence_faults(copy)
+        return row_faults(copy) or _sequence_faults(copy)
 
 
-def row_faults(base: sqlite3.Connection, after: int = 0) -> list[str]:
-    """The columns whose values no writer writes, in all tables; in those of the sequence only behind a row."""
-    base.create_function("is_proper_json", 2, _is_proper_json, deterministic=True)
-    return [fault for table in query.every(base).values() for fault in _column_faults(base, table, after)]
+def row_faults(base: sqlite3.Connection, after: int = 0, *, older: bool = False) -> list[str]:
+    """The columns whose values no writer writes, in all tables; in those of the sequence only behind a row. `older`:
+    the rows are of an earlier schema, so that only the SQL types of their columns are known."""
+    base.create_function("is_proper_json", 3, partial(_is_proper_json, older), deterministic=True)
+    base.create_function("exceeds", 2, _exceeds, deterministic=True)
+    tables = query.every(base).values()
+    problems = [fault for table in tables for fault in _column_faults(base, table, after, older)]
+    if problems or older:
+        return problems
+    return [fault for table in tables for fault in _part_faults(base, table, after)] + _settings_faults(base, after)
 
 
 def _text_faults(base: sqlite3.Connection) -> list[str]:
@@ -106,9 +112,8 @@ def _text_faults(base: sqlite3.Connection) -> list[str]:
     return []
 
 
-def _column_faults(base: sqlite3.Connection, table: query.Table, after: int) -> list[str]:
+def _column_faults(base: sqlite3.Connection, table: query.Table, after: int, older: bool) -> list[str]:
     problems = []
-    recent = f"seq > {after}" if "seq" in table.columns else "TRUE"
     for column, kind in zip(table.columns, table.kinds, strict=True):
         types = TYPES.get(kind)
         if types is None:  # alembic_version alone has a sized VARCHAR
@@ -117,21 +122,60 @@ def _column_faults(base: sqlite3.Connection, table: query.Table, after: int) -> 
         allowed = ", ".join(f"'{t}'" for t in (*types, "null"))
         wrong = f"typeof({name}) NOT IN ({allowed})"
         if kind == "JSON":
-            wrong += f" OR NOT is_proper_json({name}, '{json_kind(table.name, column)}')"
+            wrong += f" OR NOT is_proper_json({name}, '{table.name}', '{column}')"
         if kind == "FLOAT":
             wrong += f" OR abs({name}) = 9e999"
         if column == "at":
-            wrong += f" OR abs({name}) > {LATEST}"
+            wrong += f" OR {name} NOT BETWEEN {EARLIEST} AND {LATEST}"
         if kind == "BOOLEAN":
             wrong += f" OR {name} NOT IN (0, 1)"
-        rows = f"SELECT count(*) FROM {query.quoted(table.name)} WHERE {recent} AND ({wrong})"
-        count = base.execute(rows).fetchone()[0]
-        if count:
-            problems.append(f"{count} rows of {table.name} have no proper {column}")
+        if not older and kind != "JSON" and (bounds := row_values.range_of(table.name, column)):
+            measured = f"length({name})" if kind == "VARCHAR" else name
+            wrong += f" OR {measured} NOT BETWEEN {bounds.least} AND {bounds.most}"
+        problems += _wrong_rows(base, table, after, wrong, [column], f"no proper {column}")
     return problems
 
 
-def _is_proper_json(body: object, kind: str) -> bool:
+def _part_faults(base: sqlite3.Connection, table: query.Table, after: int) -> list[str]:
+    problems = []
+    for part, whole in PARTS.get(table.name, ()):
+        wrong = f"exceeds({query.quoted(part)}, {query.quoted(whole)})"
+        problems += _wrong_rows(base, table, after, wrong, [part, whole], f"more {part} than {whole}")
+    return problems
+
+
+def _wrong_rows(
+    base: sqlite3.Connection, table: query.Table, after: int, wrong: str, columns: Sequence[str], what: str
+) -> list[str]:
+    """One sentence that counts the rows and shows the first, [] if there are none."""
+    number = "seq" if "seq" in table.columns else "rowid"
+    where = f"FROM {query.quoted(table.name)} WHERE {f'seq > {after}' if number == 'seq' else 'TRUE'} AND ({wrong})"
+    count, first = base.execute(f"SELECT count(*), min({number}) {where}").fetchone()
+    if not count:
+        return []
+    shown = ", ".join(map(query.quoted, columns))
+    values = base.execute(f"SELECT {shown} {where} AND {number} IS ?", (first,)).fetchone()
+    of = " of ".join(f"{value!r:.80}" for value in values)
+    return [f"{count} rows of {table.name} have {what}: row {first!r:.20} has {of}"]
+
+
+def _settings_faults(base: sqlite3.Connection, after: int) -> list[str]:
+    if after:
+        return []
+    from rlgpt.store.settings import fault_of  # late: it takes longer to import than a small session to check
+
+    for (tree,) in base.execute("SELECT settings FROM session"):
+        if fault := fault_of(json.loads(tree)):
+            return [f"the settings in its first row cannot be: {fault}"]
+    return []
+
+
+def _exceeds(part: Any, whole: Any) -> bool:
+    """For SQL."""
+    return row_values.exceeds(json.loads(part) if isinstance(part, str) else part, whole)
+
+
+def _is_proper_json(older: bool, body: object, table: str, column: str) -> bool:
     """For SQL. SQLite's own `json_valid` takes 9e999, which Python reads as infinity."""
     if not isinstance(body, str):
         return body is None
@@ -139,9 +183,13 @@ def _is_proper_json(body: object, kind: str) -> bool:
         value = json.loads(body)
     except (ValueError, RecursionError):
         return False
-    return isinstance(value, list if kind == "array" else dict) and is_plain(value)
+    if not isinstance(value, list if json_kind(table, column) == "array" else dict) or not is_plain(value):
+        return False
+    hint = row_values.hints(table).get(column)
+    return older or hint is None or row_values.fits(value, hint)
 
 
+@cache
 def json_kind(table: str, column: str) -> str:
     """`object` or `array`, as the model's type is."""
     from rlgpt.store import tables  # late: imports and checks only

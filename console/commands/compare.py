@@ -20,8 +20,8 @@ from rlgpt.console.commands.files import new_file
 from rlgpt.console.commands.words import Json, complete_compared, path_from
 from rlgpt.console.view.arms import arms_of, is_setting, mixed
 from rlgpt.console.view.numbers import count
-from rlgpt.store.catalog import find
-from rlgpt.store.errors import NoSession
+from rlgpt.store.catalog import UNREADABLE, find, require_shown, summarised
+from rlgpt.store.errors import BadSchema, NoSession, StoreError
 from rlgpt.store.folder import SessionFolder, root
 from rlgpt.store.history import Measured
 from rlgpt.store.reader import Reader
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from rlgpt.store.export.svg import Line
 
 SCRIPTED = "RL-GPT loop, scripted planner"
+NONE_LEFT = "no session is left to compare: `rlgpt store check` says what is wrong."
 
 
 def register(app: typer.Typer) -> None:
@@ -75,7 +76,10 @@ def compare(
         raise Failure("- is no file: standard output holds the comparison.", Exit.USAGE)
     with contextlib.ExitStack() as stack:
         folders = {folder.id: folder for folder in _opened(sessions, stack)}  # each once: a seed counts once
-        readers = [stack.enter_context(Reader(folder)) for folder in folders.values()]
+        damaged: list[str] = []
+        readers = [reader for folder in folders.values() if (reader := _sound(folder, stack, damaged))]
+        if not readers:
+            raise Failure(NONE_LEFT, Exit.UNAVAILABLE)
         trees = [_settings(reader) for reader in readers]
         if lost := [key for key in by or () if not is_setting(trees, key)]:
             raise Failure(
@@ -85,12 +89,18 @@ def compare(
         runs: list[Run] = []
         untested: list[str] = []
         for reader, arm in zip(readers, named, strict=True):
-            of_arm = runs_of(reader, arm)
+            try:
+                of_arm = runs_of(reader, arm)
+            except UNREADABLE as error:
+                _leave_out(reader.folder, damaged, error)
+                continue
             runs += of_arm
             if not of_arm:
                 untested.append(reader.folder.id)
+        if len(damaged) == len(folders):
+            raise Failure(NONE_LEFT, Exit.UNAVAILABLE)
         runs = compared(runs)
-        answer = analysed(runs, base) | {"untested": untested, "seeds_again": _seeds_again(runs)}
+        answer = analysed(runs, base) | {"untested": untested, "damaged": damaged, "seeds_again": _seeds_again(runs)}
         answer["mixed"] = [] if by else mixed(trees, named)
         answer["mixed_worlds"] = mixed([_world(reader) for reader in readers], named)
         answer["title"] = SCRIPTED if all(t["llm"]["kind"] == "rules" for t in trees) else "RL-GPT"
@@ -115,9 +125,29 @@ def compare(
         _tell(answer)
 
 
+def _sound(folder: SessionFolder, stack: contextlib.ExitStack, damaged: list[str]) -> Reader | None:
+    """A reader of the session, None for one whose values no list could show."""
+    reader = stack.enter_context(Reader(folder))
+    try:
+        require_shown(summarised(folder.id, reader.history_at()))
+    except UNREADABLE as error:
+        _leave_out(folder, damaged, error)
+        return None
+    return reader
+
+
+def _leave_out(folder: SessionFolder, damaged: list[str], error: Exception) -> None:
+    damaged.append(folder.id)
+    known = isinstance(error, StoreError) and folder.id in str(error)
+    output.note(f"left out: {error if known else f'session {folder.id} is damaged: {error}'}")
+
+
 def _settings(reader: Reader) -> JsonObject:
     """A session's, with their usual values where it was made before there were such settings."""
-    return stored(reader.history_at().session["settings"]).model_dump(mode="json")
+    try:
+        return stored(reader.history_at().session["settings"]).model_dump(mode="json")
+    except BadSchema as error:
+        raise BadSchema(f"session {reader.folder.id}: {error}") from error
 
 
 def _world(reader: Reader) -> JsonObject:

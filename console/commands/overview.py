@@ -79,12 +79,21 @@ def leaderboard(
     _need_task(summaries, task)
     if json:
         output.document(view.tree(summaries, task))
+        _name_damaged(summaries)
         return
     ranked = [view.cells(rank, row) for rank, row in enumerate(view.rows(summaries, task), 1)]
     if ranked:
         output.table(view.TITLES, ranked)
     if left := view.untested(summaries, task):
         output.note(f"without test episodes and not ranked: {left}")
+    _name_damaged(summaries)
+
+
+def _name_damaged(summaries: Sequence[Summary]) -> None:
+    """Of what they cannot read, lists do not even know the task."""
+    for broken in summaries:
+        if broken.fault:
+            output.note(f"left out: {broken.fault if broken.id in broken.fault else f'{broken.id}: {broken.fault}'}")
 
 
 def _need_task(summaries: list[Summary], task: str) -> None:

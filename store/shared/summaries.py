@@ -10,7 +10,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from rlgpt.store.catalog import Summary
+from rlgpt.store.catalog import Summary, require_shown
 from rlgpt.store.row_types import JsonObject
 
 _NAMES = frozenset(field.name for field in dataclasses.fields(Summary))
@@ -27,4 +27,8 @@ def summary_of(fields: Mapping[str, Any], settings: JsonObject, place: str) -> S
     """As any rlgpt, an older or a newer one, told it. Whether a worker lives is not told."""
     readable = {name: value for name, value in fields.items() if name in _NAMES}
     fixed = {"tags": tuple(readable.get("tags", ())), "settings": settings, "alive": False, "store": place}
-    return Summary(**{**readable, **fixed})
+    summary = Summary(**{**readable, **fixed})
+    try:
+        return require_shown(summary)
+    except ValueError as error:
+        return Summary(summary.id, fault=f"session {summary.id} is damaged: {error}", store=place)

@@ -120,7 +120,7 @@ def write_iteration(writer: Writer) -> None:
         tx.add(
             tables.TrainingRun(
                 sub_task=0, iteration=0, revision=1, run=1, config_hash="c", env_steps_planned=2000,
-                slots=[{"slot": 0, "name": "find_tree"}],
+                slots=[{"slot": 0, "name": "find_tree", "source_hash": source, "arguments": {}, "prior": None}],
             )
         )  # fmt: skip
         tx.add(tables.Metric(run=1, update=1, env_steps=2048, decisions=1500, episodes=9, successes=3))

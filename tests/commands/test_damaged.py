@@ -77,3 +77,59 @@ def test_what_cannot_be_sent_to_a_damaged_session_names_the_damage(torn: Session
     torn.database.write_bytes(body)
     with pytest.raises(Damaged, match=f"rlgpt store repair {torn.id}"):
         inbox.send(torn, parse_command("pause", {}))
+
+
+IMPOSSIBLE = {
+    "successes below 0": "UPDATE evaluation SET successes = -5",
+    "a score without end": "UPDATE evaluation SET score = 1e308",
+    "settings of another kind": "UPDATE session SET settings = json_set(settings, '$.seed', 'x', '$.budget', 5)",
+}
+
+
+def change(session: SessionFolder, statement: str) -> None:
+    """What no import would let in, in a store that was written before there was that check."""
+    with contextlib.closing(sqlite3.connect(session.database, isolation_level=None)) as base:
+        guards = base.execute("SELECT name, sql FROM sqlite_master WHERE type = 'trigger'").fetchall()
+        for name, _ in guards:
+            base.execute(f"DROP TRIGGER {name}")
+        base.execute(statement)
+        for _, made in guards:
+            base.execute(made)
+
+
+@pytest.mark.parametrize("values", IMPOSSIBLE)
+def test_values_that_cannot_be_take_no_list_down(rlgpt: Any, finished: SessionFolder, values: str) -> None:
+    broken = make("broken")
+    with Writer(broken) as writer:
+        write_plan(writer)
+        write_iteration(writer)
+    change(broken, IMPOSSIBLE[values])
+    listed: Answer = rlgpt("sessions", "--json")
+    assert {s["id"]: s["status"] == "damaged" for s in listed.document["sessions"]} == {
+        finished.id: False,
+        broken.id: True,
+    }
+    tree: Answer = rlgpt("tree", "--json")
+    assert {s["id"]: s["status"] for s in tree.document["sessions"]}[broken.id] == "damaged"
+    for words in (("sessions",), ("tree",)):
+        answer: Answer = rlgpt(*words)
+        assert answer.code == 0 and broken.id in answer.out and "damaged" in answer.out
+    ranked: Answer = rlgpt("leaderboard", "collect_wood", "--json")
+    assert [row["sessions"] for row in ranked.document["rows"]] == [[finished.id]] and broken.id in ranked.err
+    compared: Answer = rlgpt("compare", finished.id, broken.id, "--json")
+    assert compared.document["damaged"] == [broken.id] and f"left out: session {broken.id}" in compared.err
+    assert compared.document["tasks"][0]["arms"][0]["episodes"] == 100
+    alone: Answer = rlgpt("compare", broken.id)
+    assert alone.code == Exit.UNAVAILABLE and "no session is left" in alone.err
+    checked: Answer = rlgpt("store", "check")
+    assert checked.code == Exit.DIFFERENT and broken.id in checked.out
+    shown: Answer = rlgpt("show", broken.id)  # of settings it says what is there
+    assert shown.code == 0 or f"session {broken.id} is damaged" in shown.err
+
+
+def test_a_comparison_names_the_session_whose_settings_are_of_another_rlgpt(
+    rlgpt: Any, finished: SessionFolder
+) -> None:
+    change(finished, "UPDATE session SET settings = json_set(settings, '$.foresight', 3)")
+    answer: Answer = rlgpt("compare", finished.id)
+    assert answer.code == Exit.UNAVAILABLE and f"session {finished.id}: the settings" in answer.err

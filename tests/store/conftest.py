@@ -22,6 +22,11 @@ collect_ignore = (
 """What needs the extra `rlgpt[postgres]`, which `rlgpt[dev]` installs."""
 Story = list[list[t.Row]]
 """One list of rows a transaction."""
+SLOT = {"slot": 0, "name": "wood", "source_hash": "f" * 32, "arguments": {}, "prior": None}
+TRIED = {
+    "seed": 1, "arrived": True, "start_true": False, "end_true": True, "env_steps": 9, "end": "return", "message": "",
+}  # fmt: skip
+BAD = {"before": {"wood": 0}, "after": {"wood": 0}, "difference": {}, "yields": ["noop"], "end": "time", "message": ""}
 
 
 @pytest.fixture
@@ -149,8 +154,8 @@ class _Teller:
             t.Trial(
                 sub_task=0, iteration=self.iteration, revision=self.revision, sub_action=name, version=version,
                 source_hash=f"{version:032x}", done_when="x", outcome="accepted" if good > 2 else "failed", episodes=5,
-                successes=good, prefixes=5, env_steps=self.rng.randint(5, 500), trials=[{"seed": 1, "end": "return"}],
-                evidence={"good": None, "bad": {"before": {"wood": 0}}},
+                successes=good, prefixes=5, env_steps=self.rng.randint(5, 500), trials=[TRIED],
+                evidence={"good": None, "bad": BAD},
             ),
         ]  # fmt: skip
 
@@ -161,7 +166,7 @@ class _Teller:
             t.RlConfig(sub_task=0, iteration=self.iteration, revision=self.revision, author="fast", config_hash="c"),
             t.TrainingRun(
                 sub_task=0, iteration=self.iteration, revision=self.revision, run=self.run, config_hash="c",
-                env_steps_planned=10_000, slots=[{"slot": 0, "name": "wood"}],
+                env_steps_planned=10_000, slots=[SLOT],
             ),
         ]  # fmt: skip
 

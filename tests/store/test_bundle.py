@@ -281,6 +281,43 @@ HOSTILE: dict[str, tuple[Callable[[dict[str, bytes]], object], str]] = {
     "a text of many megabytes": (text_row(b"a text", packed(bytes(LONGEST_TEXT + 1))), "is longer than any text"),
     "a text of no letters": (text_row(b"\xff", packed(b"\xff")), "is damaged"),
     "manifest with a list of files": (manifest(files=["session.db"]), "its manifest does not fit its files"),
+    "more successes than episodes": (
+        unguard("UPDATE evaluation SET successes = 500, episodes = 10"),
+        "rows of evaluation have more successes than episodes: row [0-9]+ has 500 of 10",
+    ),
+    "successes below 0": (
+        unguard("UPDATE evaluation SET successes = -5"),
+        "rows of evaluation have no proper successes: row [0-9]+ has -5",
+    ),
+    "a rate of no episodes": (
+        unguard("UPDATE evaluation SET episodes = 0, successes = 0"),
+        "rows of evaluation have no proper episodes: row [0-9]+ has 0",
+    ),
+    "a score beyond 1": (unguard("UPDATE evaluation SET score = 1e308"), "rows of evaluation have no proper score"),
+    "a cost without end": (unguard("UPDATE llm_call SET cost = 1e308"), "rows of llm_call have no proper cost"),
+    "a time before the year 1": (unguard("UPDATE event SET at = -1e11"), "rows of event have no proper at"),
+    "a name without end": (
+        unguard("UPDATE session SET name = printf('%.*c', 201, 'n')"),
+        "rows of session have no proper name",
+    ),
+    "a funnel of texts": (
+        unguard("UPDATE evaluation SET funnel = '{\"x\": \"y\"}'"),
+        "rows of evaluation have no proper funnel",
+    ),
+    "a funnel wider than its top": (
+        unguard("UPDATE evaluation SET funnel = '{\"x\": 21}'"),
+        "rows of evaluation have more funnel than episodes",
+    ),
+    "trials that tell nothing": (unguard("UPDATE trial SET trials = '[{}]'"), "rows of trial have no proper trials"),
+    "a task of five milestones": (
+        unguard("UPDATE session SET task_info = '{\"milestones\": 5}'"),
+        "rows of session have no proper task_info",
+    ),
+    "settings without a task": (unguard("UPDATE session SET settings = '{}'"), "settings .* task is missing"),
+    "a seed that is a word": (
+        unguard("UPDATE session SET settings = json_set(settings, '$.seed', 'x')"),
+        "settings .* seed should be a valid integer",
+    ),
     "rows that contradict": (
         unguard("UPDATE event SET payload = '{\"revision\": 99}' WHERE kind = 'plan_in_force'"),
         "its rows contradict each other",

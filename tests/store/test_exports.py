@@ -83,7 +83,8 @@ def hostile(session: SessionFolder) -> SessionFolder:
                         success=False, confidence=1.0, cause=words,
                     )
                 )  # fmt: skip
-        slots = [{"slot": n, "name": words} for n, words in enumerate(HOSTILE)]
+        rest = {"source_hash": "f" * 32, "arguments": {}, "prior": None}
+        slots = [{"slot": n, "name": words, **rest} for n, words in enumerate(HOSTILE)]
         run = {"sub_task": 0, "iteration": 0, "revision": 1, "run": 1, "config_hash": "", "env_steps_planned": 9}
         writer.add(t.TrainingRun(**run, slots=slots))
         for update in (1, 2, 3):

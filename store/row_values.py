@@ -1,0 +1,92 @@
+"""Whether values read from a database or from JSON are those that `row_types.py` declares. Pure, standard library only.
+
+A key that a type does not know is passed over: a later version may have written it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import cache
+from types import NoneType, UnionType
+from typing import Annotated, Any, Literal, NotRequired, Union, get_args, get_origin, get_type_hints, is_typeddict
+
+from rlgpt.store.row_types import PARTS, ROWS, CommandRow, Range
+
+
+@cache
+def hints(table: str) -> Mapping[str, Any]:
+    """Column -> type of a table of the sequence or of the inbox, with ranges; empty for any other."""
+    row = CommandRow if table == "command" else ROWS.get(table)
+    return get_type_hints(row, include_extras=True) if row else {}
+
+
+@cache
+def range_of(table: str, column: str) -> Range | None:
+    """Of a column that is one number or one text."""
+    hint = hints(table).get(column)
+    for part in (hint, *get_args(hint)) if get_origin(hint) in (Union, UnionType) else (hint,):
+        if get_origin(part) is Annotated:
+            return next((extra for extra in get_args(part)[1:] if isinstance(extra, Range)), None)
+    return None
+
+
+def fits(value: Any, hint: Any) -> bool:
+    """Whether plain data is of a type."""
+    if is_typeddict(hint):
+        return isinstance(value, dict) and _has_fields(value, hint)
+    kind, parts = get_origin(hint), get_args(hint)
+    if kind is Annotated:
+        return fits(value, parts[0]) and all(_within(value, extra) for extra in parts[1:] if isinstance(extra, Range))
+    if kind is NotRequired:
+        return fits(value, parts[0])
+    if kind in (Union, UnionType):
+        return any(fits(value, part) for part in parts)
+    if kind is Literal:  # a later version may know further words
+        return isinstance(value, str)
+    if kind is Mapping:
+        return isinstance(value, dict) and all(fits(inner, parts[1]) for inner in value.values())
+    if kind is Sequence:
+        return isinstance(value, list) and all(fits(inner, parts[0]) for inner in value)
+    if hint is Any:
+        return True
+    if hint is NoneType or hint is None:
+        return value is None
+    if hint is float:
+        return isinstance(value, int | float) and not isinstance(value, bool)
+    if hint is int:
+        return isinstance(value, int) and not isinstance(value, bool)
+    return isinstance(value, hint)
+
+
+def _has_fields(value: Mapping[str, Any], hint: Any) -> bool:
+    fields, required = _fields(hint)
+    return required <= value.keys() and all(fits(inner, fields[k]) for k, inner in value.items() if k in fields)
+
+
+@cache
+def _fields(hint: Any) -> tuple[Mapping[str, Any], frozenset[str]]:
+    fields = get_type_hints(hint, include_extras=True)
+    optional = {name for name, kind in fields.items() if get_origin(kind) is NotRequired}  # hidden by `annotations`
+    return fields, frozenset(hint.__required_keys__ - optional)
+
+
+def _within(value: Any, bounds: Range) -> bool:
+    return bounds.least <= (len(value) if isinstance(value, str) else value) <= bounds.most
+
+
+def exceeds(part: Any, whole: Any) -> bool:
+    """Whether a part, or one number of it, is above its whole."""
+    numbers = part.values() if isinstance(part, Mapping) else [part]
+    return any(number is not None and whole is not None and number > whole for number in numbers)
+
+
+def fault(table: str, row: Mapping[str, Any]) -> str:
+    """What is wrong with a row that was read, "" for a sound one."""
+    for column, value in row.items():
+        hint = hints(table).get(column)
+        if hint is not None and value is not None and not fits(value, hint):
+            return f"has no proper {column}: {value!r:.80}"
+    for part, whole in PARTS.get(table, ()):
+        if exceeds(row.get(part), row.get(whole)):
+            return f"has more {part} than {whole}: {row[part]!r:.80} of {row[whole]}"
+    return ""
