@@ -21,9 +21,11 @@ from rlgpt.store import atomic
 from rlgpt.store.artifacts import digest
 from rlgpt.store.errors import BadSkill, NoSkill
 from rlgpt.store.home import home
+from rlgpt.store.plain import LATEST, is_plain
 
 FORMAT = "rlgpt-skills-1"
 LONGEST_SOURCE = 20_000
+MOST_EPISODES = 10**9
 LONGEST_EXPORT = 64_000_000
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,39}\Z")
 _HASH = re.compile(r"[0-9a-f]{32}\Z")
@@ -227,13 +229,14 @@ def _check(tree: Any) -> Skill:
     if not isinstance(tree, Mapping) or set(tree) != {f.name for f in dataclasses.fields(Skill)}:
         raise BadSkill("a skill has exactly the fields " + ", ".join(f.name for f in dataclasses.fields(Skill)))
     texts = ("name", "world", "task", "description", "source", "done_when", "session_id")
-    wrong = [k for k in texts if not isinstance(tree[k], str) or len(tree[k]) > LONGEST_SOURCE]
-    wrong += [k for k in ("episodes", "successes") if type(tree[k]) is not int or tree[k] < 0]
+    wrong = [k for k in texts if not isinstance(tree[k], str) or len(tree[k]) > LONGEST_SOURCE or not is_plain(tree[k])]
+    wrong += [k for k in ("episodes", "successes") if type(tree[k]) is not int or not 0 <= tree[k] <= MOST_EPISODES]
     if not wrong and not _NAME.match(tree["name"]):
         wrong.append("name")
     if not wrong and tree["successes"] > tree["episodes"]:
         wrong.append("successes")
-    if isinstance(tree["kept_at"], bool) or not isinstance(tree["kept_at"], (int, float)):
+    kept_at = tree["kept_at"]
+    if type(kept_at) not in (int, float) or not 0 <= kept_at <= LATEST:  # neither is what is no number (NaN)
         wrong.append("kept_at")
     if wrong:
         raise BadSkill(f"the skill's {wrong[0]} is not what it should be: {tree[wrong[0]]!r:.80}")
