@@ -25,9 +25,9 @@ from rlgpt.training.cluster.games import placed
 from rlgpt.training.host.client.open_host import open_host
 from rlgpt.training.seeds import stream_seed
 from rlgpt.training.session.command_replay import CommandReplay
-from rlgpt.training.session.creation import REPLAY
 from rlgpt.training.session.inbox import Inbox
 from rlgpt.training.session.llm_journal import StoreJournal
+from rlgpt.training.session.replaying import REPLAY
 from rlgpt.training.session.runtime import SessionRuntime
 from rlgpt.training.session.where import where
 from rlgpt.training.steps.commands import apply_pending

@@ -33,7 +33,7 @@ from rlgpt.training.cluster.connect import NAMESPACE, Ray
 from rlgpt.training.cluster.nodes import Nodes
 from rlgpt.training.cluster.seat import Ending, Seat
 from rlgpt.training.cluster.seat_peer import SeatLost, SeatPeer, SourcePeer
-from rlgpt.training.session.creation import REPLAY
+from rlgpt.training.session.replaying import REPLAY
 from rlgpt.training.supervisor import RESTARTS, TAKEN
 
 MEMORY = 1_500_000_000

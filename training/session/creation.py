@@ -17,8 +17,6 @@ from rlgpt.training.worlds.protocol import World
 if TYPE_CHECKING:  # describing a world needs none of it
     from rlgpt.store.settings import Settings
 
-REPLAY = "replay:"
-"""Before the id of a recorded session, in `llm.kind`."""
 USAGE, REFUSED, UNAVAILABLE = 2, 4, 5
 """Exit codes of the command line: a word that means nothing; what cannot be done now; what this machine lacks."""
 
@@ -64,6 +62,7 @@ def create(flags: Mapping[str, Any], elsewhere: bool = False) -> dict[str, Any]:
     from rlgpt.store.errors import BadPlace, DiskFull, StoreError
     from rlgpt.store.home import home
     from rlgpt.store.settings import Refused, settle
+    from rlgpt.training.session.replaying import OtherQuestions, require_same_questions
 
     try:
         settings = settle(flags)
@@ -81,6 +80,7 @@ def create(flags: Mapping[str, Any], elsewhere: bool = False) -> dict[str, Any]:
     if settings.observation == "pixels" and world.pixel_shape is None:
         raise CannotCreate(f"the world {world.name} draws no picture to learn from: leave out --observation pixels")
     try:
+        require_same_questions(settings)
         snapshot = _skills_of_the_replayed(settings) or skills.snapshot(settings.skills, world.name)
         wording_hash = wording(world.sheet(settings.task))
         all_versions = {**versions(), "skills": artifacts.digest(snapshot), "wording": wording_hash}
@@ -88,6 +88,8 @@ def create(flags: Mapping[str, Any], elsewhere: bool = False) -> dict[str, Any]:
         artifacts.put(folder.artifacts, snapshot)
     except (BadPlace, DiskFull) as error:
         raise CannotCreate(str(error), UNAVAILABLE) from error
+    except OtherQuestions as error:
+        raise CannotCreate(str(error), REFUSED) from error
     except StoreError as error:
         raise CannotCreate(str(error)) from error
     except OSError as error:
@@ -128,13 +130,13 @@ def check_rl_fields(fields: Mapping[str, Any]) -> None:
 def _skills_of_the_replayed(settings: Settings) -> bytes | None:
     """The skills that the recorded session could use: with others, the agents' requests would not be those that were
     answered. None where nothing is replayed, or the recorded session's files are gone. Raises NoSession."""
-    from rlgpt.store.catalog import find
     from rlgpt.store.errors import StoreError
-    from rlgpt.store.reader import Reader
+    from rlgpt.training.session.replaying import recorded_of
 
-    if not settings.llm.kind.startswith(REPLAY):
+    reader = recorded_of(settings)
+    if reader is None:
         return None
-    with Reader(find(settings.llm.kind.removeprefix(REPLAY))) as recorded:
+    with reader as recorded:
         try:
             return recorded.artifact(recorded.history_at().session["versions"]["skills"])
         except (StoreError, KeyError):
