@@ -28,7 +28,7 @@ from rlgpt.store.folder import DATABASE, Place, SessionFolder, path_of, prepare
 from rlgpt.store.reader import Reader
 from rlgpt.store.row_types import CheckpointRow, EventRow, JsonObject
 from rlgpt.store.rows import encode
-from rlgpt.store.settings import Refused, changed, require_name, stored
+from rlgpt.store.settings import Refused, Settings, changed, require_name, stored
 from rlgpt.store.skills import export
 from rlgpt.store.snapshot import copy_database
 
@@ -80,15 +80,7 @@ def fork(
             f"session {parent.id} lacks the checkpoint of a policy, as a bundle of evidence does: "
             f"fork it before that was trained (`--at {lost[0].seq}`), or start a new session"
         )
-    settings = stored(old["settings"]).model_dump(mode="json")
-    tree = _merged(settings, changes or {})
-    moved = [key for key in KEPT_SETTINGS if tree.get(key) != settings.get(key)]
-    if moved:
-        raise BadFork(f"a fork keeps its parent's {moved[0]}; start a new session to change it")
-    try:
-        checked = changed(tree).model_dump(mode="json")
-    except Refused as refused:
-        raise BadChange(f"the changed settings cannot be: {refused}") from refused
+    checked = settings_of(old["settings"], changes or {}).model_dump(mode="json")
     staged = prepare()
     with making(staged):
         row = tables.Session(
@@ -118,6 +110,19 @@ def fork(
         if skills and skills not in artifacts_kept:
             artifacts.put(staged.staging / "artifacts", no_skills)
         return staged.publish()
+
+
+def settings_of(old: JsonObject, changes: JsonObject) -> Settings:
+    """The settings of a fork whose parent has the `old` ones. Raises BadFork, BadSchema."""
+    settings = stored(old).model_dump(mode="json")
+    tree = _merged(settings, changes)
+    moved = [key for key in KEPT_SETTINGS if tree.get(key) != settings.get(key)]
+    if moved:
+        raise BadFork(f"a fork keeps its parent's {moved[0]}; start a new session to change it")
+    try:
+        return changed(tree)
+    except Refused as refused:
+        raise BadChange(f"the changed settings cannot be: {refused}") from refused
 
 
 def boundary(reader: Reader, at_seq: int | None = None) -> int:

@@ -12,7 +12,7 @@ from rlgpt.console.commands.failure import Exit, Failure
 from rlgpt.console.commands.follow import follow
 from rlgpt.console.commands.insight import check_row
 from rlgpt.console.commands.open import open_console
-from rlgpt.console.commands.run import interactive
+from rlgpt.console.commands.run import interactive, model_kind
 from rlgpt.console.commands.words import Json, Session
 from rlgpt.store.catalog import find
 from rlgpt.store.reader import Reader
@@ -39,6 +39,7 @@ def fork(
 ) -> None:
     """Start a new session from the last complete step at a point of an old one."""
     from rlgpt.store.fork import fork as make
+    from rlgpt.store.fork import settings_of
 
     if at is not None and iteration is not None:
         raise Failure("say --at or --iteration, not both.", Exit.USAGE)
@@ -52,14 +53,22 @@ def fork(
     if iteration is not None:
         at = _end_of(parent, iteration)
     changes = _tree(change or [])
+    name = _name(name, changes)
+    llm = changes.get("llm")
+    if isinstance(llm, dict) and "kind" in llm:
+        llm["kind"] = model_kind(str(llm["kind"]))  # a recorded session by its whole id
     method = changes.get("method")
     if isinstance(method, dict) and isinstance(method.get("rl"), dict):
         children.ask("rl_fields", {"fields": method["rl"]})
     if start:
         children.check_start()
+    if start or llm:  # or the session would be made and fail at once
         with Reader(parent) as reader:
-            world = reader.history_at().session["settings"]["world"]
-        children.ask("tasks", {"world": world})  # or the session would be made and fail at once
+            settings = settings_of(reader.history_at().session["settings"], changes)
+        model_kind(settings.llm.kind)  # the session that the parent replayed may be gone
+        children.ask("models", {"settings": settings.model_dump(mode="json", exclude_unset=True)})
+        if start:
+            children.ask("tasks", {"world": settings.world})
     child = make(parent, at, name=name, changes=changes)
     if start:
         children.start_worker(child.path)
@@ -76,6 +85,16 @@ def fork(
         raise typer.Exit(follow(child, json=json))
     else:
         raise typer.Exit(open_console(child))
+
+
+def _name(name: str | None, changes: dict[str, Any]) -> str | None:
+    """How to call the new session: as --name says, or --set name=. The setting itself is taken out of the changes."""
+    if "name" not in changes:
+        return name
+    called = str(changes.pop("name"))
+    if name is not None and name != called:
+        raise Failure(f"--name says {name!r:.60} and --set name= says {called!r:.60}: say one.", Exit.USAGE)
+    return called
 
 
 def _end_of(parent: Any, number: int) -> int:

@@ -161,7 +161,7 @@ def run(
         "host_mode": host_mode,
         "review": review or None,
         "llm": {
-            "kind": _kind(llm) or ("openai" if provider or base_url or model else None),
+            "kind": model_kind(llm) or ("openai" if provider or base_url or model else None),
             "probes": probes,
             **_per_role(
                 provider=provider,
@@ -256,7 +256,7 @@ def _without_unset(tree: Tree) -> Tree:
     return {key: value for key, value in inner.items() if value is not None and value != {}}
 
 
-def _kind(llm: str | None) -> str | None:
+def model_kind(llm: str | None) -> str | None:
     """`replay:` names its session in full, whatever prefix was typed."""
     if llm is None or llm in ("rules", "openai"):
         return llm

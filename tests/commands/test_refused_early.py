@@ -161,3 +161,36 @@ def test_a_fork_whose_world_is_gone_is_not_made_to_fail_at_once(rlgpt: Cli) -> N
     assert refused.code == 2 and "a_world_that_is_gone" in refused.err
     assert [session.id for session in sessions()] == [parent.id]
     assert rlgpt("fork", parent.id, "--no-start").code == 0, "it may be looked at without its world"
+
+
+@pytest.fixture
+def parent() -> SessionFolder:
+    parent = make(critic="none")
+    with Writer(parent) as writer:
+        write_plan(writer)
+        writer.event(events.Phase(name="Plan"))
+    return parent
+
+
+@pytest.mark.parametrize("start", ["--detach", "--no-start"])
+def test_a_fork_that_nobody_could_answer_is_not_made_to_fail_at_once(
+    rlgpt: Cli, parent: SessionFolder, start: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    other = make("other", critic="model")
+    for kind, code, words in (
+        ("replay:nope", 3, "there is no session 'nope'"),
+        ("openai", 5, "set OPENAI_API_KEY"),
+        (f"replay:{other.id}", 4, "critic model, not none"),
+        ("banana", 2, "there is no --llm 'banana'"),
+    ):
+        refused = rlgpt("fork", parent.id, "--set", f"llm.kind={kind}", start)
+        assert refused.code == code and words in refused.err
+    assert sorted(session.id for session in sessions()) == sorted([parent.id, other.id])
+
+
+def test_a_name_that_is_set_names_the_fork(rlgpt: Cli, parent: SessionFolder) -> None:
+    made = rlgpt("fork", parent.id, "--set", "name=foo", "--no-start", "--json")
+    assert made.document["name"] == "foo"
+    both = rlgpt("fork", parent.id, "--set", "name=foo", "--name", "bar", "--no-start")
+    assert both.code == 2 and "say one" in both.err

@@ -169,10 +169,18 @@ def rl_fields(fields: dict[str, Any]) -> None:
     creation.check_rl_fields(fields)
 
 
+def models(settings: dict[str, Any]) -> None:
+    """Whether who answers a session with this whole tree of settings is there: a key, a recorded session that was asked
+    the same. Raises CannotCreate, StoreError."""
+    from rlgpt.training.session import creation
+
+    creation.check_models(settings)
+
+
 QUESTIONS: Mapping[str, Callable[..., Any]] = {
     question.__name__: question
     for question in (
-        worlds, tasks, check_world, create, rl_fields, prices, open_admission, admit, try_action, try_skill,
+        worlds, tasks, check_world, create, rl_fields, models, prices, open_admission, admit, try_action, try_skill,
         protections, minedojo_needs, experiment_bill, experiment_folder, experiment_bundles, cluster,
         cluster_reached, cluster_end,
     )

@@ -15,6 +15,7 @@ from rlgpt.training.worlds.optional_parts import check_machine
 from rlgpt.training.worlds.protocol import World
 
 if TYPE_CHECKING:  # describing a world needs none of it
+    from rlgpt.agents.endpoint import Endpoint
     from rlgpt.store.settings import Settings
 
 USAGE, REFUSED, UNAVAILABLE = 2, 4, 5
@@ -99,6 +100,20 @@ def create(flags: Mapping[str, Any], elsewhere: bool = False) -> dict[str, Any]:
     return {"id": folder.id, "name": folder.name, "folder": str(folder.path)}
 
 
+def check_models(tree: Mapping[str, Any]) -> None:
+    """The checks of `create` that are about who answers, for settings that were made otherwise. Raises CannotCreate,
+    StoreError."""
+    from rlgpt.store.settings import stored
+    from rlgpt.training.session.replaying import OtherQuestions, require_same_questions
+
+    settings = stored(tree)
+    _endpoints(settings, elsewhere=False)
+    try:
+        require_same_questions(settings)
+    except OtherQuestions as error:
+        raise CannotCreate(str(error), REFUSED) from error
+
+
 def _check_device(settings: Settings) -> None:
     """Raises CannotCreate where this machine lacks what every PPO run of the session would need."""
     from rlgpt.training.ppo.machine import MachineLacks, check_device_and_kernel
@@ -143,22 +158,30 @@ def _skills_of_the_replayed(settings: Settings) -> bytes | None:
             return None
 
 
-def _check_models(settings: Settings, elsewhere: bool) -> None:
-    """Raises CannotCreate where the key of a well-known server is missing, or a budget in USD could not hold."""
-    from rlgpt.agents.endpoint import endpoints, redacted_url
+def _endpoints(settings: Settings, elsewhere: bool) -> Mapping[str, Endpoint]:
+    """By role; empty where no server is asked, or only the worker may have the key. Raises CannotCreate where the key
+    of a well-known server is missing."""
+    from rlgpt.agents.endpoint import endpoints
     from rlgpt.agents.errors import MissingKey, Unclear
 
     if settings.llm.kind != "openai":
-        return
+        return {}
     try:
-        roles = endpoints(settings.llm.model_dump(), os.environ)
+        return endpoints(settings.llm.model_dump(), os.environ)
     except MissingKey as error:
         if elsewhere or settings.llm.base_url:  # the worker may have the key of a server of the operator's own
-            return
+            return {}
         local = "a server of your own needs none: name it with --base-url"
         raise CannotCreate(f"{str(error).rstrip('.')}; {local}", UNAVAILABLE) from error
     except Unclear as error:
         raise CannotCreate(str(error)) from error
+
+
+def _check_models(settings: Settings, elsewhere: bool) -> None:
+    """Raises CannotCreate where the key of a well-known server is missing, or a budget in USD could not hold."""
+    from rlgpt.agents.endpoint import redacted_url
+
+    roles = _endpoints(settings, elsewhere)
     cost_set = "cost" in settings.budget.model_fields_set and settings.budget.cost is not None
     unknown = next((e for e in roles.values() if e.price is None and not e.tells_cost), None)
     if cost_set and unknown is not None:
