@@ -283,15 +283,15 @@ HOSTILE: dict[str, tuple[Callable[[dict[str, bytes]], object], str]] = {
     "manifest with a list of files": (manifest(files=["session.db"]), "its manifest does not fit its files"),
     "more successes than episodes": (
         unguard("UPDATE evaluation SET successes = 500, episodes = 10"),
-        "rows of evaluation have more successes than episodes: row [0-9]+ has 500 of 10",
+        "rows of evaluation have more successes than episodes: row 67 has 500 of 10",
     ),
     "successes below 0": (
         unguard("UPDATE evaluation SET successes = -5"),
-        "rows of evaluation have no proper successes: row [0-9]+ has -5",
+        "rows of evaluation have no proper successes: row 67 has -5",
     ),
     "a rate of no episodes": (
         unguard("UPDATE evaluation SET episodes = 0, successes = 0"),
-        "rows of evaluation have no proper episodes: row [0-9]+ has 0",
+        "rows of evaluation have no proper episodes: row 67 has 0",
     ),
     "a score beyond 1": (unguard("UPDATE evaluation SET score = 1e308"), "rows of evaluation have no proper score"),
     "a cost without end": (unguard("UPDATE llm_call SET cost = 1e308"), "rows of llm_call have no proper cost"),
@@ -313,10 +313,10 @@ HOSTILE: dict[str, tuple[Callable[[dict[str, bytes]], object], str]] = {
         unguard("UPDATE session SET task_info = '{\"milestones\": 5}'"),
         "rows of session have no proper task_info",
     ),
-    "settings without a task": (unguard("UPDATE session SET settings = '{}'"), "settings .* task is missing"),
+    "settings without a task": (unguard("UPDATE session SET settings = '{}'"), "the settings in its first row cannot be: task is missing"),
     "a seed that is a word": (
         unguard("UPDATE session SET settings = json_set(settings, '$.seed', 'x')"),
-        "settings .* seed should be a valid integer",
+        "the settings in its first row cannot be: seed should be a valid integer",
     ),
     "rows that contradict": (
         unguard("UPDATE event SET payload = '{\"revision\": 99}' WHERE kind = 'plan_in_force'"),
