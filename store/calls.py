@@ -1,13 +1,27 @@
-"""How many calls an iteration makes of its language model, from the constants of the loop (`agents/loop.py`)."""
+"""Who answers a session, and how many calls an iteration makes of its language model, from the constants of the loop
+(`agents/loop.py`)."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+RULE_BASED = "rlgpt-rules"
+"""What a row of a call names the rule-based model (`agents/endpoint.py`)."""
 LARGEST_PLAN = 24
 """Sub-actions of a plan at most (`agents/contracts.py`)."""
 USUAL_PLAN = 6
 """Coded sub-actions of a plan, as an estimate takes them."""
 TOKENS_PER_CALL = (4_000, 700)
 """Prompt and reply, where no session says better."""
+
+
+def is_rule_based(llm: Mapping[str, Any], models: Iterable[str]) -> bool:
+    """Whether the rule-based model alone answers in a session with these `llm` settings. `models`: as its rows of calls
+    name them. A replay's name who once gave the answers, even where the session it repeats is gone; one without a call
+    so far is told nothing of."""
+    kind = str(llm.get("kind", ""))
+    return kind == "rules" or (kind.startswith("replay:") and set(models) == {RULE_BASED})
 
 
 def usual_calls(inner: int, critic: str = "model", candidates: int = 1) -> int:

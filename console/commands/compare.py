@@ -20,12 +20,13 @@ from rlgpt.console.commands.files import new_file
 from rlgpt.console.commands.words import Json, complete_compared, path_from
 from rlgpt.console.view.arms import arms_of, is_setting, mixed
 from rlgpt.console.view.numbers import count
+from rlgpt.store.calls import is_rule_based
 from rlgpt.store.catalog import UNREADABLE, find, require_shown, summarised
 from rlgpt.store.errors import BadSchema, NoSession, StoreError
 from rlgpt.store.folder import SessionFolder, root
 from rlgpt.store.history import Measured
 from rlgpt.store.reader import Reader
-from rlgpt.store.row_types import JsonObject
+from rlgpt.store.row_types import JsonObject, LlmCallRow
 from rlgpt.store.settings import stored
 
 if TYPE_CHECKING:
@@ -103,7 +104,8 @@ def compare(
         answer = analysed(runs, base) | {"untested": untested, "damaged": damaged, "seeds_again": _seeds_again(runs)}
         answer["mixed"] = [] if by else mixed(trees, named)
         answer["mixed_worlds"] = mixed([_world(reader) for reader in readers], named)
-        answer["title"] = SCRIPTED if all(t["llm"]["kind"] == "rules" for t in trees) else "RL-GPT"
+        scripted = all(_is_scripted(reader, tree) for reader, tree in zip(readers, trees, strict=True))
+        answer["title"] = SCRIPTED if scripted else "RL-GPT"
         drawn = _curves(readers, named) if svg_file or png_file else {}
         if (svg_file or png_file) and not drawn:
             raise Failure("none of these sessions has two updates of PPO: there is no curve to draw.", Exit.USAGE)
@@ -148,6 +150,11 @@ def _settings(reader: Reader) -> JsonObject:
         return stored(reader.history_at().session["settings"]).model_dump(mode="json")
     except BadSchema as error:
         raise BadSchema(f"session {reader.folder.id}: {error}") from error
+
+
+def _is_scripted(reader: Reader, settings: JsonObject) -> bool:
+    calls = reader.rows(LlmCallRow, columns=["seq", "model"]) if settings["llm"]["kind"] != "rules" else []
+    return is_rule_based(settings["llm"], {call["model"] for call in calls})
 
 
 def _world(reader: Reader) -> JsonObject:

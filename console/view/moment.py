@@ -11,6 +11,7 @@ from typing import Any
 
 from rlgpt.console.view.happenings import LogLine
 from rlgpt.console.view.metrics import MetricTable
+from rlgpt.store.calls import is_rule_based
 from rlgpt.store.events import Probed, TrainerDied
 from rlgpt.store.films import FilmPlace, Frame
 from rlgpt.store.history import History
@@ -71,8 +72,9 @@ class Moment:
 
     @property
     def rules(self) -> bool:
-        """Whether the built-in rule-based model answers in this session."""
-        return str(self.history.session.get("settings", {}).get("llm", {}).get("kind", "")).startswith("rules")
+        """Whether the built-in rule-based model answers in this session, or once gave the answers it repeats."""
+        llm = self.history.session.get("settings", {}).get("llm", {})
+        return is_rule_based(llm, (call["model"] for call in self.calls))
 
     @property
     def phase(self) -> str:

@@ -338,3 +338,25 @@ def test_sessions_of_one_arm_in_two_versions_of_a_world_are_told(rlgpt: Cli, mon
     (told,) = rlgpt("compare", before.id, after.id, "--json").document["mixed_worlds"]
     assert told.endswith("its sessions differ in version of the world")
     assert told in rlgpt("compare", before.id, after.id).err
+
+
+@pytest.mark.parametrize(("model", "title"), [("rlgpt-rules", "RL-GPT loop, scripted planner"), ("gpt-5", "RL-GPT")])
+def test_results_of_the_scripted_planner_stay_so_in_a_replay_whose_origin_is_gone(
+    rlgpt: Cli, model: str, title: str
+) -> None:
+    again = session(1, 40, llm={"kind": "replay:a-session-that-is-gone"})
+    with Writer(again) as writer:
+        call = {"call": "c", "step": "s", "role": "slow", "model": model, "request_hash": writer.text("q")}
+        writer.add(tables.LlmCall(**call, state="sent"))
+    answer = rlgpt("compare", again.id, "--json").document
+    assert answer["title"] == title
+    page = rlgpt("report", again.id, "-o", "page.html")
+    assert page.code == 0
+    assert ("scripted planner" in Path("page.html").read_text()) == (title != "RL-GPT")
+
+
+def test_the_rule_based_model_has_one_name() -> None:
+    from rlgpt.agents.endpoint import RULES_MODEL
+    from rlgpt.store.calls import RULE_BASED
+
+    assert RULES_MODEL == RULE_BASED

@@ -313,7 +313,10 @@ HOSTILE: dict[str, tuple[Callable[[dict[str, bytes]], object], str]] = {
         unguard("UPDATE session SET task_info = '{\"milestones\": 5}'"),
         "rows of session have no proper task_info",
     ),
-    "settings without a task": (unguard("UPDATE session SET settings = '{}'"), "the settings in its first row cannot be: task is missing"),
+    "settings without a task": (
+        unguard("UPDATE session SET settings = '{}'"),
+        "the settings in its first row cannot be: task is missing",
+    ),
     "a seed that is a word": (
         unguard("UPDATE session SET settings = json_set(settings, '$.seed', 'x')"),
         "the settings in its first row cannot be: seed should be a valid integer",
