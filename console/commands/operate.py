@@ -21,7 +21,7 @@ from rlgpt.console.commands.follow import unstarted
 from rlgpt.console.commands.words import GamesOn, Json, On, Revision, Session, complete_session
 from rlgpt.store import inbox, processes
 from rlgpt.store.address import has_store, reached_at, source_of
-from rlgpt.store.commands import parse_command
+from rlgpt.store.commands import LONGEST, parse_command
 from rlgpt.store.epilogue import append_stop, ended_at
 from rlgpt.store.event_payloads import payload_of
 from rlgpt.store.folder import SessionFolder
@@ -171,15 +171,27 @@ def edit(
     """Put your own source in place of a coded action, or beside the rewards; it is admitted like the agent's."""
     if reward == (sub_action is not None):
         raise Failure("say --sub-action NAME for a coded action, or --reward.", Exit.USAGE)
+    if reward:
+        said: dict[str, Any] = {"weight": weight, "apply": apply}
+    else:
+        said = {"sub_action": sub_action, "apply": apply}
+    _command(session, "edit_reward" if reward else "edit_code", said, json, source=file)
+
+
+def _source(file: Path) -> str:
+    """No more is read than a source may have: a device, or what is piped in, may never end."""
     try:
-        source = sys.stdin.read() if str(file) == "-" else file.read_text()
+        if str(file) == "-":
+            source = sys.stdin.read(LONGEST + 1)
+        else:
+            with file.open() as opened:
+                source = opened.read(LONGEST + 1)
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else error
         raise Failure(f"{file} cannot be read: {reason}", Exit.USAGE) from error
-    if reward:
-        _command(session, "edit_reward", {"source": source, "weight": weight, "apply": apply}, json)
-    else:
-        _command(session, "edit_code", {"sub_action": sub_action, "source": source, "apply": apply}, json)
+    if len(source) > LONGEST:
+        raise Failure(f"{file} has more than {LONGEST} characters, the most that a source may have.", Exit.USAGE)
+    return source
 
 
 def advise(
@@ -283,9 +295,10 @@ def _command(
     revision: int | None = None,
     *,
     until_end: bool = False,
+    source: Path | None = None,
 ) -> None:
     """Send a command, wait a little for its state, and print it. A refused command is a Failure with the worker's
-    reason."""
+    reason. `source`: the file of a source that it carries, read only if the session can take the command."""
     with reached(session) as folder, Reader(folder) as reader:
         history = _begun(reader)
         alive = reader.alive()
@@ -295,6 +308,8 @@ def _command(
             raise Failure(f"session {folder.id} has ended ({history.result}): {history.reason}")
         if not alive and not unstarted(reader):
             raise Failure(f"the worker of {folder.id} is dead; `rlgpt resume {folder.id}` starts it again.")
+        if source is not None:
+            payload = payload | {"source": _source(source)}
         if "apply" in payload and revision is None:  # a worker tells by it which iteration is the next
             revision = history.revision or None
         name = inbox.send(folder, parse_command(kind, payload), revision)

@@ -3,6 +3,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -199,6 +200,21 @@ def test_an_edited_reward_is_sent_with_its_weight(rlgpt: Cli, running: Running, 
     kind, payload, _ = sent(rlgpt, running, "edit", "mine.py", "--reward", "--weight", 0.5)
     assert (kind, payload["weight"]) == ("edit_reward", 0.5)
     assert rlgpt("edit", running[0].id, "mine.py").code == 2
+
+
+def test_a_source_without_end_is_not_read_to_its_end(
+    rlgpt: Cli, running: Running, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with Path("/dev/zero").open() as endless:
+        monkeypatch.setattr("sys.stdin", endless)
+        for file in ("/dev/zero", "-"):
+            answer = rlgpt("edit", running[0].id, file, "--reward")
+            assert answer.code == 2 and f"{file} has more than 20000 characters" in answer.err
+
+
+def test_the_state_of_the_session_is_looked_at_before_a_source(rlgpt: Cli, finished: Any) -> None:
+    answer = rlgpt("edit", finished.id, "/dev/zero", "--reward")
+    assert answer.code == 4 and "has ended" in answer.err
 
 
 def test_a_refusal_is_the_workers_sentence_and_exit_code_4(rlgpt: Cli, running: Running) -> None:
