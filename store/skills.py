@@ -19,7 +19,7 @@ from typing import Any
 
 from rlgpt.store import atomic
 from rlgpt.store.artifacts import digest
-from rlgpt.store.errors import BadSkill, NoSkill
+from rlgpt.store.errors import BadPlace, BadSkill, NoSkill
 from rlgpt.store.home import home
 from rlgpt.store.plain import LATEST, is_plain
 
@@ -122,18 +122,23 @@ def export(chosen: Iterable[Skill]) -> bytes:
 
 
 def import_(body: bytes) -> list[Skill]:
-    """Keep all skills of an exported file, or none of them; retired ones come back. Raises BadSkill."""
+    """Keep all skills of an exported file, or none of them; retired ones come back. Raises BadSkill, BadPlace."""
     parsed = read(body)
-    for skill in parsed:
-        if _retired(keep(skill)).exists():
-            restore(skill.hash)
+    try:
+        for skill in parsed:
+            if _retired(keep(skill)).exists():
+                restore(skill.hash)
+    except OSError as error:
+        raise BadPlace(f"{home()} cannot keep skills: {error.strerror or error}") from error
     return parsed
 
 
 def import_file(path: Path) -> list[Skill]:
-    """`import_` of a file, of which no more is read than it may have. Raises BadSkill, OSError."""
+    """`import_` of a file, of which no more is read than it may have. Raises BadSkill, BadPlace where they
+    cannot be kept, OSError where the file cannot be read."""
     with path.open("rb") as file:
-        return import_(file.read(LONGEST_EXPORT + 1))
+        body = file.read(LONGEST_EXPORT + 1)
+    return import_(body)
 
 
 def read(body: bytes) -> list[Skill]:
