@@ -177,8 +177,9 @@ def _manifest(source: Path, archive: zipfile.ZipFile, into: Path) -> dict[str, A
     total = sum(info.file_size for info in infos)
     if total > min(MOST_BYTES, 100_000_000 + DENSEST * source.stat().st_size):
         raise BadBundle(f"{source} would unpack to {total} bytes, far more than a session of its size holds")
-    if total > free_bytes(into):
-        raise BadBundle(f"{source} unpacks to {total // 1_000_000} MB, more than is free on the disk of {into}")
+    if total > (free := free_bytes(into)):
+        needed = f"{source} unpacks to {-(-total // 1_000_000)} MB"
+        raise DiskFull(f"{needed}, and {free // 1_000_000} MB are free on the disk of {into}")
     if archive.getinfo(MANIFEST).file_size > MOST_MANIFEST:
         raise BadBundle(f"{source} is no bundle: its manifest is too large")
     try:

@@ -66,7 +66,8 @@ def import_(
     from rlgpt.store.export import import_ as read
 
     if not file.is_file():
-        raise Failure(f"there is no file {file}.", Exit.USAGE)
+        there = file.exists()
+        raise Failure(f"{file} is no regular file." if there else f"there is no file {file}.", Exit.USAGE)
     session = read(file)
     if json:
         output.document({"id": session.id, "name": session.name})

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import errno
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Callable
@@ -212,6 +213,35 @@ def test_a_file_that_holds_no_skills_is_named(rlgpt: Cli, tmp_path: Path) -> Non
     wrong.write_text("root:x:0:0")
     answer = rlgpt("skills", "import", wrong)
     assert (answer.code, answer.err) == (2, f"rlgpt: {wrong}: this is no file of skills (it is not JSON)\n")
+
+
+def test_a_home_that_cannot_keep_skills_is_named_not_the_file(
+    rlgpt: Cli, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    library.keep(library.Skill("dig", "crafter", "x", "Do.", "def dig(view): ...", "True", 8, 7, "s", 1.0))
+    rlgpt("skills", "export", tmp_path / "one.json")
+    monkeypatch.setenv("RLGPT_HOME", str(tmp_path / "elsewhere"))
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "elsewhere" / "skills").write_text("a file where a folder should be")
+    answer = rlgpt("skills", "import", tmp_path / "one.json")
+    assert answer.code == 5 and answer.err.startswith(f"rlgpt: {tmp_path / 'elsewhere'} cannot keep skills: ")
+
+
+def test_a_bundle_for_which_there_is_no_room_is_no_mistake_of_its_file(
+    rlgpt: Cli, finished: SessionFolder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rlgpt("export", finished.id, "-o", tmp_path / "x.rlgpt")
+    monkeypatch.setattr("rlgpt.store.bundle.free_bytes", lambda path: 0)
+    answer = rlgpt("import", tmp_path / "x.rlgpt")
+    assert answer.code == 5 and "unpacks to 1 MB, and 0 MB are free on the disk of" in answer.err
+
+
+def test_what_is_no_regular_file_is_not_said_to_be_missing(rlgpt: Cli, tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    for file in ("/dev/zero", "/dev/null", tmp_path / "pipe", tmp_path):
+        answer = rlgpt("import", file)
+        assert (answer.code, answer.err) == (2, f"rlgpt: {file} is no regular file.\n")
+    assert rlgpt("import", "nothing").err == "rlgpt: there is no file nothing.\n"
 
 
 def test_a_negative_number_is_not_called_an_option(rlgpt: Cli, finished: SessionFolder) -> None:

@@ -418,7 +418,7 @@ def test_a_bundle_is_measured_by_the_disk_that_it_is_unpacked_to(
     shutil.rmtree(finished.path)
     store = root()
     monkeypatch.setattr(bundles, "free_bytes", lambda path: 10**12 if path == store else 0)
-    with pytest.raises(BadBundle, match="more than is free on the disk of"), viewed(source):
+    with pytest.raises(DiskFull, match="unpacks to 1 MB, and 0 MB are free on the disk of"), viewed(source):
         pass
     assert import_bundle(source).id == finished.id
 
