@@ -2,7 +2,8 @@
 
 A bundle comes from anywhere, so it is believed in nothing: names, sizes and hashes are checked while it is
 unpacked, the database must have exactly the tables, indexes and triggers of its revision (no view, no other
-trigger), its rows must be well-formed and fold. Only then does it become a session. Nothing is unpickled.
+trigger), its rows must be well-formed, hold values that a session can have, and fold. Only then does it become a
+session. Nothing is unpickled.
 """
 
 from __future__ import annotations
