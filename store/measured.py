@@ -23,14 +23,14 @@ class Measured:
     def value(self) -> float:
         """The result, in [0, 1]: the score of a task that has one, else the share of episodes that succeeded."""
         if self.score is not None:
-            return self.score
+            return 1.0 if 1 < self.score < 1 + 1e-9 else self.score  # that of all milestones may be rounded to more
         return self.successes / self.episodes if self.episodes else 0.0
 
     @property
     def interval(self) -> tuple[float, float]:
         """95%, Wilson's. It is wide enough for a score: that of many milestones varies less from sample to sample than
         a share of the episodes does."""
-        return wilson(self.successes if self.score is None else self.score * self.episodes, self.episodes)
+        return wilson(self.successes if self.score is None else self.value * self.episodes, self.episodes)
 
     @property
     def low(self) -> float:

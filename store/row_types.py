@@ -27,7 +27,8 @@ Count = Annotated[int, Range(0, 10**15)]
 Number = Annotated[int, Range(1, 10**15)]
 Amount = Annotated[float, Range(0, 10**15)]
 """Seconds, USD, env steps: what can be added up without end."""
-Share = Annotated[float, Range(0, 1)]
+Share = Annotated[float, Range(0, 1 + 1e-9)]
+"""Sessions were written with a score that is rounded to a little more than 1."""
 Name = Annotated[str, Range(0, 200)]
 """What a list has a column for."""
 

@@ -11,6 +11,8 @@ from sqlalchemy import JSON, BigInteger, Boolean, Column, Float, Integer, LargeB
 from sqlmodel import SQLModel
 
 from rlgpt.store import row_types, tables
+from rlgpt.store.measured import Measured
+from rlgpt.store.row_values import fits
 
 TABLES = {str(table.__tablename__): table for table in tables.CONTENT}
 KINDS = ((JSON, (dict, list)), (Boolean, (bool,)), (Integer, (int,)), (BigInteger, (int,)), (Float, (float,)))
@@ -43,3 +45,8 @@ def test_a_row_has_the_columns_of_its_table_with_their_types(table: str) -> None
     for name, column in columns.items():
         assert kinds_of_hint(hints[name]) <= kinds_of_column(column), name
         assert (NoneType in kinds_of_hint(hints[name])) == bool(column.nullable), name
+
+
+def test_a_score_that_was_rounded_to_a_little_more_than_1_is_a_result() -> None:
+    assert fits(1.0000000000000002, row_types.Share) and not fits(1.01, row_types.Share)
+    assert Measured(0, 20, 1.0000000000000002).interval[1] == 1.0

@@ -128,7 +128,8 @@ def score_of(world: World, task: Task, reached: Mapping[str, int], episodes: int
     kind than `score`, and for no episodes."""
     if task.kind != "score" or not episodes or not offers(world, Scores):
         return None
-    return float(world.score(np.array([reached.get(name, 0) / episodes for name in task.milestones])))
+    score = float(world.score(np.array([reached.get(name, 0) / episodes for name in task.milestones])))
+    return min(max(score, 0.0), 1.0)  # Crafter's of all milestones in all episodes is rounded to a little more than 1
 
 
 class LimitsEnvs(Protocol):
