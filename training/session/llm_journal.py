@@ -14,7 +14,7 @@ from rlgpt.store.spending import spent_today
 from rlgpt.store.states import MODEL
 from rlgpt.store.writer import Writer
 from rlgpt.training.session.budgets import limit
-from rlgpt.training.session.creation import REPLAY
+from rlgpt.training.session.replaying import REPLAY
 
 KEPT_ERROR = 2000
 """Characters of an error that a row keeps."""
