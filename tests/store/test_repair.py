@@ -248,14 +248,13 @@ def test_every_reader_of_a_damaged_session_says_one_sentence(sound: SessionFolde
         copies = tmp_path / str(seed)
         sound.database.write_bytes(whole)
         flip(sound.database, random.Random(seed), 64)
-        for attempt in (reader_of, close_writer, upkeep.size, pause, fork):
+        for attempt in (reader_of, close_writer, upkeep.size, pause, fork, upkeep.prune):
             with suppress(StoreError):
                 attempt(sound)
         with suppress(StoreError):
             upkeep.backup(sound, copies)
         assert [s.id for s in catalog.summaries() if s.id == sound.id] == [sound.id]
         upkeep.check(sound)
-        upkeep.prune(sound)
 
 
 def close_writer(place: SessionFolder) -> None:
