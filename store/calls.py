@@ -3,8 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Iterable
 
 RULE_BASED = "rlgpt-rules"
 """What a row of a call names the rule-based model (`agents/endpoint.py`)."""
@@ -16,11 +15,10 @@ TOKENS_PER_CALL = (4_000, 700)
 """Prompt and reply, where no session says better."""
 
 
-def is_rule_based(llm: Mapping[str, Any], models: Iterable[str]) -> bool:
-    """Whether the rule-based model alone answers in a session with these `llm` settings. `models`: as its rows of calls
-    name them. A replay's name who once gave the answers, even where the session it repeats is gone; one without a call
+def is_rule_based(kind: str, models: Iterable[str]) -> bool:
+    """Whether the rule-based model alone answers in a session whose setting `llm.kind` this is. `models`: as its rows of
+    calls name them. A replay's name who once gave the answers, even where the session it repeats is gone; one without a call
     so far is told nothing of."""
-    kind = str(llm.get("kind", ""))
     return kind == "rules" or (kind.startswith("replay:") and set(models) == {RULE_BASED})
 
 

@@ -154,7 +154,7 @@ def _settings(reader: Reader) -> JsonObject:
 
 def _is_scripted(reader: Reader, settings: JsonObject) -> bool:
     calls = reader.rows(LlmCallRow, columns=["seq", "model"]) if settings["llm"]["kind"] != "rules" else []
-    return is_rule_based(settings["llm"], {call["model"] for call in calls})
+    return is_rule_based(settings["llm"]["kind"], {call["model"] for call in calls})
 
 
 def _world(reader: Reader) -> JsonObject:

@@ -74,7 +74,7 @@ class Moment:
     def rules(self) -> bool:
         """Whether the built-in rule-based model answers in this session, or once gave the answers it repeats."""
         llm = self.history.session.get("settings", {}).get("llm", {})
-        return is_rule_based(llm, (call["model"] for call in self.calls))
+        return is_rule_based(str(llm.get("kind", "")), (call["model"] for call in self.calls))
 
     @property
     def phase(self) -> str:

@@ -21,6 +21,7 @@ OPEN = {
     "rlgpt.store.settings": "flags and trees that become `Settings` here",
     "rlgpt.agents.client.make_client": "the settings of language models, which become `Endpoint`s",
     "rlgpt.agents.endpoint.endpoints": "the same",
+    "rlgpt.agents.endpoint.Endpoint": "`extra`: fields of a request, as the operator's settings give them",
     "rlgpt.store.peers.Batch": "raw rows, copied as they are; the folder that takes them checks them",
     "rlgpt.store.reader.Reader": "`matrix`: plain values of the columns that the caller names",
 }
