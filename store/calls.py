@@ -17,8 +17,8 @@ TOKENS_PER_CALL = (4_000, 700)
 
 def is_rule_based(kind: str, models: Iterable[str]) -> bool:
     """Whether the rule-based model alone answers in a session whose setting `llm.kind` this is. `models`: as its rows
-    of calls name them. A replay's name who once gave the answers, even where the session it repeats is gone; one without
-    a call so far is told nothing of."""
+    of calls name them. A replay's name who once gave the answers, even where the session it repeats is gone; one
+    without a call so far is told nothing of."""
     return kind == "rules" or (kind.startswith("replay:") and set(models) == {RULE_BASED})
 
 
