@@ -270,7 +270,7 @@ class Story(Rows):
                         "source_hash": "0" * 32,
                         "arguments": {},
                         "prior": 0.17,
-                        "similar": None,
+                        "similar": "",
                     }
                     for i, n in enumerate(("follow_plan", "collect_wood", "place_table"))
                 ],
