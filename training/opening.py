@@ -27,7 +27,7 @@ from rlgpt.training.seeds import stream_seed
 from rlgpt.training.session.command_replay import CommandReplay
 from rlgpt.training.session.inbox import Inbox
 from rlgpt.training.session.llm_journal import StoreJournal
-from rlgpt.training.session.replaying import REPLAY
+from rlgpt.training.session.replaying import REPLAY, recorded_of
 from rlgpt.training.session.runtime import SessionRuntime
 from rlgpt.training.session.where import where
 from rlgpt.training.steps.commands import apply_pending
@@ -181,9 +181,10 @@ def _what_is_lost(run: Run, checkpoint: CheckpointState | None) -> str:
 
 
 def _command_replay(settings: Settings, writer: Writer) -> CommandReplay:
-    if not settings.llm.kind.startswith(REPLAY):
+    source = recorded_of(settings)
+    if source is None:
         return CommandReplay()
-    with Reader(catalog.find(settings.llm.kind.removeprefix(REPLAY))) as source:
+    with source:
         return CommandReplay.of(source, {command.id for command in writer.commands_after(0)})
 
 
@@ -191,10 +192,10 @@ def _client(
     settings: Settings, journal: StoreJournal, progress: Progress, folder: SessionFolder, reworded: bool
 ) -> Client:
     llm = settings.llm.model_dump()
-    if not settings.llm.kind.startswith(REPLAY):
+    source = recorded_of(settings)
+    if source is None:
         live = LiveCalls(folder.path, progress)
         return make_client(llm, journal, os.environ, waits=progress.waits, folder=folder.path, live=live)
-    source = Reader(catalog.find(settings.llm.kind.removeprefix(REPLAY)))
     source_llm = _asked_first(source)
 
     def recorded(step: str, request_hash: str | None) -> Sequence[Outcome]:
@@ -206,9 +207,10 @@ def _client(
 
 def _recorded(settings: Settings) -> History | None:
     """Of the session that is replayed."""
-    if not settings.llm.kind.startswith(REPLAY):
+    source = recorded_of(settings)
+    if source is None:
         return None
-    with Reader(catalog.find(settings.llm.kind.removeprefix(REPLAY))) as source:
+    with source:
         return source.history_at(None)
 
 

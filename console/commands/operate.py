@@ -93,7 +93,7 @@ def stop(
     now: Annotated[bool, typer.Option("--now", help="End its processes at once, whatever they do.")] = False,
     json: Json = False,
 ) -> None:
-    """Stop a session; `rlgpt resume` goes on as if it had not been stopped."""
+    """Stop a session; `rlgpt resume` goes on from the last step, in training from the last update."""
     with reached(session) as folder:
         unfollowed = placed_on(folder.path) and _is_dead(folder)
         if not Lease.held(folder.path) and not (unfollowed and now):

@@ -146,6 +146,20 @@ def test_of_the_decisions_that_have_an_alternative_each_is_as_likely_to_be_kept(
     assert all(0.36 < kept[row] / 2000 < 0.44 for row in kept), kept
 
 
+def test_a_network_that_has_diverged_is_not_asked_for_ever_for_another_action() -> None:
+    world = ChangedWorld()
+    config = configuration(options=["walk"], branches={"decisions": 4, "repeats": 1, "env_steps": 1})
+    setup = build_setup(world, "take_key", config, [code(WALK)], [], {}, [], {})
+    branching = Branching(setup, config.branches, 0.99)
+    lane = setup.lane(0)
+    lane.env.reset(0)
+    lane.mask = np.ones(setup.space.total, np.bool_)
+    logits = np.full(setup.space.total, np.nan, np.float32)
+    branching.begin(0)
+    branching.consider(lane, logits, draw(logits, lane.mask, setup.space, np.random.default_rng(0)), 0)
+    assert branching.points == []
+
+
 def test_the_probability_of_an_action_is_how_often_it_is_drawn() -> None:
     """Two heads, the second inactive under an option."""
     space = ActionSpace((3, 2), 0, np.ones(3, np.bool_))

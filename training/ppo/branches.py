@@ -27,6 +27,9 @@ from rlgpt.training.worlds.optional_parts import Reseeds, offers
 
 DRAWS = 8
 """From the policy; where none would be another action than the one that was taken it has hardly a choice."""
+MOST_DRAWS = 1_000
+"""For the other action of a decision that is kept, which takes DRAWS on average. A network that has diverged gives the
+same action for ever."""
 Action = tuple[int, ...]
 
 
@@ -83,9 +86,10 @@ class Branching:
         place = len(self.points) if len(self.points) < self.settings.decisions else int(self.random.integers(self.seen))
         if place >= self.settings.decisions:
             return
-        other = taken
-        while other == taken:
-            other = draw(logits, lane.mask, space, self.random)
+        drawn = (draw(logits, lane.mask, space, self.random) for _ in range(MOST_DRAWS))
+        other = next((action for action in drawn if action != taken), None)
+        if other is None:
+            return
         point = BranchPoint(
             lane.index, row, lane.seed, lane.env.save(), lane.start_view, lane.stream.save(), lane.trouble.save(),
             taken, other,
