@@ -268,7 +268,7 @@ def test_every_call_is_bounded():
             env._simulation.look()
     begin = time.process_time()
     view = view_of(env)
-    for name in ("nearest", "approach", "steps_to", "explore"):
+    for name in ("nearest", "approach", "steps_to", "explore", "scout"):
         for _ in range(10):
             LIBRARY[name](view, "diamond")
     assert time.process_time() - begin < 1
