@@ -7,7 +7,7 @@ import pytest
 from rlgpt.training.host.sandbox.admission import Checked, Vocabulary, check
 from rlgpt.training.host.sandbox.parsing import Refused
 
-WORLD = Vocabulary({"nearest", "TREE"}, {"at", "wood"})
+WORLD = Vocabulary({"nearest", "TREE"}, {"at", "wood", "known"}, methods={"known"})
 
 
 def action(*lines: str) -> Checked:
@@ -75,6 +75,8 @@ def test_the_hash_of_the_code_is_the_same_in_every_python() -> None:
 
 def test_done_when_is_one_expression_over_start_and_view() -> None:
     assert check("done_when", "True", WORLD).kind == check("done_when", "view.wood", WORLD).kind == "done_when"
+    assert check("done_when", "view.wood and True or not view.known('tree')", WORLD).kind == "done_when"
+    assert check("done_when", "(view.wood or 3) > 2 and view.at in ('a' or 'b')", WORLD).kind == "done_when"
     assert check("done_when", " view.wood - start.wood >= 3 and any(x for x in view.at) ", WORLD).kind == "done_when"
 
 
@@ -89,7 +91,7 @@ def test_a_reward_takes_before_and_view() -> None:
         ("action", "import os\ndef act(view):\n    yield 1", "top level", 1, "already there"),
         ("action", "def act(view):\n    x = 1\n    x = y\n    yield x", "name", 3, "available:"),
         ("action", "def act(view):\n    print(1)\n    yield 1", "name", 2, "raise ValueError"),
-        ("action", "def act(view):\n    yield view.gold", "attribute", 2, "at, wood"),
+        ("action", "def act(view):\n    yield view.gold", "attribute", 2, "at, known, wood"),
         ("action", "def act(view):\n    yield view.at.__class__", "underscore", 2, "underscore"),
         ("action", "def act(view):\n    yield 2 ** 3", "syntax element", 2, "x * x"),
         ("action", "def act(view):\n    yield 2 << 3", "syntax element", 2, "multiply"),
@@ -121,6 +123,10 @@ def test_a_reward_takes_before_and_view() -> None:
         ("done_when", "view.wood >= 3,", "expression", 1, "`and` or `or`"),
         ("done_when", "(x for x in view.at)", "expression", 1, "`any(...)`"),
         ("done_when", "f'{view.wood}'", "expression", 1, "not a text"),
+        ("done_when", "view.at == 'coal' or 'iron'", "expression", 1, "`iron` alone"),
+        ("done_when", "view.wood and not (view.wood > 3 or 5)", "expression", 1, "`5` alone"),
+        ("done_when", "view.known", "expression", 1, "call it: `view.known(...)`"),
+        ("done_when", "view.wood > 2 and view.known", "expression", 1, "`.known` alone is a function"),
         ("reward", "def reward(view):\n    return 1", "no reward", 0, "def reward(before, view)"),
         ("reward", "def reward(before, view):\n    return rng.random()", "name", 2, "rng"),
         ("action", "x = 1\n" * 700, "too long", 0, "600 lines"),

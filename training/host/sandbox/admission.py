@@ -23,6 +23,8 @@ class Vocabulary(NamedTuple):
     attributes: Collection[str] = ()
     texts: Mapping[str, Collection[str]] = MappingProxyType({})
     """Function, method or keyword -> the texts that may be written there."""
+    methods: Collection[str] = ()
+    """Those of the attributes that are called."""
 
 
 class Checked(NamedTuple):
@@ -44,7 +46,8 @@ def check(kind: str, source: str, world: Vocabulary) -> Checked:
     names = frozenset(rules.BUILTINS) | frozenset(rules.EXCEPTIONS) | frozenset(world.names)
     if isinstance(tree, ast.Expression):
         _Checker(rules.EXPRESSIONS, names | {"start", "view"}, world).check(tree)
-        _check_depends_on_state(tree.body)
+        for condition in _conditions(tree.body):
+            _check_depends_on_state(condition, world.methods)
         return Checked(kind, "done_when", tree, tree_hash=_tree_hash(tree))
     uninterruptible = _check_module_level(tree)
     functions = {f.name: f for f in tree.body if isinstance(f, ast.FunctionDef)}
@@ -62,8 +65,20 @@ def check(kind: str, source: str, world: Vocabulary) -> Checked:
     )
 
 
-def _check_depends_on_state(node: ast.expr) -> None:
-    """Raises Refused for an expression that is true, or false, whatever the view: a function that nobody calls, a text,
+def _conditions(node: ast.expr) -> Iterator[ast.expr]:
+    """What `and`, `or` and `not` join: in `view.front == "coal" or "iron"` the second part is always true."""
+    match node:
+        case ast.BoolOp(values=parts):
+            for part in parts:
+                yield from _conditions(part)
+        case ast.UnaryOp(op=ast.Not(), operand=part):
+            yield from _conditions(part)
+        case _:
+            yield node
+
+
+def _check_depends_on_state(node: ast.expr, methods: Collection[str]) -> None:
+    """Raises Refused for a condition that is true, or false, whatever the view: a function that nobody calls, a text,
     a tuple of conditions. True and False say so themselves."""
     instead = ""
     match node:
@@ -71,6 +86,8 @@ def _check_depends_on_state(node: ast.expr) -> None:
             instead = "write the expression without `lambda`; `start` and `view` are known in it"
         case ast.Name(id=name):
             instead = f"`{name}` alone is the same in every state; write a condition on `view`"
+        case ast.Attribute(attr=name) if name in methods:
+            instead = f"`.{name}` alone is a function, which is always true; call it: `{ast.unparse(node)}(...)`"
         case ast.Constant(value=value) if not isinstance(value, bool):
             instead = f"`{str(value)[:40]}` alone is the same in every state; write a condition on `view`"
         case ast.GeneratorExp():

@@ -32,7 +32,7 @@ class Language:
             for name, value in world.LIBRARY.items()
         }
         texts = getattr(world, "TEXTS", {})
-        self.vocabulary = Vocabulary(frozenset(self.library), _public_attributes(world), texts)
+        self.vocabulary = Vocabulary(frozenset(self.library), _public_attributes(world), texts, _methods(world))
 
     def check(self, kind: str, source: str) -> Checked:
         return check(kind, source, self.vocabulary)
@@ -56,13 +56,28 @@ def _public_attributes(world: ModuleType) -> frozenset[str]:
     names_by_world = getattr(world, "ATTRIBUTES", None)
     if names_by_world is not None:
         return frozenset(names_by_world)
-    classes = [value for value in vars(world).values() if isinstance(value, type)]
     names: set[str] = set()
-    for each in classes:
-        if each.__module__ not in ("builtins", "typing", "collections.abc"):
-            names.update(getattr(each, "__annotations__", ()))
-            names.update(name for name in vars(each) if not name.startswith("_"))
+    for each in _classes(world):
+        names.update(getattr(each, "__annotations__", ()))
+        names.update(name for name in vars(each) if not name.startswith("_"))
     return frozenset(name for name in names if not name.startswith("_"))
+
+
+def _methods(world: ModuleType) -> frozenset[str]:
+    """The names that are functions in every class that has them."""
+    functions: set[str] = set()
+    values: set[str] = set()
+    for each in _classes(world):
+        values.update(getattr(each, "__annotations__", ()))
+        for name, value in vars(each).items():
+            (functions if isinstance(value, FunctionType) else values).add(name)
+    return frozenset(functions - values)
+
+
+def _classes(world: ModuleType) -> list[type]:
+    """Those that the world's module and its library name."""
+    classes = [value for value in vars(world).values() if isinstance(value, type)]
+    return [each for each in classes if each.__module__ not in ("builtins", "typing", "collections.abc")]
 
 
 def _seal(value: Any, namespace: dict[str, Any]) -> Any:
