@@ -278,7 +278,8 @@ def scout(
     get there: it passes small corners by that `explore` would look into. Of unseen ground up to five cells away, what
     lies nearer to one of the wanted materials than to any other known ground counts nine times
     (`scout(view, "stone", "coal", "iron", "path", dig=True)` searches the mountains). It remembers nothing between
-    calls: ask again in every env step. None when nothing new is in reach."""
+    calls: ask again in every env step, with the same arguments, or the way to one place and that to another take turns.
+    None when nothing new is in reach."""
     current = _check_view(view)
     ground = _Ground(current, dig, bridge, avoid)
     origin, known = ground.boards.origin, ground.boards.known << ground.boards.origin

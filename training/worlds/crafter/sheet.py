@@ -91,8 +91,10 @@ DANGERS = (
     "distances here are |dx| + |dy|. Whatever is 18 cells away or more stands still: it neither moves nor grows.",
     "zombie: 5 health, so 5 blows kill it, with a wood, stone or iron sword 3, 2 or 1. Within 8 cells it takes one "
     "step towards you in 9 of 10 steps: as fast as you. At distance 1 (not diagonally) it hits at once for 2 and then "
-    "every 6 steps; a sleeper for 7, who wakes up. Born on grass, 6 cells away or more, in areas of 12 x 12 cells "
-    "with 50 of grass: up to 1 an area where daylight is below 0.83, 2 below 0.5, 3 below 0.17; the others vanish.",
+    "every 6 steps; a sleeper for 7, who wakes up. In each step you act first, then it moves and hits: no blow comes "
+    "before its first 2 damage, only a solid cell between you saves them. Born on grass, 6 cells away or more, in "
+    "areas of 12 x 12 cells with 50 of grass: up to 1 an area where daylight is below 0.83, 2 below 0.5, 3 below "
+    "0.17; the others vanish.",
     "skeleton: 3 health, so 3 blows, with a sword 2, 1 or 1. Born on `path`, 7 cells away or more: in tunnels, and "
     "where you dug 6 cells or more. Within 3 cells it backs away if it can; within 5 it shoots in half of the steps, "
     "an arrow in 4 steps at most; within 8 it comes closer in 3 of 10.",

@@ -154,7 +154,8 @@ class View:
 
     @property
     def sleeping(self) -> bool:
-        """While asleep every action is ignored."""
+        """While asleep every action is ignored, and a guard whose trigger holds takes the plan's turn all the same: let
+        triggers ask for `not view.sleeping`."""
         return bool(self._packed[names.AT_SLEEPING])
 
     @property
