@@ -66,6 +66,7 @@ def test_crafter_is_served_alike_in_two_processes_and_in_the_trainer() -> None:
         ('nearest(view, "stone", "ores")', "`nearest` does not take 'ores'; it takes: "),
         ('view.known("zombie")', "`known` does not take 'zombie'; it takes: "),
         ('explore(view, "mountain", dig=True)', "`explore` does not take 'mountain'"),
+        ('scout(view, "cow")', "`scout` does not take 'cow'"),
     ],
 )
 def test_a_name_that_the_world_does_not_have_is_refused_before_the_code_runs(line: str, said: str) -> None:

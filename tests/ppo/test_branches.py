@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from rlgpt.training.host.api import Action, PlanItem, source_hash
+from rlgpt.training.options.lane import Lane
 from rlgpt.training.options.observer import Observer
 from rlgpt.training.options.policies import draw, probability
 from rlgpt.training.options.slots import ActionSpace
@@ -125,38 +126,36 @@ def test_sampled_decisions_are_spread_over_the_rollout(monkeypatch: pytest.Monke
     assert len(rows) >= 10 and min(rows) < 10 < max(rows)
 
 
-def test_of_the_decisions_that_have_an_alternative_each_is_as_likely_to_be_kept() -> None:
-    """Also where those before them have none."""
-    world = ChangedWorld()
+def _before_the_first_decision() -> tuple[Branching, Lane, ActionSpace]:
     config = configuration(options=["walk"], branches={"decisions": 4, "repeats": 1, "env_steps": 1})
-    setup = build_setup(world, "take_key", config, [code(WALK)], [], {}, [], {})
-    branching = Branching(setup, config.branches, 0.99)
+    setup = build_setup(ChangedWorld(), "take_key", config, [code(WALK)], [], {}, [], {})
     lane = setup.lane(0)
     lane.env.reset(0)
-    open_, closed = np.zeros(setup.space.total, np.bool_), np.zeros(setup.space.total, np.bool_)
+    return Branching(setup, config.branches, 0.99), lane, setup.space
+
+
+def test_of_the_decisions_that_have_an_alternative_each_is_as_likely_to_be_kept() -> None:
+    """Also where those before them have none."""
+    branching, lane, space = _before_the_first_decision()
+    open_, closed = np.zeros(space.total, np.bool_), np.zeros(space.total, np.bool_)
     open_[:2] = closed[0] = True
     kept: Counter[int] = Counter()
     for repeat in range(2000):
         branching.begin(repeat)
         for row in range(30):
             lane.mask = closed if row < 20 else open_
-            branching.consider(lane, np.zeros(setup.space.total, np.float32), (0,), row)
+            branching.consider(lane, np.zeros(space.total, np.float32), (0,), row)
         kept.update(point.row for point in branching.points)
     assert set(kept) == set(range(20, 30))
     assert all(0.36 < kept[row] / 2000 < 0.44 for row in kept), kept
 
 
 def test_a_network_that_has_diverged_is_not_asked_for_ever_for_another_action() -> None:
-    world = ChangedWorld()
-    config = configuration(options=["walk"], branches={"decisions": 4, "repeats": 1, "env_steps": 1})
-    setup = build_setup(world, "take_key", config, [code(WALK)], [], {}, [], {})
-    branching = Branching(setup, config.branches, 0.99)
-    lane = setup.lane(0)
-    lane.env.reset(0)
-    lane.mask = np.ones(setup.space.total, np.bool_)
-    logits = np.full(setup.space.total, np.nan, np.float32)
+    branching, lane, space = _before_the_first_decision()
+    lane.mask = np.ones(space.total, np.bool_)
+    logits = np.full(space.total, np.nan, np.float32)
     branching.begin(0)
-    branching.consider(lane, logits, draw(logits, lane.mask, setup.space, np.random.default_rng(0)), 0)
+    branching.consider(lane, logits, draw(logits, lane.mask, space, np.random.default_rng(0)), 0)
     assert branching.points == []
 
 

@@ -5,6 +5,7 @@ import random
 import pytest
 
 from rlgpt.training.worlds.crafter import counting, host_side, layout, names
+from rlgpt.training.worlds.crafter.ground import add
 from rlgpt.training.worlds.crafter.library import LIBRARY
 from tests.worlds.crafter.play import world
 from tests.worlds.crafter.test_host_side import view_of, wander
@@ -121,14 +122,16 @@ def test_it_goes_where_most_comes_into_sight(seed, wanted, dig):
     assert (x + dx, y + dy) in cells
 
 
-def open_ground(pocket, wide):
-    """All is known grass but a small unseen pocket and a wide unseen field."""
+def open_ground(pocket, wide, cow=None):
+    """All is known grass but a small unseen pocket and a wide unseen field; with a cow on a cell."""
     env = world().make("crafter_score")
     env.reset(3)
     simulation = env._simulation
     simulation.material[:] = layout.GRASS
     simulation.objects[1:] = 0
     simulation.occupant[simulation.occupant > 1] = 0
+    if cow:
+        add(simulation.state, simulation.occupant, simulation.objects, layout.COW, *cow, 3, 0)
     simulation.look()
     grass = names.MATERIALS.index("grass")
     memory = simulation.memory
@@ -158,6 +161,16 @@ def test_what_is_wanted_counts_more():
     assert scout(view, "water") == "move_right"  # none is known, so that no ground is likelier than another
 
 
+def test_explore_looks_for_creatures_where_they_are_in_sight():
+    explore = LIBRARY["explore"]
+    rows = range(26, 39)
+    left, right = ([(x, y) for x in columns for y in rows] for columns in (range(20, 28), range(36, 45)))
+    view = open_ground(left, right, cow=(29, 32))
+    assert ("cow", -3, 0) in view.objects
+    assert explore(view, "cow") != "move_right"
+    assert explore(view, "zombie") == explore(view) == "move_right"  # none in sight: as if none were named
+
+
 def test_nothing_new_in_reach():
     view = open_ground([], [])
     assert scout(view) is None
@@ -168,6 +181,8 @@ def test_what_it_takes_is_checked():
     _, view = wander(1)
     with pytest.raises(ValueError, match="no material or object"):
         scout(view, "mountain")
+    with pytest.raises(ValueError, match="'cow' is none; explore and approach"):
+        scout(view, "stone", "cow")
     with pytest.raises(ValueError, match="avoid takes"):
         scout(view, avoid=("lava",))
     with pytest.raises(TypeError, match="the view"):

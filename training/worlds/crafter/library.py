@@ -1,52 +1,26 @@
 """Pure functions for coded actions: where things are and the next primitive on the way there.
 
-Paths are found by flood fill on bit boards: one Python integer holds a bit per remembered cell, so that a few shifts
-extend the search by one step. Cost is bounded by the 5,040 cells of the map memory.
 Standard library only. Arguments are checked, because generated code calls these functions.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import cache
 from types import MappingProxyType
 from typing import Any
 
-from rlgpt.training.worlds.crafter import counting, names
+from rlgpt.training.worlds.crafter import names, scouting
+from rlgpt.training.worlds.crafter.routes import CODE, MOVES, ROW, SHIFTS, WALKABLE, Ground, around, shift_board
 from rlgpt.training.worlds.crafter.view import Boards, View
 
-_ROW = names.MEMORY_WIDTH
-_CODE = {name: code for code, name in enumerate(names.REMEMBERED) if code}
-_REMEMBERED = frozenset(_CODE)
+_REMEMBERED = frozenset(CODE)
 _CHECKED_NAMES: dict[tuple[Any, ...], frozenset[str]] = {}
 """Arguments that were checked before -> the set of their names. Bounded by `_CHECKED_NAMES_CAP`."""
 _CHECKED_NAMES_CAP = 1_000
 _NAMES = frozenset((*names.REMEMBERED[1:], *names.OBJECTS[1:]))
-_MOVES = ("move_left", "move_right", "move_up", "move_down")
-_SHIFTS = (-1, 1, -_ROW, _ROW)
-_WALKABLE = frozenset(("grass", "sand", "path"))
-_PLACEABLE = _WALKABLE | {"water", "lava"}
+_PLACEABLE = WALKABLE | {"water", "lava"}
 _ENEMIES = ("zombie", "skeleton")
-_SOLID = {"stone": "wood_pickaxe", "coal": "wood_pickaxe", "iron": "stone_pickaxe", "diamond": "iron_pickaxe"}
-_NEVER_SEEN, _WATER, _STONE, _PLANT = 0, _CODE["water"], _CODE["stone"], _CODE["plant"]
-_DIG_STEPS = 3
-"""Env steps to enter a solid cell: turn, dig, walk."""
-_MAX_STEPS = 400
-_DIG_ON_STEPS = 2
-"""Env steps to enter a solid cell straight ahead: dig, walk. `scout` reckons with it both to choose a place and to go
-there: were they two numbers, a step on the way could make another place look better, and the next step this one."""
-_LIKELY_CELLS = 5
-"""How far from known ground `scout` guesses what the ground is."""
-_LIKELY_POWER = 3
-"""Ground that is likely what is looked for counts 1 + 2 ** this, other ground 1."""
-_SCOUT_START = 2
-"""Env steps added to those of every way, so that the nearest corner is not always the best."""
-_SCOUT_STEPS = 120
-_MAP = sum((1 << names.AREA) - 1 << (y + names.REACH_Y) * _ROW + names.REACH_X for y in range(names.AREA))
-
-
-def _around(board: int) -> int:
-    return board << 1 | board >> 1 | board << _ROW | board >> _ROW
+_NEVER_SEEN, _STONE, _PLANT = 0, CODE["stone"], CODE["plant"]
 
 
 def _check_names(wanted: tuple[Any, ...]) -> frozenset[str]:
@@ -69,19 +43,12 @@ def _check_names(wanted: tuple[Any, ...]) -> frozenset[str]:
     return names_set
 
 
-def _walkable(avoid: object) -> frozenset[str]:
-    if avoid == ():
-        return _WALKABLE
-    if type(avoid) is not tuple or not set(avoid) <= _WALKABLE:
-        raise ValueError("avoid takes a tuple of grass, sand and path")
-    return _WALKABLE - frozenset(avoid)
-
-
-@cache
-def _diggable(wood: bool, stone: bool, iron: bool) -> frozenset[str]:
-    """The materials that can be mined with these pickaxes."""
-    tools = {"wood_pickaxe": wood, "stone_pickaxe": stone, "iron_pickaxe": iron}
-    return frozenset(name for name, tool in _SOLID.items() if tools[tool])
+def _check_ground(wanted: tuple[Any, ...]) -> frozenset[str]:
+    names_set = _check_names(wanted)
+    for name in wanted:
+        if name not in _REMEMBERED:
+            raise ValueError(f"scout looks for materials, and {name!r} is none; explore and approach take creatures.")
+    return names_set
 
 
 def _check_view(view: object) -> View:
@@ -90,77 +57,21 @@ def _check_view(view: object) -> View:
     return view
 
 
-class _Ground:
-    """The boards of cells that the agent can walk on or dig, for one call of the library."""
-
-    __slots__ = ("agent", "boards", "dig", "here", "view", "walk")
-
-    def __init__(self, view: View, dig: object = False, bridge: object = False, avoid: object = ()) -> None:
-        self.view = view
-        self.boards = boards = view._search_boards()
-        self.agent = boards.agent
-        self.here = 1 << boards.agent
-        walk = boards.any_of(_walkable(avoid))
-        self.walk = walk & ~boards.occupied if boards.occupied else walk
-        self.dig = 0
-        if dig is True:
-            items = view.inventory
-            tools = items["wood_pickaxe"] > 0, items["stone_pickaxe"] > 0, items["iron_pickaxe"] > 0
-            self.dig = boards.any_of(_diggable(*tools))
-            if bridge is True and items["stone"] and items["wood_pickaxe"]:
-                self.dig |= boards.cells(_WATER) & ~boards.occupied
-
-    def next_cell(self, goal: int, dig_steps: int = _DIG_STEPS) -> tuple[int, int] | None:
-        """(cell to enter next, env steps to the nearest cell of `goal`), or None if there is no way; the
-        agent's own cell and 0 when it is there. The flood starts at the goal, so that the first of its rings
-        that reaches the agent contains the next cell. `dig_steps`: env steps to enter a solid cell."""
-        here, dig = self.here, self.dig
-        if goal & here:
-            return self.agent, 0
-        enterable = self.walk | dig
-        frontier = goal & enterable
-        unseen = (enterable | here) ^ frontier
-        delayed: dict[int, int] = {}
-        for step in range(1, _MAX_STEPS):
-            source = frontier
-            if dig:
-                hard = frontier & dig
-                if hard:
-                    delayed[step + dig_steps - 1] = hard
-                    source ^= hard
-                if step in delayed:
-                    source |= delayed.pop(step)
-            frontier = (source << 1 | source >> 1 | source << _ROW | source >> _ROW) & unseen
-            if frontier & here:
-                return self._neighbour(source), step
-            if not frontier and not delayed:
-                return None
-            unseen ^= frontier
-        return None
-
-    def _neighbour(self, board: int) -> int:
-        """A neighbouring cell on the board, straight ahead if there are several."""
-        ahead = names.FACINGS.index(self.view.facing)
-        ways = (_SHIFTS[ahead], *_SHIFTS)
-        return next(self.agent + shift for shift in ways if board >> self.agent + shift & 1)
-
-    def primitive(self, cell: int) -> str:
-        """What to do now to get to the neighbouring cell: turn or walk, dig, or bridge."""
-        way = _SHIFTS.index(cell - self.agent)
-        if self.dig >> cell & 1 and self.view.facing == names.FACINGS[way]:
-            return "place_stone" if self.view.front == "water" else "do"
-        return _MOVES[way]
-
-
 def _targets(view: View, wanted: frozenset[str]) -> int:
     """Board of visible objects and remembered cells of these names."""
     boards = view._search_boards()
     board = boards.any_of(wanted & _REMEMBERED)
     if boards.occupied:
         board &= ~(boards.occupied & ~boards.cells(_PLANT))
+    return board | _in_sight(view, wanted)
+
+
+def _in_sight(view: View, wanted: frozenset[str]) -> int:
+    """Board of the visible objects of these names."""
+    agent, board = view._search_boards().agent, 0
     for name, dx, dy in view.objects:
         if name in wanted:
-            board |= 1 << boards.agent + dy * _ROW + dx
+            board |= 1 << agent + dy * ROW + dx
     return board
 
 
@@ -176,8 +87,8 @@ def nearest(view: object, *wanted: str) -> tuple[int, int] | None:
         if hit:
             cell = hit.bit_length() - 1 + boards.origin
             x, y = current.position
-            return cell % _ROW - names.REACH_X - x, cell // _ROW - names.REACH_Y - y
-        ball = (ball | _around(ball)) & boards.inside
+            return cell % ROW - names.REACH_X - x, cell // ROW - names.REACH_Y - y
+        ball = (ball | around(ball)) & boards.inside
     return None
 
 
@@ -194,27 +105,27 @@ def approach(
     targets = _targets(current, _check_names(wanted))
     if not targets:
         return None
-    ground = _Ground(current, dig, bridge, avoid)
+    ground = Ground(current, dig, bridge, avoid)
     solid, runs = targets & ~ground.walk, _approach_cells(ground, targets & ground.walk)
-    goal = _around(solid) & ground.boards.inside | runs[0] | runs[1] | runs[2] | runs[3]
+    goal = around(solid) & ground.boards.inside | runs[0] | runs[1] | runs[2] | runs[3]
     route = ground.next_cell(goal)
     if route is None:
         return None
     if route[1]:
         return ground.primitive(route[0])
-    for way, shift in enumerate(_SHIFTS):
+    for way, shift in enumerate(SHIFTS):
         if solid >> ground.agent + shift & 1:
-            return _MOVES[way]
-    return next(move for move, run in zip(_MOVES, runs, strict=True) if run & ground.here)
+            return MOVES[way]
+    return next(move for move, run in zip(MOVES, runs, strict=True) if run & ground.here)
 
 
-def _approach_cells(ground: _Ground, soft: int) -> tuple[int, ...]:
+def _approach_cells(ground: Ground, soft: int) -> tuple[int, ...]:
     """By direction, the walkable cells two before a target that is walkable itself: after a step from there the agent
     faces the target without having walked onto it."""
     if not soft:
-        return (0,) * len(_SHIFTS)
+        return (0,) * len(SHIFTS)
     stand = ground.walk | ground.here
-    return tuple(_shift_board(_shift_board(soft, -shift) & ground.walk, -shift) & stand for shift in _SHIFTS)
+    return tuple(shift_board(shift_board(soft, -shift) & ground.walk, -shift) & stand for shift in SHIFTS)
 
 
 def steps_to(
@@ -226,8 +137,8 @@ def steps_to(
     targets = _targets(current, _check_names(wanted))
     if not targets:
         return None
-    ground = _Ground(current, dig, bridge, avoid)
-    route = ground.next_cell(_around(targets) & ground.boards.inside)
+    ground = Ground(current, dig, bridge, avoid)
+    route = ground.next_cell(around(targets) & ground.boards.inside)
     return None if route is None else route[1]
 
 
@@ -242,8 +153,8 @@ def go(
     x, y = current.position
     if not (0 <= x + dx < names.AREA and 0 <= y + dy < names.AREA):
         return None
-    ground = _Ground(current, dig, bridge, avoid)
-    cell = ground.agent + dy * _ROW + dx
+    ground = Ground(current, dig, bridge, avoid)
+    cell = ground.agent + dy * ROW + dx
     route = ground.next_cell(1 << cell) if cell >= 0 else None
     return ground.primitive(route[0]) if route and route[1] else None
 
@@ -252,17 +163,18 @@ def explore(
     view: object, *wanted: str, dig: bool = False, bridge: bool = False, avoid: tuple[str, ...] = ()
 ) -> str | None:
     """The next primitive towards the nearest known cell that borders on one never seen, so that the window shows new
-    ground; where possible one within two cells of the wanted materials (`explore(view, "stone")` looks along the
-    mountains). It remembers nothing between calls: ask again in every env step. None when everything in reach has
-    been seen; then dig (`dig=True`) or bridge."""
+    ground; where possible one within two cells of the wanted materials, or creatures in sight (`explore(view, "stone")`
+    looks along the mountains). It remembers nothing between calls: ask again in every env step. None when everything in
+    reach has been seen; then dig (`dig=True`) or bridge."""
     current = _check_view(view)
-    ground = _Ground(current, dig, bridge, avoid)
-    edge = _around(ground.boards.cells(_NEVER_SEEN)) & (ground.walk | ground.dig) & ~ground.here
+    ground = Ground(current, dig, bridge, avoid)
+    edge = around(ground.boards.cells(_NEVER_SEEN)) & (ground.walk | ground.dig) & ~ground.here
     goals = [edge]
     if wanted:
-        near = ground.boards.any_of(_check_names(wanted))
+        wanted_names = _check_names(wanted)
+        near = ground.boards.any_of(wanted_names & _REMEMBERED) | _in_sight(current, wanted_names)
         for _ in range(2):
-            near |= _around(near)
+            near |= around(near)
         goals.insert(0, edge & near)
     for goal in goals:
         route = ground.next_cell(goal) if goal else None
@@ -281,53 +193,10 @@ def scout(
     calls: ask again in every env step, with the same arguments, or the way to one place and that to another take turns.
     None when nothing new is in reach."""
     current = _check_view(view)
-    ground = _Ground(current, dig, bridge, avoid)
-    origin, known = ground.boards.origin, ground.boards.known << ground.boards.origin
-    unseen = _MAP & ~known
-    worth, most = counting.count_in_windows(unseen), counting.MOST
-    if wanted:
-        likely = _likely(ground.boards.any_of(_check_names(wanted)) << origin, known, unseen)
-        more = counting.times_power_of_two(counting.count_in_windows(likely), _LIKELY_POWER)
-        worth, most = counting.add(worth, more), most * (1 + 2**_LIKELY_POWER)
-    goal = _best_place(ground, [bits >> origin for bits in worth], most)
-    route = ground.next_cell(goal, _DIG_ON_STEPS) if goal else None
+    ground = Ground(current, dig, bridge, avoid)
+    goal = scouting.find_place(ground, ground.boards.any_of(_check_ground(wanted)) if wanted else 0)
+    route = ground.next_cell(goal, scouting.DIG_ON_STEPS) if goal else None
     return ground.primitive(route[0]) if route and route[1] else None
-
-
-def _likely(near: int, known: int, unseen: int) -> int:
-    """The unseen cells within `_LIKELY_CELLS` that lie nearer to `near` than to what else is known, or as near."""
-    other, likely = known & ~near, 0
-    for _ in range(_LIKELY_CELLS):
-        near = _around(near) & unseen
-        unseen ^= near
-        other = _around(other) & unseen
-        unseen ^= other
-        likely |= near
-    return likely
-
-
-def _best_place(ground: _Ground, worth: list[int], most: int) -> int:
-    """Board of the cells with the most worth for each env step on the way, 0 if none in reach has any."""
-    enterable = (ground.walk | ground.dig) & ~ground.here
-    frontier, delayed = ground.here, {}
-    best, goal = 0.0, 0
-    for step in range(1, _SCOUT_STEPS):
-        ring = _around(frontier) & enterable
-        enterable ^= ring
-        hard = ring & ground.dig
-        ring ^= hard
-        if hard:
-            delayed[step + _DIG_ON_STEPS - 1] = hard
-        frontier = ring | delayed.pop(step, 0)
-        if frontier:
-            found, cells = counting.highest(worth, frontier)
-            if found > best * (step + _SCOUT_START):
-                best, goal = found / (step + _SCOUT_START), cells
-        elif not delayed:
-            break
-        if most <= best * (step + 1 + _SCOUT_START):
-            break
-    return goal
 
 
 def flee(view: object, *wanted: str) -> str | None:
@@ -339,8 +208,8 @@ def flee(view: object, *wanted: str) -> str | None:
     if not threats:
         return None
     best_distance, choice = min(abs(dx) + abs(dy) for dx, dy in threats), None
-    for move, (mx, my) in zip(_MOVES, names.DIRECTIONS, strict=True):
-        if current.at(mx, my) in _WALKABLE:
+    for move, (mx, my) in zip(MOVES, names.DIRECTIONS, strict=True):
+        if current.at(mx, my) in WALKABLE:
             distance = min(abs(dx - mx) + abs(dy - my) for dx, dy in threats)
             if distance > best_distance:
                 best_distance, choice = distance, move
@@ -372,7 +241,7 @@ def _is_small_room(boards: Boards, start: int, free: int, max_cells: int) -> boo
     """Whether at most `max_cells` free cells can be walked to from `start`, and none of them holds an enemy."""
     reach = start
     for _ in range(max_cells + 1):
-        wider = reach | _around(reach) & free
+        wider = reach | around(reach) & free
         if wider == reach:
             return reach.bit_count() <= max_cells and not reach & boards.enemies
         reach = wider
@@ -381,7 +250,7 @@ def _is_small_room(boards: Boards, start: int, free: int, max_cells: int) -> boo
 
 def _free_cells(boards: Boards) -> int:
     """Cells that a creature may be able to walk on: the walkable ones and those never seen."""
-    return boards.any_of(_WALKABLE) | boards.cells(_NEVER_SEEN)
+    return boards.any_of(WALKABLE) | boards.cells(_NEVER_SEEN)
 
 
 def enclosed(view: object, most: int = 8) -> bool:
@@ -407,12 +276,12 @@ def shelter(view: object, most: int = 8) -> str | None:
     boards = current._search_boards()
     agent, free = boards.agent, _free_cells(boards)
     here = 1 << agent
-    facing = _SHIFTS[names.FACINGS.index(current.facing)]
+    facing = SHIFTS[names.FACINGS.index(current.facing)]
     ahead, back = 1 << agent + facing, 1 << agent - facing
     if current.front in _PLACEABLE and _is_small_room(boards, here, free & ~ahead, most):
         return "place_stone"
-    walkable = boards.any_of(_WALKABLE) & ~boards.occupied
-    for move, shift in zip(_MOVES, _SHIFTS, strict=True):
+    walkable = boards.any_of(WALKABLE) & ~boards.occupied
+    for move, shift in zip(MOVES, SHIFTS, strict=True):
         beside, behind = 1 << agent + shift, 1 << agent - shift
         if beside & walkable:
             beyond = 1 << agent + 2 * shift
@@ -426,14 +295,14 @@ def shelter(view: object, most: int = 8) -> str | None:
 
 def _burrow(view: View, free: int) -> str | None:
     """The way to the nearest cell from which two cells of stone with solid sides can be dug."""
-    ground = _Ground(view, True)
+    ground = Ground(view, True)
     solid = ground.boards.inside & ~free
     sites: list[int] = []
-    for shift in _SHIFTS:
-        across = _ROW if abs(shift) == 1 else 1
+    for shift in SHIFTS:
+        across = ROW if abs(shift) == 1 else 1
         walled = ground.boards.cells(_STONE) & solid << across & solid >> across
-        first = walled & _shift_board(walled & _shift_board(solid, -shift), -shift)
-        sites.append(_shift_board(first, -shift) & (ground.walk | ground.here))
+        first = walled & shift_board(walled & shift_board(solid, -shift), -shift)
+        sites.append(shift_board(first, -shift) & (ground.walk | ground.here))
     goal = sites[0] | sites[1] | sites[2] | sites[3]
     route = ground.next_cell(goal) if goal else None
     if route is None:
@@ -441,11 +310,7 @@ def _burrow(view: View, free: int) -> str | None:
     if route[1]:
         return ground.primitive(route[0])
     way = next(way for way, board in enumerate(sites) if board & ground.here)
-    return "do" if view.facing == names.FACINGS[way] else _MOVES[way]
-
-
-def _shift_board(board: int, shift: int) -> int:
-    return board << shift if shift > 0 else board >> -shift
+    return "do" if view.facing == names.FACINGS[way] else MOVES[way]
 
 
 LIBRARY: Mapping[str, Any] = MappingProxyType(
@@ -470,7 +335,7 @@ COSTS: Mapping[str, int] = MappingProxyType({**_COSTS, "enclosed": 40, "shelter"
 """What a call takes from the budget of work between two yields, where it is more than usual."""
 
 TEXTS: Mapping[str, frozenset[str]] = MappingProxyType(
-    dict.fromkeys(("nearest", "approach", "steps_to", "explore", "scout", "flee"), _NAMES)
-    | {"avoid": _WALKABLE, "known": _REMEMBERED}
+    dict.fromkeys(("nearest", "approach", "steps_to", "explore", "flee"), _NAMES)
+    | {"scout": _REMEMBERED, "avoid": WALKABLE, "known": _REMEMBERED}
 )
 """Function, method or keyword -> the texts that it takes."""

@@ -23,7 +23,7 @@ _CLOSEST_FIRST = tuple(
 )
 _NEARNESS = tuple(_CLOSEST_FIRST.index(cell) for cell in range(len(_OFFSETS)))
 _THINGS = re.compile(rb"[^\0]")
-_INSIDE = sum(
+INSIDE = sum(
     (1 << names.AREA) - 1 << (y + names.REACH_Y) * names.MEMORY_WIDTH + names.REACH_X for y in range(names.AREA)
 )
 _WINDOW = sum((1 << names.WIDTH) - 1 << row * names.MEMORY_WIDTH for row in range(names.HEIGHT))
@@ -58,7 +58,7 @@ def _vital(index: int, doc: str) -> property:
 @lru_cache(1024)
 def _inside(origin: int, length: int) -> int:
     """Board of the cells inside the map, down to two rows below the last one that has been seen."""
-    return (_INSIDE >> origin) & (1 << length + 2 * names.MEMORY_WIDTH) - 1
+    return (INSIDE >> origin) & (1 << length + 2 * names.MEMORY_WIDTH) - 1
 
 
 class Boards:
