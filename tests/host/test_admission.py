@@ -123,7 +123,7 @@ def test_a_reward_takes_before_and_view() -> None:
         ("done_when", "view.wood >= 3,", "expression", 1, "`and` or `or`"),
         ("done_when", "(x for x in view.at)", "expression", 1, "`any(...)`"),
         ("done_when", "f'{view.wood}'", "expression", 1, "not a text"),
-        ("done_when", "view.at == 'coal' or 'iron'", "expression", 1, "`iron` alone"),
+        ("done_when", "view.at == 'coal' or 'iron'", "expression", 1, "`x in (a, b)`"),
         ("done_when", "view.wood and not (view.wood > 3 or 5)", "expression", 1, "`5` alone"),
         ("done_when", "view.known", "expression", 1, "call it: `view.known(...)`"),
         ("done_when", "view.wood > 2 and view.known", "expression", 1, "`.known` alone is a function"),

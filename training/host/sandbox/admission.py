@@ -88,6 +88,11 @@ def _check_depends_on_state(node: ast.expr, methods: Collection[str]) -> None:
             instead = f"`{name}` alone is the same in every state; write a condition on `view`"
         case ast.Attribute(attr=name) if name in methods:
             instead = f"`.{name}` alone is a function, which is always true; call it: `{ast.unparse(node)}(...)`"
+        case ast.Constant(value=str() as value):
+            instead = (
+                f"`{value[:40]}` alone is the same in every state; write a condition on `view`, "
+                "of several texts `x in (a, b)` or `x == a or x == b`"
+            )
         case ast.Constant(value=value) if not isinstance(value, bool):
             instead = f"`{str(value)[:40]}` alone is the same in every state; write a condition on `view`"
         case ast.GeneratorExp():

@@ -26,6 +26,7 @@ _THINGS = re.compile(rb"[^\0]")
 INSIDE = sum(
     (1 << names.AREA) - 1 << (y + names.REACH_Y) * names.MEMORY_WIDTH + names.REACH_X for y in range(names.AREA)
 )
+"""Board of the map's cells, without the margin of the map memory."""
 _WINDOW = sum((1 << names.WIDTH) - 1 << row * names.MEMORY_WIDTH for row in range(names.HEIGHT))
 _PATCHES = tuple(
     slice(names.AT_BITS + plane * names.WINDOW_BYTES, names.AT_BITS + (plane + 1) * names.WINDOW_BYTES)
