@@ -207,6 +207,17 @@ def good_enough(h: History, plan: PlanState, item: Item, attempt: Attempt, targe
     return use is None or use.visits < MIN_VISITS or not is_below(use.done, use.visits, required_rate(plan, target))
 
 
+def goal_before(h: History, item: Item) -> str:
+    """The goal for which the newest version was tried, where the plan has changed it since and `done_when` has stayed:
+    what an agent or the operator says there asks more of code that does its work. Empty otherwise."""
+    newest = next((a for a in reversed(h.attempts_of(item.name)) if a.trial), None)
+    if newest is None or newest.trial is None or newest.done_when != item.done_when:
+        return ""
+    plan = h.plans.get(newest.trial.revision)
+    then = plan.item(item.name) if plan else None
+    return then.goal if then and then.goal != item.goal else ""
+
+
 def is_below(done: int, of: int, needed: float) -> bool:
     """Whether so few successes are improbable (one-sided exact binomial test) if the true share were `needed`."""
     if done >= needed * of:
@@ -221,10 +232,12 @@ def required_rate(plan: PlanState, target: float) -> float:
 
 
 def _worse(use: PlanUse | None, other: PlanUse | None) -> bool:
-    """Whether the first has the smaller share, by more than one standard error."""
+    """Whether the first has the smaller share, by more than one standard error. The error is that of shares with one
+    episode done and one lost added: without them 49 of 50 would be worse than 50 of 50."""
     if not use or not other or not use.visits or not other.visits:
         return False
-    return other.rate - use.rate > sqrt(sum(u.rate * (1 - u.rate) / u.visits for u in (use, other)))
+    shares = [((u.done + 1) / (u.visits + 2), u.visits) for u in (use, other)]
+    return other.rate - use.rate > sqrt(sum(share * (1 - share) / visits for share, visits in shares))
 
 
 # ---- code that failed under other conditions -----------------------------------------------------

@@ -250,7 +250,8 @@ def _next_draft(versions: list[Attempt], iteration: IterationState, item: Item, 
 def _better_code(
     h: History, iteration: IterationState, plan: PlanState, item: Item, best: Attempt, limits: Limits
 ) -> Step | Literal["accepted"]:
-    """Accepted code that fails too often, in its trials or in the whole plan, is repaired while attempts are left."""
+    """Accepted code that fails too often, in its trials or in the whole plan, is repaired while attempts are left. Code
+    whose goal has changed is asked for once more, however good it is."""
     tried = [a for a in h.attempts_of(item.name) if a.done_when == item.done_when]
     if best.author != "operator" and (draft := _next_draft(h.attempts_of(item.name), iteration, item, limits)):
         return draft
@@ -258,9 +259,12 @@ def _better_code(
         return "accepted"
     last = choice.best_draft(choice.rounds(tried)[-1])
     written = choice.rounds([a for a in tried if a.author == "fast" and a.iteration == iteration.number])
-    good = choice.good_enough(h, plan, item, best, limits.target)
+    if best.author == "operator" or len(written) >= limits.inner:
+        return "accepted"
+    if choice.goal_before(h, item):
+        return Code(item.name, len(written) + 1, 1 if limits.candidates > 1 else None)
     given_up = any(map(_gave_up, choice.rounds(tried)))
-    if good or given_up or best.author == "operator" or len(written) >= limits.inner:
+    if given_up or choice.good_enough(h, plan, item, best, limits.target):
         return "accepted"
     if last.trial and last.trial.episodes and last.verdict is None and limits.critic == "model":
         return JudgeItem(item.name, last.version)

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from math import fsum
 from typing import Any
 
-from rlgpt.agents.choice import changing_before, plan_uses, required_rate
+from rlgpt.agents.choice import changing_before, good_enough, plan_uses, required_rate
 from rlgpt.agents.context import Context
 from rlgpt.agents.loop import NO_CODE
 from rlgpt.agents.shortening import shortened
@@ -58,8 +58,13 @@ def plan_now(context: Context) -> Plain | None:
 
 
 def _changing(context: Context, plan: PlanState, item: Item) -> Plain:
-    names = changing_before(context.history, plan, item, context.limits.target)
-    return {"code_before_it_changes": names} if names else {}
+    """Which code of it, or before it, the next iteration asks for by itself."""
+    history, target = context.history, context.limits.target
+    if names := changing_before(history, plan, item, target):
+        return {"code_before_it_changes": names}
+    code = history.accepted(plan, item)
+    loses = code is not None and item.mode != "rl" and not good_enough(history, plan, item, code, target)
+    return {"loses_too_much": True} if loses else {}
 
 
 def item_now(history: History, plan: PlanState, item: Item) -> Plain:

@@ -50,11 +50,6 @@ class Item:
         """The plan never runs its code: only a policy does, when it has learnt to."""
         return self.mode == "option"
 
-    @property
-    def task(self) -> tuple[str, str, str]:
-        """What code for it was accepted for: a change here means it must be coded anew."""
-        return (self.name, self.goal, self.done_when)
-
 
 @dataclass(frozen=True)
 class TaskPlanState:

@@ -9,7 +9,7 @@ from typing import Any
 
 from rlgpt.agents.choice import GOOD_TRIAL_RATE
 from rlgpt.agents.contracts import FOLLOW_PLAN, CodeReply, Hyperparameters, RewardTerm, RlConfigReply
-from rlgpt.agents.rules.book import Book
+from rlgpt.agents.rules.book import Book, ScriptEntry
 from rlgpt.agents.rules.planning import SIGNED
 from rlgpt.agents.rules.question import Question, rate_of
 
@@ -26,6 +26,8 @@ def write(question: Question) -> CodeReply:
     script = Book(question).script(item["name"], item["done_when"])
     if script is None:
         return CodeReply(source="", note=SIGNED + f"no script for {item['name']}: I cannot code it.")
+    if question.texts.get("goal_before"):
+        return _last_version(question, script)
     for number, template in enumerate(script.sources):
         source = _renamed(template, script.name, item["name"])
         if not _failed(question, source):
@@ -35,16 +37,31 @@ def write(question: Question) -> CodeReply:
     return CodeReply(source="", note=SIGNED + note)
 
 
+def _last_version(question: Question, script: ScriptEntry) -> CodeReply:
+    """Of code that does its work and shall do more; an empty source where it was tried before."""
+    source, of = _renamed(script.sources[-1], script.name, question["item"]["name"]), len(script.sources)
+    if any(t["source_hash"] == _hash_of(source) for t in _tried(question)):
+        return CodeReply(source="", note=SIGNED + f"version {of} of {of} from the script book was tried already.")
+    return CodeReply(source=source, note=SIGNED + f"version {of} of {of} from the script book, as the goal asks.")
+
+
 def _renamed(source: str, old: str, new: str) -> str:
     return re.sub(rf"\bdef {re.escape(old)}\(", f"def {new}(", source)
 
 
 def _failed(question: Question, source: str) -> bool:
     """Whether this very source was tried for the sub-action and fell short, by measurement or by an exception."""
-    name = hashlib.blake2b(source.encode(), digest_size=16).hexdigest()
+    return any(t["source_hash"] == _hash_of(source) and _short(t) for t in _tried(question))
+
+
+def _tried(question: Question) -> list[Mapping[str, Any]]:
+    """Every version of the sub-action so far."""
     last = question.get("last")
-    tried = [*(question.get("earlier") or ()), *([last] if last else ())]
-    return any(t["source_hash"] == name and _short(t) for t in tried)
+    return [*(question.get("earlier") or ()), *([last] if last else ())]
+
+
+def _hash_of(source: str) -> str:
+    return hashlib.blake2b(source.encode(), digest_size=16).hexdigest()
 
 
 def _short(tried: Mapping[str, Any]) -> bool:

@@ -14,6 +14,9 @@ SIGNED = "Rule-based model: "
 OFFERED_FROM = 1_000_000
 """Env steps left from which an option is offered: when to call one was learnt in 2M env steps, and not in 0.4M
 (docs/evidence.md)."""
+CAREFULLY = " With more care: the plan stays below its target."
+"""Said in the goal of code that does its work while the plan does not: the fast agent then takes the last version of
+the script book, which loses less in what comes later (docs/evidence.md, "Arms on collect_diamond")."""
 GAINED = 0.9
 """Share of the episodes of a sub-task in which a later one's milestone came by the way, so that it needs no work."""
 
@@ -75,6 +78,7 @@ def plan(question: Question) -> PlanReply:
         for item in last["sub_actions"]:
             if again := _tried_again(item, book):
                 items = _put_back(again, [i for i in items if i.name != again.name], book)
+        items = _with_more_care(items, question, book)
     instructions = _instructions(question, book, items)
     items = _obeyed(items, instructions, book)
     items = _with_pins(items, question)
@@ -201,6 +205,22 @@ def _tried_again(item: Mapping[str, Any], book: Book) -> SubActionReply | None:
         return None
     reason = f"Its code failed behind that of {', '.join(changing)}, which changes: it is tried again."
     return _unrefuted(item, book).model_copy(update={"mode": "code", "reason": reason[:600]})
+
+
+def _with_more_care(items: list[SubActionReply], question: Question, book: Book) -> list[SubActionReply]:
+    """Asks once for the last versions of what does its work, where the code alone stays below the target."""
+    rate = _code_rate(question.get("measured"))
+    if rate is None or rate >= float(question["request"].get("target", 1.0)):
+        return items
+    before = {str(item["name"]): item for item in question["plan"]["sub_actions"]}
+    out = []
+    for item in items:
+        script, now = book.script(item.name, item.done_when), before.get(item.name, {})
+        works = now.get("state") == "accepted" and not now.get("loses_too_much")
+        if item.mode == "code" and works and script and script.versions > 1 and CAREFULLY not in item.goal:
+            item = item.model_copy(update={"goal": item.goal[: 400 - len(CAREFULLY)] + CAREFULLY})
+        out.append(item)
+    return out
 
 
 def _put_back(item: SubActionReply, others: list[SubActionReply], book: Book) -> list[SubActionReply]:
