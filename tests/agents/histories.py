@@ -50,7 +50,7 @@ class Told:
     def plan(
         self, executor: str = "sequence", depth: int = 0, pinned: tuple[str, ...] = (), force: bool = True,
         done: str = "view.{}", triggers: Mapping[str, str] = MappingProxyType({}), max_steps: int = 50,
-        **modes: str,
+        goals: Mapping[str, str] = MappingProxyType({}), **modes: str,
     ) -> Told:  # fmt: skip
         revision = max(self.history.plans, default=0) + 1
         self._row(
@@ -60,7 +60,7 @@ class Told:
         for position, (name, mode) in enumerate(modes.items()):
             self._row(
                 "sub_action", revision=revision, position=position, name=name, mode=mode,
-                goal=f"Do {name}.", reason="", done_when=done.format(name), max_steps=max_steps,
+                goal=goals.get(name, f"Do {name}."), reason="", done_when=done.format(name), max_steps=max_steps,
                 pinned=name in pinned, author="slow", trigger=triggers.get(name),
             )  # fmt: skip
         return self.event(events.PlanInForce(revision) if force else events.PlanWaiting(revision))

@@ -210,6 +210,28 @@ def test_a_repair_under_a_new_done_when_shows_how_the_version_failed_under_the_o
     assert "an earlier plan (`measured_against`)" in user and "killed by: zombie" in user
 
 
+def test_where_the_plan_asks_more_of_accepted_code_both_goals_are_shown() -> None:
+    def user(goal: str) -> str:
+        told = Told().iteration().plan("policy", get_wood="code", get_iron="code").code("get_iron")
+        told.trial("get_iron").evaluate(0).verdict().iteration(1)
+        told.plan("policy", get_wood="code", get_iron="code", goals={"get_iron": goal})
+        return of(ASKED["fast_write"], told)[1]
+
+    shown = {name: body for _, name, body in fenced(user("Get iron, and drink on the way."))}
+    assert shown["goal_before"] == "Do get_iron." and "drink on the way" in shown["item"]
+    assert "goal_before" not in user("Do get_iron.")
+
+
+def test_the_slow_agent_is_told_which_code_is_repaired_by_itself() -> None:
+    told = Told().iteration().plan(get_wood="code", get_iron="code")
+    for name in ("get_wood", "get_iron"):
+        told.code(name).trial(name)
+    told.evaluate(10, funnel={"get_wood": 20, "get_iron": 10}).verdict().iteration(1)
+    _, user = of(ASKED["slow_plan"], told)
+    (plan,) = (json.loads(body) for _, block, body in fenced(user) if block == "plan")
+    assert [item.get("loses_too_much") for item in plan["sub_actions"]] == [None, True]
+
+
 def test_a_guard_that_was_rarely_needed_says_in_how_many_episodes() -> None:
     told = Told().iteration().plan("policy", get_wood="code", get_iron="code").code("get_wood").trial("get_wood", 3)
     told.code("get_iron").trial("get_iron", 2, prefixes=20).evaluate(0).verdict().iteration(1)

@@ -100,6 +100,20 @@ def test_below_the_target_a_policy_is_put_on_top_of_the_code_and_above_it_not(cl
     assert shape(after(5)) == FIRST | {"build_oven": "code"}
 
 
+def test_below_the_target_more_is_asked_once_of_code_that_does_its_work(client: Client) -> None:
+    def goals(successes: int, lost: int = 0, before: str = "Get flour.") -> list[str]:
+        told = Told().iteration().plan(get_flour="code", make_bread="rl", goals={"get_flour": before})
+        told.code("get_flour").trial("get_flour")
+        told.evaluate(successes, funnel={"get_flour": 20 - lost}).verdict().iteration(1)
+        return [item.goal for item in slow.plan(client, where(told)).sub_actions]
+
+    asked = "Get flour. With more care: the plan stays below its target."
+    assert goals(5) == [asked, "Do make_bread."]
+    assert goals(20)[0] == "Get flour."
+    assert goals(5, lost=12)[0] == "Get flour.", "what loses is written anew in any case"
+    assert goals(5, before=asked)[0] == asked, "the same words, which ask for nothing new"
+
+
 def test_what_code_could_not_do_stays_with_rl(client: Client) -> None:
     told = Told().iteration().plan(make_dough="code")
     told.code("make_dough").trial("make_dough", 0).plan("policy", depth=1, make_dough="rl").verdict().iteration(1)
@@ -269,6 +283,19 @@ def test_the_ladder_is_climbed_by_failures_only() -> None:
     assert climbing("unreached") == "0"
     assert climbing("failed", "refused") == "2"
     assert climbing("failed", "failed", "failed") == "none"
+
+
+def test_where_more_is_asked_of_code_that_works_the_last_version_is_written_once() -> None:
+    client, sheet = make_client({"kind": "rules"}, Ledger(), {}), bakery()
+    rungs = book(sheet, "get_flour")
+
+    def asked_for_more(rung: str) -> str:
+        told = Told().iteration().plan(get_flour="code").code("get_flour", text_hash(rung)).trial("get_flour")
+        told.evaluate(5).verdict().iteration(1).plan(get_flour="code", goals={"get_flour": "Get fine flour."})
+        return write(client, told, sheet)
+
+    assert asked_for_more(rungs[0]) == rungs[-1]
+    assert asked_for_more(rungs[-1]) == ""
 
 
 def test_the_note_names_what_failed(client: Client) -> None:
