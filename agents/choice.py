@@ -131,6 +131,7 @@ def _best_accepted(h: History, tried: list[Attempt], item: Item) -> tuple[Attemp
             continue
         by_operator = attempt.author == "operator"
         share = f"{trial.successes} of {trial.episodes} trials"
+        use = uses.get(attempt.source_hash)
         if best is None or by_operator:
             best = attempt
             why = f"the operator's version, accepted in {share}" if by_operator else f"accepted in {share}"
@@ -138,15 +139,21 @@ def _best_accepted(h: History, tried: list[Attempt], item: Item) -> tuple[Attemp
             continue
         elif trial.share < bar:
             why = f"{_earlier(why)}; v{attempt.version} is newer and did less in its trials: {share}"
-        elif _worse(use := uses.get(attempt.source_hash), other := uses.get(best.source_hash)) and use and other:
+        elif _worse(use, other := uses.get(best.source_hash)) and use and other:
             why = (
                 f"{_earlier(why)}; v{attempt.version} is newer and did less in the plan: in {use.done} of {use.visits} "
                 f"episodes, v{best.version} in {other.done} of {other.visits}"
             )
         else:
             best, why = attempt, f"the newest that was accepted, in {share}"
-        bar = max(bar, trial.share - CLEAR_TRIAL_GAP)
+        bar = max(bar, _least(trial, use) - CLEAR_TRIAL_GAP)
     return best, why
+
+
+def _least(trial: TrialState, use: PlanUse | None) -> float:
+    """The smaller of a version's shares in its trials and in the plan: what was won in five trials is no reason to keep
+    code that loses in the plan, and to let no newer version act there."""
+    return min(trial.share, use.rate) if use and use.visits >= MIN_VISITS else trial.share
 
 
 def _earlier(why: str) -> str:

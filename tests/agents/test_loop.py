@@ -105,6 +105,19 @@ def test_the_newest_accepted_version_is_in_use_unless_it_is_clearly_below_an_ear
     assert used(2) == 0
 
 
+def test_what_was_won_in_trials_does_not_keep_code_that_loses_in_the_plan() -> None:
+    def used(done: int) -> int:
+        told = Told().iteration().plan(dig="code").code("dig").trial("dig", 5)
+        told.evaluate(done, funnel={"dig": done}).verdict().iteration(1).plan(dig="code")
+        told.code("dig").trial("dig", 7, episodes=10)
+        plan = told.history.plan
+        found = told.history.accepted(plan, plan.items[0]) if plan else None
+        return found.version if found else 0
+
+    assert used(20) == 1, "5 of 5 and all of the plan, against 7 of 10"
+    assert used(8) == 2, "5 of 5 and 8 of 20 in the plan, against 7 of 10"
+
+
 def test_a_version_that_does_worse_in_the_plan_than_an_earlier_one_goes_back_but_for_the_operators() -> None:
     def used(first: int, second: int, author: str = "fast") -> list[int]:
         """Versions in use while the second was tried, after it, and when another one is written."""
