@@ -133,7 +133,7 @@ def override(
     mode: Annotated[str | None, typer.Option(help="code, rl, or option: code that only the policy calls.")] = None,
     pin: Annotated[bool | None, typer.Option("--pin/--unpin", help="Keep it against the model.")] = None,
     rename: Annotated[str | None, typer.Option(help="Its new name.")] = None,
-    goal: Annotated[str | None, typer.Option(help="Its new goal.")] = None,
+    goal: Annotated[str | None, typer.Option(help="Its new goal, for which its code is written anew.")] = None,
     done_when: Annotated[str | None, typer.Option(help="An expression over start and view.")] = None,
     trigger: Annotated[
         str | None, typer.Option(help="A guard runs while this holds, an option is tried where it does; empty: a step.")

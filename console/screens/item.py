@@ -16,7 +16,7 @@ from rlgpt.store.plan_edits import MOST_STEPS, NAME
 
 FIELDS = (
     ("name", "Name", "lower-case letters, digits and _"),
-    ("goal", "Goal", "what it shall reach, in a sentence"),
+    ("goal", "Goal", "what it shall reach; if it changes, code is written anew"),
     ("done_when", "Done when", "a Python expression over start and view"),
     ("trigger", "Runs when (guard), tried when (option)", "an expression over start and view; empty for a step"),
     ("reason", "Reason", "why code, or why RL"),
