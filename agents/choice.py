@@ -214,10 +214,10 @@ def good_enough(h: History, plan: PlanState, item: Item, attempt: Attempt, targe
     return use is None or use.visits < MIN_VISITS or not is_below(use.done, use.visits, required_rate(plan, target))
 
 
-def goal_before(h: History, item: Item) -> str:
-    """The goal for which the newest version was tried, where the plan has changed it since and `done_when` has stayed:
-    what an agent or the operator says there asks more of code that does its work. Empty otherwise."""
-    newest = next((a for a in reversed(h.attempts_of(item.name)) if a.trial), None)
+def goal_before(h: History, item: Item, versions: Sequence[Attempt]) -> str:
+    """The goal for which the newest of these versions was tried, where the plan has changed it since and `done_when` has
+    stayed: what an agent or the operator says there asks more of code that does its work. Empty otherwise."""
+    newest = next((a for a in reversed(versions) if a.trial), None)
     if newest is None or newest.trial is None or newest.done_when != item.done_when:
         return ""
     plan = h.plans.get(newest.trial.revision)

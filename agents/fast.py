@@ -66,7 +66,7 @@ def write(client: Client, context: Context, item: Item, attempt: int, draft: int
             **({"draft": draft, "drafts": drafts} if drafts > 1 else {}),
         },
         item=memory.wanted(item),
-        goal_before=choice.goal_before(history, item) if last and last.get("outcome") == "accepted" else "",
+        goal_before=choice.goal_before(history, item, attempts) if last and last.get("outcome") == "accepted" else "",
         before=[step.name for step in plan.steps_before(item)] if plan and item in plan.items else [],
         advice=context.advice("fast"),
         skills=[dict(s) for s in context.skills if s.get("name") == item.name],

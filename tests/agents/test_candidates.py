@@ -121,6 +121,17 @@ def test_drafts_are_asked_the_same_but_for_their_number_whether_before_or_after_
     assert [request.pop("draft") for request in requests] == [1, 2, 3] and requests[0] == requests[1] == requests[2]
 
 
+def test_every_draft_for_a_changed_goal_is_told_the_goal_before() -> None:
+    told = drafts(begun(), 3, 5, 3).evaluate(17, funnel={"dig": 20}).verdict().iteration(1)
+    told.plan("sequence", dig="code", goals={"dig": "Dig deep."})
+    for draft in (1, 2, 3):
+        assert step(told) == Code("dig", 1, draft)
+        _, blocks, _ = asked(told, draft)
+        assert blocks["goal_before"] == "Do dig." and blocks["previous"] == "# dig2"
+        told.code("dig", draft=draft).trial("dig", 4)
+    assert not isinstance(step(told), Code | Trial)
+
+
 def test_a_repair_goes_on_from_the_best_draft_and_shows_the_second_best() -> None:
     told = begun().code("dig", "a", draft=1).trial("dig", 1).code("dig", "b", draft=2).trial("dig", 2)
     told.code("dig", "c", draft=3).trial("dig", 0)
