@@ -215,8 +215,8 @@ def good_enough(h: History, plan: PlanState, item: Item, attempt: Attempt, targe
 
 
 def goal_before(h: History, item: Item, versions: Sequence[Attempt]) -> str:
-    """The goal for which the newest of these versions was tried, where the plan has changed it since and `done_when` has
-    stayed: what an agent or the operator says there asks more of code that does its work. Empty otherwise."""
+    """The goal for which the newest of these versions was tried, where the plan has changed it since and `done_when`
+    has stayed: what an agent or the operator says there asks more of code that does its work. Empty otherwise."""
     newest = next((a for a in reversed(versions) if a.trial), None)
     if newest is None or newest.trial is None or newest.done_when != item.done_when:
         return ""
