@@ -218,7 +218,8 @@ def _with_more_care(items: list[SubActionReply], question: Question, book: Book)
         script, now = book.script(item.name, item.done_when), before.get(item.name, {})
         works = now.get("state") == "accepted" and not now.get("loses_too_much")
         if item.mode == "code" and works and script and script.versions > 1 and CAREFULLY not in item.goal:
-            item = item.model_copy(update={"goal": item.goal[: 400 - len(CAREFULLY)] + CAREFULLY})
+            reason = f"Accepted {now.get('measured', '')}, and the plan stays below its target: more is asked of it."
+            item = item.model_copy(update={"goal": item.goal[: 400 - len(CAREFULLY)] + CAREFULLY, "reason": reason})
         out.append(item)
     return out
 

@@ -105,7 +105,9 @@ def test_below_the_target_more_is_asked_once_of_code_that_does_its_work(client: 
         told = Told().iteration().plan(get_flour="code", make_bread="rl", goals={"get_flour": before})
         told.code("get_flour").trial("get_flour")
         told.evaluate(successes, funnel={"get_flour": 20 - lost}).verdict().iteration(1)
-        return [item.goal for item in slow.plan(client, where(told)).sub_actions]
+        items = slow.plan(client, where(told)).sub_actions
+        assert ("more is asked" in items[0].reason) == (items[0].goal != before)
+        return [item.goal for item in items]
 
     asked = "Get flour. With more care: the plan stays below its target."
     assert goals(5) == [asked, "Do make_bread."]
