@@ -215,13 +215,14 @@ def good_enough(h: History, plan: PlanState, item: Item, attempt: Attempt, targe
 
 
 def goal_before(h: History, item: Item, versions: Sequence[Attempt]) -> str:
-    """The goal for which the newest of these versions was tried, where the plan has changed it since and `done_when`
-    has stayed: what an agent or the operator says there asks more of code that does its work. Empty otherwise."""
-    newest = next((a for a in reversed(versions) if a.trial), None)
-    if newest is None or newest.trial is None or newest.done_when != item.done_when:
+    """The goal for which the newest of these versions was written, where the plan has changed it since: what an agent
+    or the operator says there asks more of code that does its work. Empty where it has not, or in another sub-task."""
+    newest = next((a for a in reversed(versions) if a.trials), None)
+    if newest is None:
         return ""
-    plan = h.plans.get(newest.trial.revision)
-    then = plan.item(item.name) if plan else None
+    _, first = newest.trials[0]
+    plan = h.plans.get(first.revision)
+    then = plan.item(item.name) if plan and plan.sub_task == h.sub_task else None
     return then.goal if then and then.goal != item.goal else ""
 
 

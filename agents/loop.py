@@ -261,7 +261,7 @@ def _better_code(
     written = choice.rounds([a for a in tried if a.author == "fast" and a.iteration == iteration.number])
     if best.author == "operator" or len(written) >= limits.inner:
         return "accepted"
-    if choice.goal_before(h, item, tried):
+    if choice.goal_before(h, item, h.attempts_of(item.name)):
         return Code(item.name, len(written) + 1, 1 if limits.candidates > 1 else None)
     given_up = any(map(_gave_up, choice.rounds(tried)))
     if given_up or choice.good_enough(h, plan, item, best, limits.target):

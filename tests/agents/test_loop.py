@@ -80,7 +80,8 @@ def test_accepted_code_whose_goal_has_changed_is_asked_for_once_however_good_it_
     assert step(after(goal="Do dig.")) == evaluated, "as before"
     assert step(after(author="operator")) == evaluated, "the operator's code stays"
     assert step(after(done="view.{} > 1")) == Trial("dig", 1), "a changed done_when has the code tried first"
-    assert step(after(done="view.{} > 1").trial("dig")) == evaluated, "which is enough where it works"
+    assert step(after(done="view.{} > 1").trial("dig")) == Code("dig", 1), "and then asked for"
+    assert step(after(done="view.{} > 1", goal="Do dig.").trial("dig")) == evaluated, "as before, and it does its work"
     assert step(after().code("dig").trial("dig")) == evaluated, "once"
     assert step(after().code("dig").trial("dig", 0)) == evaluated, "once, even if that came to nothing"
     kept = after().code("dig", admitted=False, rule=NO_CODE).trial("dig", 0, "refused", episodes=0)
@@ -88,6 +89,9 @@ def test_accepted_code_whose_goal_has_changed_is_asked_for_once_however_good_it_
     again = kept.evaluate(17, funnel={"dig": 20}).verdict().iteration(2)
     assert step(again.plan(dig="code", goals={"dig": "Dig deep."})) == Evaluate(2, "dev", "full", 0, 20)
     assert step(again.plan(dig="code", goals={"dig": "Dig deeper."})) == Code("dig", 1), "another goal, another try"
+    next_task = Told().tasks("a", "b").iteration().plan(dig="code").code("dig").trial("dig")
+    next_task.evaluate(17, funnel={"dig": 20}).verdict().iteration(0, 1).plan(dig="code", goals={"dig": "Dig deep."})
+    assert step(next_task) == Evaluate(0, "dev", "full", 0, 20), "every sub-task has its own words"
 
 
 def test_the_newest_accepted_version_is_in_use_unless_it_is_clearly_below_an_earlier_one() -> None:
