@@ -25,7 +25,9 @@ def test_an_iteration_of_drafts_with_any_outcomes_ends(seed: int) -> None:
             case Plan():
                 depth = told.history.plan.depth + 1 if told.history.plan else 0
                 done = chance.choice(("view.{}", "view.{} > 1"))
-                told.plan("sequence", depth, done=done, dig="code", **({"cut": "code"} if depth < 2 else {"cut": "rl"}))
+                goals = {name: chance.choice(("Do it.", "Do it well.")) for name in ("dig", "cut")}
+                cut = "code" if depth < 2 else "rl"
+                told.plan("sequence", depth, done=done, goals=goals, dig="code", cut=cut)
                 asked.clear()
             case Code(item=name, draft=draft):
                 assert (draft is None) == (limits.candidates == 1) and (draft or 1) <= limits.candidates
