@@ -73,6 +73,7 @@ def write(client: Client, context: Context, item: Item, attempt: int, draft: int
         last=last,
         previous=previous,
         critique=memory.critique(newest.verdict, "advice_fast") if newest else None,
+        critique_of_plan=memory.critique_of_plan(history) if newest else None,
         earlier=memory.earlier_attempts(context, item, [a for a in attempts if a not in (newest, second)]),
         second=memory.attempt_now(context, item, second),
         second_source=context.text(second.source_hash) if second else "",

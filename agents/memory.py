@@ -40,7 +40,7 @@ OTHERS_CAP = 8_000
 MOST_SAID = 2_000
 """Characters of one text of a critique, or of a configuration, that a later request shows. The row keeps all of it."""
 MOST_SAID_OF_EACH = 1_000
-"""The same of a text that a plan shows for each of its sub-actions."""
+"""The same of a text that a plan shows for each of its sub-actions, and of the last iteration's critique for code."""
 
 
 # ---- plans --------------------------------------------------------------------------------------
@@ -202,9 +202,11 @@ def _ends(parts: Sequence[EvaluationState]) -> Plain:
     for part in told:
         for name, step in part.failures["mean_step"].items():
             reached.setdefault(name, []).append((step, part.funnel.get(name, 0)))
+    lacking = _summed([part.failures.get("lost_worlds", {}) for part in told])
     return {
         "ends": _summed([part.failures["ends"] for part in told]),
         "lost_at": _summed([part.failures["lost_at"] for part in told]),
+        **({"lost_worlds": lacking} if lacking else {}),
         "mean_step": {
             name: round(fsum(step * count for step, count in seen) / max(1, sum(count for _, count in seen)), 1)
             for name, seen in reached.items()
@@ -306,6 +308,13 @@ def critique(verdict: VerdictState | None, *advice: str, most: int = MOST_SAID) 
     if verdict.author != "operator":
         said = shortened(said, most)
     return {"author": verdict.author, "success": verdict.success, **said}
+
+
+def critique_of_plan(history: History) -> Plain | None:
+    """The verdict on the last closed iteration for the fast agent, where it says something to it."""
+    last = last_closed(history)
+    said = last.verdict if last else None
+    return critique(said, "advice_fast", most=MOST_SAID_OF_EACH) if said and said.advice_fast else None
 
 
 def configured(config: Mapping[str, Any] | None) -> Plain | None:

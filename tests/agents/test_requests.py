@@ -43,6 +43,7 @@ FAILURES = {
     "ends": {"success": 10, "death: zombie": 9, "time": 1},
     "mean_step": {"get_wood": 30.5, "get_iron": 120.0},
     "lost_at": {"get_iron": {"death: zombie": 9, "time": 1}},
+    "lost_worlds": {"no iron anywhere": 2},
     "won": list(range(10)),
     "lost": [lost(seed, cause) for seed, cause in enumerate(("zombie", "lava", "thirst", "zombie"))],
 }
@@ -179,7 +180,7 @@ def test_the_slow_agent_and_the_critic_are_told_how_episodes_end_and_when_steps_
     for name in ("slow_plan", "critic_iteration"):
         _, user = of(ASKED[name], told)
         measured = next(json.loads(body) for _, block, body in fenced(user) if block == "measured")
-        assert measured["ends"] == FAILURES["ends"] and measured["lost_at"] == FAILURES["lost_at"]
+        assert all(measured[name] == FAILURES[name] for name in ("ends", "lost_at", "lost_worlds"))
         assert measured["mean_step"] == FAILURES["mean_step"]
     same = next(json.loads(body) for _, block, body in fenced(user) if block == "same_seeds")
     counted = {"episodes": 20, "won_in_both": 2, "won_only_now": 1, "won_only_before": 8, "lost_in_both": 9}
@@ -220,6 +221,17 @@ def test_where_the_plan_asks_more_of_accepted_code_both_goals_are_shown() -> Non
     shown = {name: body for _, name, body in fenced(user("Get iron, and drink on the way."))}
     assert shown["goal_before"] == "Do get_iron." and "drink on the way" in shown["item"]
     assert "goal_before" not in user("Do get_iron.")
+
+
+def test_who_writes_code_again_hears_what_the_critic_said_of_the_whole_plan() -> None:
+    def user(advice: str) -> str:
+        told = Told().iteration().plan("policy", get_wood="code", get_iron="code").code("get_iron").trial("get_iron")
+        told.evaluate(0, funnel={"get_iron": 0}).verdict(advice_fast=advice).iteration(1)
+        return of(ASKED["fast_write"], told.plan("policy", get_wood="code", get_iron="code"))[1]
+
+    shown = {name: body for _, name, body in fenced(user("get_iron: look north"))}
+    assert json.loads(shown["critique_of_plan"])["advice_fast"] == "get_iron: look north"
+    assert "critique_of_plan" not in user("")
 
 
 def test_the_slow_agent_is_told_which_code_is_repaired_by_itself() -> None:

@@ -7,7 +7,7 @@ world broke off (`truncated`, such as a lost game) says nothing about the policy
 from __future__ import annotations
 
 from collections import Counter, deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, Protocol
 
@@ -332,7 +332,8 @@ def failures_of(
 
     `ends`: how the episodes ended, each cause of death by itself. `mean_step`: sub-action -> mean env step at which it
     was first done, over the episodes in which it was. `lost_at`: first sub-action that was never done -> how those
-    episodes ended. `won`: indices of the episodes that succeeded, to compare the same seeds of two evaluations. `lost`:
+    episodes ended. `lost_worlds`: what a lost episode's survey says its world holds none of -> in how many, where the
+    world tells. `won`: indices of the episodes that succeeded, to compare the same seeds of two evaluations. `lost`:
     how some of the lost ones went (`store/failures.py`).
     """
     lost = [e for e in episodes if not e.success]
@@ -350,6 +351,13 @@ def failures_of(
         "ends": dict(Counter(ended(e.end, e.cause) for e in episodes).most_common()),
         "mean_step": {name: round(sum(steps) / len(steps), 1) for name, steps in since.items() if steps},
         "lost_at": {name: dict(ends.most_common()) for name, ends in lost_at.items()},
+        "lost_worlds": _lacking(traces[e.index].survey for e in lost if e.index in traces),
         "won": [e.index for e in episodes if e.success],
         "lost": [dict(each) | shower.shown(traces[each["index"]]) for each in cover(brief, SHOWN_LOST)],
     }
+
+
+def _lacking(surveys: Iterable[str]) -> dict[str, int]:
+    """In how many of the surveys each clause is that says that something does not exist (`optional_parts.Surveys`)."""
+    clauses = (clause.strip() for survey in surveys for clause in survey.split(";"))
+    return dict(Counter(clause for clause in clauses if clause.startswith("no ")).most_common())

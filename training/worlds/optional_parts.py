@@ -65,7 +65,8 @@ class Surveys(Protocol):
     def survey(self) -> str:
         """One sentence on how much of this episode's world the agent has seen, and where things are that a goal may
         need. It is reported of lost episodes, so that agents and operators can tell a search that was too short from a
-        goal that was out of reach."""
+        goal that was out of reach. A clause between semicolons that begins with `no ` says what this episode's
+        world does not hold (`no diamond anywhere`); these are counted over all lost episodes."""
 
 
 def survey_of(env: Env) -> str:

@@ -7,6 +7,9 @@ import numpy as np
 import pytest
 from crafter import objects
 
+from rlgpt.training.host.api import Action, PlanItem, source_hash
+from rlgpt.training.host.client.open_host import open_host
+from rlgpt.training.rollouts.evaluation import FollowPlan, evaluate
 from rlgpt.training.worlds import registry
 from rlgpt.training.worlds.crafter import names
 from rlgpt.training.worlds.crafter.sheet import DANGERS
@@ -15,6 +18,7 @@ from rlgpt.training.worlds.optional_parts import Surveys, offers, survey_of
 from tests.worlds.corridor import CorridorWorld
 from tests.worlds.crafter.stock import StockEnv
 
+WAITS = "def wait(view):\n    while True:\n        view = yield 'noop'\n"
 TOLD = dict(line.split(": ", 1) for line in DANGERS if ": " in line)
 
 
@@ -125,6 +129,22 @@ def test_a_lost_episode_tells_what_was_seen_and_what_there_was():
     assert f"diamond 1 of {diamonds}" in survey(material, memory)
     material[material == names.MATERIALS.index("diamond")] = names.MATERIALS.index("stone")
     assert "no diamond anywhere" in survey(material, memory)
+
+
+def test_it_is_counted_in_how_many_lost_worlds_there_is_nothing_of_what_is_sought():
+    world, seeds = registry.get("crafter"), list(range(40))
+    env, without = world.make("collect_diamond"), 0
+    for seed in seeds:
+        env.reset(seed)
+        without += not (env._simulation.material == names.MATERIALS.index("diamond")).any()
+    plan = FollowPlan(world, [PlanItem("False", Action(source_hash(WAITS)))], {source_hash(WAITS): WAITS})
+    host = open_host(world, lanes=4, mode="locked")
+    env.reset(0)
+    host.admit("action", WAITS, [[env.view(True)]])
+    host.admit("done_when", "False", [[env.view(True)]])
+    played = evaluate(world, "collect_diamond", plan, host, seeds, n_envs=4, variant="plan", horizon=3, traced=True)
+    host.close()
+    assert without and played.failures["lost_worlds"] == {"no diamond anywhere": without}
 
 
 def test_a_world_that_hides_nothing_tells_nothing():

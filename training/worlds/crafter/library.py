@@ -255,7 +255,7 @@ def _free_cells(boards: Boards) -> int:
 
 def enclosed(view: object, most: int = 8) -> bool:
     """Whether no enemy can walk to the agent: the free cells that it could walk to are at most `most`, all of them
-    known, with no enemy among them. What is unknown counts as open."""
+    known, with no enemy among them. What is unknown counts as open. Arrows fly over water and lava too."""
     boards = _check_view(view)._search_boards()
     if type(most) is not int or not 1 <= most <= 64:
         raise ValueError("most must be an int from 1 to 64")
