@@ -16,6 +16,8 @@ from rlgpt.store.events import Decision, VersionChosen
 from rlgpt.store.history import Attempt, History, Item, PlanState, TrialState
 from rlgpt.store.intervals import chance_of_at_most
 
+NO_CODE = "empty"
+"""Admission's rule for an answer without code: the fast agent has nothing better to offer."""
 MIN_PARTIAL_RATE = 0.2
 """Share of successful trials from which code acts although it was not accepted."""
 CLEAR_TRIAL_GAP = 0.15
@@ -215,15 +217,22 @@ def good_enough(h: History, plan: PlanState, item: Item, attempt: Attempt, targe
 
 
 def goal_before(h: History, item: Item, versions: Sequence[Attempt]) -> str:
-    """The goal for which the newest of these versions was written, where the plan has changed it since: what an agent
-    or the operator says there asks more of code that does its work. Empty where it has not, or in another sub-task."""
-    newest = next((a for a in reversed(versions) if a.trials), None)
-    if newest is None:
+    """The goal for which the code of these versions was written, where the plan has changed it since: what an agent or
+    the operator says there asks more of code that does its work. Empty where it has not, once a version for the new
+    goal is accepted or an answer without code keeps what there is, and in another sub-task."""
+    answered = next((a for a in reversed(versions) if a.trials and _answers(a)), None)
+    if answered is None:
         return ""
-    _, first = newest.trials[0]
+    _, first = answered.trials[0]
     plan = h.plans.get(first.revision)
     then = plan.item(item.name) if plan and plan.sub_task == h.sub_task else None
-    return then.goal if then and then.goal != item.goal else ""
+    return then.goal if then and then.goal.split() != item.goal.split() else ""
+
+
+def _answers(attempt: Attempt) -> bool:
+    """Whether a version settles what was asked: a refused or failed one does not."""
+    no_code = attempt.admission.get("rule") == NO_CODE
+    return no_code or any(trial.outcome == "accepted" for _, trial in attempt.trials)
 
 
 def is_below(done: int, of: int, needed: float) -> bool:

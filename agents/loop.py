@@ -133,8 +133,6 @@ Step = (
     | Wait | Done
 )  # fmt: skip
 
-NO_CODE = "empty"
-"""Admission's rule for an answer without code: the fast agent has nothing better to offer."""
 VARIANTS = ("options_off", "primitives_off")
 DECIDING_SHARE = 0.05
 """Of the env steps that the session was started with: what more development episodes may take where the first leave
@@ -251,7 +249,7 @@ def _better_code(
     h: History, iteration: IterationState, plan: PlanState, item: Item, best: Attempt, limits: Limits
 ) -> Step | Literal["accepted"]:
     """Accepted code that fails too often, in its trials or in the whole plan, is repaired while attempts are left. Code
-    whose goal has changed is asked for once more, however good it is."""
+    whose goal has changed is asked for too, however good it is."""
     tried = [a for a in h.attempts_of(item.name) if a.done_when == item.done_when]
     if best.author != "operator" and (draft := _next_draft(h.attempts_of(item.name), iteration, item, limits)):
         return draft
@@ -261,19 +259,19 @@ def _better_code(
     written = choice.rounds([a for a in tried if a.author == "fast" and a.iteration == iteration.number])
     if best.author == "operator" or len(written) >= limits.inner:
         return "accepted"
-    if choice.goal_before(h, item, h.attempts_of(item.name)):
-        return Code(item.name, len(written) + 1, 1 if limits.candidates > 1 else None)
+    asks_more = bool(choice.goal_before(h, item, h.attempts_of(item.name)))
     given_up = any(map(_gave_up, choice.rounds(tried)))
-    if given_up or choice.good_enough(h, plan, item, best, limits.target):
+    if not asks_more and (given_up or choice.good_enough(h, plan, item, best, limits.target)):
         return "accepted"
-    if last.trial and last.trial.episodes and last.verdict is None and limits.critic == "model":
+    unjudged = last.trial if last.verdict is None and limits.critic == "model" else None
+    if unjudged and unjudged.episodes and not (asks_more and unjudged.outcome == "accepted"):
         return JudgeItem(item.name, last.version)
     return Code(item.name, len(written) + 1, 1 if limits.candidates > 1 else None)
 
 
 def _gave_up(drafts: list[Attempt]) -> bool:
     """Whether an attempt brought no code, in none of its drafts."""
-    return all(attempt.admission.get("rule") == NO_CODE for attempt in drafts)
+    return all(attempt.admission.get("rule") == choice.NO_CODE for attempt in drafts)
 
 
 def _proven_elsewhere(h: History, item: Item) -> Attempt | None:

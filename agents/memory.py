@@ -10,9 +10,8 @@ from collections.abc import Mapping, Sequence
 from math import fsum
 from typing import Any
 
-from rlgpt.agents.choice import changing_before, good_enough, plan_uses, required_rate
+from rlgpt.agents.choice import NO_CODE, changing_before, good_enough, plan_uses, required_rate
 from rlgpt.agents.context import Context
-from rlgpt.agents.loop import NO_CODE
 from rlgpt.agents.shortening import shortened
 from rlgpt.store import failures
 from rlgpt.store.history import (

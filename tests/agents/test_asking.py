@@ -12,10 +12,10 @@ import pytest
 from rlgpt import prompts
 from rlgpt.agents import critic, fast, memory, planner, slow
 from rlgpt.agents.asking import messages
+from rlgpt.agents.choice import NO_CODE
 from rlgpt.agents.client import make_client
 from rlgpt.agents.context import Context
 from rlgpt.agents.contracts import CodeReply, RlConfigAsked
-from rlgpt.agents.loop import NO_CODE
 from rlgpt.agents.parsing import parse
 from rlgpt.agents.rules.question import fenced
 from rlgpt.agents.schema import strict_schema

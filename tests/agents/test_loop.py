@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from rlgpt.agents.choice import NO_CODE
 from rlgpt.agents.loop import (
-    NO_CODE,
     Code,
     Configure,
     Done,
@@ -83,7 +83,15 @@ def test_accepted_code_whose_goal_has_changed_is_asked_for_once_however_good_it_
     assert step(after(done="view.{} > 1").trial("dig")) == Code("dig", 1), "and then asked for"
     assert step(after(done="view.{} > 1", goal="Do dig.").trial("dig")) == evaluated, "as before, and it does its work"
     assert step(after().code("dig").trial("dig")) == evaluated, "once"
-    assert step(after().code("dig").trial("dig", 0)) == evaluated, "once, even if that came to nothing"
+    failed = after().code("dig").trial("dig", 0)
+    assert step(failed) == JudgeItem("dig", 2)
+    assert step(failed.verdict("dig")) == Code("dig", 2), "what failed at it is repaired"
+    refused = after().code("dig", admitted=False).trial("dig", 0, "refused", episodes=0)
+    assert step(refused) == Code("dig", 2), "and what was refused"
+    for _ in range(LIMITS.inner - 1):
+        refused.code("dig", admitted=False).trial("dig", 0, "refused", episodes=0)
+    assert step(refused) == evaluated, "while attempts are left"
+    assert step(after(goal="Do  dig.\n")) == evaluated, "white space asks for nothing"
     kept = after().code("dig", admitted=False, rule=NO_CODE).trial("dig", 0, "refused", episodes=0)
     assert step(kept) == evaluated, "the fast agent may keep what there is"
     again = kept.evaluate(17, funnel={"dig": 20}).verdict().iteration(2)

@@ -37,6 +37,8 @@ PLAN_OPTION_STEPS = 200
 MAX_PREDICATES = 64
 SHOWN_LOST = 4
 """Lost episodes of an evaluation of which it is kept how they went; more where more sub-actions lost any."""
+SHOWN_LACKING = 8
+"""Things that lost worlds lack of which it is counted in how many."""
 KEPT_FILMS = 3
 """Lost episodes of an evaluation that are kept frame by frame, of the most frequent ways to be lost; and one that
 succeeded."""
@@ -360,4 +362,4 @@ def failures_of(
 def _lacking(surveys: Iterable[str]) -> dict[str, int]:
     """In how many of the surveys each clause is that says that something does not exist (`optional_parts.Surveys`)."""
     clauses = (clause.strip() for survey in surveys for clause in survey.split(";"))
-    return dict(Counter(clause for clause in clauses if clause.startswith("no ")).most_common())
+    return dict(Counter(clause for clause in clauses if clause.startswith("no ")).most_common(SHOWN_LACKING))
