@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from rlgpt.console.view.episodes import TASK, lost_at, of_evaluations, ordered
@@ -68,6 +69,9 @@ class Funnel:
     steps: tuple[Step, ...]
     recorded: bool
     """Whether it is known which episodes were lost where; else `lost` is the difference of two shares."""
+    lost_worlds: Mapping[str, int] = field(default_factory=dict)
+    """What the worlds of lost episodes hold none of (`no diamond anywhere`) -> in how many of them; of the evaluations
+    that `Step.lost` counts. Empty where worlds do not tell or all hold what is asked for."""
 
     @property
     def scored(self) -> bool:
@@ -98,7 +102,8 @@ def funnel(m: Moment) -> Funnel:
     recorded = any(e.reached is not None for e in played)
     lost = lost_at(played)
     iteration = (evaluated or tested)[-1]
-    plan = h.plans.get(parts_of(iteration, "dev" if dev else "test")[-1].revision)
+    parts = parts_of(iteration, "dev" if dev else "test")
+    plan = h.plans.get(parts[-1].revision)
     steps = []
     came = next(iter(base.shares.values())).episodes if base.shares else 0
     for name, share in base.shares.items():
@@ -118,7 +123,14 @@ def funnel(m: Moment) -> Funnel:
                 went_on(base.shares, name) - share.reached,
             )
         )
-    return Funnel(dev, test, before, tuple(steps), recorded)
+    return Funnel(dev, test, before, tuple(steps), recorded, _lost_worlds(parts))
+
+
+def _lost_worlds(parts: Sequence[EvaluationState]) -> Mapping[str, int]:
+    found: Counter[str] = Counter()
+    for part in parts:
+        found.update(part.failures.get("lost_worlds", {}))
+    return dict(found.most_common())
 
 
 def went_on(measured: Mapping[str, Share], name: str) -> int:
@@ -199,6 +211,9 @@ def _head(shown: Funnel, width: int) -> list[Line]:
         where = "The first that is missing is most often" if shown.scored else "Most are lost at"
         sentence = f"{where} {worst.name}: {many(worst.lost, 'episode')}" + (f" ({causes})" if causes else "")
         lines += wrap(sentence, width, "bad", most=2)
+    if shown.lost_worlds:
+        worlds = ", ".join(f"{clause} in {number}" for clause, number in shown.lost_worlds.items())
+        lines += wrap(f"Worlds of lost episodes: {worlds}", width, "warn", most=3)
     return lines
 
 
@@ -262,6 +277,7 @@ def tree(shown: Funnel) -> dict[str, Any]:
         "before_iteration": shown.before.iteration if shown.before else None,
         "recorded": shown.recorded,
         "worst": worst.name if worst else None,
+        "lost_worlds": dict(shown.lost_worlds),
         "steps": [
             {
                 "name": step.name,

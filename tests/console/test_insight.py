@@ -90,6 +90,16 @@ def test_a_sub_action_of_a_score_is_marked_by_its_own_share() -> None:
     assert "first missing in 20" in said([funnel._entry(step, 1, True, True, 80)])
 
 
+def test_the_funnel_says_in_how_many_lost_worlds_there_is_nothing_of_what_is_sought() -> None:
+    s = told()
+    evaluation = [row for row in s.rows if "funnel" in row[1]][-1][1]
+    evaluation["failures"] = {"lost_worlds": {"no diamond anywhere": 3, "no iron anywhere": 1}}
+    found = funnel.funnel(moment(s))
+    assert funnel.tree(found)["lost_worlds"] == {"no diamond anywhere": 3, "no iron anywhere": 1}
+    assert "Worlds of lost episodes: no diamond anywhere in 3, no iron anywhere in 1" in said(funnel.entries(found, 80))
+    assert "Worlds of" not in said(funnel.entries(funnel.funnel(moment(told())), 80))
+
+
 def test_the_funnel_of_a_moment_knows_nothing_of_later_rows() -> None:
     s = told()
     evaluated = [row["seq"] for table, row in s.rows if table == "evaluation"]
