@@ -220,19 +220,38 @@ def goal_before(h: History, item: Item, versions: Sequence[Attempt]) -> str:
     """The goal for which the code of these versions was written, where the plan has changed it since: what an agent or
     the operator says there asks more of code that does its work. Empty where it has not, once a version for the new
     goal is accepted or an answer without code keeps what there is, and in another sub-task."""
-    answered = next((a for a in reversed(versions) if a.trials and _answers(a)), None)
-    if answered is None:
-        return ""
-    _, first = answered.trials[0]
-    plan = h.plans.get(first.revision)
-    then = plan.item(item.name) if plan and plan.sub_task == h.sub_task else None
-    return then.goal if then and then.goal.split() != item.goal.split() else ""
+    tried = [[a for a in drafts if a.trials] for drafts in rounds(versions)]
+    answered = next((found for drafts in reversed(tried) if (found := _answer(drafts))), None)
+    then = _item_then(h, item, answered) if answered else None
+    return then.goal if then and not _same_goal(then, item) else ""
 
 
-def _answers(attempt: Attempt) -> bool:
-    """Whether a version settles what was asked: a refused or failed one does not."""
-    no_code = attempt.admission.get("rule") == NO_CODE
-    return no_code or any(trial.outcome == "accepted" for _, trial in attempt.trials)
+def kept(h: History, item: Item, best: Attempt, versions: Sequence[Attempt]) -> bool:
+    """Whether an answer without code kept this accepted version, for the goal that it has now."""
+    later = [a for a in versions if a.version > best.version]
+    empty = [drafts[0] for drafts in rounds(later) if all(map(_is_empty, drafts)) and drafts[0].trials]
+    return any((then := _item_then(h, item, a)) and _same_goal(then, item) for a in empty)
+
+
+def _answer(drafts: Sequence[Attempt]) -> Attempt | None:
+    """Of the drafts of an attempt, the one that settles what was asked: refused or failed ones do not, and one without
+    code only where no other has any."""
+    accepted = (a for a in drafts if any(trial.outcome == "accepted" for _, trial in a.trials))
+    return next(accepted, drafts[0] if drafts and all(map(_is_empty, drafts)) else None)
+
+
+def _is_empty(attempt: Attempt) -> bool:
+    return attempt.admission.get("rule") == NO_CODE
+
+
+def _item_then(h: History, item: Item, attempt: Attempt) -> Item | None:
+    """The sub-action as it was when this version was first tried; None in another sub-task."""
+    plan = h.plans.get(attempt.trials[0][1].revision)
+    return plan.item(item.name) if plan and plan.sub_task == h.sub_task else None
+
+
+def _same_goal(one: Item, other: Item) -> bool:
+    return one.goal.split() == other.goal.split()
 
 
 def is_below(done: int, of: int, needed: float) -> bool:

@@ -250,17 +250,16 @@ def _better_code(
 ) -> Step | Literal["accepted"]:
     """Accepted code that fails too often, in its trials or in the whole plan, is repaired while attempts are left. Code
     whose goal has changed is asked for too, however good it is."""
-    tried = [a for a in h.attempts_of(item.name) if a.done_when == item.done_when]
+    tried = [a for a in h.attempts_of(item.name) if a.last_trial(item.done_when)]
     if best.author != "operator" and (draft := _next_draft(h.attempts_of(item.name), iteration, item, limits)):
         return draft
-    if not tried:  # accepted for this predicate, and tried for another since: the plan went there and back
-        return "accepted"
     last = choice.best_draft(choice.rounds(tried)[-1])
-    written = choice.rounds([a for a in tried if a.author == "fast" and a.iteration == iteration.number])
+    where = (iteration.sub_task, iteration.number)
+    written = choice.rounds([a for a in tried if a.author == "fast" and (a.sub_task, a.iteration) == where])
     if best.author == "operator" or len(written) >= limits.inner:
         return "accepted"
     asks_more = bool(choice.goal_before(h, item, h.attempts_of(item.name)))
-    given_up = any(map(_gave_up, choice.rounds(tried)))
+    given_up = any(map(_gave_up, written)) or choice.kept(h, item, best, tried)
     if not asks_more and (given_up or choice.good_enough(h, plan, item, best, limits.target)):
         return "accepted"
     unjudged = last.trial if last.verdict is None and limits.critic == "model" else None

@@ -19,11 +19,13 @@ def in_responses(request: Mapping[str, Any]) -> Tree:
             out["max_output_tokens"] = value
         elif name == "response_format":
             form = value.get("json_schema")
-            out["text"] = {"format": {"type": "json_schema", **form} if form else value}
+            out["text"] = {**out.get("text", {}), "format": {"type": "json_schema", **form} if form else value}
         elif name == "reasoning_effort":
-            out["reasoning"] = {"effort": value}
+            out["reasoning"] = {**out.get("reasoning", {}), "effort": value}
         elif name == "tools":
             out["tools"] = [{"type": "function", "strict": False, **tool["function"]} for tool in value]
+        elif name in ("text", "reasoning") and isinstance(value, Mapping):  # of the operator's `llm.extra`
+            out[name] = {**value, **out.get(name, {})}
         elif name not in ("model", "messages", "stream_options"):
             out[name] = value
     return out
@@ -37,9 +39,9 @@ def in_chat(request: Mapping[str, Any]) -> Mapping[str, Any]:
     for name, value in request.items():
         if name == "max_output_tokens":
             out["max_completion_tokens"] = value
-        elif name == "text":
+        elif name == "text" and isinstance(value, Mapping) and "format" in value:
             out["response_format"] = value["format"]
-        elif name == "reasoning":
+        elif name == "reasoning" and isinstance(value, Mapping) and "effort" in value:
             out["reasoning_effort"] = value["effort"]
         elif name not in ("model", "input", "store"):
             out[name] = value

@@ -57,3 +57,12 @@ def test_what_a_dialect_taught_is_known_after_a_restart(name: str) -> None:
         ledger.replies.clear()
         chain(make_client(llm, ledger, {}, sleep=lambda s: None))
     assert not any(ledger.ends[ended:])
+
+
+def test_the_operators_words_for_the_responses_api_go_beside_what_is_asked_for() -> None:
+    extra = {"text": {"verbosity": "low"}, "reasoning": {"summary": "auto"}}
+    with serve("responses") as server:
+        chain(make_client(settings(server.url, model=RULES_MODEL, extra=extra), Ledger(), {}, sleep=lambda s: None))
+        asked = [request for request in server.requests if "input" in request]
+    assert asked and all(request["text"].keys() == {"verbosity", "format"} for request in asked)
+    assert all(request["reasoning"]["summary"] == "auto" for request in asked)

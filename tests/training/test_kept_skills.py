@@ -27,7 +27,8 @@ def test_code_is_kept_with_the_goal_the_predicate_and_the_measurement_that_accep
     attempt.trial = attempt.trials[-1][1]
     runtime: Any = SimpleNamespace(
         history=SimpleNamespace(
-            plans={1: plan("Collect 6 wood.", "wood >= 6"), 2: plan("Collect 8 wood.", "wood >= 8")},
+            plans={1: plan("Collect 6 wood.", "wood >= 6"), 2: plan("Collect 8 wood.", "wood >= 8"),
+                3: plan("Collect 6 wood before night.", "wood >= 6")},
         ),
         world=SimpleNamespace(name="crafter"), session_task="collect_wood", source=lambda name: "code",
         folder=SimpleNamespace(id="s"),

@@ -31,13 +31,13 @@ def _skill(runtime: SessionRuntime, attempt: Attempt) -> skills.Skill | None:
     if not accepted:
         return None
     done_when, trial = accepted[-1]
-    items = [i for plan in runtime.history.plans.values() for i in plan.items if i.name == attempt.sub_action]
-    goals = [i.goal for i in items if i.done_when == done_when]
+    plan = runtime.history.plans.get(trial.revision)
+    goal = next((i.goal for i in plan.items if i.name == attempt.sub_action), "") if plan else ""
     return skills.Skill(
         name=attempt.sub_action,
         world=runtime.world.name,
         task=runtime.session_task,
-        description=goals[-1] if goals else "",
+        description=goal,
         source=runtime.source(attempt.source_hash),
         done_when=done_when,
         episodes=trial.episodes,
