@@ -65,7 +65,7 @@ def export_bundle(place: Place, target: Path, *, evidence: bool = False) -> Path
                 without_evidence_bulk(copy)
             members = {DATABASE: copy}
             if not evidence and folder.artifacts.is_dir():
-                files = sorted(p for p in folder.artifacts.iterdir() if not p.name.startswith("."))
+                files = [p for p in folder.artifact_files() if not p.name.startswith(".")]
                 members |= {f"{ARTIFACTS}/{path.name}": path for path in files}
             _pack(partial, folder.id, members, evidence)
         if evidence and partial.stat().st_size > EVIDENCE_BYTES:

@@ -65,6 +65,11 @@ class SessionFolder:
     def artifacts(self) -> Path:
         return self.path / ARTIFACTS
 
+    def artifact_files(self) -> list[Path]:
+        """By name, with those that are being written (they begin with a dot). None where the folder is missing: git
+        and some copies leave out an empty one."""
+        return sorted(self.artifacts.iterdir()) if self.artifacts.is_dir() else []
+
     @property
     def log(self) -> Path:
         return self.path / LOG

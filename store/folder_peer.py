@@ -130,7 +130,7 @@ class FolderPeer:
 
     def _files(self) -> set[str]:
         with contextlib.suppress(FileNotFoundError):
-            return {path.name for path in self.folder.artifacts.iterdir() if not path.name.startswith(".")}
+            return {path.name for path in self.folder.artifact_files() if not path.name.startswith(".")}
         return set()
 
     def _file(self, name: str) -> bytes | None:

@@ -163,7 +163,7 @@ def _artifacts(reader: Reader, cut: int) -> list[str]:
     """Every file but the checkpoints behind the cut."""
     later = {row["artifact"] for row in reader.rows(CheckpointRow) if row["seq"] > cut}
     later -= {row["artifact"] for row in reader.rows(CheckpointRow, upto_seq=cut)}
-    names = (path.name for path in reader.folder.artifacts.iterdir())
+    names = (path.name for path in reader.folder.artifact_files())
     return sorted(n for n in names if n not in later and not n.startswith("."))
 
 

@@ -18,7 +18,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import NamedTuple
 
-from rlgpt.store.errors import LeaseTaken
+from rlgpt.store.errors import LeaseTaken, NoSession
 from rlgpt.store.home import home
 from rlgpt.store.limits import SLOTS, limits
 
@@ -52,7 +52,10 @@ class Lease:
     ) -> Lease:
         """Raises LeaseTaken if another process still has it after `patience` seconds. `holder`: for whom this process
         has it, where that is another one."""
-        descriptor = os.open(folder / name, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            descriptor = os.open(folder / name, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        except FileNotFoundError as error:  # deleted, or moved away, since it was listed
+            raise NoSession(f"session {folder.name} is no longer there") from error
         until = time.monotonic() + patience
         while not _try(descriptor, fcntl.LOCK_EX):
             if _try(descriptor, fcntl.LOCK_SH):  # nobody has it: somebody asks just now, and on a busy machine for long

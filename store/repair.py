@@ -252,7 +252,7 @@ def _first_gap(salvaged: _Found, expected: _Expected) -> tuple[int, str]:
 
 def _damaged_files(folder: SessionFolder) -> set[str]:
     damaged = set()
-    for path in folder.artifacts.iterdir() if folder.artifacts.is_dir() else ():
+    for path in folder.artifact_files():
         if not path.name.startswith("."):
             try:
                 artifacts.get(folder.artifacts, path.name)
@@ -331,7 +331,7 @@ def _write(folder: SessionFolder, rows: Sequence[_Row], salvaged: _Found, damage
                 schema.insert(base, encode(forked_event(base, staged.id, Forked(folder.id, last.seq, []))))
             base.commit()
         check_database(staged.staging / DATABASE, staged.id)
-        for path in folder.artifacts.iterdir() if folder.artifacts.is_dir() else ():
+        for path in folder.artifact_files():
             if path.name not in damaged and not path.name.startswith("."):
                 link_file(path, staged.staging / "artifacts" / path.name)
         return staged.publish()

@@ -87,10 +87,11 @@ def skills(world: str | None = None, *, retired: bool = False) -> list[Skill]:
     return sorted(chosen, key=lambda s: (s.name, -s.successes / max(1, s.episodes), s.hash))
 
 
-def search(words: str, world: str | None = None) -> list[Skill]:
-    """Skills in whose name, description, task or source every word occurs; hits in the name first."""
+def search(words: str, world: str | None = None, *, retired: bool = False) -> list[Skill]:
+    """Skills in use, or the retired ones, in whose name, description, task or source every word occurs; hits in the
+    name first."""
     needles = words.lower().split()
-    hits = [s for s in skills(world) if all(w in _haystack(s) for w in needles)]
+    hits = [s for s in skills(world, retired=retired) if all(w in _haystack(s) for w in needles)]
     return sorted(hits, key=lambda s: not all(w in s.name for w in needles))
 
 

@@ -83,7 +83,7 @@ def check(place: Place) -> list[str]:
         return [str(error)]
     except (StoreError, sqlite3.Error) as error:
         return [f"session {folder.id}: {error}"]
-    names = {path.name for path in folder.artifacts.iterdir()} if folder.artifacts.is_dir() else set()
+    names = {path.name for path in folder.artifact_files()}
     for name in sorted(n for n in names if not n.startswith(".")):
         try:
             artifacts.get(folder.artifacts, name)
@@ -124,7 +124,7 @@ def backup(place: Place, target: Path) -> Path:
         partial.mkdir(mode=0o700)
         copy_database(folder.database, partial / DATABASE)
         (partial / "artifacts").mkdir(mode=0o700)
-        for path in folder.artifacts.iterdir():
+        for path in folder.artifact_files():
             if not path.name.startswith("."):
                 with contextlib.suppress(FileNotFoundError):  # a rollout checkpoint, superseded meanwhile
                     copy = partial / "artifacts" / path.name
@@ -192,7 +192,7 @@ def _prune(folder: SessionFolder, done: Pruned, frames: bool) -> None:
         needed = {row["artifact"] for row in reader.rows(CheckpointRow) if row["kind"] == "boundary"}
         referenced = {row["artifact"] for row in reader.rows(CheckpointRow)}
     needed |= {run.checkpoint.artifact for run in history.runs.values() if run.checkpoint}
-    for path in folder.artifacts.iterdir():
+    for path in folder.artifact_files():
         if path.name.startswith(".") or (path.name in referenced and path.name not in needed):
             path.unlink()
             done.checkpoints += 1

@@ -16,6 +16,7 @@ from typing import Annotated, Any
 import typer
 
 from rlgpt.console.commands import children, output
+from rlgpt.console.commands.elsewhere import end_with
 from rlgpt.console.commands.failure import Exit, Failure
 from rlgpt.console.commands.follow import unstarted
 from rlgpt.console.commands.words import GamesOn, Json, On, Revision, Session, complete_session
@@ -23,6 +24,7 @@ from rlgpt.store import inbox, processes
 from rlgpt.store.address import has_store, reached_at, source_of
 from rlgpt.store.commands import LONGEST, parse_command
 from rlgpt.store.epilogue import append_stop, ended_at
+from rlgpt.store.errors import StoreError
 from rlgpt.store.event_payloads import payload_of
 from rlgpt.store.folder import SessionFolder
 from rlgpt.store.folder import sessions as all_sessions
@@ -65,7 +67,10 @@ def resume(
     """Go on with a paused session, or start the worker of a dead one again."""
     if bool(session) == everything:
         raise Failure("say which session to resume, or --all for every one that died.", Exit.USAGE)
+    if everything and on:
+        raise Failure("--all starts each session where it was: name the one that is to move with --on.", Exit.USAGE)
     children.play_games_on(games_on, on)
+    refused: list[StoreError] = []
     if not everything:
         folder, elsewhere = fetched(session)
         if elsewhere or (Lease.held(folder.path) and not _starts(folder)):
@@ -79,13 +84,19 @@ def resume(
             _restart(folder)
         resumed = [folder]
     else:
-        resumed = [folder for folder in all_sessions() if _is_dead(folder)]
-        for folder in resumed:
-            children.start_worker(folder.path)
+        resumed = []
+        for folder in all_sessions():
+            try:
+                if _is_dead(folder) and (placed_on(folder.path) or not source_of(folder.path)):  # no one else's
+                    children.start_worker(folder.path)
+                    resumed.append(folder)
+            except StoreError as error:  # one that is damaged keeps no other from going on
+                refused.append(error)
     if json:
         output.document({"resumed": [folder.id for folder in resumed]})
     else:
         output.say("resumed " + (", ".join(folder.id for folder in resumed) or "nothing: no session is dead"))
+    end_with(refused, True)
 
 
 def stop(

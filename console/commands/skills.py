@@ -46,8 +46,8 @@ def list_skills(
     retired: Annotated[bool, typer.Option("--retired", help="Those taken out of use.")] = False,
     json: Json = False,
 ) -> None:
-    """List the skills, best measured first."""
-    shown = library.skills(world, retired=True) if retired else library.search(search, world)
+    """List the skills by name, of each name the best measured first."""
+    shown = library.search(search, world, retired=retired)
     if json:
         output.document({"skills": [_tree(skill, source=False) for skill in shown]})
     else:
@@ -77,6 +77,8 @@ def export(
 ) -> None:
     """Write skills to a file that `rlgpt skills import` reads."""
     chosen = [library.find(word) for word in skill] if skill else library.skills(world)
+    for other in (s for s in chosen if world and s.world != world):
+        raise Failure(f"skill {other.name} is of world {other.world!r}, not of {world!r}.", Exit.USAGE)
     if not chosen:
         raise Failure(f"there is no skill{f' of world {world!r}' if world else ''} to export.", Exit.NOT_FOUND)
     if piped.is_standard_output(file, json):

@@ -10,6 +10,18 @@ OWN = ("name", "seed", "task", "limits")
 Settings = Mapping[str, Any]
 
 
+def whole(tree: Settings) -> Settings:
+    """The settings of a session with their usual values where it was made before there were such settings."""
+    from rlgpt.store.settings import RETIRED, stored  # late: it brings pydantic
+
+    def over(usual: Settings, own: Settings) -> Settings:
+        both = ((k, v, usual.get(k)) for k, v in own.items())
+        nested = {k: over(u, v) for k, v, u in both if isinstance(v, Mapping) and isinstance(u, Mapping)}
+        return {**usual, **own, **nested}
+
+    return over(stored({"task": ""}).model_dump(mode="json"), {k: v for k, v in tree.items() if k not in RETIRED})
+
+
 def differing(trees: Sequence[Settings]) -> list[str]:
     """Dotted names of the settings that are not the same in all sessions, but for what a seed is."""
     flat = [dict(_leaves(tree)) for tree in trees]

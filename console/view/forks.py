@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from rlgpt.console.view.arms import arm_of, differing
+from rlgpt.console.view.arms import arm_of, differing, whole
 
 if TYPE_CHECKING:
     from rlgpt.store.catalog import Summary
@@ -42,8 +42,9 @@ def branches(summaries: Sequence[Summary]) -> list[Branch]:
 def _changed(s: Summary, parent: Summary | None) -> str:
     if parent is None or parent.fault:
         return ""
-    keys = differing([parent.settings, s.settings])
-    return arm_of(s.settings, keys) if keys else ""
+    before, now = whole(parent.settings), whole(s.settings)
+    keys = differing([before, now])
+    return arm_of(now, keys) if keys else ""
 
 
 def place(branch: Branch) -> str:

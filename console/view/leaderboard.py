@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
-from rlgpt.console.view.arms import arm_of, differing, told
+from rlgpt.console.view.arms import arm_of, differing, told, whole
 from rlgpt.console.view.numbers import count, many, measured, money
 from rlgpt.console.view.sessions import model_words
 from rlgpt.console.view.text import Entry, Line, columns, line, width_of, wrap
@@ -57,10 +57,11 @@ class Row:
 def rows(summaries: Sequence[Summary], task: str) -> list[Row]:
     """Best mean first. Sessions without test episodes have no place yet."""
     tested = [s for s in summaries if s.task == task and s.test_episodes]
-    keys = [key for key in differing([s.settings for s in tested]) if key != "llm.model" and key != "llm.kind"]
+    trees = {s.id: whole(s.settings) for s in tested}
+    keys = [key for key in differing([*trees.values()]) if key != "llm.model" and key != "llm.kind"]
     groups: dict[tuple[str, str, str], list[Summary]] = {}
     for s in tested:
-        groups.setdefault((s.world, s.model, arm_of(s.settings, keys) if keys else ""), []).append(s)
+        groups.setdefault((s.world, s.model, arm_of(trees[s.id], keys) if keys else ""), []).append(s)
     out = []
     for (_, model, _), members in groups.items():
         best_first = sorted(members, key=lambda s: -s.test.value)
@@ -68,7 +69,7 @@ def rows(summaries: Sequence[Summary], task: str) -> list[Row]:
         for s in best_first:  # forks and copies share a seed
             by_seed.setdefault(int(s.settings.get("seed", 0)), []).append(s.test.value)
         values = [fmean(results) for results in by_seed.values()]
-        settings = told(best_first[0].settings, keys)
+        settings = told(trees[best_first[0].id], keys)
         label = model_words(model) + (f", {settings}" if settings else "")
         out.append(Row(label, tuple(best_first), fmean(values), _interval(values)))
     return sorted(out, key=lambda row: -row.mean)

@@ -65,4 +65,6 @@ def export(place: Place, form: str, target: Path | None = None) -> Path:
 
 def import_(source: Path) -> SessionFolder:
     """Make a bundle or a file of JSON lines a session of this store. Raises AlreadyThere, BadBundle, BadPlace."""
-    return import_bundle(source) if is_bundle(source) or source.suffix != ".jsonl" else import_lines(source)
+    with source.open("rb") as file:
+        is_lines = file.read(1) == b"{" or source.suffix == ".jsonl"  # `export --output` takes any name
+    return import_lines(source) if is_lines and not is_bundle(source) else import_bundle(source)

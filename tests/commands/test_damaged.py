@@ -9,8 +9,10 @@ from typing import Any
 
 import pytest
 
+from rlgpt.console.commands import children
 from rlgpt.console.commands.failure import Exit
 from rlgpt.store import inbox
+from rlgpt.store.address import MARK
 from rlgpt.store.commands import parse_command
 from rlgpt.store.errors import Damaged
 from rlgpt.store.folder import SessionFolder
@@ -133,3 +135,20 @@ def test_a_comparison_names_the_session_whose_settings_are_of_another_rlgpt(
     change(finished, "UPDATE session SET settings = json_set(settings, '$.foresight', 3)")
     answer: Answer = rlgpt("compare", finished.id)
     assert answer.code == Exit.UNAVAILABLE and f"session {finished.id}: the settings" in answer.err
+
+
+def test_resume_all_goes_on_with_the_dead_alone(
+    rlgpt: Any, torn: SessionFolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    broken, dead, mirror = make("broken"), make("dead"), make("mirror")
+    for session in (dead, mirror):
+        with Writer(session) as writer:
+            write_plan(writer)
+    broken.database.write_bytes(b"no database" * 1000)
+    (mirror.path / MARK).write_text('{"of": "/elsewhere"}')
+    started: list[Path] = []
+    monkeypatch.setattr(children, "start_worker", started.append)
+    answer: Answer = rlgpt("resume", "--all")
+    assert dead.path in started and not {mirror.path, broken.path} & set(started)
+    assert broken.id in answer.err and answer.code == Exit.UNAVAILABLE
+    assert rlgpt("resume", "--all", "--on", "auto").code == Exit.USAGE

@@ -33,7 +33,7 @@ def test_every_format_is_written_where_one_asks(
     assert Path(written["path"]) == tmp_path / "there" and Path(written["path"]).exists()
 
 
-@pytest.mark.parametrize(("format", "name"), [("bundle", "one.rlgpt"), ("jsonl", "one.jsonl")])
+@pytest.mark.parametrize(("format", "name"), [("bundle", "one.rlgpt"), ("jsonl", "one.jsonl"), ("jsonl", "lines.txt")])
 def test_what_was_exported_comes_back_as_the_same_session(
     rlgpt: Cli, finished: SessionFolder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, format: str, name: str
 ) -> None:
@@ -184,7 +184,11 @@ def test_skills_are_written_to_a_new_file_and_moved_once(rlgpt: Cli, tmp_path: P
     assert piped.stdout == file.read_bytes()
     assert rlgpt("skills", "export", tmp_path / "none.json", "--world", "nope").code == 3
     assert file.read_bytes() == before and not (tmp_path / "none.json").exists()
+    other = rlgpt("skills", "export", tmp_path / "none.json", "--skill", "dig", "--world", "kitchen")
+    assert other.code == 2 and "is of world 'crafter'" in other.err
     assert rlgpt("skills", "retire", "dig").code == 0
+    assert [s["name"] for s in rlgpt("skills", "list", "digs", "--retired", "--json").document["skills"]] == ["dig"]
+    assert rlgpt("skills", "list", "fly", "--retired", "--json").document["skills"] == []
     again = rlgpt("skills", "retire", "dig")
     assert again.code == 4 and "is retired already" in again.err
     assert rlgpt("skills", "restore", "dig").code == 0

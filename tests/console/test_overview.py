@@ -68,6 +68,14 @@ def test_forks_stand_below_their_parents_with_what_they_changed() -> None:
     assert lost["parent"] == {"id": "elsewhere", "seq": 2}
 
 
+def test_a_setting_that_an_earlier_version_did_not_have_has_its_usual_value() -> None:
+    found = [summary("a"), summary("b", parent_id="a", parent_seq=5, settings={"loop": {"inner": 3}, "threads": None})]
+    assert [forks.place(branch) for branch in forks.branches(found)] == ["", "from row 5"]
+    scores = [ranked("a", 40, 0), ranked("b", 50, 1, settings={"loop": {"inner": 3}})]
+    assert len(leaderboard.rows(scores, "dig")) == 1
+    assert len(leaderboard.rows([*scores, ranked("c", 50, 1, settings={"loop": {"inner": 4}})], "dig")) == 2
+
+
 def test_a_fork_of_a_session_that_cannot_be_read_is_not_said_to_have_changed_everything() -> None:
     found = [Summary("a", fault="its database is damaged"), summary("b", parent_id="a", parent_seq=5)]
     assert [forks.place(branch) for branch in forks.branches(found)] == ["", "from row 5"]

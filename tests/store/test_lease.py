@@ -11,6 +11,7 @@ import threading
 
 import pytest
 
+from rlgpt.store.errors import NoSession
 from rlgpt.store.folder import SessionFolder
 from rlgpt.store.lease import SLOT_DESCRIPTOR, Lease, LeaseTaken, TrainingSlot, owner, training_slot
 
@@ -59,6 +60,12 @@ def test_a_question_that_takes_long_is_waited_for(session: SessionFolder) -> Non
 def test_a_folder_without_a_lock_file_is_not_held(session: SessionFolder) -> None:
     assert owner(session.path) is None
     assert not (session.path / "worker.lock").exists()
+
+
+def test_the_lease_of_a_session_that_was_moved_away_meanwhile_is_refused_in_a_sentence(session: SessionFolder) -> None:
+    session.path.rename(session.path.with_name("elsewhere"))
+    with pytest.raises(NoSession, match="no longer there"):
+        Lease.acquire(session.path)
 
 
 def test_no_more_sessions_train_at_once_than_the_setting_says(new_session) -> None:  # type: ignore[no-untyped-def]

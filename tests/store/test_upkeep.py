@@ -15,6 +15,7 @@ from rlgpt.store import tables as t
 from rlgpt.store.catalog import find
 from rlgpt.store.errors import AlreadyThere, BadPlace, LeaseTaken, StoreError
 from rlgpt.store.folder import SessionFolder, sessions
+from rlgpt.store.fork import fork
 from rlgpt.store.home import home
 from rlgpt.store.lease import Lease
 from rlgpt.store.reader import Reader
@@ -95,6 +96,18 @@ def test_prune_of_frames_takes_frames_only_and_leaves_the_guards(trained: Sessio
         base.execute("DELETE FROM metric")
     with Writer(trained) as writer:
         writer.event(events.Resumed(from_seq=1, cause="test"))
+
+
+def test_a_session_whose_empty_folder_of_files_was_left_out_by_a_copy_is_kept_and_forked(
+    session: SessionFolder, tmp_path: Path
+) -> None:
+    with Writer(session) as writer:
+        writer.event(events.Started())
+        writer.event(events.Phase(name="OpenIteration", number=0))
+    session.artifacts.rmdir()
+    assert upkeep.prune(session).checkpoints == 0
+    assert upkeep.backup(session, tmp_path / "kept").exists()
+    assert not upkeep.check(fork(session))
 
 
 def test_a_running_session_is_neither_pruned_nor_deleted(trained: SessionFolder) -> None:
