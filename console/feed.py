@@ -180,6 +180,8 @@ class Feed:
         gone: a deleted file that is open can still be read."""
         if not self.folder.exists():
             raise NoSession(f"session {self.folder.name} is no longer in this store: it was deleted or moved")
+        if self._reader.is_outdated():
+            self._read_anew()
         version = self._reader.data_version()
         changed = version != self._version
         if changed:
@@ -190,6 +192,14 @@ class Feed:
                 if len(rows) < CHUNK:
                     break
         return self._look() or changed
+
+    def _read_anew(self) -> None:
+        """A copy of an older session was read; a worker has brought the session itself up to date and writes to it."""
+        self._reader.close()
+        self._reader = Reader(self.folder)
+        self.details = Details(self.folder)  # moments of before keep their own
+        self._timeline = Timeline(self._read)
+        self._version = -1
 
     def _take(self, rows: list[Change]) -> None:
         metrics: list[MetricRow] = []

@@ -63,6 +63,13 @@ class Reader:
         with self._reading():
             return int(self._base.execute("PRAGMA data_version").fetchone()[0])
 
+    def is_outdated(self) -> bool:
+        """Whether this is a copy of an older session that was brought up to date itself meanwhile."""
+        if not self.notice:
+            return False
+        with contextlib.closing(connect(self.folder.database)) as base:
+            return found(base, self.folder.database) >= REVISION
+
     def changes_since(self, seq: int, limit: int | None = 1000, *, without: Collection[str] = ()) -> list[Change]:
         """The first `limit` rows behind `seq`, in order; [] at the end. `without`: tables to leave out."""
         chosen = [t.selection() for n, t in self._sequenced.items() if n not in without]

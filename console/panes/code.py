@@ -20,6 +20,7 @@ from rlgpt.store.history import Attempt
 class CodePane(ListPane):
     BINDINGS: ClassVar[list[BindingType]] = bindings("code")
     cursor_shown = False
+    filters = False
 
     def __init__(self, name: str) -> None:
         super().__init__(name)

@@ -193,6 +193,11 @@ class Lines(ScrollView, Painted, can_focus=True, inherit_bindings=False):
         else:
             self.scroll_home(animate=False)
 
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        if action == "choose":
+            return self.current is not None and self.current.selectable
+        return super().check_action(action, parameters)
+
     def action_choose(self) -> None:
         if self.current:
             self.post_message(self.Chosen(self, self.current))

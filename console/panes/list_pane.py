@@ -16,6 +16,9 @@ from rlgpt.console.view.text import Entry
 class ListPane(Lines, Pane):
     """A pane whose content is a list of entries made by a pure view."""
 
+    filters = True
+    """Whether its entries can be narrowed to some words."""
+
     def __init__(self, name: str) -> None:
         super().__init__(id=name, classes="pane")
         self.expanded: frozenset[str] = frozenset()

@@ -9,7 +9,8 @@ from textual.widget import Widget
 
 from rlgpt.console.palette import Palette
 from rlgpt.console.shell import shell_of
-from rlgpt.console.view.text import Line
+from rlgpt.console.view.cells import cell_width
+from rlgpt.console.view.text import Line, fit, plain, width_of
 
 KEPT = 2_000
 """Strips after which all are forgotten."""
@@ -48,6 +49,8 @@ class Painted(Widget):
             if len(self._strips) >= KEPT:
                 self._strips.clear()
             fill = self.palette.style(extra) if extra else None
-            strip = Strip(self.palette.segments(line, extra)).adjust_cell_length(width, fill)
+            is_cut = width_of(line) > width and cell_width(plain(line).rstrip()) > width  # blanks may be missing
+            shown = fit(line, width) if is_cut else line
+            strip = Strip(self.palette.segments(shown, extra)).adjust_cell_length(width, fill)
             strips = self._strips[key] = strip.apply_style(self._ground or Style.null())
         return strips

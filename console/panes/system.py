@@ -10,6 +10,7 @@ from rlgpt.console.view.text import Entry
 
 class SystemPane(ListPane):
     cursor_shown = False
+    filters = False
 
     def entries_of(self, moment: Moment) -> list[Entry]:
         return system.entries(moment, self.width)

@@ -22,6 +22,7 @@ FRAMES_PER_SECOND = 4.0
 class WorldPane(ListPane):
     BINDINGS: ClassVar[list[BindingType]] = bindings("world")
     cursor_shown = False
+    filters = False
 
     def __init__(self, name: str) -> None:
         super().__init__(name)

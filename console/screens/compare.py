@@ -71,13 +71,24 @@ class CompareScreen(Leavable, Screen[None]):
                     self._faults.append(str(error))
             changed = True
         else:
-            changed = sum(feed.poll() for feed in self._feeds) > 0
+            changed = sum([self._poll(feed) for feed in list(self._feeds)]) > 0
         moments = [feed.moment() for feed in self._feeds] if changed else self._moments
         self._reading = False
         self.app.call_from_thread(self._take, moments)
 
+    def _poll(self, feed: Feed) -> bool:
+        """A session that is gone is told of and left out; the others are followed."""
+        try:
+            return feed.poll()
+        except (StoreError, OSError) as error:
+            self._faults.append(str(error))
+            self._feeds.remove(feed)
+            feed.close()
+            return True
+
     def _take(self, moments: list[Moment]) -> None:
         self._moments = moments
+        self._base = min(self._base, max(len(moments) - 1, 0))
         self._draw()
 
     def on_resize(self) -> None:
@@ -89,7 +100,7 @@ class CompareScreen(Leavable, Screen[None]):
             self.query_one("#compare-chart", Bar),
             self.query_one(Lines),
         )
-        names = many(len(self._moments), "session") if self._moments else "reading …"
+        names = many(len(self._moments), "session") if self._moments or self._faults else "reading …"
         title.set_lines(
             [
                 line(
@@ -100,6 +111,8 @@ class CompareScreen(Leavable, Screen[None]):
             ]
         )
         if not self._moments:
+            chart.set_lines([])
+            facts.set_entries(view.unreadable(self._faults, facts.width))
             return
         width, height = chart.content_size
         chart.set_lines(

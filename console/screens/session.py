@@ -250,6 +250,9 @@ class SessionScreen(Leavable, Screen[None]):
         self.call_after_refresh(self._fit)
 
     def on_descendant_focus(self) -> None:
+        line = self.query_one(FilterInput)
+        if self.focused is not line:  # left with the mouse: what was typed stays in force, as after Enter
+            line.remove_class("-open")
         self.call_after_refresh(self._shell.hints)
 
     # ---- the selected sub-action ----------------------------------------------------------------
@@ -350,7 +353,7 @@ class SessionScreen(Leavable, Screen[None]):
 
     # ---- filter ---------------------------------------------------------------------------------
     def action_filter(self) -> None:
-        if isinstance(self.focused, ListPane):
+        if isinstance(self.focused, ListPane) and self.focused.filters:
             self._filtered = self.focused
             line = self.query_one(FilterInput)
             line.value = self._filtered.filter
@@ -372,7 +375,7 @@ class SessionScreen(Leavable, Screen[None]):
         if isinstance(self.focused, Input) and action not in ("help", "command_palette"):
             return False
         if action == "filter":
-            return isinstance(self.focused, ListPane)
+            return isinstance(self.focused, ListPane) and self.focused.filters
         if action == "command":
             return not self.operator.why_not(str(parameters[0]))
         return super().check_action(action, parameters)

@@ -121,6 +121,7 @@ class SessionsScreen(Leavable, Screen[None]):
             self.run_worker(_import_session_screen, thread=True, exit_on_error=False)
             self.set_timer(FORESEE, lambda: launch.foresee(shell_of(self)))
         self._summaries, self._slots, self._hung = summaries, slots, hung
+        self._marked &= {s.id for s in summaries}  # one may be deleted meanwhile
         self._draw()
 
     def _draw(self) -> None:

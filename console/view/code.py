@@ -166,7 +166,7 @@ def source_lines(source: str, before: str | None, attempt: Attempt, width: int) 
 
 
 def _all_folded(lines: list[Line], width: int) -> list[Line]:
-    return [piece for spans in lines for piece in folded(spans, width, "       ↪ ")]
+    return [piece for spans in lines for piece in folded(spans, width, diff.FOLD)]
 
 
 def empty(m: Moment, width: int) -> list[Entry]:

@@ -39,30 +39,37 @@ def _curve(arm: ArmCurve, place: int) -> Curve:
     return Curve(arm.name, arm.x, arm.y, CURVE_STYLES[place % len(CURVE_STYLES)], low=arm.low, high=arm.high)
 
 
+LABEL, LEAST = 16, 24
+"""Cells of a row's name, and at least of a session: below that results lose their episodes."""
+
+
 def table(moments: Sequence[Moment], base: int, width: int) -> list[Entry]:
-    """Facts in rows, sessions in columns; what differs from the base is marked."""
-    label = 16
-    wide = max((width - label) // max(len(moments), 1) - 1, 12)
-    head = [(line(("", "")), label)]
-    for i, m in enumerate(moments):
-        name = str(m.history.session["name"])
-        head.append(
-            (
-                line(
-                    ("■ ", CURVE_STYLES[i % len(CURVE_STYLES)]), (name, "bold"), (" base" if i == base else "", "dim")
-                ),
-                wide,
-            )
-        )
+    """Facts in rows, sessions in columns; what differs from the base is marked. Sessions that have no room beside the
+    others stand below them."""
+    fitting = max((width - LABEL) // (LEAST + 1), 1)
+    wide = max((width - LABEL) // max(min(len(moments), fitting), 1) - 1, 12)
+    facts = _facts(moments)
+    entries: list[Entry] = []
+    for first in range(0, len(moments), fitting):
+        shown = range(first, min(first + fitting, len(moments)))
+        entries += [_block(moments, facts, shown, base, wide), _plans(moments, shown, base, wide)]
+    return entries
+
+
+def _block(
+    moments: Sequence[Moment], facts: Sequence[tuple[str, list[str]]], shown: Sequence[int], base: int, wide: int
+) -> Entry:
+    head: list[tuple[Line, int]] = [((), LABEL)]
+    for i in shown:
+        name = str(moments[i].history.session["name"])
+        mark = Span("■ ", CURVE_STYLES[i % len(CURVE_STYLES)])
+        head.append((line(mark, (name, "bold"), (" base" if i == base else "", "dim")), wide))
     rows: list[Line] = [columns(head)]
-    for title, values in _facts(moments):
-        cells: list[tuple[Line, int]] = [(line((title, "dim")), label)]
-        for i, value in enumerate(values):
-            style = "warn" if i != base and value != values[base] else ""
-            cells.append((line((value, style)), wide))
+    for title, values in facts:
+        cells: list[tuple[Line, int]] = [(line((title, "dim")), LABEL)]
+        cells += [(line((values[i], "warn" if values[i] != values[base] else "")), wide) for i in shown]
         rows.append(columns(cells))
-    entries = [Entry("facts", tuple(rows), selectable=False)]
-    return entries + _plans(moments, base, label, wide)
+    return Entry(f"facts:{shown[0]}", tuple(rows), selectable=False)
 
 
 def _facts(moments: Sequence[Moment]) -> list[tuple[str, list[str]]]:
@@ -86,7 +93,7 @@ def _facts(moments: Sequence[Moment]) -> list[tuple[str, list[str]]]:
             "cost",
             each(lambda m: "none (rules)" if m.rules else money(m.history.spent.cost, m.history.spent.unknown_price)),
         ),
-        ("overrides", each(lambda m: str(sum(c.state == "applied" for c in m.history.commands.values())))),
+        ("overrides", each(lambda m: str(_overrides(m.history)))),
         ("executor", each(lambda m: m.history.plan.executor if m.history.plan else "–")),
     ]
 
@@ -102,6 +109,10 @@ def _success(h: History, split: str, variant: str) -> str:
     return measured(h.pooled(best, split, variant)) if best else "–"
 
 
+def _overrides(h: History) -> int:
+    return sum((command.kind, command.state) == ("override", "applied") for command in h.commands.values())
+
+
 def _code_alone(h: History) -> str:
     """Of a sequence the development episodes are those of its code: it has no policy that would play others."""
     best = h.incumbent or h.iteration
@@ -109,18 +120,19 @@ def _code_alone(h: History) -> str:
     return _success(h, "dev", "full" if policies == {"plan"} else "plan")
 
 
-def _plans(moments: Sequence[Moment], base: int, label: int, wide: int) -> list[Entry]:
+def _plans(moments: Sequence[Moment], shown: Sequence[int], base: int, wide: int) -> Entry:
     """The plans in force, one sub-action a row, joined by name."""
-    plans = [m.history.plan for m in moments]
-    names = list(dict.fromkeys(item.name for plan in plans if plan for item in plan.items))
+    plans = {i: moments[i].history.plan for i in (*shown, base)}
+    names = list(dict.fromkeys(item.name for plan in plans.values() if plan for item in plan.items))
+    key = f"plans:{shown[0]}"
     if not names:
-        return [Entry("plans", (line(("No plan yet in any of them.", "dim")),), selectable=False)]
+        return Entry(key, (line(("No plan yet in any of them.", "dim")),), selectable=False)
     rows: list[Line] = [line(("Active plans", "head"))]
     for name in names:
-        cells: list[tuple[Line, int]] = [(line((name, "")), label)]
-        cells += [(_cell(plan, plans[base], name), wide) for plan in plans]
+        cells: list[tuple[Line, int]] = [(line((name, "")), LABEL)]
+        cells += [(_cell(plans[i], plans[base], name), wide) for i in shown]
         rows.append(columns(cells))
-    return [Entry("plans", tuple(rows), selectable=False)]
+    return Entry(key, tuple(rows), selectable=False)
 
 
 def _cell(plan: PlanState | None, base: PlanState | None, name: str) -> Line:

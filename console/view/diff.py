@@ -6,9 +6,12 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
+from itertools import zip_longest
 
-from rlgpt.console.view.text import Line, Span, pad
+from rlgpt.console.view.text import Line, Span, folded, pad
 
+FOLD = "       ↪ "
+"""Before what does not fit beside its line number."""
 _WORD = re.compile(r"\w+|\s+|[^\w\s]")
 
 
@@ -105,9 +108,11 @@ def split(
             right = _added(row, syntax) if row.new else ()
         fill_left = "removed" if row.kind in ("changed", "removed") else ""
         fill_right = "added" if row.kind in ("changed", "added") else ""
-        out.append((*pad(left, half, fill_left), Span("│", "axis"), *pad(right, width - half - 1, fill_right)))
+        lefts, rights = folded(left, half, FOLD), folded(right, width - half - 1, FOLD)
+        for one, other in zip_longest(lefts, rights, fillvalue=()):
+            out.append((*pad(one, half, fill_left), Span("│", "axis"), *pad(other, width - half - 1, fill_right)))
         if row.new is not None and notes and row.new in notes:
-            out += notes[row.new]
+            out += [piece for note in notes[row.new] for piece in folded(note, width, FOLD)]
     return out
 
 

@@ -118,7 +118,7 @@ def funnel(m: Moment) -> Funnel:
                 dev.shares.get(name) if dev else None,
                 test.shares.get(name) if test else None,
                 before.shares.get(name) if before else None,
-                (sum(causes.values()) if causes else 0) if recorded else drop,
+                (sum(causes.values()) if causes else 0) if recorded else 0 if h.scored else drop,
                 tuple(causes.most_common()) if causes else (),
                 went_on(base.shares, name) - share.reached,
             )
@@ -191,7 +191,8 @@ def entries(shown: Funnel, width: int, ended: bool = False) -> list[Entry]:
     for position, step in enumerate(shown.steps, 1):
         out.append(_entry(step, position, step is worst, shown.scored, width))
     if not shown.recorded:
-        text = "This session did not record which episode reached what: the losses are differences of two bars."
+        text = "This session did not record which episode reached what: "
+        text += "which was missing first is not known." if shown.scored else "the losses are differences of two bars."
         out.append(Entry("unrecorded", tuple(wrap(text, width, "dim")), selectable=False))
     return out
 

@@ -148,6 +148,9 @@ def _entry(
     model, tags = model_words(s.model), " ".join(s.tags)
     iteration = "–" if s.iteration is None else str(s.iteration)
     result, split = newest_result(s)
+    success = measured(result)
+    if len(success) + 1 + len(split) > dict(shown).get("success", width):  # the preview has the interval
+        success = measured(result, interval=False) + (f" n={result.episodes}" if result.score is not None else "")
     values: dict[str, Line] = {
         "state": line(("● ", style), (word, style)),
         "node": line((s.node, "dim")),
@@ -155,7 +158,7 @@ def _entry(
         "task": line(s.task),
         "model": line((model, "dim")),
         "iter": line(iteration),
-        "success": line((measured(result), "bold" if split == "test" else ""), (f" {split}", "dim") if split else ""),
+        "success": line((success, "bold" if split == "test" else ""), (f" {split}", "dim") if split else ""),
         "env steps": line((f"{count(s.env_steps):>7}", "")),
         "cost": line(("–" if s.fault else money(s.cost, s.unknown_price), "")),
         "age": line(("–" if s.fault else duration(now - s.started_at), "dim")),

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from rlgpt.console.sanitise import clean
+from rlgpt.console.sanitise import COMBINING_LIMIT, clean
 from rlgpt.console.view.cells import cell_width, cut_cells
 
 
@@ -60,7 +60,8 @@ def plain(spans: Iterable[Span]) -> str:
 
 def fit(spans: Iterable[Span], width: int) -> Line:
     """Cut to `width` cells, with an ellipsis when something is lost."""
-    spans = tuple(Span(text if len(text) <= width else text[: width + 1], style) for text, style in safe(spans))
+    most = (1 + COMBINING_LIMIT) * (width + 1)  # characters: marks take no cell
+    spans = tuple(Span(text if len(text) <= most else text[:most], style) for text, style in safe(spans))
     if width_of(spans) <= width:
         return spans
     fitting: list[Span] = []

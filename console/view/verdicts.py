@@ -38,8 +38,8 @@ def entries(
     agreed, judged = agreement(h)
     if judged:
         who = RULES if m.rules else "critic"
-        head = line((f"{who} agrees with measurement in ", "dim"), (f"{agreed}/{judged}", "bold"), (" verdicts", "dim"))
-        out.insert(0, Entry("agreement", (head,), selectable=False))
+        head = wrap(f"{who} agrees with measurement in {agreed}/{judged} verdicts", width, "dim")
+        out.insert(0, Entry("agreement", tuple(head), selectable=False))
     if needed_from_person(h.waiting_for) == "verdict":
         pressed = short("session.verdict", keys)
         text = f"You are the critic: press {pressed} to give your verdict on what is shown in the code and world panes."

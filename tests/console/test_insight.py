@@ -90,6 +90,16 @@ def test_a_sub_action_of_a_score_is_marked_by_its_own_share() -> None:
     assert "first missing in 20" in said([funnel._entry(step, 1, True, True, 80)])
 
 
+def test_of_a_score_without_records_nobody_claims_what_was_missing_first() -> None:
+    s = told(recorded=False)
+    session = s.rows[0][1]
+    session["task_info"] = session["task_info"] | {"kind": "score", "milestones": ["collect_wood"]}
+    found = funnel.funnel(moment(s))
+    assert found.scored and not found.recorded and not any(step.lost for step in found.steps) and found.worst is None
+    text = said(funnel.entries(found, 80))
+    assert "first missing" not in text and "The first that" not in text and "is not known" in text
+
+
 def test_the_funnel_says_in_how_many_lost_worlds_there_is_nothing_of_what_is_sought() -> None:
     s = told()
     evaluation = [row for row in s.rows if "funnel" in row[1]][-1][1]
