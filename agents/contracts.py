@@ -65,7 +65,7 @@ class SubActionReply(Reply):
     mode: Mode
     """code: the fast agent writes it. rl: PPO learns it. option: the fast agent writes it, the plan never runs it, and
     PPO learns when to call it. A guard is always code."""
-    goal: str = Field(max_length=400)
+    goal: str = Field(max_length=800)
     """What it shall bring about, for the agent that writes the code."""
     reason: str = Field(max_length=600)
     """Why it is needed and why this mode."""

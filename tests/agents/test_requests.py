@@ -288,4 +288,4 @@ def test_every_field_of_every_contract_is_described(contract: Any) -> None:
     nameless = [place for place, node in fields(schema, "") if "." in place and not place.endswith("[]")
                 and not node.get("description")]  # fmt: skip
     assert nameless == []
-    assert "At most 400 characters" in json.dumps(schema) or contract is not PlanReply
+    assert "At most 800 characters" in json.dumps(schema) or contract is not PlanReply
