@@ -411,7 +411,7 @@ def fingerprint(h: History, iteration: IterationState) -> tuple[object, ...]:
 
 def _finish(h: History, limits: Limits, status: Literal["succeeded", "finished"], reason: str) -> Step:
     """The test evaluation of the incumbent, once, then the end."""
-    best = h.incumbent
+    best = h.outcome
     if best is None:
         return Done(status, reason)
     variants: list[str] = ["full"]

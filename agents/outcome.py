@@ -64,8 +64,9 @@ def won_apart(h: History, iteration: IterationState) -> tuple[int, int, int] | N
 
 
 def learnt(iteration: IterationState) -> bool:
-    """Whether its development episodes were those of a policy."""
-    return any(e.policy == "ppo" for e in iteration.evaluations if (e.split, e.variant) == ("dev", "full"))
+    """Whether its development episodes were those of a policy: of the revision evaluated last."""
+    full = [e for e in iteration.evaluations if (e.split, e.variant) == ("dev", "full")]
+    return bool(full) and full[-1].policy == "ppo"
 
 
 def best_play(h: History, iteration: IterationState) -> tuple[str, Measured]:

@@ -199,7 +199,7 @@ def summarised(ident: str, h: History) -> Summary:
     """What the fold of its rows comes to."""
     settings = h.session["settings"]
     llm = settings.get("llm", {})
-    shown = h.incumbent or h.iteration
+    shown = h.outcome or h.iteration
     dev = h.developed(shown) if shown else Measured(0, 0)
     tested = [h.pooled(i, "test", "full") for i in h.iterations]
     test = next((t for t in tested if t.episodes), Measured(0, 0))

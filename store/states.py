@@ -397,9 +397,13 @@ class History:
         return pool(self.parts(iteration, split, variant))
 
     def parts(self, iteration: IterationState, split: str, variant: str) -> list[EvaluationState]:
-        """The evaluations of the revision evaluated last, in the order of their episodes."""
-        parts = [e for e in iteration.evaluations if e.split == split and e.variant == variant]
-        return [e for e in parts if (e.revision, e.run) == (parts[-1].revision, parts[-1].run)]
+        """The evaluations of the revision evaluated last, in the order of their episodes. None where that was not
+        played so, though an earlier one was."""
+        played = [e for e in iteration.evaluations if e.split == split]
+        return [
+            e for e in played
+            if e.variant == variant and (e.revision, e.run) == (played[-1].revision, played[-1].run)
+        ]  # fmt: skip
 
     def developed(self, iteration: IterationState) -> Measured:
         """Its dev episodes, of what acts of it."""
@@ -409,6 +413,12 @@ class History:
     def incumbent(self) -> IterationState | None:
         """The best iteration of the current sub-task so far, as the worker decided."""
         return self.incumbent_of(self.sub_task)
+
+    @property
+    def outcome(self) -> IterationState | None:
+        """What the session is tested by: the incumbent, and until this sub-task has one, that of one before."""
+        found = (self.incumbent_of(number) for number in range(self.sub_task, -1, -1))
+        return next((iteration for iteration in found if iteration), None)
 
     def incumbent_of(self, sub_task: int) -> IterationState | None:
         best = self.incumbents.get(sub_task)

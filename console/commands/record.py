@@ -25,7 +25,7 @@ from rlgpt.store.row_types import CommandRow
 
 def whole(h: History, inbox: Iterable[CommandRow] = ()) -> dict[str, Any]:
     """`inbox`: the commands that were sent; those that no worker has taken yet are queued."""
-    best = h.incumbent
+    best = h.outcome
     return {
         **summary(h),
         "world_version": h.session.get("world_version"),
@@ -81,7 +81,7 @@ def summary(h: History) -> dict[str, Any]:
     """The head of `show --json`."""
     session = h.session
     last = h.iteration
-    best = h.incumbent
+    best = h.outcome
     dev = h.developed(best) if best else Measured(0, 0)
     return {
         "id": session.get("session_id"),

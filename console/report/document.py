@@ -57,7 +57,7 @@ def _harmless(value: Any) -> Any:
 def template_values(m: Moment) -> dict[str, Any]:
     """The fields of the template."""
     h = m.history
-    best = h.incumbent
+    best = h.outcome
     stages = funnel(m)
     return {
         "h": h,
@@ -114,7 +114,7 @@ def _iteration(h: History, iteration: IterationState) -> dict[str, Any]:
         "verdict": verdict,
         "better": BETTER.get(verdict.better, "") if verdict else "",
         "why": iteration.result.why if iteration.result else "",
-        "best": h.incumbent is iteration,
+        "best": h.outcome is iteration,
         "runs": [h.runs[number] for number in iteration.runs],
     }
 

@@ -100,12 +100,12 @@ def _facts(moments: Sequence[Moment]) -> list[tuple[str, list[str]]]:
 
 def _developed(h: History) -> str:
     """Of what acts: the policy, or its code alone."""
-    best = h.incumbent or h.iteration
+    best = h.outcome or h.iteration
     return measured(h.developed(best)) if best else "–"
 
 
 def _success(h: History, split: str, variant: str) -> str:
-    best = h.incumbent or h.iteration
+    best = h.outcome or h.iteration
     return measured(h.pooled(best, split, variant)) if best else "–"
 
 
@@ -115,7 +115,7 @@ def _overrides(h: History) -> int:
 
 def _code_alone(h: History) -> str:
     """Of a sequence the development episodes are those of its code: it has no policy that would play others."""
-    best = h.incumbent or h.iteration
+    best = h.outcome or h.iteration
     policies = {e.policy for e in best.evaluations if (e.split, e.variant) == ("dev", "full")} if best else set()
     return _success(h, "dev", "full" if policies == {"plan"} else "plan")
 

@@ -267,3 +267,18 @@ def test_nothing_is_decided_after_the_first_test_episode() -> None:
 def test_an_ended_session_stays_ended() -> None:
     told = judged(5).event(events.Ended(status="failed", reason="the disk is full"))
     assert step(told) == Done("failed", "the disk is full")
+
+
+def test_a_policy_of_a_revision_that_the_operator_replaced_is_no_result() -> None:
+    told = coded(dodge="rl").config().train().evaluate(12, run=1).evaluate(2, run=1, variant="plan")
+    told.evaluate(16, run=1, variant="greedy").plan(dig="code").evaluate(1).verdict()
+    result = told.history.iterations[0].result
+    assert result and (result.variant, result.score) == ("full", 0.05)
+    told.iteration(1).plan(dig="code").evaluate(10).verdict()
+    assert told.history.incumbents[0].iteration == 1
+
+
+def test_a_budget_that_ends_in_a_later_sub_task_ends_with_the_test_of_the_one_before() -> None:
+    told = Told(long_horizon=True).tasks("a", "t").iteration().plan(dig="code").code("dig").trial("dig").evaluate(9)
+    told.verdict().iteration(0, sub_task=1)
+    assert step(told, "over") == Evaluate(0, "test", "full", 0, 100)

@@ -167,6 +167,13 @@ class RewardStream:
         self.totals[index] += value
         return value
 
+    def by_name(self) -> dict[str, float]:
+        """`totals` by name: terms may share one."""
+        result = dict.fromkeys(self.names, 0.0)
+        for name, total in zip(self.names, self.totals, strict=True):
+            result[name] += total
+        return result
+
     def features(self) -> tuple[Feature, ...]:
         """What the terms remember, as features the policy sees after the world's."""
         return tuple(

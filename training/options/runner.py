@@ -398,7 +398,7 @@ class OptionRunner:
             dead_loop=lane.watch.dead(lane.outcome == "time"),
             end=lane.outcome,
             milestones=tuple(sorted(env.milestones())),
-            rewards=dict(zip(lane.stream.names, lane.stream.totals, strict=True)),
+            rewards=lane.stream.by_name(),
             usage=lane.usage,
             ends=lane.ends,
             truths=lane.truths_ever,

@@ -152,8 +152,10 @@ class Run:
             load_optimizer(self.ppo.policy, self.ppo.policy.optimizer, origin.part("adam"))
             for group in self.ppo.policy.optimizer.param_groups:
                 group["lr"] = hyper.learning_rate
-        else:
+        elif origin is not None:  # nothing of it is used: a restart, which has only the run's row, begins alike
             origin = None
+            self.setup = setup = build_setup(world, task, config, options, plan, sources, [], similar)
+            self.ppo.space = setup.space
         self.signal: Signal = "go"
         if resume and origin is not None:
             observer.clock = _clock_after_update(origin.fields["counters"][1])

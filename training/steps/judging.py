@@ -30,7 +30,9 @@ LANES = 16
 
 def evaluate(runtime: SessionRuntime, step: loop.Evaluate) -> None:
     history = runtime.history
-    iterations = [i for i in history.iterations if i.sub_task == history.sub_task and i.number == step.iteration]
+    tested = history.outcome if step.split == "test" else None
+    sub_task = tested.sub_task if tested else history.sub_task
+    iterations = [i for i in history.iterations if (i.sub_task, i.number) == (sub_task, step.iteration)]
     iteration = iterations[-1]
     revision = None if step.split == "test" else history.revision
     chosen = candidate(runtime, iteration, revision)

@@ -14,6 +14,7 @@ from rlgpt.store import events, tables
 from rlgpt.store.errors import StoreError
 from rlgpt.store.history import IterationState, PlanState, Run
 from rlgpt.store.row_types import MetricRow, tell_refusal
+from rlgpt.store.states import SLOT
 from rlgpt.training.options.film import FrameSnapshot
 from rlgpt.training.options.lane import EpisodeResult
 from rlgpt.training.options.observer import Observer, Signal, Start
@@ -226,7 +227,7 @@ class TrainingObserver(Observer):
         self.run, self.warm = run, warm
         self.number = run.run if run else max(runtime.history.runs, default=0) + 1
         self.reason = ""
-        self._paused = False
+        self._paused = self._queued = False
         self._rollout_checkpoints: list[str] = []
         self._metric: tables.Metric | None = None
         self._films: list[tuple[EpisodeResult, list[FrameSnapshot]]] = []
@@ -303,12 +304,19 @@ class TrainingObserver(Observer):
             raise Interrupted
         if history.pause_requested:
             if not self._paused:
-                self._paused = True
                 self._phase = history.phase
+            if not self._paused or self._queued:
+                self._paused, self._queued = True, False
+                runtime.slot.give_back()
                 runtime.say_waiting("paused")
             return "pause"
+        if self._paused and not runtime.slot.take():
+            if not self._queued:
+                self._queued = True
+                runtime.say_waiting(SLOT)
+            return "pause"
         if self._paused:
-            self._paused = False
+            self._paused = self._queued = False
             runtime.writer.event(self._phase, durable=False)
         if history.revision != self.plan.revision:
             self.reason = f"superseded by plan revision {history.revision}"

@@ -13,7 +13,7 @@ from rlgpt.training.steps.candidates import accepted_of
 def keep_skills(runtime: SessionRuntime) -> None:
     """Keep what the incumbent's plan runs: coded actions accepted by measurement, each once."""
     history = runtime.history
-    best = history.incumbent
+    best = history.outcome
     if best is None or not best.plans or runtime.settings.skills == "none":
         return
     plan = history.plans[best.plans[-1]]
