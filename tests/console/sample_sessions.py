@@ -83,7 +83,7 @@ def whole(session_id: str = "s-demo", llm: str = "rules", ended: bool = True, **
     s.log("warning", "resumed", cause="SIGKILL", lost_env_steps=4096)
     s.train(0, 2, 1, updates=18, start=12, opened=False)
     s.evaluate(0, 2, 1, 21, run=1)
-    s.evaluate(0, 2, 2, 17, variant="plan", run=None)
+    s.evaluate(0, 2, 2, 17, variant="plan", run=1)
     s.judge(
         0, 2, False, "undecided", "Half of the episodes die at dusk on the way to stone; code and policy are level."
     )
@@ -104,7 +104,7 @@ def whole(session_id: str = "s-demo", llm: str = "rules", ended: bool = True, **
     s.train(1, 4, 3, updates=25 if ended else 12, level=0.45, gain=0.4, end="finished" if ended else "")
     if ended:
         s.evaluate(1, 4, 3, 38, run=3)
-        s.evaluate(1, 4, 4, 22, variant="plan", run=None)
+        s.evaluate(1, 4, 4, 22, variant="plan", run=3)
         s.judge(1, 4, True, "policy", "The policy takes over at dusk; 38 of 50 against 22 of 50 for the code alone.")
         s.evaluate(1, 4, 5, 74, episodes=100, split="test", run=3)
         s.event(events.SkillKept(name="collect_wood", hash=s.text(CHOP_2)))

@@ -199,7 +199,7 @@ def whole_with_code_ahead() -> Story:
     s.configure(0, 1)
     s.train(0, 1, 1, updates=2, level=0.3, gain=0.0)
     s.evaluate(0, 1, 1, 15)
-    s.evaluate(0, 1, 2, 26, variant="plan", run=None)
+    s.evaluate(0, 1, 2, 26, variant="plan")
     s.judge(0, 1, False, "code", "The code alone is ahead.")
     return s
 
