@@ -24,7 +24,14 @@ def is_rule_based(kind: str, models: Iterable[str]) -> bool:
 
 def usual_calls(inner: int, critic: str = "model", candidates: int = 1) -> int:
     """A plan without a refinement, and half of the attempts at each sub-action, rounded up."""
-    return _calls(1, USUAL_PLAN, -(-inner // 2), critic, candidates)
+    return sum(usual_by_role(inner, critic, candidates).values())
+
+
+def usual_by_role(inner: int, critic: str = "model", candidates: int = 1) -> dict[str, int]:
+    """`usual_calls` by who is asked."""
+    attempts = USUAL_PLAN * -(-inner // 2)
+    judged = attempts * int(critic == "model") + int(critic != "human")
+    return {"slow": 1, "fast": attempts * candidates + 1, "critic": judged}
 
 
 def most_calls(inner: int, depth: int, critic: str = "model", largest: int = LARGEST_PLAN, candidates: int = 1) -> int:

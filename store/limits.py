@@ -11,6 +11,7 @@ from typing import Any
 from rlgpt.store.database import connect
 
 SLOTS = 2
+MOST_SLOTS = 256
 OFFLINE = 10.0
 """Minutes."""
 EXACT = {

@@ -34,7 +34,7 @@ from pydantic_settings import (
 
 from rlgpt.store.errors import BadSchema
 from rlgpt.store.home import FILE, home
-from rlgpt.store.limits import OFFLINE, SLOTS
+from rlgpt.store.limits import MOST_SLOTS, OFFLINE, SLOTS
 from rlgpt.store.providers import ProviderName
 from rlgpt.store.urls import checked_url
 
@@ -213,7 +213,7 @@ class MethodSettings(Part):
 class LimitSettings(Part):
     """Of this machine, not of the session's result."""
 
-    host_slots: int = Field(default=SLOTS, ge=1, le=256)
+    host_slots: int = Field(default=SLOTS, ge=1, le=MOST_SLOTS)
     """Sessions that train at once; others are queued."""
     exact: bool = False
     """Compute as every other machine with AVX2 does, bit for bit, if more slowly."""

@@ -7,6 +7,8 @@ from typing import Any
 
 OWN = ("name", "seed", "task", "limits")
 """Settings in which sessions of one arm may differ."""
+FREE = ("llm.extra.", "llm.roles.", "method.rl.")
+"""Groups of settings of which a session has those alone that somebody gave."""
 Settings = Mapping[str, Any]
 
 
@@ -47,7 +49,7 @@ def mixed(trees: Sequence[Settings], arms: Sequence[str]) -> list[str]:
     found = []
     for (task, arm), group in groups.items():
         shared = set.intersection(*(set(dict(_leaves(tree))) for tree in group))
-        if keys := [key for key in differing(group) if key in shared]:
+        if keys := [key for key in differing(group) if key in shared or key.startswith(FREE)]:
             found.append(f"{task}, {arm}: its sessions differ in {', '.join(keys)}")
     return found
 

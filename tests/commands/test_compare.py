@@ -360,3 +360,10 @@ def test_the_rule_based_model_has_one_name() -> None:
     from rlgpt.store.calls import RULE_BASED
 
     assert RULES_MODEL == RULE_BASED
+
+
+def test_sessions_of_one_label_with_other_free_settings_are_told(rlgpt: Cli) -> None:
+    plain = session(3, 90, method={"label": "code"})
+    other = session(3, 91, method={"label": "code", "rl": {"prior_kl": 0.5}}, llm={"extra": {"service_tier": "flex"}})
+    (told,) = rlgpt("compare", plain.id, other.id, "--json").document["mixed"]
+    assert told.endswith("differ in llm.extra.service_tier, method.rl.prior_kl")

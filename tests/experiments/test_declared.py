@@ -219,3 +219,18 @@ def test_the_bill_of_a_language_model_is_its_price_and_never_above_the_budgets()
     assert found["usd_at_most"] == 10.0
     unknown = bill([planned(llm={"kind": "openai", "model": "mine"})], 1, Rate(10.0, ""))
     assert unknown["usd"] is None and unknown["unpriced"] == ["mine"]
+
+
+def test_the_bill_knows_the_prices_of_the_settings_and_of_the_roles() -> None:
+    def usd(**llm: Any) -> float | None:
+        asked = planned(llm={"kind": "openai", "model": "gpt-4o"} | llm, loop={"iterations": 1})
+        return bill([asked], 1, Rate(10.0, ""))["usd"]  # type: ignore[no-any-return]
+
+    assert usd(price_in=0, price_out=0) == 0.0
+    assert usd(model="mine", base_url="http://localhost:1/v1", price_in=1, price_out=0) == pytest.approx(0.22, abs=0.01)
+    assert usd(model="gpt-5-nano", roles={"fast": {"model": "gpt-5"}}) > 10 * usd(model="gpt-5-nano")
+
+
+def test_the_bill_counts_the_three_ways_in_which_a_policy_is_played_in_development() -> None:
+    loop = {"iterations": 0, "dev_first": 300, "dev_more": 0, "test_episodes": 1}
+    assert bill([planned(loop=loop)], 1, Rate(10.0, ""))["episodes_evaluated"] == 905

@@ -3,6 +3,7 @@
 import sys
 from dataclasses import replace
 from types import MappingProxyType, ModuleType
+from typing import NamedTuple
 
 import numpy as np
 import pytest
@@ -211,6 +212,10 @@ SCRIPT = {"name": "go", "goal": "Go.", "done_when": "view.key", "sources": ["def
         ({"scripts": [SCRIPT | {"done_when": "any(key == view.key[99] for key in (1, 2))"}]}, ""),
         ({"milestones": [{"name": "take_key", "done_when": True}]}, "done_when of milestones[0] of take_key is True"),
         ({"limits": "40 env steps"}, "limits of take_key is '40 env steps', a dict was expected"),
+        ({"limits": {"option_cap": 300}}, "limits['option_cap'] is 300: Input should be less than or equal to 200"),
+        ({"advised_rl": {"gamma": 1.0}}, "advised_rl['gamma'] is 1.0: Input should be less than or equal to 0.9999"),
+        ({"advised_rl": {"rollout": 4}}, "advised_rl['rollout'] is 4"),
+        ({"advised_rl": {"entropy": 0.1}}, "advised_rl names entropy, which nobody reads"),
         ({"limits": {"option_cap": 8.5}}, "limits['option_cap'] of take_key is 8.5"),
         ({"scripts": [{n: v for n, v in SCRIPT.items() if n != "goal"}]}, "scripts[0] of take_key lacks goal"),
         ({"scripts": [SCRIPT | {"sources": "yield 0"}]}, "sources of scripts[0] of take_key is 'yield 0'"),
@@ -423,3 +428,14 @@ def test_what_a_frame_says_of_the_agent_is_numbers_and_nothing_of_other_bytes(st
 
     (finding,) = [f for f in check(Drawn()) if f.what == "frames are drawn"]
     assert finding.ok == (not why) and why in finding.why
+
+
+def test_properties_of_a_named_tuple_are_looked_at() -> None:
+    class View(NamedTuple):
+        at: int
+
+        @property
+        def seen(self):
+            return []
+
+    assert find_flaw(View(1), "view") == "view.seen is a list; use a tuple"

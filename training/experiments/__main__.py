@@ -16,6 +16,7 @@ from typing import Any
 
 from rlgpt.store.folder import SessionFolder
 from rlgpt.store.lease import Lease, LeaseTaken
+from rlgpt.store.limits import MOST_SLOTS
 from rlgpt.store.placing import placed_on
 from rlgpt.training.experiments.requests import Request, declared, failures_of
 from rlgpt.training.experiments.running import Job, Launch, Runner, launched
@@ -31,7 +32,7 @@ def _run(request: Request) -> int:
     jobs, on = max(1, int(request["jobs"])), str(request.get("on", ""))
 
     def make(settings: Mapping[str, Any]) -> str:
-        return str(create({**settings, "limits": {"host_slots": jobs}}, elsewhere=bool(on))["id"])
+        return str(create({**settings, "limits": {"host_slots": min(jobs, MOST_SLOTS)}}, elsewhere=bool(on))["id"])
 
     try:
         lease = Lease.acquire(folder, RUNNER)

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from rlgpt.agents.contracts import Hyperparameters, RewardTerm, RlConfigReply
-from rlgpt.agents.prices import listed
-from rlgpt.store.calls import TOKENS_PER_CALL, usual_calls
+from rlgpt.agents.endpoint import endpoints
+from rlgpt.store.calls import TOKENS_PER_CALL, usual_by_role
 from rlgpt.store.errors import StoreError
 from rlgpt.store.experiments import Planned
 from rlgpt.store.folder import sessions
@@ -41,11 +41,13 @@ def bill(left: Sequence[tuple[Planned, Settings, int]], jobs: int, rate: Rate) -
     calls = sum(map(_calls, paid))
     usd, unpriced = 0.0, set()
     for s in paid:
-        price = listed(s.llm.model)
-        if price is None:
-            unpriced.add(s.llm.model)
-            continue
-        usd += _calls(s) * price.of(*TOKENS_PER_CALL)
+        asked = endpoints(s.llm.model_dump(), None)
+        for role, count in _calls_by_role(s).items():
+            price = asked[role].price
+            if price is None:
+                unpriced.add(asked[role].model)
+            else:
+                usd += count * price.of(*TOKENS_PER_CALL)
     caps = [s.budget.cost for s in paid]
     return {
         "sessions": len(left),
@@ -63,13 +65,19 @@ def bill(left: Sequence[tuple[Planned, Settings, int]], jobs: int, rate: Rate) -
 
 
 def _calls(settings: Settings) -> int:
-    return (settings.loop.iterations + 1) * usual_calls(settings.loop.inner, settings.critic, settings.loop.candidates)
+    return sum(_calls_by_role(settings).values())
+
+
+def _calls_by_role(settings: Settings) -> dict[str, int]:
+    loop = settings.loop
+    each = usual_by_role(loop.inner, settings.critic, loop.candidates)
+    return {role: (loop.iterations + 1) * count for role, count in each.items()}
 
 
 def _evaluations(settings: Settings) -> int:
-    """Episodes at most: dev in every iteration, and the test of the incumbent in all its variants."""
+    """Episodes at most: dev in every iteration (sampled, greedily, the plan alone), and the test in all variants."""
     loop = settings.loop
-    return (loop.iterations + 1) * 2 * (loop.dev_first + loop.dev_more) + loop.test_episodes * (
+    return (loop.iterations + 1) * 3 * (loop.dev_first + loop.dev_more) + loop.test_episodes * (
         5 + len(set(settings.method.controls) - {"plan"})
     )
 

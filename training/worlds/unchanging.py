@@ -34,6 +34,10 @@ def find_flaw(value: object, name: str) -> str:
         return _find_first((f"{name}[{key!r}]", item) for key, item in value.items()) or _find_first(
             (f"the key {key!r} of {name}", key) for key in value
         )
+    if isinstance(value, tuple) and kind is not tuple:  # a named one: its properties too
+        data = public_data(value)
+        if flaw := _find_first((f"{name}.{attribute}", member) for attribute, member in data.items()):
+            return flaw
     if isinstance(value, tuple | FrozenSet):
         return _find_first((f"{name}[{index}]", item) for index, item in enumerate(value))
     if hasattr(value, "__dict__"):

@@ -10,8 +10,9 @@ from typing import Any, cast
 from pydantic import ValidationError
 
 from rlgpt import prompts
-from rlgpt.agents.contracts import SubActionReply
+from rlgpt.agents.contracts import Hyperparameters, RewardTerm, RlConfigReply, SubActionReply
 from rlgpt.agents.rules.book import reached_attribute
+from rlgpt.agents.rules.coding import HYPERPARAMETERS
 from rlgpt.training.worlds.conformance.promise import Broken, expect, longest_task
 from rlgpt.training.worlds.protocol import HostSide, World
 
@@ -135,6 +136,36 @@ def _check_entries(sheet: Mapping[str, Any], task: str) -> None:
     for name in NUMBERS:
         number = sheet["limits"].get(name, 1)
         expect(type(number) is int and number > 0, f"limits[{name!r}] of {task} is {number!r}, no whole number above 0")
+    flaw = _advice_flaw(sheet)
+    expect(not flaw, f"the sheet of {task}: {flaw}")
+
+
+def _advice_flaw(sheet: Mapping[str, Any]) -> str:
+    """What no RL configuration could hold of the advice and the cap of options; "" where one can."""
+    advised = sheet.get("advised_rl") or {}
+    if not isinstance(advised, dict):
+        return f"advised_rl is {advised!r:.60}, a dict was expected"
+    own, inner = ("plan_prior", "primitive_steps", "env_steps"), ("learning_rate", *HYPERPARAMETERS)
+    if unknown := sorted(advised.keys() - {*own, *inner, "rollout"}):
+        return f"advised_rl names {', '.join(unknown)}, which nobody reads"
+    rollout = advised.get("rollout", 128)
+    if type(rollout) is not int or rollout < 128:
+        return f"advised_rl['rollout'] is {rollout!r}, a whole number of at least 128 was expected"
+    fields = {name: advised[name] for name in own if name in advised}
+    if "option_cap" in sheet["limits"]:
+        fields["option_cap"] = sheet["limits"]["option_cap"]
+    try:
+        Hyperparameters(**{name: advised[name] for name in inner if name in advised})
+        RlConfigReply(
+            target="", observation=["x"], reward=[RewardTerm(term="task", weight=1)], primitives=[], options=[],
+            horizon=10, **{"env_steps": 0, **fields},
+        )  # fmt: skip
+    except ValidationError as error:
+        first = error.errors()[0]
+        name = first["loc"][0]
+        place = "limits" if name == "option_cap" else "advised_rl"
+        return f"{place}[{name!r}] is {first['input']!r:.60}: {first['msg']}"
+    return ""
 
 
 def plan_flaw(name: str, done_when: str, trigger: str) -> str:
