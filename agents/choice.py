@@ -226,10 +226,10 @@ def goal_before(h: History, item: Item, versions: Sequence[Attempt]) -> str:
     return then.goal if then and not _same_goal(then, item) else ""
 
 
-def kept(h: History, item: Item, best: Attempt, versions: Sequence[Attempt]) -> bool:
+def is_kept(h: History, item: Item, best: Attempt, versions: Sequence[Attempt]) -> bool:
     """Whether an answer without code kept this accepted version, for the goal that it has now."""
     later = [a for a in versions if a.version > best.version]
-    empty = [drafts[0] for drafts in rounds(later) if all(map(_is_empty, drafts)) and drafts[0].trials]
+    empty = [drafts[0] for drafts in rounds(later) if gave_up(drafts) and drafts[0].trials]
     return any((then := _item_then(h, item, a)) and _same_goal(then, item) for a in empty)
 
 
@@ -237,11 +237,12 @@ def _answer(drafts: Sequence[Attempt]) -> Attempt | None:
     """Of the drafts of an attempt, the one that settles what was asked: refused or failed ones do not, and one without
     code only where no other has any."""
     accepted = (a for a in drafts if any(trial.outcome == "accepted" for _, trial in a.trials))
-    return next(accepted, drafts[0] if drafts and all(map(_is_empty, drafts)) else None)
+    return next(accepted, drafts[0] if drafts and gave_up(drafts) else None)
 
 
-def _is_empty(attempt: Attempt) -> bool:
-    return attempt.admission.get("rule") == NO_CODE
+def gave_up(drafts: Sequence[Attempt]) -> bool:
+    """Whether an attempt brought code in none of its drafts."""
+    return all(attempt.admission.get("rule") == NO_CODE for attempt in drafts)
 
 
 def _item_then(h: History, item: Item, attempt: Attempt) -> Item | None:

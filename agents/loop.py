@@ -227,7 +227,7 @@ def _code_item(
     written = choice.rounds([a for a in current if a.author == "fast"])
     if len(written) >= limits.inner or (last and last.trial and last.trial.outcome == "vacuous"):
         return "failed"
-    if written and _gave_up(written[-1]):
+    if written and choice.gave_up(written[-1]):
         return "failed"
     return Code(item.name, len(written) + 1, 1 if limits.candidates > 1 else None)
 
@@ -259,18 +259,13 @@ def _better_code(
     if best.author == "operator" or len(written) >= limits.inner:
         return "accepted"
     asks_more = bool(choice.goal_before(h, item, h.attempts_of(item.name)))
-    given_up = any(map(_gave_up, written)) or choice.kept(h, item, best, tried)
+    given_up = any(map(choice.gave_up, written)) or choice.is_kept(h, item, best, tried)
     if not asks_more and (given_up or choice.good_enough(h, plan, item, best, limits.target)):
         return "accepted"
     unjudged = last.trial if last.verdict is None and limits.critic == "model" else None
     if unjudged and unjudged.episodes and not (asks_more and unjudged.outcome == "accepted"):
         return JudgeItem(item.name, last.version)
     return Code(item.name, len(written) + 1, 1 if limits.candidates > 1 else None)
-
-
-def _gave_up(drafts: list[Attempt]) -> bool:
-    """Whether an attempt brought no code, in none of its drafts."""
-    return all(attempt.admission.get("rule") == choice.NO_CODE for attempt in drafts)
 
 
 def _proven_elsewhere(h: History, item: Item) -> Attempt | None:

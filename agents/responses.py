@@ -14,18 +14,19 @@ Tree = dict[str, Any]
 def in_responses(request: Mapping[str, Any]) -> Tree:
     """The same question for `/responses`; nothing of it is stored there."""
     out: Tree = {"model": request["model"], "input": request["messages"], "store": False}
-    for name, value in request.items():
+    given = {name: value for name in ("text", "reasoning") if isinstance(value := request.get(name), Mapping)}
+    for name, value in request.items():  # `given`: by the operator, in `llm.extra`
         if name in ("max_tokens", "max_completion_tokens"):
             out["max_output_tokens"] = value
         elif name == "response_format":
             form = value.get("json_schema")
-            out["text"] = {**out.get("text", {}), "format": {"type": "json_schema", **form} if form else value}
+            out["text"] = {**given.get("text", {}), "format": {"type": "json_schema", **form} if form else value}
         elif name == "reasoning_effort":
-            out["reasoning"] = {**out.get("reasoning", {}), "effort": value}
+            out["reasoning"] = {**given.get("reasoning", {}), "effort": value}
         elif name == "tools":
             out["tools"] = [{"type": "function", "strict": False, **tool["function"]} for tool in value]
-        elif name in ("text", "reasoning") and isinstance(value, Mapping):  # of the operator's `llm.extra`
-            out[name] = {**value, **out.get(name, {})}
+        elif name in ("text", "reasoning"):
+            out.setdefault(name, value)
         elif name not in ("model", "messages", "stream_options"):
             out[name] = value
     return out

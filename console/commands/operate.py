@@ -87,7 +87,8 @@ def resume(
         resumed = []
         for folder in all_sessions():
             try:
-                if _is_dead(folder) and (placed_on(folder.path) or not source_of(folder.path)):  # no one else's
+                is_mirror = source_of(folder.path) and not placed_on(folder.path)  # its own store resumes it
+                if _is_dead(folder) and not is_mirror:
                     children.start_worker(folder.path)
                     resumed.append(folder)
             except StoreError as error:  # one that is damaged keeps no other from going on

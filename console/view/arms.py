@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from functools import lru_cache
 from typing import Any
 
 OWN = ("name", "seed", "task", "limits")
@@ -12,16 +13,24 @@ FREE = ("llm.extra.", "llm.roles.", "method.rl.")
 Settings = Mapping[str, Any]
 
 
-def whole(tree: Settings) -> Settings:
-    """The settings of a session with their usual values where it was made before there were such settings."""
+@lru_cache(maxsize=1)
+def _defaults() -> tuple[Settings, Collection[str]]:
+    """The default of every setting, and the names of settings that are no longer."""
     from rlgpt.store.settings import RETIRED, stored  # late: it brings pydantic
 
-    def over(usual: Settings, own: Settings) -> Settings:
-        both = ((k, v, usual.get(k)) for k, v in own.items())
-        nested = {k: over(u, v) for k, v, u in both if isinstance(v, Mapping) and isinstance(u, Mapping)}
-        return {**usual, **own, **nested}
+    return stored({"task": ""}).model_dump(mode="json"), RETIRED
 
-    return over(stored({"task": ""}).model_dump(mode="json"), {k: v for k, v in tree.items() if k not in RETIRED})
+
+def with_defaults(tree: Settings) -> Settings:
+    """The settings of a session, with the default of each that there was not when it was made."""
+
+    def over(default: Settings, own: Settings) -> Settings:
+        both = ((k, v, default.get(k)) for k, v in own.items())
+        nested = {k: over(d, v) for k, v, d in both if isinstance(v, Mapping) and isinstance(d, Mapping)}
+        return {**default, **own, **nested}
+
+    defaults, retired = _defaults()
+    return over(defaults, {k: v for k, v in tree.items() if k not in retired})
 
 
 def differing(trees: Sequence[Settings]) -> list[str]:

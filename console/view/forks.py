@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from rlgpt.console.view.arms import arm_of, differing, whole
+from rlgpt.console.view.arms import arm_of, differing, with_defaults
 
 if TYPE_CHECKING:
     from rlgpt.store.catalog import Summary
@@ -42,7 +42,7 @@ def branches(summaries: Sequence[Summary]) -> list[Branch]:
 def _changed(s: Summary, parent: Summary | None) -> str:
     if parent is None or parent.fault:
         return ""
-    before, now = whole(parent.settings), whole(s.settings)
+    before, now = with_defaults(parent.settings), with_defaults(s.settings)
     keys = differing([before, now])
     return arm_of(now, keys) if keys else ""
 

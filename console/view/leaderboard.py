@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
-from rlgpt.console.view.arms import arm_of, differing, told, whole
+from rlgpt.console.view.arms import arm_of, differing, told, with_defaults
 from rlgpt.console.view.numbers import count, many, measured, money
 from rlgpt.console.view.sessions import model_words
 from rlgpt.console.view.text import Entry, Line, columns, line, width_of, wrap
@@ -57,7 +57,7 @@ class Row:
 def rows(summaries: Sequence[Summary], task: str) -> list[Row]:
     """Best mean first. Sessions without test episodes have no place yet."""
     tested = [s for s in summaries if s.task == task and s.test_episodes]
-    trees = {s.id: whole(s.settings) for s in tested}
+    trees = {s.id: with_defaults(s.settings) for s in tested}
     keys = [key for key in differing([*trees.values()]) if key != "llm.model" and key != "llm.kind"]
     groups: dict[tuple[str, str, str], list[Summary]] = {}
     for s in tested:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
+from typing import Any
 
 import pytest
 
 from rlgpt.agents.client import make_client
 from rlgpt.agents.endpoint import RULES_MODEL
 from rlgpt.agents.journal import canonical
+from rlgpt.agents.responses import in_responses
 from tests.agents.asker import chain, settings
 from tests.agents.dialects import DIALECTS, serve
 from tests.agents.toys import Ledger
@@ -60,7 +62,10 @@ def test_what_a_dialect_taught_is_known_after_a_restart(name: str) -> None:
 
 
 def test_the_operators_words_for_the_responses_api_go_beside_what_is_asked_for() -> None:
-    extra = {"text": {"verbosity": "low"}, "reasoning": {"summary": "auto"}}
+    extra: dict[str, Any] = {"text": {"verbosity": "low"}, "reasoning": {"summary": "auto"}}
+    assert in_responses({"text": 1, "model": "m", "messages": [], "response_format": {"type": "text"}})["text"] == {
+        "format": {"type": "text"}
+    }
     with serve("responses") as server:
         chain(make_client(settings(server.url, model=RULES_MODEL, extra=extra), Ledger(), {}, sleep=lambda s: None))
         asked = [request for request in server.requests if "input" in request]
