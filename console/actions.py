@@ -30,10 +30,10 @@ class Action(NamedTuple):
     run: Callable[[], object]
 
 
-def matched(name: str, query: str) -> Content | None:
+def matched(name: str, words: Iterable[str]) -> Content | None:
     """The name with what was searched for marked; None unless every word is in it, as in every list's filter."""
     content = Content(name)
-    for word in query.casefold().split():
+    for word in words:
         start = name.casefold().find(word)
         if start < 0:
             return None
@@ -47,9 +47,10 @@ class Actions(Provider):
             yield DiscoveryHit(Content(action.name), action.run, text=action.name, help=action.told)
 
     async def search(self, query: str) -> Hits:
+        words = tuple(dict.fromkeys(query.casefold().split()))  # each once: a paste may say one ten thousand times
         for index, action in enumerate(self._all()):
-            shown = matched(action.name, query)
-            if shown is None and matched(action.told, query) is not None:
+            shown = matched(action.name, words)
+            if shown is None and matched(action.told, words) is not None:
                 shown = Content(action.name)
             if shown is not None:
                 yield Hit(1.0 - index / 1_000, shown, action.run, text=action.name, help=action.told)

@@ -133,11 +133,17 @@ class ConsoleApp(App[int]):
         """As Textual's, which copies the table of themes; every painted line asks for it."""
         return self._registered_themes.get(self.theme) or super().current_theme
 
+    @property
+    def available_themes(self) -> dict[str, Theme]:
+        """Of 16 colours only the themes that are made of them: those nearest to another's make dim text its ground."""
+        themes = super().available_themes
+        if not self._few_colours:
+            return themes
+        return {name: theme for name, theme in themes.items() if name.startswith("ansi-")}
+
     def _first_theme(self) -> str:
-        theme = self.preferences.theme
-        if self._few_colours:
-            return "ansi-dark"
-        return theme if theme in self.available_themes else "rlgpt-dark"
+        theme, usual = self.preferences.theme, "ansi-dark" if self._few_colours else "rlgpt-dark"
+        return theme if theme in self.available_themes else usual
 
     @property
     def _few_colours(self) -> bool:
@@ -267,6 +273,7 @@ class ConsoleApp(App[int]):
 
     def action_next_theme(self) -> None:
         names = [t.name for t in THEMES] + ["ansi-dark", "nord", "gruvbox", "dracula", "solarized-light"]
+        names = ["ansi-dark", "ansi-light"] if self._few_colours else names
         place = names.index(self.theme) if self.theme in names else -1
         self.use_theme(names[(place + 1) % len(names)])
         self.tell(f"theme {self.theme}")
@@ -278,10 +285,14 @@ class ConsoleApp(App[int]):
 
     def action_save_screenshot(self) -> None:
         folder = self.home / "screenshots"
-        folder.mkdir(parents=True, exist_ok=True)
         name = time.strftime("rlgpt-%Y%m%d-%H%M%S.svg")
-        self.save_screenshot(name, str(folder))
-        self.tell(f"saved {folder / name}")
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            self.save_screenshot(name, str(folder))
+        except OSError as error:
+            self.tell(f"the screen was not saved: {error}", "error")
+        else:
+            self.tell(f"saved {folder / name}")
 
     def action_yank(self) -> None:
         focused = self.focused

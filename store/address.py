@@ -5,11 +5,11 @@ from __future__ import annotations
 import importlib.util
 import json
 import os
+import re
 import tomllib
 from pathlib import Path
-from urllib.parse import urlsplit
 
-from rlgpt.store.errors import MissingExtra, StoreError
+from rlgpt.store.errors import BadValue, MissingExtra, StoreError
 from rlgpt.store.home import FILE, home
 
 VARIABLE = "RLGPT_STORE"
@@ -20,6 +20,8 @@ MARK = "mirror.json"
 """In the folder of a mirror: the place that it mirrors."""
 NEAR = 5.0
 """Seconds that a store is behind a worker at most while all is well; its keeper says each second that it is there."""
+_PASSWORD = re.compile(r"[^@/]*:[^@/]*@|[^?]*:[^?]*@|[^=]*:[^=]*@")
+"""As libpq reads an address (# and ? are letters of a password to it), and as it misreads one with a /."""
 EXTRA = "a store in PostgreSQL needs psycopg: install it with `pip install 'rlgpt[postgres]'`"
 
 
@@ -44,21 +46,22 @@ def is_shared(where: str) -> bool:
 
 
 def checked(where: str) -> str:
-    """Raises StoreError for an address that holds a password: it would stand in logs and in lists of processes."""
-    if not is_shared(where):
+    """Raises StoreError for an address that holds a password, which would stand in logs and in lists of processes, and
+    BadValue for one of another kind, of which only the scheme is told: it may hold a password too."""
+    scheme, slashes, rest = where.partition("://")
+    if not slashes:
         return where
-    try:
-        parts = urlsplit(where)
-        password = parts.password is not None or "password" in parts.query
-        safe = f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"
-    except ValueError as error:
-        raise StoreError("the address of the store cannot be read: write postgresql://HOST/DATABASE") from error
-    if password:
-        raise StoreError(
-            f"the address of the store at {safe} holds a password: leave it out, and put it into ~/.pgpass, a service "
-            "file or the variable PGPASSWORD"
-        )
-    return where
+    if scheme not in SCHEMES:
+        raise BadValue(f"{scheme}:// is no place for sessions: name a folder, or postgresql://HOST/DATABASE")
+    place, _, query = rest.partition("?")
+    if _PASSWORD.match(rest):
+        place = rest.rpartition("@")[2].partition("?")[0]
+    elif "password" not in query:
+        return where
+    raise StoreError(
+        f"the address of the store at {scheme}://{place.rpartition('@')[2]} holds a password: leave it out, and put it "
+        "into ~/.pgpass, a service file or the variable PGPASSWORD"
+    )
 
 
 def need_extra() -> None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import io
 import json
 import lzma
 import os
@@ -26,7 +27,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from rlgpt.store import revision
-from rlgpt.store.errors import BadBundle, Damaged, DiskFull, StoreError
+from rlgpt.store.errors import BadBundle, BadPlace, Damaged, DiskFull, StoreError
 from rlgpt.store.folder import ARTIFACTS, DATABASE, Place, SessionFolder, free_bytes, path_of, prepare, root
 from rlgpt.store.snapshot import copy_database, without_evidence_bulk
 from rlgpt.store.soundness import check_database
@@ -61,13 +62,15 @@ def export_bundle(place: Place, target: Path, *, evidence: bool = False) -> Path
                     from rlgpt.store.migrations import upgrade  # late: Alembic costs half a second
 
                     upgrade(base, folder.database)
+                session_id = str(base.execute("SELECT session_id FROM session").fetchone()[0])
             if evidence:
                 without_evidence_bulk(copy)
-            members = {DATABASE: copy}
-            if not evidence and folder.artifacts.is_dir():
+            members: dict[str, Path] = {}
+            if not evidence:
                 files = [p for p in folder.artifact_files() if not p.name.startswith(".")]
-                members |= {f"{ARTIFACTS}/{path.name}": path for path in files}
-            _pack(partial, folder.id, members, evidence)
+                members = {f"{ARTIFACTS}/{path.name}": path for path in files}
+            members[DATABASE] = copy  # last: meanwhile PPO replaces its checkpoints
+            _pack(partial, session_id, members, evidence)  # a copied folder may have another name
         if evidence and partial.stat().st_size > EVIDENCE_BYTES:
             size = partial.stat().st_size
             raise StoreError(f"the evidence of session {folder.id} takes {size} bytes, more than {EVIDENCE_BYTES}")
@@ -112,12 +115,17 @@ def _pack(target: Path, session_id: str, members: dict[str, Path], evidence: boo
     with os.fdopen(descriptor, "w+b") as file, zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
         files = {}
         for name, path in members.items():
-            archive.write(path, name)
-            with path.open("rb") as body:
-                digest = _digest(body)
+            try:
+                body = path.open("rb")
+            except FileNotFoundError:  # a rollout checkpoint, superseded meanwhile
+                continue
+            except OSError as error:
+                raise BadPlace(f"{path} cannot be read: {error.strerror}") from error
+            with body:
+                size, digest = _add(archive, name, body)
             if name.startswith(f"{ARTIFACTS}/") and name.removeprefix(f"{ARTIFACTS}/") != digest:
                 raise Damaged(f"the file {path} is damaged: its content is not what its name says")
-            files[name] = {"size": path.stat().st_size, "blake2b": digest}
+            files[name] = {"size": size, "blake2b": digest}
         manifest = {
             "format": FORMAT,
             "id": session_id,
@@ -126,14 +134,21 @@ def _pack(target: Path, session_id: str, members: dict[str, Path], evidence: boo
             "evidence": evidence,
             "files": files,
         }
-        archive.writestr(MANIFEST, json.dumps(manifest, indent=1))
+        _add(archive, MANIFEST, io.BytesIO(json.dumps(manifest, indent=1).encode()))
 
 
-def _digest(body: IO[bytes]) -> str:
-    state = blake2b(digest_size=16)
-    while chunk := body.read(_CHUNK):
-        state.update(chunk)
-    return state.hexdigest()
+def _add(archive: zipfile.ZipFile, name: str, body: IO[bytes]) -> tuple[int, str]:
+    """Pack a file in one reading, since it may be gone at the second; returns its size and hash. It gets no date of its
+    own: ZIP knows none before 1980, where the clock of a small machine or of an unpacked archive may stand."""
+    info = zipfile.ZipInfo(name)
+    info.compress_type, info.external_attr = zipfile.ZIP_DEFLATED, 0o600 << 16
+    state, size = blake2b(digest_size=16), 0
+    with archive.open(info, "w", force_zip64=True) as packed:
+        while chunk := body.read(_CHUNK):
+            state.update(chunk)
+            size += len(chunk)
+            packed.write(chunk)
+    return size, state.hexdigest()
 
 
 # ---- unpacking ------------------------------------------------------------------------------------

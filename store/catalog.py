@@ -19,6 +19,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
+from rlgpt.store import revision
+from rlgpt.store.artifacts import digest
 from rlgpt.store.database import connect
 from rlgpt.store.errors import BadPlace, BadValue, NoSession, StoreError
 from rlgpt.store.folder import DATABASE, SessionFolder, root, sessions
@@ -36,7 +38,7 @@ LONGEST_TAG = 40
 MOST_TAGS = 20
 MOST_UNWRITTEN = 50
 """Sessions whose summaries are lost when a long first list is interrupted."""
-_VERSION = 6
+_VERSION = 7
 
 UNREADABLE = (StoreError, sqlite3.Error, ArithmeticError, LookupError, TypeError, ValueError, AttributeError)
 """What reading a damaged session may raise."""
@@ -81,6 +83,8 @@ class Summary:
     """As fixed at creation."""
     fault: str = ""
     """A sentence when the session cannot be read; the rest is then empty."""
+    passing: bool = False
+    """Whether the fault may pass without a change of the files, as a lock or a permission does."""
     alive: bool = False
     node: str = ""
     """The machine of its worker, where that is another one."""
@@ -104,6 +108,8 @@ class Heading(NamedTuple):
     """Empty where it cannot be read."""
     costs: dict[str, float]
     """USD by day (UTC, ISO). None of a replay, whose rows repeat what the recorded calls cost."""
+    passing: bool = False
+    """Whether it could not be read for a reason that may pass without a change of the files."""
 
 
 def headings() -> dict[str, Heading]:
@@ -115,7 +121,7 @@ def headings() -> dict[str, Heading]:
 def find(session: str) -> SessionFolder:
     """By id, a prefix of it, or name; `last` is the newest; or the path of a session's folder. Raises NoSession."""
     if os.sep in session and (Path(session) / DATABASE).is_file():
-        return SessionFolder(Path(session))
+        return SessionFolder(Path(session).resolve())  # `./` has no name to show or to call a file by
     return SessionFolder(root() / chosen(session, [s.id for s in sessions()], names))
 
 
@@ -143,14 +149,23 @@ def names() -> dict[str, str]:
 def heading(session: SessionFolder) -> JsonObject:
     """As a tree; never raises for a damaged session."""
     costs: dict[str, float] = {}
-    unreadable = (StoreError, sqlite3.Error, ValueError, TypeError)
-    with contextlib.suppress(*unreadable), contextlib.closing(connect(session.database)) as base:
-        days = (
-            "SELECT date(at, 'unixepoch'), sum(cost) FROM llm_call WHERE cost > 0 AND NOT EXISTS "
-            "(SELECT 1 FROM session WHERE json_extract(settings, '$.llm.kind') LIKE 'replay:%') GROUP BY 1"
-        )
-        costs = {str(day): float(cost) for day, cost in base.execute(days)}
-    return Heading(session.name, costs)._asdict()
+    passing = False
+    try:
+        with contextlib.closing(connect(session.database)) as base:
+            days = (
+                "SELECT date(at, 'unixepoch'), sum(cost) FROM llm_call WHERE cost > 0 AND NOT EXISTS "
+                "(SELECT 1 FROM session WHERE json_extract(settings, '$.llm.kind') LIKE 'replay:%') GROUP BY 1"
+            )
+            costs = {str(day): float(cost) for day, cost in base.execute(days)}
+    except (StoreError, sqlite3.Error, ValueError, TypeError) as error:
+        passing = _may_pass(error)
+    return Heading(session.name, costs, passing)._asdict()
+
+
+def _may_pass(error: Exception) -> bool:
+    """Whether the next look at the same files may succeed: another program locks the session, a permission is missing,
+    the disk did not answer. What is kept of such a look would stand for the session until its next row."""
+    return isinstance(error, BadPlace) or revision.is_passing(error)
 
 
 def summaries() -> list[Summary]:
@@ -158,18 +173,24 @@ def summaries() -> list[Summary]:
     every = sessions()[::-1]
     with no_collection():
         summaries_by_id = _cached("summary", every, lambda session: dataclasses.asdict(summary(session)))
-    workers = {session.id: owner(session.path) for session in every}
-    here = socket.gethostname()
-    return [
-        dataclasses.replace(
-            Summary(**summaries_by_id[session.id]),
-            alive=(worker := workers[session.id]) is not None,
-            node=worker.host if worker and worker.host != here else "",
-            tags=tags(session),
-            size=disk_bytes(session.path),
-        )
-        for session in every
-    ]
+    return [_living(Summary(**summaries_by_id[session.id]), session) for session in every]
+
+
+def _living(summary: Summary, session: SessionFolder) -> Summary:
+    """With what its rows do not say. A session of another user (of root, after `sudo rlgpt run`) takes no other one off
+    the list."""
+    try:
+        worker = owner(session.path)
+    except OSError as error:
+        fault = summary.fault or f"session {session.id} cannot be read: {error.filename}: {error.strerror}"
+        return dataclasses.replace(summary, fault=fault)
+    return dataclasses.replace(
+        summary,
+        alive=worker is not None,
+        node=worker.host if worker and worker.host != socket.gethostname() else "",
+        tags=tags(session),
+        size=disk_bytes(session.path),
+    )
 
 
 def summary(session: SessionFolder) -> Summary:
@@ -179,8 +200,11 @@ def summary(session: SessionFolder) -> Summary:
             history = fold_all(reader.folded_since(0, None))  # once, to the end: no states are kept for a seek
         return require_shown(summarised(session.id, history))
     except UNREADABLE as error:
-        known = isinstance(error, StoreError)
-        return Summary(session.id, fault=str(error) if known else f"session {session.id} is damaged: {error}")
+        passing = _may_pass(error)
+        if isinstance(error, StoreError):
+            return Summary(session.id, fault=str(error), passing=passing)
+        what = "cannot be read now" if passing else "is damaged"
+        return Summary(session.id, fault=f"session {session.id} {what}: {error}", passing=passing)
 
 
 def require_shown(summary: Summary) -> Summary:
@@ -274,12 +298,12 @@ def _cached(
 ) -> dict[str, JsonObject]:
     """What the table keeps of these sessions, by id, made anew where a session has changed since."""
     bodies: dict[str, JsonObject] = {}
-    fresh: list[tuple[str, str, str]] = []
+    fresh: list[tuple[str, str, bytes]] = []
     with _cache() as base:
-        cached = {row[0]: row[1:] for row in base.execute(f"SELECT id, key, body FROM {table}")}
+        cached = _kept(base, table)
 
         def write() -> None:
-            with contextlib.suppress(sqlite3.OperationalError):  # another process writes, or the disk is full
+            with contextlib.suppress(sqlite3.DatabaseError):  # another process writes, the disk is full, it is damaged
                 base.execute("BEGIN IMMEDIATE")
                 base.executemany(f"REPLACE INTO {table} (id, key, body) VALUES (?, ?, ?)", fresh)
                 base.execute("COMMIT")
@@ -287,18 +311,41 @@ def _cached(
 
         for session in chosen_sessions:
             key = _key(session.database)
-            cached_key = cached.pop(session.id, ("", ""))
-            if cached_key[0] == key:
-                bodies[session.id] = json.loads(cached_key[1])
+            cached_key, body = cached.pop(session.id, ("", b""))
+            if cached_key == _signed(key, body):
+                bodies[session.id] = json.loads(body)
                 continue
             bodies[session.id] = make(session)
-            fresh.append((session.id, key, json.dumps(bodies[session.id])))
+            if bodies[session.id]["passing"]:
+                continue
+            body = json.dumps(bodies[session.id]).encode()
+            fresh.append((session.id, _signed(key, body), body))
             if len(fresh) == MOST_UNWRITTEN:
                 write()
         if fresh:
             write()
-        base.executemany(f"DELETE FROM {table} WHERE id = ?", [(name,) for name in cached])
+        with contextlib.suppress(sqlite3.DatabaseError):
+            base.executemany(f"DELETE FROM {table} WHERE id = ?", [(name,) for name in cached])
     return bodies
+
+
+def _kept(base: sqlite3.Connection, table: str) -> dict[str, tuple[str, bytes]]:
+    """Key and body by id; {} of a damaged cache, which the next process then makes anew. As bytes: what was flipped in
+    it may be no text any more."""
+    columns = ", ".join(f"CAST({name} AS BLOB)" for name in ("id", "key", "body"))
+    try:
+        rows = base.execute(f"SELECT {columns} FROM {table}").fetchall()
+    except sqlite3.OperationalError:
+        return {}
+    except sqlite3.DatabaseError:
+        (home() / NAME).unlink(missing_ok=True)
+        return {}
+    return {ident.decode(errors="replace"): (key.decode(errors="replace"), body) for ident, key, body in rows}
+
+
+def _signed(key: str, body: bytes) -> str:
+    """A key with the hash of its body: SQLite does not notice a flipped byte in a text."""
+    return f"{key}/{digest(body)}"
 
 
 def _key(database: Path) -> str:

@@ -14,7 +14,7 @@ from pydantic import BaseModel
 
 from rlgpt.store import schema, tables
 from rlgpt.store.catalog import names
-from rlgpt.store.errors import BadPlace
+from rlgpt.store.errors import BadPlace, DiskFull
 from rlgpt.store.folder import DATABASE, SessionFolder, Staging, prepare, root
 from rlgpt.store.row_types import JsonObject, TaskInfo
 from rlgpt.store.rows import encode
@@ -65,11 +65,16 @@ def create(
 @contextlib.contextmanager
 def making(staged: Staging) -> Iterator[None]:
     """From the choice of a free name until the session is there with it: who begins at the same moment waits. What was
-    filled of a session that fails is removed."""
+    filled of a session that fails is removed. Raises DiskFull."""
     descriptor = os.open(root(), os.O_RDONLY | os.O_CLOEXEC)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX)
         yield
+    except sqlite3.Error as error:
+        staged.drop()
+        if getattr(error, "sqlite_errorcode", 0) & 0xFF in (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR):
+            raise DiskFull(f"the disk of {root()} is full: no session was made there ({error})") from error
+        raise
     except BaseException:
         staged.drop()
         raise

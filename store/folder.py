@@ -193,7 +193,8 @@ def check_place(path: Path) -> None:
 def require_outside(target: Path) -> None:
     """Raises StoreError for a copy among the sessions of this store: it would be listed as one of them, or go with the
     session that it lies in."""
-    if root().resolve() in (target.resolve(), *target.resolve().parents):
+    real = Path(os.path.realpath(target))  # `resolve` raises for a link to itself
+    if root().resolve() in (real, *real.parents):
         raise StoreError(f"{target} lies among the sessions of this store: name a folder elsewhere")
 
 

@@ -18,6 +18,14 @@ def named_path(text: str) -> Path:
     return Path(os.path.expanduser(text))  # noqa: PTH111
 
 
+def here() -> Path:
+    """The folder that a person works in; their home folder where it was removed meanwhile."""
+    try:
+        return Path.cwd()
+    except FileNotFoundError:
+        return named_path("~")
+
+
 def home() -> Path:
     """The folder with `sessions/`, `catalog.db` and `rlgpt.toml`; it need not exist yet."""
     chosen = os.environ.get(VARIABLE)

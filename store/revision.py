@@ -5,7 +5,7 @@ from __future__ import annotations
 import sqlite3
 from pathlib import Path
 
-from rlgpt.store.errors import BadSchema, Damaged
+from rlgpt.store.errors import BadPlace, BadSchema, Damaged
 
 REVISION = "0004"
 """The newest revision; they are numbered, so that their order is that of their names."""
@@ -21,6 +21,15 @@ def damaged(database: Path, what: str) -> Damaged:
     return Damaged(f"session {name} is damaged: {what}; `rlgpt store repair {name}` saves what is sound")
 
 
+_LOCKED = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
+_PASSING = (*_LOCKED, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_NOMEM, sqlite3.SQLITE_FULL)
+
+
+def is_passing(error: Exception) -> bool:
+    """Whether it says something of this moment, and nothing of the file."""
+    return getattr(error, "sqlite_errorcode", 0) & 0xFF in _PASSING
+
+
 def found(base: sqlite3.Connection, path: Path) -> str:
     """The revision of a session's open database. Raises as `read`, Damaged with the session and what to do."""
     try:
@@ -30,8 +39,8 @@ def found(base: sqlite3.Connection, path: Path) -> str:
 
 
 def read(base: sqlite3.Connection, path: Path) -> str:
-    """The revision of an open database. Raises BadSchema if it is no session of ours or a newer one, and Damaged with
-    nothing but the damage."""
+    """The revision of an open database. Raises BadSchema if it is no session of ours or a newer one, BadPlace if it
+    cannot be read now, and Damaged with nothing but the damage."""
     try:
         row = base.execute("SELECT version_num FROM alembic_version").fetchone()
     except UnicodeDecodeError as error:  # in SQLite's own message
@@ -39,6 +48,10 @@ def read(base: sqlite3.Connection, path: Path) -> str:
     except sqlite3.DatabaseError as error:
         if getattr(error, "sqlite_errorcode", 0) & 0xFF in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB):
             raise Damaged(str(error)) from error
+        if is_passing(error):
+            locked = error.sqlite_errorcode & 0xFF in _LOCKED
+            why = "another program has locked it" if locked else str(error)
+            raise BadPlace(f"{path} cannot be read now: {why}") from error
         raise BadSchema(f"{path} is not the database of a session ({error})") from error
     revision = str(row[0]) if row else ""
     if len(revision) != len(REVISION) or not (revision.isascii() and revision.isdigit()):

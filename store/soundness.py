@@ -12,7 +12,7 @@ from typing import Any, get_args, get_origin
 
 from rlgpt.store import artifacts, query, revision, row_values
 from rlgpt.store.database import connect
-from rlgpt.store.errors import BadBundle, BadSchema, Damaged, StoreError
+from rlgpt.store.errors import BadBundle, BadPlace, BadSchema, Damaged, StoreError
 from rlgpt.store.history import fold_all
 from rlgpt.store.plain import EARLIEST, LATEST, is_plain
 from rlgpt.store.row_types import PARTS
@@ -52,10 +52,10 @@ def explained(database: Path) -> Damaged | None:
         with contextlib.closing(connect(database)) as base:
             base.execute("BEGIN")  # one moment of a session that is being written
             problems = faults(base, database)
-    except BadSchema:
+    except (BadSchema, BadPlace):  # it is another's, or nothing can be said of it now: no damage
         return None
     except (sqlite3.Error, StoreError, UnicodeDecodeError) as error:
-        if getattr(error, "sqlite_errorcode", 0) & 0xFF in _BUSY:
+        if revision.is_passing(error):
             return None
         problems = [str(error)]
     return revision.damaged(database, problems[0]) if problems else None

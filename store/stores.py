@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import os
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager
 from pathlib import Path
@@ -12,7 +13,7 @@ from typing import Protocol
 from rlgpt.store import catalog
 from rlgpt.store.address import checked, is_shared
 from rlgpt.store.catalog import Summary
-from rlgpt.store.errors import BadPlace, BadValue, StoreError
+from rlgpt.store.errors import BadPlace, StoreError
 from rlgpt.store.folder import SessionFolder, require_outside
 from rlgpt.store.folder_peer import FolderPeer
 from rlgpt.store.home import home, named_path
@@ -92,10 +93,8 @@ def open_store(where: str) -> Store:
         from rlgpt.store.shared.store import SharedStore  # late: an extra
 
         return SharedStore(where)
-    if "://" in where:
-        raise BadValue(f"{where} is no place for sessions: name a folder, or postgresql://HOST/DATABASE")
     path = named_path(where).absolute()
-    if path.resolve() == home().resolve():
+    if os.path.realpath(path) == os.path.realpath(home()):
         raise StoreError(f"{path} is this store itself")
     require_outside(path)
     return FolderStore(path)

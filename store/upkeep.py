@@ -14,7 +14,7 @@ from typing import Literal
 from rlgpt.store import artifacts, catalog, query
 from rlgpt.store.address import MARK
 from rlgpt.store.database import connect
-from rlgpt.store.errors import AlreadyThere, BadPlace, Damaged, StoreError
+from rlgpt.store.errors import AlreadyThere, BadPlace, Damaged, DiskFull, StoreError, WriteFailed
 from rlgpt.store.folder import DATABASE, Place, SessionFolder, path_of, require_outside, sync
 from rlgpt.store.home import home
 from rlgpt.store.lease import WORKER, WRITER, Lease
@@ -106,9 +106,21 @@ def prune(place: Place, *, frames: bool = False) -> Pruned:
     if damage := torn(folder.database):
         raise damage
     with at_rest(folder):
-        _prune(folder, done, frames)
+        try:
+            _prune(folder, done, frames)
+        except sqlite3.Error as error:
+            raise _unfinished(error, folder, done) from error
     done.freed = max(0, before - catalog.disk_bytes(folder.path))
     return done
+
+
+def _unfinished(error: sqlite3.Error, folder: SessionFolder, done: Pruned) -> StoreError:
+    """The files are gone by then, and perhaps the films: only the database could not be written."""
+    gone = f"{done.checkpoints} files and {done.films} films of session {folder.id} were removed"
+    if getattr(error, "sqlite_errorcode", 0) & 0xFF in (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR):
+        room = "make as much room as it takes, or move it to another disk (`rlgpt store move`), and prune it again"
+        return DiskFull(f"the disk of {folder.path} is full: {gone}, its database could not be made smaller; {room}")
+    return WriteFailed(f"{gone}, its database could not be written: {error}")
 
 
 def backup(place: Place, target: Path) -> Path:
@@ -203,9 +215,10 @@ def _prune(folder: SessionFolder, done: Pruned, frames: bool) -> None:
             base.execute("BEGIN IMMEDIATE")
             with unguarded(base, ("frame",)):
                 episodes = "SELECT DISTINCT source, owner, episode FROM frame"
-                done.films = int(base.execute(f"SELECT count(*) FROM ({episodes})").fetchone()[0])
+                films = int(base.execute(f"SELECT count(*) FROM ({episodes})").fetchone()[0])
                 base.execute("DELETE FROM frame")
             base.execute("COMMIT")
+            done.films = films
         base.execute("VACUUM")
         base.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 

@@ -49,16 +49,16 @@ def episodes(
 ) -> None:
     """List the recorded episodes, failing ones first: how they ended, where they were lost, what can be watched."""
     with moment_of(session, at) as moment:
-        shown = episodes_view.episodes(moment, failed)
+        every = episodes_view.episodes(moment)
         ended = _ended(moment)
         names = {item.name for plan in moment.history.plans.values() for item in plan.items}
     if lost and lost not in (*names, episodes_view.TASK):
         raise Failure(f"no plan of this session has a sub-action {lost!r}.", Exit.NOT_FOUND)
-    shown = episodes_view.chosen(shown, lost)
+    shown = episodes_view.lost_there([e for e in every if not (failed and e.success)], lost)
     if json:
         output.document({"episodes": [episodes_view.tree(episode) for episode in shown]})
     else:
-        say(episodes_view.entries(shown, "", _width(), len(shown), ended))
+        say(episodes_view.entries(shown, lost, _width(), len(shown), ended, len(every)))
 
 
 def why(session: Session, at: At = None, json: Json = False) -> None:

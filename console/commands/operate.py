@@ -78,8 +78,8 @@ def resume(
             return
         _await_choice(folder)
         if not Lease.held(folder.path):
+            _need_cluster(on or placed_on(folder.path))
             if on:
-                children.ask("cluster_reached", {"on": on, "settings": {}})
                 place(folder.path, on)
             _restart(folder)
         resumed = [folder]
@@ -89,10 +89,13 @@ def resume(
             try:
                 is_mirror = source_of(folder.path) and not placed_on(folder.path)  # its own store resumes it
                 if _is_dead(folder) and not is_mirror:
+                    _need_cluster(placed_on(folder.path))
                     children.start_worker(folder.path)
                     resumed.append(folder)
             except StoreError as error:  # one that is damaged keeps no other from going on
                 refused.append(error)
+            except Failure as error:  # nor does one whose cluster is gone
+                refused.append(StoreError(f"session {folder.id}: {error}"))
     if json:
         output.document({"resumed": [folder.id for folder in resumed]})
     else:
@@ -397,6 +400,12 @@ def _await_choice(folder: SessionFolder) -> None:
     until = time.monotonic() + PATIENCE
     while Lease.held(folder.path) and _starts(folder) and time.monotonic() < until:
         time.sleep(0.05)
+
+
+def _need_cluster(address: str) -> None:
+    """Raises Failure where a session's cluster does not answer: who follows it there could say so in its log only."""
+    if address:
+        children.ask("cluster_reached", {"on": address, "settings": {}})
 
 
 def _restart(folder: SessionFolder) -> None:

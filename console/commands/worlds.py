@@ -53,7 +53,7 @@ def try_(
     task: Annotated[
         str | None, typer.Option(help="The task whose episodes it is tried in.", autocompletion=complete_task)
     ] = None,
-    action: Annotated[str | None, typer.Option(help="Which action, if the file defines several.")] = None,
+    action: Annotated[str | None, typer.Option(help="The name that its action must have.")] = None,
     seed: Annotated[int, typer.Option(min=0, help="Of the episode.")] = 0,
     steps: Annotated[int, typer.Option(min=1, help="Env steps at most.")] = 200,
     mode: Annotated[str, typer.Option(help="locked, process or trusted.")] = "locked",

@@ -10,6 +10,7 @@ from textual.containers import VerticalScroll
 from textual.widgets import Input, Label, Select, Static
 
 from rlgpt.console.content import safe_content
+from rlgpt.console.sanitise import clean
 from rlgpt.console.screens.dialogs import Form
 from rlgpt.store.history import Item
 from rlgpt.store.plan_edits import MOST_STEPS, NAME
@@ -58,9 +59,14 @@ class ItemDialog(Form[dict[str, Any]]):
             )
             for name, label, hint in FIELDS:
                 yield Label(label, classes="label")
-                value = str(getattr(self._item, name)) if self._item else {"max_steps": "100"}.get(name, "")
+                value = str(self._shown(name)) if self._item else {"max_steps": "100"}.get(name, "")
                 yield Input(value, placeholder=hint, id=name, compact=True)
             yield Static("", classes="fault", id="fault")
+
+    def _shown(self, name: str) -> Any:
+        """A field as it is shown and edited: Textual's input hands what a model wrote to the terminal as it is."""
+        value = getattr(self._item, name)
+        return clean(value) if isinstance(value, str) else value
 
     def typed(self) -> Sequence[str]:
         return [*super().typed(), str(self.query_one("#mode", Select).value)]
@@ -78,7 +84,7 @@ class ItemDialog(Form[dict[str, Any]]):
         values["max_steps"] = int(values["max_steps"])
         values["rename"] = values.pop("name")
         if self._item is not None:
-            old = {k: getattr(self._item, "name" if k == "rename" else k) for k in values}
+            old = {k: self._shown("name" if k == "rename" else k) for k in values}
             values = {k: v for k, v in values.items() if v != old[k]}
         if values and (fault := self._refusal(values)):
             self.query_one("#fault", Static).update(safe_content(fault))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from rlgpt.console import keymap, launch
@@ -13,7 +12,7 @@ from rlgpt.console.view.moment import Moment
 from rlgpt.console.view.words import needed_from_person
 from rlgpt.store.errors import StoreError
 from rlgpt.store.history import Attempt
-from rlgpt.store.home import named_path
+from rlgpt.store.home import here, named_path
 from rlgpt.store.row_types import SessionRow
 from rlgpt.store.states import MODEL, NO_SESSION
 
@@ -341,5 +340,5 @@ class Operator:
             else:
                 shell.call_from_thread(shell.tell, f"written to {path}")
 
-        target = Path.cwd() / file_name(self._controller.folder.name)
+        target = here() / file_name(self._controller.folder.name)
         shell.push_screen(Ask("Report as one HTML page", "File to write:", str(target)), answered)

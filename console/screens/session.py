@@ -382,7 +382,8 @@ class SessionScreen(Leavable, Screen[None]):
 
     # ---- the operator's commands and the timeline's cursor --------------------------------------
     def on_key(self, event: events.Key) -> None:
-        if not isinstance(self.focused, Input):
+        answering = self.active_bindings.get(event.key)  # a pane may have the key for something else
+        if not isinstance(self.focused, Input) and (answering is None or answering.node is self):
             self.operator.explain(event.key)
 
     def action_command(self, name: str) -> None:

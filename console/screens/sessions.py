@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from pathlib import Path
 from typing import ClassVar
 
 from textual import events
@@ -29,7 +28,7 @@ from rlgpt.console.watch import Watch
 from rlgpt.store import catalog, folder, progress
 from rlgpt.store.catalog import Summary
 from rlgpt.store.errors import StoreError
-from rlgpt.store.home import named_path
+from rlgpt.store.home import here, named_path
 
 POLL = 1.0
 
@@ -365,13 +364,11 @@ class SessionsScreen(Leavable, Screen[None]):
                     "--format",
                     "bundle",
                     "--output",
-                    str(named_path(path).absolute()),
+                    str(here() / named_path(path)),
                     then=lambda _: shell_of(self).tell(f"written to {path}"),
                 )
 
-        self.app.push_screen(
-            Ask("Export as one bundle", "File to write:", str(Path.cwd() / f"{ident}.rlgpt")), answered
-        )
+        self.app.push_screen(Ask("Export as one bundle", "File to write:", str(here() / f"{ident}.rlgpt")), answered)
 
     def action_delete(self) -> None:
         from rlgpt.console.screens.dialogs import Confirm

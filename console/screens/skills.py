@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any, ClassVar
 
 from textual.app import ComposeResult
@@ -25,7 +24,7 @@ from rlgpt.console.view.numbers import rate
 from rlgpt.console.view.text import Entry, line
 from rlgpt.store import skills as library
 from rlgpt.store.errors import StoreError
-from rlgpt.store.home import named_path
+from rlgpt.store.home import here, named_path
 from rlgpt.store.skills import Skill
 
 
@@ -147,7 +146,7 @@ class SkillsScreen(Leavable, Screen[None]):
                 self._attempt(lambda: write(path), f"written to {path}")
 
         self.app.push_screen(
-            Ask(f"Export {skill.name}", "File to write:", str(Path.cwd() / f"{skill.name}.skill.json")), answered
+            Ask(f"Export {skill.name}", "File to write:", str(here() / f"{skill.name}.skill.json")), answered
         )
 
     def action_import_file(self) -> None:

@@ -177,13 +177,19 @@ def chosen(of_session: Sequence[Episode], item: str) -> list[Episode]:
     return [e for e in of_session if not item or e.lost == item]
 
 
+def lost_there(of_session: Sequence[Episode], item: str) -> list[Episode]:
+    """Those that were lost at a sub-action: of the trials of its code the failed ones; all episodes for ""."""
+    return [e for e in chosen(of_session, item) if not (item and e.success)]
+
+
 def entries(
-    every: Sequence[Episode], item: str, width: int, most: int = MOST, ended: bool = False
+    every: Sequence[Episode], item: str, width: int, most: int = MOST, ended: bool = False, played: int = 0
 ) -> list[Entry]:
-    """`item`: the sub-action to which the list is narrowed, "" for all."""
+    """`item`: the sub-action to which the list is narrowed, "" for all. `played`: episodes that the session has, where
+    `every` are only the failed ones."""
     shown = chosen(every, item)
     failing = sum(not e.success for e in shown)
-    out = [Entry("head", (fit(_head(shown, failing, item, ended), width),), selectable=False)]
+    out = [Entry("head", (fit(_head(shown, failing, item, ended, played), width),), selectable=False)]
     out += [_entry(e, width) for e in shown[:most]]
     if len(shown) > most:
         more = line((f"{len(shown) - most:,} more are not shown; `rlgpt episodes` lists all", "dim"))
@@ -191,9 +197,10 @@ def entries(
     return out
 
 
-def _head(shown: Sequence[Episode], failing: int, item: str, ended: bool) -> Line:
+def _head(shown: Sequence[Episode], failing: int, item: str, ended: bool, played: int) -> Line:
     if not shown:
         text = nothing("No episode", ended, "trials, trainings and evaluations play.")
+        text = f"None of {many(played, 'episode')} failed." if played else text
         text = f"No episode was lost at {item}." if item else text
         return line((text, "dim"))
     narrowed = line((f" at {item}", "bold")) if item else ()

@@ -24,18 +24,23 @@ def branches(summaries: Sequence[Summary]) -> list[Branch]:
     """Each tree from its root down, the oldest first. A fork whose parent is gone is a root."""
     by_id = {s.id: s for s in summaries}
     below: dict[str | None, list[Summary]] = {}
-    for s in sorted(summaries, key=lambda s: (s.started_at, s.id)):
+    by_age = sorted(summaries, key=lambda s: (s.started_at, s.id))
+    for s in by_age:
         below.setdefault(s.parent_id if s.parent_id in by_id else None, []).append(s)
     out: list[Branch] = []
-    # A loop of parents, which only a forged store has, has no root and is not shown.
-    waiting = [(s, 0, "", "") for s in reversed(below.get(None, []))]
-    while waiting:
-        s, depth, stem, rest = waiting.pop()
-        out.append(Branch(s, depth, stem, _changed(s, by_id.get(s.parent_id or ""))))
-        forks = below.get(s.id, [])
-        for index, fork in reversed(list(enumerate(forks))):
-            last = index == len(forks) - 1
-            waiting.append((fork, depth + 1, rest + ("└─ " if last else "├─ "), rest + ("   " if last else "│  ")))
+    shown: set[str] = set()
+    for root in [*below.get(None, []), *by_age]:  # a circle of parents, as a forged store may have, has no root
+        waiting = [(root, 0, "", "")]
+        while waiting:
+            s, depth, stem, rest = waiting.pop()
+            if s.id in shown:
+                continue
+            shown.add(s.id)
+            out.append(Branch(s, depth, stem, _changed(s, by_id.get(s.parent_id or ""))))
+            forks = below.get(s.id, [])
+            for index, fork in reversed(list(enumerate(forks))):
+                last = index == len(forks) - 1
+                waiting.append((fork, depth + 1, rest + ("└─ " if last else "├─ "), rest + ("   " if last else "│  ")))
     return out
 
 

@@ -16,7 +16,7 @@ from rlgpt.store.errors import AlreadyThere, BadPlace, StoreError
 from rlgpt.store.export.lines import export_lines, import_lines
 from rlgpt.store.export.tensorboard import export_tensorboard
 from rlgpt.store.export.values import export_csv
-from rlgpt.store.folder import Place, SessionFolder, path_of
+from rlgpt.store.folder import Place, SessionFolder, path_of, require_outside
 from rlgpt.store.soundness import explained
 
 
@@ -50,6 +50,7 @@ def export(place: Place, form: str, target: Path | None = None) -> Path:
     target = target or Path(SessionFolder(path_of(place)).id + FORMATS[form].tail)
     if target.exists():
         raise AlreadyThere(f"{target} is already there")
+    require_outside(target)
     if damage := explained(SessionFolder(path_of(place)).database):
         raise damage
     try:

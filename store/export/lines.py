@@ -22,10 +22,11 @@ from typing import Any
 from rlgpt.store import query, revision
 from rlgpt.store.artifacts import digest
 from rlgpt.store.atomic import new_file
-from rlgpt.store.errors import BadBundle
-from rlgpt.store.folder import DATABASE, Place, SessionFolder, prepare
+from rlgpt.store.errors import BadBundle, BadPlace
+from rlgpt.store.folder import DATABASE, Place, SessionFolder, prepare, root
 from rlgpt.store.plain import is_plain
 from rlgpt.store.reader import Reader
+from rlgpt.store.row_types import SessionRow
 from rlgpt.store.soundness import check_database
 
 FORMAT = "rlgpt-jsonl-1"
@@ -55,7 +56,8 @@ def _written(line: Mapping[str, Any]) -> str:
 
 def lines(reader: Reader) -> Iterator[dict[str, Any]]:
     """The session as the objects of its lines, without the last, which counts them."""
-    yield {"format": FORMAT, "id": reader.folder.id, "schema": revision.REVISION, "counted": True}
+    session_id = reader.rows(SessionRow, columns=["session_id"])[0]["session_id"]  # a copied folder may be called else
+    yield {"format": FORMAT, "id": session_id, "schema": revision.REVISION, "counted": True}
     seq = 0
     while rows := reader.changes_since(seq, PIECE):
         for table, row in rows:
@@ -84,6 +86,8 @@ def import_lines(source: Path) -> SessionFolder:
             except BaseException:
                 staged.drop()
                 raise
+    except sqlite3.Error as error:
+        raise BadPlace(f"cannot make a session in {root()}: {error}") from error
     except (OSError, UnicodeDecodeError) as error:
         raise BadBundle(f"{source} cannot be read: {error}") from error
 
@@ -149,6 +153,8 @@ def _fill(database: Path, objects: Iterator[Mapping[str, Any]], revision: str) -
             try:
                 schema.insert(base, Encoded(table.name, values))
             except (sqlite3.Error, OverflowError, UnicodeEncodeError) as error:
+                if getattr(error, "sqlite_errorcode", 0) & 0xFF in (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR):
+                    raise  # says nothing of the row
                 raise BadBundle(f"a row of {table.name} cannot be stored: {error}") from error
         base.commit()
 

@@ -10,7 +10,7 @@ from rlgpt.store.errors import StoreError
 from rlgpt.store.folder_peer import FolderPeer
 from rlgpt.store.peers import digest, sync
 from rlgpt.store.shared import schema
-from rlgpt.store.shared.connection import connect, place_of, store_errors
+from rlgpt.store.shared.connection import Connection, connect, place_of, store_errors
 from rlgpt.store.shared.peer import OUTSIDE, SharedPeer, layout
 
 
@@ -27,8 +27,22 @@ def init(address: str) -> None:
         if version(address):
             raise StoreError(f"{place_of(address)} is a store already")
         with base.transaction():
+            if missing := _roles_to_make(base):
+                raise StoreError(
+                    f"you may not make the roles {', '.join(missing)} on the server of {place_of(address)}: have them "
+                    "made by who may (CREATE ROLE), or be given the right to (ALTER ROLE ... CREATEROLE)"
+                )
             for statement in schema.statements():
                 base.execute(statement)
+
+
+def _roles_to_make(base: Connection) -> list[str]:
+    """Those that the server lacks, where the caller may make none: to own a database is not enough for it."""
+    row = base.execute("SELECT rolcreaterole OR rolsuper FROM pg_roles WHERE rolname = current_user").fetchone()
+    if row and row[0]:
+        return []
+    known = {name for (name,) in base.execute("SELECT rolname FROM pg_roles")}
+    return [role for role in (schema.READER, schema.OPERATOR, schema.WORKER) if role not in known]
 
 
 def version(address: str) -> str:
@@ -73,7 +87,7 @@ def check(address: str, session_id: str) -> list[str]:
 def sizes(address: str) -> list[Size]:
     """Of every session there, oldest first."""
     with connect(address) as base, store_errors(address):
-        rows = " UNION ALL ".join(f'SELECT session_id FROM "{table}"' for table in layout(base))
+        rows = " UNION ALL ".join(f'SELECT session_id FROM "{table}"' for table in layout(base) or ["head"])
         found = base.execute(
             f"SELECT h.session_id, coalesce(r.rows, 0), coalesce(f.bytes, 0)::bigint FROM head h "
             f"LEFT JOIN (SELECT session_id, count(*) AS rows FROM ({rows}) every GROUP BY 1) r USING (session_id) "

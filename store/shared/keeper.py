@@ -119,7 +119,7 @@ class Keeper:
                 with contextlib.suppress(BadCommand):  # of a later rlgpt
                     self._source.send(command)
                 cursor = command["n"]
-            self._reached = time.monotonic()
+            self._reached, self._paused = time.monotonic(), False
             if over or self._reached - self._published_at >= PUBLISH_EVERY:
                 self._publish(peer, over)
             if over:

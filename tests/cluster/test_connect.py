@@ -70,9 +70,10 @@ def test_a_lacking_token_is_told(machines: Machines) -> None:
 @pytest.mark.slow
 @pytest.mark.timeout(180)
 @pytest.mark.skipif(not RAY, reason="Ray is not installed (rlgpt[ray])")
-def test_somebody_else_behind_the_port_is_told() -> None:
+@pytest.mark.parametrize("scheme", ["", "ray://"])
+def test_somebody_else_behind_the_port_is_told(scheme: str) -> None:
     with socket.create_server(("127.0.0.1", 0)) as other:
-        address = f"127.0.0.1:{other.getsockname()[1]}"
-        code = f"from rlgpt.training.cluster.connect import connect; connect('ray://{address}')"
+        address = f"{scheme}127.0.0.1:{other.getsockname()[1]}"
+        code = f"from rlgpt.training.cluster.connect import connect; connect('{address}')"
         done = subprocess.run([sys.executable, "-P", "-c", code], capture_output=True, text=True, check=False)
     assert done.returncode and "something answers at" in done.stderr, done.stderr

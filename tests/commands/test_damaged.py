@@ -16,6 +16,7 @@ from rlgpt.store.address import MARK
 from rlgpt.store.commands import parse_command
 from rlgpt.store.errors import Damaged
 from rlgpt.store.folder import SessionFolder
+from rlgpt.store.placing import place
 from rlgpt.store.writer import Writer
 
 from .conftest import Answer, make, write_iteration, write_plan
@@ -140,15 +141,17 @@ def test_a_comparison_names_the_session_whose_settings_are_of_another_rlgpt(
 def test_resume_all_goes_on_with_the_dead_alone(
     rlgpt: Any, torn: SessionFolder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    broken, dead, mirror = make("broken"), make("dead"), make("mirror")
-    for session in (dead, mirror):
+    broken, dead, mirror, placed = make("broken"), make("dead"), make("mirror"), make("placed")
+    for session in (dead, mirror, placed):
         with Writer(session) as writer:
             write_plan(writer)
     broken.database.write_bytes(b"no database" * 1000)
     (mirror.path / MARK).write_text('{"of": "/elsewhere"}')
+    place(placed.path, "127.0.0.1:1")  # a cluster that is gone
     started: list[Path] = []
     monkeypatch.setattr(children, "start_worker", started.append)
     answer: Answer = rlgpt("resume", "--all")
-    assert dead.path in started and not {mirror.path, broken.path} & set(started)
-    assert broken.id in answer.err and answer.code == Exit.UNAVAILABLE
+    assert dead.path in started and not {mirror.path, broken.path, placed.path} & set(started)
+    assert f"session {placed.id}: " in answer.err
+    assert broken.id in answer.err and answer.code in (Exit.REFUSED, Exit.UNAVAILABLE)
     assert rlgpt("resume", "--all", "--on", "auto").code == Exit.USAGE

@@ -90,6 +90,11 @@ def test_what_refuses_one_session_does_not_keep_the_others(rlgpt: Rlgpt, finishe
         (("push", "--to", "ftp://x"), "is no place for sessions"),
         (("push", "--to", "postgresql://ann:secret@db/rlgpt"), "holds a password: leave it out"),
         (("push", "--to", "postgresql://db/rlgpt?password=secret"), "holds a password: leave it out"),
+        (("push", "--to", "postgresql://ann:se#secret@db/rlgpt"), "holds a password: leave it out"),
+        (("push", "--to", "postgresql://ann:secret?x@db/rlgpt"), "holds a password: leave it out"),
+        (("push", "--to", "postgresql://ann:secret/x@db/rlgpt"), "holds a password: leave it out"),
+        (("push", "--to", "postgresql+psycopg://ann:secret@db/rlgpt"), "postgresql+psycopg:// is no place"),
+        (("size", "--in", "mysql://ann:secret@db/rlgpt"), "mysql:// is no place for sessions"),
         (("pull", "wood", "--from", "nowhere"), "there are no sessions in"),
     ],
 )

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -19,6 +20,7 @@ from rlgpt.store.epilogue import append_event
 from rlgpt.store.errors import StoreError
 from rlgpt.store.folder import SessionFolder
 from rlgpt.store.lease import Lease
+from rlgpt.store.placing import place
 from rlgpt.store.reader import Reader
 from rlgpt.store.stores import open_store
 from rlgpt.store.upkeep import backup
@@ -116,6 +118,16 @@ def test_who_resumes_waits_for_the_worker_that_leaves(
     assert rlgpt("resume", session.id).code == code
     timer.join()
     assert started == [session.path] * workers
+
+
+@pytest.mark.skipif(not find_spec("ray"), reason="Ray is not installed (rlgpt[ray])")
+def test_a_session_whose_cluster_is_gone_is_not_said_to_be_resumed(rlgpt: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    session = ended("stopped")
+    place(session.path, "127.0.0.1:1")
+    started: list[Path] = []
+    monkeypatch.setattr(children, "start_worker", started.append)
+    answer = rlgpt("resume", session.id)
+    assert answer.code != 0 and "no Ray cluster answers at 127.0.0.1:1" in answer.err and not started
 
 
 @pytest.mark.parametrize(("status", "said"), [("stopped", "is being resumed"), ("succeeded", "has ended (succeeded)")])

@@ -154,6 +154,19 @@ def test_an_episode_is_lost_at_the_first_sub_action_of_its_plan_that_it_never_re
     assert {e.place.episode: e.ended for e in mine}[3] == "step limit"
 
 
+def test_what_was_lost_at_a_sub_action_has_no_trial_that_was_won() -> None:
+    every = episodes.episodes(moment(told()))
+    item = next(e.lost for e in every if e.place.source == "trial" and e.success)
+    at_it = episodes.lost_there(every, item)
+    assert not any(e.success for e in at_it)
+    assert {e.place for e in at_it} < {e.place for e in episodes.chosen(every, item)}
+    assert episodes.lost_there(every, "") == every
+
+
+def test_that_no_episode_failed_is_not_said_as_if_there_were_none() -> None:
+    assert plain(episodes.entries([], "", 80, ended=True, played=155)[0].lines[0]) == "None of 155 episodes failed."
+
+
 def test_trials_are_episodes_of_the_code_that_was_tried() -> None:
     found = [e for e in episodes.episodes(moment(told())) if e.place.source == "trial"]
     rows = [row for table, row in told().rows if table == "trial"]

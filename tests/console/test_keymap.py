@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from driving import console, screen_text, until
 
 import rlgpt.console
+from rlgpt.console.app import ConsoleApp
 from rlgpt.console.keymap import FILE, KEYS, TOGETHER, conflicts, user_keys
 from rlgpt.console.screens.dialogs import Ask, Confirm
 from rlgpt.console.screens.help import SCOPES
@@ -62,3 +64,17 @@ async def test_the_keys_of_a_dialog_can_be_chosen_and_the_dialog_says_them(home:
         await until(pilot, lambda: isinstance(app.screen, Confirm) and "(f7)" in screen_text(app))
         await pilot.press("f7")
         await until(pilot, lambda: answers == ["x", None])
+
+
+async def test_a_key_that_the_pane_answers_is_not_said_to_do_nothing(
+    home: Path, store: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    said: list[str] = []
+    monkeypatch.setattr(ConsoleApp, "tell", lambda app, sentence, *more, **other: said.append(sentence))
+    store()
+    async with console(home, "261121-010000-aa") as (_, pilot):
+        await pilot.press("3", "i")  # the curves' zoom
+        await pilot.pause()
+        assert said == []
+        await pilot.press("1", "i")
+        await until(pilot, lambda: said and "end call" in said[-1])

@@ -83,7 +83,7 @@ def test_a_fork_of_a_session_that_cannot_be_read_is_not_said_to_have_changed_eve
 
 def test_a_store_whose_sessions_are_each_others_parents_is_shown_without_end_or_error() -> None:
     found = [summary("a", parent_id="b", parent_seq=1), summary("b", parent_id="a", parent_seq=1), summary("c")]
-    assert [b.summary.id for b in forks.branches(found)] == ["c"]
+    assert [(b.summary.id, b.depth) for b in forks.branches(found)] == [("c", 0), ("a", 0), ("b", 1)]
 
 
 # ---- leaderboard ---------------------------------------------------------------------------------

@@ -74,6 +74,15 @@ def test_a_terminal_is_left_as_it_was_found(stored: str) -> None:
         assert t.raw.rfind(b"\x1b[?25h") > t.raw.rfind(b"\x1b[?25l")
 
 
+def test_a_console_that_is_told_to_end_leaves_its_terminal_as_it_was_found(stored: str) -> None:
+    with Terminal(console_words(stored)) as t:
+        t.until("make_stone_pickaxe-1")
+        os.kill(t.pid, signal.SIGTERM)
+        assert t.wait() == 128 + signal.SIGTERM
+        assert t.raw.rfind(b"\x1b[?1049l") > t.raw.rfind(b"\x1b[?1049h")
+        assert t.raw.rfind(b"\x1b[?25h") > t.raw.rfind(b"\x1b[?25l")
+
+
 def test_it_ends_with_its_terminal_though_nobody_sends_a_hang_up(stored: str) -> None:
     """The terminal is the console's, but not its session's controlling terminal."""
     ours, its = pty.openpty()
@@ -133,6 +142,17 @@ def test_sixteen_colours_are_enough(stored: str) -> None:
         assert b"38;2;" not in t.raw and b"38;5;" not in t.raw
         t.press("3")
         t.until("success rate")
+
+
+def test_on_sixteen_colours_themes_are_readable_and_a_dialog_hides_nothing(stored: str) -> None:
+    with Terminal(console_words(stored, IDENT), environment={"TERM": "xterm", "COLORTERM": ""}) as t:
+        t.until("1 Plan")
+        for theme in ("ansi-light", "ansi-dark"):
+            t.press("\x1bOQ")
+            t.until(f"theme {theme}")
+        t.press("?")
+        t.until(lambda text: "Keys, actions" in text and "make_stone_pickaxe-1" in text)
+        assert b"\x1b[100m" not in t.raw and b";100m" not in t.raw, "bright black is what dim text is written in"
 
 
 def test_a_resize_storm_ends_with_the_right_screen(stored: str) -> None:

@@ -8,15 +8,19 @@ from typing import Any
 
 import pytest
 from driving import console, screen_text, until
+from textual.command import Hit
+from textual.content import Content
 from textual.pilot import Pilot
 from textual.widgets import Input
 
 from rlgpt.console import launch
+from rlgpt.console.actions import Actions
 from rlgpt.console.app import ConsoleApp
 from rlgpt.console.screens.dialogs import Ask
 from rlgpt.console.screens.item import ItemDialog
 from rlgpt.console.screens.skills import SkillsScreen
 from rlgpt.store import skills as library
+from rlgpt.store.history import Item
 from rlgpt.store.skills import Skill, keep
 
 SKILL = Skill("chop", "crafter", "chop", "Chop.", "def chop(view):\n    yield DO\n", "True", 5, 5, "s-1", 1_700_000_000)
@@ -105,3 +109,48 @@ async def test_the_env_steps_of_a_trial_are_a_number_that_can_be_read(home: Path
             app.screen.query_one(f"#{name}", Input).value = value
         await pilot.press("ctrl+s")
         await until(pilot, lambda: "whole number from 1 to 2000" in str(app.screen.query_one("#fault").render()))
+
+
+async def test_no_field_hands_raw_text_of_a_model_to_the_terminal(home: Path) -> None:
+    goal = "Collect wood.\x1b]52;c;aGk=\x1b\\\x1b[2J\u009b41m\u202e"
+    answers: list[dict[str, Any] | None] = []
+    async with console(home) as (app, pilot):
+        item = Item("get", "code", goal, "", "True", 30, False, "slow")
+        app.push_screen(ItemDialog(item, lambda _: ""), answers.append)
+        await until(pilot, lambda: isinstance(app.screen, ItemDialog))
+        shown = app.screen.query_one("#goal", Input).value
+        assert shown.startswith("Collect wood.") and not set(shown) & set("\x1b\u009b\u202e")
+        await pilot.press("ctrl+s")
+        await until(pilot, lambda: answers)
+    assert answers == [None]
+
+
+async def test_a_screen_that_cannot_be_saved_is_said(home: Path, said: list[str]) -> None:
+    async with console(home) as (_, pilot):
+        home.mkdir(exist_ok=True)
+        (home / "screenshots").touch()
+        await pilot.press("f5")
+        await until(pilot, lambda: said and "the screen was not saved" in said[-1])
+
+
+async def test_a_folder_that_is_gone_is_no_place_to_export_to(
+    home: Path, store: Callable[..., Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store()
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    monkeypatch.chdir(gone)
+    gone.rmdir()
+    async with console(home) as (app, pilot):
+        await pilot.press("e")
+        await until(pilot, lambda: isinstance(app.screen, Ask))
+        assert app.screen.query_one(Input).value.startswith(str(Path("~").expanduser()))
+    monkeypatch.chdir(tmp_path)
+
+
+async def test_a_word_that_is_pasted_ten_thousand_times_is_marked_once(home: Path) -> None:
+    async with console(home) as (app, _):
+        hits = [hit async for hit in Actions(app.screen).search("sess ion " * 10_000)]
+    shown = [hit.match_display for hit in hits if isinstance(hit, Hit)]
+    assert any(isinstance(name, Content) and name.plain == "Start a new session" for name in shown)
+    assert all(len(name.spans) <= 2 for name in shown if isinstance(name, Content))

@@ -59,6 +59,26 @@ def test_the_last_generator_of_a_view_is_the_action() -> None:
     assert check("action", source, WORLD).name == "act"
 
 
+def test_a_helper_may_stand_below_the_generator_that_calls_it() -> None:
+    below = "def step(view, n):\n    yield 'a'\n    yield from step(view, n)"
+    source = f"def act(view):\n    yield from step(view, 2)\n{below}"
+    assert check("action", source, WORLD).name == "act"
+
+
+@pytest.mark.parametrize(
+    ("line", "sentence"),
+    [
+        ("x = math.sqrt(2)", "`math` is not available: modules"),
+        ("x = math.nearest(2)", "write `nearest` alone"),
+        ("x = random.uniform(0, 1)", "use `rng`"),
+        ("x = rng.uniform(0, 1)", "`rng` has: choice, randint"),
+    ],
+)
+def test_a_module_is_refused_before_what_is_taken_from_it(line: str, sentence: str) -> None:
+    with pytest.raises(Refused, match=sentence):
+        action(line, "yield 'a'")
+
+
 def test_comments_docstrings_and_annotations_do_not_make_another_tree() -> None:
     plain = action("x = 1", "yield x")
     dressed = '"""Doc."""\ndef act(view) -> None:\n    """Doc."""  # why\n    x = 1\n    yield x'

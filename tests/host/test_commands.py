@@ -44,6 +44,7 @@ def test_try_runs_an_action_on_a_trial_seed(tmp_path: Path) -> None:
     [
         ("import os\n", {}, {"admitted": False, "rule": "top level", "line": 1, "outcome": "refused"}),
         ("def a(view):\n    yield 'left'", {"action": "b"}, {"admitted": False, "rule": "name"}),
+        ("def a(view):\n    x = [][0]\n    yield 'left'", {}, {"admitted": False, "rule": "dry run", "line": 2}),
         (FOREVER, {"steps": 5}, {"outcome": "steps", "env_steps": 5}),
     ],
 )

@@ -170,8 +170,14 @@ def test_a_session_whose_store_is_away_for_longer_than_its_limit_is_paused_and_s
         add(writer, 1)
         until(lambda: reached_at(session.path) > since)
         until(lambda: there(address, session).head().seq == writer.history.seq)
+        server.stop("immediate")  # the next time that it is away is measured anew
+        try:
+            until(lambda: len(writer.commands_after(0)) == 2)
+        finally:
+            server.start()
+        until(lambda: reached_at(session.path) > time.time() - 2)
         assert keeper.end() == (0, "")
-        assert len(writer.commands_after(0)) == 1
+        assert [told.kind for told in writer.commands_after(0)] == ["pause", "pause"]
 
 
 @pytest.mark.slow

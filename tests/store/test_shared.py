@@ -23,7 +23,7 @@ from rlgpt.store.folder_peer import FolderPeer
 from rlgpt.store.inbox import send
 from rlgpt.store.peers import Behind, Diverged, Fenced, digest, sync
 from rlgpt.store.revision import REVISION
-from rlgpt.store.shared import admin
+from rlgpt.store.shared import admin, schema
 from rlgpt.store.shared.connection import connect
 from rlgpt.store.shared.peer import SharedPeer
 from rlgpt.store.shared.store import SharedStore
@@ -378,6 +378,8 @@ def test_a_store_is_made_once(address: str, server: Server) -> None:
         admin.upgrade(empty)
     with pytest.raises(StoreError, match="is no store yet"):
         SharedStore(empty).sessions()
+    with pytest.raises(StoreError, match="is no store yet"):
+        admin.sizes(empty)
 
 
 def test_a_store_of_an_earlier_rlgpt_takes_new_sessions_after_its_upgrade(
@@ -434,3 +436,21 @@ def test_a_server_that_goes_is_away(server: Server, address: str, finished: Sess
         server.start()
     again = SharedStore(address)
     assert digest(again.remote(finished.id)) == digest(FolderPeer(finished.path))
+
+
+@pytest.mark.timeout(120)
+def test_who_owns_a_database_and_may_make_no_roles_is_told_who_may() -> None:
+    """On a server of its own: roles are those of the whole server."""
+    server = Server()
+    try:
+        server.sql("CREATE ROLE alice LOGIN")
+        server.sql("CREATE DATABASE hers OWNER alice")
+        hers = server.address("hers", user="alice")
+        with pytest.raises(StoreError, match=r"may not make the roles rlgpt_reader, .* CREATEROLE"):
+            admin.init(hers)
+        for role in (schema.READER, schema.OPERATOR, schema.WORKER):
+            server.sql(f"CREATE ROLE {role}")
+        admin.init(hers)
+        assert admin.version(hers)
+    finally:
+        server.remove()

@@ -61,12 +61,7 @@ class Giant(CorridorEnv):
     ],
 )
 def test_it_names_the_broken_promise(env, promise):
-    class Broken(CorridorWorld):
-        def make(self, task, *, features=None, pixels=False):
-            made = super().make(task, features=features, pixels=pixels)
-            return env(self, made.task, features or self.default_features)
-
-    assert promise in {finding.what for finding in check(Broken()) if not finding.ok}
+    assert promise in {finding.what for finding in check(world_of(env)) if not finding.ok}
 
 
 @pytest.mark.parametrize(
@@ -439,3 +434,50 @@ def test_properties_of_a_named_tuple_are_looked_at() -> None:
             return []
 
     assert find_flaw(View(1), "view") == "view.seen is a list; use a tuple"
+
+
+class NoNumber(CorridorEnv):
+    def step(self, command):
+        return super().step(command)._replace(reward=float("nan"))
+
+
+class IntMask(CorridorEnv):
+    def action_masks(self):
+        return super().action_masks().astype(np.int64)
+
+
+class NothingLegal(CorridorEnv):
+    def action_masks(self):
+        return np.zeros_like(super().action_masks())
+
+
+class FiveValues(CorridorEnv):
+    def step(self, command):
+        result = super().step(command)
+        return self.observe(), result.reward, result.terminated, result.truncated, {}
+
+
+@pytest.mark.parametrize(
+    ("env", "why"),
+    [
+        (IntMask, "an array of bool of the shape"),
+        (NothingLegal, "has no legal one"),
+        (FiveValues, "a StepResult(reward, terminated, truncated) was expected"),
+    ],
+)
+def test_it_says_what_an_env_gives_and_what_is_expected(env, why):
+    assert any(why in finding.why for finding in check(world_of(env)) if not finding.ok)
+
+
+def test_a_reward_that_is_no_number_does_not_make_a_world_unrepeatable():
+    wrong = [finding.what for finding in check(world_of(NoNumber)) if not finding.ok]
+    assert wrong and "episodes repeat" not in wrong
+
+
+def world_of(env):
+    class Broken(CorridorWorld):
+        def make(self, task, *, features=None, pixels=False):
+            made = super().make(task, features=features, pixels=pixels)
+            return env(self, made.task, features or self.default_features)
+
+    return Broken()

@@ -23,6 +23,8 @@ NAMESPACE = "rlgpt"
 """Of all our named actors."""
 PATIENCE = 5.0
 """Seconds to wait for somebody to answer at an address."""
+GREETING = 20.0
+"""Seconds to wait for its first word: a busy head may be slow."""
 TOKEN = Path("~/.ray/auth_token")
 _ADDRESS = re.compile(r"(?P<client>ray://)?(?P<host>\[[0-9a-fA-F:.]+\]|[^\s:/@]+):(?P<port>\d{1,5})\Z")
 
@@ -97,12 +99,31 @@ def _need_answer(address: str) -> None:
         return
     host, port = match["host"].strip("[]"), int(match["port"])
     try:
-        socket.create_connection((host, port), PATIENCE).close()
+        speaks = _speaks_grpc(host, port)
     except OSError as error:
         raise NoCluster(
             f"no Ray cluster answers at {address} ({error}): start one with `ray start --head --port=6379`, and look "
             "whether a firewall lets this machine through"
         ) from error
+    if not speaks:
+        raise NoCluster(
+            f"something answers at {address}, but it is no Ray cluster: look whether another port is meant, 6379 for "
+            "HOST:PORT, 10001 for ray://HOST:PORT"
+        )
+
+
+def _speaks_grpc(host: str, port: int) -> bool:
+    """Whether a server of HTTP/2 greets back (RFC 9113, 3.4), as every Ray head does: of anybody else's port `ray.init`
+    says nothing for over ten minutes. Raises OSError where nobody answers."""
+    with socket.create_connection((host, port), PATIENCE) as line:
+        if os.environ.get("RAY_USE_TLS", "0").lower() in ("1", "true"):  # it greets nobody before the handshake
+            return True
+        try:
+            line.settimeout(GREETING)
+            line.sendall(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + b"\0\0\0\4\0\0\0\0\0")
+            return line.recv(9)[3:4] == b"\4"  # a frame of settings
+        except OSError:
+            return False
 
 
 def _why(address: str, error: Exception) -> str:

@@ -12,7 +12,7 @@ from rlgpt.training.session.where import versions
 from rlgpt.training.worlds import registry
 from rlgpt.training.worlds.away.world import LOCAL, games_place
 from rlgpt.training.worlds.optional_parts import check_machine
-from rlgpt.training.worlds.protocol import World
+from rlgpt.training.worlds.protocol import UnknownTask, World
 
 if TYPE_CHECKING:  # describing a world needs none of it
     from rlgpt.agents.endpoint import Endpoint
@@ -33,12 +33,16 @@ class CannotCreate(Exception):
 def task_info(world: World, task_id: str, asked_for: str) -> TaskInfo:
     """What the session row keeps of its task. `asked_for`: as the command names the world. Raises CannotCreate for an
     unknown task."""
-    task = world.tasks.get(task_id)
-    if task is None:
+    try:
+        task = world.tasks[task_id]
+    except KeyError as error:
         last_word = task_id.split("_")[-1]
         close = [t for t in world.tasks if last_word and last_word in t][:5]
-        hint = f"; did you mean {', '.join(close)}?" if close else f"; `rlgpt tasks --world {asked_for}` lists them"
-        raise CannotCreate(f"the world {world.name} has no task {task_id!r}{hint}")
+        hint = f"; did you mean {', '.join(close)}?" if close else ""
+        if isinstance(error, UnknownTask):  # the world's own words may say which part of the name is wrong
+            raise CannotCreate(str(error.args[0]).rstrip(".") + (hint or ".")) from error
+        hint = hint or f"; `rlgpt tasks --world {asked_for}` lists them"
+        raise CannotCreate(f"the world {world.name} has no task {task_id!r}{hint}") from error
     return {
         "id": task.id,
         "prompt": task.prompt,

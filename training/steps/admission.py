@@ -70,7 +70,7 @@ def admit_version(
         fields |= {
             "rule": "name",
             "line": 1,
-            "message": f"the generator function must be called {item.name}, not {admission.name}",
+            "message": wrong_name(item.name, admission.name),
         }
     if draft:
         fields["draft"] = draft
@@ -89,6 +89,14 @@ def admit_version(
         note=note,
         admitted=admitted,
         admission=fields,
+    )
+
+
+def wrong_name(expected: str, name: str) -> str:
+    """Why the action of a source, as it was found there, is not the one that was asked for."""
+    return (
+        f"the generator function must be called {expected}, not {name} "
+        "(of several with `view` it is the last one that no other function calls)"
     )
 
 

@@ -22,7 +22,7 @@ from rlgpt.training.rollouts.evidence import Describer
 from rlgpt.training.rollouts.trial_result import TrialResult
 from rlgpt.training.seeds import episode_seed
 from rlgpt.training.session.runtime import SessionRuntime
-from rlgpt.training.steps.admission import admit
+from rlgpt.training.steps.admission import admit, wrong_name
 from rlgpt.training.steps.leads import lead_to, refused_predicate
 from rlgpt.training.steps.observer import StepObserver
 from rlgpt.training.worlds.optional_parts import is_slow
@@ -57,7 +57,7 @@ class _Prober:
             sentence = tell_refusal(admission.rule, admission.line, admission.message)
             return Probe(f"refused, {sentence}"[:MOST_TOLD])
         if admission.name != item.name:
-            return Probe(f"refused: the generator function must be called {item.name}, not {admission.name}")
+            return Probe(f"refused: {wrong_name(item.name, admission.name)}")
         result = self._play(item, source, range(EPISODES), item.max_steps)
         return result if isinstance(result, Probe) else Probe(self._tried(result)[:MOST_TOLD], result.env_steps)
 

@@ -16,7 +16,7 @@ import pytest
 from PIL import Image
 
 from rlgpt.store import processes
-from rlgpt.training.worlds.minedojo import catalogue, host_side, settings
+from rlgpt.training.worlds.minedojo import catalogue, host_side, settings, tasks
 from rlgpt.training.worlds.minedojo.bridge import CHILD, SHIM, Bridge
 from rlgpt.training.worlds.minedojo.env import MineDojoEnv
 from rlgpt.training.worlds.minedojo.host_side import NOOP, NVEC, View
@@ -384,6 +384,26 @@ def test_the_world_is_generated_anew_every_n_episodes(double_world: Callable[...
     for seed in range(3):
         env.reset(seed)
     assert played.kinds() == ["process", "remake", "process"]
+    env.close()
+
+
+def test_a_parked_games_episodes_count_towards_a_new_world(double_world: Callable[..., Played]) -> None:
+    played = double_world(remake_every=2)
+    for seed in range(3):
+        env = played.world.make(MILK)
+        env.reset(seed)
+        env.close()
+    assert played.kinds() == ["process", "remake", "process"]
+
+
+def test_to_live_at_the_horizon_is_to_survive(
+    double_world: Callable[..., Played], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tasks, "TECH", 5)
+    env = double_world().world.make("survival")
+    env.reset(0)
+    results = [(env.step(host_side.NOOP).terminated, env.succeeded()) for _ in range(5)]
+    assert results == [(False, False)] * 4 + [(True, True)] and env.milestones() == {"success"}
     env.close()
 
 

@@ -27,7 +27,7 @@ from rlgpt.training.worlds.minedojo.processes import (
     write_record,
 )
 from rlgpt.training.worlds.minedojo.settings import BadSetting, Settings, from_environment
-from rlgpt.training.worlds.minedojo.tasks import PAPER, STARTERS
+from rlgpt.training.worlds.minedojo.tasks import LONG, PAPER, STARTERS, TaskList
 from rlgpt.training.worlds.minedojo.world import MineDojoWorld
 from rlgpt.training.worlds.optional_parts import side_by_side
 from rlgpt.training.worlds.protocol import UnknownTask, World
@@ -292,3 +292,57 @@ def test_what_a_gone_owner_left_on_the_disk_goes_with_the_sweep(tmp_path: Path) 
         write_record(tmp_path / run, ProcessRecord(run, 2**22, 1.0, owner, started_at(owner) or 1.0))
     assert sweep_folder(tmp_path) == []
     assert [path.name for path in tmp_path.iterdir()] == ["mine"]
+
+
+CLIENT_RECIPES = {
+    "planks": {"index": 29, "needs": {"log": 1}, "gives": 4, "near": ""},
+    "stick": {"index": 41, "needs": {"planks": 2}, "gives": 4, "near": ""},
+    "crafting_table": {"index": 7, "needs": {"planks": 4}, "gives": 1, "near": ""},
+    "wooden_pickaxe": {"index": 216, "needs": {"planks": 3, "stick": 2}, "gives": 1, "near": "crafting_table"},
+    "furnace": {"index": 120, "needs": {"cobblestone": 8}, "gives": 1, "near": "crafting_table"},
+    "stone": {"index": 243, "needs": {"cobblestone": 1}, "gives": 1, "near": "furnace"},
+    "hay_block": {"index": 140, "needs": {"wheat": 9}, "gives": 1, "near": "crafting_table"},
+    "wheat": {"index": 49, "needs": {"hay_block": 1}, "gives": 9, "near": ""},
+}
+
+
+def test_a_pickaxe_is_made_before_what_needs_it() -> None:
+    tasks = TaskList({"recipes": CLIENT_RECIPES})
+    stone = tasks["harvest?target_names=stone&target_quantities=1"]
+    assert stone.milestones.index("wooden_pickaxe") < stone.milestones.index("cobblestone")
+    assert stone.horizon == LONG
+    owned = tasks["harvest?target_names=stone&target_quantities=1&start=golden_pickaxe"]
+    assert "wooden_pickaxe" not in owned.milestones
+
+
+def test_a_milestone_is_named_once_where_recipes_go_in_circles() -> None:
+    milestones = TaskList({"recipes": CLIENT_RECIPES})["harvest?target_names=wheat&target_quantities=8"].milestones
+    assert len(set(milestones)) == len(milestones)
+
+
+@pytest.mark.parametrize(
+    "more",
+    ["horizon=abc", "horizon=0", "horizon=1,2", "target_quantities=--5", "target_quantities=0", "start=log:²",
+     "initial_inventory=log"],
+)  # fmt: skip
+def test_a_bad_argument_of_a_meta_task_is_named(world: MineDojoWorld, more: str) -> None:
+    quantity = "" if more.startswith("target_quantities") else "&target_quantities=1"
+    with pytest.raises(UnknownTask) as caught:
+        world.tasks[f"harvest?target_names=log{quantity}&{more}"]
+    assert more.partition("=")[0].partition("_")[0] in str(caught.value.args[0])
+
+
+def test_sights_have_the_names_of_the_clients_tasks() -> None:
+    ray = [0, "witherskeleton", 3.0, "", -1.0, 0, 0, 0]
+    assert [sighting.name for sighting in sense.sights((0, 0, 0, 0, 0), [ray])] == ["wither_skeleton"]
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("GAMES", "0"), ("RESTARTS", "-1"), ("IMAGE", "0x0"), ("PORTS", "99999"), ("RESET_TIMEOUT", "nan"),
+     ("STEP_TIMEOUT", "-1"), ("LIDAR_RANGE", "inf")],
+)  # fmt: skip
+def test_a_number_that_makes_no_sense_is_refused(monkeypatch: pytest.MonkeyPatch, name: str, value: str) -> None:
+    monkeypatch.setenv(f"RLGPT_MINEDOJO_{name}", value)
+    with pytest.raises(BadSetting, match=f"RLGPT_MINEDOJO_{name}"):
+        from_environment()

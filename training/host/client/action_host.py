@@ -56,6 +56,8 @@ class ActionHost:
         """The programs that were last sent to the process; they become `_programs` once it has replied."""
         self._has_programs = False
         self._admissions: dict[tuple[Kind, str], Admission] = {}
+        self._dry_run: set[tuple[Kind, str]] = set()
+        """Those that were admitted on views, not only by their text."""
         self._refusals: dict[tuple[Kind, str], str] = {}
         self._sources: dict[str, str] = {}
         self._collect_answers: Callable[[], list[Answer]] | None = None
@@ -67,7 +69,10 @@ class ActionHost:
         name = source_hash(source)
         earlier = self._admissions.get((kind, name))
         if earlier is not None and name not in self.quarantined:
-            return earlier
+            if not views or (kind, name) in self._dry_run:
+                return earlier
+            del self._admissions[kind, name]  # by its text alone: the views may speak against it
+            earlier = None
         self._finish_posted()
         verdict = self._admit_in_process(kind, name, source, views)
         admission = Admission(
@@ -77,6 +82,8 @@ class ActionHost:
         if admission.admitted:
             self._admissions[kind, name] = admission
             self._refusals.pop((kind, name), None)
+            if views:
+                self._dry_run.add((kind, name))
         elif earlier is None:
             self._refusals[kind, name] = f"rule {admission.rule}: {admission.message}"
         self._sources[name] = source

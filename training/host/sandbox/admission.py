@@ -177,7 +177,15 @@ def _find_action(functions: dict[str, ast.FunctionDef]) -> ast.FunctionDef:
             "define a generator whose first parameter is `view` and which yields primitives: "
             "`def name(view): ... view = yield primitive`",
         )
-    return candidates[-1]
+    # A helper may stand below the generator that calls it.
+    called = {name for f in functions.values() for name in _called_names(f) if name != f.name}
+    return ([f for f in candidates if f.name not in called] or candidates)[-1]
+
+
+def _called_names(function: ast.FunctionDef) -> Iterator[str]:
+    for node in ast.walk(function):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+            yield node.func.id
 
 
 def _first_is_view(function: ast.FunctionDef) -> bool:
@@ -309,11 +317,11 @@ class _Checker:
             raise self.refuse("syntax element", advice)
         match node:
             case ast.Name(id=name):
-                self._check_identifier(name)
-                if name not in bound and name not in self.names:
-                    raise self.refuse("name", self._describe_unknown_name(name))
-            case ast.Attribute(attr=attribute, ctx=context):
-                self._check_attribute(attribute)
+                self._check_name(name, bound)
+            case ast.Attribute(value=value, attr=attribute, ctx=context):
+                if isinstance(value, ast.Name):  # first: of `math.sqrt` it is `math` that has to go
+                    self._check_name(value.id, bound, attribute)
+                self._check_attribute(attribute, value)
                 if not isinstance(context, ast.Load):
                     raise self.refuse(
                         "attribute",
@@ -359,6 +367,12 @@ class _Checker:
                 if is_async:
                     raise self.refuse("syntax element", rules.INSTEAD["AsyncFor"])
 
+    def _check_name(self, name: str, bound: Collection[str], attribute: str = "") -> None:
+        self._check_identifier(name)
+        if name not in bound and name not in self.names:
+            known = f"; write `{attribute}` alone" if attribute in self.names else ""
+            raise self.refuse("name", self._describe_unknown_name(name) + known)
+
     def _check_identifier(self, name: str) -> None:
         if name.startswith("_") and name != "_":
             raise self.refuse("underscore", f"`{name}`: names must not start with an underscore")
@@ -367,7 +381,7 @@ class _Checker:
         if len(name) > rules.NAME_CAP:
             raise self.refuse("name", f"names have at most {rules.NAME_CAP} characters")
 
-    def _check_attribute(self, attribute: str) -> None:
+    def _check_attribute(self, attribute: str, value: ast.expr) -> None:
         if attribute.startswith("_"):
             raise self.refuse("underscore", f"`.{attribute}`: attributes must not start with an underscore")
         if (
@@ -377,6 +391,8 @@ class _Checker:
         ):
             listed = ", ".join(sorted(self.world_attributes)[:60])
             also = f" Views and the library have: {listed}." if listed else ""
+            if isinstance(value, ast.Name) and value.id == "rng":
+                also = " `rng` has: choice, randint, random, randrange, shuffle."
             instead = " Write an f-string." if attribute in ("format", "format_map") else ""
             raise self.refuse("attribute", f"`.{attribute}` is not available.{instead}{also}")
 

@@ -7,6 +7,7 @@ the source raises into an end code and a sentence.
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Mapping, Sequence
+from types import GeneratorType
 from typing import Any, NamedTuple
 from zlib import crc32
 
@@ -252,6 +253,8 @@ class HostLane:
         """The world's command for the yielded value, or the end of the call if it is no valid command."""
         line = _line(call.generator)
         try:
+            if isinstance(yielded, GeneratorType):
+                raise ValueError("this is several env steps: write `view = yield from ...`, not `view = yield ...`")
             if not is_plain(yielded):
                 raise ValueError(f"yield a primitive, not a {type(yielded).__name__}")
             command = self.encode(yielded)

@@ -74,6 +74,10 @@ NAME_ADVICE: dict[str, str] = {
     "repr": "use str(value)",
     "random": "use `rng`: rng.random(), rng.randint(a, b), rng.choice(sequence)",
     "math": "modules are not available; use + - * / // % abs min max round",
+    **dict.fromkeys(
+        ("np", "numpy", "itertools", "collections", "heapq", "functools", "time"),
+        "modules are not available; use lists, dicts, loops and the builtins",
+    ),
     "Literal": "`Literal` is only for the annotations of the action's arguments",
 }
 

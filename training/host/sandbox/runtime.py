@@ -128,9 +128,13 @@ class Rng:
 
     def randint(self, low: int, high: int) -> int:
         """In [low, high], both included."""
+        if high < low:
+            raise ValueError("rng.randint(low, high) needs a high that is not below low")
         return low + self.randrange(high - low + 1)
 
     def choice(self, sequence: Sequence[Any]) -> Any:
+        if not len(sequence):
+            raise ValueError("rng.choice has nothing to choose from")
         return sequence[self.randrange(len(sequence))]
 
     def shuffle(self, items: MutableSequence[Any]) -> None:
@@ -246,15 +250,27 @@ def reraise_exhaustion() -> None:
 
 def sentence(error: BaseException) -> str:
     """The error with its line in the source. Calls no method of the source's objects. The length is not limited."""
+    error = _raised(error)
     line = line_of(error)
     prefix = f"line {line}: " if line else ""
     reason = _REASONS.get(type(error)) or (describe_value(error.args[0]) if error.args else "")
+    if type(error) in (TypeError, AttributeError) and _CHANGES_FROZEN.search(reason):
+        reason += FROZEN
     return f"{prefix}{type(error).__name__}{': ' + reason if reason else ''}"
+
+
+def _raised(error: BaseException) -> BaseException:
+    """What the source raised: Python puts a RuntimeError, which knows no line of the generator, in place of a
+    StopIteration that leaves it."""
+    cause = error.__cause__
+    replaced = type(error) is RuntimeError and error.args == ("generator raised StopIteration",)
+    return cause if replaced and type(cause) is StopIteration else error
 
 
 def line_of(error: BaseException) -> int:
     """The innermost line of the source in an error's traceback, 0 if none. The outermost one for RecursionError,
     because the frame at which the stack ends differs between runs."""
+    error = _raised(error)
     line = 0
     first = isinstance(error, RecursionError)
     trace = error.__traceback__
@@ -268,8 +284,16 @@ def line_of(error: BaseException) -> int:
 _REASONS: dict[type[BaseException], str] = {
     RecursionError: f"more than about {RECURSION} calls inside each other",
     MemoryError: "more memory than an action may use",
+    StopIteration: "`next` found nothing: give it a default, `next(..., None)`; an action ends by `return`",
     OutOfTicks: f"more than {TICKS} loop rounds and calls at once; loop less, or yield between the parts",
 }
+FROZEN = "; constants at the top, defaults and views cannot be changed: take list(x), dict(x) or set(x) of it first"
+_CHANGES_FROZEN = re.compile(
+    r"'(?:tuple|mappingproxy|FrozenSet)' object (?:does not|doesn't) support item"
+    r"|'(?:tuple|mappingproxy|FrozenSet)' object has no attribute"
+    r'|can only concatenate (?:tuple \(not "list"\) to tuple|list \(not "tuple"\) to list)'
+)
+"""A list that is a constant is a tuple when the code runs, so Python's words name what the source does not have."""
 VALUE_TEXT_CAP = 300
 _DIGITS = 1_000
 """Bits above which a whole number is not written out; Python refuses to write 4,300 digits."""

@@ -16,6 +16,7 @@ from rlgpt.training.worlds.conformance.promise import (
     is_line,
     legal_action,
     longest_task,
+    step,
     trace,
     walk,
 )
@@ -123,7 +124,7 @@ def check_answers(world: World) -> str:
     env.reset(2)
     draw = random.Random(2)
     for count in range(1, STEPS + 1):
-        result = env.step(world.native_action(legal_action(world, env, draw)))
+        result = step(env, world.native_action(legal_action(world, env, draw)))
         reward, flag = result.reward, (bool, np.bool_)
         expect(isinstance(reward, Real) and isfinite(reward), f"the reward of an env step is {reward!r:.40}, no number")
         flags = {"terminated": result.terminated, "truncated": result.truncated, "succeeded()": env.succeeded()}
@@ -151,9 +152,11 @@ def check_answers(world: World) -> str:
 def check_mask(world: World) -> str:
     env = world.make(longest_task(world))
     env.reset(2)
+    shape = (sum(world.action_nvec),)
     for _ in walk(world, env, 2):
         mask, start = env.action_masks(), 0
-        expect(mask.shape == (sum(world.action_nvec),) and mask.dtype == np.bool_, f"the mask is {mask.shape}")
+        told = f"action_masks() is {mask!r:.60}; an array of bool of the shape {shape} was expected"
+        expect(mask.shape == shape and mask.dtype == np.bool_, told)
         for size in world.action_nvec:
             expect(bool(mask[start : start + size].any()), "a head has no legal action")
             start += size
@@ -227,7 +230,7 @@ def check_horizon(world: World) -> str:
     env.reset(5)
     idle, result = world.native_action(legal_action(world, env, random.Random(0))), None
     for _ in range(task.horizon):
-        result = env.step(idle)
+        result = step(env, idle)
         expect(np.isfinite(result.reward), "a reward is not finite")
         if result.terminated or result.truncated:
             break

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from rlgpt.training.worlds.protocol import Env, NativeAction, World
+from rlgpt.training.worlds.protocol import Env, NativeAction, StepResult, World
 
 STEPS = 120
 """Env steps of a random episode at most."""
@@ -38,15 +38,24 @@ def walk(world: World, env: Env, seed: int, steps: int = STEPS) -> Iterator[Nati
     for _ in range(steps):
         command = world.native_action(legal_action(world, env, random_stream))
         yield command
-        result = env.step(command)
+        result = step(env, command)
         if result.terminated or result.truncated:
             return
+
+
+def step(env: Env, command: NativeAction) -> StepResult:
+    result = env.step(command)
+    parts = all(hasattr(result, part) for part in StepResult._fields)
+    expect(parts, f"step() gives {result!r:.60}; a StepResult(reward, terminated, truncated) was expected")
+    return result
 
 
 def legal_action(world: World, env: Env, random_stream: random.Random) -> list[int]:
     mask, action, start = env.action_masks(), [], 0
     for size in world.action_nvec:
-        action.append(random_stream.choice(np.flatnonzero(mask[start : start + size]).tolist()))
+        legal = np.flatnonzero(mask[start : start + size]).tolist()
+        expect(bool(legal), f"action_masks() is {mask!r:.60}: a head of {size} actions has no legal one")
+        action.append(random_stream.choice(legal))
         start += size
     return action
 
@@ -57,8 +66,10 @@ def trace(world: World, env: Env, seed: int) -> list[tuple[object, ...]]:
     steps: list[tuple[object, ...]] = []
     for _ in range(STEPS):
         command = world.native_action(legal_action(world, env, random_stream))
-        result = env.step(command)
-        steps.append((command, *result, env.observe().tobytes(), env.view(False), env.frame(), env.novelty()))
+        result = step(env, command)
+        # as text, because NaN is not equal to itself: another promise says that a reward is no number
+        shown = env.observe().tobytes(), env.view(False), env.frame(), env.novelty()
+        steps.append((command, repr(tuple(result)), *shown))
         if result.terminated or result.truncated:
             break
     return steps

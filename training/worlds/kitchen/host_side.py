@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
 from typing import Any
 
 from rlgpt.training.worlds.kitchen import names
@@ -32,8 +31,6 @@ def decoder() -> Decoder:
 
 def encode(yielded: object) -> tuple[int, ...]:
     """The command of a yield: a tuple of five ints in range. Raises ValueError (a sentence)."""
-    if isinstance(yielded, Generator):
-        raise ValueError("this is several env steps: write `view = yield from ...` instead of `view = yield ...`")
     if type(yielded) is not tuple or len(yielded) != NATIVE_ACTION_SIZE:
         raise ValueError("yield one command, such as `view = yield move(0, 12, 0)` or `view = yield go(view, place)`")
     for value, limit, part in zip(yielded, _RANGES, _PARTS, strict=True):

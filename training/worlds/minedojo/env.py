@@ -32,10 +32,10 @@ from rlgpt.training.worlds.optional_parts import Ending, WorldEvent
 from rlgpt.training.worlds.protocol import NativeAction, StepResult
 
 HOSTILE = frozenset({
-    "zombie", "skeleton", "spider", "creeper", "witch", "enderman", "husk", "slime", "silverfish", "pigzombie", "blaze",
-    "ghast", "magmacube", "witherskeleton", "endermite", "shulker", "cavespider",
+    "zombie", "skeleton", "spider", "creeper", "witch", "enderman", "husk", "slime", "silverfish", "zombie_pigman",
+    "blaze", "ghast", "magma_cube", "wither_skeleton", "endermite", "shulker", "cave_spider",
 })  # fmt: skip
-"""Class names of the game's entities, in lower case and without `Entity`."""
+"""Names of entities in `Sighting`."""
 DANGER_DISTANCE = 4.0
 """Blocks. A hostile entity that comes nearer interrupts an option."""
 FRAME_WIDTH, FRAME_QUALITY = 192, 60
@@ -90,6 +90,8 @@ class MineDojoEnv:
     def reset(self, seed: int) -> None:
         """Start an episode. `seed` decides where the task's animals appear; terrain, weather and the animals'
         walks are the game's own, so an episode cannot be repeated."""
+        if not self._has_room:  # before the question of a new world: the parked game has episodes behind it
+            self._take_parked_game()
         if self._must_remake() and not self._awaiting_reply:
             self._report(WorldEvent("remake", f"The world is generated anew after {self._episodes} episodes."))
             self._end_game(orderly=True)
@@ -122,13 +124,14 @@ class MineDojoEnv:
             self._bridge.send("reset", seed=seed)
             self._awaiting_reply = True
 
+    def _take_parked_game(self) -> None:
+        game = self._pool.take(self._pool_key)
+        if game is not None:
+            self._bridge, self._port, self._episodes, self._has_room = game.bridge, game.port, game.episodes, True
+
     def _reset_game(self, seed: int) -> dict[str, Any]:
-        if self._bridge is None and not self._has_room:
-            game = self._pool.take(self._pool_key)
-            if game is not None:
-                self._bridge, self._port, self._episodes = game.bridge, game.port, game.episodes
-            else:
-                self._port = self._pool.reserve()
+        if not self._has_room:
+            self._port = self._pool.reserve()
             self._has_room = True
         if self._bridge is None:
             with self._pool.launch(self._settings, self._report_process) as bridge:
@@ -307,6 +310,8 @@ class MineDojoEnv:
             return bool(self._reply["near"][1])
         if self._client_task.goal == "milestone":
             return self.task.milestones[-1] in self._reached
+        if self.task.kind == "survive":  # the client's own test wants 100 days of the game, 2.4 million env steps
+            return bool(self.steps >= self.task.horizon and self._reply["alive"])
         return bool(self._reply["success"])
 
     def ending(self) -> Ending:

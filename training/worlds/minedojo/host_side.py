@@ -119,8 +119,6 @@ def decoder() -> MineDojoDecoder:
 
 def encode(yielded: object) -> Command:
     """Exact type and range check of a yield; raises ValueError with the sentence for the agent."""
-    if isinstance(yielded, Generator):
-        raise ValueError("this is several env steps: write `view = yield from ...` instead of `view = yield ...`")
     if type(yielded) is not tuple:
         raise ValueError("yield one named action, such as `view = yield move('forward')`, or a tuple of 8 integers")
     if len(yielded) != NATIVE_ACTION_SIZE:

@@ -33,6 +33,8 @@ CLIENT_PACKAGES = (
 """What the client and its launch watchdog import, and the bridge's msgpack; found by importing them, because the
 client's metadata also names a test runner, a Reddit client and two download tools."""
 NEWEST, OLDEST = (3, 13), (3, 9)
+UNAVAILABLE = 5
+"""Exit code of the command line (README): 1 would mean a traceback."""
 
 
 @dataclass(frozen=True)
@@ -54,7 +56,10 @@ class InstallFailed(RuntimeError):
 
 
 def _run(command: Sequence[str], task: str, cure: str) -> str:
-    result = subprocess.run(command, capture_output=True, text=True, check=False)
+    try:
+        result = subprocess.run(command, capture_output=True, text=True, check=False)
+    except OSError as error:  # no such file, no program, no permission
+        raise InstallFailed(f"{task} failed: {error.strerror or error}.", cure) from error
     if result.returncode:
         last = next((line for line in reversed(result.stderr.strip().splitlines()) if line.strip()), "no message")
         raise InstallFailed(f"{task} failed: {last[:300]}", cure)
@@ -64,13 +69,17 @@ def _run(command: Sequence[str], task: str, cure: str) -> str:
 def version_of(python: Path) -> tuple[int, int]:
     """Raises `InstallFailed` when `python` is not an interpreter that MineDojo can run under."""
     code = "import sys; print(*sys.version_info[:2])"
-    output = _run([str(python), "-c", code], f"{python}", "rlgpt minedojo install --python /path/to/python3.11")
-    major, minor = (int(part) for part in output.split())
+    cure = "rlgpt minedojo install --python /path/to/python3.11"
+    output = _run([str(python), "-c", code], f"{python}", cure)
+    try:
+        major, minor = (int(part) for part in output.split())
+    except ValueError as error:  # a program that is no Python and ends well
+        raise InstallFailed(f"{python} is no Python: it does not tell its version.", cure) from error
     if not OLDEST <= (major, minor) <= NEWEST:
         raise InstallFailed(
             f"{python} is Python {major}.{minor}; MineDojo runs under {OLDEST[0]}.{OLDEST[1]} to "
             f"{NEWEST[0]}.{NEWEST[1]}.",
-            "rlgpt minedojo install --python /path/to/python3.11",
+            cure,
         )
     return major, minor
 
@@ -118,15 +127,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
             mark = "ok" if line.ok else "--"
             print(f"{mark}  {line.sentence}" + (f"  Mend: {line.cure}" if line.cure else ""), flush=True)
 
+    def failed(line: Line) -> int:
+        report(line)
+        if options.json:  # as every command ends that fails (docs/json.md)
+            print(json.dumps({"error": line.sentence, "exit_code": UNAVAILABLE}), flush=True)
+            print(f"rlgpt: {line.sentence}", file=sys.stderr)
+        return UNAVAILABLE
+
     try:
         interpreter = install(options.python, options.same_venv, report)
         client_catalogue = catalogue.refresh(_with_interpreter(interpreter))
     except InstallFailed as error:
-        report(Line("install", False, str(error), error.cure))
-        return 1
+        return failed(Line("install", False, str(error), error.cure))
     except MineDojoError as error:
-        report(Line("client", False, str(error), "rlgpt minedojo install"))
-        return 1
+        return failed(Line("client", False, str(error), "rlgpt minedojo install"))
     report(Line("client", True, f"The client answers: {len(client_catalogue['tasks'])} programmatic tasks."))
     if options.same_venv:
         report(Line("setting", True, f"Set RLGPT_MINEDOJO_PYTHON={interpreter} for sessions of MineDojo."))

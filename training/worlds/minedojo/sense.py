@@ -17,6 +17,11 @@ YAWS = tuple(range(-60, 60, 10))
 """The paper's lidar: pitch -30..24 by 6, yaw -60..50 by 10 degrees, relative to the look."""
 RENAMED = {"wood": "log", "wooden_planks": "planks", "grass_block": "grass", "still_water": "water"}
 """Display name that the game reports -> item name, where they differ."""
+RENAMED_ENTITIES = {
+    "pigzombie": "zombie_pigman", "witherskeleton": "wither_skeleton", "magmacube": "magma_cube",
+    "cavespider": "cave_spider",
+}  # fmt: skip
+"""Class of the game's entity, in lower case and without `Entity` -> its name in the client's tasks."""
 
 
 class Sighting(NamedTuple):
@@ -76,7 +81,7 @@ def sights(place: Sequence[float], rays: Sequence[Sequence[Any]]) -> list[Sighti
     blocks: dict[str, tuple[float, float, float, float]] = {}
     for ray, entity, entity_distance, display_name, block_distance, x, y, z in rays:
         if entity:
-            entity_hits.setdefault(entity, []).append((entity_distance, ray))
+            entity_hits.setdefault(RENAMED_ENTITIES.get(entity, entity), []).append((entity_distance, ray))
         if display_name:
             name = block_name(display_name)
             if name not in blocks or block_distance < blocks[name][0]:

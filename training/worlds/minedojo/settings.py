@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from dataclasses import dataclass, fields
 from pathlib import Path
@@ -83,6 +84,15 @@ def from_environment() -> Settings:
         settings.image_size, settings.port_list  # noqa: B018 - parsed here so that a bad one is said at once
     except ValueError as error:
         raise BadSetting(f"{PREFIX}IMAGE must look like 160x256 and {PREFIX}PORTS like 9000,9001.") from error
+    if min(settings.image_size) < 1 or any(not 0 < port < 65536 for port in settings.port_list):
+        raise BadSetting(f"{PREFIX}IMAGE must be at least 1x1, and {PREFIX}PORTS numbers from 1 to 65535.")
+    least = {"games": 1, "restarts": 0, "remake_every": 0, "memory_mb": 0}
+    for name, low in least.items():
+        if getattr(settings, name) < low:
+            raise BadSetting(f"{PREFIX}{name.upper()} must be {low} or more, not {getattr(settings, name)}.")
+    for name in ("lidar_range", "reset_timeout", "step_timeout", "hello_timeout"):
+        if not 0 < getattr(settings, name) < math.inf:  # no comparison with NaN holds
+            raise BadSetting(f"{PREFIX}{name.upper()} must be a number above 0, not {getattr(settings, name)}.")
     if settings.reward not in ("minedojo", "paper"):
         raise BadSetting(f"{PREFIX}REWARD must be minedojo or paper, not {settings.reward!r}.")
     return settings

@@ -7,6 +7,7 @@ of its own and no death rule; the horizons here are ours unless a source is name
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -31,6 +32,14 @@ SOURCES = {
     "rotten_flesh": "zombie", "bone": "skeleton", "string": "spider", "gunpowder": "creeper", "egg": "chicken",
 }  # fmt: skip
 """Item -> the block or animal that it comes from, where that is not the item's own block."""
+PICKAXES = ("wooden_pickaxe", "golden_pickaxe", "stone_pickaxe", "iron_pickaxe", "diamond_pickaxe")
+"""From the weakest; gold breaks what wood does."""
+MINED_WITH = {
+    "cobblestone": "wooden_pickaxe", "coal": "wooden_pickaxe", "iron_ore": "stone_pickaxe",
+    "gold_ore": "iron_pickaxe", "diamond": "iron_pickaxe", "redstone": "iron_pickaxe",
+}  # fmt: skip
+"""Raw item -> the weakest pickaxe that gets it: a block broken with a weaker one, or by hand, drops nothing. The
+client's recipes do not say so."""
 
 
 @dataclass(frozen=True)
@@ -130,8 +139,8 @@ STARTERS: Mapping[str, tuple[str, str, str]] = MappingProxyType({
 prompt, item, tool in the hand."""
 
 
-def choose_horizon(spec: Mapping[str, Any]) -> int:
-    """Our time limit of a client task. 200 for the paper's milk and wool settings."""
+def choose_horizon(spec: Mapping[str, Any], steps: int = 1) -> int:
+    """Our time limit of a client task with so many milestones. 200 for the paper's milk and wool settings."""
     kind = str(spec.get("__cls__", "harvest"))
     if kind == "combat":
         return FIGHT
@@ -141,7 +150,7 @@ def choose_horizon(spec: Mapping[str, Any]) -> int:
         return SHORT
     quantity = spec.get("target_quantities", 1)
     easy = SOURCES.get(str(spec.get("target_names")), "") in ("", "cow", "sheep", "pig", "chicken")
-    return FIGHT if easy and quantity == 1 else LONG
+    return FIGHT if easy and quantity == 1 and steps <= 2 else LONG
 
 
 def _first(value: Any) -> str:
@@ -171,7 +180,7 @@ def from_client(task: str, entry: Mapping[str, Any], chain: tuple[str, ...] = ()
     target = item if kind == "combat" else SOURCES.get(item) or source_of(steps[0])
     prompt = str(entry["prompt"]).strip()
     task_description = Task(
-        task, prompt[:1].upper() + prompt[1:].rstrip(".") + ".", choose_horizon(spec), steps,
+        task, prompt[:1].upper() + prompt[1:].rstrip(".") + ".", choose_horizon(spec, len(steps)), steps,
         kind="survive" if kind == "survival" else "goal", long_horizon=len(steps) > 2,
         sub_tasks=tuple(f"{task}/{name}" for name in steps[:-1]) if len(steps) > 2 else (),
         start=spec.get("initial_inventory", {}),
@@ -180,7 +189,14 @@ def from_client(task: str, entry: Mapping[str, Any], chain: tuple[str, ...] = ()
 
 
 def _value(text: str) -> Any:
-    return int(text) if text.lstrip("-").isdigit() else {"true": True, "false": False}.get(text, text)
+    return int(text) if re.fullmatch("-?[0-9]+", text) else {"true": True, "false": False}.get(text, text)
+
+
+def _count(task: str, name: str, value: Any) -> int:
+    """Raises `UnknownTask` for what is no whole number above 0."""
+    if type(value) is not int or value < 1:
+        raise UnknownTask(f"{task!r} has {name}={value}; it must be a whole number above 0.")
+    return value
 
 
 def start_inventory(task: str, text: Any) -> dict[str, dict[str, Any]]:
@@ -188,7 +204,7 @@ def start_inventory(task: str, text: Any) -> dict[str, dict[str, Any]]:
     slots: dict[str, dict[str, Any]] = {}
     for number, part in enumerate(text if isinstance(text, list) else [text]):
         name, _, count = str(part).partition(":")
-        if not name or (count and not count.isdigit()) or number > 35:
+        if not name or (count and not re.fullmatch("[0-9]+", count)) or number > 35:
             raise UnknownTask(f"{task!r} has a start that cannot be read; write it like start=log:1,crafting_table:1.")
         slots[str(number) if number else "mainhand"] = {"name": name, "quantity": int(count or 1)}
     return slots
@@ -208,7 +224,12 @@ def parse_meta(task: str) -> ClientTask:
     if missing:
         example = "harvest?target_names=log&target_quantities=8"
         raise UnknownTask(f"{task!r} needs {' and '.join(missing)}, such as {example!r}.")
-    horizon = arguments.pop("horizon", None)
+    horizon = _count(task, "horizon", arguments.pop("horizon")) if "horizon" in arguments else None
+    quantities = arguments.get("target_quantities", 1)
+    for quantity in quantities if isinstance(quantities, list) else [quantities]:
+        _count(task, "target_quantities", quantity)
+    if "initial_inventory" in arguments:
+        raise UnknownTask(f"{task!r} has initial_inventory; write what one starts with like start=log:1.")
     if "start" in arguments:
         arguments["initial_inventory"] = start_inventory(task, arguments.pop("start"))
     spec = {"__cls__": kind, **arguments}
@@ -217,7 +238,7 @@ def parse_meta(task: str) -> ClientTask:
     prompt = words if kind == "combat" else f"obtain {words}"
     client_task = from_client(task, {"spec": spec, "guidance": "", "prompt": prompt})
     if horizon is not None:
-        client_task = replace(client_task, task=replace(client_task.task, horizon=int(horizon)))
+        client_task = replace(client_task, task=replace(client_task.task, horizon=horizon))
     return replace(client_task, client_id=kind, arguments=arguments)
 
 
@@ -276,13 +297,17 @@ class TaskList(Mapping[str, Task]):
 
     def _with_chain(self, client_task: ClientTask) -> ClientTask:
         """A meta task with the milestones that the client's recipes put before its goal."""
-        chain = self._chain({"__cls__": client_task.client_id, **client_task.arguments})
+        spec = {"__cls__": client_task.client_id, **client_task.arguments}
+        chain = self._chain(spec)
         goal = client_task.task.milestones[-1]
         steps = (*(name for name in chain if name != goal), goal)
         sub_tasks = tuple(f"{client_task.task.id}/{name}" for name in steps[:-1]) if len(steps) > 2 else ()
+        chosen = "horizon" in dict(parse_qsl(client_task.task.id.partition("?")[2]))
+        horizon = client_task.task.horizon if chosen else choose_horizon(spec, len(steps))
         return replace(
             client_task, target=source_of(steps[0]) if client_task.client_id != "combat" else client_task.target,
-            task=replace(client_task.task, milestones=steps, sub_tasks=sub_tasks, long_horizon=len(steps) > 2),
+            task=replace(client_task.task, milestones=steps, sub_tasks=sub_tasks, horizon=horizon,
+                         long_horizon=len(steps) > 2),
         )  # fmt: skip
 
     def _chain(self, spec: Mapping[str, Any]) -> tuple[str, ...]:
@@ -292,21 +317,26 @@ class TaskList(Mapping[str, Task]):
         item = str(spec.get("tech_item") or harvested)
         owned = {str(entry["name"]) for entry in spec.get("initial_inventory", {}).values()}
         chain: list[str] = []
+        under_way: set[str] = set()  # some recipes go in circles: wheat, bales of hay, wheat
 
-        def visit(name: str, depth: int) -> None:
-            if name in chain or name in owned or depth > 6:
+        def visit(name: str) -> None:
+            if name in chain or name in owned or name in under_way:
                 return
+            under_way.add(name)
+            weakest = MINED_WITH.get(name)
+            if weakest and not {*chain, *owned} & {*PICKAXES[PICKAXES.index(weakest) :]}:
+                visit(weakest)
             recipe = recipes.get(name)
             if recipe is not None and (name not in SOURCES or name in CRAFTED):
                 for need in recipe["needs"]:
-                    visit(need, depth + 1)
+                    visit(need)
                 if recipe["near"]:
-                    visit(recipe["near"], depth + 1)
-                    visit("near_table" if recipe["near"] == "crafting_table" else "near_furnace", depth + 1)
+                    visit(recipe["near"])
+                    visit("near_table" if recipe["near"] == "crafting_table" else "near_furnace")
             chain.append(name)
 
         if item in recipes:
-            visit(item, 0)
+            visit(item)
         return tuple(chain)
 
     def __getitem__(self, task: str) -> Task:

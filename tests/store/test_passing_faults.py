@@ -1,0 +1,102 @@
+"""Reading for a moment impossible, checkpoints that vanish, caches that are damaged, disks that are full."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sqlite3
+from pathlib import Path
+
+import pytest
+
+from rlgpt.store import artifacts, bundle, catalog, upkeep
+from rlgpt.store.errors import DiskFull
+from rlgpt.store.export import export, import_
+from rlgpt.store.folder import SessionFolder
+from tests.store.test_upkeep import trained as trained
+
+
+def test_a_look_that_failed_for_a_moment_is_not_kept(trained: SessionFolder, monkeypatch: pytest.MonkeyPatch) -> None:
+    real = sqlite3.connect
+    monkeypatch.setattr("rlgpt.store.database.sqlite3.connect", lambda *a, **k: real(*a, **{**k, "timeout": 0.05}))
+    other = real(trained.database, isolation_level=None)
+    other.execute("PRAGMA journal_mode=DELETE")
+    other.execute("BEGIN EXCLUSIVE")
+    assert "another program has locked it" in catalog.summaries()[0].fault
+    assert catalog.headings()[trained.id].name == ""
+    other.execute("COMMIT")
+    assert catalog.summaries()[0].fault == "" and catalog.headings()[trained.id].name == trained.name
+
+
+def test_a_checkpoint_that_is_replaced_meanwhile_is_left_out(
+    trained: SessionFolder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    going = artifacts.put(trained.artifacts, b"a rollout checkpoint")
+    real = SessionFolder.artifact_files
+
+    def then_gone(folder: SessionFolder) -> list[Path]:
+        files = real(folder)
+        artifacts.discard(folder.artifacts, going)
+        return files
+
+    monkeypatch.setattr(SessionFolder, "artifact_files", then_gone)
+    assert bundle.export_bundle(trained, tmp_path / "x.rlgpt").is_file()
+
+
+def test_a_file_from_before_1980_is_packed(trained: SessionFolder, tmp_path: Path) -> None:
+    name = artifacts.put(trained.artifacts, b"old")
+    os.utime(trained.artifacts / name, (0, 0))
+    bundle.export_bundle(trained, tmp_path / "x.rlgpt")
+
+
+def test_a_cache_whose_bodies_are_damaged_is_made_anew(home: Path, trained: SessionFolder) -> None:
+    before = catalog.summaries()
+    with sqlite3.connect(home / "catalog.db") as base:
+        base.execute("UPDATE summary SET body = replace(body, '{', '[')")
+    assert catalog.summaries() == before
+
+
+def test_a_cache_that_cannot_be_written_is_no_error(
+    home: Path, trained: SessionFolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    catalog.summaries()
+    upkeep.delete(trained)
+    real = catalog._open
+
+    def fixed(path: Path | None) -> sqlite3.Connection:
+        base = real(path)
+        base.execute("PRAGMA query_only=ON")
+        return base
+
+    monkeypatch.setattr(catalog, "_open", fixed)
+    assert catalog.summaries() == []
+
+
+def test_a_session_of_another_user_is_listed(trained: SessionFolder, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refused(_folder: Path) -> None:
+        raise PermissionError(13, "Permission denied", "worker.lock")
+
+    monkeypatch.setattr(catalog, "owner", refused)
+    assert "Permission denied" in catalog.summaries()[0].fault
+
+
+def test_a_full_disk_is_said_to_be_full(trained: SessionFolder, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_args: object) -> None:
+        error = sqlite3.OperationalError("database or disk is full")
+        error.sqlite_errorcode = sqlite3.SQLITE_FULL
+        raise error
+
+    monkeypatch.setattr(upkeep, "_prune", full)
+    with pytest.raises(DiskFull, match="is full: 0 files and 0 films"):
+        upkeep.prune(trained)
+
+
+@pytest.mark.parametrize("form", ["bundle", "jsonl"])
+def test_a_copied_folder_is_exported_under_the_id_of_its_session(
+    trained: SessionFolder, tmp_path: Path, form: str
+) -> None:
+    copy = tmp_path / "mycopy"
+    shutil.copytree(trained, copy)
+    written = export(copy, form, tmp_path / "x")
+    upkeep.delete(trained)
+    assert import_(written).id == trained.id
