@@ -50,6 +50,8 @@ def checked(where: str) -> str:
     BadValue for one of another kind, of which only the scheme is told: it may hold a password too."""
     scheme, slashes, rest = where.partition("://")
     if not slashes:
+        if re.search(r"password\s*=", where):  # libpq's other way to write an address
+            raise StoreError("that names no folder and holds a password: write postgresql://HOST/DATABASE without it")
         return where
     if scheme not in SCHEMES:
         raise BadValue(f"{scheme}:// is no place for sessions: name a folder, or postgresql://HOST/DATABASE")

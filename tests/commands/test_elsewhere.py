@@ -95,6 +95,8 @@ def test_what_refuses_one_session_does_not_keep_the_others(rlgpt: Rlgpt, finishe
         (("push", "--to", "postgresql://ann:secret/x@db/rlgpt"), "holds a password: leave it out"),
         (("push", "--to", "postgresql+psycopg://ann:secret@db/rlgpt"), "postgresql+psycopg:// is no place"),
         (("size", "--in", "mysql://ann:secret@db/rlgpt"), "mysql:// is no place for sessions"),
+        (("size", "--in", "host=db password = secret"), "holds a password: write postgresql://HOST/DATABASE"),
+        (("init", "host=db password=secret"), "holds a password: write postgresql://HOST/DATABASE"),
         (("pull", "wood", "--from", "nowhere"), "there are no sessions in"),
     ],
 )

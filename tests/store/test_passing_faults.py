@@ -25,6 +25,11 @@ def test_a_look_that_failed_for_a_moment_is_not_kept(trained: SessionFolder, mon
     assert "another program has locked it" in catalog.summaries()[0].fault
     assert catalog.headings()[trained.id].name == ""
     other.execute("COMMIT")
+    assert catalog.headings()[trained.id].name == trained.name
+    other.execute("VACUUM")  # other files, so that what was kept is of earlier ones
+    other.execute("BEGIN EXCLUSIVE")
+    assert catalog.headings()[trained.id].name == trained.name
+    other.execute("COMMIT")
     assert catalog.summaries()[0].fault == "" and catalog.headings()[trained.id].name == trained.name
 
 
