@@ -38,7 +38,9 @@ LONGEST_TAG = 40
 MOST_TAGS = 20
 MOST_UNWRITTEN = 50
 """Sessions whose summaries are lost when a long first list is interrupted."""
-_VERSION = 7
+_VERSION = 8
+LAST_SEQ = 2**63 - 1
+"""No row of a session has a larger number."""
 
 UNREADABLE = (StoreError, sqlite3.Error, ArithmeticError, LookupError, TypeError, ValueError, AttributeError)
 """What reading a damaged session may raise."""
@@ -108,7 +110,11 @@ class Heading(NamedTuple):
     """Empty where it cannot be read."""
     costs: dict[str, float]
     """USD by day (UTC, ISO). None of a replay, whose rows repeat what the recorded calls cost."""
-    passing: bool = False
+    parent: str
+    """Id of the session it was forked from; empty if it was not."""
+    inherited: dict[str, float]
+    """What of `costs` stands in rows that a fork has of its parent: it was paid once."""
+    passing: bool
     """Whether it could not be read for a reason that may pass without a change of the files."""
 
 
@@ -149,17 +155,22 @@ def names() -> dict[str, str]:
 def heading(session: SessionFolder) -> JsonObject:
     """As a tree; never raises for a damaged session."""
     costs: dict[str, float] = {}
+    inherited: dict[str, float] = {}
+    parent = ""
     passing = False
     try:
         with contextlib.closing(connect(session.database)) as base:
             days = (
-                "SELECT date(at, 'unixepoch'), sum(cost) FROM llm_call WHERE cost > 0 AND NOT EXISTS "
+                "SELECT date(at, 'unixepoch'), sum(cost) FROM llm_call WHERE cost > 0 AND seq <= ? AND NOT EXISTS "
                 "(SELECT 1 FROM session WHERE json_extract(settings, '$.llm.kind') LIKE 'replay:%') GROUP BY 1"
             )
-            costs = {str(day): float(cost) for day, cost in base.execute(days)}
+            costs = {str(day): float(cost) for day, cost in base.execute(days, (LAST_SEQ,))}
+            for ident, cut in base.execute("SELECT parent_id, parent_seq FROM session WHERE parent_id IS NOT NULL"):
+                parent = str(ident)
+                inherited = {str(day): float(cost) for day, cost in base.execute(days, (cut,))}
     except (StoreError, sqlite3.Error, ValueError, TypeError) as error:
         passing = _may_pass(error)
-    return Heading(session.name, costs, passing)._asdict()
+    return Heading(session.name, costs, parent, inherited, passing)._asdict()
 
 
 def _may_pass(error: Exception) -> bool:

@@ -268,6 +268,7 @@ def _event(h: History, row: row_types.EventRow) -> None:
         case events.Probed() as probe:
             h.probes[probe.step] = h.probes.get(probe.step, 0) + 1
             h.spent.env_steps += probe.env_steps
+            h.probe_steps.append((seq, probe.env_steps))
         case events.SkillKept() as skill:
             h.skills_kept.append(skill)
         case events.PlanApproved() | events.TrainerDied() | None:

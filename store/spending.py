@@ -6,7 +6,7 @@ import contextlib
 import datetime
 import json
 import time
-from collections.abc import Container
+from collections.abc import Container, Mapping
 from pathlib import Path
 
 from rlgpt.store import atomic
@@ -18,11 +18,21 @@ FILE = "spent_elsewhere.json"
 
 
 def spent_today(but: Container[str] = ()) -> float:
-    """USD since midnight UTC, without the sessions `but`."""
+    """USD since midnight UTC, without the sessions `but`. What a fork has of its parent was paid once: it counts with
+    the parent, or with the fork where the parent is not here or cannot be read."""
     today = _today()
-    known = (heading for ident, heading in headings().items() if ident not in but)
-    here = sum(cost for heading in known for day, cost in heading.costs.items() if day >= today)
+    every = headings()
+    here = 0.0
+    for ident, heading in every.items():
+        if ident not in but:
+            here += _since(today, heading.costs)
+            if heading.parent in every and every[heading.parent].costs:
+                here -= _since(today, heading.inherited)
     return here + _elsewhere(today)
+
+
+def _since(today: str, costs: Mapping[str, float]) -> float:
+    return sum(cost for day, cost in costs.items() if day >= today)
 
 
 def tell_elsewhere(seat: Path, usd: float) -> None:

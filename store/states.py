@@ -334,6 +334,8 @@ class History:
     """source hash -> deaths."""
     probes: dict[str, int] = field(default_factory=dict)
     """Step -> tools that its model called."""
+    probe_steps: list[tuple[int, int]] = field(default_factory=list)
+    """(seq, env steps) of each such call."""
     skills_kept: list[SkillKept] = field(default_factory=list)
     counts: dict[str, int] = field(default_factory=dict)
     """Rows per table."""

@@ -12,6 +12,7 @@ from rlgpt.agents.contracts import CritiqueReply
 from rlgpt.agents.rules.book import NEVER, sub_action_name
 from rlgpt.agents.rules.planning import SIGNED
 from rlgpt.agents.rules.question import Question, rate_of
+from rlgpt.store.intervals import wilson
 
 _REMOVING = frozenset(["defeat", "kill", "remove", "destroy", "clear", "slay", "chase", "flee", "avoid"])
 """Verbs whose success is that there is less of their object."""
@@ -157,10 +158,11 @@ def judge_iteration(question: Question) -> CritiqueReply:
     if not episodes:
         return _critique(False, 0.9, "nothing was evaluated", fast="Evaluate before judging.")
     rate = rate_of(measured)
-    ci = measured["ci95"]
     if "score" in measured:
+        ci = measured["ci95"]
         result = f"a score of {rate:.2f} in {episodes} dev episodes (95% interval {ci[0]:.2f} to {ci[1]:.2f})"
     else:
+        ci = wilson(measured["successes"], episodes)  # that of the request is rounded: once more 0.8654 would be 0.86
         result = f"{measured['successes']}/{episodes} dev episodes succeeded (95% interval {ci[0]:.2f} to {ci[1]:.2f})"
     if rate >= target:
         return _critique(True, 0.9, f"{result}: the target {target:g} is reached")

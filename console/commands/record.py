@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from math import fsum
 from typing import Any
 
@@ -17,6 +17,7 @@ from rlgpt.store.history import (
     Measured,
     PlanState,
     TaskPlanState,
+    TrialState,
     VerdictState,
     pool,
 )
@@ -117,13 +118,12 @@ def cost_of(usd: float, unknown: bool, tokens: int) -> dict[str, Any]:
 
 def _iteration(h: History, iteration: IterationState) -> dict[str, Any]:
     last = h.plans[iteration.plans[-1]] if iteration.plans else None
-    attempts = [a for a in h.attempts if (a.sub_task, a.iteration) == (iteration.sub_task, iteration.number)]
     return {
         "sub_task": iteration.sub_task,
         "iteration": iteration.number,
         "plan": _plan(h, last) if last else None,
         "revisions": iteration.plans,
-        "attempts": [_attempt(a) for a in attempts],
+        "attempts": [_attempt(a, trial) for a, trial in _tried(h, iteration)],
         "configuration": dict(iteration.config.config) if iteration.config else None,
         "training": [_training(h, run) for run in iteration.runs],
         "evaluation": [_split(iteration, split) for split in dict.fromkeys(e.split for e in iteration.evaluations)],
@@ -175,8 +175,16 @@ def _chosen(plan: PlanState, name: str) -> dict[str, Any]:
     }
 
 
-def _attempt(attempt: Attempt) -> dict[str, Any]:
-    trial = attempt.trial
+def _tried(h: History, iteration: IterationState) -> Iterator[tuple[Attempt, TrialState | None]]:
+    """The versions that an iteration wrote or tried, each with its last trial there: one that failed and was accepted
+    in a later iteration failed in this one."""
+    for attempt in h.attempts:
+        mine = [trial for _, trial in attempt.trials if trial.revision in iteration.plans]
+        if mine or (attempt.sub_task, attempt.iteration) == (iteration.sub_task, iteration.number):
+            yield attempt, mine[-1] if mine else None
+
+
+def _attempt(attempt: Attempt, trial: TrialState | None) -> dict[str, Any]:
     refusal = "" if attempt.admitted else str(attempt.admission.get("message", ""))
     return {
         "sub_action": attempt.sub_action,
@@ -195,7 +203,7 @@ def _attempt(attempt: Attempt) -> dict[str, Any]:
         }
         if trial
         else None,
-        "verdict": _verdict(attempt.verdict),
+        "verdict": _verdict(attempt.verdict) if trial is attempt.trial else None,
     }
 
 

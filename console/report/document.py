@@ -25,7 +25,7 @@ from rlgpt.console.view.plan import describe
 from rlgpt.console.view.words import ACTING, NO_CODE, PLAN_STATUS, ROLES, VARIANTS, author, model_name
 from rlgpt.store.export.svg import Line as SvgLine
 from rlgpt.store.export.svg import chart
-from rlgpt.store.history import Attempt, History, IterationState, Measured
+from rlgpt.store.history import Attempt, History, IterationState, Measured, pool
 
 MOST_POINTS = 400
 """Of a curve."""
@@ -120,10 +120,10 @@ def _iteration(h: History, iteration: IterationState) -> dict[str, Any]:
 
 
 def _evaluations(h: History, iteration: IterationState) -> Iterator[tuple[str, str, Measured, int]]:
-    """(split, how it was played, result, dead loops) of each variant."""
+    """(split, how it was played, result, dead loops) of each variant, all of the plan and policy evaluated last."""
     for split, variant in dict.fromkeys((e.split, e.variant) for e in iteration.evaluations):
-        loops = sum(e.dead_loops for e in iteration.evaluations if (e.split, e.variant) == (split, variant))
-        yield split, VARIANTS.get(variant, variant), h.pooled(iteration, split, variant), loops
+        if parts := h.parts(iteration, split, variant):
+            yield split, VARIANTS.get(variant, variant), pool(parts), sum(e.dead_loops for e in parts)
 
 
 def _version(m: Moment, attempt: Attempt) -> dict[str, Any]:

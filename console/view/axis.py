@@ -1,4 +1,4 @@
-"""The x-axis of every chart: env steps of the session, trials and training together, evaluation free."""
+"""The x-axis of every chart: env steps of the session, trials, probes and training together, evaluation free."""
 
 from __future__ import annotations
 
@@ -71,8 +71,10 @@ def axis_of(history: History, metrics: MetricTable) -> Axis:
 
 
 def _spent(history: History) -> list[tuple[int, int, int]]:
-    """(seq, env steps, run or 0) of everything that spends env steps, in order."""
-    parts = [(a.trial.seq, a.trial.env_steps, 0) for a in history.attempts if a.trial]
+    """(seq, env steps, run or 0) of everything that spends env steps, in order. Of a version all its trials: one that
+    is tried again, for another predicate or after new code of a step before it, has spent those of both."""
+    parts = [(trial.seq, trial.env_steps, 0) for a in history.attempts for _, trial in a.trials]
+    parts += [(seq, env_steps, 0) for seq, env_steps in history.probe_steps]
     parts += [(r.seq, r.env_steps, r.run) for r in history.runs.values()]
     return sorted(parts)
 

@@ -1,16 +1,18 @@
-"""TensorBoard event files: one folder a training run, and `evaluation` with success by iteration.
+"""TensorBoard event files: one folder a training run, and `evaluation` with success by iteration, of each later
+sub-task, whose iterations are counted anew, in a folder of its own.
 
-Steps are env steps. Needs the extra `rlgpt[tensorboard]`.
+Steps are env steps, of evaluations iterations. Needs the extra `rlgpt[tensorboard]`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 from rlgpt.store.atomic import new_folder
 from rlgpt.store.errors import MissingExtra
 from rlgpt.store.folder import Place
+from rlgpt.store.history import History, Measured, pool
 from rlgpt.store.reader import Reader
 from rlgpt.store.row_types import METRICS, EvaluationRow, MetricRow
 
@@ -27,23 +29,38 @@ def export_tensorboard(place: Place, target: Path) -> Path:
     Raises MissingExtra where tensorboardX is not installed.
     """
     with new_folder(target) as folder, Reader(place) as reader:
-        for number, run in reader.history_at().runs.items():
+        history = reader.history_at()
+        for number, run in history.runs.items():
             rows = (
                 row
                 for row in reader.rows(MetricRow, {"run": number})
                 if not any(after < row["seq"] < before for after, before in run.hidden)
             )
             _write(folder / f"run-{number}", ((row["at"], row["env_steps"], _scalars(row)) for row in rows))
-        evaluations = (row for row in reader.rows(EvaluationRow) if row["episodes"])
-        _write(folder / "evaluation", ((row["at"], row["iteration"], _result(row)) for row in evaluations))
+        at = {row["number"]: row["at"] for row in reader.rows(EvaluationRow, columns=["seq", "number", "at"])}
+        for sub_task in range(history.sub_task + 1):
+            name = f"evaluation-{sub_task}" if sub_task else "evaluation"
+            _write(folder / name, _evaluations(history, sub_task, at))
     return target
 
 
-def _result(row: EvaluationRow) -> dict[str, float]:
-    name = f"{row['split']}/{row['variant']}"
-    if row["score"] is not None:
-        return {f"{name}/score": row["score"]}
-    return {f"{name}/success": row["successes"] / row["episodes"]}
+def _evaluations(
+    h: History, sub_task: int, at: Mapping[int, float]
+) -> Iterator[tuple[float, int, Mapping[str, float]]]:
+    """One point for each iteration and way to play: all episodes of what was evaluated last, also where they were
+    played in parts. `at`: times by the number of an evaluation."""
+    for iteration in h.iterations:
+        if iteration.sub_task != sub_task:
+            continue
+        for split, variant in dict.fromkeys((e.split, e.variant) for e in iteration.evaluations):
+            parts = h.parts(iteration, split, variant)
+            result = pool(parts)
+            if result.episodes:
+                yield at[parts[-1].number], iteration.number, _result(f"{split}/{variant}", result)
+
+
+def _result(name: str, result: Measured) -> dict[str, float]:
+    return {f"{name}/{'success' if result.score is None else 'score'}": result.value}
 
 
 def _scalars(row: MetricRow) -> dict[str, float]:

@@ -75,6 +75,12 @@ def test_the_iteration_is_judged_by_its_numbers_and_says_where_episodes_are_lost
     assert critic.judge_iteration(client, where(accepted_plan().evaluate(20)), 0).success
 
 
+def test_the_interval_is_that_of_the_screen(client: Client) -> None:
+    """The one of the request is rounded: rounded once more it would be 0.86."""
+    cause = critic.judge_iteration(client, where(accepted_plan().evaluate(48, 50)), 0).cause
+    assert "48/50 dev episodes succeeded (95% interval 0.87 to 0.99)" in cause
+
+
 def test_a_step_that_fewer_reached_than_did_the_task_lost_nobody(client: Client) -> None:
     """The predicate of a step that is left to RL never holds."""
     funnel = {"get_flour": 19, "make_dough": 0, "build_oven": 0, "make_bread": 11}

@@ -152,3 +152,19 @@ async def test_the_console_writes_the_page_of_the_moment_at_the_cursor_and_overw
         await pilot.press("enter")
         await until(pilot, lambda: said[-1:] == [f"{written} is already there."])
     assert written.read_text() == text
+
+
+def test_dead_loops_are_those_of_the_episodes_beside_them() -> None:
+    """An edit made a new plan after policies of the old one had been evaluated."""
+    s = whole(ended=False)
+    iteration = s.history.iterations[-1]
+    played = [(4, 3, "full"), (4, 3, "greedy"), (5, None, "full")]
+    for number, (revision, run, variant) in enumerate(played, 101):
+        s.add(
+            "evaluation", 1.0, sub_task=iteration.sub_task, iteration=iteration.number, revision=revision,
+            number=number, split="dev", variant=variant, first=0, episodes=20, successes=2, ci_low=0.0, ci_high=1.0,
+            return_mean=0.0, length_mean=9.0, dead_loops=15, env_steps=180, run=run, policy="ppo" if run else "plan",
+        )  # fmt: skip
+    table = page(moment(s)).partition("<h2>Evaluations</h2>")[2].partition("</table>")[0]
+    loops = re.findall(r"<td>(\d+)</td></tr>", table)
+    assert loops.count("15") == 1 and "30" not in loops

@@ -11,6 +11,7 @@ from moments import moment
 from sample_sessions import whole
 from story import Story
 
+from rlgpt.console.commands import record
 from rlgpt.console.view import (
     banner,
     code,
@@ -143,6 +144,22 @@ def test_code_and_calls_at_a_cursor_do_not_know_the_future() -> None:
     assert len(m.history.attempts) == 1
     assert len(logs.merged(m.calls)) == 2
     assert "trained" not in said(plan.entries(m, 90))
+
+
+def tried_again(s: Story) -> None:
+    """The last trial once more."""
+    again = dict(next(row for table, row in reversed(s.rows) if table == "trial"))
+    for key in ("seq", "session_id", "incarnation", "at", "active"):
+        again.pop(key, None)
+    s.add("trial", 1.0, **again)
+
+
+def test_x_counts_every_trial_of_a_version_and_what_its_model_tried() -> None:
+    s = whole(ended=False)
+    tried_again(s)
+    s.event(events.Probed("s", "h", 0, "try_code", "x", 77))
+    m = moment(s)
+    assert axis_of(m.history, m.metrics).end == m.history.spent.env_steps
 
 
 def test_x_is_env_steps_of_the_session_without_superseded_rows() -> None:
@@ -509,3 +526,22 @@ def test_an_answer_without_code_is_no_refusal_and_does_not_hide_the_code_before_
 )
 def test_a_step_without_a_name_is_told_by_its_number(decision: str, words: str) -> None:
     assert decision_words(decision) == words
+
+
+def test_a_trial_stands_in_the_iteration_in_which_it_was_made() -> None:
+    """Code that failed is tried again once the code before it has been rewritten."""
+    s = whole(ended=False)
+    first, last = s.history.iterations[0], s.history.iterations[-1]
+    tried = next(a for a in s.history.attempts if a.trial and a.trial.revision in first.plans)
+    assert first is not last and tried.trial
+    before = (tried.trial.successes, tried.trial.episodes)
+    row = next(dict(row) for table, row in s.rows if table == "trial" and row["sub_action"] == tried.sub_action)
+    for key in ("seq", "session_id", "incarnation", "at", "active"):
+        row.pop(key, None)
+    s.add("trial", 1.0, **row | {"revision": last.plans[-1], "version": tried.version, "episodes": 7, "successes": 6})
+    told = record.whole(s.history)["iterations"]
+    measured = [
+        [a["measured"] for a in i["attempts"] if (a["sub_action"], a["version"]) == (tried.sub_action, tried.version)]
+        for i in (told[0], told[-1])
+    ]
+    assert [[(m["successes"], m["episodes"]) for m in each] for each in measured] == [[before], [(6, 7)]]

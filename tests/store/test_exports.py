@@ -248,6 +248,24 @@ def test_event_files_hold_the_metrics_by_env_steps(hostile: SessionFolder, tmp_p
     assert {tag for step, tag in scalars if step == 30} >= numbers, "a new column is exported too"
 
 
+def test_an_evaluation_that_was_extended_is_one_point_of_all_its_episodes(
+    new_session: Callable[..., SessionFolder], tmp_path: Path
+) -> None:
+    session = new_session()
+    same: dict[str, Any] = {
+        "sub_task": 0, "iteration": 0, "revision": 1, "split": "dev", "variant": "full", "run": None, "policy": "plan",
+        "return_mean": 0.0, "length_mean": 9.0, "dead_loops": 0, "env_steps": 9, "ci_low": 0.0, "ci_high": 1.0,
+    }  # fmt: skip
+    with Writer(session) as writer:
+        writer.event(events.Started())
+        writer.add(t.Iteration(sub_task=0, number=0))
+        for number, (first, episodes, successes) in enumerate(((0, 20, 20), (20, 30, 27)), 1):
+            writer.add(t.Evaluation(number=number, first=first, episodes=episodes, successes=successes, **same))
+    (file,) = (export(session, "tensorboard", tmp_path / "x") / "evaluation").iterdir()
+    points = [(event.step, v.tag, v.simple_value) for event in _events(file) for v in event.summary.value]
+    assert points == [(0, "dev/full/success", pytest.approx(0.94))]
+
+
 def test_without_its_extra_the_export_says_what_to_install(
     hostile: SessionFolder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

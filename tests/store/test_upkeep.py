@@ -219,6 +219,26 @@ def test_names_and_costs_are_looked_up_without_opening_what_did_not_change(
     assert spent_today() == 1.75, "another day's"
 
 
+def test_what_a_fork_inherits_is_paid_once(new_session: NewSession) -> None:
+    parent = new_session(name="parent")
+    call = {"call": "c", "step": "s", "role": "slow", "model": "m", "request_hash": ""}
+    with Writer(parent) as writer:
+        writer.event(events.Started())
+        writer.event(events.Phase("OpenIteration"))
+        writer.add(t.Iteration(sub_task=0, number=0))
+        writer.event(events.Phase("Plan"))
+        writer.add(t.LlmCall(**call, state="answered", cost=4.0))
+        writer.event(events.Phase("Code"))
+    child = fork(parent)
+    grandchild = fork(child)
+    assert spent_today() == 4.0
+    with Writer(grandchild) as writer:
+        writer.add(t.LlmCall(**call, state="answered", cost=1.0))
+    assert spent_today() == 5.0
+    upkeep.delete(parent)
+    assert spent_today() == 5.0, "it was paid, though who paid it is gone"
+
+
 def test_a_replay_costs_nothing_today(new_session: NewSession) -> None:
     replayed = new_session(name="again", llm={"kind": "replay:261125-000000-aaaaa"})
     with Writer(replayed) as writer:
