@@ -96,6 +96,11 @@ def reached_at(folder: Path) -> float:
         return 0.0
 
 
+def behind(session_id: str) -> str:
+    """What is said of a session whose last rows could not be pushed."""
+    return f"the shared store is behind: `rlgpt store push {session_id}` brings it up to date"
+
+
 def behind_since(folder: Path, now: float) -> float:
     """UTC seconds since when the team's store has nothing new of a session that runs here; 0.0 while it is near."""
     reached = reached_at(folder)

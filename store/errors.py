@@ -59,6 +59,10 @@ class WriteFailed(StoreError):
     """Any other refusal of the database; the transaction was rolled back whole."""
 
 
+class NotAllowed(StoreError):
+    """The store of a team does not let this user do that."""
+
+
 class Away(StoreError):
     """The store of a team does not answer now; it may again."""
 

@@ -14,12 +14,14 @@ from pathlib import Path
 from rlgpt.store import atomic, progress
 from rlgpt.store.address import MARK
 from rlgpt.store.database import connect
-from rlgpt.store.errors import BadCommand
+from rlgpt.store.errors import BadCommand, NotAllowed
 from rlgpt.store.folder import DATABASE
 from rlgpt.store.folder_peer import FolderPeer
 from rlgpt.store.lease import Lease, Owner
 from rlgpt.store.peers import COMMAND, Remote, RemoteWorker, bring, sync
 
+REFUSED = "refused.json"
+"""In a mirror: why the store there refused commands of this inbox, by their ids; they are not sent again."""
 EVERY = 0.5
 """Seconds between two rounds."""
 
@@ -61,9 +63,13 @@ class Mirror:
         for rowid, *values in queued:
             command = dict(zip(COMMAND, values, strict=True))
             self._names.add(command["id"])
-            if command["id"] not in remote_names:
-                with contextlib.suppress(BadCommand):  # of a later version of rlgpt: nobody there can decide it
+            if command["id"] not in remote_names and not refusal(self.folder, command["id"]):
+                try:
                     self._remote.send(command | {"payload": json.loads(command["payload"])})
+                except BadCommand:  # of a later version of rlgpt: nobody there can decide it
+                    pass
+                except NotAllowed as error:  # who may only look goes on looking
+                    _refuse(self.folder, command["id"], str(error))
             self._carried = rowid
 
     def _show(self, worker: RemoteWorker | None) -> None:
@@ -90,6 +96,22 @@ class Mirror:
     def close(self) -> None:
         self._release()
         self._local.close()
+
+
+def refusal(folder: Path, command: str) -> str:
+    """Why a command that was sent here never went there, "" where it did or still may."""
+    return _refusals(folder).get(command, "")
+
+
+def _refuse(folder: Path, command: str, why: str) -> None:
+    atomic.write_bytes(folder / REFUSED, json.dumps(_refusals(folder) | {command: why}).encode())
+
+
+def _refusals(folder: Path) -> dict[str, str]:
+    try:
+        return dict(json.loads((folder / REFUSED).read_bytes()))
+    except (OSError, ValueError, TypeError):
+        return {}
 
 
 def settle(folder: Path) -> None:

@@ -14,7 +14,7 @@ import threading
 import time
 from pathlib import Path
 
-from rlgpt.store.address import VARIABLE, is_shared, named
+from rlgpt.store.address import VARIABLE, behind, is_shared, named
 from rlgpt.store.errors import StoreError
 
 FENCED = 5
@@ -65,6 +65,9 @@ class Keeper(Keeping):
                 env=os.environ | {VARIABLE: self._address},
             )
 
+    def _start_again(self) -> subprocess.Popen[bytes]:
+        return self._start(*([str(self.incarnation)] if self.incarnation else []))
+
     @property
     def pid(self) -> int:
         return self._child.pid
@@ -88,7 +91,7 @@ class Keeper(Keeping):
             started = time.monotonic()
             with self._changing:
                 if not self._closing.is_set():
-                    self._child = self._start(*([str(self.incarnation)] if self.incarnation else []))
+                    self._child = self._start_again()
                     threading.Thread(target=self._read, args=(self._child,), daemon=True).start()
 
     def _read(self, child: subprocess.Popen[bytes]) -> None:
@@ -102,6 +105,11 @@ class Keeper(Keeping):
     def close(self) -> None:
         with self._changing:
             self._closing.set()
+            code = self._child.poll()
+            if code == FENCED:
+                self.fenced = True
+            elif code is not None:  # it waits to be started again, and nobody else pushes the last rows
+                self._child = self._start_again()
             assert self._child.stdin is not None
             with contextlib.suppress(OSError):
                 self._child.stdin.close()
@@ -109,6 +117,8 @@ class Keeper(Keeping):
             self._child.wait(LAST_PUSH)
         except subprocess.TimeoutExpired:
             self._child.kill()
+            with contextlib.suppress(OSError), (self._folder / "worker.log").open("a") as log:
+                log.write(f"{behind(self._folder.name)}\n")
 
     def _last_words(self) -> str:
         lines = (self._folder / "worker.log").read_text(errors="replace").strip().splitlines()

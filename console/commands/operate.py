@@ -30,6 +30,7 @@ from rlgpt.store.folder import SessionFolder
 from rlgpt.store.folder import sessions as all_sessions
 from rlgpt.store.history import History
 from rlgpt.store.lease import Lease, owner
+from rlgpt.store.mirror import refusal
 from rlgpt.store.placing import ask_to_end, place, placed_on
 from rlgpt.store.reach import fetched, reached
 from rlgpt.store.reader import Reader
@@ -329,7 +330,7 @@ def _command(
             revision = history.revision or None
         name = inbox.send(folder, parse_command(kind, payload), revision)
         enough = ("seen",) if payload.get("apply") == "next" else ()
-        state, reason = _fate(reader, name, until_end, enough) if alive else ("queued", "")
+        state, reason = _fate(folder, reader, name, until_end, enough) if alive else ("queued", "")
     if json:
         document = {"session": folder.id, "command": name, "kind": kind, "state": state, "reason": reason}
         output.document(document)
@@ -363,7 +364,9 @@ def _begun(reader: Reader) -> History:
     return history
 
 
-def _fate(reader: Reader, name: str, until_end: bool, enough: tuple[str, ...]) -> tuple[str, str]:
+def _fate(
+    folder: SessionFolder, reader: Reader, name: str, until_end: bool, enough: tuple[str, ...]
+) -> tuple[str, str]:
     """(state, reason) of a command, as far as it is known within PATIENCE, or as soon as it is in a state `enough`."""
     until = time.monotonic() + PATIENCE
     state, reason = "queued", ""
@@ -371,6 +374,8 @@ def _fate(reader: Reader, name: str, until_end: bool, enough: tuple[str, ...]) -
         history = reader.history_at()
         if name in history.commands:
             state, reason = history.commands[name].state, history.commands[name].reason
+        if why := refusal(folder.path, name):
+            return "refused", why
         if history.status == "ended":
             return ("applied" if state == "applied" else "expired"), reason or history.reason
         if state in enough or (state in FINAL and not (until_end and state == "applied")):

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from rlgpt.store.address import EXTRA, checked
-from rlgpt.store.errors import Away, MissingExtra, StoreError
+from rlgpt.store.errors import Away, MissingExtra, NotAllowed, StoreError
 
 try:
     import psycopg
@@ -83,7 +83,7 @@ def store_errors(address: str) -> Iterator[None]:
             f"{place_of(address)} is no store yet: its owner runs `rlgpt store init {place_of(address)}`"
         ) from error
     except psycopg.errors.InsufficientPrivilege as error:
-        raise StoreError(
+        raise NotAllowed(
             f"the store {place_of(address)} does not let you do that ({_line(error)}): ask its owner for the role "
             "rlgpt_reader, rlgpt_operator or rlgpt_worker"
         ) from error

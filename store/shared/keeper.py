@@ -11,14 +11,16 @@ import contextlib
 import dataclasses
 import json
 import os
+import socket
 import sys
 import threading
 import time
 import uuid
+from collections.abc import Iterator
 from pathlib import Path
 
 from rlgpt.store import atomic, catalog, progress
-from rlgpt.store.address import CLAIM
+from rlgpt.store.address import CLAIM, behind
 from rlgpt.store.errors import Away, BadCommand, LeaseTaken, StoreError
 from rlgpt.store.folder import SessionFolder
 from rlgpt.store.folder_peer import FolderPeer
@@ -28,7 +30,7 @@ from rlgpt.store.lease import owner
 from rlgpt.store.limits import OFFLINE, limits
 from rlgpt.store.peers import Fenced, RemoteWorker, bring, sync
 from rlgpt.store.reader import Reader
-from rlgpt.store.shared.connection import connect, place_of
+from rlgpt.store.shared.connection import Connection, connect, place_of
 from rlgpt.store.shared.peer import SharedPeer
 
 ROUND = 0.25
@@ -61,7 +63,7 @@ class Keeper:
         wait = ROUND
         while True:
             try:
-                with contextlib.closing(connect(self._address)) as base:
+                with contextlib.closing(connect(self._address)) as base, self._not_silent(base):
                     peer = SharedPeer(base, self._address, self._folder.id)
                     self._take(peer)
                     wait = ROUND
@@ -72,13 +74,35 @@ class Keeper:
             except LeaseTaken:  # by our own lost connection, until the server notices
                 if not self._incarnation:
                     raise
+                self._pause_if_late()
             if self._ended.is_set() and time.monotonic() - self._reached > LAST_TRY:
-                late = f"the shared store is behind: `rlgpt store push {self._folder.id}` brings it up to date"
-                print(late, file=sys.stderr)
+                print(behind(self._folder.id), file=sys.stderr)
                 return
             if self._ended.wait(wait):
                 time.sleep(ROUND)
             wait = min(2 * wait, 5.0)
+
+    @contextlib.contextmanager
+    def _not_silent(self, base: Connection) -> Iterator[None]:
+        """Cut a connection that is open and does not answer (a frozen server, a proxy that lost its own): nothing else
+        ends the wait for it, and it is a store that is away."""
+        done, began = threading.Event(), time.monotonic()
+        line = socket.socket(fileno=os.dup(base.fileno()))
+
+        def watch() -> None:
+            while not done.wait(ROUND):
+                patience = 2 * LAST_TRY if self._ended.is_set() else self._offline / 2
+                if time.monotonic() - max(self._reached, began) > patience:
+                    with contextlib.suppress(OSError):
+                        line.shutdown(socket.SHUT_RDWR)
+                    return
+
+        threading.Thread(target=watch, name="silence", daemon=True).start()
+        try:
+            yield
+        finally:
+            done.set()
+            line.close()
 
     def _take(self, peer: SharedPeer) -> None:
         if self._incarnation:
@@ -99,6 +123,9 @@ class Keeper:
                 "or unset RLGPT_STORE to go on alone"
             ) from error
         self._ready()
+        self._pause_if_late()
+
+    def _pause_if_late(self) -> None:
         if time.monotonic() - self._reached > self._offline and not self._paused and not self._ended.is_set():
             self._paused = True
             command = {"id": uuid.uuid4().hex, "author": f"keeper ({whoami()})", "kind": "pause", "payload": {}}
@@ -106,7 +133,8 @@ class Keeper:
 
     def _follow(self, peer: SharedPeer) -> None:
         """Push and carry, until the worker has ended."""
-        names, seq, cursor, seen = peer.names(), peer.head().seq, 0, -1
+        names, seq, seen = peer.names(), peer.head().seq, -1
+        carried: set[int] = set()
         while True:
             over = self._ended.is_set()
             if over:
@@ -115,10 +143,10 @@ class Keeper:
             if changed != seen or over:
                 seq = bring(self._source, peer, seq, names).seq
                 seen = changed
-            for command in peer.inbox(cursor):
+            for command in peer.inbox(carried):
                 with contextlib.suppress(BadCommand):  # of a later rlgpt
                     self._source.send(command)
-                cursor = command["n"]
+                carried.add(command["n"])
             self._reached, self._paused = time.monotonic(), False
             if over or self._reached - self._published_at >= PUBLISH_EVERY:
                 self._publish(peer, over)

@@ -8,7 +8,7 @@ and writes nothing; after an acknowledgement that was lost, the head says how fa
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from hashlib import blake2b
 from typing import Any, NamedTuple
 
@@ -190,11 +190,13 @@ class SharedPeer:
         with store_errors(self._address):
             self._base.execute(f"{sql} ON CONFLICT DO NOTHING", values)
 
-    def inbox(self, after: int) -> list[dict[str, Any]]:
-        """What operators sent behind a place, as COMMAND columns with the payload as a tree; `n` is the place."""
-        sql = f"SELECT n, {', '.join(COMMAND)} FROM inbox WHERE session_id = %s AND n > %s ORDER BY n"
+    def inbox(self, known: Collection[int] = ()) -> list[dict[str, Any]]:
+        """What operators sent, but for the places that are known, as COMMAND columns with the payload as a tree; `n` is
+        the place. Of two that send at once the one with the later place may be there first, so no place is a mark
+        behind which all that is new stands."""
+        sql = f"SELECT n, {', '.join(COMMAND)} FROM inbox WHERE session_id = %s AND n <> ALL(%s::bigint[]) ORDER BY n"
         with store_errors(self._address), self._base.cursor(binary=True) as cursor:
-            rows = cursor.execute(sql, (self.session_id, after)).fetchall()
+            rows = cursor.execute(sql, (self.session_id, list(known))).fetchall()
         names = ("n", *COMMAND)
         commands = [dict(zip(names, row, strict=True)) for row in rows]
         return [row | {"payload": json.loads(row["payload"])} for row in commands]
@@ -215,14 +217,19 @@ class SharedPeer:
 
     def reclaim(self, incarnation: int) -> None:
         """Go on with a claim after the connection was lost. Raises LeaseTaken, and Fenced where it is over."""
+        self._need_last_claim(incarnation)  # whoever claimed it since has the lock while they run it
         with store_errors(self._address):
             self._lock()
+        self._need_last_claim(incarnation)
+        self._claim = Claim(incarnation)
+
+    def _need_last_claim(self, incarnation: int) -> None:
+        with store_errors(self._address):
             row = self._base.execute(
                 "SELECT incarnation, beat->'worker'->>1 FROM head WHERE session_id = %s", (self.session_id,)
             ).fetchone()
         if not row or row[0] != incarnation:
             raise self._fenced(row)
-        self._claim = Claim(incarnation)
 
     def borrow(self) -> None:
         """Take the session to bring it up to date while no worker has it; its incarnation stays. Raises LeaseTaken."""

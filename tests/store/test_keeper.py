@@ -5,11 +5,13 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
+import sqlite3
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 
 from rlgpt.store import events, progress
@@ -20,12 +22,13 @@ from rlgpt.store.folder import SessionFolder
 from rlgpt.store.folder_peer import FolderPeer
 from rlgpt.store.inbox import send
 from rlgpt.store.lease import Lease, owner
-from rlgpt.store.mirror import Mirror
+from rlgpt.store.mirror import Mirror, refusal
 from rlgpt.store.peers import digest, sync
 from rlgpt.store.shared.connection import connect
 from rlgpt.store.shared.peer import SharedPeer
 from rlgpt.store.shared.store import SharedStore
 from rlgpt.store.writer import Writer
+from rlgpt.training import keeping
 from tests.store.copies import everything
 from tests.store.keeping import PATIENCE, Keeper, until
 from tests.store.postgres import NEEDS_SERVER, Server
@@ -224,8 +227,9 @@ def test_a_store_that_is_away_for_five_minutes_loses_nothing_and_stops_nobody(
     print(f"{wanted} rows, caught up {caught:.1f} s after it was back")
 
 
+@pytest.mark.parametrize("free", [True, False], ids=["its heir has ended", "its heir runs it"])
 def test_a_worker_that_was_taken_over_is_told_so(
-    session: SessionFolder, address: str, server: Server, keep: Callable[..., Keeper]
+    free: bool, session: SessionFolder, address: str, server: Server, keep: Callable[..., Keeper]
 ) -> None:
     with Lease.acquire(session.path), Writer(session) as writer:
         writer.event(events.Started())
@@ -239,7 +243,8 @@ def test_a_worker_that_was_taken_over_is_told_so(
         seq = heir.head().seq
         add(writer, 1)
         keeper.child.send_signal(signal.SIGCONT)
-        heir.release()  # even if the lock is free again
+        if free:
+            heir.release()
         code, said = keeper.child.wait(PATIENCE), keeper.child.stderr.read()  # type: ignore[union-attr]
         assert code == 5 and "was taken over by" in said and "(incarnation 2)" in said
     assert heir.head().seq == seq
@@ -305,3 +310,60 @@ def test_an_address_that_is_no_store_is_told_before_anything_begins(
 ) -> None:
     code, said = keep(session.path, server.new_database()).end()
     assert code == 4 and "is no store yet: its owner runs `rlgpt store init" in said
+
+
+def test_the_last_rows_are_pushed_though_the_keeper_was_killed_before_them(
+    session: SessionFolder, address: str
+) -> None:
+    with Lease.acquire(session.path), Writer(session) as writer:
+        writer.event(events.Started())
+        keeper = keeping.Keeper(session.path, address)
+        os.kill(keeper.pid, signal.SIGKILL)
+        until(lambda: not psutil.pid_exists(keeper.pid))
+        writer.event(events.Ended("stopped", "done"))
+    keeper.close()
+    assert there(address, session).head().seq == writer.history.seq
+
+
+def test_a_store_that_is_there_and_does_not_answer_is_one_that_is_away(
+    new_session: Callable[..., SessionFolder], address: str, server: Server, keep: Callable[..., Keeper]
+) -> None:
+    session = new_session(limits={"offline": 0.05})
+    with Lease.acquire(session.path), Writer(session) as writer:
+        writer.event(events.Started())
+        keeper = keep(session.path, address)
+        keeper.ready()
+        until(lambda: there(address, session).head().seq == writer.history.seq)
+        pids = server.sql("SELECT pid FROM pg_locks WHERE locktype = 'advisory' AND granted").split()
+        for pid in map(int, pids):
+            os.kill(pid, signal.SIGSTOP)
+        try:
+            until(lambda: [kind for kind in commands(session) if kind == "pause"])
+        finally:
+            for pid in map(int, pids):
+                os.kill(pid, signal.SIGCONT)
+
+
+def commands(session: SessionFolder) -> list[str]:
+    with contextlib.closing(sqlite3.connect(session.database)) as base:
+        return [kind for (kind,) in base.execute("SELECT kind FROM command")]
+
+
+def test_who_may_only_look_goes_on_looking_after_a_command(
+    session: SessionFolder, address: str, server: Server, tmp_path: Path
+) -> None:
+    with Writer(session) as writer:
+        writer.event(events.Started())
+    with SharedStore(address).target(session.id) as target:
+        sync(FolderPeer(session.path), target)
+    server.sql("DROP ROLE IF EXISTS looker")
+    server.sql("CREATE ROLE looker LOGIN IN ROLE rlgpt_reader")
+    looking = SharedStore(address.replace("user=postgres", "user=looker"))
+    copy = SessionFolder(tmp_path / session.id)
+    with contextlib.closing(Mirror(looking.remote(session.id), copy.path)) as mirror:
+        mirror.step()
+        name = send(copy, parse_command("pause", {}))
+        mirror.step()
+    assert "does not let you do that" in refusal(copy.path, name)
+    with contextlib.closing(Mirror(looking.remote(session.id), copy.path)) as mirror:
+        mirror.step()

@@ -321,7 +321,7 @@ def test_a_reader_reads_an_operator_sends_and_a_worker_writes(
         SharedStore(roles["reader"]).remote(finished.id).send(_pause("root@prod"))
     SharedStore(roles["operator"]).remote(finished.id).send(_pause("root@prod"))
     SharedStore(roles["operator"]).remote(finished.id).send(_pause("root@prod"))  # told again: not twice
-    (sent,) = worker.remote(finished.id).inbox(0)
+    (sent,) = worker.remote(finished.id).inbox()
     assert sent["author"] == f"{_user(roles['operator'])} (root@prod)"
     worker.close()
 
@@ -454,3 +454,14 @@ def test_who_owns_a_database_and_may_make_no_roles_is_told_who_may() -> None:
         assert admin.version(hers)
     finally:
         server.remove()
+
+
+def test_no_command_is_passed_over_though_others_are_sent_at_the_same_time(store: SharedStore, address: str) -> None:
+    keeper = store.remote("s")
+    with connect(address) as slow:
+        with slow.transaction():  # it has its place, and is not there yet
+            SharedPeer(slow, address, "s").send(_pause("slow") | {"id": "first"})
+            store.remote("s").send(_pause("fast") | {"id": "second"})
+            known = {command["n"] for command in keeper.inbox()}
+            assert len(known) == 1
+        assert [command["id"] for command in keeper.inbox(known)] == ["first"]

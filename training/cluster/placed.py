@@ -29,7 +29,7 @@ from rlgpt.store.reach import LOCK
 from rlgpt.store.reader import Reader
 from rlgpt.store.settings import Settings, stored
 from rlgpt.store.spending import spent_today
-from rlgpt.training.cluster.connect import NAMESPACE, Ray
+from rlgpt.training.cluster.connect import NAMESPACE, NoCluster, Ray
 from rlgpt.training.cluster.nodes import Nodes
 from rlgpt.training.cluster.seat import Ending, Seat
 from rlgpt.training.cluster.seat_peer import SeatLost, SeatPeer, SourcePeer
@@ -200,7 +200,7 @@ class Placed(threading.Thread):
                 head = here.head()
                 self._given = head.seq
                 self._last = 1 + max([self._last, head.incarnation, *others])
-                seat = self._placed(nodes, settings, f"{self._folder.id}.{self._last}")
+                seat = self._placed(nodes, settings)
                 for source in _sources(settings):
                     with contextlib.closing(FolderPeer(source.path)) as recorded:
                         bring(recorded, SourcePeer(seat, source.id), 0, set())
@@ -214,25 +214,32 @@ class Placed(threading.Thread):
             return None
         return seat
 
-    def _placed(self, nodes: Nodes, settings: Settings, name: str) -> SeatPeer:
+    def _placed(self, nodes: Nodes, settings: Settings, announced: bool = False) -> SeatPeer:
         """Waits for a node. Raises Left, NoCluster."""
-        ray = nodes.ray
-        fitting = ",".join(node.id for node in nodes.fitting(settings.world, settings.llm.model_dump(mode="json")))
+        ray, llm, name = nodes.ray, settings.llm.model_dump(mode="json"), f"{self._folder.id}.{self._last}"
+        fit = {node.id for node in nodes.fitting(settings.world, llm)}
         actor = ray.remote(Seat).options(
             name=name, namespace=NAMESPACE, lifetime="detached", max_restarts=0, max_task_retries=0, num_cpus=1,
             num_gpus=1 if settings.device == "cuda" else 0, memory=MEMORY,
-            label_selector={"ray.io/node-id": f"in({fitting})"},
+            label_selector={"ray.io/node-id": f"in({','.join(sorted(fit))})"},
         ).remote(name, self._folder.id)  # fmt: skip
-        began, announced, ready = time.monotonic(), False, actor.where.remote()
+        looked, ready = time.monotonic(), actor.where.remote()
         while not ray.wait([ready], timeout=EVERY)[0]:
             try:
                 self._heed()
-            except (Left, EndedNow):
+                late = time.monotonic() - looked > ROOM
+                joined = late and {node.id for node in nodes.fitting(settings.world, llm)} - fit
+            except (Left, EndedNow, NoCluster):
                 ray.kill(actor, no_restart=True)
                 raise
-            if not announced and time.monotonic() - began > ROOM:
+            if late and not announced:
                 self._say(Waiting("a free node of the cluster"))
                 announced = True
+            if joined:  # Ray waits for the others only
+                ray.kill(actor, no_restart=True)
+                self._last += 1  # the name may not be free yet
+                return self._placed(nodes, settings, announced)
+            looked = time.monotonic() if late else looked
         return self._named(SeatPeer(ray, actor, self._address))
 
     def _named(self, seat: SeatPeer) -> SeatPeer:
