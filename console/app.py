@@ -387,9 +387,11 @@ def run(
     if not sys.stderr.isatty():
         print("The console is drawn on standard error, which is redirected here: leave the redirection out.")
         return 2
-    if os.environ.get("TERM", "dumb") in ("dumb", "unknown", ""):
+    term = os.environ.get("TERM", "")
+    if term in ("dumb", "unknown", ""):
+        why = f"This terminal cannot draw (TERM={term})" if term else "What this terminal can do is not known (no TERM)"
         print(
-            "This terminal cannot draw (TERM=dumb); set TERM, or use rlgpt's commands, such as `rlgpt sessions`.",
+            f"{why}; set TERM, or use rlgpt's commands, such as `rlgpt sessions`.",
             file=sys.stderr,
         )
         return 2

@@ -20,10 +20,16 @@ from rlgpt.store.soundness import explained
 
 
 def send(
-    place: Place, command: Command, revision: int | None = None, author: str | None = None, name: str | None = None
+    place: Place,
+    command: Command,
+    revision: int | None = None,
+    author: str | None = None,
+    name: str | None = None,
+    *,
+    patience: float = 10.0,
 ) -> str:
     """Queue a command; returns its id, under which events tell its fate. `revision`: the plan its author saw.
-    `name`: an id that it had in another session.
+    `name`: an id that it had in another session. `patience`: seconds that another writer may have the database.
 
     Raises BadCommand where the revision is missing, ReadOnly, BadSchema, DiskFull.
     """
@@ -35,7 +41,7 @@ def send(
     if not os.access(folder.path, os.W_OK):
         raise ReadOnly(f"session {folder.id} lies on read-only media: it can be looked at, not commanded")
     name = name or uuid.uuid4().hex
-    base = connect(folder.database, "rw")
+    base = connect(folder.database, "rw", patience)
     try:
         if found(base, folder.database) < REVISION:
             raise ReadOnly(f"session {folder.id} has an older schema: resume it first")

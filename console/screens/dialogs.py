@@ -54,10 +54,13 @@ class Form(Leavable, ModalScreen[Answer | None]):
     BINDINGS: ClassVar[list[BindingType]] = bindings("form", "fields")
     _untouched: Sequence[str] = ()
 
-    def __init__(self, obstacle: Callable[[], str] | None = None) -> None:
-        """`obstacle` says why what the dialog would send has come too late; "" while it has not."""
+    def __init__(
+        self, obstacle: Callable[[], str] | None = None, sends: Callable[[Answer], bool] | None = None
+    ) -> None:
+        """`obstacle` says why what the dialog would send has come too late; "" while it has not.
+        `sends` sends the answer: while it cannot, the dialog stays with what was typed."""
         super().__init__()
-        self._obstacle = obstacle
+        self._obstacle, self._sends = obstacle, sends
 
     def on_mount(self) -> None:
         self._untouched = self.typed()
@@ -76,7 +79,7 @@ class Form(Leavable, ModalScreen[Answer | None]):
         """Return it; where it has come too late, say so and keep what was typed."""
         if self._obstacle is not None and (why := self._obstacle()):
             shell_of(self).tell(f"not sent: {why}", "warning")
-        else:
+        elif self._sends is None or self._sends(answer):
             self.dismiss(answer)
 
     def typed(self) -> Sequence[str]:
@@ -111,8 +114,9 @@ class Ask(Form[str]):
         *,
         long: bool = False,
         obstacle: Callable[[], str] | None = None,
+        sends: Callable[[str], bool] | None = None,
     ) -> None:
-        super().__init__(obstacle)
+        super().__init__(obstacle, sends)
         self._heading, self._hint, self._value, self._long = title, hint, value, long
 
     def compose(self) -> ComposeResult:

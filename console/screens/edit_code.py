@@ -17,7 +17,7 @@ from rlgpt.console.checker import Checker
 from rlgpt.console.commands.failure import Exit, Failure
 from rlgpt.console.content import safe_content
 from rlgpt.console.panes.code_area import CodeArea
-from rlgpt.console.sanitise import clean_lines
+from rlgpt.console.sanitise import clean_text
 from rlgpt.console.screens.leaving import Leavable
 from rlgpt.console.screens.sender import Sender
 from rlgpt.console.shell import shell_of
@@ -40,7 +40,7 @@ class EditCodeScreen(Leavable, ModalScreen[None]):
         self._checker: Future[Checker] = Future()
         self._checked_text = ("", "")
         """(what, text) of the last check."""
-        self._source = "\n".join(clean_lines(source or "", most=2_000))
+        self._source = clean_text(source or "")  # whole: a mark where it was cut would be sent as code
 
     def compose(self) -> ComposeResult:
         with Vertical(classes="dialog", id="editor") as box:
@@ -183,7 +183,7 @@ class EditCodeScreen(Leavable, ModalScreen[None]):
         except OSError as error:
             shell_of(self).tell(f"your editor could not be started: {error}", "error")
         else:
-            area.text = "\n".join(clean_lines(edited, most=2_000))
+            area.text = clean_text(edited)
 
     def action_leave(self) -> None:
         """Leave, after a question if the text was changed."""

@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 AT_ONCE = ("pause", "stop_training", "cancel_call", "stop")
 """Commands to the worker that runs now; the others may wait in the inbox for the next one."""
 
+PATIENCE = 1.0
+"""Seconds for which a locked database may hold up the console, which answers no key meanwhile."""
+
 
 class Stage(Protocol):
     """What the operator's commands need of the session screen."""
@@ -130,7 +133,8 @@ class Operator:
         from rlgpt.store.commands import parse_command
 
         try:
-            ident = inbox.send(self._controller.folder, parse_command(kind, payload), revision)
+            command = parse_command(kind, payload)
+            ident = inbox.send(self._controller.folder, command, revision, patience=PATIENCE)
         except (StoreError, OSError) as error:
             self._shell.tell(str(error), "error")
             return False
@@ -154,11 +158,11 @@ class Operator:
             return
         revision = pending.revision
 
-        def answered(text: str | None) -> None:
-            if text is not None and not text.strip():
+        def sends(text: str) -> bool:
+            if not text.strip():
                 self._shell.tell("the slow agent has to know why: the plan was not rejected", "warning")
-            elif text is not None:
-                self.send("reject", {"text": text}, revision)
+                return True
+            return self.send("reject", {"text": text}, revision)
 
         self._shell.push_screen(
             Ask(
@@ -166,8 +170,8 @@ class Operator:
                 "Why? The slow agent reads this word for word.",
                 long=True,
                 obstacle=lambda: self._why_not_plan(revision),
-            ),
-            answered,
+                sends=sends,
+            )
         )
 
     def _why_not_plan(self, revision: int) -> str:
@@ -180,11 +184,10 @@ class Operator:
     def advise(self) -> None:
         from rlgpt.console.screens.dialogs import Advise
 
-        def answered(answer: tuple[str, str] | None) -> None:
-            if answer:
-                self.send("advise", {"agent": answer[0], "text": answer[1]})
+        def sends(answer: tuple[str, str]) -> bool:
+            return self.send("advise", {"agent": answer[0], "text": answer[1]})
 
-        self._shell.push_screen(Advise(lambda: self.why_not("advise")), answered)
+        self._shell.push_screen(Advise(lambda: self.why_not("advise"), sends))
 
     @property
     def paused(self) -> bool:
@@ -257,10 +260,6 @@ class Operator:
         if self.moment is None:
             return
 
-        def answered(answer: dict[str, Any] | None) -> None:
-            if answer:
-                self.send("verdict", answer)
-
         waiting_for = self.moment.history.waiting_for
         waited = needed_from_person(waiting_for) == "verdict"
 
@@ -269,7 +268,7 @@ class Operator:
                 return "it is not waited for any more"
             return self.why_not("verdict")
 
-        self._shell.push_screen(VerdictDialog(self.moment, obstacle), answered)
+        self._shell.push_screen(VerdictDialog(self.moment, obstacle, lambda answer: self.send("verdict", answer)))
 
     def override(self) -> None:
         from rlgpt.console.screens.override import OverrideScreen

@@ -20,8 +20,13 @@ class VerdictDialog(Form[dict[str, Any]]):
 
     AUTO_FOCUS = "#success"
 
-    def __init__(self, moment: Moment, obstacle: Callable[[], str] | None = None) -> None:
-        super().__init__(obstacle)
+    def __init__(
+        self,
+        moment: Moment,
+        obstacle: Callable[[], str] | None = None,
+        sends: Callable[[dict[str, Any]], bool] | None = None,
+    ) -> None:
+        super().__init__(obstacle, sends)
         h = moment.history
         plan = h.pending_plan or h.plan
         items = plan.items if plan else ()

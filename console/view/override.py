@@ -23,10 +23,12 @@ def stale(h: History, draft: Draft) -> PlanState | None:
 def entries(draft: Draft, model: PlanState | None, width: int) -> list[Entry]:
     """One entry a sub-action, with its fields and what differs from the plan it was begun on and the model's."""
     out: list[Entry] = []
+    kept = [origin for item in draft.items if (origin := draft.origin(item.name))]
+    ordered = [old for old in draft.base.items if old in kept]  # one that was added or removed moves no other
     for position, item in enumerate(draft.items, 1):
         origin = draft.origin(item.name)
         sign, style = ("+", "ok") if origin is None else ("~", "warn") if _differs(origin, item) else (" ", "")
-        moved = origin is not None and draft.base.items.index(origin) != position - 1
+        moved = origin is not None and ordered.index(origin) != kept.index(origin)
         left = [
             Span(sign, f"{style} bold"),
             Span(f" {position:>2} ", "dim"),

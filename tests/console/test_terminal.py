@@ -205,10 +205,11 @@ def test_a_read_only_console_offers_and_sends_nothing(stored: str) -> None:
         assert "o override" not in t.text()
 
 
-def test_a_dumb_terminal_gets_one_sentence(stored: str) -> None:
-    with Terminal(console_words(stored), environment={"TERM": "dumb"}) as t:
+@pytest.mark.parametrize(("term", "said"), [("dumb", b"TERM=dumb"), ("unknown", b"TERM=unknown"), ("", b"no TERM")])
+def test_a_dumb_terminal_gets_one_sentence(stored: str, term: str, said: bytes) -> None:
+    with Terminal(console_words(stored), environment={"TERM": term}) as t:
         assert t.wait() == 2
-        assert t.raw.count(b"\n") == 1 and b"TERM=dumb" in t.raw and b"\x1b" not in t.raw
+        assert t.raw.count(b"\n") == 1 and said in t.raw and b"\x1b" not in t.raw
 
 
 def test_with_standard_error_in_a_file_the_screen_is_not_left_empty(stored: str, tmp_path: Path) -> None:

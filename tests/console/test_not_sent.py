@@ -1,0 +1,94 @@
+"""What was typed stays in its dialog until it is sent, and code in the editor is the whole code."""
+
+from __future__ import annotations
+
+import contextlib
+import sqlite3
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from driving import console, until
+from sample_sessions import whole
+from textual.widgets import Input, Select, TextArea
+
+from rlgpt.console import editor
+from rlgpt.console.app import ConsoleApp
+from rlgpt.console.screens.dialogs import Advise
+from rlgpt.console.screens.edit_code import EditCodeScreen
+from rlgpt.console.screens.session import SessionScreen
+from rlgpt.console.screens.verdict import VerdictDialog
+from rlgpt.store.folder import DATABASE, SessionFolder
+from rlgpt.store.lease import Lease
+from rlgpt.store.reader import Reader
+
+LIVE = "261121-020000-bb"
+
+
+@pytest.fixture
+def live(store: Callable[..., Path], home: Path) -> Path:
+    store(LIVE, whole(LIVE, ended=False))
+    return home
+
+
+@pytest.fixture
+def said(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    sentences: list[str] = []
+    monkeypatch.setattr(ConsoleApp, "tell", lambda app, sentence, *more, **other: sentences.append(sentence))
+    return sentences
+
+
+async def test_advice_that_is_too_long_stays_in_the_dialog(live: Path, said: list[str]) -> None:
+    with Lease.acquire(live / "sessions" / LIVE):
+        async with console(live, LIVE) as (app, pilot):
+            await pilot.press("a")
+            await until(pilot, lambda: isinstance(app.screen, Advise))
+            area = app.screen.query_one("#text", TextArea)
+            area.text = "x" * 20_001
+            await pilot.press("ctrl+s")
+            await until(pilot, lambda: "20000" in "".join(said))
+            assert isinstance(app.screen, Advise) and len(area.text) == 20_001
+            area.text = "short"
+            await pilot.press("ctrl+s")
+            await until(pilot, lambda: isinstance(app.screen, SessionScreen))
+            with Reader(SessionFolder(live / "sessions" / LIVE)) as reader:
+                assert [c["payload"]["text"] for c in reader.commands()] == ["short"]
+
+
+async def test_a_verdict_that_cannot_be_sent_stays_in_the_dialog(live: Path, said: list[str]) -> None:
+    with Lease.acquire(live / "sessions" / LIVE):
+        async with console(live, LIVE) as (app, pilot):
+            await pilot.press("v")
+            await until(pilot, lambda: isinstance(app.screen, VerdictDialog))
+            app.screen.query_one("#success", Select).value = "no"
+            app.screen.query_one("#cause", Input).value = "y" * 20_001
+            await pilot.press("ctrl+s")
+            await until(pilot, lambda: "20000" in "".join(said))
+            assert isinstance(app.screen, VerdictDialog)
+
+
+async def test_what_a_locked_database_keeps_from_being_sent_stays_in_the_dialog(live: Path, said: list[str]) -> None:
+    with Lease.acquire(live / "sessions" / LIVE):
+        async with console(live, LIVE) as (app, pilot):
+            await pilot.press("a")
+            await until(pilot, lambda: isinstance(app.screen, Advise))
+            app.screen.query_one("#text", TextArea).text = "kept"
+            base = sqlite3.connect(live / "sessions" / LIVE / DATABASE, isolation_level=None)
+            with contextlib.closing(base):
+                base.execute("BEGIN IMMEDIATE")
+                await pilot.press("ctrl+s")
+                await until(pilot, lambda: "could not be sent" in "".join(said))
+            assert isinstance(app.screen, Advise) and app.screen.query_one("#text", TextArea).text == "kept"
+
+
+async def test_the_own_editor_gives_back_all_that_it_saved(live: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    table = f"TABLE = ({'1,' * 2_000})  # the end"
+    saved = "\n".join([table, *(f"#{n}" for n in range(2_500))])
+    monkeypatch.setattr(editor, "edit", lambda text, suffix: saved)
+    async with console(live, LIVE) as (app, pilot):
+        await pilot.press("e")
+        await until(pilot, lambda: isinstance(app.screen, EditCodeScreen))
+        monkeypatch.setattr(type(app), "suspend", lambda app: contextlib.nullcontext())
+        await pilot.press("f4")
+        await until(pilot, lambda: "TABLE" in app.screen.query_one("#text", TextArea).text)
+        assert app.screen.query_one("#text", TextArea).text == saved
