@@ -25,6 +25,7 @@ from rlgpt.training.cluster.games import placed
 from rlgpt.training.host.client.open_host import open_host
 from rlgpt.training.seeds import stream_seed
 from rlgpt.training.session.command_replay import CommandReplay
+from rlgpt.training.session.creation import task_info
 from rlgpt.training.session.inbox import Inbox
 from rlgpt.training.session.llm_journal import StoreJournal
 from rlgpt.training.session.replaying import REPLAY, recorded_of
@@ -42,14 +43,17 @@ LANES = 64
 
 
 def open_session(place: Path) -> SessionRuntime:
-    """Raises StoreError, AgentError, HostError, UnknownWorld or WorldFailed, each with the operator's sentence."""
+    """Raises StoreError, AgentError, HostError, UnknownWorld, CannotCreate (for a task that the world has no more) or
+    WorldFailed, each with the operator's sentence."""
     folder = SessionFolder(place)
     slot = TrainingSlot.inherited(place)  # before any child could inherit it too
     with contextlib.ExitStack() as undo:  # what is open when something is refused
         writer = undo.enter_context(Writer(folder))
         reader = Reader(folder)
         settings = stored(writer.history.session["settings"])
-        world = placed(registry.get(settings.world), settings.world, games_place())
+        world = registry.get(settings.world)
+        task_info(world, settings.task, settings.world)  # the world may have lost the task since the session was made
+        world = placed(world, settings.world, games_place())
         progress = Progress(folder.path)
         undo.callback(progress.close)
         recorded = _recorded(settings)

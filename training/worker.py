@@ -28,6 +28,7 @@ from rlgpt.training.host.sandbox import libc
 from rlgpt.training.opening import open_session
 from rlgpt.training.ppo.machine import MachineLacks
 from rlgpt.training.session.budgets import over_budget
+from rlgpt.training.session.creation import CannotCreate
 from rlgpt.training.session.runtime import Interrupted, SessionRuntime
 from rlgpt.training.steps import coding, judging, learning, planning, waiting
 from rlgpt.training.steps.ahead import Lookahead
@@ -134,7 +135,7 @@ def main(folder: Path) -> int:
         runtime = open_session(folder)
     except LeaseTaken:  # by somebody who will be gone in a moment: try again
         raise
-    except (AgentError, StoreError, HostError, UnknownWorld, WorldFailed) as error:
+    except (AgentError, StoreError, HostError, UnknownWorld, CannotCreate, WorldFailed) as error:
         last_words.say(str(error))
         return CANNOT
     except BaseException as error:

@@ -170,7 +170,10 @@ def _whole_task(question: Question) -> SubActionReply:
     """For a task without milestones and scripts."""
     world = question.world
     step = Step("do_the_task", str(world.get("prompt") or world.get("task")), "False", None)
-    return _new(step, question)
+    item = _new(step, question)
+    if question.get("scripts"):  # the book has some, for milestones that this task does not name
+        item = item.model_copy(update={"reason": "No milestone of the task leads to a script: left to RL."})
+    return item
 
 
 def _max_steps(world: Mapping[str, Any]) -> int:
@@ -301,6 +304,8 @@ def _code_rate(measured: Mapping[str, Any] | None) -> float | None:
 def _rationale(question: Question, book: Book, executor: str) -> str:
     if not book.scripts:
         return "this world offers no script book, so I cannot code; every sub-action is left to RL."
+    if not book.plan():
+        return "no milestone of this task leads to a script of the book, so it is left to RL."
     measured = question.get("measured")
     if not measured or not measured.get("episodes"):
         rest = "the sequence of them as it is" if executor == "sequence" else "RL for what code alone will not do"

@@ -68,7 +68,7 @@ def fork(
         model_kind(settings.llm.kind)  # the session that the parent replayed may be gone
         children.ask("models", {"settings": settings.model_dump(mode="json", exclude_unset=True)})
         if start:
-            children.ask("tasks", {"world": settings.world})
+            children.ask("task", {"world": settings.world, "task": settings.task})
     child = make(parent, at, name=name, changes=changes)
     if start:
         children.start_worker(child.path)

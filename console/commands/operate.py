@@ -80,6 +80,7 @@ def resume(
         _await_choice(folder)
         if not Lease.held(folder.path):
             _need_cluster(on or placed_on(folder.path))
+            _need_world(folder, on)
             if on:
                 place(folder.path, on)
             _restart(folder)
@@ -91,11 +92,12 @@ def resume(
                 is_mirror = source_of(folder.path) and not placed_on(folder.path)  # its own store resumes it
                 if _is_dead(folder) and not is_mirror:
                     _need_cluster(placed_on(folder.path))
+                    _need_world(folder)
                     children.start_worker(folder.path)
                     resumed.append(folder)
             except StoreError as error:  # one that is damaged keeps no other from going on
                 refused.append(error)
-            except Failure as error:  # nor does one whose cluster is gone
+            except Failure as error:  # nor does one whose cluster or world is gone
                 refused.append(StoreError(f"session {folder.id}: {error}"))
     if json:
         output.document({"resumed": [folder.id for folder in resumed]})
@@ -411,6 +413,20 @@ def _need_cluster(address: str) -> None:
     """Raises Failure where a session's cluster does not answer: who follows it there could say so in its log only."""
     if address:
         children.ask("cluster_reached", {"on": address, "settings": {}})
+
+
+def _need_world(folder: SessionFolder, on: str = "") -> None:
+    """Raises Failure where this shell does not find a session's world or its task (a path, a variable that is not set):
+    its worker would end the session as failed, which `--all` then leaves alone. On a cluster the nodes have the
+    world."""
+    if on or placed_on(folder.path):
+        return
+    with Reader(folder) as reader:
+        history = reader.history_at()
+    if history.status == "ended" and history.result in ENDED_WELL:  # `_restart` says so
+        return
+    settings = history.session["settings"]
+    children.ask("task", {"world": settings["world"], "task": settings["task"]})
 
 
 def _restart(folder: SessionFolder) -> None:

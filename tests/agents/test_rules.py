@@ -81,6 +81,13 @@ def test_a_world_without_a_script_book_is_left_to_rl_and_said_to_be(client: Clie
     assert all("cannot code" in item.reason for item in plan.sub_actions)
 
 
+def test_a_book_to_which_no_milestone_leads_is_not_said_to_be_none(client: Client) -> None:
+    task = Task("stay", "Stay in the kitchen.", ())
+    plan = slow.plan(client, where(task=task))
+    told = " ".join([plan.rationale, *(item.reason for item in plan.sub_actions)])
+    assert "o milestone of" in told and "recipes" not in told and "offers no script" not in told
+
+
 def test_it_plans_a_world_it_has_never_seen(client: Client) -> None:
     world = corridor.make_world()
     task = world.tasks["take_coin"]

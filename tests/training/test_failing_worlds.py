@@ -12,8 +12,11 @@ import numpy as np
 import pytest
 
 from rlgpt.agents.contracts import RewardTerm
+from rlgpt.store import events, tables
 from rlgpt.store.folder import SessionFolder
+from rlgpt.store.lease import Lease
 from rlgpt.store.reader import Reader
+from rlgpt.store.writer import Writer
 from rlgpt.training import last_words
 from rlgpt.training.options.observation import build_observation, make_env
 from rlgpt.training.options.rewards import RewardStream
@@ -21,6 +24,7 @@ from rlgpt.training.session.creation import create
 from rlgpt.training.worlds import registry
 from rlgpt.training.worlds.conformance import check
 from rlgpt.training.worlds.protocol import WorldFailed
+from tests.store.copies import everything
 from tests.worlds.corridor import CorridorEnv, CorridorWorld
 from tests.worlds.failing import FAILS
 
@@ -42,6 +46,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         ("leaves", r"failed in failing\.py, line \d+: SystemExit: 0$"),
         ("has no version", r"its last words: RuntimeError: no version here$"),
         ("gives up", r"^The simulator has no licence\.$"),
+        ("has lost its tasks", r"^the world corridor has no task 'open_door'"),
         ("ends the process", r"^the worker died 4 times without getting further; its last words: "),
     ],
 )
@@ -52,6 +57,31 @@ def test_a_session_ends_with_a_sentence_about_its_world(fails: str, sentence: st
     with Reader(SessionFolder(folder)) as reader:
         history = reader.history_at()
     assert history.result == "failed" and re.search(sentence, history.reason), history.reason
+
+
+@pytest.mark.parametrize(
+    ("words", "fails", "sentence"),
+    [
+        (["resume"], "has lost its tasks", "has no task 'open_door'"),
+        (["resume"], "", "The world 'tests.worlds.failing:make_failing' cannot be loaded"),
+        (["resume", "--all"], "has lost its tasks", "has no task 'open_door'"),
+        (["fork"], "has lost its tasks", "has no task 'open_door'"),
+    ],
+)
+def test_a_session_whose_world_is_not_found_here_is_left_as_it_is(words: list[str], fails: str, sentence: str) -> None:
+    folder = Path(create({"task": "open_door", "world": WORLD, "skills": "none", "loop": LOOP})["folder"])
+    with Lease.acquire(folder), Writer(SessionFolder(folder)) as writer:
+        writer.event(events.Started())
+        writer.event(events.Phase("OpenIteration"))
+        writer.add(tables.Iteration(sub_task=0, number=0))
+        writer.event(events.Phase("Plan"))
+    named = words if "--all" in words else [*words, folder.name]
+    command = [sys.executable, "-P", "-m", "rlgpt.console.cli", *named]
+    elsewhere = os.environ | ({FAILS: fails} if fails else {"PYTHONPATH": ""})
+    before = everything(folder)
+    told = subprocess.run(command, env=elsewhere, check=False, capture_output=True, text=True)
+    assert told.returncode in (2, 4) and sentence in told.stderr, told
+    assert everything(folder) == before and [path.name for path in folder.parent.iterdir()] == [folder.name]
 
 
 def test_threads_that_a_world_leaves_do_not_keep_a_session_from_its_end() -> None:

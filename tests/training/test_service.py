@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -13,6 +14,7 @@ import pytest
 
 from rlgpt.training.service import questions
 from rlgpt.training.service.__main__ import answer
+from tests.worlds.failing import FAILS
 
 NOISY_WORLD = """
 import os, subprocess, sys
@@ -70,6 +72,19 @@ def test_an_unexpected_error_is_told_and_the_next_question_answered(
     assert answer('{"ask": "broken"}') == {"error": "KeyError: 'a defect of ours'", "exit_code": 1}
     assert "Traceback" in capsys.readouterr().err
     assert "crafter" in answer('{"ask": "worlds"}')["ok"]["worlds"]
+
+
+@pytest.mark.parametrize(("fails", "sentence"), [("raises", "ValueError: the door is stuck"), ("leaves", "SystemExit")])
+def test_an_error_of_a_world_is_no_mistake_of_who_asks(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, fails: str, sentence: str
+) -> None:
+    monkeypatch.setenv(FAILS, fails)
+    action = tmp_path / "a.py"
+    action.write_text("def a(view):\n    yield 'left'\n")
+    question = {"ask": "try_action", "world": "tests.worlds.failing:make_failing", "task": "open_door"}
+    told = answer(json.dumps(question | {"file": str(action)}))
+    assert told["exit_code"] == 1 and re.search(rf"failed in failing\.py, line \d+: {sentence}", told["error"]), told
+    assert answer(json.dumps(question | {"file": str(tmp_path / "none.py")}))["exit_code"] == 2
 
 
 def test_lines_are_answered_one_by_one_in_their_order() -> None:

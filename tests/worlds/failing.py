@@ -6,11 +6,12 @@ import atexit
 import os
 import sys
 import threading
+from collections.abc import Mapping
 
 import numpy as np
 from numpy.typing import NDArray
 
-from rlgpt.training.worlds.protocol import WorldFailed
+from rlgpt.training.worlds.protocol import Task, WorldFailed
 from tests.worlds.corridor import CorridorEnv, ScriptedCorridor
 
 FAILS = "RLGPT_TEST_FAILS"
@@ -42,6 +43,13 @@ class FailingEnv(CorridorEnv):
 
 
 class FailingCorridor(ScriptedCorridor):
+    @property
+    def tasks(self) -> Mapping[str, Task]:  # type: ignore[override]
+        every = ScriptedCorridor.tasks
+        if os.environ.get(FAILS) == "has lost its tasks":
+            return {name: task for name, task in every.items() if name == "take_coin"}
+        return every
+
     @property
     def version(self) -> str:  # type: ignore[override]
         if os.environ.get(FAILS) == "has no version":

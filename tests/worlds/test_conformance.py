@@ -301,6 +301,12 @@ def corridor_whose_host_module_has(monkeypatch, **members):
     return world
 
 
+def only_numbers(yielded):
+    if type(yielded) is not int:
+        raise ValueError("yield a number")
+    return (yielded,)
+
+
 class Listing(corridor_host.View):
     __slots__ = ()
     seen = property(lambda self: ([1],))
@@ -315,6 +321,7 @@ class ListingDecoder:
     ("members", "why"),
     [
         ({"decoder": ListingDecoder}, "view.seen[0] is a list"),
+        ({"encode": only_numbers}, "encode refuses 'left', and the name of a primitive is what"),
         ({"LIBRARY": {"WALLS": {1, 2}}}, "WALLS is a set"),
         ({"COSTS": {"far": 3}}, "'far'"),
         ({"COSTS": {"ahead": 0}}, "COSTS['ahead'] is 0"),

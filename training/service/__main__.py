@@ -18,6 +18,10 @@ from rlgpt.training import leaving
 from rlgpt.training.service.questions import QUESTIONS
 from rlgpt.training.session.creation import USAGE
 from rlgpt.training.session.refusals import Refusal, refusal_of
+from rlgpt.training.worlds import registry
+from rlgpt.training.worlds.faults import one_line, world_fault
+from rlgpt.training.worlds.protocol import UnknownTask, WorldFailed
+from rlgpt.training.worlds.registry import UnknownWorld
 
 UNEXPECTED = 1
 """Exit code of the command line; the traceback is on standard error."""
@@ -25,15 +29,32 @@ UNEXPECTED = 1
 
 def answer(line: str) -> dict[str, Any]:
     """The answer to one line; it never raises."""
+    arguments: dict[str, Any] = {}
     try:
         ask, arguments = _parsed(line)
         return {"ok": ask(**arguments)}
     except (Exception, SystemExit) as error:  # a world of somebody else may raise anything
-        refusal = refusal_of(error) or (Refusal(str(error), USAGE) if isinstance(error, ValueError) else None)
+        refusal = _of_the_world(error, arguments) or refusal_of(error)
+        if refusal is None and isinstance(error, ValueError):
+            refusal = Refusal(str(error), USAGE)
         if refusal is None:
             traceback.print_exc()
-            refusal = Refusal(f"{type(error).__name__}: {error}", UNEXPECTED)
+            refusal = Refusal(one_line(error), UNEXPECTED)
         return {"error": refusal.sentence, "exit_code": refusal.exit_code}
+
+
+def _of_the_world(error: BaseException, arguments: dict[str, Any]) -> Refusal | None:
+    """Of an exception that the code of the world asked about has let out: whatever its type, it is no mistake of the
+    operator's, who reads where it happened. None for any other, and for those by which a world says something."""
+    told = arguments.get("settings") or arguments
+    if isinstance(error, (UnknownWorld, UnknownTask, WorldFailed)) or "world" not in told:
+        return None
+    try:
+        world = registry.get(str(told["world"]))
+    except UnknownWorld:
+        return None
+    sentence = world_fault(error, world)
+    return Refusal(sentence, UNEXPECTED) if sentence else None
 
 
 def _parsed(line: str) -> tuple[Callable[..., Any], dict[str, Any]]:

@@ -25,6 +25,13 @@ def tasks(world: str) -> dict[str, Any]:
     return {"world": world_asked.name, "version": world_asked.version, "tasks": task_fields}
 
 
+def task(world: str, task: str) -> dict[str, Any]:
+    """What a session would keep of its task. Raises UnknownWorld, CannotCreate where the world has no such task."""
+    from rlgpt.training.session import creation
+
+    return dict(creation.task_info(registry.get(world), task, world))
+
+
 def check_world(world: str, games_on: str = "") -> dict[str, Any]:
     """Whether it keeps the promises of the protocol, with its games at `games_on` where that is given."""
     from rlgpt.training.cluster.games import placed
@@ -180,8 +187,8 @@ def models(settings: dict[str, Any]) -> None:
 QUESTIONS: Mapping[str, Callable[..., Any]] = {
     question.__name__: question
     for question in (
-        worlds, tasks, check_world, create, rl_fields, models, prices, open_admission, admit, try_action, try_skill,
-        protections, minedojo_needs, experiment_bill, experiment_folder, experiment_bundles, cluster,
+        worlds, tasks, task, check_world, create, rl_fields, models, prices, open_admission, admit, try_action,
+        try_skill, protections, minedojo_needs, experiment_bill, experiment_folder, experiment_bundles, cluster,
         cluster_reached, cluster_end,
     )
 }  # fmt: skip

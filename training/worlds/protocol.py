@@ -204,7 +204,7 @@ class HostSide(Protocol):
 
     def encode(self, yielded: object) -> NativeAction:
         """The native action of a yielded value, checked for its exact type and range. Raises ValueError with the
-        sentence for the agent."""
+        sentence for the agent. In a world with one head the name of each primitive stands for it."""
 
 
 class Decoder(Protocol):

@@ -11,8 +11,9 @@ from typing import Any
 
 from rlgpt.training.worlds import registry
 from rlgpt.training.worlds.away.channel import pack, unpack
+from rlgpt.training.worlds.faults import raised_in
 from rlgpt.training.worlds.optional_parts import CountsObtained, Reseeds, Surveys, TellsEnding, offers
-from rlgpt.training.worlds.protocol import Env
+from rlgpt.training.worlds.protocol import Env, UnknownTask, WorldFailed
 
 MOVES = ("reset", "step", "restore", "reseed")
 PARTS = {"ending": TellsEnding, "survey": Surveys, "obtained": CountsObtained, "reseed": Reseeds}
@@ -24,6 +25,8 @@ class Player:
 
     def __init__(self) -> None:
         self._env: Env | None = None
+        self._module = ""
+        """Package of the world, for the place where its code failed."""
 
     def answer(self, message: bytes) -> bytes:
         try:
@@ -32,12 +35,17 @@ class Player:
             return pack(["ok", *answer])
         except Exception as error:  # an env may raise anything; the worker's side decides what follows
             names = [each.__name__ for each in type(error).__mro__]
-            sentence = str(error.args[0]) if error.args else ""
+            sentence = " ".join(str(error.args[0]).split()) if error.args else ""
+            told = isinstance(error, UnknownTask | WorldFailed)  # a sentence for the operator already
+            if self._module and not told and (place := raised_in(error, self._module)):
+                sentence = f"{sentence} ({place})"
             return pack(["error", names, sentence])
 
     def _make(self, world: str, task: str, features: Sequence[str] | None, pixels: bool) -> list[Any]:
         if self._env is not None:
             self._env.close()
+        module = type(registry.get(world)).__module__
+        self._module = module.rpartition(".")[0] or module
         self._env = registry.get(world).make(task, features=features, pixels=pixels)
         return [[name for name, part in PARTS.items() if offers(self._env, part)], registry.get(world).version]
 

@@ -23,7 +23,7 @@ from rlgpt.training.worlds.conformance.optional_parts import check_optional_part
 from rlgpt.training.worlds.conformance.promise import Broken
 from rlgpt.training.worlds.conformance.sheet import check_sheet
 from rlgpt.training.worlds.faults import one_line, world_fault
-from rlgpt.training.worlds.protocol import World
+from rlgpt.training.worlds.protocol import World, WorldFailed
 
 
 class Finding(NamedTuple):
@@ -43,6 +43,8 @@ def check(world: World) -> list[Finding]:
             findings.append(Finding(True, what, promise(world)))
         except Broken as broken:
             findings.append(Finding(False, what, str(broken)))
+        except WorldFailed as failed:  # a sentence already; of games elsewhere it passed our own modules only
+            findings.append(Finding(False, what, str(failed)))
         except BaseException as error:  # a world may call sys.exit
             findings.append(Finding(False, what, world_fault(error, world) or one_line(error)))
             if isinstance(error, KeyboardInterrupt):  # most are the operator's

@@ -51,7 +51,13 @@ def _encode(world: World, host: HostSide) -> None:
 
     if len(world.action_nvec) == 1:
         for index, primitive in enumerate(world.primitives):
-            expect(host.encode(primitive.name) == world.native_action([index]), f"{primitive.name!r} is encoded wrong")
+            name = primitive.name
+            try:
+                command = host.encode(name)
+            except ValueError as error:
+                told = "the name of a primitive is what a coded action yields for it"
+                raise Broken(f"encode refuses {name!r}, and {told}: {error}") from error
+            expect(command == world.native_action([index]), f"{name!r} is encoded wrong")
     for bad in (None, True, 10**6, -1, 0.0, "", "no such primitive", Text(world.primitives[0].name), b"", [], object()):
         try:
             host.encode(bad)
