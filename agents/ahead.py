@@ -96,7 +96,8 @@ class Ahead:
         """What the call of the session's client may take until its row is written."""
         self._awaited: Exchange | None = None
         """Whose answer the session's client waits for, or waited for last."""
-        self._room = {e.base_url: threading.Semaphore(max(0, e.parallel - 1)) for e in roles.values()}
+        # Of two roles at one server each keeps its own limit: one that is asked in its turn only leaves no room.
+        self._room = {(e.base_url, e.parallel): threading.Semaphore(max(0, e.parallel - 1)) for e in roles.values()}
         self.wide = any(endpoint.parallel > 1 for endpoint in roles.values())
         """Whether calls may be made side by side."""
         self._had_miss = False
@@ -193,7 +194,7 @@ class Ahead:
             raise NotNeeded(call.step)
         exchange = self._exchanges.get((call.step, call.request_hash))
         if exchange is None:
-            with self._room[endpoint.base_url]:
+            with self._room[endpoint.base_url, endpoint.parallel]:
                 exchange = self._send(endpoint, call)
         exchange.over.wait()
         return _result(exchange)

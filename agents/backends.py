@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import ssl
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -83,6 +84,9 @@ class OpenAIBackend:
             sentence = f"no word from {where} in {silence:g} s"
             raise Failure("timeout", sentence, received=reply.size, whole=reply.whole) from error
         except (openai.APIConnectionError, httpx2.HTTPError) as error:
+            if _is_untrusted(error):
+                sentence = f"the certificate of {where} is not trusted ({_shown(endpoint, error.__cause__ or error)})"
+                raise Failure("unusable", f"{sentence}; SSL_CERT_FILE may name a file with its issuer's") from error
             word = "broke off" if reply.size or reply.whole else "cannot be reached"
             sentence = f"{where} {word} ({_shown(endpoint, error.__cause__ or error)})"
             raise Failure("connection", sentence, received=reply.size, whole=reply.whole) from error
@@ -179,6 +183,13 @@ _UNREADABLE = (ValueError, TypeError, AttributeError, LookupError, ArithmeticErr
 """What a body that nobody meant raises where it is read; the last in CPython's own codec of base64."""
 _CONNECTION = ("SSL_CERT_FILE", "SSL_CERT_DIR", "ALL_PROXY", "HTTPS_PROXY", "HTTP_PROXY")
 """Variables that say how connections are made, the last three in small letters too."""
+
+
+def _is_untrusted(error: BaseException | None) -> bool:
+    """Whether what is behind it is a certificate that cannot be verified, which no waiting mends."""
+    while error is not None and not isinstance(error, ssl.SSLCertVerificationError):
+        error = error.__cause__ or error.__context__
+    return error is not None
 
 
 def _no_account(endpoint: Endpoint) -> dict[str, Any]:

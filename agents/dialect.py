@@ -68,14 +68,13 @@ class Dialect:
     def learn(self, error: str, request: Mapping[str, Any]) -> bool:
         """From how an exchange ended (empty: with an answer of use); True if the request now has another form."""
         word, _, rest = error.partition(":")[0].partition(" ")
-        request = in_chat(request)
         answered = f"{word} {rest}" in UNREADABLE or word in ("", "truncated", "refusal", "useless")
         if answered:
             self.answers, self.hopeless = True, False
             self.spelled = self.spelled or f"{word} {rest}" in UNREADABLE
             self.suspended.clear()
         elif word == "tokens":
-            return self._fit(token_limits(f"{word} {rest}"), request)
+            return self._fit(token_limits(f"{word} {rest}"), in_chat(request))
         elif word == "rejected":
             return self.drop(rest, request)
         elif word == "suspected":
@@ -95,7 +94,7 @@ class Dialect:
 
     def drop(self, parameter: str, request: Mapping[str, Any]) -> bool:
         """Send it no more, if it was sent and still would be."""
-        request = in_chat(request)
+        of_responses, request = "input" in request, in_chat(request)
         if not _sends(request, parameter):
             return False
         if parameter == "response_format":
@@ -105,6 +104,8 @@ class Dialect:
             self.formats.remove(kind)
         elif parameter in self.caps:
             self.caps.remove(parameter)
+            if of_responses:  # both names are one there
+                self.caps = [""]
         elif parameter in self.without:
             return False
         else:

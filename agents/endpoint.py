@@ -207,10 +207,16 @@ def spellings(key: str) -> tuple[str, ...]:
     return tuple(sorted(found, key=len, reverse=True))
 
 
+@functools.lru_cache(8)
+def _escaped(key: str) -> re.Pattern[str]:
+    """The key where any of its letters stands as JSON may escape it."""
+    return re.compile("".join(rf"(?:{re.escape(one)}|\\+u(?i:{ord(one):04x}))" for one in key))
+
+
 def without_key(text: str, key: str) -> str:
     for spelling in spellings(key):
         text = text.replace(spelling, "[key]")
-    return text
+    return _escaped(key).sub("[key]", text) if "\\u" in text else text
 
 
 def redacted(text: str, *keys: str) -> str:

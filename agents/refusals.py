@@ -27,7 +27,7 @@ _NAMES = {
     "stream": r"\bstream(?:ing)?\b",
     "temperature": r"temperature",
     "reasoning_effort": r"reasoning_effort|reasoning effort",
-    "max_completion_tokens": r"max_completion_tokens",
+    "max_completion_tokens": r"max_completion_tokens|max_output_tokens",
     "max_tokens": r"max_tokens|max_new_tokens|maxoutputtokens|max_output_tokens",
     "system": r"system (?:role|message)|['\"]system['\"]|role:? ?system|roles must alternate|messages\[0\]\.role",
 }
@@ -57,15 +57,18 @@ _BAD_JSON = re.compile(r"json_validate_failed|failed to generate json", re.IGNOR
 """Groq, where what the model wrote does not follow the format that was asked for."""
 _RESPONSES = re.compile(r"v1/responses\b", re.IGNORECASE)
 _NO_KEY = re.compile(
-    r"(?:invalid|incorrect|missing|no|wrong)[_ ]api[_ ]?key|api key (?:is )?(?:not valid|invalid|missing)"
+    r"(?:invalid|incorrect|missing|no|wrong)[_ ]api[_ ]?key|api[_ ]key[_ ](?:is )?(?:not valid|invalid|missing)"
     r"|authentication_error|\bunauthorized\b|no auth credentials",
     re.IGNORECASE,
 )
+"""Gemini and xAI say so with 400."""
 _NOT_THERE = re.compile(
-    r"unexpected endpoint|model_not_found|no such model|unknown model|invalid model\b"
-    r"|\bmodel\b.{0,200}?(?:\bnot found|does not exist)",
+    r"unexpected endpoint|model_not_found|no such model|unknown model|invalid model\b|not a valid model\b"
+    r"|\bmodel\b.{0,200}?(?:\bnot found|\b(?:does )?not exist)",
     re.IGNORECASE,
 )
+_NO_SUCH_MODEL = re.compile(r"\bmodel_not_found\b|no available channels? for model\b|无可用渠道", re.IGNORECASE)
+"""One API and New API with 503: no server behind the gateway has the model."""
 _OVER_RATE = re.compile(
     r"request too large.{0,300}?limit:? ([\d,]*\d).{0,100}?requested:? ([\d,]*\d)", re.IGNORECASE | re.DOTALL
 )
@@ -77,8 +80,9 @@ _CONTEXT = re.compile(
 )
 _OUTPUT = re.compile(
     r"(?<!\+ )(?<!\+ `)max_(?:new_|completion_|output_)?tokens`? must be (?:<=|at most|less than(?: or equal to)?)"
-    r" ([\d,]*\d)"
+    r" `?([\d,]*\d)"
 )
+"""Groq's puts the number between two marks, and speaks of the context in the same sentence."""
 _PROMPT = re.compile(
     r"([\d,]*\d)(?: tokens?)? (?:in the messages|of text input|input tokens|prompt tokens|`inputs` tokens)"
 )
@@ -166,6 +170,10 @@ def understood(request: Mapping[str, Any], status: int, body: object, shown: str
         return "filtered"
     if status in (401, 403, 407):
         return str(status)
+    if status in (400, 422) and _NO_KEY.search(text):
+        return "401"
+    if status == 503 and _NO_SUCH_MODEL.search(text):
+        return "404"
     if _QUOTA.search(text) or status == 402:
         return "quota"
     if code := _over_rate(request, text):
@@ -224,6 +232,12 @@ def texts(body: object) -> Iterator[str]:
             yield from texts(part)
 
 
+_OF_RESPONSES = {
+    "text": "response_format", "reasoning": "reasoning_effort", "max_output_tokens": "max_completion_tokens",
+}  # fmt: skip
+"""What the Responses API calls a parameter (agents/responses.py)."""
+
+
 def _field(request: Mapping[str, Any], body: object) -> str:
     """The parameter that the body names in a field of its own: `param`, or the last but one of `loc`."""
     for node in _nodes(body):
@@ -231,9 +245,8 @@ def _field(request: Mapping[str, Any], body: object) -> str:
         if isinstance(param, str) and param:
             if param.startswith("messages[0].role"):
                 return "system"
-            name = {"text": "response_format", "reasoning": "reasoning_effort"}.get(
-                (first := re.split(r"[.\[]", param)[0]), first
-            )
+            first = re.split(r"[.\[]", param)[0]
+            name = _OF_RESPONSES.get(first, first)
             if name in request:
                 return name
         place = node.get("loc")

@@ -107,6 +107,17 @@ REQUEST: dict[str, Any] = {
                "Please go to Plans & Billing to upgrade or purchase credits."}, "quota"),
         (400, "Budget has been exceeded! Current cost: 0.5, Max budget: 0.4", "quota"),
         (400, {"message": "Billing hard limit has been reached", "code": "billing_hard_limit_reached"}, "quota"),
+        (400, {"message": "`max_tokens` must be less than or equal to `8192`, the maximum value for `max_tokens` is less than "
+               "the `context_window` for this model", "param": "max_tokens"}, "tokens output=8192"),
+        # what no waiting mends, whatever its status
+        (400, [{"error": {"code": 400, "message": "API key not valid. Please pass a valid API key.",
+                          "status": "INVALID_ARGUMENT"}}], "401"),
+        (400, {"code": "invalid-argument", "error": "Incorrect API key provided: xa***."}, "401"),
+        (400, {"message": "Model Not Exist", "type": "invalid_request_error"}, "404"),
+        (400, {"message": "foo/bar is not a valid model ID", "code": 400}, "404"),
+        (503, {"message": "No available channel for model m under group default", "code": "model_not_found"}, "404"),
+        (503, {"message": "当前分组 default 下对于模型 m 无可用渠道", "type": "one_api_error"}, "404"),
+        (503, "no api keys available", "503"),
         (503, {"message": "Loading model", "type": "unavailable_error"}, "503"),
         (500, "Internal server error", "500"),
         (529, "Overloaded", "529"),

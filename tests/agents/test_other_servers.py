@@ -1,0 +1,102 @@
+"""What other people's servers do beside refusing: caps, keys in escapes, the room of a role, certificates."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import shutil
+import socket
+import ssl
+import subprocess
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pydantic import BaseModel
+
+from rlgpt.agents.ahead import Ahead
+from rlgpt.agents.backends import OpenAIBackend
+from rlgpt.agents.completions import Completion
+from rlgpt.agents.dialect import Dialect
+from rlgpt.agents.endpoint import Endpoint, without_key
+from rlgpt.agents.journal import Call
+from rlgpt.agents.refusals import Failure, understood
+from rlgpt.agents.responses import in_chat
+
+GROQ = (
+    "`max_tokens` must be less than or equal to `8192`, the maximum value for `max_tokens` is less than the "
+    "`context_window` for this model"
+)
+KEY = "sk-testkey-0123456789abcdefXYZ"
+
+
+def call(role: Any) -> Call:
+    return Call("i", "s", role, "m", json.dumps({"model": "m", "messages": []}), "h", 1, None, 0)
+
+
+def test_a_cap_that_speaks_of_the_context_too_is_a_cap() -> None:
+    request = {"model": "m", "messages": [{"role": "user", "content": "x" * 30_000}], "max_tokens": 16_000}
+    dialect = Dialect()
+    assert dialect.learn(f"{understood(request, 400, GROQ, '')}: {GROQ}", request)
+    assert dialect.cap(16_000, 30_000) == 8192
+
+
+def test_a_responses_server_that_knows_no_cap_is_asked_without_one() -> None:
+    class Answer(BaseModel):
+        a: int
+
+    endpoint, dialect = Endpoint("m", "http://x/v1", api="responses"), Dialect()
+    messages = [{"role": "user", "content": "x"}]
+    tree = dialect.request(endpoint, messages, 0.0, Answer)
+    code = understood(in_chat(tree), 400, {"detail": "Unsupported parameter: max_output_tokens"}, "")
+    assert code == "rejected max_completion_tokens" and dialect.learn(f"{code}: x", tree)
+    assert "max_output_tokens" in tree and "max_output_tokens" not in dialect.request(endpoint, messages, 0.0, Answer)
+
+
+def test_a_key_that_comes_back_in_escapes_is_taken_out() -> None:
+    """The content of a reply is JSON, which is read once more."""
+    whole = "".join(f"\\u{ord(one):04X}" for one in KEY)
+    assert without_key(f'{{"a": "{whole} {whole[:6]}{KEY[1:]}"}}', KEY) == '{"a": "[key] [key]"}'
+
+
+def test_a_role_that_is_asked_in_its_turn_leaves_the_others_at_its_server_their_room() -> None:
+    class Answers:
+        def complete(self, *_: object) -> Completion:
+            return Completion("{}", "stop", "", "m", 1, 1)
+
+    class Quiet:
+        def reserve(self, *_: object) -> None: ...
+
+    roles: Any = {r: Endpoint("m", "http://x/v1", parallel=1) for r in ("planner", "slow", "critic")}
+    roles["fast"] = Endpoint("m", "http://x/v1", parallel=8)
+    ahead = Ahead(Answers(), Quiet(), {role: roles[role] for role in ("fast", "planner", "slow", "critic")})  # type: ignore[arg-type]
+    asking = threading.Thread(target=ahead.ask, args=(roles["fast"], call("fast")), daemon=True)
+    asking.start()
+    asking.join(60)
+    assert not asking.is_alive()
+
+
+@pytest.mark.skipif(not shutil.which("openssl"), reason="openssl is not installed")
+def test_a_certificate_that_is_not_trusted_is_not_waited_for(tmp_path: Path) -> None:
+    new = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "1", "-subj", "/CN=localhost"]
+    subprocess.run([*new, "-keyout", "k.pem", "-out", "c.pem"], cwd=tmp_path, check=True, capture_output=True)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(tmp_path / "c.pem", tmp_path / "k.pem")
+    server = socket.create_server(("127.0.0.1", 0))
+
+    def serve() -> None:
+        try:
+            while True:
+                line = server.accept()[0]
+                with contextlib.suppress(OSError):  # the client goes
+                    context.wrap_socket(line, server_side=True)
+        except OSError:  # the test is over
+            pass
+
+    threading.Thread(target=serve, daemon=True).start()
+    url = f"https://127.0.0.1:{server.getsockname()[1]}/v1"
+    with pytest.raises(Failure, match=f"the certificate of {url} is not trusted .*SSL_CERT_FILE") as failed:
+        OpenAIBackend().complete(Endpoint("m", url, timeout=30), call("slow"))
+    server.close()
+    assert not failed.value.transient
