@@ -23,10 +23,12 @@ from rlgpt.console.view.words import bound
 from rlgpt.console.watch import Watch
 from rlgpt.store import films, live_calls, progress
 from rlgpt.store.address import behind_since
+from rlgpt.store.catalog import require_shown, summarised
 from rlgpt.store.errors import NoSession, StoreError
 from rlgpt.store.event_payloads import kind_of, read_event
 from rlgpt.store.events import Probed, TrainerDied
 from rlgpt.store.films import FilmPlace, Frame
+from rlgpt.store.folder import DATABASE
 from rlgpt.store.history import History, fold, fold_all
 from rlgpt.store.lease import owner
 from rlgpt.store.reader import HEAVY, Reader
@@ -87,6 +89,7 @@ class Feed:
         """Open the store. A long session has a first moment at once: its curves are whole, its plan and runs as
         they are, only sums and commands are still to be folded. Raises StoreError with a sentence.
         """
+        self._file = _file_number(self.folder)
         self._reader = Reader(self.folder)
         self.details = Details(self.folder)
         self._timeline = Timeline(self._read)
@@ -104,6 +107,7 @@ class Feed:
             of_run = self.metrics.column("env_steps")[self.metrics.column("run") == number]
             run.env_steps = int(of_run[-1]) if len(of_run) else 0
         self._head = history
+        self._require_shown()
         self.times.preview(last, history.active)
         self._look()
         return self.moment()
@@ -114,8 +118,14 @@ class Feed:
             self.connect()
         self.times = TimeMap()
         self._head = self._timeline.at()
+        self._require_shown()
         self._first_rows()
         self._look()
+
+    def _require_shown(self) -> None:
+        """Raises ValueError and the like for what no list shows either: panes could not draw it."""
+        if self._head.session:
+            require_shown(summarised(self.folder.name, self._head))
 
     @property
     def notice(self) -> str:
@@ -177,9 +187,11 @@ class Feed:
 
     def poll(self) -> bool:
         """Reads what was committed since; whether there is anything new to draw. Raises NoSession once its folder is
-        gone: a deleted file that is open can still be read."""
+        gone, or another database is in it: a deleted file that is open can still be read."""
         if not self.folder.exists():
             raise NoSession(f"session {self.folder.name} is no longer in this store: it was deleted or moved")
+        if _file_number(self.folder) != self._file:  # the file that is open is written by nobody any more
+            raise NoSession(f"another copy of session {self.folder.name} has taken its place: open it again")
         if self._reader.is_outdated():
             self._read_anew()
         version = self._reader.data_version()
@@ -314,6 +326,16 @@ class Feed:
         if hasattr(self, "_reader"):
             self._reader.close()
             self.details.close()
+
+
+def why(folder: Path, error: Exception) -> str:
+    """In one sentence why a session cannot be read. `error`: one of `UNREADABLE`, or an OSError."""
+    told = isinstance(error, StoreError | OSError)
+    return str(error) if told else f"session {folder.name} is damaged: {error}; `rlgpt store check` says more"
+
+
+def _file_number(folder: Path) -> int:
+    return (folder / DATABASE).stat().st_ino
 
 
 def _upto(rows: Sequence[LogLine] | Sequence[LlmCallRow] | Sequence[EpisodeRow], seq: int) -> int:

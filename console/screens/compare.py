@@ -13,7 +13,7 @@ from textual.screen import Screen
 
 from rlgpt.console import keymap
 from rlgpt.console.charts.plot import draw
-from rlgpt.console.feed import Feed
+from rlgpt.console.feed import Feed, why
 from rlgpt.console.panes.bars import Bar, Footer
 from rlgpt.console.panes.lines import Lines
 from rlgpt.console.screens.leaving import Leavable
@@ -23,7 +23,7 @@ from rlgpt.console.view.compare_curves import CHARTS
 from rlgpt.console.view.moment import Moment
 from rlgpt.console.view.numbers import many
 from rlgpt.console.view.text import line
-from rlgpt.store.errors import StoreError
+from rlgpt.store.catalog import UNREADABLE, require_shown, summarised
 
 POLL = 2.0
 
@@ -36,6 +36,8 @@ class CompareScreen(Leavable, Screen[None]):
         self._folders = list(folders)
         self._feeds: list[Feed] = []
         self._moments: list[Moment] = []
+        self._shown: list[Path] = []
+        """The folder of each moment."""
         self._faults: list[str] = []
         self._base = 0
         self._chart = 0
@@ -66,29 +68,33 @@ class CompareScreen(Leavable, Screen[None]):
                 feed = Feed(folder, shell_of(self).clock)
                 try:
                     feed.open()
+                    require_shown(summarised(folder.name, feed.head()))  # one without any row has no column
                     self._feeds.append(feed)
-                except (StoreError, OSError) as error:
-                    self._faults.append(str(error))
+                except (*UNREADABLE, OSError) as error:
+                    self._faults.append(why(folder, error))
             changed = True
         else:
             changed = sum([self._poll(feed) for feed in list(self._feeds)]) > 0
         moments = [feed.moment() for feed in self._feeds] if changed else self._moments
+        shown = [feed.folder for feed in self._feeds]
         self._reading = False
-        self.app.call_from_thread(self._take, moments)
+        self.app.call_from_thread(self._take, moments, shown)
 
     def _poll(self, feed: Feed) -> bool:
         """A session that is gone is told of and left out; the others are followed."""
         try:
             return feed.poll()
-        except (StoreError, OSError) as error:
-            self._faults.append(str(error))
+        except (*UNREADABLE, OSError) as error:
+            self._faults.append(why(feed.folder, error))
             self._feeds.remove(feed)
             feed.close()
             return True
 
-    def _take(self, moments: list[Moment]) -> None:
-        self._moments = moments
-        self._base = min(self._base, max(len(moments) - 1, 0))
+    def _take(self, moments: list[Moment], shown: list[Path]) -> None:
+        """The base is a session, not a place: it stays the base when another one is gone."""
+        base = self._shown[self._base] if self._shown else None
+        self._base = shown.index(base) if base in shown else 0
+        self._moments, self._shown = moments, shown
         self._draw()
 
     def on_resize(self) -> None:

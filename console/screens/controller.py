@@ -13,12 +13,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Protocol
 
-from rlgpt.console.feed import Feed
+from rlgpt.console.feed import Feed, why
 from rlgpt.console.shell import Shell
 from rlgpt.console.view import news, timeline
 from rlgpt.console.view.moment import Moment
 from rlgpt.console.view.timeline import Playback
-from rlgpt.store.errors import NoSession, StoreError
+from rlgpt.store.catalog import UNREADABLE
+from rlgpt.store.errors import NoSession
 
 POLL = 0.5
 """Seconds between two looks at the store: redraws are at most this frequent."""
@@ -88,8 +89,8 @@ class Controller:
         def run() -> None:
             try:
                 after = work()
-            except (StoreError, OSError) as error:
-                sentence, gone = str(error), isinstance(error, NoSession)
+            except (*UNREADABLE, OSError) as error:  # damaged rows do not fold: say so, as the list does
+                sentence, gone = why(self.folder, error), isinstance(error, NoSession)
                 after = lambda: self._failed(sentence, gone)  # noqa: E731
             if after and not self._closed:
                 with contextlib.suppress(RuntimeError):  # the screen was closed meanwhile

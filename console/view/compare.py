@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from rlgpt.console.charts.plot import Curve, Plot
-from rlgpt.console.view.arms import arms_of
+from rlgpt.console.view.arms import arms_of, with_defaults
 from rlgpt.console.view.compare_curves import ArmCurve, Chart, arm_curves, session_curves
 from rlgpt.console.view.curves import CURVE_STYLES
 from rlgpt.console.view.moment import Moment
@@ -18,10 +18,8 @@ from rlgpt.store.history import History, PlanState
 
 def plot(chart: Chart, moments: Sequence[Moment]) -> Plot:
     """One curve a session, and one for each arm of several sessions."""
-    from rlgpt.store.settings import stored  # late: it brings pydantic, which the first frame need not wait for
-
     sessions = [(m.history, m.metrics) for m in moments]
-    arms = arms_of([stored(h.session["settings"]).model_dump(mode="json") for h, _ in sessions])
+    arms = arms_of([with_defaults(h.session["settings"]) for h, _ in sessions])  # also of a newer rlgpt
     pooled = [arm for arm in arm_curves(chart, sessions, arms) if arm.low is not None]
     curves = [_curve(one, one.sessions[0]) for one in session_curves(chart, sessions)]
     curves += [_curve(arm, len(moments) + place) for place, arm in enumerate(pooled)]
