@@ -18,6 +18,7 @@ from rlgpt.store.errors import Damaged
 from rlgpt.store.folder import SessionFolder
 from rlgpt.store.placing import place
 from rlgpt.store.writer import Writer
+from tests.store.copies import change
 
 from .conftest import Answer, make, write_iteration, write_plan
 
@@ -89,24 +90,13 @@ IMPOSSIBLE = {
 }
 
 
-def change(session: SessionFolder, statement: str) -> None:
-    """What no import would let in, in a store that was written before there was that check."""
-    with contextlib.closing(sqlite3.connect(session.database, isolation_level=None)) as base:
-        guards = base.execute("SELECT name, sql FROM sqlite_master WHERE type = 'trigger'").fetchall()
-        for name, _ in guards:
-            base.execute(f"DROP TRIGGER {name}")
-        base.execute(statement)
-        for _, made in guards:
-            base.execute(made)
-
-
 @pytest.mark.parametrize("values", IMPOSSIBLE)
 def test_values_that_cannot_be_take_no_list_down(rlgpt: Any, finished: SessionFolder, values: str) -> None:
     broken = make("broken")
     with Writer(broken) as writer:
         write_plan(writer)
         write_iteration(writer)
-    change(broken, IMPOSSIBLE[values])
+    change(broken.database, IMPOSSIBLE[values])
     listed: Answer = rlgpt("sessions", "--json")
     assert {s["id"]: s["status"] == "damaged" for s in listed.document["sessions"]} == {
         finished.id: False,
@@ -133,7 +123,7 @@ def test_values_that_cannot_be_take_no_list_down(rlgpt: Any, finished: SessionFo
 def test_a_comparison_names_the_session_whose_settings_are_of_another_rlgpt(
     rlgpt: Any, finished: SessionFolder
 ) -> None:
-    change(finished, "UPDATE session SET settings = json_set(settings, '$.foresight', 3)")
+    change(finished.database, "UPDATE session SET settings = json_set(settings, '$.foresight', 3)")
     answer: Answer = rlgpt("compare", finished.id)
     assert answer.code == Exit.UNAVAILABLE and f"session {finished.id}: the settings" in answer.err
 

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
 import shutil
-import sqlite3
 from collections.abc import Callable
 from pathlib import Path
 
@@ -12,23 +10,12 @@ from driving import console, screen_text, until
 from sample_sessions import whole
 
 from rlgpt.console.app import ConsoleApp
-from rlgpt.store import folder
-
-
-def changed(place: Path, sql: str) -> None:
-    """Behind the triggers that forbid it, which stay as they are."""
-    with contextlib.closing(sqlite3.connect(place / folder.DATABASE)) as base:
-        triggers = base.execute("SELECT name, sql FROM sqlite_master WHERE type = 'trigger'").fetchall()
-        for name, _ in triggers:
-            base.execute(f'DROP TRIGGER "{name}"')
-        base.execute(sql)
-        for _, again in triggers:
-            base.execute(again)
-        base.commit()
+from rlgpt.store.folder import DATABASE
+from tests.store.copies import change
 
 
 async def test_sessions_of_a_newer_rlgpt_are_compared(home: Path, store: Callable[..., Path]) -> None:
-    changed(store("261121-010000-aa"), "UPDATE session SET settings = json_set(settings, '$.brand_new', 3)")
+    change(store("261121-010000-aa") / DATABASE, "UPDATE session SET settings = json_set(settings, '$.brand_new', 3)")
     store("261121-020000-bb", whole("s-2"))
     async with console(home) as (app, pilot):
         await pilot.press("g", "space", "space", "c")
@@ -59,12 +46,12 @@ async def opened(home: Path, ident: str, words: str) -> None:
 
 
 async def test_a_session_that_does_not_fold_says_so(home: Path, store: Callable[..., Path]) -> None:
-    changed(store(), "DELETE FROM plan")
+    change(store() / DATABASE, "DELETE FROM plan")
     await opened(home, "261121-010000-aa", "This session cannot be read: session 261121-010000-aa is damaged")
 
 
 async def test_a_session_that_no_list_shows_is_not_drawn(home: Path, store: Callable[..., Path]) -> None:
-    changed(store(), "UPDATE session SET settings = '[]'")
+    change(store() / DATABASE, "UPDATE session SET settings = '[]'")
     await opened(home, "261121-010000-aa", "This session cannot be read: session 261121-010000-aa is damaged")
 
 

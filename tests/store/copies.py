@@ -59,3 +59,14 @@ def everything(folder: Path, upto: int = 2**62) -> dict[str, Any]:
 
 def files(folder: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in (folder / "artifacts").iterdir()}
+
+
+def change(database: Path, statement: str) -> None:
+    """What the guards of a session forbid and no import would let in: a store written before there was that check."""
+    with contextlib.closing(sqlite3.connect(database, isolation_level=None)) as base:
+        guards = base.execute("SELECT name, sql FROM sqlite_master WHERE type = 'trigger'").fetchall()
+        for name, _ in guards:
+            base.execute(f"DROP TRIGGER {name}")
+        base.execute(statement)
+        for _, made in guards:
+            base.execute(made)
