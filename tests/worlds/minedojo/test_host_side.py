@@ -75,7 +75,6 @@ def test_repeated_actions_are_generators_that_end_with_the_last_view() -> None:
 @pytest.mark.parametrize(
     ("yielded", "said"),
     [
-        (host_side.attack(3), "yield from"),
         ("forward", "named action"),
         ([*NOOP], "tuple"),
         (NOOP[:7], "8 integers"),
